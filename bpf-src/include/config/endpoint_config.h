@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What is one endpoint's own, set at load. */
+#ifndef AGENT_CONFIG_ENDPOINT_CONFIG_H
+#define AGENT_CONFIG_ENDPOINT_CONFIG_H
+
+#include <linux/types.h>
+
+/* The options of PATCH /endpoint/{id}/config (decisions.md, section 6). */
+enum endpoint_option {
+	OPTION_CONNTRACK = 1,
+	OPTION_CONNTRACK_ACCOUNTING = 2,
+	OPTION_DROP_NOTIFICATION = 4,
+	OPTION_TRACE_NOTIFICATION = 8,
+	OPTION_POLICY_VERDICT_NOTIFICATION = 16,
+	OPTION_POLICY_AUDIT_MODE = 32,
+	OPTION_SOURCE_IP_VERIFICATION = 64,
+	OPTION_DEBUG = 128,
+	OPTION_ARP_PASSTHROUGH = 256,
+};
+
+struct endpoint_config {
+	__u32 endpoint_id;
+	__u32 ifindex; /* host side of the veth */
+	__u32 options; /* enum endpoint_option */
+	__u8 has_ipv4;
+	__u8 has_ipv6;
+	__u8 aggregation; /* MonitorAggregationLevel: 0 None .. 3 Maximum */
+	__u8 reserved;
+	__u8 ipv4[4];
+	__u8 ipv6[16];
+	__u8 mac[6];      /* the workload's interface */
+	__u8 host_mac[6];
+};
+_Static_assert(sizeof(struct endpoint_config) == 48, "endpoint_config");
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The prefilter's constants, set at load. */
+#ifndef AGENT_CONFIG_PREFILTER_CONFIG_H
+#define AGENT_CONFIG_PREFILTER_CONFIG_H
+
+#include <linux/types.h>
+
+struct prefilter_config {
+	__u8 enable_ipv4;
+	__u8 enable_ipv6;
+	__u8 reserved[2];
+};
+_Static_assert(sizeof(struct prefilter_config) == 4, "prefilter_config");
+
+#endif

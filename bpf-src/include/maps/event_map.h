@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Notifications of drops, verdicts and traces, in a ring buffer that the agent maps. */
+#ifndef AGENT_MAPS_EVENT_MAP_H
+#define AGENT_MAPS_EVENT_MAP_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <bpf/bpf_helpers.h>
+
+#define EVENT_RING_BYTES (1 << 20)
+
+enum event_type {
+	EVENT_DROP = 1,
+	EVENT_VERDICT = 2, /* a policy verdict on a new flow */
+	EVENT_TRACE = 3,   /* a forwarded packet, where tracing is on */
+};
+
+struct flow_event {
+	__u64 timestamp_ns; /* CLOCK_MONOTONIC */
+	__u8 type;
+	__u8 reason;    /* enum drop_reason; 0 for an allowed verdict or a trace */
+	__u8 direction; /* enum metrics_direction */
+	__u8 family;    /* 4 or 6 */
+	__u8 protocol;
+	__u8 tcp_flags;
+	__u16 endpoint_id; /* whose program saw it; 0 for the host program */
+	__u32 source_identity;
+	__u32 destination_identity;
+	__u32 length; /* of the packet, in bytes */
+	__u32 ifindex;
+	__be16 source_port_be;
+	__be16 destination_port_be;
+	__u32 reserved;
+	__u8 source_address[16]; /* an IPv4 address is in the first four bytes */
+	__u8 destination_address[16];
+};
+_Static_assert(sizeof(struct flow_event) == 72, "flow_event");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, EVENT_RING_BYTES);
+} events SEC(".maps");
+
+/* Events that found the ring full, per CPU, index 0. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, __u64);
+	__uint(max_entries, 1);
+} events_lost SEC(".maps");
+
+#endif

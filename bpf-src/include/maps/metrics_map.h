@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Packets and bytes by direction and drop reason; reason 0 is what was forwarded. */
+#ifndef AGENT_MAPS_METRICS_MAP_H
+#define AGENT_MAPS_METRICS_MAP_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <bpf/bpf_helpers.h>
+
+enum metrics_direction {
+	METRICS_INGRESS = 0, /* to an endpoint */
+	METRICS_EGRESS = 1,  /* from an endpoint */
+	METRICS_NETWORK = 2, /* in from the node's device: host program and prefilter */
+};
+
+/* Index: direction << 8 | drop reason. */
+#define METRICS_MAX_ENTRIES 768
+
+struct metrics_entry {
+	__u64 packets;
+	__u64 bytes;
+};
+_Static_assert(sizeof(struct metrics_entry) == 16, "metrics_entry");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, struct metrics_entry);
+	__uint(max_entries, METRICS_MAX_ENTRIES);
+} metrics SEC(".maps");
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Per-endpoint policy: which peer identity may use which protocol and port, in which direction. */
+#ifndef AGENT_MAPS_POLICY_MAP_H
+#define AGENT_MAPS_POLICY_MAP_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <bpf/bpf_helpers.h>
+
+#define POLICY_MAP_MAX_ENTRIES 16384
+#define POLICY_ENDPOINTS_MAX 65536
+
+/* Seen from the endpoint: ingress is traffic to it, egress is traffic from it. */
+enum policy_direction {
+	POLICY_INGRESS = 0,
+	POLICY_EGRESS = 1,
+};
+
+enum policy_flag {
+	POLICY_FLAG_DENY = 1,
+	POLICY_FLAG_REDIRECT = 2,
+	POLICY_FLAG_AUDIT = 4,
+};
+
+/*
+ * LPM key. prefix_length counts the bits after itself: 40 is identity and direction (any protocol),
+ * 48 adds the protocol (any port), 64 adds the whole port; 49..63 are port prefixes, of which ranges
+ * are made. Identity 0 stands for any identity. For ICMP and ICMPv6 the port is the message type.
+ */
+struct policy_key {
+	__u32 prefix_length;
+	__u32 identity;
+	__u8 direction;
+	__u8 protocol;
+	__be16 port_be;
+};
+_Static_assert(sizeof(struct policy_key) == 12, "policy_key");
+
+#define POLICY_PREFIX_IDENTITY 40
+#define POLICY_PREFIX_PROTOCOL 48
+#define POLICY_PREFIX_PORT 64
+
+struct policy_entry {
+	__u8 flags;
+	__u8 reserved;
+	__be16 proxy_port_be;
+};
+_Static_assert(sizeof(struct policy_entry) == 4, "policy_entry");
+
+struct policy_map {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__type(key, struct policy_key);
+	__type(value, struct policy_entry);
+	__uint(max_entries, POLICY_MAP_MAX_ENTRIES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+};
+
+/* Endpoint id -> that endpoint's policy map, so that one program can ask both ends of a local flow. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__type(key, __u32);
+	__uint(max_entries, POLICY_ENDPOINTS_MAX);
+	__array(values, struct policy_map);
+} policies SEC(".maps");
+
+#endif
