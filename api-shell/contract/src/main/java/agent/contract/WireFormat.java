@@ -1,0 +1,81 @@
+package agent.contract;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.annotation.Nulls;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import tools.jackson.core.StreamReadConstraints;
+import tools.jackson.core.StreamReadFeature;
+import tools.jackson.core.json.JsonFactory;
+import tools.jackson.databind.DeserializationFeature;
+import tools.jackson.databind.MapperFeature;
+import tools.jackson.databind.SerializationFeature;
+import tools.jackson.databind.cfg.CoercionAction;
+import tools.jackson.databind.cfg.CoercionInputShape;
+import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.type.LogicalType;
+
+/**
+ * How the contract is read and written, in one place.
+ *
+ * <p>The agent reads requests strictly: an unknown or repeated field and a value of another type
+ * are refused. A client reads answers leniently, so that a newer agent may say more.
+ */
+public final class WireFormat {
+  private static final int MAX_NESTING_DEPTH = 64;
+  private static final int MAX_NUMBER_LENGTH = 64;
+  private static final DateTimeFormatter TIMESTAMP =
+      DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSS'Z'").withZone(ZoneOffset.UTC);
+
+  private WireFormat() {}
+
+  /** Returns the mapper of the agent: strict in what it reads. */
+  public static JsonMapper strictMapper() {
+    return builder()
+        .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+        .enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+        .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
+        .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+        .enable(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY)
+        .changeDefaultNullHandling(handling -> handling.withContentNulls(Nulls.FAIL))
+        .build();
+  }
+
+  /** Returns the mapper of a client: it passes over fields that it does not know. */
+  public static JsonMapper lenientMapper() {
+    return builder().disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES).build();
+  }
+
+  /** Returns the time as the contract writes it: RFC 3339, UTC, milliseconds. */
+  public static String timestamp(final Instant instant) {
+    return TIMESTAMP.format(instant);
+  }
+
+  private static JsonMapper.Builder builder() {
+    final JsonFactory factory =
+        JsonFactory.builder()
+            .streamReadConstraints(
+                StreamReadConstraints.builder()
+                    .maxNestingDepth(MAX_NESTING_DEPTH)
+                    .maxNumberLength(MAX_NUMBER_LENGTH)
+                    .build())
+            .build();
+    return JsonMapper.builder(factory)
+        .changeDefaultPropertyInclusion(
+            inclusion -> inclusion.withValueInclusion(JsonInclude.Include.NON_ABSENT))
+        .disable(MapperFeature.ALLOW_COERCION_OF_SCALARS)
+        .disable(DeserializationFeature.ACCEPT_FLOAT_AS_INT)
+        .disable(DeserializationFeature.ACCEPT_EMPTY_STRING_AS_NULL_OBJECT)
+        .disable(SerializationFeature.FAIL_ON_EMPTY_BEANS)
+        .withCoercionConfig(
+            LogicalType.Textual,
+            config ->
+                config
+                    .setCoercion(CoercionInputShape.Integer, CoercionAction.Fail)
+                    .setCoercion(CoercionInputShape.Float, CoercionAction.Fail)
+                    .setCoercion(CoercionInputShape.Boolean, CoercionAction.Fail))
+        .withCoercionConfigDefaults(
+            config -> config.setCoercion(CoercionInputShape.EmptyString, CoercionAction.Fail));
+  }
+}

@@ -1,0 +1,2 @@
+/** The daemon itself on the wire: status, health, configuration, metrics. */
+package agent.contract.daemon;

@@ -1,0 +1,2 @@
+/** Kernel maps and the prefilter on the wire. */
+package agent.contract.datapath;

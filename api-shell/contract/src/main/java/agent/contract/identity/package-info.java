@@ -1,0 +1,2 @@
+/** Security identities on the wire. */
+package agent.contract.identity;

@@ -1,0 +1,2 @@
+/** Address allocations on the wire. */
+package agent.contract.ipam;

@@ -1,0 +1,2 @@
+/** Addresses of the node on the wire. */
+package agent.contract.node;

@@ -1,0 +1,51 @@
+package agent.contract.policy;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import java.util.List;
+import tools.jackson.databind.annotation.JsonDeserialize;
+
+/**
+ * Ports, and L7 rules on them.
+ *
+ * @param ports ports
+ * @param rules L7 rules
+ */
+public record PortRuleModel(
+    @JsonProperty("ports") List<Port> ports, @JsonProperty("rules") L7Rules rules) {
+
+  /**
+   * A port or a range of ports.
+   *
+   * @param endPort last port of a range
+   * @param port number or name
+   * @param protocol TCP, UDP, SCTP or ANY
+   */
+  public record Port(
+      @JsonProperty("endPort") Integer endPort,
+      @JsonProperty(value = "port", required = true) @JsonDeserialize(using = PortText.class)
+          String port,
+      @JsonProperty("protocol") String protocol) {}
+
+  /**
+   * Rules on requests.
+   *
+   * @param dns names that may be asked for
+   * @param http HTTP requests that may pass
+   */
+  public record L7Rules(
+      @JsonProperty("dns") List<FqdnModel> dns, @JsonProperty("http") List<Http> http) {}
+
+  /**
+   * An HTTP rule.
+   *
+   * @param headers headers
+   * @param host anchored regular expression
+   * @param method anchored regular expression
+   * @param path anchored regular expression
+   */
+  public record Http(
+      @JsonProperty("headers") List<String> headers,
+      @JsonProperty("host") String host,
+      @JsonProperty("method") String method,
+      @JsonProperty("path") String path) {}
+}

@@ -1,0 +1,17 @@
+package agent.contract.policy;
+
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+import tools.jackson.databind.DeserializationContext;
+import tools.jackson.databind.ValueDeserializer;
+
+/** Reads a port, which people write as {@code "80"}, as {@code 80} or by its name. */
+final class PortText extends ValueDeserializer<String> {
+  @Override
+  public String deserialize(final JsonParser parser, final DeserializationContext context) {
+    if (parser.hasToken(JsonToken.VALUE_STRING) || parser.hasToken(JsonToken.VALUE_NUMBER_INT)) {
+      return parser.getString();
+    }
+    return (String) context.handleUnexpectedToken(context.constructType(String.class), parser);
+  }
+}

@@ -1,0 +1,24 @@
+package agent.contract.policy;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import java.util.List;
+
+/**
+ * A policy rule.
+ *
+ * @param description free text
+ * @param egress what the endpoints may reach
+ * @param egressDeny what the endpoints must not reach
+ * @param endpointSelector endpoints the rule applies to; required
+ * @param ingress what may reach the endpoints
+ * @param ingressDeny what must not reach the endpoints
+ * @param labels labels of the rule
+ */
+public record RuleModel(
+    @JsonProperty("description") String description,
+    @JsonProperty("egress") List<EgressModel> egress,
+    @JsonProperty("egressDeny") List<EgressModel> egressDeny,
+    @JsonProperty("endpointSelector") EndpointSelectorModel endpointSelector,
+    @JsonProperty("ingress") List<IngressModel> ingress,
+    @JsonProperty("ingressDeny") List<IngressModel> ingressDeny,
+    @JsonProperty("labels") List<LabelModel> labels) {}

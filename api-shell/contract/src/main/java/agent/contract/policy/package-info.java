@@ -1,0 +1,2 @@
+/** Policy rules on the wire. */
+package agent.contract.policy;
