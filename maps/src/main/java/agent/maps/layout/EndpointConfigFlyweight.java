@@ -1,0 +1,201 @@
+package agent.maps.layout;
+
+import static agent.maps.layout.StructSpec.Scalar.U32;
+import static agent.maps.layout.StructSpec.Scalar.U8;
+import static java.nio.ByteOrder.BIG_ENDIAN;
+import static org.agrona.BitUtil.SIZE_OF_BYTE;
+import static org.agrona.BitUtil.SIZE_OF_INT;
+import static org.agrona.BitUtil.SIZE_OF_LONG;
+
+import org.agrona.MutableDirectBuffer;
+
+/**
+ * What is one endpoint's own, in {@code .rodata}. {@code struct endpoint_config} in {@code
+ * config/endpoint_config.h}.
+ *
+ * <pre>
+ *  0               1               2               3
+ *  0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                          endpoint_id                          |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                            ifindex                            |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                            options                            |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |    has_ipv4   |    has_ipv6   |  aggregation  |    reserved   |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                              ipv4                             |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                              ipv6                             |
+ * |                           (16 bytes)                          |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                              mac                              |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |              ...              |            host_mac           |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                              ...                              |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * </pre>
+ */
+public final class EndpointConfigFlyweight {
+  public static final int ENDPOINT_ID_OFFSET = 0;
+  public static final int IFINDEX_OFFSET = ENDPOINT_ID_OFFSET + SIZE_OF_INT;
+  public static final int OPTIONS_OFFSET = IFINDEX_OFFSET + SIZE_OF_INT;
+  public static final int HAS_IPV4_OFFSET = OPTIONS_OFFSET + SIZE_OF_INT;
+  public static final int HAS_IPV6_OFFSET = HAS_IPV4_OFFSET + SIZE_OF_BYTE;
+  public static final int AGGREGATION_OFFSET = HAS_IPV6_OFFSET + SIZE_OF_BYTE;
+  public static final int RESERVED_OFFSET = AGGREGATION_OFFSET + SIZE_OF_BYTE;
+  public static final int IPV4_OFFSET = RESERVED_OFFSET + SIZE_OF_BYTE;
+  public static final int IPV6_OFFSET = IPV4_OFFSET + 4;
+  public static final int MAC_OFFSET = IPV6_OFFSET + 16;
+  public static final int HOST_MAC_OFFSET = MAC_OFFSET + 6;
+  public static final int LENGTH = HOST_MAC_OFFSET + 6;
+
+  public static final StructSpec STRUCT =
+      StructSpec.named("endpoint_config", LENGTH)
+          .scalar("endpoint_id", ENDPOINT_ID_OFFSET, U32)
+          .scalar("ifindex", IFINDEX_OFFSET, U32)
+          .scalar("options", OPTIONS_OFFSET, U32)
+          .scalar("has_ipv4", HAS_IPV4_OFFSET, U8)
+          .scalar("has_ipv6", HAS_IPV6_OFFSET, U8)
+          .scalar("aggregation", AGGREGATION_OFFSET, U8)
+          .scalar("reserved", RESERVED_OFFSET, U8)
+          .bytes("ipv4", IPV4_OFFSET, 4)
+          .bytes("ipv6", IPV6_OFFSET, 16)
+          .bytes("mac", MAC_OFFSET, 6)
+          .bytes("host_mac", HOST_MAC_OFFSET, 6)
+          .build();
+
+  private MutableDirectBuffer buffer;
+  private int offset;
+
+  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  public EndpointConfigFlyweight wrap(MutableDirectBuffer buffer, int offset) {
+    this.buffer = buffer;
+    this.offset = offset;
+    return this;
+  }
+
+  /** Sets every byte to zero, the reserved ones too. */
+  public EndpointConfigFlyweight clear() {
+    buffer.setMemory(offset, LENGTH, (byte) 0);
+    return this;
+  }
+
+  /** {@code endpoint_id}. */
+  public int endpointId() {
+    return buffer.getInt(offset + ENDPOINT_ID_OFFSET);
+  }
+
+  /** {@code endpoint_id}. */
+  public EndpointConfigFlyweight endpointId(int value) {
+    buffer.putInt(offset + ENDPOINT_ID_OFFSET, value);
+    return this;
+  }
+
+  /** {@code ifindex}: host side of the veth. */
+  public int ifindex() {
+    return buffer.getInt(offset + IFINDEX_OFFSET);
+  }
+
+  /** {@code ifindex}: host side of the veth. */
+  public EndpointConfigFlyweight ifindex(int value) {
+    buffer.putInt(offset + IFINDEX_OFFSET, value);
+    return this;
+  }
+
+  /** {@code options}: see {@link EndpointOption}. */
+  public int options() {
+    return buffer.getInt(offset + OPTIONS_OFFSET);
+  }
+
+  /** {@code options}: see {@link EndpointOption}. */
+  public EndpointConfigFlyweight options(int value) {
+    buffer.putInt(offset + OPTIONS_OFFSET, value);
+    return this;
+  }
+
+  /** {@code has_ipv4}: 0 or 1. */
+  public int hasIpv4() {
+    return buffer.getByte(offset + HAS_IPV4_OFFSET) & 0xff;
+  }
+
+  /** {@code has_ipv4}: 0 or 1. */
+  public EndpointConfigFlyweight hasIpv4(int value) {
+    buffer.putByte(offset + HAS_IPV4_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** {@code has_ipv6}: 0 or 1. */
+  public int hasIpv6() {
+    return buffer.getByte(offset + HAS_IPV6_OFFSET) & 0xff;
+  }
+
+  /** {@code has_ipv6}: 0 or 1. */
+  public EndpointConfigFlyweight hasIpv6(int value) {
+    buffer.putByte(offset + HAS_IPV6_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** {@code aggregation}: MonitorAggregationLevel: 0 None to 3 Maximum. */
+  public int aggregation() {
+    return buffer.getByte(offset + AGGREGATION_OFFSET) & 0xff;
+  }
+
+  /** {@code aggregation}: MonitorAggregationLevel: 0 None to 3 Maximum. */
+  public EndpointConfigFlyweight aggregation(int value) {
+    buffer.putByte(offset + AGGREGATION_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** {@code ipv4}: as a number, first octet most significant. */
+  public int ipv4() {
+    return buffer.getInt(offset + IPV4_OFFSET, BIG_ENDIAN);
+  }
+
+  /** {@code ipv4}: as a number, first octet most significant. */
+  public EndpointConfigFlyweight ipv4(int value) {
+    buffer.putInt(offset + IPV4_OFFSET, value, BIG_ENDIAN);
+    return this;
+  }
+
+  /** The upper 64 bits of {@code ipv6}. */
+  public long ipv6High() {
+    return buffer.getLong(offset + IPV6_OFFSET, BIG_ENDIAN);
+  }
+
+  /** The lower 64 bits of {@code ipv6}. */
+  public long ipv6Low() {
+    return buffer.getLong(offset + IPV6_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
+  }
+
+  /** {@code ipv6}. */
+  public EndpointConfigFlyweight ipv6(long high, long low) {
+    buffer.putLong(offset + IPV6_OFFSET, high, BIG_ENDIAN);
+    buffer.putLong(offset + IPV6_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
+    return this;
+  }
+
+  /** {@code mac}: of the workload's interface, first octet most significant. */
+  public long mac() {
+    return MacBytes.get(buffer, offset + MAC_OFFSET);
+  }
+
+  /** {@code mac}: of the workload's interface, first octet most significant. */
+  public EndpointConfigFlyweight mac(long value) {
+    MacBytes.put(buffer, offset + MAC_OFFSET, value);
+    return this;
+  }
+
+  /** {@code host_mac}: of the host side, first octet most significant. */
+  public long hostMac() {
+    return MacBytes.get(buffer, offset + HOST_MAC_OFFSET);
+  }
+
+  /** {@code host_mac}: of the host side, first octet most significant. */
+  public EndpointConfigFlyweight hostMac(long value) {
+    MacBytes.put(buffer, offset + HOST_MAC_OFFSET, value);
+    return this;
+  }
+}

@@ -1,0 +1,30 @@
+package agent.maps.layout;
+
+/**
+ * Bits of {@code endpoint_config.options}. {@code enum endpoint_option} in {@code
+ * config/endpoint_config.h}.
+ */
+public enum EndpointOption implements Numbered {
+  CONNTRACK(1),
+  CONNTRACK_ACCOUNTING(2),
+  DROP_NOTIFICATION(4),
+  TRACE_NOTIFICATION(8),
+  POLICY_VERDICT_NOTIFICATION(16),
+  POLICY_AUDIT_MODE(32),
+  SOURCE_IP_VERIFICATION(64),
+  DEBUG(128),
+  ARP_PASSTHROUGH(256);
+
+  public static final EnumSpec ENUM = EnumSpec.of("endpoint_option", "OPTION_", values());
+
+  private final int number;
+
+  EndpointOption(int number) {
+    this.number = number;
+  }
+
+  @Override
+  public int number() {
+    return number;
+  }
+}

@@ -1,0 +1,23 @@
+package agent.maps.layout;
+
+/** What an event tells. {@code enum event_type} in {@code maps/event_map.h}. */
+public enum EventType implements Numbered {
+  DROP(1),
+  /** A policy verdict on a new flow. */
+  VERDICT(2),
+  /** A forwarded packet, where tracing is on. */
+  TRACE(3);
+
+  public static final EnumSpec ENUM = EnumSpec.of("event_type", "EVENT_", values());
+
+  private final int number;
+
+  EventType(int number) {
+    this.number = number;
+  }
+
+  @Override
+  public int number() {
+    return number;
+  }
+}

@@ -1,0 +1,295 @@
+package agent.maps.layout;
+
+import static agent.maps.layout.StructSpec.Scalar.BE16;
+import static agent.maps.layout.StructSpec.Scalar.U16;
+import static agent.maps.layout.StructSpec.Scalar.U32;
+import static agent.maps.layout.StructSpec.Scalar.U64;
+import static agent.maps.layout.StructSpec.Scalar.U8;
+import static java.nio.ByteOrder.BIG_ENDIAN;
+import static org.agrona.BitUtil.SIZE_OF_BYTE;
+import static org.agrona.BitUtil.SIZE_OF_INT;
+import static org.agrona.BitUtil.SIZE_OF_LONG;
+import static org.agrona.BitUtil.SIZE_OF_SHORT;
+
+import org.agrona.MutableDirectBuffer;
+
+/**
+ * One record of the events ring. {@code struct flow_event} in {@code maps/event_map.h}.
+ *
+ * <pre>
+ *  0               1               2               3
+ *  0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                          timestamp_ns                         |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                              ...                              |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |      type     |     reason    |   direction   |     family    |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |    protocol   |   tcp_flags   |          endpoint_id          |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                        source_identity                        |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                      destination_identity                     |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                             length                            |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                            ifindex                            |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |         source_port_be        |      destination_port_be      |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                            reserved                           |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                         source_address                        |
+ * |                           (16 bytes)                          |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                      destination_address                      |
+ * |                           (16 bytes)                          |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * </pre>
+ */
+public final class FlowEventFlyweight {
+  public static final int TIMESTAMP_NS_OFFSET = 0;
+  public static final int TYPE_OFFSET = TIMESTAMP_NS_OFFSET + SIZE_OF_LONG;
+  public static final int REASON_OFFSET = TYPE_OFFSET + SIZE_OF_BYTE;
+  public static final int DIRECTION_OFFSET = REASON_OFFSET + SIZE_OF_BYTE;
+  public static final int FAMILY_OFFSET = DIRECTION_OFFSET + SIZE_OF_BYTE;
+  public static final int PROTOCOL_OFFSET = FAMILY_OFFSET + SIZE_OF_BYTE;
+  public static final int TCP_FLAGS_OFFSET = PROTOCOL_OFFSET + SIZE_OF_BYTE;
+  public static final int ENDPOINT_ID_OFFSET = TCP_FLAGS_OFFSET + SIZE_OF_BYTE;
+  public static final int SOURCE_IDENTITY_OFFSET = ENDPOINT_ID_OFFSET + SIZE_OF_SHORT;
+  public static final int DESTINATION_IDENTITY_OFFSET = SOURCE_IDENTITY_OFFSET + SIZE_OF_INT;
+  public static final int LENGTH_OFFSET = DESTINATION_IDENTITY_OFFSET + SIZE_OF_INT;
+  public static final int IFINDEX_OFFSET = LENGTH_OFFSET + SIZE_OF_INT;
+  public static final int SOURCE_PORT_BE_OFFSET = IFINDEX_OFFSET + SIZE_OF_INT;
+  public static final int DESTINATION_PORT_BE_OFFSET = SOURCE_PORT_BE_OFFSET + SIZE_OF_SHORT;
+  public static final int RESERVED_OFFSET = DESTINATION_PORT_BE_OFFSET + SIZE_OF_SHORT;
+  public static final int SOURCE_ADDRESS_OFFSET = RESERVED_OFFSET + SIZE_OF_INT;
+  public static final int DESTINATION_ADDRESS_OFFSET = SOURCE_ADDRESS_OFFSET + 16;
+  public static final int LENGTH = DESTINATION_ADDRESS_OFFSET + 16;
+
+  public static final StructSpec STRUCT =
+      StructSpec.named("flow_event", LENGTH)
+          .scalar("timestamp_ns", TIMESTAMP_NS_OFFSET, U64)
+          .scalar("type", TYPE_OFFSET, U8)
+          .scalar("reason", REASON_OFFSET, U8)
+          .scalar("direction", DIRECTION_OFFSET, U8)
+          .scalar("family", FAMILY_OFFSET, U8)
+          .scalar("protocol", PROTOCOL_OFFSET, U8)
+          .scalar("tcp_flags", TCP_FLAGS_OFFSET, U8)
+          .scalar("endpoint_id", ENDPOINT_ID_OFFSET, U16)
+          .scalar("source_identity", SOURCE_IDENTITY_OFFSET, U32)
+          .scalar("destination_identity", DESTINATION_IDENTITY_OFFSET, U32)
+          .scalar("length", LENGTH_OFFSET, U32)
+          .scalar("ifindex", IFINDEX_OFFSET, U32)
+          .scalar("source_port_be", SOURCE_PORT_BE_OFFSET, BE16)
+          .scalar("destination_port_be", DESTINATION_PORT_BE_OFFSET, BE16)
+          .scalar("reserved", RESERVED_OFFSET, U32)
+          .bytes("source_address", SOURCE_ADDRESS_OFFSET, 16)
+          .bytes("destination_address", DESTINATION_ADDRESS_OFFSET, 16)
+          .build();
+
+  private MutableDirectBuffer buffer;
+  private int offset;
+
+  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  public FlowEventFlyweight wrap(MutableDirectBuffer buffer, int offset) {
+    this.buffer = buffer;
+    this.offset = offset;
+    return this;
+  }
+
+  /** Sets every byte to zero, the reserved ones too. */
+  public FlowEventFlyweight clear() {
+    buffer.setMemory(offset, LENGTH, (byte) 0);
+    return this;
+  }
+
+  /** {@code timestamp_ns}: on CLOCK_MONOTONIC. */
+  public long timestampNs() {
+    return buffer.getLong(offset + TIMESTAMP_NS_OFFSET);
+  }
+
+  /** {@code timestamp_ns}: on CLOCK_MONOTONIC. */
+  public FlowEventFlyweight timestampNs(long value) {
+    buffer.putLong(offset + TIMESTAMP_NS_OFFSET, value);
+    return this;
+  }
+
+  /** {@code type}: see {@link EventType}. */
+  public int type() {
+    return buffer.getByte(offset + TYPE_OFFSET) & 0xff;
+  }
+
+  /** {@code type}: see {@link EventType}. */
+  public FlowEventFlyweight type(int value) {
+    buffer.putByte(offset + TYPE_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** {@code reason}: see {@link DropReason}. */
+  public int reason() {
+    return buffer.getByte(offset + REASON_OFFSET) & 0xff;
+  }
+
+  /** {@code reason}: see {@link DropReason}. */
+  public FlowEventFlyweight reason(int value) {
+    buffer.putByte(offset + REASON_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** {@code direction}: see {@link MetricsDirection}. */
+  public int direction() {
+    return buffer.getByte(offset + DIRECTION_OFFSET) & 0xff;
+  }
+
+  /** {@code direction}: see {@link MetricsDirection}. */
+  public FlowEventFlyweight direction(int value) {
+    buffer.putByte(offset + DIRECTION_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** {@code family}: 4 or 6. */
+  public int family() {
+    return buffer.getByte(offset + FAMILY_OFFSET) & 0xff;
+  }
+
+  /** {@code family}: 4 or 6. */
+  public FlowEventFlyweight family(int value) {
+    buffer.putByte(offset + FAMILY_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** {@code protocol}: of layer 4. */
+  public int protocol() {
+    return buffer.getByte(offset + PROTOCOL_OFFSET) & 0xff;
+  }
+
+  /** {@code protocol}: of layer 4. */
+  public FlowEventFlyweight protocol(int value) {
+    buffer.putByte(offset + PROTOCOL_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** {@code tcp_flags}. */
+  public int tcpFlags() {
+    return buffer.getByte(offset + TCP_FLAGS_OFFSET) & 0xff;
+  }
+
+  /** {@code tcp_flags}. */
+  public FlowEventFlyweight tcpFlags(int value) {
+    buffer.putByte(offset + TCP_FLAGS_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** {@code endpoint_id}: whose program saw the packet; 0: the host program. */
+  public int endpointId() {
+    return buffer.getShort(offset + ENDPOINT_ID_OFFSET) & 0xffff;
+  }
+
+  /** {@code endpoint_id}: whose program saw the packet; 0: the host program. */
+  public FlowEventFlyweight endpointId(int value) {
+    buffer.putShort(offset + ENDPOINT_ID_OFFSET, (short) value);
+    return this;
+  }
+
+  /** {@code source_identity}. */
+  public int sourceIdentity() {
+    return buffer.getInt(offset + SOURCE_IDENTITY_OFFSET);
+  }
+
+  /** {@code source_identity}. */
+  public FlowEventFlyweight sourceIdentity(int value) {
+    buffer.putInt(offset + SOURCE_IDENTITY_OFFSET, value);
+    return this;
+  }
+
+  /** {@code destination_identity}. */
+  public int destinationIdentity() {
+    return buffer.getInt(offset + DESTINATION_IDENTITY_OFFSET);
+  }
+
+  /** {@code destination_identity}. */
+  public FlowEventFlyweight destinationIdentity(int value) {
+    buffer.putInt(offset + DESTINATION_IDENTITY_OFFSET, value);
+    return this;
+  }
+
+  /** {@code length}: of the packet in bytes. */
+  public int length() {
+    return buffer.getInt(offset + LENGTH_OFFSET);
+  }
+
+  /** {@code length}: of the packet in bytes. */
+  public FlowEventFlyweight length(int value) {
+    buffer.putInt(offset + LENGTH_OFFSET, value);
+    return this;
+  }
+
+  /** {@code ifindex}. */
+  public int ifindex() {
+    return buffer.getInt(offset + IFINDEX_OFFSET);
+  }
+
+  /** {@code ifindex}. */
+  public FlowEventFlyweight ifindex(int value) {
+    buffer.putInt(offset + IFINDEX_OFFSET, value);
+    return this;
+  }
+
+  /** {@code source_port_be}. */
+  public int sourcePort() {
+    return buffer.getShort(offset + SOURCE_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
+  }
+
+  /** {@code source_port_be}. */
+  public FlowEventFlyweight sourcePort(int value) {
+    buffer.putShort(offset + SOURCE_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
+    return this;
+  }
+
+  /** {@code destination_port_be}. */
+  public int destinationPort() {
+    return buffer.getShort(offset + DESTINATION_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
+  }
+
+  /** {@code destination_port_be}. */
+  public FlowEventFlyweight destinationPort(int value) {
+    buffer.putShort(offset + DESTINATION_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
+    return this;
+  }
+
+  /** The upper 64 bits of {@code source_address}. */
+  public long sourceAddressHigh() {
+    return buffer.getLong(offset + SOURCE_ADDRESS_OFFSET, BIG_ENDIAN);
+  }
+
+  /** The lower 64 bits of {@code source_address}. */
+  public long sourceAddressLow() {
+    return buffer.getLong(offset + SOURCE_ADDRESS_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
+  }
+
+  /** {@code source_address}: an IPv4 address is in the first four bytes. */
+  public FlowEventFlyweight sourceAddress(long high, long low) {
+    buffer.putLong(offset + SOURCE_ADDRESS_OFFSET, high, BIG_ENDIAN);
+    buffer.putLong(offset + SOURCE_ADDRESS_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
+    return this;
+  }
+
+  /** The upper 64 bits of {@code destination_address}. */
+  public long destinationAddressHigh() {
+    return buffer.getLong(offset + DESTINATION_ADDRESS_OFFSET, BIG_ENDIAN);
+  }
+
+  /** The lower 64 bits of {@code destination_address}. */
+  public long destinationAddressLow() {
+    return buffer.getLong(offset + DESTINATION_ADDRESS_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
+  }
+
+  /** {@code destination_address}: an IPv4 address is in the first four bytes. */
+  public FlowEventFlyweight destinationAddress(long high, long low) {
+    buffer.putLong(offset + DESTINATION_ADDRESS_OFFSET, high, BIG_ENDIAN);
+    buffer.putLong(offset + DESTINATION_ADDRESS_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
+    return this;
+  }
+}

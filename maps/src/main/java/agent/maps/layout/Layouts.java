@@ -1,0 +1,45 @@
+package agent.maps.layout;
+
+import java.util.List;
+
+/** Every struct and enum that Java shares with C: what the layout check walks. */
+public final class Layouts {
+  public static final List<StructSpec> STRUCTS =
+      List.of(
+          Conntrack4KeyFlyweight.STRUCT,
+          Conntrack6KeyFlyweight.STRUCT,
+          ConntrackDeliveryFlyweight.STRUCT,
+          ConntrackEntryFlyweight.STRUCT,
+          EndpointConfigFlyweight.STRUCT,
+          EndpointEntryFlyweight.STRUCT,
+          FlowEventFlyweight.STRUCT,
+          Fragment4KeyFlyweight.STRUCT,
+          Fragment6KeyFlyweight.STRUCT,
+          FragmentEntryFlyweight.STRUCT,
+          Ipcache4KeyFlyweight.STRUCT,
+          Ipcache6KeyFlyweight.STRUCT,
+          IpcacheEntryFlyweight.STRUCT,
+          MetricsEntryFlyweight.STRUCT,
+          NodeConfigFlyweight.STRUCT,
+          PolicyEntryFlyweight.STRUCT,
+          PolicyKeyFlyweight.STRUCT,
+          Prefilter4KeyFlyweight.STRUCT,
+          Prefilter6KeyFlyweight.STRUCT,
+          PrefilterConfigFlyweight.STRUCT,
+          PrefilterEntryFlyweight.STRUCT);
+
+  public static final List<EnumSpec> ENUMS =
+      List.of(
+          ConntrackFlag.ENUM,
+          ConntrackSide.ENUM,
+          DropReason.ENUM,
+          EndpointOption.ENUM,
+          EventType.ENUM,
+          IpcacheFlag.ENUM,
+          MetricsDirection.ENUM,
+          PolicyDirection.ENUM,
+          PolicyFlag.ENUM,
+          PrefilterCell.ENUM);
+
+  private Layouts() {}
+}

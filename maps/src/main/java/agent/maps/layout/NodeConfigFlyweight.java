@@ -1,0 +1,212 @@
+package agent.maps.layout;
+
+import static agent.maps.layout.StructSpec.Scalar.U32;
+import static agent.maps.layout.StructSpec.Scalar.U64;
+import static agent.maps.layout.StructSpec.Scalar.U8;
+import static java.nio.ByteOrder.BIG_ENDIAN;
+import static org.agrona.BitUtil.SIZE_OF_BYTE;
+import static org.agrona.BitUtil.SIZE_OF_INT;
+import static org.agrona.BitUtil.SIZE_OF_LONG;
+
+import org.agrona.MutableDirectBuffer;
+
+/**
+ * What is the same for every program of this node, in {@code .rodata}. {@code struct node_config}
+ * in {@code config/node_config.h}.
+ *
+ * <pre>
+ *  0               1               2               3
+ *  0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                      tcp_syn_lifetime_ns                      |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                              ...                              |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                  tcp_established_lifetime_ns                  |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                              ...                              |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                    tcp_closing_lifetime_ns                    |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                              ...                              |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                        any_lifetime_ns                        |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                              ...                              |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                        world_identity4                        |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                        world_identity6                        |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                            gateway4                           |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                            gateway6                           |
+ * |                           (16 bytes)                          |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |  enable_ipv4  |  enable_ipv6  |            reserved           |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * </pre>
+ */
+public final class NodeConfigFlyweight {
+  public static final int TCP_SYN_LIFETIME_NS_OFFSET = 0;
+  public static final int TCP_ESTABLISHED_LIFETIME_NS_OFFSET =
+      TCP_SYN_LIFETIME_NS_OFFSET + SIZE_OF_LONG;
+  public static final int TCP_CLOSING_LIFETIME_NS_OFFSET =
+      TCP_ESTABLISHED_LIFETIME_NS_OFFSET + SIZE_OF_LONG;
+  public static final int ANY_LIFETIME_NS_OFFSET = TCP_CLOSING_LIFETIME_NS_OFFSET + SIZE_OF_LONG;
+  public static final int WORLD_IDENTITY4_OFFSET = ANY_LIFETIME_NS_OFFSET + SIZE_OF_LONG;
+  public static final int WORLD_IDENTITY6_OFFSET = WORLD_IDENTITY4_OFFSET + SIZE_OF_INT;
+  public static final int GATEWAY4_OFFSET = WORLD_IDENTITY6_OFFSET + SIZE_OF_INT;
+  public static final int GATEWAY6_OFFSET = GATEWAY4_OFFSET + 4;
+  public static final int ENABLE_IPV4_OFFSET = GATEWAY6_OFFSET + 16;
+  public static final int ENABLE_IPV6_OFFSET = ENABLE_IPV4_OFFSET + SIZE_OF_BYTE;
+  public static final int RESERVED_OFFSET = ENABLE_IPV6_OFFSET + SIZE_OF_BYTE;
+  public static final int LENGTH = RESERVED_OFFSET + 2;
+
+  public static final StructSpec STRUCT =
+      StructSpec.named("node_config", LENGTH)
+          .scalar("tcp_syn_lifetime_ns", TCP_SYN_LIFETIME_NS_OFFSET, U64)
+          .scalar("tcp_established_lifetime_ns", TCP_ESTABLISHED_LIFETIME_NS_OFFSET, U64)
+          .scalar("tcp_closing_lifetime_ns", TCP_CLOSING_LIFETIME_NS_OFFSET, U64)
+          .scalar("any_lifetime_ns", ANY_LIFETIME_NS_OFFSET, U64)
+          .scalar("world_identity4", WORLD_IDENTITY4_OFFSET, U32)
+          .scalar("world_identity6", WORLD_IDENTITY6_OFFSET, U32)
+          .bytes("gateway4", GATEWAY4_OFFSET, 4)
+          .bytes("gateway6", GATEWAY6_OFFSET, 16)
+          .scalar("enable_ipv4", ENABLE_IPV4_OFFSET, U8)
+          .scalar("enable_ipv6", ENABLE_IPV6_OFFSET, U8)
+          .bytes("reserved", RESERVED_OFFSET, 2)
+          .build();
+
+  private MutableDirectBuffer buffer;
+  private int offset;
+
+  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  public NodeConfigFlyweight wrap(MutableDirectBuffer buffer, int offset) {
+    this.buffer = buffer;
+    this.offset = offset;
+    return this;
+  }
+
+  /** Sets every byte to zero, the reserved ones too. */
+  public NodeConfigFlyweight clear() {
+    buffer.setMemory(offset, LENGTH, (byte) 0);
+    return this;
+  }
+
+  /** {@code tcp_syn_lifetime_ns}. */
+  public long tcpSynLifetimeNs() {
+    return buffer.getLong(offset + TCP_SYN_LIFETIME_NS_OFFSET);
+  }
+
+  /** {@code tcp_syn_lifetime_ns}. */
+  public NodeConfigFlyweight tcpSynLifetimeNs(long value) {
+    buffer.putLong(offset + TCP_SYN_LIFETIME_NS_OFFSET, value);
+    return this;
+  }
+
+  /** {@code tcp_established_lifetime_ns}. */
+  public long tcpEstablishedLifetimeNs() {
+    return buffer.getLong(offset + TCP_ESTABLISHED_LIFETIME_NS_OFFSET);
+  }
+
+  /** {@code tcp_established_lifetime_ns}. */
+  public NodeConfigFlyweight tcpEstablishedLifetimeNs(long value) {
+    buffer.putLong(offset + TCP_ESTABLISHED_LIFETIME_NS_OFFSET, value);
+    return this;
+  }
+
+  /** {@code tcp_closing_lifetime_ns}. */
+  public long tcpClosingLifetimeNs() {
+    return buffer.getLong(offset + TCP_CLOSING_LIFETIME_NS_OFFSET);
+  }
+
+  /** {@code tcp_closing_lifetime_ns}. */
+  public NodeConfigFlyweight tcpClosingLifetimeNs(long value) {
+    buffer.putLong(offset + TCP_CLOSING_LIFETIME_NS_OFFSET, value);
+    return this;
+  }
+
+  /** {@code any_lifetime_ns}: of UDP, ICMP and the rest. */
+  public long anyLifetimeNs() {
+    return buffer.getLong(offset + ANY_LIFETIME_NS_OFFSET);
+  }
+
+  /** {@code any_lifetime_ns}: of UDP, ICMP and the rest. */
+  public NodeConfigFlyweight anyLifetimeNs(long value) {
+    buffer.putLong(offset + ANY_LIFETIME_NS_OFFSET, value);
+    return this;
+  }
+
+  /** {@code world_identity4}. */
+  public int worldIdentity4() {
+    return buffer.getInt(offset + WORLD_IDENTITY4_OFFSET);
+  }
+
+  /** {@code world_identity4}. */
+  public NodeConfigFlyweight worldIdentity4(int value) {
+    buffer.putInt(offset + WORLD_IDENTITY4_OFFSET, value);
+    return this;
+  }
+
+  /** {@code world_identity6}. */
+  public int worldIdentity6() {
+    return buffer.getInt(offset + WORLD_IDENTITY6_OFFSET);
+  }
+
+  /** {@code world_identity6}. */
+  public NodeConfigFlyweight worldIdentity6(int value) {
+    buffer.putInt(offset + WORLD_IDENTITY6_OFFSET, value);
+    return this;
+  }
+
+  /** {@code gateway4}: as a number, first octet most significant. */
+  public int gateway4() {
+    return buffer.getInt(offset + GATEWAY4_OFFSET, BIG_ENDIAN);
+  }
+
+  /** {@code gateway4}: as a number, first octet most significant. */
+  public NodeConfigFlyweight gateway4(int value) {
+    buffer.putInt(offset + GATEWAY4_OFFSET, value, BIG_ENDIAN);
+    return this;
+  }
+
+  /** The upper 64 bits of {@code gateway6}. */
+  public long gateway6High() {
+    return buffer.getLong(offset + GATEWAY6_OFFSET, BIG_ENDIAN);
+  }
+
+  /** The lower 64 bits of {@code gateway6}. */
+  public long gateway6Low() {
+    return buffer.getLong(offset + GATEWAY6_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
+  }
+
+  /** {@code gateway6}. */
+  public NodeConfigFlyweight gateway6(long high, long low) {
+    buffer.putLong(offset + GATEWAY6_OFFSET, high, BIG_ENDIAN);
+    buffer.putLong(offset + GATEWAY6_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
+    return this;
+  }
+
+  /** {@code enable_ipv4}: 0 or 1. */
+  public int enableIpv4() {
+    return buffer.getByte(offset + ENABLE_IPV4_OFFSET) & 0xff;
+  }
+
+  /** {@code enable_ipv4}: 0 or 1. */
+  public NodeConfigFlyweight enableIpv4(int value) {
+    buffer.putByte(offset + ENABLE_IPV4_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** {@code enable_ipv6}: 0 or 1. */
+  public int enableIpv6() {
+    return buffer.getByte(offset + ENABLE_IPV6_OFFSET) & 0xff;
+  }
+
+  /** {@code enable_ipv6}: 0 or 1. */
+  public NodeConfigFlyweight enableIpv6(int value) {
+    buffer.putByte(offset + ENABLE_IPV6_OFFSET, (byte) value);
+    return this;
+  }
+}

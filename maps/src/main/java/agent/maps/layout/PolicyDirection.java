@@ -1,0 +1,20 @@
+package agent.maps.layout;
+
+/** Seen from the endpoint. {@code enum policy_direction} in {@code maps/policy_map.h}. */
+public enum PolicyDirection implements Numbered {
+  INGRESS(0),
+  EGRESS(1);
+
+  public static final EnumSpec ENUM = EnumSpec.of("policy_direction", "POLICY_", values());
+
+  private final int number;
+
+  PolicyDirection(int number) {
+    this.number = number;
+  }
+
+  @Override
+  public int number() {
+    return number;
+  }
+}

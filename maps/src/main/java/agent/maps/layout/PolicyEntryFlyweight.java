@@ -1,0 +1,72 @@
+package agent.maps.layout;
+
+import static agent.maps.layout.StructSpec.Scalar.BE16;
+import static agent.maps.layout.StructSpec.Scalar.U8;
+import static java.nio.ByteOrder.BIG_ENDIAN;
+import static org.agrona.BitUtil.SIZE_OF_BYTE;
+import static org.agrona.BitUtil.SIZE_OF_SHORT;
+
+import org.agrona.MutableDirectBuffer;
+
+/**
+ * Value of a policy map. {@code struct policy_entry} in {@code maps/policy_map.h}.
+ *
+ * <pre>
+ *  0               1               2               3
+ *  0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |     flags     |    reserved   |         proxy_port_be         |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * </pre>
+ */
+public final class PolicyEntryFlyweight {
+  public static final int FLAGS_OFFSET = 0;
+  public static final int RESERVED_OFFSET = FLAGS_OFFSET + SIZE_OF_BYTE;
+  public static final int PROXY_PORT_BE_OFFSET = RESERVED_OFFSET + SIZE_OF_BYTE;
+  public static final int LENGTH = PROXY_PORT_BE_OFFSET + SIZE_OF_SHORT;
+
+  public static final StructSpec STRUCT =
+      StructSpec.named("policy_entry", LENGTH)
+          .scalar("flags", FLAGS_OFFSET, U8)
+          .scalar("reserved", RESERVED_OFFSET, U8)
+          .scalar("proxy_port_be", PROXY_PORT_BE_OFFSET, BE16)
+          .build();
+
+  private MutableDirectBuffer buffer;
+  private int offset;
+
+  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  public PolicyEntryFlyweight wrap(MutableDirectBuffer buffer, int offset) {
+    this.buffer = buffer;
+    this.offset = offset;
+    return this;
+  }
+
+  /** Sets every byte to zero, the reserved ones too. */
+  public PolicyEntryFlyweight clear() {
+    buffer.setMemory(offset, LENGTH, (byte) 0);
+    return this;
+  }
+
+  /** {@code flags}: see {@link PolicyFlag}. */
+  public int flags() {
+    return buffer.getByte(offset + FLAGS_OFFSET) & 0xff;
+  }
+
+  /** {@code flags}: see {@link PolicyFlag}. */
+  public PolicyEntryFlyweight flags(int value) {
+    buffer.putByte(offset + FLAGS_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** {@code proxy_port_be}: of the local proxy, with {@link PolicyFlag#REDIRECT}. */
+  public int proxyPort() {
+    return buffer.getShort(offset + PROXY_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
+  }
+
+  /** {@code proxy_port_be}: of the local proxy, with {@link PolicyFlag#REDIRECT}. */
+  public PolicyEntryFlyweight proxyPort(int value) {
+    buffer.putShort(offset + PROXY_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
+    return this;
+  }
+}

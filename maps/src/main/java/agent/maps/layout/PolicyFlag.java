@@ -1,0 +1,21 @@
+package agent.maps.layout;
+
+/** Bits of a policy entry. {@code enum policy_flag} in {@code maps/policy_map.h}. */
+public enum PolicyFlag implements Numbered {
+  DENY(1),
+  REDIRECT(2),
+  AUDIT(4);
+
+  public static final EnumSpec ENUM = EnumSpec.of("policy_flag", "POLICY_FLAG_", values());
+
+  private final int number;
+
+  PolicyFlag(int number) {
+    this.number = number;
+  }
+
+  @Override
+  public int number() {
+    return number;
+  }
+}
