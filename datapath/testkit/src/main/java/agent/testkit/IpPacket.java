@@ -1,0 +1,320 @@
+package agent.testkit;
+
+import static agent.testkit.Packets.put16;
+import static agent.testkit.Packets.put32;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/** An IPv4 or IPv6 packet in an Ethernet frame, put together in any order; checksums are right. */
+public final class IpPacket {
+  /** IPv6 extension headers, by protocol number. */
+  public static final int HOP_BY_HOP = 0;
+
+  public static final int ROUTING = 43;
+  public static final int FRAGMENT = 44;
+  public static final int DESTINATION_OPTIONS = 60;
+
+  private final boolean isIpv6;
+  private final byte[] source;
+  private final byte[] destination;
+  private String sourceMac = Packets.SOURCE_MAC;
+  private String destinationMac = Packets.DESTINATION_MAC;
+  private final List<int[]> vlans = new ArrayList<>();
+  private final List<int[]> extensions = new ArrayList<>();
+  private byte[] options = {};
+  private int ttl = 64;
+  private int trafficClass;
+  private int id = 1;
+  private boolean doNotFragment;
+  private boolean isFragment;
+  private int fragmentOffsetBytes;
+  private boolean moreFragments;
+  private Layer4 layer4 = new Layer4.Raw(59);
+  private byte[] payload = {};
+
+  IpPacket(final boolean isIpv6, final byte[] source, final byte[] destination) {
+    this.isIpv6 = isIpv6;
+    this.source = source;
+    this.destination = destination;
+  }
+
+  public IpPacket from(final String mac) {
+    sourceMac = mac;
+    return this;
+  }
+
+  public IpPacket to(final String mac) {
+    destinationMac = mac;
+    return this;
+  }
+
+  /** Adds a VLAN tag, outermost first. */
+  public IpPacket vlan(final int vlanId) {
+    vlans.add(new int[] {Packets.ETHERTYPE_VLAN, vlanId});
+    return this;
+  }
+
+  /** Adds a service tag (802.1ad), outermost first. */
+  public IpPacket serviceVlan(final int vlanId) {
+    vlans.add(new int[] {Packets.ETHERTYPE_SERVICE_VLAN, vlanId});
+    return this;
+  }
+
+  /** Time to live, or hop limit. */
+  public IpPacket ttl(final int value) {
+    ttl = value;
+    return this;
+  }
+
+  public IpPacket trafficClass(final int value) {
+    trafficClass = value;
+    return this;
+  }
+
+  /** The identification that fragments share. */
+  public IpPacket id(final int value) {
+    id = value;
+    return this;
+  }
+
+  public IpPacket doNotFragment() {
+    doNotFragment = true;
+    return this;
+  }
+
+  /** IPv4 options, padded to four bytes. */
+  public IpPacket options(final int... bytes) {
+    options = new byte[(bytes.length + 3) / 4 * 4];
+    for (int i = 0; i < bytes.length; i++) {
+      options[i] = (byte) bytes[i];
+    }
+    return this;
+  }
+
+  /** Adds an IPv6 extension header of the given size in units of eight bytes. */
+  public IpPacket extension(final int protocol, final int units) {
+    extensions.add(new int[] {protocol, units});
+    return this;
+  }
+
+  /**
+   * Marks the packet as one fragment and leaves its content alone: what follows the IP header is
+   * the layer 4 header for offset 0, and the payload only for another.
+   */
+  public IpPacket fragment(final int offsetBytes, final boolean more) {
+    isFragment = true;
+    fragmentOffsetBytes = offsetBytes;
+    moreFragments = more;
+    return this;
+  }
+
+  /** TCP without a flag: add {@link #syn()}, {@link #ack()} and the like. */
+  public IpPacket tcp(final int sourcePort, final int destinationPort) {
+    layer4 = new Layer4.Tcp(sourcePort, destinationPort);
+    return this;
+  }
+
+  public IpPacket syn() {
+    return flag(Layer4.Tcp.SYN);
+  }
+
+  public IpPacket ack() {
+    return flag(Layer4.Tcp.ACK);
+  }
+
+  public IpPacket fin() {
+    return flag(Layer4.Tcp.FIN);
+  }
+
+  public IpPacket rst() {
+    return flag(Layer4.Tcp.RST);
+  }
+
+  public IpPacket psh() {
+    return flag(Layer4.Tcp.PSH);
+  }
+
+  public IpPacket udp(final int sourcePort, final int destinationPort) {
+    layer4 = new Layer4.Udp(sourcePort, destinationPort);
+    return this;
+  }
+
+  public IpPacket sctp(final int sourcePort, final int destinationPort) {
+    layer4 = new Layer4.Sctp(sourcePort, destinationPort);
+    return this;
+  }
+
+  /** Any other protocol: the payload follows the IP header. */
+  public IpPacket protocol(final int number) {
+    layer4 = new Layer4.Raw(number);
+    return this;
+  }
+
+  public IpPacket echoRequest(final int identifier, final int sequence) {
+    return icmp(isIpv6 ? 128 : 8, 0, echo(identifier, sequence));
+  }
+
+  public IpPacket echoReply(final int identifier, final int sequence) {
+    return icmp(isIpv6 ? 129 : 0, 0, echo(identifier, sequence));
+  }
+
+  /** ICMP or ICMPv6: the body begins after type, code and checksum. */
+  public IpPacket icmp(final int type, final int code, final byte[] body) {
+    layer4 = new Layer4.Icmp(isIpv6, type, code);
+    payload = body;
+    return this;
+  }
+
+  /** An ICMP error about a packet, of which the IP header and the first bytes are embedded. */
+  public IpPacket icmpError(final int type, final int code, final IpPacket about) {
+    final byte[] original = about.ipBytes();
+    final int embedded = Math.min(original.length, isIpv6 ? 1232 : about.ipHeaderLength() + 8);
+    final byte[] body = new byte[4 + embedded];
+    System.arraycopy(original, 0, body, 4, embedded);
+    return icmp(type, code, body);
+  }
+
+  public IpPacket payload(final String text) {
+    return payload(text.getBytes(StandardCharsets.UTF_8));
+  }
+
+  public IpPacket payload(final byte[] bytes) {
+    payload = bytes.clone();
+    return this;
+  }
+
+  /** A payload of so many bytes that count up. */
+  public IpPacket payloadOf(final int length) {
+    payload = new byte[length];
+    for (int i = 0; i < length; i++) {
+      payload[i] = (byte) i;
+    }
+    return this;
+  }
+
+  /** The whole frame. */
+  public byte[] bytes() {
+    return frame(ipBytes());
+  }
+
+  /** The whole frame, cut to so many bytes. */
+  public byte[] truncatedTo(final int length) {
+    return Arrays.copyOf(bytes(), length);
+  }
+
+  /** The packet as fragments whose IP payload is at most so many bytes (a multiple of eight). */
+  public List<byte[]> fragments(final int fragmentBytes) {
+    final byte[] whole = layer4.bytes(source, destination, payload);
+    final List<byte[]> frames = new ArrayList<>();
+    for (int offset = 0; offset < whole.length; offset += fragmentBytes) {
+      final int end = Math.min(whole.length, offset + fragmentBytes);
+      final boolean more = end < whole.length;
+      frames.add(frame(ip(Arrays.copyOfRange(whole, offset, end), true, offset, more)));
+    }
+    return frames;
+  }
+
+  private IpPacket flag(final int flag) {
+    if (!(layer4 instanceof Layer4.Tcp tcp)) {
+      throw new IllegalStateException("a TCP flag without tcp(source, destination)");
+    }
+    tcp.flags |= flag;
+    return this;
+  }
+
+  private static byte[] echo(final int identifier, final int sequence) {
+    return new byte[] {
+      (byte) (identifier >>> 8), (byte) identifier, (byte) (sequence >>> 8), (byte) sequence
+    };
+  }
+
+  private byte[] frame(final byte[] ip) {
+    final ByteArrayOutputStream inner = new ByteArrayOutputStream();
+    final int inside = isIpv6 ? Packets.ETHERTYPE_IPV6 : Packets.ETHERTYPE_IPV4;
+    for (int i = 0; i < vlans.size(); i++) {
+      put16(inner, vlans.get(i)[1]);
+      put16(inner, i + 1 < vlans.size() ? vlans.get(i + 1)[0] : inside);
+    }
+    inner.writeBytes(ip);
+    final int outside = vlans.isEmpty() ? inside : vlans.getFirst()[0];
+    return Packets.frame(destinationMac, sourceMac, outside, inner.toByteArray());
+  }
+
+  private byte[] ipBytes() {
+    final byte[] content =
+        isFragment && fragmentOffsetBytes > 0
+            ? payload
+            : layer4.bytes(source, destination, payload);
+    return ip(content, isFragment, fragmentOffsetBytes, moreFragments);
+  }
+
+  private int ipHeaderLength() {
+    return isIpv6 ? 40 : 20 + options.length;
+  }
+
+  private byte[] ip(
+      final byte[] content, final boolean fragment, final int offset, final boolean more) {
+    return isIpv6 ? ipv6(content, fragment, offset, more) : ipv4(content, offset, more);
+  }
+
+  private byte[] ipv4(final byte[] content, final int offset, final boolean more) {
+    final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    final int headerLength = ipHeaderLength();
+    out.write(0x40 | headerLength / 4);
+    out.write(trafficClass);
+    put16(out, headerLength + content.length);
+    put16(out, id);
+    put16(out, (doNotFragment ? 0x4000 : 0) | (more ? 0x2000 : 0) | offset / 8);
+    out.write(ttl);
+    out.write(layer4.protocol());
+    put16(out, 0);
+    out.writeBytes(source);
+    out.writeBytes(destination);
+    out.writeBytes(options);
+    final byte[] header = out.toByteArray();
+    final int checksum = Checksums.fold(Checksums.sum(header, 0, header.length));
+    header[10] = (byte) (checksum >>> 8);
+    header[11] = (byte) checksum;
+    final byte[] packet = Arrays.copyOf(header, header.length + content.length);
+    System.arraycopy(content, 0, packet, header.length, content.length);
+    return packet;
+  }
+
+  private byte[] ipv6(
+      final byte[] content, final boolean fragment, final int offset, final boolean more) {
+    final List<int[]> chain = new ArrayList<>(extensions);
+    if (fragment) {
+      chain.add(new int[] {FRAGMENT, 1});
+    }
+    final ByteArrayOutputStream body = new ByteArrayOutputStream();
+    for (int i = 0; i < chain.size(); i++) {
+      final int next = i + 1 < chain.size() ? chain.get(i + 1)[0] : layer4.protocol();
+      body.write(next);
+      if (chain.get(i)[0] == FRAGMENT) {
+        body.write(0);
+        put16(body, fragment ? offset & 0xfff8 | (more ? 1 : 0) : 0);
+        put32(body, id);
+      } else {
+        final int units = chain.get(i)[1];
+        body.write(units - 1);
+        body.write(1); // PadN over what is left of the header
+        body.write(units * 8 - 4);
+        body.writeBytes(new byte[units * 8 - 4]);
+      }
+    }
+    body.writeBytes(content);
+    final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    put32(out, 6 << 28 | trafficClass << 20);
+    put16(out, body.size());
+    out.write(chain.isEmpty() ? layer4.protocol() : chain.getFirst()[0]);
+    out.write(ttl);
+    out.writeBytes(source);
+    out.writeBytes(destination);
+    out.writeBytes(body.toByteArray());
+    return out.toByteArray();
+  }
+}

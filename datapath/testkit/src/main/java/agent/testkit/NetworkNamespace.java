@@ -1,0 +1,105 @@
+package agent.testkit;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * A network namespace of one test, with loopback up; closing it removes it and all that is in it.
+ */
+public final class NetworkNamespace implements AutoCloseable {
+  private static final AtomicInteger SERIAL = new AtomicInteger();
+
+  private final String name;
+
+  private NetworkNamespace(final String name) {
+    this.name = name;
+  }
+
+  /** Creates a namespace whose name begins with the stem and is unique on this machine. */
+  public static NetworkNamespace create(final String stem) {
+    final NetworkNamespace namespace =
+        new NetworkNamespace(
+            stem + "-" + ProcessHandle.current().pid() + "-" + SERIAL.incrementAndGet());
+    Commands.run("ip", "netns", "add", namespace.name);
+    namespace.exec("ip", "link", "set", "lo", "up");
+    return namespace;
+  }
+
+  /** The name under which {@code ip netns} knows it. */
+  public String name() {
+    return name;
+  }
+
+  /** The path at which the namespace is mounted. */
+  public String path() {
+    return "/run/netns/" + name;
+  }
+
+  /**
+   * Runs the work on a new thread inside the namespace, and waits for it. Sockets that it opens
+   * live there for good, and so do threads that it starts.
+   */
+  public <T> T run(final Callable<T> work) throws Exception {
+    final FutureTask<T> task =
+        new FutureTask<>(
+            () -> {
+              enter();
+              return work.call();
+            });
+    Thread.ofPlatform().name("in-" + name).daemon().start(task);
+    try {
+      return task.get();
+    } catch (final ExecutionException failure) {
+      if (failure.getCause() instanceof Exception cause) {
+        throw cause;
+      }
+      if (failure.getCause() instanceof Error error) {
+        throw error;
+      }
+      throw failure;
+    }
+  }
+
+  /** Starts a daemon thread inside the namespace. */
+  public Thread start(final String threadName, final Runnable work) {
+    return Thread.ofPlatform()
+        .name(threadName)
+        .daemon()
+        .start(
+            () -> {
+              enter();
+              work.run();
+            });
+  }
+
+  /** Moves the calling thread into the namespace: only for threads that end there. */
+  public void enter() {
+    SystemCalls.enterNetworkNamespace(path());
+  }
+
+  /** Runs a command in the namespace that has to succeed, and returns its output. */
+  public String exec(final String... command) {
+    return Commands.run(inside(command));
+  }
+
+  /** Runs a command in the namespace that may fail. */
+  public Commands.Outcome attempt(final String... command) {
+    return Commands.attempt(inside(command));
+  }
+
+  /** The command line that runs the command in this namespace, and in no other mount namespace. */
+  public String[] inside(final String... command) {
+    final List<String> line = new ArrayList<>(List.of("nsenter", "--net=" + path(), "--"));
+    line.addAll(List.of(command));
+    return line.toArray(String[]::new);
+  }
+
+  @Override
+  public void close() {
+    Commands.run("ip", "netns", "delete", name);
+  }
+}

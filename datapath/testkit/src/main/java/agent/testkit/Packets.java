@@ -1,0 +1,156 @@
+package agent.testkit;
+
+import java.io.ByteArrayOutputStream;
+import java.net.InetAddress;
+
+/** Where packets begin: {@code ipv4("10.0.0.1", "10.0.0.2").tcp(31337, 80).syn().bytes()}. */
+public final class Packets {
+  /** The Ethernet source of a packet that names none. */
+  public static final String SOURCE_MAC = "02:00:00:00:00:01";
+
+  /** The Ethernet destination of a packet that names none. */
+  public static final String DESTINATION_MAC = "02:00:00:00:00:02";
+
+  static final int ETHERTYPE_IPV4 = 0x0800;
+  static final int ETHERTYPE_ARP = 0x0806;
+  static final int ETHERTYPE_IPV6 = 0x86dd;
+  static final int ETHERTYPE_VLAN = 0x8100;
+  static final int ETHERTYPE_SERVICE_VLAN = 0x88a8;
+
+  private Packets() {}
+
+  /** An IPv4 packet. */
+  public static IpPacket ipv4(final String source, final String destination) {
+    return new IpPacket(false, address(source, 4), address(destination, 4));
+  }
+
+  /** An IPv6 packet. */
+  public static IpPacket ipv6(final String source, final String destination) {
+    return new IpPacket(true, address(source, 16), address(destination, 16));
+  }
+
+  /** A frame of any EtherType. */
+  public static byte[] frame(
+      final String destinationMac,
+      final String sourceMac,
+      final int etherType,
+      final byte[] payload) {
+    final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    out.writeBytes(mac(destinationMac));
+    out.writeBytes(mac(sourceMac));
+    put16(out, etherType);
+    out.writeBytes(payload);
+    return out.toByteArray();
+  }
+
+  /** An ARP request, broadcast. */
+  public static byte[] arpRequest(
+      final String senderMac, final String senderAddress, final String targetAddress) {
+    return frame(
+        "ff:ff:ff:ff:ff:ff",
+        senderMac,
+        ETHERTYPE_ARP,
+        arp(1, senderMac, senderAddress, "00:00:00:00:00:00", targetAddress));
+  }
+
+  /** An ARP reply. */
+  public static byte[] arpReply(
+      final String senderMac,
+      final String senderAddress,
+      final String targetMac,
+      final String targetAddress) {
+    return frame(
+        targetMac,
+        senderMac,
+        ETHERTYPE_ARP,
+        arp(2, senderMac, senderAddress, targetMac, targetAddress));
+  }
+
+  /** A neighbour solicitation to the target's solicited-node group (RFC 4861, section 4.3). */
+  public static IpPacket neighbourSolicitation(
+      final String senderMac, final String senderAddress, final String targetAddress) {
+    final byte[] target = address(targetAddress, 16);
+    final byte[] group = address("ff02::1:ff00:0", 16);
+    System.arraycopy(target, 13, group, 13, 3);
+    final ByteArrayOutputStream body = new ByteArrayOutputStream();
+    put32(body, 0);
+    body.writeBytes(target);
+    final boolean probesForDuplicates = "::".equals(senderAddress);
+    if (!probesForDuplicates) {
+      body.write(1); // source link-layer address, one unit of eight bytes
+      body.write(1);
+      body.writeBytes(mac(senderMac));
+    }
+    return new IpPacket(true, address(senderAddress, 16), group)
+        .from(senderMac)
+        .to("33:33:ff:%02x:%02x:%02x".formatted(group[13], group[14], group[15]))
+        .ttl(255)
+        .icmp(135, 0, body.toByteArray());
+  }
+
+  /** A solicited neighbour advertisement with the target's link-layer address. */
+  public static IpPacket neighbourAdvertisement(
+      final String senderMac, final String senderAddress, final String destination) {
+    final ByteArrayOutputStream body = new ByteArrayOutputStream();
+    put32(body, 0x60000000);
+    body.writeBytes(address(senderAddress, 16));
+    body.write(2);
+    body.write(1);
+    body.writeBytes(mac(senderMac));
+    return ipv6(senderAddress, destination)
+        .from(senderMac)
+        .ttl(255)
+        .icmp(136, 0, body.toByteArray());
+  }
+
+  /** The bytes of a numeric address; no name is ever looked up. */
+  public static byte[] address(final String text, final int length) {
+    final byte[] bytes = InetAddress.ofLiteral(text).getAddress();
+    if (bytes.length != length) {
+      throw new IllegalArgumentException(text + " does not have " + length + " bytes");
+    }
+    return bytes;
+  }
+
+  /** The six bytes of {@code aa:bb:cc:dd:ee:ff}. */
+  public static byte[] mac(final String text) {
+    final String[] parts = text.split(":");
+    if (parts.length != 6) {
+      throw new IllegalArgumentException(text + " is not a MAC address");
+    }
+    final byte[] bytes = new byte[6];
+    for (int i = 0; i < 6; i++) {
+      bytes[i] = (byte) Integer.parseInt(parts[i], 16);
+    }
+    return bytes;
+  }
+
+  static void put16(final ByteArrayOutputStream out, final int value) {
+    out.write(value >>> 8);
+    out.write(value);
+  }
+
+  static void put32(final ByteArrayOutputStream out, final int value) {
+    put16(out, value >>> 16);
+    put16(out, value);
+  }
+
+  private static byte[] arp(
+      final int operation,
+      final String senderMac,
+      final String senderAddress,
+      final String targetMac,
+      final String targetAddress) {
+    final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    put16(out, 1);
+    put16(out, ETHERTYPE_IPV4);
+    out.write(6);
+    out.write(4);
+    put16(out, operation);
+    out.writeBytes(mac(senderMac));
+    out.writeBytes(address(senderAddress, 4));
+    out.writeBytes(mac(targetMac));
+    out.writeBytes(address(targetAddress, 4));
+    return out.toByteArray();
+  }
+}

@@ -1,0 +1,164 @@
+package agent.testkit;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.VarHandle;
+import java.nio.charset.StandardCharsets;
+import java.util.Optional;
+
+/** The few calls of the C library that tests need; a failure throws with the errno. */
+final class SystemCalls {
+  static final int CLONE_NEWNET = 0x40000000;
+  static final int AF_INET = 2;
+  static final int AF_INET6 = 10;
+  static final int SOCK_DGRAM = 2;
+
+  private static final Linker LINKER = Linker.nativeLinker();
+  private static final StructLayout CAPTURED = Linker.Option.captureStateLayout();
+  private static final VarHandle ERRNO =
+      CAPTURED.varHandle(MemoryLayout.PathElement.groupElement("errno"));
+  private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
+  private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
+
+  private static final MethodHandle OPEN =
+      handle("open", FunctionDescriptor.of(INT, ValueLayout.ADDRESS, INT));
+  private static final MethodHandle CLOSE = handle("close", FunctionDescriptor.of(INT, INT));
+  private static final MethodHandle SETNS = handle("setns", FunctionDescriptor.of(INT, INT, INT));
+  private static final MethodHandle GETEUID = handle("geteuid", FunctionDescriptor.of(INT));
+  private static final MethodHandle SYSCALL =
+      handle("syscall", FunctionDescriptor.of(LONG, LONG, LONG, ValueLayout.ADDRESS, LONG));
+  private static final MethodHandle SOCKET =
+      handle("socket", FunctionDescriptor.of(INT, INT, INT, INT));
+  private static final MethodHandle SENDTO =
+      handle(
+          "sendto",
+          FunctionDescriptor.of(
+              LONG, INT, ValueLayout.ADDRESS, LONG, INT, ValueLayout.ADDRESS, INT));
+  private static final MethodHandle RECV =
+      handle("recv", FunctionDescriptor.of(LONG, INT, ValueLayout.ADDRESS, LONG, INT));
+  private static final MethodHandle POLL =
+      handle("poll", FunctionDescriptor.of(INT, ValueLayout.ADDRESS, LONG, INT));
+
+  private SystemCalls() {}
+
+  @SuppressWarnings("restricted")
+  private static MethodHandle handle(final String name, final FunctionDescriptor descriptor) {
+    return LINKER.downcallHandle(
+        LINKER.defaultLookup().findOrThrow(name),
+        descriptor,
+        Linker.Option.captureCallState("errno"));
+  }
+
+  /** Moves the calling thread into the network namespace that is mounted at the path. */
+  static void enterNetworkNamespace(final String path) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(CAPTURED);
+      final MemorySegment text = arena.allocateFrom(path, StandardCharsets.UTF_8);
+      final int fd = check("open " + path, state, (int) OPEN.invokeExact(state, text, 0));
+      try {
+        check("setns " + path, state, (int) SETNS.invokeExact(state, fd, CLONE_NEWNET));
+      } finally {
+        closeDescriptor(fd);
+      }
+    } catch (final Throwable failure) {
+      throw sneaky(failure);
+    }
+  }
+
+  static int socket(final int family, final int type, final int protocol) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(CAPTURED);
+      return check("socket", state, (int) SOCKET.invokeExact(state, family, type, protocol));
+    } catch (final Throwable failure) {
+      throw sneaky(failure);
+    }
+  }
+
+  /** Sends to a socket address; returns false where the kernel says that it cannot (a drop). */
+  static boolean sendTo(final int fd, final byte[] bytes, final byte[] socketAddress) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(CAPTURED);
+      final MemorySegment content = arena.allocateFrom(ValueLayout.JAVA_BYTE, bytes);
+      final MemorySegment address = arena.allocateFrom(ValueLayout.JAVA_BYTE, socketAddress);
+      final long sent =
+          (long)
+              SENDTO.invokeExact(
+                  state, fd, content, (long) bytes.length, 0, address, socketAddress.length);
+      return sent == bytes.length;
+    } catch (final Throwable failure) {
+      throw sneaky(failure);
+    }
+  }
+
+  /** Waits for a message; empty where none came in time. */
+  static Optional<byte[]> receive(final int fd, final int timeoutMs) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(CAPTURED);
+      final MemorySegment poll = arena.allocate(8);
+      poll.set(INT, 0, fd);
+      poll.set(ValueLayout.JAVA_SHORT, 4, (short) 1);
+      if ((int) POLL.invokeExact(state, poll, 1L, timeoutMs) <= 0) {
+        return Optional.empty();
+      }
+      final MemorySegment buffer = arena.allocate(65536);
+      final long length = (long) RECV.invokeExact(state, fd, buffer, 65536L, 0);
+      return length < 0
+          ? Optional.empty()
+          : Optional.of(buffer.asSlice(0, length).toArray(ValueLayout.JAVA_BYTE));
+    } catch (final Throwable failure) {
+      throw sneaky(failure);
+    }
+  }
+
+  static void closeDescriptor(final int fd) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(CAPTURED);
+      check("close", state, (int) CLOSE.invokeExact(state, fd));
+    } catch (final Throwable failure) {
+      throw sneaky(failure);
+    }
+  }
+
+  /** Why kernel tests cannot run here, or empty where they can. */
+  static Optional<String> whyNoKernelTests() {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(CAPTURED);
+      if ((int) GETEUID.invokeExact(state) != 0) {
+        return Optional.of("not root");
+      }
+      final MemorySegment attributes = arena.allocate(64, 8);
+      attributes.set(INT, 0, 2); // BPF_MAP_TYPE_ARRAY
+      attributes.set(INT, 4, 4);
+      attributes.set(INT, 8, 4);
+      attributes.set(INT, 12, 1);
+      final long number = System.getProperty("os.arch").equals("aarch64") ? 280L : 321L;
+      final long fd = (long) SYSCALL.invokeExact(state, number, 0L, attributes, 64L);
+      if (fd < 0) {
+        return Optional.of("bpf(BPF_MAP_CREATE) failed with errno " + (int) ERRNO.get(state, 0L));
+      }
+      closeDescriptor((int) fd);
+      return Optional.empty();
+    } catch (final Throwable failure) {
+      throw sneaky(failure);
+    }
+  }
+
+  private static int check(final String what, final MemorySegment state, final int result) {
+    if (result < 0) {
+      throw new IllegalStateException(what + ": errno " + (int) ERRNO.get(state, 0L));
+    }
+    return result;
+  }
+
+  private static RuntimeException sneaky(final Throwable failure) {
+    return failure instanceof RuntimeException unchecked
+        ? unchecked
+        : new IllegalStateException(failure);
+  }
+}

@@ -1,0 +1,80 @@
+package agent.testkit;
+
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Sends back what it reads, on every address of a namespace, and counts. */
+public final class TcpEchoServer implements AutoCloseable {
+  private final ServerSocket listener;
+  private final Set<Socket> open = ConcurrentHashMap.newKeySet();
+  private final AtomicLong connections = new AtomicLong();
+  private final AtomicLong bytes = new AtomicLong();
+
+  private TcpEchoServer(final ServerSocket listener) {
+    this.listener = listener;
+  }
+
+  /** Listens on the port; it answers as soon as this returns. */
+  public static TcpEchoServer start(final NetworkNamespace namespace, final int port) {
+    try {
+      final TcpEchoServer server =
+          new TcpEchoServer(namespace.run(() -> new ServerSocket(port, 128)));
+      Thread.ofPlatform().name("echo-tcp-" + port).daemon().start(server::accept);
+      return server;
+    } catch (final Exception failure) {
+      throw new IllegalStateException("TCP echo server on port " + port, failure);
+    }
+  }
+
+  /** Connections accepted so far. */
+  public long connections() {
+    return connections.get();
+  }
+
+  /** Bytes sent back so far. */
+  public long bytes() {
+    return bytes.get();
+  }
+
+  private void accept() {
+    while (!listener.isClosed()) {
+      try {
+        final Socket socket = listener.accept();
+        connections.incrementAndGet();
+        open.add(socket);
+        Thread.ofPlatform().name("echo-connection").daemon().start(() -> echo(socket));
+      } catch (final IOException closed) {
+        return;
+      }
+    }
+  }
+
+  private void echo(final Socket socket) {
+    final byte[] buffer = new byte[65536];
+    try (socket) {
+      socket.setTcpNoDelay(true);
+      int length = socket.getInputStream().read(buffer);
+      while (length > 0) {
+        socket.getOutputStream().write(buffer, 0, length);
+        bytes.addAndGet(length);
+        length = socket.getInputStream().read(buffer);
+      }
+    } catch (final IOException ended) {
+      // The client went away: that is its right.
+    } finally {
+      open.remove(socket);
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    listener.close();
+    for (final Socket socket : open) {
+      socket.close();
+    }
+  }
+}

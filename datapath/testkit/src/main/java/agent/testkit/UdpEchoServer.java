@@ -1,0 +1,61 @@
+package agent.testkit;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.DatagramChannel;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Sends every datagram back, from one address of a namespace, and counts. */
+public final class UdpEchoServer implements AutoCloseable {
+  private final DatagramChannel channel;
+  private final AtomicLong datagrams = new AtomicLong();
+
+  private UdpEchoServer(final DatagramChannel channel) {
+    this.channel = channel;
+  }
+
+  /** Listens on an address and port; it answers as soon as this returns. */
+  public static UdpEchoServer start(
+      final NetworkNamespace namespace, final String address, final int port) {
+    try {
+      final UdpEchoServer server =
+          new UdpEchoServer(
+              namespace.run(
+                  () ->
+                      DatagramChannel.open()
+                          .bind(new InetSocketAddress(InetAddress.ofLiteral(address), port))));
+      Thread.ofPlatform().name("echo-udp-" + port).daemon().start(server::echo);
+      return server;
+    } catch (final Exception failure) {
+      throw new IllegalStateException("UDP echo server on port " + port, failure);
+    }
+  }
+
+  /** Datagrams sent back so far. */
+  public long datagrams() {
+    return datagrams.get();
+  }
+
+  private void echo() {
+    final ByteBuffer buffer = ByteBuffer.allocateDirect(65536);
+    while (channel.isOpen()) {
+      try {
+        final SocketAddress peer = channel.receive(buffer.clear());
+        channel.send(buffer.flip(), peer);
+        datagrams.incrementAndGet();
+      } catch (final IOException ended) {
+        if (!channel.isOpen()) {
+          return;
+        }
+      }
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    channel.close();
+  }
+}

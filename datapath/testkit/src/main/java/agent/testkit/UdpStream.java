@@ -1,0 +1,119 @@
+package agent.testkit;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.DatagramChannel;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Numbered datagrams to an echo server at a steady pace; what does not come back is counted. */
+public final class UdpStream implements AutoCloseable {
+  private static final int STRAGGLERS_MS = 500;
+
+  private final DatagramChannel channel;
+  private final AtomicLong sent = new AtomicLong();
+  private final AtomicLong received = new AtomicLong();
+  private final Thread sender;
+  private volatile boolean isStopped;
+
+  private UdpStream(final DatagramChannel channel, final int intervalMs) {
+    this.channel = channel;
+    this.sender = Thread.ofPlatform().name("udp-sender").daemon().unstarted(() -> send(intervalMs));
+  }
+
+  /** Starts to send, one datagram every so many milliseconds. */
+  public static UdpStream start(
+      final NetworkNamespace from, final String address, final int port, final int intervalMs) {
+    try {
+      final UdpStream stream =
+          new UdpStream(
+              from.run(
+                  () ->
+                      DatagramChannel.open()
+                          .connect(new InetSocketAddress(InetAddress.ofLiteral(address), port))),
+              intervalMs);
+      Thread.ofPlatform().name("udp-receiver").daemon().start(stream::receive);
+      stream.sender.start();
+      return stream;
+    } catch (final Exception failure) {
+      throw new IllegalStateException("UDP to " + address + " port " + port, failure);
+    }
+  }
+
+  /** Whether one datagram sent to the echo server comes back in time. */
+  public static boolean isAnswered(
+      final NetworkNamespace from, final String address, final int port, final int timeoutMs) {
+    try {
+      final DatagramChannel channel =
+          from.run(
+              () ->
+                  DatagramChannel.open()
+                      .connect(new InetSocketAddress(InetAddress.ofLiteral(address), port)));
+      try (channel) {
+        channel.write(ByteBuffer.wrap(new byte[] {1, 2, 3}));
+        channel.socket().setSoTimeout(timeoutMs);
+        channel.socket().receive(new java.net.DatagramPacket(new byte[16], 16));
+        return true;
+      } catch (final IOException unanswered) {
+        return false;
+      }
+    } catch (final Exception failure) {
+      throw new IllegalStateException("UDP to " + address + " port " + port, failure);
+    }
+  }
+
+  public long sent() {
+    return sent.get();
+  }
+
+  public long received() {
+    return received.get();
+  }
+
+  /** Stops sending, waits for what is still on its way, and returns how many never came back. */
+  public long stopAndCountLost() {
+    isStopped = true;
+    try {
+      sender.join();
+    } catch (final InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    TcpConnection.pause(STRAGGLERS_MS);
+    return sent.get() - received.get();
+  }
+
+  private void send(final int intervalMs) {
+    final ByteBuffer buffer = ByteBuffer.allocateDirect(Long.BYTES);
+    for (long number = 1; !isStopped; number++) {
+      sent.incrementAndGet();
+      try {
+        channel.write(buffer.clear().putLong(number).flip());
+      } catch (final IOException refused) {
+        // Counted as lost: it was sent and does not come back.
+      }
+      TcpConnection.pause(intervalMs);
+    }
+  }
+
+  private void receive() {
+    final ByteBuffer buffer = ByteBuffer.allocateDirect(65536);
+    while (channel.isOpen()) {
+      try {
+        if (channel.read(buffer.clear()) > 0) {
+          received.incrementAndGet();
+        }
+      } catch (final IOException ended) {
+        if (!channel.isOpen()) {
+          return;
+        }
+      }
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    isStopped = true;
+    channel.close();
+  }
+}

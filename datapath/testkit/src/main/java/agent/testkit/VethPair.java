@@ -1,0 +1,69 @@
+package agent.testkit;
+
+/**
+ * A veth pair between two namespaces: the host side, where programs are attached, and the workload
+ * side. It goes away with either namespace.
+ */
+public record VethPair(
+    NetworkNamespace host,
+    String hostInterface,
+    int hostIfindex,
+    String hostMac,
+    NetworkNamespace workload,
+    String workloadInterface,
+    int workloadIfindex,
+    String workloadMac) {
+
+  /** Creates the pair, both sides up and without automatic IPv6 addresses. */
+  public static VethPair create(
+      final NetworkNamespace host,
+      final String hostInterface,
+      final NetworkNamespace workload,
+      final String workloadInterface) {
+    host.exec(
+        "ip",
+        "link",
+        "add",
+        hostInterface,
+        "type",
+        "veth",
+        "peer",
+        "name",
+        workloadInterface,
+        "netns",
+        workload.path());
+    up(host, hostInterface);
+    up(workload, workloadInterface);
+    return new VethPair(
+        host,
+        hostInterface,
+        Integer.parseInt(attribute(host, hostInterface, "ifindex")),
+        attribute(host, hostInterface, "address"),
+        workload,
+        workloadInterface,
+        Integer.parseInt(attribute(workload, workloadInterface, "ifindex")),
+        attribute(workload, workloadInterface, "address"));
+  }
+
+  /** Removes both sides. */
+  public void delete() {
+    host.exec("ip", "link", "delete", hostInterface);
+  }
+
+  private static void up(final NetworkNamespace namespace, final String name) {
+    namespace.exec("ip", "link", "set", name, "addrgenmode", "none");
+    namespace.exec("ip", "link", "set", name, "up");
+  }
+
+  /** {@code ip} asks by netlink: sysfs shows the namespace in which it was mounted. */
+  private static String attribute(
+      final NetworkNamespace namespace, final String name, final String attribute) {
+    final String line = namespace.exec("ip", "-o", "link", "show", "dev", name);
+    if (attribute.equals("ifindex")) {
+      return line.substring(0, line.indexOf(':')).strip();
+    }
+    final String mark = "link/ether ";
+    final int start = line.indexOf(mark) + mark.length();
+    return line.substring(start, start + 17);
+  }
+}

@@ -1,0 +1,40 @@
+package agent.testkit;
+
+/**
+ * A workload as an operator plumbs it: a namespace, a veth whose host side is in the node's
+ * namespace, its addresses as /32 and /128, and a default route through an on-link gateway. The
+ * node gets a route to each address. Whoever answers ARP and ND for the gateway is under test.
+ */
+public record Workload(NetworkNamespace namespace, VethPair veth, String ipv4, String ipv6)
+    implements AutoCloseable {
+
+  /** Creates it; an address or gateway of null leaves that family out. */
+  public static Workload create(
+      final NetworkNamespace node,
+      final String name,
+      final String ipv4,
+      final String gateway4,
+      final String ipv6,
+      final String gateway6) {
+    final NetworkNamespace namespace = NetworkNamespace.create(name);
+    final VethPair veth = VethPair.create(node, "lxc" + name, namespace, "eth0");
+    if (ipv4 != null) {
+      namespace.exec("ip", "address", "add", ipv4 + "/32", "dev", "eth0");
+      namespace.exec("ip", "route", "add", gateway4 + "/32", "dev", "eth0", "scope", "link");
+      namespace.exec("ip", "route", "add", "default", "via", gateway4, "dev", "eth0");
+      node.exec("ip", "route", "add", ipv4 + "/32", "dev", veth.hostInterface());
+    }
+    if (ipv6 != null) {
+      namespace.exec("ip", "-6", "address", "add", ipv6 + "/128", "dev", "eth0", "nodad");
+      namespace.exec("ip", "-6", "route", "add", gateway6 + "/128", "dev", "eth0");
+      namespace.exec("ip", "-6", "route", "add", "default", "via", gateway6, "dev", "eth0");
+      node.exec("ip", "-6", "route", "add", ipv6 + "/128", "dev", veth.hostInterface());
+    }
+    return new Workload(namespace, veth, ipv4, ipv6);
+  }
+
+  @Override
+  public void close() {
+    namespace.close();
+  }
+}

@@ -1,0 +1,32 @@
+package agent.testkit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ConditionEvaluationResult;
+
+class KernelTestConditionTest {
+  @Test
+  void shouldRunWhereNothingIsMissing() {
+    assertFalse(KernelTestCondition.decide("t", Optional.empty(), true).isDisabled());
+  }
+
+  @Test
+  void shouldSkipWithTheReason() {
+    final ConditionEvaluationResult result =
+        KernelTestCondition.decide("t", Optional.of("not root"), false);
+    assertTrue(result.isDisabled());
+    assertEquals("kernel test t cannot run: not root", result.getReason().orElseThrow());
+  }
+
+  @Test
+  void shouldFailInsteadOfSkippingWhereTheTestMustRun() {
+    assertThrows(
+        IllegalStateException.class,
+        () -> KernelTestCondition.decide("t", Optional.of("not root"), true));
+  }
+}

@@ -1,0 +1,98 @@
+package agent.testkit;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+@KernelTest
+class TrafficKernelTest {
+  private NetworkNamespace left;
+  private NetworkNamespace right;
+  private VethPair veth;
+
+  @BeforeEach
+  void connect() {
+    left = NetworkNamespace.create("tkl");
+    right = NetworkNamespace.create("tkr");
+    veth = VethPair.create(left, "left0", right, "right0");
+    left.exec("ip", "address", "add", "10.11.0.1/24", "dev", "left0");
+    right.exec("ip", "address", "add", "10.11.0.2/24", "dev", "right0");
+    left.exec("ip", "address", "add", "fd11::1/64", "dev", "left0", "nodad");
+    right.exec("ip", "address", "add", "fd11::2/64", "dev", "right0", "nodad");
+  }
+
+  @AfterEach
+  void disconnect() {
+    left.close();
+    right.close();
+  }
+
+  @Test
+  void shouldTellConnectedFromRefusedFromHanging() throws Exception {
+    for (final String address : new String[] {"10.11.0.2", "fd11::2"}) {
+      try (TcpEchoServer server = TcpEchoServer.start(right, 7001)) {
+        assertEquals(
+            TcpConnection.Outcome.CONNECTED, TcpConnection.attempt(left, address, 7001, 2000));
+        try (TcpConnection running = TcpConnection.open(left, address, 7001)) {
+          assertTrue(running.exchangesMore(20, 5000));
+          assertFalse(running.isCutFor(300));
+          right.exec("ip", "link", "set", "right0", "arp", "off", "address", "02:00:00:00:00:99");
+          assertTrue(running.isCutFor(300));
+          right.exec("ip", "link", "set", "right0", "arp", "on", "address", veth.workloadMac());
+          assertTrue(running.exchangesMore(20, 20000));
+        }
+        assertEquals(2, server.connections());
+      }
+      assertEquals(TcpConnection.Outcome.REFUSED, TcpConnection.attempt(left, address, 7001, 2000));
+    }
+    left.exec("ip", "neigh", "replace", "10.11.0.9", "lladdr", veth.hostMac(), "dev", "left0");
+    assertEquals(TcpConnection.Outcome.HANGS, TcpConnection.attempt(left, "10.11.0.9", 7001, 300));
+  }
+
+  @Test
+  void shouldCountLostDatagrams() throws Exception {
+    try (UdpEchoServer server = UdpEchoServer.start(right, "10.11.0.2", 7002);
+        UdpStream stream = UdpStream.start(left, "10.11.0.2", 7002, 2)) {
+      Thread.sleep(300);
+      assertTrue(stream.received() > 0);
+      right.exec("ip", "link", "set", "right0", "down");
+      final long before = stream.sent();
+      Thread.sleep(200);
+      final long missed = stream.sent() - before;
+      assertTrue(missed > 0);
+      assertTrue(stream.stopAndCountLost() >= missed);
+      assertTrue(server.datagrams() > 0);
+    }
+  }
+
+  @Test
+  void shouldPingBothFamilies() {
+    assertTrue(Ping.isAnswered(left, "10.11.0.2", 2000));
+    assertTrue(Ping.isAnswered(left, "fd11::2", 2000));
+    assertFalse(Ping.isAnswered(left, "10.11.0.3", 300));
+  }
+
+  @Test
+  void shouldMountABpfFileSystemAndTakeItAway() {
+    final TemporaryBpfFileSystem mounted = TemporaryBpfFileSystem.mount();
+    final String type =
+        left.exec("stat", "--file-system", "--format=%T", mounted.path().toString());
+    assertEquals("bpf_fs", type.strip());
+    mounted.close();
+    assertFalse(Files.exists(mounted.path()));
+  }
+
+  @Test
+  void shouldMeasureOnlyWhatIsAllocated() {
+    final int[] sum = {0};
+    final Runnable quiet = () -> sum[0]++;
+    Allocation.of(20_000, quiet);
+    assertEquals(0, Allocation.of(1000, quiet));
+    assertTrue(Allocation.of(1, () -> sum[0] += new byte[1000].length) >= 1000);
+  }
+}
