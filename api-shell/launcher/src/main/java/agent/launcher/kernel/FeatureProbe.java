@@ -1,0 +1,70 @@
+package agent.launcher.kernel;
+
+import agent.launcher.options.ServedCheck;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Tries a kernel feature in a network namespace that ends with the attempt, so that nothing is left
+ * behind and modules are loaded as they would be in earnest.
+ */
+public final class FeatureProbe implements ServedCheck.KernelProbe {
+  private static final long LONGEST_SEC = 10;
+
+  @Override
+  public Optional<String> missingSymbol(final String option, final String value) {
+    return switch (option + "=" + value) {
+      case "tunnel=geneve" ->
+          tried("CONFIG_GENEVE", "ip link add probe0 type geneve id 1 remote 192.0.2.1");
+      case "tunnel=vxlan" ->
+          tried("CONFIG_VXLAN", "ip link add probe0 type vxlan id 1 dstport 4789");
+      case "datapath-mode=ipvlan" -> ipvlan();
+      case "enable-ipsec=true" ->
+          tried(
+              "CONFIG_INET_ESP",
+              "ip xfrm state add src 192.0.2.1 dst 192.0.2.2 proto esp spi 256 mode transport"
+                  + " enc 'ecb(cipher_null)' ''");
+      default -> option.equals("ipvlan-master-device") ? ipvlan() : Optional.empty();
+    };
+  }
+
+  private static Optional<String> ipvlan() {
+    return tried(
+        "CONFIG_IPVLAN",
+        "ip link add probe1 type veth && ip link add link probe1 name probe0 type ipvlan");
+  }
+
+  /** A symbol is missing where the kernel says that it does not know the type. */
+  private static Optional<String> tried(final String symbol, final String script) {
+    final String answer = run(script);
+    final boolean unknown =
+        answer.contains("Unknown device type")
+            || answer.contains("Requested type not found")
+            || answer.contains("Operation not supported")
+            || answer.contains("Protocol not supported");
+    return unknown ? Optional.of(symbol) : Optional.empty();
+  }
+
+  private static String run(final String script) {
+    try {
+      final Process process =
+          new ProcessBuilder(List.of("unshare", "--net", "--", "sh", "-c", script))
+              .redirectErrorStream(true)
+              .start();
+      process.getOutputStream().close();
+      if (!process.waitFor(LONGEST_SEC, TimeUnit.SECONDS)) {
+        process.destroyForcibly();
+        throw new IllegalStateException("kernel probe '" + script + "': no end after 10 s");
+      }
+      return new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    } catch (final IOException e) {
+      throw new IllegalStateException("kernel probe '" + script + "': " + e.getMessage(), e);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("kernel probe '" + script + "': interrupted", e);
+    }
+  }
+}

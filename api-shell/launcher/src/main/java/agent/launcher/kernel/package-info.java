@@ -1,0 +1,2 @@
+/** What the running kernel can do, found by trying it. */
+package agent.launcher.kernel;

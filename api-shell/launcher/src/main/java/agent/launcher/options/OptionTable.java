@@ -1,0 +1,291 @@
+package agent.launcher.options;
+
+import static agent.launcher.options.AgentOption.later;
+import static agent.launcher.options.AgentOption.served;
+import static agent.launcher.options.OptionGroup.ADDRESSING;
+import static agent.launcher.options.OptionGroup.API;
+import static agent.launcher.options.OptionGroup.CLUSTER;
+import static agent.launcher.options.OptionGroup.DATAPATH;
+import static agent.launcher.options.OptionGroup.DNS;
+import static agent.launcher.options.OptionGroup.GENERAL;
+import static agent.launcher.options.OptionGroup.OBSERVATION;
+import static agent.launcher.options.OptionGroup.ORCHESTRATOR;
+import static agent.launcher.options.OptionGroup.POLICY;
+import static agent.launcher.options.OptionGroup.PREFILTER;
+import static agent.launcher.options.OptionGroup.PROXY;
+import static agent.launcher.options.OptionType.BOOL;
+import static agent.launcher.options.OptionType.DURATION;
+import static agent.launcher.options.OptionType.INT;
+import static agent.launcher.options.OptionType.MAP;
+import static agent.launcher.options.OptionType.STRING;
+import static agent.launcher.options.OptionType.STRINGS;
+
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/**
+ * Every option of the daemon: {@code agent-api.md}, "Agent start-up options" and "Limits", and
+ * {@code decisions.md}. What {@link AgentOption#served()} says here is what the start holds to.
+ */
+public final class OptionTable {
+  private static final long MOST_MAP_ENTRIES = 1L << 26;
+
+  private static final Map<String, AgentOption> BY_NAME = index();
+
+  private OptionTable() {}
+
+  /**
+   * All rows, in the order of the help text within their groups.
+   *
+   * @return the table
+   */
+  public static List<AgentOption> all() {
+    return List.copyOf(BY_NAME.values());
+  }
+
+  /**
+   * Looks a row up.
+   *
+   * @param name long name without dashes
+   * @return the row, or null where there is none
+   */
+  public static AgentOption byName(final String name) {
+    return BY_NAME.get(name);
+  }
+
+  static AgentOption byShortName(final char letter) {
+    for (final AgentOption option : BY_NAME.values()) {
+      if (option.shortName() == letter) {
+        return option;
+      }
+    }
+    return null;
+  }
+
+  private static Map<String, AgentOption> index() {
+    final Map<String, AgentOption> byName = new LinkedHashMap<>();
+    Stream.of(
+            general(),
+            api(),
+            datapath(),
+            addressing(),
+            policy(),
+            prefilter(),
+            dns(),
+            proxy(),
+            cluster(),
+            orchestrator(),
+            observation())
+        .flatMap(List::stream)
+        .forEach(option -> byName.put(option.name(), option));
+    return Collections.unmodifiableMap(byName);
+  }
+
+  private static List<AgentOption> general() {
+    return List.of(
+        served(GENERAL, "config", STRING, "$HOME/agent.yaml", "YAML file with options"),
+        served(GENERAL, "state-dir", STRING, "/var/run/agent", "Directory of the state files"),
+        later(GENERAL, "lib-dir", STRING, "/var/lib/agent", "Directory for run-time builds"),
+        served(GENERAL, "restore", BOOL, "true", "Take over what a previous agent left"),
+        later(GENERAL, "keep-config", BOOL, "false", "Keep the workloads' options on restore"),
+        later(GENERAL, "agent-labels", STRINGS, "", "Labels that identify this agent"),
+        served(GENERAL, "debug", BOOL, "false", "Log at debug level").withShort('D'),
+        later(GENERAL, "debug-verbose", STRINGS, "", "Groups of very detailed debug messages"),
+        served(GENERAL, "help", BOOL, "false", "Print this text").withShort('h'),
+        served(GENERAL, "version", BOOL, "false", "Print the version"));
+  }
+
+  private static List<AgentOption> api() {
+    return List.of(
+        served(API, "socket-path", STRING, "<state-dir>/agent.sock", "Unix socket of the API"),
+        served(API, "socket-group", STRING, "agent", "Group that may use the socket"),
+        served(API, "api-max-body", INT, "16777216", "Largest request body, in bytes")
+            .withRange(1024, Integer.MAX_VALUE),
+        served(API, "api-rate-limit", MAP, "", "Calls a second by operation class"),
+        later(API, "pprof", BOOL, "false", "Serve the profiling API"));
+  }
+
+  private static List<AgentOption> datapath() {
+    return List.of(
+        served(DATAPATH, "bpf-root", STRING, "/sys/fs/bpf", "BPF file system that holds the pins"),
+        later(DATAPATH, "cgroup-root", STRING, "", "Cgroup v2 file system"),
+        later(DATAPATH, "datapath-mode", STRING, "veth", "How workloads are connected")
+            .withChoices("veth", "ipvlan"),
+        served(DATAPATH, "device", STRING, "undefined", "Device that faces the network")
+            .withShort('d'),
+        later(DATAPATH, "ipvlan-master-device", STRING, "undefined", "Master device of ipvlan"),
+        served(DATAPATH, "disable-conntrack", BOOL, "false", "Ask the policy for every packet"),
+        served(DATAPATH, "bpf-ct-global-tcp-max", INT, "1000000", "Most tracked TCP flows")
+            .withRange(1024, MOST_MAP_ENTRIES),
+        served(DATAPATH, "bpf-ct-global-any-max", INT, "262144", "Most tracked flows beside TCP")
+            .withRange(1024, MOST_MAP_ENTRIES),
+        served(
+                DATAPATH,
+                "conntrack-garbage-collector-interval",
+                DURATION,
+                "60",
+                "Time between sweeps of the conntrack tables")
+            .withRange(1, 86_400),
+        later(DATAPATH, "preallocate-bpf-maps", BOOL, "true", "Allocate map memory up front"),
+        later(DATAPATH, "bpf-compile-debug", BOOL, "false", "Debug the BPF compilation"),
+        later(DATAPATH, "keep-bpf-templates", BOOL, "false", "Use BPF sources already on disk"),
+        later(DATAPATH, "mtu", INT, "0", "MTU instead of the detected one (0)")
+            .withRange(0, 65_535),
+        later(DATAPATH, "lb", STRING, "", "Interface to balance services on"),
+        later(DATAPATH, "sockops-enable", BOOL, "false", "Shortcut between local sockets"),
+        later(DATAPATH, "enable-ipsec", BOOL, "false", "Encrypt between nodes with IPsec"),
+        later(DATAPATH, "ipsec-key-file", STRING, "", "File of the IPsec key"));
+  }
+
+  private static List<AgentOption> addressing() {
+    return List.of(
+        served(ADDRESSING, "enable-ipv4", BOOL, "true", "Serve IPv4"),
+        served(ADDRESSING, "enable-ipv6", BOOL, "true", "Serve IPv6"),
+        served(ADDRESSING, "ipv4-node", STRING, "auto", "IPv4 address of this node"),
+        served(ADDRESSING, "ipv6-node", STRING, "auto", "IPv6 address of this node"),
+        served(ADDRESSING, "ipv4-range", STRING, "auto", "IPv4 prefix of this node's workloads"),
+        served(ADDRESSING, "ipv6-range", STRING, "auto", "IPv6 /96 of this node's workloads"),
+        served(
+            ADDRESSING,
+            "ipv6-cluster-alloc-cidr",
+            STRING,
+            "f00d::/64",
+            "IPv6 /64 of which each node takes a /96"),
+        later(ADDRESSING, "ipv4-cluster-cidr-mask-size", INT, "8", "Mask of the cluster's prefix")
+            .withRange(1, 32),
+        later(ADDRESSING, "ipv4-service-range", STRING, "auto", "IPv4 prefix of services"),
+        later(ADDRESSING, "ipv6-service-range", STRING, "auto", "IPv6 prefix of services"),
+        later(ADDRESSING, "nat46-range", STRING, "0:0:0:0:0:FFFF::/96", "IPv6 prefix of NAT46"),
+        later(ADDRESSING, "tunnel", STRING, "vxlan", "Tunnel between nodes")
+            .withShort('t')
+            .withChoices("vxlan", "geneve", "disabled")
+            .withInert("disabled"),
+        later(ADDRESSING, "auto-direct-node-routes", BOOL, "false", "Route to peers on the link"),
+        later(ADDRESSING, "single-cluster-route", BOOL, "false", "One route for all nodes"),
+        later(ADDRESSING, "masquerade", BOOL, "true", "Hide workloads behind the node's address")
+            .withInert("false"),
+        later(ADDRESSING, "install-iptables-rules", BOOL, "true", "Install iptables rules")
+            .withInert("false"),
+        later(ADDRESSING, "prepend-iptables-chains", BOOL, "true", "Put own chains first")
+            .withInert("false"));
+  }
+
+  private static List<AgentOption> policy() {
+    return List.of(
+        served(POLICY, "enable-policy", STRING, "default", "When policy is enforced")
+            .withChoices("default", "always", "never"),
+        served(POLICY, "allow-localhost", STRING, "auto", "When the node reaches its workloads")
+            .withChoices("auto", "always", "policy"),
+        served(POLICY, "labels", STRINGS, "", "Prefixes of labels that make identities"),
+        later(POLICY, "label-prefix-file", STRING, "", "File of label prefixes"),
+        later(POLICY, "fixed-identity-mapping", MAP, "", "Reserved identities by label"),
+        later(POLICY, "enable-tracing", BOOL, "false", "Trace policy decisions"));
+  }
+
+  private static List<AgentOption> prefilter() {
+    return List.of(
+        served(PREFILTER, "prefilter-device", STRING, "undefined", "Device to filter at XDP"),
+        served(PREFILTER, "prefilter-mode", STRING, "native", "Where XDP runs: driver or stack")
+            .withChoices("native", "generic"));
+  }
+
+  private static List<AgentOption> dns() {
+    return List.of(
+        later(
+                DNS,
+                "tofqdns-dns-reject-response-code",
+                STRING,
+                "refused",
+                "Answer to a refused DNS request")
+            .withChoices("nameError", "refused"),
+        later(DNS, "tofqdns-enable-poller", BOOL, "false", "Look up the names in rules"),
+        later(DNS, "tofqdns-enable-poller-events", BOOL, "true", "Show the poller's answers")
+            .withInert("false"),
+        later(DNS, "tofqdns-pre-cache", STRING, "", "File to fill the name cache from"),
+        later(DNS, "tofqdns-endpoint-max-ip-per-hostname", INT, "50", "Addresses kept per name")
+            .withRange(1, 65_535),
+        later(DNS, "tofqdns-min-ttl", DURATION, "604800", "Least time a name is kept"),
+        later(DNS, "tofqdns-proxy-port", INT, "0", "Port of the DNS proxy (0: any)")
+            .withRange(0, 65_535));
+  }
+
+  private static List<AgentOption> proxy() {
+    return List.of(
+        later(PROXY, "access-log", STRING, "", "Log of layer 7 requests"),
+        later(PROXY, "proxy-engine-log", STRING, "", "Log of the layer 7 proxy"),
+        later(
+            PROXY,
+            "sidecar-mesh-proxy-image",
+            STRING,
+            "^(.*/)?mesh-proxy(:.*)?$",
+            "Images of sidecar proxies"),
+        later(PROXY, "http-idle-timeout", DURATION, "0", "Longest silence of a stream (0: any)"),
+        later(PROXY, "http-max-grpc-timeout", DURATION, "0", "Longest gRPC request (0: any)"),
+        later(PROXY, "http-request-timeout", DURATION, "3600", "Longest request (0: any)"),
+        later(PROXY, "http-retry-count", INT, "3", "Retries of a failed request"),
+        later(PROXY, "http-retry-timeout", DURATION, "0", "Time before a retry (0: never)"),
+        later(PROXY, "proxy-connect-timeout", DURATION, "1", "Longest connect attempt"));
+  }
+
+  private static List<AgentOption> cluster() {
+    return List.of(
+        served(CLUSTER, "cluster-name", STRING, "default", "Name of the cluster"),
+        later(CLUSTER, "cluster-id", INT, "0", "Number of the cluster").withRange(0, 255),
+        later(CLUSTER, "cluster-mesh-config", STRING, "", "Directory of other clusters"),
+        later(CLUSTER, "kvstore", STRING, "", "Kind of key-value store"),
+        later(CLUSTER, "kvstore-opt", MAP, "", "Options of the key-value store"),
+        later(CLUSTER, "kvstore-periodic-sync", DURATION, "5m0s", "Time between full syncs"));
+  }
+
+  private static List<AgentOption> orchestrator() {
+    return List.of(
+        later(ORCHESTRATOR, "orch-api-server", STRING, "", "Address of the orchestrator"),
+        later(ORCHESTRATOR, "orch-kubeconfig-path", STRING, "", "Its client configuration"),
+        later(ORCHESTRATOR, "orch-require-ipv4-pod-cidr", BOOL, "false", "Wait for an IPv4 CIDR"),
+        later(ORCHESTRATOR, "orch-require-ipv6-pod-cidr", BOOL, "false", "Wait for an IPv6 CIDR"),
+        later(ORCHESTRATOR, "disable-endpoint-crd", BOOL, "false", "Do not publish endpoints")
+            .withInert("true"),
+        later(ORCHESTRATOR, "disable-orch-services", BOOL, "false", "Leave services alone")
+            .withInert("true"),
+        later(ORCHESTRATOR, "container-runtime", STRINGS, "auto", "Container runtimes to watch")
+            .withInert("none"),
+        later(ORCHESTRATOR, "container-runtime-endpoint", MAP, "", "Their sockets by kind"),
+        later(
+                ORCHESTRATOR,
+                "runtime-socket",
+                STRING,
+                "/var/run/runtime.sock",
+                "Deprecated: use --container-runtime-endpoint")
+            .withShort('e'),
+        later(
+            ORCHESTRATOR,
+            "chained-manage-existing-containers",
+            BOOL,
+            "false",
+            "Take over containers of a chained plugin"),
+        later(ORCHESTRATOR, "chained-master-device", STRING, "", "Interface of a chained plugin"),
+        later(
+            ORCHESTRATOR,
+            "chained-uninstall-on-exit",
+            BOOL,
+            "false",
+            "Remove chained programs on exit"));
+  }
+
+  private static List<AgentOption> observation() {
+    return List.of(
+        later(OBSERVATION, "log-driver", STRINGS, "", "Where logs go beside the console"),
+        later(OBSERVATION, "log-opt", MAP, "", "Options of the log drivers"),
+        later(OBSERVATION, "log-system-load", BOOL, "false", "Log the system's load"),
+        served(OBSERVATION, "monitor-aggregation", STRING, "None", "How far traces are thinned")
+            .withChoices("None", "Low", "Medium", "Maximum"),
+        later(OBSERVATION, "monitor-queue-size", INT, "32768", "Events kept for a slow reader")
+            .withRange(1, 1 << 24),
+        later(OBSERVATION, "trace-payloadlen", INT, "128", "Bytes of a packet in a trace")
+            .withRange(0, 65_535),
+        later(OBSERVATION, "prometheus-serve-addr", STRING, "", "Address to serve metrics on"));
+  }
+}

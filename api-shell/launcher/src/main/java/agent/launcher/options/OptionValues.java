@@ -1,0 +1,146 @@
+package agent.launcher.options;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * What was asked of the agent: checked values by option name, from the command line, then the
+ * environment, then the configuration file, then the table's defaults.
+ */
+public final class OptionValues {
+  private final Map<String, Object> values;
+  private final Set<String> given;
+  private final List<String> unknownVariables;
+
+  private OptionValues(
+      final Map<String, Object> values,
+      final Set<String> given,
+      final List<String> unknownVariables) {
+    this.values = values;
+    this.given = given;
+    this.unknownVariables = unknownVariables;
+  }
+
+  /**
+   * Reads all sources.
+   *
+   * @param arguments the command line
+   * @param environment the environment
+   * @return every option's value
+   * @throws OptionException for an unknown option or a bad value
+   */
+  public static OptionValues read(
+      final List<String> arguments, final Map<String, String> environment) {
+    final List<String> unknown = new ArrayList<>();
+    final Map<String, List<String>> line = OptionSources.commandLine(arguments);
+    final Map<String, List<String>> variables = OptionSources.environment(environment, unknown);
+    final Map<String, List<String>> merged =
+        new LinkedHashMap<>(file(line, variables, environment));
+    merged.putAll(variables);
+    merged.putAll(line);
+
+    final Map<String, Object> values = new LinkedHashMap<>();
+    for (final AgentOption option : OptionTable.all()) {
+      final List<String> texts = merged.getOrDefault(option.name(), List.of(option.defaultText()));
+      values.put(option.name(), OptionParser.parse(option, texts));
+    }
+    return new OptionValues(values, new LinkedHashSet<>(merged.keySet()), List.copyOf(unknown));
+  }
+
+  private static Map<String, List<String>> file(
+      final Map<String, List<String>> line,
+      final Map<String, List<String>> variables,
+      final Map<String, String> environment) {
+    final List<String> asked = line.getOrDefault("config", variables.get("config"));
+    if (asked != null) {
+      return OptionFile.read(Path.of(asked.getLast()));
+    }
+    final String home = environment.get("HOME");
+    if (home == null) {
+      return Map.of();
+    }
+    final Path standard = Path.of(home, "agent.yaml");
+    return Files.exists(standard) ? OptionFile.read(standard) : Map.of();
+  }
+
+  /**
+   * Whether any source names the option.
+   *
+   * @param name long name
+   * @return false where the default stands
+   */
+  public boolean isGiven(final String name) {
+    return given.contains(name);
+  }
+
+  /**
+   * Variables of the environment that look like options and are none.
+   *
+   * @return their names
+   */
+  public List<String> unknownVariables() {
+    return unknownVariables;
+  }
+
+  /**
+   * A BOOL.
+   *
+   * @param name long name
+   * @return its value
+   */
+  public boolean bool(final String name) {
+    return (Boolean) values.get(name);
+  }
+
+  /**
+   * An INT, or the seconds of a DURATION.
+   *
+   * @param name long name
+   * @return its value
+   */
+  public long number(final String name) {
+    return (Long) values.get(name);
+  }
+
+  /**
+   * A STRING.
+   *
+   * @param name long name
+   * @return its value, empty where there is none
+   */
+  public String text(final String name) {
+    return (String) values.get(name);
+  }
+
+  /**
+   * A STRINGS.
+   *
+   * @param name long name
+   * @return its elements
+   */
+  @SuppressWarnings("unchecked")
+  public List<String> texts(final String name) {
+    return (List<String>) values.get(name);
+  }
+
+  /**
+   * A MAP.
+   *
+   * @param name long name
+   * @return its pairs
+   */
+  @SuppressWarnings("unchecked")
+  public Map<String, String> pairs(final String name) {
+    return (Map<String, String>) values.get(name);
+  }
+
+  Object value(final String name) {
+    return values.get(name);
+  }
+}

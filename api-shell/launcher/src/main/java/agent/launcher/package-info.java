@@ -1,0 +1,2 @@
+/** main(): everything wired by hand in one readable place. */
+package agent.launcher;

@@ -1,0 +1,127 @@
+package agent.launcher.options;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class OptionValuesTest {
+  @TempDir private Path folder;
+
+  @Test
+  void shouldTakeDefaultsWhereNothingIsGiven() {
+    final OptionValues values = OptionValues.read(List.of(), Map.of());
+    assertTrue(values.bool("enable-ipv6"));
+    assertFalse(values.bool("debug"));
+    assertEquals(1_000_000, values.number("bpf-ct-global-tcp-max"));
+    assertEquals(300, values.number("kvstore-periodic-sync"));
+    assertEquals("vxlan", values.text("tunnel"));
+    assertEquals(List.of("auto"), values.texts("container-runtime"));
+    assertEquals(Map.of(), values.pairs("kvstore-opt"));
+    assertFalse(values.isGiven("tunnel"));
+  }
+
+  @Test
+  void shouldPreferCommandLineToEnvironmentToFile() throws IOException {
+    final Path file = file("enable-policy: never\nbpf-root: /file\ndevice: fromfile\n");
+    final OptionValues values =
+        OptionValues.read(
+            List.of("--enable-policy", "always"),
+            Map.of(
+                "AGENT_CONFIG", file.toString(),
+                "AGENT_ENABLE_POLICY", "default",
+                "AGENT_BPF_ROOT", "/environment"));
+    assertEquals("always", values.text("enable-policy"));
+    assertEquals("/environment", values.text("bpf-root"));
+    assertEquals("fromfile", values.text("device"));
+  }
+
+  @Test
+  void shouldReadEveryFormOfTheCommandLine() {
+    final OptionValues values =
+        OptionValues.read(
+            List.of(
+                "--device=eth0",
+                "-D",
+                "--enable-ipv6=false",
+                "--labels",
+                "orch:app,orch:team",
+                "--labels=any:tier",
+                "-tdisabled",
+                "--api-rate-limit",
+                "endpoint=10,policy=2",
+                "--conntrack-garbage-collector-interval=1m30s"),
+            Map.of());
+    assertEquals("eth0", values.text("device"));
+    assertTrue(values.bool("debug"));
+    assertFalse(values.bool("enable-ipv6"));
+    assertEquals(List.of("orch:app", "orch:team", "any:tier"), values.texts("labels"));
+    assertEquals("disabled", values.text("tunnel"));
+    assertEquals(Map.of("endpoint", "10", "policy", "2"), values.pairs("api-rate-limit"));
+    assertEquals(90, values.number("conntrack-garbage-collector-interval"));
+  }
+
+  @Test
+  void shouldReadListsAndMappingsOfTheFile() throws IOException {
+    final Path file =
+        file("labels: [orch:app, any:tier]\napi-rate-limit: {policy: 5}\nenable-ipv4: false\n");
+    final OptionValues values = OptionValues.read(List.of("--config", file.toString()), Map.of());
+    assertEquals(List.of("orch:app", "any:tier"), values.texts("labels"));
+    assertEquals(Map.of("policy", "5"), values.pairs("api-rate-limit"));
+    assertFalse(values.bool("enable-ipv4"));
+  }
+
+  @Test
+  void shouldReadTheStandardFileInTheHomeFolder() throws IOException {
+    Files.writeString(folder.resolve("agent.yaml"), "mtu: 1400\n");
+    final OptionValues values = OptionValues.read(List.of(), Map.of("HOME", folder.toString()));
+    assertEquals(1400, values.number("mtu"));
+  }
+
+  @Test
+  void shouldNameWhatIsUnknownOrBad() throws IOException {
+    refuses("--no-such: unknown option", "--no-such=1");
+    refuses("-x: unknown option", "-x");
+    refuses("eth0: not an option", "eth0");
+    refuses("--device: a value is missing", "--device");
+    refuses("--mtu: 'big': not a number", "--mtu", "big");
+    refuses("--mtu: '65536': outside 0 to 65535", "--mtu=65536");
+    refuses("--enable-ipv4: 'perhaps': true or false is wanted", "--enable-ipv4=perhaps");
+    refuses("--prefilter-mode: 'fast': not one of native, generic", "--prefilter-mode", "fast");
+    refuses("--kvstore-opt: 'secret': key=value is wanted", "--kvstore-opt", "secret");
+    refuses(
+        "--conntrack-garbage-collector-interval: '5x': neither seconds",
+        "--conntrack-garbage-collector-interval",
+        "5x");
+    refuses("--config /no/such/file: cannot be read", "--config", "/no/such/file");
+    refuses("colour: unknown option in --config", "--config", file("colour: red\n").toString());
+    refuses("--config", "--config", file("a: [1\n").toString());
+    refuses("--device: not a string", "--config", file("device: [a, b]\n").toString());
+  }
+
+  @Test
+  void shouldReportVariablesThatLookLikeOptions() {
+    final OptionValues values = OptionValues.read(List.of(), Map.of("AGENT_DEVIEC", "eth0"));
+    assertEquals(List.of("AGENT_DEVIEC"), values.unknownVariables());
+  }
+
+  private static void refuses(final String start, final String... arguments) {
+    final OptionException refusal =
+        assertThrows(OptionException.class, () -> OptionValues.read(List.of(arguments), Map.of()));
+    assertTrue(refusal.getMessage().startsWith(start), refusal.getMessage());
+  }
+
+  private Path file(final String text) throws IOException {
+    final Path file = Files.createTempFile(folder, "agent", ".yaml");
+    Files.writeString(file, text);
+    return file;
+  }
+}

@@ -1,0 +1,101 @@
+package agent.launcher.options;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+class ServedCheckTest {
+  private static final ServedCheck.KernelProbe NOTHING_MISSING =
+      (option, value) -> Optional.empty();
+
+  @Test
+  void shouldStartWithAllDefaults() {
+    assertEquals(List.of(), check(NOTHING_MISSING));
+  }
+
+  @Test
+  void shouldStopForEveryOptionThatIsNotServedAndAsksForSomething() {
+    int stopped = 0;
+    for (final AgentOption option : OptionTable.all()) {
+      if (option.served() || option.inert().contains(wish(option))) {
+        continue;
+      }
+      final OptionException refusal =
+          assertThrows(
+              OptionException.class,
+              () -> check(NOTHING_MISSING, "--" + option.name() + "=" + wish(option)),
+              option.name());
+      assertTrue(
+          refusal.getMessage().startsWith("--" + option.name())
+              && refusal.getMessage().endsWith(": not served by this version"),
+          refusal.getMessage());
+      stopped++;
+    }
+    assertTrue(stopped > 50, "options not served: " + stopped);
+  }
+
+  @Test
+  void shouldTakeValuesThatAskForNothing() {
+    assertEquals(
+        List.of(),
+        check(
+            NOTHING_MISSING,
+            "--tunnel=disabled",
+            "--masquerade=false",
+            "--install-iptables-rules=false",
+            "--container-runtime=none"));
+  }
+
+  @Test
+  void shouldWarnWhenADefaultThatIsNotServedIsNamed() {
+    assertEquals(
+        List.of("--tunnel vxlan: not served by this version, the default is taken as no wish"),
+        check(NOTHING_MISSING, "--tunnel", "vxlan"));
+  }
+
+  @Test
+  void shouldNameTheKernelSymbolThatIsMissing() {
+    final OptionException refusal =
+        assertThrows(
+            OptionException.class,
+            () -> check((option, value) -> Optional.of("CONFIG_GENEVE"), "--tunnel", "geneve"));
+    assertEquals(
+        "--tunnel geneve: this kernel is built without CONFIG_GENEVE", refusal.getMessage());
+  }
+
+  @Test
+  void shouldNotShowValuesThatMayBeSecrets() {
+    final OptionException refusal =
+        assertThrows(
+            OptionException.class,
+            () -> check(NOTHING_MISSING, "--kvstore-opt", "password=hidden"));
+    assertEquals("--kvstore-opt: not served by this version", refusal.getMessage());
+  }
+
+  private static List<String> check(
+      final ServedCheck.KernelProbe probe, final String... arguments) {
+    return ServedCheck.check(OptionValues.read(List.of(arguments), Map.of()), probe);
+  }
+
+  /** A value that is neither the default nor inert. */
+  private static String wish(final AgentOption option) {
+    return switch (option.type()) {
+      case BOOL -> option.defaultText().equals("true") ? "false" : "true";
+      case INT, DURATION -> option.defaultText().equals("2") ? "3" : "2";
+      case STRING ->
+          option.choices().isEmpty()
+              ? "wished"
+              : option.choices().stream()
+                  .filter(c -> !c.equals(option.defaultText()) && !option.inert().contains(c))
+                  .findFirst()
+                  .orElseThrow();
+      case STRINGS -> "wished";
+      case MAP -> "wished=for";
+    };
+  }
+}
