@@ -1,0 +1,3 @@
+/* What jextract reads: the system's libbpf headers. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>

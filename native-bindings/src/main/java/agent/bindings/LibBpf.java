@@ -1,0 +1,115 @@
+package agent.bindings;
+
+import agent.bindings.libbpf.Libbpf;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+
+/** The system's libbpf: found, new enough, and silent on stderr. */
+public final class LibBpf {
+  /** The soname since libbpf 1.0; it needs no development package. */
+  public static final String SONAME = "libbpf.so.1";
+
+  private static final int LEAST_MAJOR = 1;
+
+  private LibBpf() {}
+
+  /** Loaded once for the process, by the class loader's lock. */
+  private static final class Holder {
+    private static final Version VERSION = version(SONAME);
+
+    static {
+      LibBpfMessages.redirect();
+    }
+
+    private Holder() {}
+  }
+
+  /**
+   * The version of a library.
+   *
+   * @param major for example 1
+   * @param minor for example 1
+   */
+  public record Version(int major, int minor) {
+    @Override
+    public String toString() {
+      return major + "." + minor;
+    }
+  }
+
+  /**
+   * Loads libbpf and sends its messages into {@link LoadException}s instead of stderr. To be called
+   * before anything else of this package, by whoever starts the process; later calls cost nothing.
+   *
+   * @return its version
+   * @throws BindingsException with one line, where it is missing or too old
+   */
+  public static Version ensureLoaded() {
+    version(SONAME);
+    return Holder.VERSION;
+  }
+
+  /**
+   * The version of the libbpf of that name.
+   *
+   * @param libraryName as dlopen(3) takes it
+   * @throws BindingsException with one line, where it is missing or too old
+   */
+  public static Version version(final String libraryName) {
+    try (Arena arena = Arena.ofConfined()) {
+      final SymbolLookup library;
+      try {
+        library = SymbolLookup.libraryLookup(libraryName, arena);
+      } catch (final IllegalArgumentException e) {
+        throw new BindingsException(
+            "libbpf is missing: "
+                + libraryName
+                + " cannot be loaded; install libbpf "
+                + LEAST_MAJOR
+                + ".0 or newer (Debian: apt-get install libbpf1)");
+      }
+      final Version version =
+          new Version(
+              number(library, libraryName, "libbpf_major_version"),
+              number(library, libraryName, "libbpf_minor_version"));
+      if (version.major() < LEAST_MAJOR) {
+        throw tooOld(libraryName, version.toString());
+      }
+      return version;
+    }
+  }
+
+  /** How many values a per-CPU map holds for each key. */
+  public static int possibleCpus() {
+    return BindingsException.check(Libbpf.libbpf_num_possible_cpus(), "count of possible CPUs");
+  }
+
+  private static int number(
+      final SymbolLookup library, final String libraryName, final String symbol) {
+    final MemorySegment address =
+        library.find(symbol).orElseThrow(() -> tooOld(libraryName, "older than 0.6"));
+    final MethodHandle handle =
+        Linker.nativeLinker().downcallHandle(address, FunctionDescriptor.of(ValueLayout.JAVA_INT));
+    try {
+      return (int) handle.invokeExact();
+    } catch (final Throwable t) {
+      throw new IllegalStateException(symbol, t);
+    }
+  }
+
+  private static BindingsException tooOld(final String libraryName, final String version) {
+    return new BindingsException(
+        "libbpf is too old: "
+            + libraryName
+            + " is "
+            + version
+            + ", and "
+            + LEAST_MAJOR
+            + ".0 or newer is needed");
+  }
+}

@@ -1,0 +1,74 @@
+package agent.bindings;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import agent.bindings.libbpf.Libbpf;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What libbpf would write to stderr, collected for the thread that made the call; outside of a
+ * collection it is dropped, for the call's result says the same.
+ */
+final class LibBpfMessages {
+  private static final int LEVEL_INFO = 1;
+  private static final int MAX_MESSAGE_BYTES = 2048;
+  private static final int MAX_LINES = 200;
+
+  private static final ThreadLocal<List<String>> COLLECTED = new ThreadLocal<>();
+
+  private LibBpfMessages() {}
+
+  static void redirect() {
+    try {
+      final MemorySegment callback =
+          Linker.nativeLinker()
+              .upcallStub(
+                  MethodHandles.lookup()
+                      .findStatic(
+                          LibBpfMessages.class,
+                          "onMessage",
+                          MethodType.methodType(
+                              int.class, int.class, MemorySegment.class, MemorySegment.class)),
+                  FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, ADDRESS),
+                  Arena.global());
+      Libbpf.libbpf_set_print(callback);
+    } catch (final ReflectiveOperationException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Begins to collect this thread's messages. */
+  static void begin() {
+    COLLECTED.set(new ArrayList<>());
+  }
+
+  /** Ends the collection and gives its lines. */
+  static List<String> end() {
+    final List<String> lines = COLLECTED.get();
+    COLLECTED.remove();
+    return lines == null ? List.of() : lines;
+  }
+
+  /** libbpf_print_fn_t: a va_list reaches it as a pointer on all 64-bit Linux ABIs in use. */
+  private static int onMessage(
+      final int level, final MemorySegment format, final MemorySegment arguments) {
+    final List<String> lines = COLLECTED.get();
+    if (lines == null || level > LEVEL_INFO || lines.size() >= MAX_LINES) {
+      return 0;
+    }
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment buffer = arena.allocate(MAX_MESSAGE_BYTES);
+      LibC.vsnprintf(buffer, format, arguments);
+      lines.addAll(buffer.getString(0).lines().toList());
+    }
+    return 0;
+  }
+}

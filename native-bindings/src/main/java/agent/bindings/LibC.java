@@ -1,0 +1,248 @@
+package agent.bindings;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.VarHandle;
+
+/**
+ * The system calls beside bpf(2) that the agent makes, through the C library. A call that sets
+ * errno writes it into the segment given first, of {@link #CALL_STATE}'s layout.
+ */
+final class LibC {
+  static final StructLayout CALL_STATE = Linker.Option.captureStateLayout();
+
+  private static final VarHandle ERRNO =
+      CALL_STATE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
+  private static final Linker LINKER = Linker.nativeLinker();
+
+  private static final MethodHandle CLOSE =
+      handle("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
+  private static final MethodHandle MMAP =
+      handle(
+          "mmap",
+          FunctionDescriptor.of(
+              ADDRESS, ADDRESS, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG));
+  private static final MethodHandle MUNMAP =
+      handle("munmap", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG));
+  private static final MethodHandle MOUNT =
+      handle(
+          "mount", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, JAVA_LONG, ADDRESS));
+  private static final MethodHandle UMOUNT =
+      handle("umount2", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
+  private static final MethodHandle UNLINK =
+      handle("unlink", FunctionDescriptor.of(JAVA_INT, ADDRESS));
+  private static final MethodHandle STATFS =
+      handle("statfs", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
+  private static final MethodHandle GETSOCKOPT =
+      handle(
+          "getsockopt",
+          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, ADDRESS));
+  private static final MethodHandle EPOLL_CREATE =
+      handle("epoll_create1", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
+  private static final MethodHandle EPOLL_CTL =
+      handle("epoll_ctl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS));
+  private static final MethodHandle EPOLL_WAIT =
+      handle("epoll_wait", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT));
+  private static final MethodHandle EVENTFD =
+      handle("eventfd", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
+  private static final MethodHandle READ =
+      handle("read", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG));
+  private static final MethodHandle WRITE =
+      handle("write", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG));
+  private static final MethodHandle VSNPRINTF =
+      LINKER.downcallHandle(
+          LINKER.defaultLookup().findOrThrow("vsnprintf"),
+          FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+
+  private LibC() {}
+
+  private static MethodHandle handle(final String name, final FunctionDescriptor descriptor) {
+    return LINKER.downcallHandle(
+        LINKER.defaultLookup().findOrThrow(name),
+        descriptor,
+        Linker.Option.captureCallState("errno"));
+  }
+
+  static int errno(final MemorySegment state) {
+    return (int) ERRNO.get(state, 0L);
+  }
+
+  static int close(final MemorySegment state, final int fd) {
+    try {
+      return result(state, (int) CLOSE.invokeExact(state, fd));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** The mapping, or {@link MemorySegment#NULL} with errno in state. */
+  static MemorySegment mmap(
+      final MemorySegment state,
+      final long length,
+      final int protection,
+      final int flags,
+      final int fd,
+      final long offset) {
+    try {
+      final MemorySegment address =
+          (MemorySegment)
+              MMAP.invokeExact(state, MemorySegment.NULL, length, protection, flags, fd, offset);
+      return address.address() == -1L ? MemorySegment.NULL : address.reinterpret(length);
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int munmap(final MemorySegment state, final MemorySegment mapping) {
+    try {
+      return result(state, (int) MUNMAP.invokeExact(state, mapping, mapping.byteSize()));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int mount(
+      final MemorySegment state,
+      final MemorySegment source,
+      final MemorySegment target,
+      final MemorySegment type,
+      final long flags,
+      final MemorySegment options) {
+    try {
+      return result(state, (int) MOUNT.invokeExact(state, source, target, type, flags, options));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int unmount(final MemorySegment state, final MemorySegment target, final int flags) {
+    try {
+      return result(state, (int) UMOUNT.invokeExact(state, target, flags));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int unlink(final MemorySegment state, final MemorySegment path) {
+    try {
+      return result(state, (int) UNLINK.invokeExact(state, path));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int statfs(
+      final MemorySegment state, final MemorySegment path, final MemorySegment buffer) {
+    try {
+      return result(state, (int) STATFS.invokeExact(state, path, buffer));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int getsockopt(
+      final MemorySegment state,
+      final int fd,
+      final int level,
+      final int option,
+      final MemorySegment value,
+      final MemorySegment length) {
+    try {
+      return result(state, (int) GETSOCKOPT.invokeExact(state, fd, level, option, value, length));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int epollCreate(final MemorySegment state, final int flags) {
+    try {
+      return result(state, (int) EPOLL_CREATE.invokeExact(state, flags));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int epollControl(
+      final MemorySegment state,
+      final int epollFd,
+      final int operation,
+      final int fd,
+      final MemorySegment event) {
+    try {
+      return result(state, (int) EPOLL_CTL.invokeExact(state, epollFd, operation, fd, event));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int epollWait(
+      final MemorySegment state,
+      final int epollFd,
+      final MemorySegment events,
+      final int maxEvents,
+      final int timeoutMs) {
+    try {
+      return result(
+          state, (int) EPOLL_WAIT.invokeExact(state, epollFd, events, maxEvents, timeoutMs));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int eventFd(final MemorySegment state, final int initial, final int flags) {
+    try {
+      return result(state, (int) EVENTFD.invokeExact(state, initial, flags));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int read(final MemorySegment state, final int fd, final MemorySegment buffer) {
+    try {
+      return result(state, (int) (long) READ.invokeExact(state, fd, buffer, buffer.byteSize()));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int write(final MemorySegment state, final int fd, final MemorySegment buffer) {
+    try {
+      return result(state, (int) (long) WRITE.invokeExact(state, fd, buffer, buffer.byteSize()));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** The length of the whole text, of which the buffer holds what fits. */
+  static int vsnprintf(
+      final MemorySegment buffer, final MemorySegment format, final MemorySegment arguments) {
+    try {
+      return (int) VSNPRINTF.invokeExact(buffer, buffer.byteSize(), format, arguments);
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  private static int result(final MemorySegment state, final int value) {
+    return value < 0 ? -errno(state) : value;
+  }
+
+  /** A downcall's handle declares Throwable; only a linkage error can come out of it. */
+  private static RuntimeException unexpected(final Throwable t) {
+    if (t instanceof Error error) {
+      throw error;
+    }
+    if (t instanceof RuntimeException exception) {
+      throw exception;
+    }
+    return new IllegalStateException(t);
+  }
+}

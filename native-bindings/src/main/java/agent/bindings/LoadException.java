@@ -1,0 +1,22 @@
+package agent.bindings;
+
+/** An object that libbpf or the verifier refused; carries the last lines of what they said. */
+public final class LoadException extends BindingsException {
+  private static final long serialVersionUID = 1L;
+
+  private final String log;
+
+  LoadException(final String operation, final int errno, final String log) {
+    super(log.isEmpty() ? operation : operation + " (" + lastLine(log) + ")", errno);
+    this.log = log;
+  }
+
+  /** The last lines of libbpf's messages and of the verifier log, at most 40; may be empty. */
+  public String log() {
+    return log;
+  }
+
+  private static String lastLine(final String log) {
+    return log.substring(log.lastIndexOf('\n') + 1);
+  }
+}
