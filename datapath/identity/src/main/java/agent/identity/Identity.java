@@ -1,0 +1,68 @@
+package agent.identity;
+
+import agent.terms.Prefix;
+import java.util.Objects;
+import java.util.Optional;
+
+/**
+ * A security identity: a number that stands for a set of labels, and that policy maps and the
+ * ipcache carry.
+ *
+ * @param id the number; ranges: 1 to 255 reserved, 256 to 65535 cluster, from 2^24 local to the
+ *     node
+ * @param labels the labels it stands for
+ */
+public record Identity(int id, LabelSet labels) implements Comparable<Identity> {
+  /** The lowest identity that is made from labels of endpoints. */
+  public static final int CLUSTER_MIN = 256;
+
+  /** The highest identity that is made from labels of endpoints. */
+  public static final int CLUSTER_MAX = 65535;
+
+  /** The lowest identity that is made from a CIDR. */
+  public static final int LOCAL_MIN = 1 << 24;
+
+  /** The highest identity that is made from a CIDR. */
+  public static final int LOCAL_MAX = (1 << 25) - 1;
+
+  /** Checks that there are labels. */
+  public Identity {
+    Objects.requireNonNull(labels, "labels");
+  }
+
+  /** Whether the number is one of {@link ReservedIdentity}'s range. */
+  public boolean isReserved() {
+    return id > 0 && id < CLUSTER_MIN;
+  }
+
+  /** Whether it is made from labels of endpoints. */
+  public boolean isCluster() {
+    return id >= CLUSTER_MIN && id <= CLUSTER_MAX;
+  }
+
+  /** Whether it is this node's alone, made from a CIDR. */
+  public boolean isLocal() {
+    return id >= LOCAL_MIN;
+  }
+
+  /** The CIDR it is made from, where it is. */
+  public Optional<Prefix> cidr() {
+    if (!isLocal()) {
+      return Optional.empty();
+    }
+    return labels.stream()
+        .filter(label -> label.source().equals(Label.CIDR))
+        .map(label -> Prefix.parse(label.key()))
+        .findFirst();
+  }
+
+  /** See {@link LabelSet#sha256()}. */
+  public String labelsSha256() {
+    return labels.sha256();
+  }
+
+  @Override
+  public int compareTo(Identity other) {
+    return Integer.compare(id, other.id);
+  }
+}

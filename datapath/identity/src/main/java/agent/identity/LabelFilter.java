@@ -1,0 +1,120 @@
+package agent.identity;
+
+import agent.terms.Refusal;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Decides which labels count for the identity of an endpoint (option {@code --labels}).
+ *
+ * <p>An entry is {@code [source:]prefix}, a prefix of the label's key; with {@code !} before it the
+ * labels are left out. The longest entry that fits a label decides; between two of the same length
+ * the one that leaves out. A label that no entry fits counts, unless the option names an entry
+ * without {@code !}: then only what is named counts. Labels of source {@code reserved} always
+ * count.
+ *
+ * <p>The option's entries add to defaults that leave out what changes with every roll-out: {@code
+ * !io.kubernetes}, {@code !kubernetes.io}, {@code !k8s.io}, {@code !pod-template-hash}, {@code
+ * !pod-template-generation}, {@code !controller-revision-hash}, {@code !annotation.}, and that keep
+ * {@code io.kubernetes.pod.namespace} and {@code app.kubernetes.io}.
+ */
+public final class LabelFilter {
+  private static final List<String> DEFAULTS =
+      List.of(
+          "io.kubernetes.pod.namespace",
+          "app.kubernetes.io",
+          "!io.kubernetes",
+          "!kubernetes.io",
+          "!k8s.io",
+          "!pod-template-hash",
+          "!pod-template-generation",
+          "!controller-revision-hash",
+          "!annotation.");
+
+  /**
+   * What a filter makes of labels.
+   *
+   * @param identity the labels that count
+   * @param information the labels that do not
+   */
+  public record Split(LabelSet identity, LabelSet information) {}
+
+  private record Entry(boolean excluded, String source, String prefix) {
+    boolean fits(Label label) {
+      return (source.isEmpty() || source.equals(label.source())) && label.key().startsWith(prefix);
+    }
+  }
+
+  private final List<Entry> entries = new ArrayList<>();
+  private final boolean onlyNamed;
+
+  private LabelFilter(List<String> texts) {
+    for (final String text : DEFAULTS) {
+      entries.add(entry(text));
+    }
+    boolean named = false;
+    for (final String text : texts) {
+      final Entry entry = entry(text);
+      entries.add(entry);
+      named |= !entry.excluded();
+    }
+    onlyNamed = named;
+  }
+
+  /** The filter without the option. */
+  public static LabelFilter defaults() {
+    return new LabelFilter(List.of());
+  }
+
+  /**
+   * The filter with these entries of the option beside the defaults.
+   *
+   * @param entries the entries
+   * @return the filter
+   * @throws Refusal INVALID, of field {@code labels}
+   */
+  public static LabelFilter of(List<String> entries) {
+    return new LabelFilter(entries);
+  }
+
+  private static Entry entry(String text) {
+    final boolean excluded = text.startsWith("!");
+    final String rest = excluded ? text.substring(1) : text;
+    final int colon = rest.indexOf(':');
+    final String source = colon < 0 ? "" : rest.substring(0, colon);
+    final String prefix = rest.substring(colon + 1);
+    if (rest.isEmpty() || colon == 0 || rest.indexOf('=') >= 0) {
+      throw Refusal.invalid("labels", "'" + text + "' is not a label prefix");
+    }
+    return new Entry(excluded, source, prefix);
+  }
+
+  /** Parts the labels of an endpoint into those that count for its identity and the others. */
+  public Split split(LabelSet labels) {
+    final List<Label> counting = new ArrayList<>();
+    final List<Label> others = new ArrayList<>();
+    for (final Label label : labels) {
+      (counts(label) ? counting : others).add(label);
+    }
+    return new Split(LabelSet.of(counting), LabelSet.of(others));
+  }
+
+  private boolean counts(Label label) {
+    if (label.source().equals(Label.RESERVED)) {
+      return true;
+    }
+    int included = -1;
+    int excluded = -1;
+    for (final Entry entry : entries) {
+      if (entry.fits(label)) {
+        final int length = entry.source().length() + entry.prefix().length();
+        if (entry.excluded()) {
+          excluded = Math.max(excluded, length);
+        } else {
+          included = Math.max(included, length);
+        }
+      }
+    }
+    return included > excluded || !onlyNamed && excluded < 0;
+  }
+}
