@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The context of conntrack_sweep (SEC("syscall")): what the agent asks, and what one sweep did. */
+#ifndef AGENT_CONFIG_CONNTRACK_SWEEP_H
+#define AGENT_CONFIG_CONNTRACK_SWEEP_H
+
+#include <linux/types.h>
+
+enum conntrack_table {
+	CONNTRACK_TABLE_TCP4 = 0,
+	CONNTRACK_TABLE_ANY4 = 1,
+	CONNTRACK_TABLE_TCP6 = 2,
+	CONNTRACK_TABLE_ANY6 = 3,
+};
+
+struct conntrack_sweep {
+	__u64 now_ns;  /* in: CLOCK_MONOTONIC; entries with expires_ns <= now_ns go */
+	__u64 visited; /* out: entries seen, the deleted ones included */
+	__u64 deleted; /* out */
+	__u32 table;   /* in: enum conntrack_table */
+	__u32 reserved;
+};
+_Static_assert(sizeof(struct conntrack_sweep) == 32, "conntrack_sweep");
+
+#endif
