@@ -18,13 +18,21 @@ enum endpoint_option {
 	OPTION_ARP_PASSTHROUGH = 256,
 };
 
+/* MonitorAggregationLevel: which forwarded packets are traced. */
+enum aggregation_level {
+	AGGREGATION_NONE = 0,    /* every packet */
+	AGGREGATION_LOW = 1,     /* new flows, TCP state changes, and about one packet a second of a flow */
+	AGGREGATION_MEDIUM = 2,  /* new flows and TCP state changes */
+	AGGREGATION_MAXIMUM = 3, /* new flows */
+};
+
 struct endpoint_config {
 	__u32 endpoint_id;
 	__u32 ifindex; /* host side of the veth */
 	__u32 options; /* enum endpoint_option */
 	__u8 has_ipv4;
 	__u8 has_ipv6;
-	__u8 aggregation; /* MonitorAggregationLevel: 0 None .. 3 Maximum */
+	__u8 aggregation; /* enum aggregation_level */
 	__u8 reserved;
 	__u8 ipv4[4];
 	__u8 ipv6[16];

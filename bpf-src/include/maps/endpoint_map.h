@@ -9,13 +9,17 @@
 
 #define ENDPOINTS_MAX 65536
 
+enum endpoint_flag {
+	ENDPOINT_FLAG_POLICY_AUDIT = 1, /* PolicyAuditMode: what its policy forbids is reported and passes */
+};
+
 /* ifindex 0 means that no endpoint has this id. */
 struct endpoint_entry {
 	__u32 ifindex; /* host side of the veth */
 	__u32 identity;
 	__u8 mac[6];      /* the workload's interface */
 	__u8 host_mac[6]; /* the host side, and the gateway's answer to ARP and ND */
-	__u32 flags;      /* none yet */
+	__u32 flags;      /* enum endpoint_flag */
 };
 _Static_assert(sizeof(struct endpoint_entry) == 24, "endpoint_entry");
 

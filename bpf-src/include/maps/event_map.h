@@ -30,7 +30,8 @@ struct flow_event {
 	__u32 ifindex;
 	__be16 source_port_be;
 	__be16 destination_port_be;
-	__u32 reserved;
+	__u8 policy_flags; /* enum policy_flag: AUDIT where a forbidden packet passed in audit mode */
+	__u8 reserved[3];
 	__u8 source_address[16]; /* an IPv4 address is in the first four bytes */
 	__u8 destination_address[16];
 };

@@ -27,6 +27,7 @@ struct fragment6_key {
 };
 _Static_assert(sizeof(struct fragment6_key) == 40, "fragment6_key");
 
+/* For ICMP and ICMPv6 the source port is the echo identifier, the destination port the message type. */
 struct fragment_entry {
 	__be16 source_port_be;
 	__be16 destination_port_be;

@@ -8,8 +8,8 @@
 #include <bpf/bpf_helpers.h>
 
 enum metrics_direction {
-	METRICS_INGRESS = 0, /* to an endpoint */
-	METRICS_EGRESS = 1,  /* from an endpoint */
+	METRICS_INGRESS = 0, /* to_endpoint: from the stack to an endpoint */
+	METRICS_EGRESS = 1,  /* from_endpoint, local delivery included */
 	METRICS_NETWORK = 2, /* in from the node's device: host program and prefilter */
 };
 
