@@ -1,0 +1,90 @@
+package agent.endpoint;
+
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** A value for every mutable option; immutable. */
+public final class EndpointOptions {
+  private final Map<EndpointOption, String> values;
+
+  private EndpointOptions(Map<EndpointOption, String> values) {
+    this.values = values;
+  }
+
+  /** What holds where nobody set anything. */
+  public static EndpointOptions defaults() {
+    final Map<EndpointOption, String> values = new EnumMap<>(EndpointOption.class);
+    for (final EndpointOption option : EndpointOption.values()) {
+      values.put(option, option.defaultValue());
+    }
+    return new EndpointOptions(values);
+  }
+
+  /**
+   * These options with some of them changed.
+   *
+   * @param changes option name to value
+   * @return the changed options; nothing of the changes where one of them is refused
+   * @throws agent.terms.Refusal INVALID of {@code options.<name>}: unknown or immutable option, or
+   *     bad value
+   */
+  public EndpointOptions with(Map<String, String> changes) {
+    final Map<EndpointOption, String> changed = new EnumMap<>(values);
+    changes.forEach(
+        (name, value) -> {
+          final EndpointOption option = EndpointOption.named(name);
+          changed.put(option, option.check(value));
+        });
+    return new EndpointOptions(changed);
+  }
+
+  /** These options with one of them changed. */
+  public EndpointOptions with(EndpointOption option, String value) {
+    final Map<EndpointOption, String> changed = new EnumMap<>(values);
+    changed.put(option, option.check(value));
+    return new EndpointOptions(changed);
+  }
+
+  /** Whether a switch is on. */
+  public boolean enabled(EndpointOption option) {
+    return EndpointOption.ENABLED.equals(values.get(option));
+  }
+
+  /** How many trace events are merged. */
+  public AggregationLevel aggregation() {
+    return AggregationLevel.parse("", values.get(EndpointOption.MONITOR_AGGREGATION_LEVEL));
+  }
+
+  /** The bits of the switches that are on, as {@code endpoint_config.options} takes them. */
+  public int bits() {
+    int bits = 0;
+    for (final EndpointOption option : EndpointOption.values()) {
+      bits |= enabled(option) ? option.bit() : 0;
+    }
+    return bits;
+  }
+
+  /** Option name to value, in the order of the contract's list; unmodifiable. */
+  public Map<String, String> toMap() {
+    final Map<String, String> map = new LinkedHashMap<>();
+    values.forEach((option, value) -> map.put(option.optionName(), value));
+    return Collections.unmodifiableMap(map);
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof EndpointOptions that && values.equals(that.values);
+  }
+
+  @Override
+  public int hashCode() {
+    return values.hashCode();
+  }
+
+  @Override
+  public String toString() {
+    return toMap().toString();
+  }
+}

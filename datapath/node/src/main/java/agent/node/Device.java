@@ -1,0 +1,14 @@
+package agent.node;
+
+import agent.terms.MacAddress;
+
+/**
+ * A network device of the agent's namespace, as it was when it was looked up.
+ *
+ * @param name the device's name
+ * @param index its index, unique in the namespace
+ * @param mac its hardware address, or null where it has none of 48 bits
+ * @param mtu in bytes
+ * @param up whether it is administratively up
+ */
+public record Device(String name, int index, MacAddress mac, int mtu, boolean up) {}

@@ -1,0 +1,72 @@
+package agent.node;
+
+import agent.terms.MacAddress;
+import agent.terms.Refusal;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Devices as {@code ip link} lists them. Not {@link java.net.NetworkInterface}, which leaves out
+ * devices without an address, as the host side of a veth is; not sysfs, which shows the namespace
+ * that mounted it.
+ */
+public final class IpDevices implements Devices {
+  private final IpRunner ip;
+
+  /** Devices seen by this runner. */
+  public IpDevices(IpRunner ip) {
+    this.ip = ip;
+  }
+
+  @Override
+  public Optional<Device> byName(String name) {
+    final List<String> lines;
+    try {
+      lines = ip.show(List.of("-o", "link", "show", "dev", name));
+    } catch (Refusal refusal) {
+      if (refusal.reason().contains("does not exist")) {
+        return Optional.empty();
+      }
+      throw refusal;
+    }
+    return lines.stream().map(IpDevices::device).filter(d -> d.name().equals(name)).findFirst();
+  }
+
+  @Override
+  public Optional<Device> byIndex(int index) {
+    return ip.show(List.of("-o", "link", "show")).stream()
+        .map(IpDevices::device)
+        .filter(device -> device.index() == index)
+        .findFirst();
+  }
+
+  /** {@code 5: v0@if4: <BROADCAST,UP> mtu 1500 ...\ link/ether 02:00:00:00:00:01 brd ...}. */
+  static Device device(String line) {
+    final int first = line.indexOf(": ");
+    final int second = line.indexOf(": ", first + 2);
+    final String shown = line.substring(first + 2, second);
+    final int at = shown.lastIndexOf('@');
+    final String[] words = line.substring(second + 2).trim().split("[\\s\\\\]+");
+    final List<String> flags = List.of(words[0].replaceAll("[<>]", "").split(","));
+    return new Device(
+        at > 0 ? shown.substring(0, at) : shown,
+        Integer.parseInt(line.substring(0, first).trim()),
+        mac(words),
+        Integer.parseInt(after(words, "mtu")),
+        flags.contains("UP"));
+  }
+
+  private static MacAddress mac(String[] words) {
+    final String text = after(words, "link/ether");
+    return text == null ? null : MacAddress.parse("link/ether", text);
+  }
+
+  private static String after(String[] words, String word) {
+    for (int i = 0; i + 1 < words.length; i++) {
+      if (words[i].equals(word)) {
+        return words[i + 1];
+      }
+    }
+    return null;
+  }
+}

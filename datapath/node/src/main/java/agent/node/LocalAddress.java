@@ -1,0 +1,33 @@
+package agent.node;
+
+import agent.terms.IpAddress;
+import agent.terms.Prefix;
+
+/**
+ * An address that the node has now.
+ *
+ * @param address the address
+ * @param prefixLength the network on the device
+ * @param device the device that carries it
+ */
+public record LocalAddress(IpAddress address, int prefixLength, String device) {
+  private static final Prefix LOOPBACK4 = Prefix.of(IpAddress.ofIpv4(0x7f000000), 8);
+  private static final IpAddress LOOPBACK6 = IpAddress.ofIpv6(0, 1);
+  private static final Prefix LINK_LOCAL4 = Prefix.of(IpAddress.ofIpv4(0xa9fe0000), 16);
+  private static final Prefix LINK_LOCAL6 = Prefix.of(IpAddress.ofIpv6(0xfe80L << 48, 0), 10);
+
+  /** The network on the device. */
+  public Prefix network() {
+    return Prefix.of(address, prefixLength);
+  }
+
+  /** Whether it never leaves the node. */
+  public boolean isLoopback() {
+    return LOOPBACK4.contains(address) || address.equals(LOOPBACK6);
+  }
+
+  /** Whether it means something on one link only. */
+  public boolean isLinkLocal() {
+    return LINK_LOCAL4.contains(address) || LINK_LOCAL6.contains(address);
+  }
+}

@@ -1,0 +1,36 @@
+package agent.node;
+
+import agent.terms.IpAddress;
+import java.util.List;
+import java.util.Optional;
+import java.util.SortedSet;
+import java.util.TreeSet;
+
+/** What the node is addressed by, read from the kernel at each call. */
+public interface LocalAddresses {
+  /** Every address of every device. */
+  List<LocalAddress> all();
+
+  /**
+   * The device that the default route goes through.
+   *
+   * @param ipv4 of IPv4, otherwise of IPv6
+   * @return the device's name
+   */
+  Optional<String> defaultDevice(boolean ipv4);
+
+  /**
+   * The addresses that mean this node to a workload: all but loopback and link-local ones.
+   *
+   * @return the addresses in order
+   */
+  default SortedSet<IpAddress> reachable() {
+    final SortedSet<IpAddress> addresses = new TreeSet<>();
+    for (final LocalAddress local : all()) {
+      if (!local.isLoopback() && !local.isLinkLocal()) {
+        addresses.add(local.address());
+      }
+    }
+    return addresses;
+  }
+}

@@ -1,0 +1,21 @@
+package agent.node;
+
+import agent.terms.IpAddress;
+import agent.terms.MacAddress;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * How the node's stack reaches one workload: its addresses lie behind the host side of its veth.
+ *
+ * @param interfaceName the host side of the veth
+ * @param mac the workload's hardware address
+ * @param ipv4 the workload's IPv4 address, or null
+ * @param ipv6 the workload's IPv6 address, or null
+ */
+public record WorkloadRoute(String interfaceName, MacAddress mac, IpAddress ipv4, IpAddress ipv6) {
+  /** The addresses that are there, IPv4 first. */
+  public List<IpAddress> addresses() {
+    return Stream.of(ipv4, ipv6).filter(address -> address != null).toList();
+  }
+}

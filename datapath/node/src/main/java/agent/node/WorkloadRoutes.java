@@ -1,0 +1,37 @@
+package agent.node;
+
+import java.util.Collection;
+import java.util.List;
+
+/**
+ * The routes and neighbours that lead to workloads. Only what was added here is ever removed; a
+ * route to the same address that somebody else added is a failure, and stays.
+ */
+public interface WorkloadRoutes {
+  /**
+   * Brings the host side up, and adds the routes and permanent neighbours of a workload. Adding
+   * what is there already changes nothing.
+   *
+   * @param route the workload
+   * @throws agent.terms.Refusal FAILED with the kernel's message; what was added before stays, so
+   *     that adding again completes it
+   */
+  void add(WorkloadRoute route);
+
+  /**
+   * Removes the routes and neighbours of a workload; those that are gone already are no error.
+   *
+   * @param route the workload
+   * @return what went wrong, empty where all is removed
+   */
+  List<String> remove(WorkloadRoute route);
+
+  /**
+   * Makes the routes those of these workloads: adds what is missing, removes what an earlier life
+   * of the agent added for others.
+   *
+   * @param routes every workload that has routes
+   * @return what went wrong, empty where all is in place
+   */
+  List<String> synchronize(Collection<WorkloadRoute> routes);
+}
