@@ -1,0 +1,31 @@
+package agent.ipam;
+
+import agent.terms.IpAddress;
+import agent.terms.Prefix;
+import java.util.List;
+
+/**
+ * A named set of prefixes that addresses of workloads come from.
+ *
+ * @param name the name, for example {@code default}
+ * @param cidrs the prefixes of both families, in the order in which they are used
+ */
+public record AddressPool(String name, List<Prefix> cidrs) {
+  /** The pool that is used where a request names none. */
+  public static final String DEFAULT = "default";
+
+  /** Copies the list. */
+  public AddressPool {
+    cidrs = List.copyOf(cidrs);
+  }
+
+  /** The prefixes of one family. */
+  public List<Prefix> cidrs(boolean ipv4) {
+    return cidrs.stream().filter(cidr -> cidr.isIpv4() == ipv4).toList();
+  }
+
+  /** Whether the address lies in one of the prefixes. */
+  public boolean contains(IpAddress address) {
+    return cidrs.stream().anyMatch(cidr -> cidr.contains(address));
+  }
+}

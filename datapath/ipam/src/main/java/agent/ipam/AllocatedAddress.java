@@ -1,0 +1,17 @@
+package agent.ipam;
+
+import agent.terms.IpAddress;
+import agent.terms.Prefix;
+import java.util.List;
+
+/**
+ * One address of an allocation, with what its user must know.
+ *
+ * @param address the address
+ * @param pool the pool it comes from
+ * @param gateway the gateway of its family, null where the node has none
+ * @param cidrs the pool's prefixes of its family
+ * @param expirationUuid the expiration timer, null where none runs
+ */
+public record AllocatedAddress(
+    IpAddress address, String pool, IpAddress gateway, List<Prefix> cidrs, String expirationUuid) {}

@@ -1,0 +1,366 @@
+package agent.ipam;
+
+import agent.terms.IpAddress;
+import agent.terms.Prefix;
+import agent.terms.Refusal;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+
+/**
+ * The addresses of this node's workloads: pools, leases and expiration timers. Any thread may call.
+ * A change is in the store before the call returns; where the store fails nothing has changed.
+ */
+public final class Ipam {
+  private final IpamContext context;
+  private final Map<String, AddressPool> pools = new LinkedHashMap<>();
+  private final Map<Prefix, PrefixCursor> cursors = new HashMap<>();
+  private final Set<IpAddress> reserved;
+  private final TreeMap<IpAddress, Lease> leases = new TreeMap<>();
+
+  private Ipam(IpamContext context) {
+    this.context = context;
+    reserved = context.reserved();
+    for (final AddressPool pool : context.pools()) {
+      pools.put(pool.name(), pool);
+      pool.cidrs().forEach(cidr -> cursors.put(cidr, new PrefixCursor(cidr)));
+    }
+  }
+
+  /**
+   * Takes up the leases of the store.
+   *
+   * @param context concluded
+   * @return the address management
+   */
+  public static Ipam open(IpamContext context) {
+    final Ipam ipam = new Ipam(context);
+    for (final Lease lease : context.store().load()) {
+      ipam.leases.put(lease.address(), lease);
+    }
+    return ipam;
+  }
+
+  /**
+   * Gives the next free address of each family asked for.
+   *
+   * @param family which family
+   * @param owner who asks; may be null or empty
+   * @param pool the pool's name; null or empty for the default one
+   * @param expiring whether the address goes back unless an endpoint claims it in time
+   * @return the addresses
+   * @throws Refusal INVALID for an unknown pool, DISABLED, EXHAUSTED; then nothing is given
+   */
+  public synchronized Allocation allocate(
+      AddressFamily family, String owner, String pool, boolean expiring) {
+    expire();
+    final AddressPool from = pool(pool);
+    final boolean wants4 = wants(family, from, true);
+    final boolean wants6 = wants(family, from, false);
+    final Lease ipv4 = wants4 ? next(from, true, owner, expiring) : null;
+    final Lease ipv6;
+    try {
+      ipv6 = wants6 ? next(from, false, owner, expiring) : null;
+    } catch (Refusal refusal) {
+      giveBack(ipv4 == null ? null : ipv4.address(), ipv4 != null);
+      throw refusal;
+    }
+    final Map<IpAddress, Lease> change = new LinkedHashMap<>();
+    for (final Lease lease : new Lease[] {ipv4, ipv6}) {
+      if (lease != null) {
+        change.put(lease.address(), lease);
+      }
+    }
+    if (change.isEmpty()) {
+      throw Refusal.disabled("family", "pool '" + from.name() + "' has no enabled family");
+    }
+    commit(change);
+    return new Allocation(
+        Optional.ofNullable(ipv4).map(this::answer), Optional.ofNullable(ipv6).map(this::answer));
+  }
+
+  private boolean wants(AddressFamily family, AddressPool pool, boolean ipv4) {
+    final AddressFamily own = ipv4 ? AddressFamily.IPV4 : AddressFamily.IPV6;
+    if (family == AddressFamily.BOTH) {
+      return context.isEnabled(ipv4) && !pool.cidrs(ipv4).isEmpty();
+    }
+    if (family != own) {
+      return false;
+    }
+    checkEnabled("family", ipv4);
+    if (pool.cidrs(ipv4).isEmpty()) {
+      throw Refusal.disabled(
+          "family", "pool '" + pool.name() + "' has no " + familyName(ipv4) + " addresses");
+    }
+    return true;
+  }
+
+  private void checkEnabled(String field, boolean ipv4) {
+    if (!context.isEnabled(ipv4)) {
+      throw Refusal.disabled(field, familyName(ipv4) + " is disabled");
+    }
+  }
+
+  private static String familyName(boolean ipv4) {
+    return ipv4 ? "IPv4" : "IPv6";
+  }
+
+  private Lease next(AddressPool pool, boolean ipv4, String owner, boolean expiring) {
+    for (final Prefix cidr : pool.cidrs(ipv4)) {
+      final IpAddress address = cursors.get(cidr).find(this::isTaken);
+      if (address != null) {
+        return lease(address, pool, owner, expiring);
+      }
+    }
+    final long inUse =
+        leases.values().stream()
+            .filter(l -> l.pool().equals(pool.name()) && l.address().isIpv4() == ipv4)
+            .count();
+    throw Refusal.exhausted(
+        "pool",
+        "'" + pool.name() + "' has no free " + familyName(ipv4) + " address, " + inUse + " in use");
+  }
+
+  private boolean isTaken(IpAddress address) {
+    return leases.containsKey(address) || reserved.contains(address);
+  }
+
+  private Lease lease(IpAddress address, AddressPool pool, String owner, boolean expiring) {
+    final Instant end = expiring ? context.clock().instant().plus(context.expiration()) : null;
+    final String uuid = expiring ? context.uuids().get() : null;
+    return new Lease(address, pool.name(), owner == null ? "" : owner, 0, uuid, end);
+  }
+
+  /**
+   * Gives this address.
+   *
+   * @param field the field to name in a refusal
+   * @param address the address
+   * @param owner who asks; may be null or empty
+   * @param pool the pool's name; null or empty for the one whose prefix holds the address
+   * @return the address
+   * @throws Refusal INVALID outside the pool or reserved, CONFLICT where somebody has it, DISABLED
+   */
+  public synchronized AllocatedAddress allocateAddress(
+      String field, IpAddress address, String owner, String pool) {
+    expire();
+    final Lease lease = specific(field, address, owner, pool);
+    commit(Map.of(address, lease));
+    return answer(lease);
+  }
+
+  private Lease specific(String field, IpAddress address, String owner, String poolName) {
+    checkEnabled(field, address.isIpv4());
+    final AddressPool pool = poolOf(field, address, poolName);
+    final Lease holder = leases.get(address);
+    if (holder != null) {
+      throw Refusal.conflict(field, address + " is in use by " + holder.holder());
+    }
+    if (reserved.contains(address)) {
+      throw Refusal.conflict(field, address + " is in use by the node");
+    }
+    if (pool.cidrs().stream().noneMatch(cidr -> cursors.get(cidr).isUsable(address))) {
+      throw Refusal.invalid(field, address + " is a network or broadcast address");
+    }
+    return lease(address, pool, owner, false);
+  }
+
+  private AddressPool poolOf(String field, IpAddress address, String name) {
+    if (name != null && !name.isEmpty()) {
+      final AddressPool pool = pool(name);
+      if (!pool.contains(address)) {
+        throw Refusal.invalid(
+            field, address + " is outside pool '" + name + "' " + pool.cidrs(address.isIpv4()));
+      }
+      return pool;
+    }
+    for (final AddressPool pool : pools.values()) {
+      if (pool.contains(address)) {
+        return pool;
+      }
+    }
+    throw Refusal.invalid(field, address + " is outside every pool");
+  }
+
+  private AddressPool pool(String name) {
+    final String wanted = name == null || name.isEmpty() ? AddressPool.DEFAULT : name;
+    final AddressPool pool = pools.get(wanted);
+    if (pool == null) {
+      throw Refusal.invalid("pool", "there is no pool '" + wanted + "'");
+    }
+    return pool;
+  }
+
+  /**
+   * An endpoint takes an address into use: it adopts the lease, whose timer ends, or takes a new
+   * one where nobody has the address. Claiming again for the same endpoint changes nothing.
+   *
+   * @param field the field to name in a refusal
+   * @param address the address
+   * @param endpointId the endpoint, not 0
+   * @param expirationUuid the timer that the endpoint names; null or empty where it names none
+   * @param pool the pool's name; null or empty for the one whose prefix holds the address
+   * @return the address
+   * @throws Refusal as {@link #allocateAddress}; CONFLICT where another endpoint uses it; INVALID
+   *     where the timer is another one
+   */
+  public synchronized AllocatedAddress claim(
+      String field, IpAddress address, int endpointId, String expirationUuid, String pool) {
+    expire();
+    final Lease known = leases.get(address);
+    final Lease lease = known != null ? known : specific(field, address, "", pool);
+    if (lease.endpointId() == endpointId) {
+      return answer(lease);
+    }
+    if (lease.endpointId() != 0) {
+      throw Refusal.conflict(field, address + " is in use by " + lease.holder());
+    }
+    final boolean namesTimer = expirationUuid != null && !expirationUuid.isEmpty();
+    if (namesTimer && known != null && !expirationUuid.equals(known.expirationUuid())) {
+      throw Refusal.invalid(
+          field, "'" + expirationUuid + "' is not the expiration timer of " + address);
+    }
+    if (known != null && pool != null && !pool.isEmpty() && !pool.equals(known.pool())) {
+      throw Refusal.invalid(field, address + " is of pool '" + known.pool() + "'");
+    }
+    final Lease claimed = lease.claimedBy(endpointId);
+    commit(Map.of(address, claimed));
+    return answer(claimed);
+  }
+
+  /**
+   * The addresses of an endpoint go back.
+   *
+   * @param endpointId the endpoint
+   * @return the addresses that it had
+   */
+  public synchronized List<IpAddress> releaseEndpoint(int endpointId) {
+    final List<IpAddress> gone = new ArrayList<>();
+    for (final Lease lease : leases.values()) {
+      if (lease.endpointId() == endpointId) {
+        gone.add(lease.address());
+      }
+    }
+    if (!gone.isEmpty()) {
+      commit(removal(gone));
+    }
+    return gone;
+  }
+
+  /**
+   * Takes an address back.
+   *
+   * @param field the field to name in a refusal
+   * @param address the address
+   * @param pool the pool's name; null or empty for any
+   * @throws Refusal NOT_FOUND where nobody has it, CONFLICT where an endpoint uses it
+   */
+  public synchronized void release(String field, IpAddress address, String pool) {
+    expire();
+    final boolean anyPool = pool == null || pool.isEmpty();
+    if (!anyPool) {
+      pool(pool);
+    }
+    final Lease lease = leases.get(address);
+    if (lease == null || !anyPool && !lease.pool().equals(pool)) {
+      throw Refusal.notFound(
+          field, address + " is not allocated" + (anyPool ? "" : " from pool '" + pool + "'"));
+    }
+    if (lease.endpointId() != 0) {
+      throw Refusal.conflict(field, address + " is in use by " + lease.holder());
+    }
+    commit(removal(List.of(address)));
+  }
+
+  /**
+   * Takes back what nobody claimed in time. Every other call does so first; a periodic call keeps
+   * the store small.
+   *
+   * @return how many addresses went back
+   */
+  public synchronized int expire() {
+    final Instant now = context.clock().instant();
+    final List<IpAddress> gone = new ArrayList<>();
+    for (final Lease lease : leases.values()) {
+      if (lease.isExpiring() && !lease.expiresAt().isAfter(now)) {
+        gone.add(lease.address());
+      }
+    }
+    if (!gone.isEmpty()) {
+      commit(removal(gone));
+    }
+    return gone.size();
+  }
+
+  private static Map<IpAddress, Lease> removal(List<IpAddress> addresses) {
+    final Map<IpAddress, Lease> change = new HashMap<>();
+    addresses.forEach(address -> change.put(address, null));
+    return change;
+  }
+
+  /** Saves first, so that a failing store leaves everything as it was; null removes. */
+  private void commit(Map<IpAddress, Lease> change) {
+    final TreeMap<IpAddress, Lease> after = new TreeMap<>(leases);
+    change.forEach(
+        (address, lease) -> {
+          if (lease == null) {
+            after.remove(address);
+          } else {
+            after.put(address, lease);
+          }
+        });
+    try {
+      context.store().save(List.copyOf(after.values()));
+    } catch (RuntimeException e) {
+      change.forEach((address, lease) -> giveBack(address, !leases.containsKey(address)));
+      throw e;
+    }
+    leases.clear();
+    leases.putAll(after);
+    change.forEach((address, lease) -> giveBack(address, lease == null));
+  }
+
+  private void giveBack(IpAddress address, boolean free) {
+    if (free) {
+      cursors.forEach(
+          (cidr, cursor) -> {
+            if (cursor.isUsable(address)) {
+              cursor.freed(address);
+            }
+          });
+    }
+  }
+
+  private AllocatedAddress answer(Lease lease) {
+    final boolean ipv4 = lease.address().isIpv4();
+    final AddressPool pool = pools.get(lease.pool());
+    return new AllocatedAddress(
+        lease.address(),
+        lease.pool(),
+        context.gateway(ipv4),
+        pool == null ? List.of() : pool.cidrs(ipv4),
+        lease.expirationUuid());
+  }
+
+  /** The lease of an address, where somebody has it. */
+  public synchronized Optional<Lease> find(IpAddress address) {
+    return Optional.ofNullable(leases.get(Objects.requireNonNull(address)));
+  }
+
+  /** All leases by address. */
+  public synchronized List<Lease> leases() {
+    return List.copyOf(leases.values());
+  }
+
+  /** The pools in the order in which they were named. */
+  public List<AddressPool> pools() {
+    return List.copyOf(pools.values());
+  }
+}

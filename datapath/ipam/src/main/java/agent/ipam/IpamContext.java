@@ -1,0 +1,175 @@
+package agent.ipam;
+
+import agent.terms.IpAddress;
+import agent.terms.Prefix;
+import agent.terms.Refusal;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.UUID;
+import java.util.function.Supplier;
+
+/** What {@link Ipam} is made of; not changed after {@link #conclude()}. */
+public final class IpamContext {
+  private final List<AddressPool> pools = new ArrayList<>();
+  private final Set<IpAddress> reserved = new HashSet<>();
+  private boolean ipv4Enabled = true;
+  private boolean ipv6Enabled = true;
+  private IpAddress gateway4;
+  private IpAddress gateway6;
+  private Duration expiration = Duration.ofMinutes(10);
+  private InstantSource clock = InstantSource.system();
+  private Supplier<String> uuids = () -> UUID.randomUUID().toString();
+  private LeaseStore store = LeaseStore.inMemory();
+
+  /** Adds a pool. */
+  public IpamContext pool(AddressPool pool) {
+    pools.add(pool);
+    return this;
+  }
+
+  /** Adds an address that is never given: the node's own, for example. */
+  public IpamContext reserve(IpAddress address) {
+    reserved.add(address);
+    return this;
+  }
+
+  /** Which families are on; both are, unless told otherwise. */
+  public IpamContext families(boolean ipv4, boolean ipv6) {
+    ipv4Enabled = ipv4;
+    ipv6Enabled = ipv6;
+    return this;
+  }
+
+  /** The gateway of the workloads, null where there is none; reserved, too. */
+  public IpamContext gateways(IpAddress ipv4, IpAddress ipv6) {
+    gateway4 = ipv4;
+    gateway6 = ipv6;
+    return this;
+  }
+
+  /** How long an address with a timer waits for its endpoint; 10 minutes, unless told otherwise. */
+  public IpamContext expiration(Duration value) {
+    expiration = value;
+    return this;
+  }
+
+  /** Where the time comes from. */
+  public IpamContext clock(InstantSource value) {
+    clock = value;
+    return this;
+  }
+
+  /** Where the names of timers come from. */
+  public IpamContext uuids(Supplier<String> value) {
+    uuids = value;
+    return this;
+  }
+
+  /** Where leases are kept. */
+  public IpamContext store(LeaseStore value) {
+    store = value;
+    return this;
+  }
+
+  /**
+   * Checks the whole.
+   *
+   * @return this
+   * @throws Refusal INVALID where there is no default pool, a name is used twice or pools overlap
+   */
+  public IpamContext conclude() {
+    Objects.requireNonNull(clock, "clock");
+    Objects.requireNonNull(uuids, "uuids");
+    Objects.requireNonNull(store, "store");
+    if (expiration.isNegative() || expiration.isZero()) {
+      throw Refusal.invalid("expiration", expiration + " is not a time to wait");
+    }
+    if (pools.stream().noneMatch(pool -> pool.name().equals(AddressPool.DEFAULT))) {
+      throw Refusal.invalid("pools", "there is no pool '" + AddressPool.DEFAULT + "'");
+    }
+    for (int i = 0; i < pools.size(); i++) {
+      checkName(i);
+      checkOverlap(i);
+    }
+    checkFamily("ipv4 gateway", gateway4, true);
+    checkFamily("ipv6 gateway", gateway6, false);
+    return this;
+  }
+
+  private void checkName(int index) {
+    final String name = pools.get(index).name();
+    if (name.isEmpty()) {
+      throw Refusal.invalid("pools", "a pool has no name");
+    }
+    for (int i = 0; i < index; i++) {
+      if (pools.get(i).name().equals(name)) {
+        throw Refusal.invalid("pools", "'" + name + "' is named twice");
+      }
+    }
+  }
+
+  private void checkOverlap(int index) {
+    final List<Prefix> before = new ArrayList<>();
+    for (int i = 0; i < index; i++) {
+      before.addAll(pools.get(i).cidrs());
+    }
+    for (final Prefix cidr : pools.get(index).cidrs()) {
+      for (final Prefix other : before) {
+        if (cidr.overlaps(other)) {
+          throw Refusal.invalid("pools", cidr + " overlaps " + other);
+        }
+      }
+      before.add(cidr);
+    }
+  }
+
+  private static void checkFamily(String field, IpAddress address, boolean ipv4) {
+    if (address != null && address.isIpv4() != ipv4) {
+      throw Refusal.invalid(field, "'" + address + "' is of the other family");
+    }
+  }
+
+  List<AddressPool> pools() {
+    return pools;
+  }
+
+  Set<IpAddress> reserved() {
+    final Set<IpAddress> all = new HashSet<>(reserved);
+    if (gateway4 != null) {
+      all.add(gateway4);
+    }
+    if (gateway6 != null) {
+      all.add(gateway6);
+    }
+    return all;
+  }
+
+  boolean isEnabled(boolean ipv4) {
+    return ipv4 ? ipv4Enabled : ipv6Enabled;
+  }
+
+  IpAddress gateway(boolean ipv4) {
+    return ipv4 ? gateway4 : gateway6;
+  }
+
+  Duration expiration() {
+    return expiration;
+  }
+
+  InstantSource clock() {
+    return clock;
+  }
+
+  Supplier<String> uuids() {
+    return uuids;
+  }
+
+  LeaseStore store() {
+    return store;
+  }
+}
