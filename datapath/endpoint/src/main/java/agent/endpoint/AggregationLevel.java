@@ -2,15 +2,15 @@ package agent.endpoint;
 
 import agent.terms.Refusal;
 
-/** How many trace events are merged; the ordinal is the number that the programs take. */
+/** Which forwarded packets are traced; ordinals are {@code enum aggregation_level}'s numbers. */
 public enum AggregationLevel {
-  /** An event for each packet. */
+  /** Every packet. */
   NONE("None"),
-  /** An event for each packet to a workload. */
+  /** New flows, TCP state changes, and about one packet a second of a flow. */
   LOW("Low"),
-  /** An event for each new flow and each change of its flags. */
+  /** New flows and TCP state changes. */
   MEDIUM("Medium"),
-  /** An event for each new flow. */
+  /** New flows. */
   MAXIMUM("Maximum");
 
   private final String text;

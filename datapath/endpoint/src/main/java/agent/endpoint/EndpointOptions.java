@@ -7,16 +7,16 @@ import java.util.Map;
 
 /** A value for every mutable option; immutable. */
 public final class EndpointOptions {
-  private final Map<EndpointOption, String> values;
+  private final Map<MutableOption, String> values;
 
-  private EndpointOptions(Map<EndpointOption, String> values) {
+  private EndpointOptions(Map<MutableOption, String> values) {
     this.values = values;
   }
 
   /** What holds where nobody set anything. */
   public static EndpointOptions defaults() {
-    final Map<EndpointOption, String> values = new EnumMap<>(EndpointOption.class);
-    for (final EndpointOption option : EndpointOption.values()) {
+    final Map<MutableOption, String> values = new EnumMap<>(MutableOption.class);
+    for (final MutableOption option : MutableOption.values()) {
       values.put(option, option.defaultValue());
     }
     return new EndpointOptions(values);
@@ -31,36 +31,36 @@ public final class EndpointOptions {
    *     bad value
    */
   public EndpointOptions with(Map<String, String> changes) {
-    final Map<EndpointOption, String> changed = new EnumMap<>(values);
+    final Map<MutableOption, String> changed = new EnumMap<>(values);
     changes.forEach(
         (name, value) -> {
-          final EndpointOption option = EndpointOption.named(name);
+          final MutableOption option = MutableOption.named(name);
           changed.put(option, option.check(value));
         });
     return new EndpointOptions(changed);
   }
 
   /** These options with one of them changed. */
-  public EndpointOptions with(EndpointOption option, String value) {
-    final Map<EndpointOption, String> changed = new EnumMap<>(values);
+  public EndpointOptions with(MutableOption option, String value) {
+    final Map<MutableOption, String> changed = new EnumMap<>(values);
     changed.put(option, option.check(value));
     return new EndpointOptions(changed);
   }
 
   /** Whether a switch is on. */
-  public boolean enabled(EndpointOption option) {
-    return EndpointOption.ENABLED.equals(values.get(option));
+  public boolean enabled(MutableOption option) {
+    return MutableOption.ENABLED.equals(values.get(option));
   }
 
   /** How many trace events are merged. */
   public AggregationLevel aggregation() {
-    return AggregationLevel.parse("", values.get(EndpointOption.MONITOR_AGGREGATION_LEVEL));
+    return AggregationLevel.parse("", values.get(MutableOption.MONITOR_AGGREGATION_LEVEL));
   }
 
   /** The bits of the switches that are on, as {@code endpoint_config.options} takes them. */
   public int bits() {
     int bits = 0;
-    for (final EndpointOption option : EndpointOption.values()) {
+    for (final MutableOption option : MutableOption.values()) {
       bits |= enabled(option) ? option.bit() : 0;
     }
     return bits;

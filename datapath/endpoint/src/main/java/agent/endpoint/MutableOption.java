@@ -1,35 +1,34 @@
 package agent.endpoint;
 
+import agent.maps.layout.EndpointOption;
 import agent.terms.Refusal;
 import java.util.Arrays;
 
-/**
- * The mutable options (decisions.md, section 6), with the bits of {@code enum endpoint_option} in
- * {@code config/endpoint_config.h}.
- */
-public enum EndpointOption {
+/** The mutable options (decisions.md, section 6), with their bits in the programs' options. */
+public enum MutableOption {
   /** Connection tracking. */
-  CONNTRACK("Conntrack", 1, true),
+  CONNTRACK("Conntrack", EndpointOption.CONNTRACK, true),
   /** Packet and byte counters in conntrack entries. */
-  CONNTRACK_ACCOUNTING("ConntrackAccounting", 2, true),
+  CONNTRACK_ACCOUNTING("ConntrackAccounting", EndpointOption.CONNTRACK_ACCOUNTING, true),
   /** Debug events of the datapath. */
-  DEBUG("Debug", 128, false),
+  DEBUG("Debug", EndpointOption.DEBUG, false),
   /** Debug events of load balancing; without a bit of its own. */
-  DEBUG_LB("DebugLB", 0, false),
+  DEBUG_LB("DebugLB", null, false),
   /** Debug log of policy resolution; without a bit of its own. */
-  DEBUG_POLICY("DebugPolicy", 0, false),
+  DEBUG_POLICY("DebugPolicy", null, false),
   /** An event for each dropped packet. */
-  DROP_NOTIFICATION("DropNotification", 4, true),
+  DROP_NOTIFICATION("DropNotification", EndpointOption.DROP_NOTIFICATION, true),
   /** An event for forwarded packets, by {@link #MONITOR_AGGREGATION_LEVEL}. */
-  TRACE_NOTIFICATION("TraceNotification", 8, true),
+  TRACE_NOTIFICATION("TraceNotification", EndpointOption.TRACE_NOTIFICATION, true),
   /** An event for the verdict on each new flow. */
-  POLICY_VERDICT_NOTIFICATION("PolicyVerdictNotification", 16, true),
+  POLICY_VERDICT_NOTIFICATION(
+      "PolicyVerdictNotification", EndpointOption.POLICY_VERDICT_NOTIFICATION, true),
   /** How many trace events are merged; a level instead of on and off. */
-  MONITOR_AGGREGATION_LEVEL("MonitorAggregationLevel", 0, false),
+  MONITOR_AGGREGATION_LEVEL("MonitorAggregationLevel", null, false),
   /** Policy drops are told and not done. */
-  POLICY_AUDIT_MODE("PolicyAuditMode", 32, false),
+  POLICY_AUDIT_MODE("PolicyAuditMode", EndpointOption.POLICY_AUDIT_MODE, false),
   /** Packets from a workload must bear its own addresses. */
-  SOURCE_IP_VERIFICATION("SourceIPVerification", 64, true);
+  SOURCE_IP_VERIFICATION("SourceIPVerification", EndpointOption.SOURCE_IP_VERIFICATION, true);
 
   /** The values of a switch. */
   public static final String ENABLED = "Enabled";
@@ -38,10 +37,10 @@ public enum EndpointOption {
   public static final String DISABLED = "Disabled";
 
   private final String optionName;
-  private final int bit;
+  private final EndpointOption bit;
   private final boolean onByDefault;
 
-  EndpointOption(String optionName, int bit, boolean onByDefault) {
+  MutableOption(String optionName, EndpointOption bit, boolean onByDefault) {
     this.optionName = optionName;
     this.bit = bit;
     this.onByDefault = onByDefault;
@@ -54,7 +53,7 @@ public enum EndpointOption {
 
   /** Its bit in the programs' configuration, 0 for none. */
   public int bit() {
-    return bit;
+    return bit == null ? 0 : bit.number();
   }
 
   /** Its value where nobody set one. */
@@ -72,7 +71,7 @@ public enum EndpointOption {
    * @return the option
    * @throws Refusal INVALID of {@code options.name}
    */
-  public static EndpointOption named(String name) {
+  public static MutableOption named(String name) {
     return Arrays.stream(values())
         .filter(option -> option.optionName.equals(name))
         .findFirst()

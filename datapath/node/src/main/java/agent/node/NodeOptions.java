@@ -1,0 +1,38 @@
+package agent.node;
+
+/**
+ * The daemon's options about this node, with the contract's names and values.
+ *
+ * @param enableIpv4 {@code --enable-ipv4}
+ * @param enableIpv6 {@code --enable-ipv6}
+ * @param ipv4Node {@code --ipv4-node}: an address, or {@code auto}
+ * @param ipv6Node {@code --ipv6-node}: an address, or {@code auto}
+ * @param ipv4Range {@code --ipv4-range}: a prefix, or {@code auto}
+ * @param ipv6Range {@code --ipv6-range}: a /96, or {@code auto}
+ * @param ipv6ClusterAllocCidr {@code --ipv6-cluster-alloc-cidr}: a /64
+ * @param device {@code --device}: the device whose addresses come first, or {@code undefined}
+ */
+public record NodeOptions(
+    boolean enableIpv4,
+    boolean enableIpv6,
+    String ipv4Node,
+    String ipv6Node,
+    String ipv4Range,
+    String ipv6Range,
+    String ipv6ClusterAllocCidr,
+    String device) {
+  /** The value that leaves the choice to the agent. */
+  public static final String AUTO = "auto";
+
+  /** The value of a device option that names none. */
+  public static final String UNDEFINED = "undefined";
+
+  /** The contract's defaults. */
+  public static final NodeOptions DEFAULTS =
+      new NodeOptions(true, true, AUTO, AUTO, AUTO, AUTO, "f00d::/64", UNDEFINED);
+
+  /** Whether a device is named. */
+  public boolean namesDevice() {
+    return device != null && !device.isEmpty() && !device.equals(UNDEFINED);
+  }
+}
