@@ -1,0 +1,56 @@
+package agent.launcher.state;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.PrefilterList;
+import agent.ipam.Lease;
+import agent.terms.IpAddress;
+import agent.terms.Prefix;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Each store gives back what it was given, to the next agent. */
+class DomainFilesTest {
+  @TempDir private Path directory;
+
+  @Test
+  void shouldKeepLeases() {
+    final List<Lease> leases =
+        List.of(
+            new Lease(IpAddress.parse("10.1.0.7"), "default", "", 12, null, null),
+            new Lease(
+                IpAddress.parse("fd00::7"),
+                "other",
+                "plugin",
+                0,
+                "5f0e-1",
+                Instant.parse("2026-11-20T06:00:00.123456Z")));
+    assertEquals(List.of(), LeaseFile.open(directory).load());
+    LeaseFile.open(directory).save(leases);
+    assertEquals(leases, LeaseFile.open(directory).load());
+  }
+
+  @Test
+  void shouldKeepThePrefilterList() throws Exception {
+    final PrefilterList list =
+        new PrefilterList(7, List.of(Prefix.parse("192.0.2.0/24"), Prefix.parse("2001:db8::/32")));
+    assertEquals(Optional.empty(), PrefilterFile.open(directory).load());
+    PrefilterFile.open(directory).store(list);
+    assertEquals(Optional.of(list), PrefilterFile.open(directory).load());
+  }
+
+  @Test
+  void shouldSetAsideAWholeFileThatSaysNothingSensible() {
+    final StateFolder folder = StateFolder.open(directory.resolve("prefilter"), "prefilter");
+    folder.write("list", Map.of("revision", 3, "deny", List.of("192.0.2.0/99")));
+    assertEquals(Optional.empty(), PrefilterFile.open(directory).load());
+    assertTrue(Files.exists(directory.resolve("prefilter/list.json.corrupt-1")));
+  }
+}
