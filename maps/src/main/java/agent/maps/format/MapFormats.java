@@ -1,0 +1,27 @@
+package agent.maps.format;
+
+/** The formats of the agent's maps. */
+public final class MapFormats {
+  public static final MapFormat POLICY = new PolicyFormat();
+  public static final MapFormat CONNTRACK4 = new ConntrackFormat(false);
+  public static final MapFormat CONNTRACK6 = new ConntrackFormat(true);
+  public static final MapFormat FRAGMENTS4 = new FragmentFormat(false);
+  public static final MapFormat FRAGMENTS6 = new FragmentFormat(true);
+  public static final MapFormat IPCACHE4 = new PrefixFormat(false, true);
+  public static final MapFormat IPCACHE6 = new PrefixFormat(true, true);
+  public static final MapFormat PREFILTER4 = new PrefixFormat(false, false);
+  public static final MapFormat PREFILTER6 = new PrefixFormat(true, false);
+  public static final MapFormat ENDPOINTS = new EndpointFormat();
+  public static final MapFormat METRICS = new MetricsFormat();
+  public static final MapFormat GENERATIONS = SlotFormat.ofInts("endpoint ", "generation ");
+  public static final MapFormat POLICIES = SlotFormat.ofInts("endpoint ", "map id ");
+  public static final MapFormat EVENTS_LOST = SlotFormat.ofLongs("slot ", "events lost ");
+  public static final MapFormat CELLS = SlotFormat.ofWords("word ");
+
+  private MapFormats() {}
+
+  /** Bytes in hexadecimal, for a map that has no format of its own. */
+  public static MapFormat hexadecimal(int keySize, int valueSize) {
+    return new HexFormat(keySize, valueSize);
+  }
+}

@@ -1,0 +1,60 @@
+package agent.maps.format;
+
+import agent.maps.layout.Ipcache4KeyFlyweight;
+import agent.maps.layout.Ipcache6KeyFlyweight;
+import agent.maps.layout.IpcacheEntryFlyweight;
+import agent.maps.layout.IpcacheFlag;
+import org.agrona.MutableDirectBuffer;
+
+/**
+ * {@code 10.0.0.0/8}: the keys of the ipcache and of the prefilter, which have one shape, and their
+ * values.
+ */
+final class PrefixFormat implements MapFormat {
+  private final boolean ipv6;
+  private final boolean ipcache;
+
+  PrefixFormat(boolean ipv6, boolean ipcache) {
+    this.ipv6 = ipv6;
+    this.ipcache = ipcache;
+  }
+
+  @Override
+  public void appendKey(
+      StringBuilder out,
+      MutableDirectBuffer key,
+      int keyOffset,
+      MutableDirectBuffer value,
+      int valueOffset) {
+    if (ipv6) {
+      final Ipcache6KeyFlyweight prefix = new Ipcache6KeyFlyweight().wrap(key, keyOffset);
+      FieldText.ipv6(out, prefix.addressHigh(), prefix.addressLow());
+      out.append('/').append(prefix.prefixLength());
+    } else {
+      final Ipcache4KeyFlyweight prefix = new Ipcache4KeyFlyweight().wrap(key, keyOffset);
+      FieldText.ipv4(out, prefix.address());
+      out.append('/').append(prefix.prefixLength());
+    }
+  }
+
+  @Override
+  public void appendValue(
+      StringBuilder out,
+      MutableDirectBuffer key,
+      int keyOffset,
+      MutableDirectBuffer value,
+      int valueOffset) {
+    if (!ipcache) {
+      out.append(value.getByte(valueOffset) != 0 ? "deny" : "none");
+      return;
+    }
+    final IpcacheEntryFlyweight entry = new IpcacheEntryFlyweight().wrap(value, valueOffset);
+    FieldText.unsigned(out.append("identity "), entry.identity());
+    if (entry.endpointId() != 0) {
+      out.append(" endpoint ").append(entry.endpointId());
+    }
+    if ((entry.flags() & IpcacheFlag.HOST.number()) != 0) {
+      out.append(" host");
+    }
+  }
+}

@@ -1,0 +1,2 @@
+/** Keys and values of maps as text for people. */
+package agent.maps.format;

@@ -1,0 +1,157 @@
+package agent.maps.kernel;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import agent.bindings.Errno;
+import agent.bindings.MapCalls;
+import agent.bindings.MapFlag;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * Collects entries and writes or deletes them by one system call; one by one where the kernel has
+ * no batches for the map's type. Entries are put at {@link #keyOffset()} and {@link #valueOffset()}
+ * and kept by {@link #add()}. One thread uses it.
+ */
+public final class BatchWriter {
+  private static final int ALIGNMENT = 8;
+
+  private final BpfMap map;
+  private final int capacity;
+  private final MemorySegment keySegment;
+  private final MemorySegment valueSegment;
+  private final MemorySegment oneKey;
+  private final MemorySegment oneValue;
+  private final MemorySegment count;
+  private final UnsafeBuffer keys;
+  private final UnsafeBuffer values;
+  private int size;
+  private int done;
+  private boolean batches = true;
+
+  public BatchWriter(BpfMap map, int capacity) {
+    this.map = map;
+    this.capacity = capacity;
+    final Arena arena = Arena.ofAuto();
+    keySegment = arena.allocate((long) map.keySize() * capacity, ALIGNMENT);
+    valueSegment = arena.allocate((long) map.copiedValueSize() * capacity, ALIGNMENT);
+    oneKey = arena.allocate(map.keySize(), ALIGNMENT);
+    oneValue = arena.allocate(map.copiedValueSize(), ALIGNMENT);
+    count = arena.allocate(JAVA_INT);
+    keys = new UnsafeBuffer(keySegment.address(), (int) keySegment.byteSize());
+    values = new UnsafeBuffer(valueSegment.address(), (int) valueSegment.byteSize());
+  }
+
+  public UnsafeBuffer keys() {
+    return keys;
+  }
+
+  public UnsafeBuffer values() {
+    return values;
+  }
+
+  /** Where the next key goes in {@link #keys()}. */
+  public int keyOffset() {
+    return size * map.keySize();
+  }
+
+  /** Where the next value goes in {@link #values()}. */
+  public int valueOffset() {
+    return size * map.copiedValueSize();
+  }
+
+  /** Keeps the entry that was put; true where no other one fits before a write. */
+  public boolean add() {
+    return ++size == capacity;
+  }
+
+  /** Entries kept and not written yet. */
+  public int size() {
+    return size;
+  }
+
+  /** Entries that the last write or delete did, also where it failed at the next one. */
+  public int done() {
+    return done;
+  }
+
+  /** Forgets what was kept. */
+  public void clear() {
+    size = 0;
+  }
+
+  /**
+   * Writes all entries kept, in order, until one fails, and forgets them.
+   *
+   * @return 0 or the negative errno of the entry at index {@link #done()}
+   */
+  public int writeAll() {
+    return run(true);
+  }
+
+  /**
+   * Deletes the keys kept, in order, and forgets them. A key that is not there is passed over.
+   *
+   * @return 0 or the negative errno of the entry at index {@link #done()}
+   */
+  public int deleteAll() {
+    return run(false);
+  }
+
+  private int run(boolean write) {
+    done = 0;
+    int result = 0;
+    while (done < size && result == 0) {
+      result = batches ? batch(write) : one(write);
+      if (result == -Errno.ENOENT && !write) {
+        done++;
+        result = 0;
+      } else if (batches && done == 0 && unsupported(result)) {
+        batches = false;
+        result = 0;
+      }
+    }
+    if (size > 0) {
+      map.writeListener().onBulkWrite(map);
+    }
+    size = 0;
+    return result;
+  }
+
+  private int batch(boolean write) {
+    final long keyAt = (long) done * map.keySize();
+    final long valueAt = (long) done * map.copiedValueSize();
+    count.set(JAVA_INT, 0, size - done);
+    final int result =
+        write
+            ? MapCalls.updateBatch(
+                map.fd(), keySegment.asSlice(keyAt), valueSegment.asSlice(valueAt), count)
+            : MapCalls.deleteBatch(map.fd(), keySegment.asSlice(keyAt), count);
+    final int processed = count.get(JAVA_INT, 0);
+    if (result == 0 || processed < size - done) { // left as it was by a call that did not begin
+      done += processed;
+    }
+    return result;
+  }
+
+  private int one(boolean write) {
+    MemorySegment.copy(keySegment, (long) done * map.keySize(), oneKey, 0, map.keySize());
+    final int result;
+    if (write) {
+      final int length = map.copiedValueSize();
+      MemorySegment.copy(valueSegment, (long) done * length, oneValue, 0, length);
+      result = MapCalls.update(map.fd(), oneKey, oneValue, MapFlag.ANY);
+    } else {
+      result = MapCalls.delete(map.fd(), oneKey);
+    }
+    if (result == 0) {
+      done++;
+    }
+    return result;
+  }
+
+  private static boolean unsupported(int result) {
+    return result == -Errno.ENOTSUPP || result == -Errno.EOPNOTSUPP || result == -Errno.EINVAL;
+  }
+}

@@ -1,0 +1,55 @@
+package agent.maps.kernel;
+
+import agent.bindings.MapFlag;
+import agent.maps.layout.Ipcache4KeyFlyweight;
+import agent.maps.layout.IpcacheEntryFlyweight;
+
+/**
+ * IPv4 prefix to identity; the address is a number, its first octet most significant. Results are 0
+ * or a negative errno; one thread uses it.
+ */
+public final class Ipcache4Map {
+  private final BpfMap map;
+  private final EntryBuffer entry;
+  private final Ipcache4KeyFlyweight key = new Ipcache4KeyFlyweight();
+  private final IpcacheEntryFlyweight value = new IpcacheEntryFlyweight();
+
+  public Ipcache4Map(BpfMap map) {
+    this.map = map;
+    entry = new EntryBuffer(map);
+    key.wrap(entry.key(), 0);
+    value.wrap(entry.value(), 0);
+  }
+
+  public BpfMap map() {
+    return map;
+  }
+
+  /** Writes one prefix; flags are of {@link agent.maps.layout.IpcacheFlag}. */
+  public int upsert(int address, int prefixLength, int identity, int endpointId, int flags) {
+    key.prefixLength(prefixLength).address(address);
+    value.identity(identity).endpointId(endpointId).flags(flags);
+    return map.update(entry, MapFlag.ANY);
+  }
+
+  public int delete(int address, int prefixLength) {
+    key.prefixLength(prefixLength).address(address);
+    return map.delete(entry);
+  }
+
+  /** Finds the longest prefix of at most this length, as the program does; see {@link #found()}. */
+  public int lookup(int address, int prefixLength) {
+    key.prefixLength(prefixLength).address(address);
+    return map.lookup(entry);
+  }
+
+  /** What the last lookup found, until the next operation. */
+  public IpcacheEntryFlyweight found() {
+    return value;
+  }
+
+  /** What failed, naming the prefix of the last operation. */
+  public BpfMapException failure(String operation, int result) {
+    return map.failure(operation, entry, result);
+  }
+}

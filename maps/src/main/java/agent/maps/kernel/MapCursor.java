@@ -1,0 +1,251 @@
+package agent.maps.kernel;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import agent.bindings.Errno;
+import agent.bindings.MapCalls;
+import agent.bindings.MapType;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * Walks the entries of any map with keys: by batches where the kernel has them for the map's type,
+ * else key by key. Reused from map to map; a second walk over a map of the same shape allocates
+ * nothing. Unused array slots are passed over. Per-CPU values are summed as 64-bit words. A map
+ * that changes meanwhile may show an entry twice or not at all; the walk ends all the same. One
+ * thread uses it.
+ */
+public final class MapCursor implements AutoCloseable {
+  private static final int DEFAULT_BATCH = 1024;
+  private static final int MAX_BATCH = 1 << 20;
+  private static final int MIN_TOKEN = 8;
+  private static final int ALIGNMENT = 8;
+
+  private final int initialBatch;
+  private final UnsafeBuffer key = new UnsafeBuffer(0, 0);
+  private final UnsafeBuffer value = new UnsafeBuffer(0, 0);
+  private final UnsafeBuffer sum = new UnsafeBuffer(new byte[0]);
+  private MemorySegment keys = MemorySegment.NULL;
+  private MemorySegment values = MemorySegment.NULL;
+  private MemorySegment token = MemorySegment.NULL;
+  private MemorySegment count = MemorySegment.NULL;
+  private BpfMap map;
+  private int capacity;
+  private int loaded;
+  private int index;
+  private long visited;
+  private long visitLimit;
+  private boolean batches;
+  private boolean started;
+  private boolean exhausted;
+  private int error;
+
+  public MapCursor() {
+    this(DEFAULT_BATCH);
+  }
+
+  /** A cursor that reads this many entries a call; more where a hash bucket holds more. */
+  public MapCursor(int batch) {
+    initialBatch = batch;
+  }
+
+  /**
+   * Starts a walk and keeps the map's descriptor open until {@link #close()}.
+   *
+   * @return 0; -ENODEV where the map is closed; -EOPNOTSUPP where its type has no entries to walk
+   */
+  public int open(BpfMap opened) {
+    close();
+    if (!iterable(opened.description().type())) {
+      return -Errno.EOPNOTSUPP;
+    }
+    if (!opened.retain()) {
+      return -Errno.ENODEV;
+    }
+    map = opened;
+    capacity = Math.max(1, Math.min(initialBatch, opened.maxEntries()));
+    ensureRoom();
+    loaded = 0;
+    index = -1;
+    visited = 0;
+    visitLimit = (long) opened.maxEntries() + capacity;
+    batches = true;
+    started = false;
+    exhausted = false;
+    error = 0;
+    return 0;
+  }
+
+  private static boolean iterable(int type) {
+    return switch (type) {
+      case MapType.HASH,
+          MapType.ARRAY,
+          MapType.PERCPU_HASH,
+          MapType.PERCPU_ARRAY,
+          MapType.LRU_HASH,
+          MapType.LRU_PERCPU_HASH,
+          MapType.LPM_TRIE,
+          MapType.ARRAY_OF_MAPS,
+          MapType.HASH_OF_MAPS ->
+          true;
+      default -> false;
+    };
+  }
+
+  private void ensureRoom() {
+    final long keyBytes = (long) map.keySize() * capacity;
+    final long valueBytes = (long) map.copiedValueSize() * capacity;
+    if (keys.byteSize() < keyBytes) {
+      keys = Arena.ofAuto().allocate(keyBytes, ALIGNMENT);
+    }
+    if (values.byteSize() < valueBytes) {
+      values = Arena.ofAuto().allocate(valueBytes, ALIGNMENT);
+    }
+    if (token.byteSize() < Math.max(map.keySize(), MIN_TOKEN)) {
+      token = Arena.ofAuto().allocate(Math.max(map.keySize(), MIN_TOKEN), ALIGNMENT);
+    }
+    if (count.byteSize() == 0) {
+      count = Arena.ofAuto().allocate(JAVA_INT);
+    }
+    if (map.perCpu() && sum.capacity() < map.valueSize()) {
+      sum.wrap(new byte[map.valueSize()]);
+    }
+  }
+
+  /** Steps to the next entry; false after the last one or after {@link #error()}. */
+  public boolean next() {
+    while (visited < visitLimit) {
+      if (++index >= loaded && !load()) {
+        return false;
+      }
+      visited++;
+      point();
+      if (map.format().present(value, 0)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private void point() {
+    key.wrap(keys.address() + (long) index * map.keySize(), map.keySize());
+    final long address = values.address() + (long) index * map.copiedValueSize();
+    if (!map.perCpu()) {
+      value.wrap(address, map.valueSize());
+      return;
+    }
+    value.wrap(address, map.copiedValueSize());
+    final int stride = (map.valueSize() + ALIGNMENT - 1) & -ALIGNMENT;
+    for (int word = 0; word + Long.BYTES <= map.valueSize(); word += Long.BYTES) {
+      long total = 0;
+      for (int part = word; part < map.copiedValueSize(); part += stride) {
+        total += value.getLong(part);
+      }
+      sum.putLong(word, total);
+    }
+    value.wrap(sum, 0, map.valueSize());
+  }
+
+  private boolean load() {
+    if (exhausted) {
+      return false;
+    }
+    index = 0;
+    loaded = 0;
+    if (batches) {
+      loadBatch();
+    }
+    if (!batches) {
+      loadOne();
+    }
+    return loaded > 0;
+  }
+
+  private void loadBatch() {
+    while (true) {
+      count.set(JAVA_INT, 0, capacity);
+      final MemorySegment in = started ? token : MemorySegment.NULL;
+      final int result = MapCalls.lookupBatch(map.fd(), in, token, keys, values, count);
+      if (result == 0 || result == -Errno.ENOENT) {
+        loaded = count.get(JAVA_INT, 0);
+        started = true;
+        exhausted = result != 0 || loaded == 0;
+        return;
+      }
+      if (result == -Errno.ENOSPC && capacity < MAX_BATCH) {
+        capacity *= 2;
+        ensureRoom();
+      } else if (!started && unsupported(result)) {
+        batches = false;
+        return;
+      } else {
+        fail(result);
+        return;
+      }
+    }
+  }
+
+  private static boolean unsupported(int result) {
+    return result == -Errno.ENOTSUPP || result == -Errno.EOPNOTSUPP || result == -Errno.EINVAL;
+  }
+
+  private void loadOne() {
+    long attempts = visitLimit;
+    while (attempts-- > 0) {
+      final MemorySegment before = started ? token : MemorySegment.NULL;
+      int result = MapCalls.nextKey(map.fd(), before, keys);
+      if (result == 0) {
+        started = true;
+        MemorySegment.copy(keys, 0, token, 0, map.keySize());
+        result = MapCalls.lookup(map.fd(), keys, values);
+        if (result == 0) {
+          loaded = 1;
+          return;
+        }
+        if (result == -Errno.ENOENT) {
+          continue;
+        }
+      }
+      exhausted = true;
+      if (result != -Errno.ENOENT) {
+        fail(result);
+      }
+      return;
+    }
+    exhausted = true;
+  }
+
+  private void fail(int result) {
+    error = result;
+    exhausted = true;
+    loaded = 0;
+  }
+
+  /** The current key, until the next step. */
+  public UnsafeBuffer key() {
+    return key;
+  }
+
+  /** The current value, until the next step. */
+  public UnsafeBuffer value() {
+    return value;
+  }
+
+  /** Why the walk ended early: a negative errno, or 0. */
+  public int error() {
+    return error;
+  }
+
+  /** Ends the walk and lets the map go; the memory is kept for the next one. */
+  @Override
+  public void close() {
+    if (map != null) {
+      final BpfMap walked = map;
+      map = null;
+      exhausted = true;
+      loaded = 0;
+      walked.release();
+    }
+  }
+}

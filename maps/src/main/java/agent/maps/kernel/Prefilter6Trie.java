@@ -1,0 +1,78 @@
+package agent.maps.kernel;
+
+import agent.bindings.Errno;
+import agent.bindings.MapFlag;
+import agent.maps.layout.Prefilter6KeyFlyweight;
+import agent.maps.layout.PrefilterEntryFlyweight;
+
+/**
+ * IPv6 source prefixes that are dropped; the address is its upper and lower 64 bits as numbers.
+ * Results are 0 or a negative errno; one thread uses it.
+ */
+public final class Prefilter6Trie {
+  private static final int BATCH = 4096;
+
+  private final BpfMap map;
+  private final EntryBuffer entry;
+  private final BatchWriter batch;
+  private final Prefilter6KeyFlyweight key = new Prefilter6KeyFlyweight();
+  private final PrefilterEntryFlyweight value = new PrefilterEntryFlyweight();
+
+  public Prefilter6Trie(BpfMap map) {
+    this.map = map;
+    entry = new EntryBuffer(map);
+    batch = new BatchWriter(map, BATCH);
+  }
+
+  public BpfMap map() {
+    return map;
+  }
+
+  public int insert(long addressHigh, long addressLow, int prefixLength) {
+    key.wrap(entry.key(), 0).prefixLength(prefixLength).address(addressHigh, addressLow);
+    value.wrap(entry.value(), 0).deny(1);
+    return map.update(entry, MapFlag.ANY);
+  }
+
+  public int delete(long addressHigh, long addressLow, int prefixLength) {
+    key.wrap(entry.key(), 0).prefixLength(prefixLength).address(addressHigh, addressLow);
+    return map.delete(entry);
+  }
+
+  /** Whether a prefix covers the address: 1, 0, or a negative errno. */
+  public int covers(long addressHigh, long addressLow) {
+    key.wrap(entry.key(), 0).prefixLength(Long.SIZE * 2);
+    key.address(addressHigh, addressLow);
+    final int result = map.lookup(entry);
+    return result == 0 ? 1 : result == -Errno.ENOENT ? 0 : result;
+  }
+
+  /** Keeps a prefix for {@link #insertStaged()} or {@link #deleteStaged()}; true when full. */
+  public boolean stage(long addressHigh, long addressLow, int prefixLength) {
+    key.wrap(batch.keys(), batch.keyOffset())
+        .prefixLength(prefixLength)
+        .address(addressHigh, addressLow);
+    value.wrap(batch.values(), batch.valueOffset()).deny(1);
+    return batch.add();
+  }
+
+  /** Writes what was staged by one call; {@link #done()} entries are in, also after a failure. */
+  public int insertStaged() {
+    return batch.writeAll();
+  }
+
+  /** Deletes what was staged by one call; a prefix that is not there is no failure. */
+  public int deleteStaged() {
+    return batch.deleteAll();
+  }
+
+  /** Prefixes that the last staged call has done. */
+  public int done() {
+    return batch.done();
+  }
+
+  /** What failed, naming the prefix of the last single operation. */
+  public BpfMapException failure(String operation, int result) {
+    return map.failure(operation, entry, result);
+  }
+}

@@ -1,0 +1,118 @@
+package agent.maps.kernel;
+
+import agent.bindings.MappedMemory;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * Reads a BPF ring buffer by walking its mapped pages: no system call, no allocation. One thread
+ * polls it; {@link #fd()} can be waited for with epoll.
+ *
+ * <p>The kernel maps the data pages twice in a row, so that no record wraps (kernel/bpf/ringbuf.c).
+ */
+public final class RingBufferReader implements AutoCloseable {
+  /** Where records go. */
+  @FunctionalInterface
+  public interface RecordHandler {
+    /** One record, readable during the call. */
+    void onRecord(UnsafeBuffer buffer, int offset, int length);
+  }
+
+  private static final int HEADER_LENGTH = 8;
+  private static final int BUSY = 1 << 31;
+  private static final int DISCARDED = 1 << 30;
+  private static final int LENGTH_MASK = DISCARDED - 1;
+  private static final int PAGE_SIZE = 4096;
+
+  private final int fd;
+  private final int mask;
+  private final UnsafeBuffer consumer;
+  private final UnsafeBuffer producer;
+  private final UnsafeBuffer data;
+  private final MappedMemory[] mappings;
+
+  /**
+   * Maps the ring.
+   *
+   * @throws agent.bindings.BindingsException where the kernel does not map it
+   */
+  public RingBufferReader(BpfMap map) {
+    this(map.fd(), map.maxEntries());
+  }
+
+  private RingBufferReader(int fd, int size) {
+    final MappedMemory consumerPage = MappedMemory.map(fd, 0, PAGE_SIZE, true);
+    final MappedMemory rest;
+    try {
+      rest = MappedMemory.map(fd, PAGE_SIZE, PAGE_SIZE + 2L * size, false);
+    } catch (final RuntimeException e) {
+      consumerPage.close();
+      throw e;
+    }
+    this.fd = fd;
+    mask = size - 1;
+    mappings = new MappedMemory[] {consumerPage, rest};
+    consumer = new UnsafeBuffer(consumerPage.address(), PAGE_SIZE);
+    producer = new UnsafeBuffer(rest.address(), PAGE_SIZE);
+    data = new UnsafeBuffer(rest.address() + PAGE_SIZE, 2 * size);
+  }
+
+  /** A ring in memory of this process, in the kernel's form, for tests. */
+  RingBufferReader(UnsafeBuffer consumer, UnsafeBuffer producer, UnsafeBuffer data) {
+    fd = -1;
+    mask = data.capacity() / 2 - 1;
+    mappings = new MappedMemory[0];
+    this.consumer = consumer;
+    this.producer = producer;
+    this.data = data;
+  }
+
+  public int fd() {
+    return fd;
+  }
+
+  /** Bytes that were produced and not consumed yet. */
+  public long backlogBytes() {
+    return producer.getLongVolatile(0) - consumer.getLongVolatile(0);
+  }
+
+  /**
+   * Hands records that are complete to the handler, each one consumed before the next; a record
+   * whose handler throws is consumed.
+   *
+   * @return the number of records handled, at most {@code limit}
+   */
+  public int poll(RecordHandler handler, int limit) {
+    int handled = 0;
+    long position = consumer.getLongVolatile(0);
+    final long end = producer.getLongVolatile(0);
+    while (position < end && handled < limit) {
+      final int offset = (int) position & mask;
+      final int header = data.getIntVolatile(offset);
+      if ((header & BUSY) != 0) {
+        break;
+      }
+      final int length = header & LENGTH_MASK;
+      position += length + HEADER_LENGTH + 7 & ~7L;
+      try {
+        if ((header & DISCARDED) == 0) {
+          handled++;
+          handler.onRecord(data, offset + HEADER_LENGTH, length);
+        }
+      } finally {
+        consumer.putLongRelease(0, position);
+      }
+    }
+    return handled;
+  }
+
+  /** Unmaps the ring; the map stays. */
+  @Override
+  public void close() {
+    consumer.wrap(0, 0);
+    producer.wrap(0, 0);
+    data.wrap(0, 0);
+    for (final MappedMemory mapping : mappings) {
+      mapping.close();
+    }
+  }
+}
