@@ -1,0 +1,129 @@
+package agent.bindings;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import agent.testkit.Allocation;
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+
+class EventPollTest {
+  private static final Path OPEN_DESCRIPTORS = Path.of("/proc/self/fd");
+
+  @Test
+  void shouldReportTheTokenOfADescriptorWithInputUntilItIsRemoved() throws Exception {
+    try (Pair pair = Pair.open();
+        EventPoll poll = new EventPoll()) {
+      poll.add(pair.acceptedFd(), 0x1234567890L);
+      assertEquals(0, poll.await(0));
+      pair.client().write(ByteBuffer.wrap(new byte[1]));
+      assertEquals(1, poll.await(1000));
+      assertEquals(0x1234567890L, poll.token(0));
+      poll.remove(pair.acceptedFd());
+      assertEquals(0, poll.await(0));
+    }
+  }
+
+  @Test
+  void shouldReturnWhenItIsWokenUp() throws Exception {
+    try (EventPoll poll = new EventPoll()) {
+      final Thread waker =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    poll.wakeUp();
+                    poll.wakeUp();
+                  });
+      assertEquals(0, poll.await(-1));
+      waker.join();
+      poll.await(0);
+      assertEquals(0, poll.await(0));
+    }
+  }
+
+  @Test
+  void shouldAllocateNothing() {
+    try (EventPoll poll = new EventPoll()) {
+      final Runnable work =
+          () -> {
+            poll.wakeUp();
+            poll.await(0);
+            poll.await(0);
+          };
+      Allocation.of(20_000, work);
+
+      assertEquals(0, Allocation.of(20_000, work));
+    }
+  }
+
+  @Test
+  void shouldNameTheProcessAtTheOtherEnd() throws Exception {
+    try (Pair pair = Pair.open()) {
+      final PeerCredentials credentials = PeerCredentials.of(pair.acceptedFd());
+
+      assertEquals(ProcessHandle.current().pid(), credentials.pid());
+      assertEquals(Files.getAttribute(Path.of("/proc/self"), "unix:uid"), credentials.uid());
+      assertEquals(Files.getAttribute(Path.of("/proc/self"), "unix:gid"), credentials.gid());
+    }
+  }
+
+  @Test
+  void shouldIgnoreADescriptorThatIsNone() {
+    assertEquals(0, Descriptors.close(-1));
+    assertEquals(-Errno.EBADF, Descriptors.close(1_000_000));
+  }
+
+  /** A connected pair of Unix sockets, and the number of the accepted one. */
+  private record Pair(Path path, SocketChannel client, SocketChannel accepted, int acceptedFd)
+      implements AutoCloseable {
+    static Pair open() throws Exception {
+      final Path path = Files.createTempDirectory("agent-poll-").resolve("socket");
+      try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+        server.bind(UnixDomainSocketAddress.of(path));
+        final SocketChannel client = SocketChannel.open(UnixDomainSocketAddress.of(path));
+        final Set<Integer> before = openSockets();
+        final SocketChannel accepted = server.accept();
+        final Set<Integer> opened = openSockets();
+        opened.removeAll(before);
+        final int fd = opened.iterator().next();
+        return new Pair(path, client, accepted, fd);
+      }
+    }
+
+    private static Set<Integer> openSockets() throws IOException {
+      try (var files = Files.list(OPEN_DESCRIPTORS)) {
+        return files
+            .map(file -> Integer.valueOf(file.getFileName().toString()))
+            .filter(Pair::isSocket)
+            .collect(Collectors.toCollection(HashSet::new));
+      }
+    }
+
+    private static boolean isSocket(final int fd) {
+      try {
+        return Files.readSymbolicLink(OPEN_DESCRIPTORS.resolve(Integer.toString(fd)))
+            .toString()
+            .startsWith("socket:");
+      } catch (final IOException e) {
+        return false;
+      }
+    }
+
+    @Override
+    public void close() throws IOException {
+      client.close();
+      accepted.close();
+      Files.delete(path);
+      Files.delete(path.getParent());
+    }
+  }
+}

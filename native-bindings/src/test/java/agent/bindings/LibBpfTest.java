@@ -1,0 +1,43 @@
+package agent.bindings;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+class LibBpfTest {
+  @Test
+  void shouldSayInOneLineThatTheLibraryIsMissing() {
+    final BindingsException failure =
+        assertThrows(BindingsException.class, () -> LibBpf.version("libbpf-that-is-not-here.so.1"));
+
+    assertEquals(
+        "libbpf is missing: libbpf-that-is-not-here.so.1 cannot be loaded; install libbpf 1.0 or"
+            + " newer (Debian: apt-get install libbpf1)",
+        failure.getMessage());
+  }
+
+  @Test
+  void shouldSayInOneLineThatTheLibraryIsTooOld() {
+    final BindingsException failure =
+        assertThrows(BindingsException.class, () -> LibBpf.version("libc.so.6"));
+
+    assertEquals(
+        "libbpf is too old: libc.so.6 is older than 0.6, and 1.0 or newer is needed",
+        failure.getMessage());
+  }
+
+  @Test
+  void shouldLoadTheLibraryOfTheSystem() {
+    final LibBpf.Version version = LibBpf.ensureLoaded();
+
+    assertEquals(version, LibBpf.version(LibBpf.SONAME));
+    assertTrue(version.major() >= 1, version::toString);
+  }
+
+  @Test
+  void shouldCountPossibleCpus() {
+    assertTrue(LibBpf.possibleCpus() >= Runtime.getRuntime().availableProcessors());
+  }
+}
