@@ -1,0 +1,87 @@
+package agent.server;
+
+import tools.jackson.core.JsonGenerator;
+
+/**
+ * What a handler answers: a status code and a body.
+ *
+ * @param status HTTP status code
+ * @param body what is written
+ */
+public record Answer(int status, Body body) {
+  private static final int OK = 200;
+  private static final int CREATED = 201;
+
+  /** A body, by the way it is written. */
+  public sealed interface Body {}
+
+  /**
+   * A value that is small enough to be encoded at once.
+   *
+   * @param value a record of the contract, a list or a string
+   */
+  public record Json(Object value) implements Body {}
+
+  /**
+   * A list that may be large: it is written to the socket as it is read.
+   *
+   * @param writer writes the whole document
+   */
+  public record Streamed(JsonWriter writer) implements Body {}
+
+  /**
+   * A text.
+   *
+   * @param contentType media type
+   * @param text the text
+   */
+  public record Text(String contentType, String text) implements Body {}
+
+  /** No body. */
+  public record Empty() implements Body {}
+
+  /** Writes a JSON document. */
+  @FunctionalInterface
+  public interface JsonWriter {
+    /**
+     * Writes the document.
+     *
+     * @param json where to; values of the contract go through {@code writePOJO}
+     * @throws Exception where the source or the socket fails
+     */
+    void writeTo(JsonGenerator json) throws Exception;
+  }
+
+  /** Returns 200 with a value. */
+  public static Answer ok(final Object value) {
+    return new Answer(OK, new Json(value));
+  }
+
+  /** Returns 200 without a body. */
+  public static Answer ok() {
+    return new Answer(OK, new Empty());
+  }
+
+  /** Returns 201 with a value. */
+  public static Answer created(final Object value) {
+    return new Answer(CREATED, new Json(value));
+  }
+
+  /** Returns 200 with a list that is streamed. */
+  public static Answer streamed(final JsonWriter writer) {
+    return new Answer(OK, new Streamed(writer));
+  }
+
+  /** Returns 200 with an array whose elements are made one by one. */
+  public static <T> Answer streamedArray(
+      final Iterable<T> elements, final java.util.function.Function<? super T, ?> encoder) {
+    return streamed(
+        json -> {
+          json.writeStartArray();
+          for (final T element : elements) {
+            json.writePOJO(encoder.apply(element));
+          }
+          json.writeEndArray();
+        });
+  }
+}

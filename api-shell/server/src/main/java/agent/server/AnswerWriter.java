@@ -1,0 +1,77 @@
+package agent.server;
+
+import io.undertow.io.UndertowOutputStream;
+import io.undertow.server.HttpServerExchange;
+import io.undertow.util.Headers;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import tools.jackson.core.JsonGenerator;
+import tools.jackson.databind.json.JsonMapper;
+
+/** Writes answers to the socket. */
+final class AnswerWriter {
+  private static final String JSON = "application/json";
+
+  private final JsonMapper mapper;
+
+  AnswerWriter(final JsonMapper mapper) {
+    this.mapper = mapper;
+  }
+
+  void write(final HttpServerExchange exchange, final Answer answer) throws Exception {
+    exchange.setStatusCode(answer.status());
+    switch (answer.body()) {
+      case Answer.Json(final Object value) -> send(exchange, JSON, mapper.writeValueAsBytes(value));
+      case Answer.Text(final String contentType, final String text) ->
+          send(exchange, contentType, text.getBytes(StandardCharsets.UTF_8));
+      case Answer.Streamed(final Answer.JsonWriter writer) -> stream(exchange, writer);
+      case Answer.Empty() -> exchange.endExchange();
+    }
+  }
+
+  void writeFailure(final HttpServerExchange exchange, final Failures failure) {
+    exchange.setStatusCode(failure.status());
+    failure
+        .headers()
+        .forEach(
+            (name, value) ->
+                exchange.getResponseHeaders().put(new io.undertow.util.HttpString(name), value));
+    send(exchange, JSON, mapper.writeValueAsBytes(failure.message()));
+  }
+
+  private static void send(
+      final HttpServerExchange exchange, final String contentType, final byte[] bytes) {
+    exchange.getResponseHeaders().put(Headers.CONTENT_TYPE, contentType);
+    exchange.getResponseSender().send(ByteBuffer.wrap(bytes));
+  }
+
+  private void stream(final HttpServerExchange exchange, final Answer.JsonWriter writer)
+      throws Exception {
+    exchange.getResponseHeaders().put(Headers.CONTENT_TYPE, JSON);
+    exchange.startBlocking();
+    final OutputStream out = exchange.getOutputStream();
+    try {
+      final JsonGenerator json = mapper.createGenerator(out);
+      writer.writeTo(json);
+      json.close();
+      exchange.endExchange();
+    } catch (final Exception e) {
+      if (exchange.isResponseStarted()) {
+        throw new TruncatedAnswerException(e);
+      }
+      ((UndertowOutputStream) out).resetBuffer();
+      throw e;
+    }
+  }
+
+  /** An answer broke off: the client can only learn it from the connection's end. */
+  static final class TruncatedAnswerException extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    TruncatedAnswerException(final Exception cause) {
+      super(cause);
+    }
+  }
+}

@@ -1,0 +1,117 @@
+package agent.server;
+
+import java.nio.file.Path;
+
+/** Configuration of the API server until {@link #conclude()}; immutable after it. */
+public final class ApiContext {
+  private static final long DEFAULT_MAX_BODY_BYTES = 16L << 20;
+  private static final int DEFAULT_IO_THREADS = 2;
+  private static final long DEFAULT_STALL_LIMIT_MS = 60_000;
+  private static final int LONGEST_PATH_BYTES = 90;
+
+  private Path socketPath;
+  private String socketGroup;
+  private long maxBodyBytes = DEFAULT_MAX_BODY_BYTES;
+  private int ioThreads = DEFAULT_IO_THREADS;
+  private long stallLimitMs = DEFAULT_STALL_LIMIT_MS;
+  private RateLimits rateLimits = RateLimits.NONE;
+  private boolean isConcluded;
+
+  /** Sets the path of the socket ({@code --socket-path}). */
+  public ApiContext socketPath(final Path path) {
+    socketPath = changing(path);
+    return this;
+  }
+
+  /** Sets the group that may connect, or null for the process's own ({@code --socket-group}). */
+  public ApiContext socketGroup(final String group) {
+    socketGroup = changing(group);
+    return this;
+  }
+
+  /** Sets the largest body ({@code --api-max-body}). */
+  public ApiContext maxBodyBytes(final long bytes) {
+    maxBodyBytes = changing(bytes);
+    return this;
+  }
+
+  /** Sets how many threads read and write sockets. */
+  public ApiContext ioThreads(final int count) {
+    ioThreads = changing(count);
+    return this;
+  }
+
+  /** Sets how long a worker waits for a client that neither sends nor reads. */
+  public ApiContext stallLimitMs(final long limitMs) {
+    stallLimitMs = changing(limitMs);
+    return this;
+  }
+
+  /** Sets how often operations may be called ({@code --api-rate-limit}). */
+  public ApiContext rateLimits(final RateLimits limits) {
+    rateLimits = changing(limits);
+    return this;
+  }
+
+  Path socketPath() {
+    return socketPath;
+  }
+
+  String socketGroup() {
+    return socketGroup;
+  }
+
+  long maxBodyBytes() {
+    return maxBodyBytes;
+  }
+
+  int ioThreads() {
+    return ioThreads;
+  }
+
+  long stallLimitMs() {
+    return stallLimitMs;
+  }
+
+  RateLimits rateLimits() {
+    return rateLimits;
+  }
+
+  /**
+   * Checks the values.
+   *
+   * @throws IllegalArgumentException naming the option
+   */
+  public ApiContext conclude() {
+    if (socketPath == null) {
+      throw new IllegalArgumentException("socket-path: is missing");
+    }
+    if (socketPath
+            .toAbsolutePath()
+            .toString()
+            .getBytes(java.nio.charset.StandardCharsets.UTF_8)
+            .length
+        > LONGEST_PATH_BYTES) {
+      throw new IllegalArgumentException(
+          "socket-path: longer than " + LONGEST_PATH_BYTES + " bytes: " + socketPath);
+    }
+    positive("api-max-body", maxBodyBytes);
+    positive("I/O threads", ioThreads);
+    positive("stall limit", stallLimitMs);
+    isConcluded = true;
+    return this;
+  }
+
+  private static void positive(final String name, final long value) {
+    if (value <= 0) {
+      throw new IllegalArgumentException(name + ": " + value + " is not above 0");
+    }
+  }
+
+  private <T> T changing(final T value) {
+    if (isConcluded) {
+      throw new IllegalStateException("the context is concluded");
+    }
+    return value;
+  }
+}

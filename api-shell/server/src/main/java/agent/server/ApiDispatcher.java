@@ -1,0 +1,226 @@
+package agent.server;
+
+import agent.server.socket.UnixStreamConnection;
+import io.undertow.server.HttpHandler;
+import io.undertow.server.HttpServerExchange;
+import io.undertow.server.protocol.http.HttpServerConnection;
+import io.undertow.util.Headers;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Locale;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.RejectedExecutionException;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.xnio.IoUtils;
+import tools.jackson.databind.json.JsonMapper;
+
+/** From an HTTP exchange to a handler and back. */
+final class ApiDispatcher implements HttpHandler {
+  private static final Logger LOG = LogManager.getLogger(ApiDispatcher.class);
+  private static final int DRAIN_FACTOR = 4;
+
+  private final JsonMapper mapper;
+  private final AnswerWriter answers;
+  private final ExecutorService workers;
+  private final RateLimits rateLimits;
+  private final long maxBodyBytes;
+  private volatile RouteTable routes;
+
+  ApiDispatcher(
+      final ApiContext context,
+      final RouteTable routes,
+      final JsonMapper mapper,
+      final ExecutorService workers) {
+    this.routes = routes;
+    this.mapper = mapper;
+    this.answers = new AnswerWriter(mapper);
+    this.workers = workers;
+    this.rateLimits = context.rateLimits();
+    this.maxBodyBytes = context.maxBodyBytes();
+  }
+
+  void serve(final RouteTable table) {
+    routes = table;
+  }
+
+  @Override
+  public void handleRequest(final HttpServerExchange exchange) {
+    Route route = null;
+    try {
+      if (exchange.getRequestContentLength() > maxBodyBytes) {
+        throw new BodyTooLargeException(maxBodyBytes);
+      }
+      final RequestTarget target =
+          RequestTarget.parse(exchange.getRequestURI(), exchange.getQueryString());
+      final RouteTable.Match match =
+          routes.find(exchange.getRequestMethod().toString(), target.segments());
+      route = match.route();
+      limitRate(route);
+      checkContentType(exchange);
+      final ApiRequest request =
+          new ApiRequest(
+              match,
+              target.query(),
+              exchange.getRequestHeaders()::getFirst,
+              new ExchangeBody(exchange, maxBodyBytes),
+              mapper);
+      if (route.answersAtOnce() && exchange.isRequestComplete()) {
+        answers.write(exchange, match.handler().handle(request));
+      } else {
+        onWorker(exchange, () -> serve(exchange, match, request));
+      }
+    } catch (final Exception e) {
+      fail(exchange, route, e);
+    }
+  }
+
+  private void onWorker(final HttpServerExchange exchange, final Runnable work) {
+    try {
+      exchange.dispatch(workers, work);
+    } catch (final RejectedExecutionException e) {
+      IoUtils.safeClose(exchange.getConnection());
+    }
+  }
+
+  private void limitRate(final Route route) {
+    final int waitSec = rateLimits.secondsUntilAllowed(route.operationClass());
+    if (waitSec > 0) {
+      throw HttpRefusal.withHeader(
+          429,
+          "over the rate limit of '" + route.operationClass().text() + "' operations",
+          "Retry-After",
+          Integer.toString(waitSec));
+    }
+  }
+
+  private static void checkContentType(final HttpServerExchange exchange) {
+    final String contentType = exchange.getRequestHeaders().getFirst(Headers.CONTENT_TYPE);
+    if (contentType != null && !exchange.isRequestComplete()) {
+      final String mediaType = contentType.split(";", 2)[0].strip().toLowerCase(Locale.ROOT);
+      if (!mediaType.equals("application/json")) {
+        throw HttpRefusal.of(415, "Content-Type: '" + mediaType + "' is not application/json");
+      }
+    }
+  }
+
+  private void serve(
+      final HttpServerExchange exchange, final RouteTable.Match match, final ApiRequest request) {
+    try {
+      final Answer answer = match.handler().handle(request);
+      logChange(exchange, match.route(), answer.status(), "");
+      answers.write(exchange, answer);
+    } catch (final Exception e) {
+      fail(exchange, match.route(), e);
+    }
+  }
+
+  private void fail(final HttpServerExchange exchange, final Route route, final Exception thrown) {
+    if (exchange.isResponseStarted() || thrown instanceof AnswerWriter.TruncatedAnswerException) {
+      LOG.info("api: answer broke off: {}", thrown.toString());
+      IoUtils.safeClose(exchange.getConnection());
+      return;
+    }
+    if (isConnectionLost(exchange, thrown)) {
+      LOG.debug("api: client went away: {}", thrown.toString());
+      IoUtils.safeClose(exchange.getConnection());
+      return;
+    }
+    final Failures failure = Failures.of(route, thrown);
+    logChange(exchange, route, failure.status(), failure.message());
+    if (failure.status() == 413) {
+      refuseBody(exchange, failure);
+    } else {
+      answers.writeFailure(exchange, failure);
+    }
+  }
+
+  private static boolean isConnectionLost(
+      final HttpServerExchange exchange, final Exception thrown) {
+    final Throwable cause =
+        thrown instanceof tools.jackson.core.exc.JacksonIOException ? thrown.getCause() : thrown;
+    return cause instanceof IOException
+        && !(cause instanceof BodyTooLargeException)
+        && !exchange.getConnection().isOpen();
+  }
+
+  /**
+   * Answers at once, and then reads on for a while: a client that is still sending would otherwise
+   * meet a closed socket before it meets the answer.
+   */
+  private void refuseBody(final HttpServerExchange exchange, final Failures failure) {
+    if (exchange.isInIoThread()) {
+      onWorker(exchange, () -> refuseBody(exchange, failure));
+      return;
+    }
+    try {
+      exchange.setMaxEntitySize(-1);
+      exchange.setPersistent(false);
+      if (!exchange.isBlocking()) {
+        exchange.startBlocking();
+      }
+      final byte[] message = mapper.writeValueAsBytes(failure.message());
+      exchange.setStatusCode(failure.status());
+      exchange.getResponseHeaders().put(Headers.CONTENT_TYPE, "application/json");
+      exchange.setResponseContentLength(message.length);
+      exchange.getOutputStream().write(message);
+      exchange.getOutputStream().close();
+      drain(exchange.getInputStream());
+    } catch (final IOException e) {
+      LOG.debug("api: refusing a body: {}", e.toString());
+    } finally {
+      IoUtils.safeClose(exchange.getConnection());
+    }
+  }
+
+  private void drain(final InputStream body) throws IOException {
+    final byte[] chunk = new byte[16 * 1024];
+    long drained = 0;
+    for (int count = 0; count >= 0 && drained < DRAIN_FACTOR * maxBodyBytes; drained += count) {
+      count = body.read(chunk);
+    }
+  }
+
+  private static void logChange(
+      final HttpServerExchange exchange,
+      final Route route,
+      final int status,
+      final String message) {
+    if (route == null || !route.verb().changes()) {
+      return;
+    }
+    LOG.info(
+        "api: {} {} {} by {}{}{}",
+        route.verb(),
+        exchange.getRequestURI(),
+        status,
+        peer(exchange),
+        message.isEmpty() ? "" : ": ",
+        message);
+  }
+
+  private static String peer(final HttpServerExchange exchange) {
+    try {
+      final HttpServerConnection connection = (HttpServerConnection) exchange.getConnection();
+      return ((UnixStreamConnection) connection.getChannel()).credentials().toString();
+    } catch (final IOException | RuntimeException e) {
+      return "a peer that has gone";
+    }
+  }
+
+  private record ExchangeBody(HttpServerExchange exchange, long maxBytes)
+      implements ApiRequest.Body {
+    @Override
+    public boolean isPresent() {
+      return !exchange.isRequestComplete();
+    }
+
+    @Override
+    public InputStream open() {
+      if (!exchange.isBlocking()) {
+        exchange.startBlocking();
+      }
+      return new BoundedBody(exchange.getInputStream(), maxBytes);
+    }
+  }
+}

@@ -1,0 +1,141 @@
+package agent.server;
+
+import java.io.InputStream;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import tools.jackson.databind.JavaType;
+import tools.jackson.databind.json.JsonMapper;
+
+/** A request as a handler sees it: its parameters, and a body that is decoded when asked for. */
+public final class ApiRequest {
+  private static final String LABELS = "labels";
+
+  private final Map<String, String> pathParameters;
+  private final Map<String, List<String>> query;
+  private final Headers headers;
+  private final Body body;
+  private final JsonMapper mapper;
+
+  /** The headers of a request. */
+  @FunctionalInterface
+  interface Headers {
+    /** Returns the first value of a header, or null. */
+    String first(String name);
+  }
+
+  /** The body of a request. */
+  interface Body {
+    /** Returns whether a body was sent. */
+    boolean isPresent();
+
+    /** Opens it, once. */
+    InputStream open();
+  }
+
+  ApiRequest(
+      final RouteTable.Match match,
+      final Map<String, List<String>> query,
+      final Headers headers,
+      final Body body,
+      final JsonMapper mapper) {
+    this.pathParameters = match.pathParameters();
+    this.query = query;
+    this.headers = headers;
+    this.body = body;
+    this.mapper = mapper;
+    query.forEach((name, values) -> check(match.route(), name, values));
+  }
+
+  private static void check(final Route route, final String name, final List<String> values) {
+    if (!route.queryParameters().contains(name)) {
+      throw HttpRefusal.badRequest(name, "is not a query parameter of this call");
+    }
+    if (values.size() > 1 && !name.equals(LABELS)) {
+      throw HttpRefusal.badRequest(name, "is given more than once");
+    }
+  }
+
+  /** Returns a path parameter, decoded. */
+  public String path(final String name) {
+    return pathParameters.get(name);
+  }
+
+  /** Returns a query parameter, or null where it is not given. */
+  public String query(final String name) {
+    final List<String> values = query.get(name);
+    return values == null ? null : values.getFirst();
+  }
+
+  /**
+   * Reads a header that is a switch.
+   *
+   * @throws HttpRefusal 400 where it is neither {@code true} nor {@code false}
+   */
+  public boolean headerSwitch(final String name) {
+    final String value = headers.first(name);
+    if (value == null || value.equalsIgnoreCase("false")) {
+      return false;
+    }
+    if (value.isEmpty() || value.equalsIgnoreCase("true")) {
+      return true;
+    }
+    throw HttpRefusal.badRequest(name, "'" + value + "' is neither true nor false");
+  }
+
+  /** Returns a header, or an empty string. */
+  public String header(final String name) {
+    final String value = headers.first(name);
+    return value == null ? "" : value;
+  }
+
+  /**
+   * Decodes the body.
+   *
+   * @param type a record of the contract
+   * @throws HttpRefusal 400 naming the field, or the line and column
+   */
+  public <T> T body(final Class<T> type) {
+    return RequestBody.read(mapper, mapper.constructType(type), required());
+  }
+
+  /**
+   * Decodes a body that is an array.
+   *
+   * @param elementType type of the elements
+   * @throws HttpRefusal 400 naming the field, or the line and column
+   */
+  public <T> List<T> bodyList(final Class<T> elementType) {
+    return RequestBody.read(mapper, listOf(elementType), required());
+  }
+
+  private JavaType listOf(final Class<?> elementType) {
+    return mapper.getTypeFactory().constructCollectionType(ArrayList.class, elementType);
+  }
+
+  private InputStream required() {
+    if (!body.isPresent()) {
+      throw HttpRefusal.badRequest("body", "is missing, JSON is expected");
+    }
+    return body.open();
+  }
+
+  /**
+   * Returns the labels that select what is asked for: from a JSON array in the body or from
+   * repeated query parameters {@code labels}.
+   *
+   * @return the labels, or empty where no selection was given
+   * @throws HttpRefusal 400 where both are given
+   */
+  public Optional<List<String>> labels() {
+    final List<String> fromQuery = query.get(LABELS);
+    if (!body.isPresent()) {
+      return Optional.ofNullable(fromQuery);
+    }
+    if (fromQuery != null) {
+      throw HttpRefusal.badRequest(LABELS, "is given both in the query and in the body");
+    }
+    return Optional.of(bodyList(String.class));
+  }
+}

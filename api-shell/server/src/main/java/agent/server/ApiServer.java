@@ -1,0 +1,85 @@
+package agent.server;
+
+import agent.contract.WireFormat;
+import agent.server.socket.UnixSocketListener;
+import io.undertow.UndertowOptions;
+import io.undertow.server.DefaultByteBufferPool;
+import io.undertow.server.protocol.http.HttpOpenListener;
+import java.io.IOException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.xnio.OptionMap;
+
+/**
+ * The management API on its Unix socket.
+ *
+ * <p>I/O threads parse requests; each request that may wait or that has a body runs on a virtual
+ * thread of its own.
+ */
+public final class ApiServer implements AutoCloseable {
+  private static final int BUFFER_BYTES = 16 * 1024;
+  private static final int MAX_POOLED_BUFFERS = 1024;
+  private static final int MAX_HEADER_BYTES = 64 * 1024;
+  private static final int PARSE_TIMEOUT_MS = 30_000;
+  private static final int NO_REQUEST_TIMEOUT_MS = 600_000;
+
+  private final UnixSocketListener listener;
+  private final HttpOpenListener openListener;
+  private final DefaultByteBufferPool buffers;
+  private final ExecutorService workers;
+  private final ApiDispatcher dispatcher;
+
+  private ApiServer(final ApiContext context, final RouteTable routes) throws IOException {
+    buffers = new DefaultByteBufferPool(true, BUFFER_BYTES, MAX_POOLED_BUFFERS, 0);
+    workers = Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("api-", 0).factory());
+    dispatcher = new ApiDispatcher(context, routes, WireFormat.strictMapper(), workers);
+    openListener =
+        new HttpOpenListener(
+            buffers,
+            OptionMap.builder()
+                .set(UndertowOptions.MAX_ENTITY_SIZE, context.maxBodyBytes())
+                .set(UndertowOptions.MAX_HEADER_SIZE, MAX_HEADER_BYTES)
+                .set(UndertowOptions.REQUEST_PARSE_TIMEOUT, PARSE_TIMEOUT_MS)
+                .set(UndertowOptions.NO_REQUEST_TIMEOUT, NO_REQUEST_TIMEOUT_MS)
+                .set(UndertowOptions.DECODE_URL, false)
+                .set(UndertowOptions.ALWAYS_SET_DATE, false)
+                .getMap());
+    openListener.setRootHandler(dispatcher);
+    listener =
+        new UnixSocketListener(
+            context.socketPath(),
+            context.socketGroup(),
+            context.ioThreads(),
+            context.stallLimitMs(),
+            openListener);
+  }
+
+  /**
+   * Binds the socket and answers.
+   *
+   * @param context configuration; it is concluded here
+   * @param routes what is served at first: {@link RouteTable#starting}, or all at once
+   * @throws IOException naming the socket, where it is taken or cannot be bound
+   */
+  public static ApiServer start(final ApiContext context, final RouteTable routes)
+      throws IOException {
+    final ApiServer server = new ApiServer(context.conclude(), routes);
+    server.listener.start();
+    return server;
+  }
+
+  /** Serves these routes from now on: the datapath is ready. */
+  public void serve(final RouteTable routes) {
+    dispatcher.serve(routes);
+  }
+
+  /** Stops accepting, ends the connections and removes the socket. */
+  @Override
+  public void close() throws IOException {
+    listener.stopAccepting();
+    openListener.closeConnections();
+    workers.shutdownNow();
+    listener.close();
+    buffers.close();
+  }
+}

@@ -1,0 +1,56 @@
+package agent.server;
+
+import agent.terms.Refusal;
+import java.util.Map;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * How a failure is told.
+ *
+ * @param status HTTP status code
+ * @param message what is wrong and with which field; one line
+ * @param headers headers that go with it
+ */
+record Failures(int status, String message, Map<String, String> headers) {
+  private static final Logger LOG = LogManager.getLogger(Failures.class);
+  private static final int TOO_LARGE = 413;
+  private static final int INTERNAL = 500;
+
+  static Failures of(final Route route, final Throwable thrown) {
+    final Throwable cause = unwrapped(thrown);
+    return switch (cause) {
+      case HttpRefusal refusal ->
+          new Failures(refusal.status(), refusal.getMessage(), refusal.headers());
+      case Refusal refusal ->
+          new Failures(route.statusOf(refusal.kind()), refusal.getMessage(), Map.of());
+      case BodyTooLargeException tooLarge ->
+          new Failures(TOO_LARGE, tooLarge.getMessage(), Map.of());
+      default -> internal(route, cause);
+    };
+  }
+
+  private static Failures internal(final Route route, final Throwable cause) {
+    LOG.error(
+        "api: {} failed: {}",
+        route == null ? "a request" : route.operationId(),
+        cause.toString(),
+        cause);
+    final String said = cause.getMessage() == null ? "" : cause.getMessage();
+    final String firstLine = said.lines().findFirst().orElse(cause.getClass().getSimpleName());
+    return new Failures(INTERNAL, "the agent failed: " + firstLine, Map.of());
+  }
+
+  private static Throwable unwrapped(final Throwable thrown) {
+    Throwable cause = thrown;
+    while ((cause instanceof CompletionException
+            || cause instanceof ExecutionException
+            || cause instanceof tools.jackson.core.exc.JacksonIOException)
+        && cause.getCause() != null) {
+      cause = cause.getCause();
+    }
+    return cause;
+  }
+}

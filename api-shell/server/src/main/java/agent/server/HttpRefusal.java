@@ -1,0 +1,38 @@
+package agent.server;
+
+import java.util.Map;
+
+/** A request that the HTTP side refuses, before the domain sees it. */
+final class HttpRefusal extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  private final int status;
+  private final transient Map<String, String> headers;
+
+  private HttpRefusal(final int status, final String message, final Map<String, String> headers) {
+    super(message, null, false, false);
+    this.status = status;
+    this.headers = headers;
+  }
+
+  static HttpRefusal of(final int status, final String message) {
+    return new HttpRefusal(status, message, Map.of());
+  }
+
+  static HttpRefusal badRequest(final String field, final String reason) {
+    return of(400, field + ": " + reason);
+  }
+
+  static HttpRefusal withHeader(
+      final int status, final String message, final String name, final String value) {
+    return new HttpRefusal(status, message, Map.of(name, value));
+  }
+
+  int status() {
+    return status;
+  }
+
+  Map<String, String> headers() {
+    return headers;
+  }
+}

@@ -1,0 +1,26 @@
+package agent.server;
+
+/** What operations share a rate, in {@code --api-rate-limit}. */
+public enum OperationClass {
+  /** Calls that read. */
+  READ("read"),
+  /** Calls that create, change or delete endpoints. */
+  ENDPOINT("endpoint"),
+  /** Calls that allocate or release addresses. */
+  IPAM("ipam"),
+  /** Calls that change policy. */
+  POLICY("policy"),
+  /** Calls that change the prefilter. */
+  PREFILTER("prefilter");
+
+  private final String text;
+
+  OperationClass(final String text) {
+    this.text = text;
+  }
+
+  /** Returns the name in the option. */
+  public String text() {
+    return text;
+  }
+}

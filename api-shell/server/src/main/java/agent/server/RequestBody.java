@@ -1,0 +1,116 @@
+package agent.server;
+
+import java.io.InputStream;
+import java.util.List;
+import tools.jackson.core.JacksonException;
+import tools.jackson.core.TokenStreamLocation;
+import tools.jackson.core.exc.JacksonIOException;
+import tools.jackson.core.exc.StreamReadException;
+import tools.jackson.databind.JavaType;
+import tools.jackson.databind.exc.InvalidNullException;
+import tools.jackson.databind.exc.MismatchedInputException;
+import tools.jackson.databind.exc.UnrecognizedPropertyException;
+import tools.jackson.databind.json.JsonMapper;
+
+/** Decodes a JSON body and tells what is wrong with it in the terms of who sent it. */
+final class RequestBody {
+  private static final int LONGEST_REASON = 200;
+
+  private RequestBody() {}
+
+  static <T> T read(final JsonMapper mapper, final JavaType type, final InputStream body) {
+    final T value;
+    try {
+      value = mapper.readValue(body, type);
+    } catch (final JacksonException e) {
+      throw refusal(e);
+    }
+    if (value == null) {
+      throw HttpRefusal.badRequest(
+          "body", "is null, " + nameOf(type.getRawClass()) + " is expected");
+    }
+    return value;
+  }
+
+  private static RuntimeException refusal(final JacksonException failure) {
+    return switch (failure) {
+      case JacksonIOException io -> io;
+      case StreamReadException malformed ->
+          HttpRefusal.badRequest(
+              "body", "malformed JSON" + position(malformed) + ": " + reason(malformed));
+      case UnrecognizedPropertyException unknown ->
+          HttpRefusal.badRequest(field(unknown), "is not a known field");
+      case InvalidNullException missing -> HttpRefusal.badRequest(field(missing), "is null");
+      case MismatchedInputException mismatch when isMissing(mismatch) ->
+          HttpRefusal.badRequest(missingField(mismatch), "is missing");
+      case MismatchedInputException mismatch ->
+          HttpRefusal.badRequest(
+              field(mismatch),
+              nameOf(mismatch.getTargetType()) + " is expected" + position(mismatch));
+      default -> HttpRefusal.badRequest(field(failure), reason(failure));
+    };
+  }
+
+  private static boolean isMissing(final MismatchedInputException mismatch) {
+    return mismatch.getOriginalMessage().startsWith("Missing required creator property");
+  }
+
+  /** The message quotes the name; the path leads to the object that lacks it. */
+  private static String missingField(final MismatchedInputException mismatch) {
+    final String name = mismatch.getOriginalMessage().split("'")[1];
+    final String path = field(mismatch);
+    if (path.equals("body")) {
+      return name;
+    }
+    return path.equals(name) || path.endsWith("." + name) ? path : path + "." + name;
+  }
+
+  /** Returns the path of a failure, such as {@code [3].ingress[0].toPorts[0].ports}. */
+  private static String field(final JacksonException failure) {
+    final List<JacksonException.Reference> path = failure.getPath();
+    final StringBuilder text = new StringBuilder();
+    for (final JacksonException.Reference step : path) {
+      if (step.getPropertyName() == null) {
+        text.append('[').append(step.getIndex()).append(']');
+      } else {
+        text.append(text.isEmpty() ? "" : ".").append(printable(step.getPropertyName()));
+      }
+    }
+    return text.isEmpty() ? "body" : text.toString();
+  }
+
+  private static String position(final JacksonException failure) {
+    final TokenStreamLocation location = failure.getLocation();
+    return location == null || location.getLineNr() < 0
+        ? ""
+        : " at line " + location.getLineNr() + ", column " + location.getColumnNr();
+  }
+
+  private static String reason(final JacksonException failure) {
+    return printable(failure.getOriginalMessage().lines().findFirst().orElse("unreadable"));
+  }
+
+  private static String printable(final String text) {
+    final String safe = text.replaceAll("\\p{Cntrl}", "?");
+    return safe.length() <= LONGEST_REASON ? safe : safe.substring(0, LONGEST_REASON) + "...";
+  }
+
+  private static String nameOf(final Class<?> type) {
+    if (type == null) {
+      return "another value";
+    }
+    if (type == String.class) {
+      return "a string";
+    }
+    if (type == Boolean.class || type == boolean.class) {
+      return "true or false";
+    }
+    if (type == Integer.class || type == Long.class || type == int.class || type == long.class) {
+      return "an integer";
+    }
+    if (type == Double.class || type == double.class) {
+      return "a number";
+    }
+    return java.util.Collection.class.isAssignableFrom(type) ? "an array" : "an object";
+  }
+}

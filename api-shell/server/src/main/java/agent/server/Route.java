@@ -1,0 +1,133 @@
+package agent.server;
+
+import static agent.server.OperationClass.ENDPOINT;
+import static agent.server.OperationClass.IPAM;
+import static agent.server.OperationClass.POLICY;
+import static agent.server.OperationClass.PREFILTER;
+import static agent.server.OperationClass.READ;
+import static agent.server.Verb.DELETE;
+import static agent.server.Verb.GET;
+import static agent.server.Verb.PATCH;
+import static agent.server.Verb.POST;
+import static agent.server.Verb.PUT;
+
+import agent.terms.Refusal;
+import java.util.List;
+
+/**
+ * The route table: every call the API knows, with the query parameters it takes. A test holds it
+ * equal to {@code openapi.yaml}.
+ */
+public enum Route {
+  GET_HEALTHZ(GET, "/healthz", READ),
+  GET_HEALTH(GET, "/health", READ),
+  GET_CONFIG(GET, "/config", READ),
+  GET_METRICS(GET, "/metrics/", READ),
+
+  LIST_ENDPOINTS(GET, "/endpoint", READ, "labels"),
+  DELETE_ENDPOINTS(DELETE, "/endpoint", ENDPOINT),
+  GET_ENDPOINT(GET, "/endpoint/{id}", READ),
+  PUT_ENDPOINT(PUT, "/endpoint/{id}", ENDPOINT),
+  PATCH_ENDPOINT(PATCH, "/endpoint/{id}", ENDPOINT),
+  DELETE_ENDPOINT(DELETE, "/endpoint/{id}", ENDPOINT),
+  GET_ENDPOINT_CONFIG(GET, "/endpoint/{id}/config", READ),
+  PATCH_ENDPOINT_CONFIG(PATCH, "/endpoint/{id}/config", ENDPOINT),
+  GET_ENDPOINT_LABELS(GET, "/endpoint/{id}/labels", READ),
+  PATCH_ENDPOINT_LABELS(PATCH, "/endpoint/{id}/labels", ENDPOINT),
+  GET_ENDPOINT_LOG(GET, "/endpoint/{id}/log", READ),
+  GET_ENDPOINT_HEALTHZ(GET, "/endpoint/{id}/healthz", READ),
+
+  LIST_IDENTITIES(GET, "/identity", READ, "labels"),
+  LIST_IDENTITIES_IN_USE(GET, "/identity/endpoints", READ),
+  GET_IDENTITY(GET, "/identity/{id}", READ),
+
+  ALLOCATE_ADDRESS(POST, "/ipam", IPAM, "family", "owner", "pool"),
+  ALLOCATE_THIS_ADDRESS(POST, "/ipam/{ip}", IPAM, "owner", "pool"),
+  RELEASE_ADDRESS(DELETE, "/ipam/{ip}", IPAM, "pool"),
+
+  GET_POLICY(GET, "/policy", READ, "labels"),
+  PUT_POLICY(PUT, "/policy", POLICY),
+  DELETE_POLICY(DELETE, "/policy", POLICY, "labels"),
+  LIST_SELECTORS(GET, "/policy/selectors", READ),
+
+  GET_PREFILTER(GET, "/prefilter", READ),
+  PATCH_PREFILTER(PATCH, "/prefilter", PREFILTER),
+  DELETE_PREFILTER(DELETE, "/prefilter", PREFILTER),
+
+  LIST_MAPS(GET, "/map", READ),
+  GET_MAP(GET, "/map/{name}", READ);
+
+  private final Verb verb;
+  private final String path;
+  private final OperationClass operationClass;
+  private final List<String> queryParameters;
+
+  Route(
+      final Verb verb,
+      final String path,
+      final OperationClass operationClass,
+      final String... queryParameters) {
+    this.verb = verb;
+    this.path = path;
+    this.operationClass = operationClass;
+    this.queryParameters = List.of(queryParameters);
+  }
+
+  /** Returns the HTTP method. */
+  public Verb verb() {
+    return verb;
+  }
+
+  /** Returns the path template, parameters in braces. */
+  public String path() {
+    return path;
+  }
+
+  /** Returns the class that the call is counted in where rates are limited. */
+  public OperationClass operationClass() {
+    return operationClass;
+  }
+
+  /** Returns the query parameters that the call takes; another one is refused. */
+  public List<String> queryParameters() {
+    return queryParameters;
+  }
+
+  /** Returns the {@code operationId} in {@code openapi.yaml}: the name in camel case. */
+  public String operationId() {
+    final StringBuilder id = new StringBuilder();
+    for (final String word : name().split("_")) {
+      id.append(id.isEmpty() ? word.charAt(0) : Character.toUpperCase(word.charAt(0)));
+      id.append(word.substring(1).toLowerCase(java.util.Locale.ROOT));
+    }
+    id.setCharAt(0, Character.toLowerCase(id.charAt(0)));
+    return id.toString();
+  }
+
+  /** Returns whether the call is answered while the datapath starts. */
+  public boolean servedWhileStarting() {
+    return this == GET_HEALTHZ || this == GET_METRICS;
+  }
+
+  /** Returns whether the answer is made at once from what is in memory, on the I/O thread. */
+  boolean answersAtOnce() {
+    return this == GET_HEALTHZ;
+  }
+
+  /**
+   * Returns the status code for a refusal of the domain.
+   *
+   * @param kind why it was refused
+   */
+  public int statusOf(final Refusal.Kind kind) {
+    return switch (kind) {
+      case INVALID -> operationClass == PREFILTER ? 461 : 400;
+      case NOT_FOUND -> 404;
+      case CONFLICT, STALE -> 409;
+      case EXHAUSTED -> operationClass == IPAM ? 502 : 500;
+      case DISABLED -> 501;
+      case UNAVAILABLE -> path.startsWith("/identity") ? 520 : 503;
+      case FAILED -> 500;
+    };
+  }
+}

@@ -1,0 +1,201 @@
+package agent.server.socket;
+
+import java.io.IOException;
+import java.nio.channels.ClosedSelectorException;
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.util.PriorityQueue;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.xnio.XnioIoThread;
+
+/**
+ * An I/O thread: a selector, tasks and timers. XNIO's own threads know no Unix sockets, so this one
+ * stands in for them.
+ */
+final class UnixIoThread extends XnioIoThread {
+  private static final Logger LOG = LogManager.getLogger(UnixIoThread.class);
+  private static final long NO_TIMER = -1;
+
+  /** What a selection key carries: it is told on this thread what the kernel says is ready. */
+  interface Selected {
+    void onReady(int readyOps);
+  }
+
+  private final Selector selector;
+  private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
+  private final PriorityQueue<Timer> timers = new PriorityQueue<>();
+  private final AtomicBoolean awake = new AtomicBoolean();
+  private volatile boolean closed;
+
+  UnixIoThread(final int number) throws IOException {
+    super(null, number, "api-io-" + number);
+    setDaemon(true);
+    selector = Selector.open();
+  }
+
+  /**
+   * Registers a channel with this thread's selector.
+   *
+   * @param channel a channel in non-blocking mode
+   * @param ops the first interest
+   * @param selected is told what is ready
+   * @return the key
+   */
+  SelectionKey register(final SelectableChannel channel, final int ops, final Selected selected)
+      throws IOException {
+    final SelectionKey key = channel.register(selector, ops, selected);
+    wakeup();
+    return key;
+  }
+
+  /** Has the selector look again at interests and cancelled keys. */
+  void wakeup() {
+    if (Thread.currentThread() != this && awake.compareAndSet(false, true)) {
+      selector.wakeup();
+    }
+  }
+
+  /** Ends the thread; channels that are still registered are closed by their owners. */
+  void shutdown() {
+    closed = true;
+    selector.wakeup();
+  }
+
+  @Override
+  public void execute(final Runnable command) {
+    if (closed) {
+      throw new RejectedExecutionException("the server is closed");
+    }
+    tasks.add(command);
+    wakeup();
+  }
+
+  @Override
+  public Key executeAfter(final Runnable command, final long time, final TimeUnit unit) {
+    return schedule(new Timer(command, System.nanoTime() + unit.toNanos(time), 0));
+  }
+
+  @Override
+  public Key executeAtInterval(final Runnable command, final long time, final TimeUnit unit) {
+    return schedule(new Timer(command, System.nanoTime() + unit.toNanos(time), unit.toNanos(time)));
+  }
+
+  private Key schedule(final Timer timer) {
+    if (closed) {
+      throw new RejectedExecutionException("the server is closed");
+    }
+    synchronized (timers) {
+      timers.add(timer);
+    }
+    wakeup();
+    return timer;
+  }
+
+  @Override
+  public void run() {
+    try {
+      while (!closed) {
+        select(runTimers());
+        runTasks();
+      }
+    } catch (final ClosedSelectorException e) {
+      LOG.debug("selector closed");
+    } catch (final IOException e) {
+      LOG.error("API I/O thread stopped: {}", e.getMessage(), e);
+    } finally {
+      runTasks();
+      try {
+        selector.close();
+      } catch (final IOException e) {
+        LOG.warn("closing the API selector: {}", e.getMessage());
+      }
+    }
+  }
+
+  private void select(final long waitMs) throws IOException {
+    if (!tasks.isEmpty() || waitMs == 0) {
+      selector.selectNow(UnixIoThread::dispatch);
+    } else {
+      selector.select(UnixIoThread::dispatch, waitMs == NO_TIMER ? 0 : waitMs);
+    }
+    awake.set(false);
+  }
+
+  private static void dispatch(final SelectionKey key) {
+    if (key.isValid()) {
+      guarded(() -> ((Selected) key.attachment()).onReady(key.readyOps()));
+    }
+  }
+
+  private void runTasks() {
+    for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
+      guarded(task);
+    }
+  }
+
+  private long runTimers() {
+    while (true) {
+      final Timer timer;
+      synchronized (timers) {
+        timer = timers.peek();
+        if (timer == null) {
+          return NO_TIMER;
+        }
+        final long remainingNs = timer.deadlineNs - System.nanoTime();
+        if (remainingNs > 0) {
+          return TimeUnit.NANOSECONDS.toMillis(remainingNs) + 1;
+        }
+        timers.poll();
+        if (timer.intervalNs > 0) {
+          timers.add(timer.next());
+        }
+      }
+      guarded(timer.command);
+    }
+  }
+
+  private static void guarded(final Runnable task) {
+    try {
+      task.run();
+    } catch (final RuntimeException e) {
+      LOG.error("API I/O thread: a task failed: {}", e.toString(), e);
+    }
+  }
+
+  private final class Timer implements Key, Comparable<Timer> {
+    private final Runnable command;
+    private final long intervalNs;
+    private long deadlineNs;
+
+    Timer(final Runnable command, final long deadlineNs, final long intervalNs) {
+      this.command = command;
+      this.deadlineNs = deadlineNs;
+      this.intervalNs = intervalNs;
+    }
+
+    /** Moves a periodic timer on, so that its key still removes it. */
+    Timer next() {
+      deadlineNs += intervalNs;
+      return this;
+    }
+
+    @Override
+    public boolean remove() {
+      synchronized (timers) {
+        return timers.remove(this);
+      }
+    }
+
+    @Override
+    public int compareTo(final Timer other) {
+      return Long.signum(deadlineNs - other.deadlineNs);
+    }
+  }
+}

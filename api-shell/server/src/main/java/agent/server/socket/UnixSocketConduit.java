@@ -1,0 +1,362 @@
+package agent.server.socket;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.CancelledKeyException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.xnio.XnioIoThread;
+import org.xnio.XnioWorker;
+import org.xnio.channels.ReadTimeoutException;
+import org.xnio.channels.StreamSinkChannel;
+import org.xnio.channels.StreamSourceChannel;
+import org.xnio.channels.WriteTimeoutException;
+import org.xnio.conduits.ConduitReadableByteChannel;
+import org.xnio.conduits.ConduitWritableByteChannel;
+import org.xnio.conduits.Conduits;
+import org.xnio.conduits.ReadReadyHandler;
+import org.xnio.conduits.StreamSinkConduit;
+import org.xnio.conduits.StreamSourceConduit;
+import org.xnio.conduits.WriteReadyHandler;
+
+/**
+ * Both directions of one accepted socket.
+ *
+ * <p>Interest is changed under this object's lock, by the I/O thread and by workers alike; the
+ * handlers run on the I/O thread, outside the lock. A worker that waits parks and is unparked when
+ * the socket is ready or closed; one that waits longer than the stall limit gives up.
+ */
+final class UnixSocketConduit
+    implements StreamSourceConduit, StreamSinkConduit, UnixIoThread.Selected {
+  private final UnixStreamConnection connection;
+  private final UnixIoThread ioThread;
+  private final SocketChannel channel;
+  private final long stallLimitNs;
+  private SelectionKey key;
+  private ReadReadyHandler readHandler;
+  private WriteReadyHandler writeHandler;
+  private volatile boolean readsResumed;
+  private volatile boolean writesResumed;
+  private Thread readWaiter;
+  private Thread writeWaiter;
+
+  UnixSocketConduit(
+      final UnixStreamConnection connection,
+      final UnixIoThread ioThread,
+      final SocketChannel channel,
+      final long stallLimitNs) {
+    this.connection = connection;
+    this.ioThread = ioThread;
+    this.channel = channel;
+    this.stallLimitNs = stallLimitNs;
+  }
+
+  void register() throws IOException {
+    key = ioThread.register(channel, 0, this);
+  }
+
+  @Override
+  public void onReady(final int readyOps) {
+    if ((readyOps & SelectionKey.OP_READ) != 0) {
+      final Thread waiter;
+      synchronized (this) {
+        waiter = readWaiter;
+        readWaiter = null;
+        if (!readsResumed) {
+          clearInterest(SelectionKey.OP_READ);
+        }
+      }
+      LockSupport.unpark(waiter);
+      if (readsResumed) {
+        readHandler.readReady();
+      }
+    }
+    if ((readyOps & SelectionKey.OP_WRITE) != 0) {
+      final Thread waiter;
+      synchronized (this) {
+        waiter = writeWaiter;
+        writeWaiter = null;
+        if (!writesResumed) {
+          clearInterest(SelectionKey.OP_WRITE);
+        }
+      }
+      LockSupport.unpark(waiter);
+      if (writesResumed) {
+        writeHandler.writeReady();
+      }
+    }
+  }
+
+  /** Closes the socket; the selector is woken so that it lets go of the descriptor. */
+  void close() throws IOException {
+    key.cancel();
+    channel.close();
+    ioThread.wakeup();
+    synchronized (this) {
+      LockSupport.unpark(readWaiter);
+      LockSupport.unpark(writeWaiter);
+    }
+  }
+
+  private void setInterest(final int op) {
+    try {
+      key.interestOpsOr(op);
+      ioThread.wakeup();
+    } catch (final CancelledKeyException e) {
+      // Closed meanwhile: the next read or write says so.
+      return;
+    }
+  }
+
+  private void clearInterest(final int op) {
+    try {
+      key.interestOpsAnd(~op);
+    } catch (final CancelledKeyException e) {
+      // Closed meanwhile: there is no interest left.
+      return;
+    }
+  }
+
+  // Reading.
+
+  @Override
+  public int read(final ByteBuffer dst) throws IOException {
+    return connection.isReadShutdown() ? -1 : channel.read(dst);
+  }
+
+  @Override
+  public long read(final ByteBuffer[] dsts, final int offset, final int length) throws IOException {
+    return connection.isReadShutdown() ? -1 : channel.read(dsts, offset, length);
+  }
+
+  @Override
+  public long transferTo(final long position, final long count, final FileChannel target)
+      throws IOException {
+    return target.transferFrom(new ConduitReadableByteChannel(this), position, count);
+  }
+
+  @Override
+  public long transferTo(
+      final long count, final ByteBuffer throughBuffer, final StreamSinkChannel target)
+      throws IOException {
+    return Conduits.transfer(this, count, throughBuffer, target);
+  }
+
+  @Override
+  public synchronized void resumeReads() {
+    readsResumed = true;
+    setInterest(SelectionKey.OP_READ);
+  }
+
+  @Override
+  public synchronized void suspendReads() {
+    readsResumed = false;
+    if (readWaiter == null) {
+      clearInterest(SelectionKey.OP_READ);
+    }
+  }
+
+  @Override
+  public void wakeupReads() {
+    resumeReads();
+    ioThread.execute(
+        () -> {
+          if (readsResumed) {
+            readHandler.readReady();
+          }
+        });
+  }
+
+  @Override
+  public boolean isReadResumed() {
+    return readsResumed;
+  }
+
+  @Override
+  public void awaitReadable() throws IOException {
+    awaitReadable(stallLimitNs, TimeUnit.NANOSECONDS);
+    if (readWaiterRemains()) {
+      connection.close();
+      throw new ReadTimeoutException("the client sent nothing for " + stallLimitText());
+    }
+  }
+
+  @Override
+  public void awaitReadable(final long time, final TimeUnit unit) throws IOException {
+    synchronized (this) {
+      readWaiter = Thread.currentThread();
+      setInterest(SelectionKey.OP_READ);
+    }
+    final long deadlineNs = System.nanoTime() + unit.toNanos(time);
+    long leftNs = deadlineNs - System.nanoTime();
+    while (readWaiterRemains() && channel.isOpen() && leftNs > 0) {
+      LockSupport.parkNanos(this, leftNs);
+      leftNs = deadlineNs - System.nanoTime();
+    }
+  }
+
+  private synchronized boolean readWaiterRemains() {
+    return readWaiter == Thread.currentThread() && channel.isOpen();
+  }
+
+  @Override
+  public void terminateReads() {
+    readsResumed = false;
+    connection.onReadClosed();
+  }
+
+  @Override
+  public boolean isReadShutdown() {
+    return connection.isReadShutdown();
+  }
+
+  @Override
+  public XnioIoThread getReadThread() {
+    return ioThread;
+  }
+
+  @Override
+  public void setReadReadyHandler(final ReadReadyHandler handler) {
+    readHandler = handler;
+  }
+
+  // Writing.
+
+  @Override
+  public int write(final ByteBuffer src) throws IOException {
+    return channel.write(src);
+  }
+
+  @Override
+  public long write(final ByteBuffer[] srcs, final int offset, final int length)
+      throws IOException {
+    return channel.write(srcs, offset, length);
+  }
+
+  @Override
+  public int writeFinal(final ByteBuffer src) throws IOException {
+    return Conduits.writeFinalBasic(this, src);
+  }
+
+  @Override
+  public long writeFinal(final ByteBuffer[] srcs, final int offset, final int length)
+      throws IOException {
+    return Conduits.writeFinalBasic(this, srcs, offset, length);
+  }
+
+  @Override
+  public long transferFrom(final FileChannel src, final long position, final long count)
+      throws IOException {
+    return src.transferTo(position, count, new ConduitWritableByteChannel(this));
+  }
+
+  @Override
+  public long transferFrom(
+      final StreamSourceChannel source, final long count, final ByteBuffer throughBuffer)
+      throws IOException {
+    return Conduits.transfer(source, count, throughBuffer, this);
+  }
+
+  @Override
+  public boolean flush() {
+    return true;
+  }
+
+  @Override
+  public synchronized void resumeWrites() {
+    writesResumed = true;
+    setInterest(SelectionKey.OP_WRITE);
+  }
+
+  @Override
+  public synchronized void suspendWrites() {
+    writesResumed = false;
+    if (writeWaiter == null) {
+      clearInterest(SelectionKey.OP_WRITE);
+    }
+  }
+
+  @Override
+  public void wakeupWrites() {
+    resumeWrites();
+    ioThread.execute(
+        () -> {
+          if (writesResumed) {
+            writeHandler.writeReady();
+          }
+        });
+  }
+
+  @Override
+  public boolean isWriteResumed() {
+    return writesResumed;
+  }
+
+  @Override
+  public void awaitWritable() throws IOException {
+    awaitWritable(stallLimitNs, TimeUnit.NANOSECONDS);
+    if (writeWaiterRemains()) {
+      connection.close();
+      throw new WriteTimeoutException("the client read nothing for " + stallLimitText());
+    }
+  }
+
+  @Override
+  public void awaitWritable(final long time, final TimeUnit unit) throws IOException {
+    synchronized (this) {
+      writeWaiter = Thread.currentThread();
+      setInterest(SelectionKey.OP_WRITE);
+    }
+    final long deadlineNs = System.nanoTime() + unit.toNanos(time);
+    long leftNs = deadlineNs - System.nanoTime();
+    while (writeWaiterRemains() && leftNs > 0) {
+      LockSupport.parkNanos(this, leftNs);
+      leftNs = deadlineNs - System.nanoTime();
+    }
+  }
+
+  private synchronized boolean writeWaiterRemains() {
+    return writeWaiter == Thread.currentThread() && channel.isOpen();
+  }
+
+  @Override
+  public void terminateWrites() throws IOException {
+    writesResumed = false;
+    if (channel.isOpen() && !connection.isWriteShutdown()) {
+      channel.shutdownOutput();
+    }
+    connection.onWriteClosed();
+  }
+
+  @Override
+  public void truncateWrites() throws IOException {
+    terminateWrites();
+  }
+
+  @Override
+  public boolean isWriteShutdown() {
+    return connection.isWriteShutdown();
+  }
+
+  @Override
+  public XnioIoThread getWriteThread() {
+    return ioThread;
+  }
+
+  @Override
+  public void setWriteReadyHandler(final WriteReadyHandler handler) {
+    writeHandler = handler;
+  }
+
+  @Override
+  public XnioWorker getWorker() {
+    return ioThread.getWorker();
+  }
+
+  private String stallLimitText() {
+    return TimeUnit.NANOSECONDS.toSeconds(stallLimitNs) + " s";
+  }
+}

@@ -1,0 +1,59 @@
+package agent.server.socket;
+
+import agent.bindings.PeerCredentials;
+import java.io.IOException;
+import java.net.SocketAddress;
+import java.nio.channels.SocketChannel;
+import org.xnio.StreamConnection;
+import sun.nio.ch.SelChImpl;
+
+/** One client of the socket, as Undertow sees it. */
+public final class UnixStreamConnection extends StreamConnection {
+  private final SocketChannel channel;
+  private final UnixSocketConduit conduit;
+  private PeerCredentials credentials;
+
+  UnixStreamConnection(
+      final UnixIoThread ioThread, final SocketChannel channel, final long stallLimitNs)
+      throws IOException {
+    super(ioThread);
+    this.channel = channel;
+    conduit = new UnixSocketConduit(this, ioThread, channel, stallLimitNs);
+    setSourceConduit(conduit);
+    setSinkConduit(conduit);
+    conduit.register();
+  }
+
+  /** Who is at the other end, as the kernel noted it when the client connected. */
+  public synchronized PeerCredentials credentials() throws IOException {
+    if (credentials == null) {
+      credentials = PeerCredentials.of(((SelChImpl) channel).getFDVal());
+    }
+    return credentials;
+  }
+
+  void onReadClosed() {
+    readClosed();
+  }
+
+  void onWriteClosed() {
+    writeClosed();
+  }
+
+  @Override
+  protected void closeAction() throws IOException {
+    conduit.close();
+  }
+
+  /** A client's end of a Unix socket has no address. */
+  @Override
+  public SocketAddress getPeerAddress() {
+    return null;
+  }
+
+  /** Nobody asks for it: the path is the server's to know. */
+  @Override
+  public SocketAddress getLocalAddress() {
+    return null;
+  }
+}
