@@ -1,0 +1,94 @@
+package agent.policy;
+
+import agent.identity.Identity;
+import agent.identity.LabelSet;
+import agent.identity.ReservedIdentity;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/**
+ * Selects by labels. As a peer selector it ranges over endpoints (cluster identities, {@code init},
+ * {@code health} and {@code unmanaged}), so that neither {@code {}} nor {@code NotIn} lets the
+ * world or a node in; only a selector that asks for a label of source {@code reserved} or {@code
+ * cidr} ranges over everything.
+ */
+public final class LabelSelector implements PeerSelector {
+  /** The selector {@code {}}. */
+  public static final LabelSelector ALL = new LabelSelector(List.of());
+
+  private final List<Requirement> requirements;
+  private final boolean endpointsOnly;
+
+  LabelSelector(List<Requirement> requirements) {
+    this.requirements = requirements.stream().distinct().sorted().toList();
+    endpointsOnly = requirements.stream().noneMatch(Requirement::asksForReserved);
+  }
+
+  /** Whether an endpoint with these labels is selected. */
+  public boolean selects(LabelSet labels) {
+    for (final Requirement requirement : requirements) {
+      if (!requirement.isMetBy(labels)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  @Override
+  public boolean selects(Identity identity) {
+    return (!endpointsOnly || isEndpoint(identity)) && selects(labelsOf(identity));
+  }
+
+  static boolean isEndpoint(Identity identity) {
+    return identity.isCluster()
+        || identity.id() == ReservedIdentity.INIT.id()
+        || identity.id() == ReservedIdentity.HEALTH.id()
+        || identity.id() == ReservedIdentity.UNMANAGED.id();
+  }
+
+  /** All of the world can be asked for by {@code reserved:world} and by its family. */
+  private static LabelSet labelsOf(Identity identity) {
+    final LabelSet labels = identity.labels();
+    if (identity.id() == ReservedIdentity.WORLD_IPV4.id()
+        || identity.id() == ReservedIdentity.WORLD_IPV6.id()) {
+      return labels.with(ReservedIdentity.WORLD.label());
+    }
+    return identity
+        .cidr()
+        .map(cidr -> labels.with(ReservedIdentity.world(cidr.isIpv4()).label()))
+        .orElse(labels);
+  }
+
+  /** This selector and all that the other ones require. */
+  LabelSelector and(List<LabelSelector> others) {
+    if (others.isEmpty()) {
+      return this;
+    }
+    final List<Requirement> all = new ArrayList<>(requirements);
+    others.forEach(other -> all.addAll(other.requirements));
+    return new LabelSelector(all);
+  }
+
+  @Override
+  public String text() {
+    return requirements.isEmpty()
+        ? "{}"
+        : requirements.stream().map(Requirement::text).collect(Collectors.joining(", "));
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof LabelSelector that && requirements.equals(that.requirements);
+  }
+
+  @Override
+  public int hashCode() {
+    return requirements.hashCode();
+  }
+
+  @Override
+  public String toString() {
+    return text();
+  }
+}

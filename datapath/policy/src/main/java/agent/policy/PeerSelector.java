@@ -1,0 +1,12 @@
+package agent.policy;
+
+import agent.identity.Identity;
+
+/** Selects peers by their identity. Two selectors that are equal select the same. */
+public sealed interface PeerSelector permits LabelSelector, CidrSelector, Entity {
+  /** Whether the identity is selected. */
+  boolean selects(Identity identity);
+
+  /** Readable form, for listings and logs. */
+  String text();
+}

@@ -1,0 +1,27 @@
+package agent.policy;
+
+import java.util.Optional;
+
+/** Keeps the rules over restarts. A call returns when they are safe, and throws where not. */
+public interface PolicyStore {
+  /** What was saved last, where anything was. */
+  Optional<PolicyState> load();
+
+  /** Replaces what is saved. */
+  void save(PolicyState state);
+
+  /** A store that forgets. */
+  static PolicyStore inMemory() {
+    return new PolicyStore() {
+      @Override
+      public Optional<PolicyState> load() {
+        return Optional.empty();
+      }
+
+      @Override
+      public void save(PolicyState state) {
+        // nothing outlives the process
+      }
+    };
+  }
+}

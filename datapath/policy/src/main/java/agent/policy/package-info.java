@@ -1,0 +1,2 @@
+/** Rules and selectors, and what they make of them for each endpoint: policy map entries. */
+package agent.policy;

@@ -1,0 +1,23 @@
+package agent.policy.spec;
+
+import java.util.List;
+
+/**
+ * A rule as it is written (decisions.md, section 5). Null is a field that is not there.
+ *
+ * @param endpointSelector the endpoints that the rule is for
+ * @param ingress what may reach them
+ * @param egress what they may reach
+ * @param ingressDeny what must not reach them
+ * @param egressDeny what they must not reach
+ * @param labels the labels of the rule
+ * @param description free text
+ */
+public record RuleSpec(
+    SelectorSpec endpointSelector,
+    List<PeerRuleSpec> ingress,
+    List<PeerRuleSpec> egress,
+    List<PeerRuleSpec> ingressDeny,
+    List<PeerRuleSpec> egressDeny,
+    List<LabelSpec> labels,
+    String description) {}
