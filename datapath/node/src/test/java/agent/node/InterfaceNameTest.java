@@ -1,0 +1,45 @@
+package agent.node;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.terms.Refusal;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class InterfaceNameTest {
+  @ParameterizedTest
+  @ValueSource(strings = {"eth0", "lxc12345abcdef0", "veth-a.100", "a@b", "0", "_x+y"})
+  void shouldTakeNamesThatTheKernelTakes(String name) {
+    assertEquals(name, InterfaceName.check("interface-name", name));
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        ".",
+        "..",
+        "a/b",
+        "../etc",
+        "a\0b",
+        "a b",
+        "a:b",
+        "a\nlink",
+        "a#b",
+        "a'b",
+        "a\"b",
+        "a\\b",
+        "-force",
+        "sixteen-letters0",
+        "vethé"
+      })
+  void shouldRefuseNamesThatAreNoneOrThatMeanMore(String name) {
+    final Refusal refusal =
+        assertThrows(Refusal.class, () -> InterfaceName.check("interface-name", name));
+    assertEquals(Refusal.Kind.INVALID, refusal.kind());
+    assertEquals("interface-name", refusal.field());
+    assertTrue(refusal.getMessage().chars().noneMatch(Character::isISOControl));
+  }
+}
