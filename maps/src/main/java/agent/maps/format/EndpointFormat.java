@@ -1,6 +1,7 @@
 package agent.maps.format;
 
 import agent.maps.layout.EndpointEntryFlyweight;
+import agent.maps.layout.EndpointFlag;
 import org.agrona.MutableDirectBuffer;
 
 /** {@code endpoint 12} and {@code interface 7 identity 2031 mac ... host-mac ...}. */
@@ -27,6 +28,9 @@ final class EndpointFormat implements MapFormat {
     FieldText.unsigned(out.append(" identity "), entry.identity());
     FieldText.mac(out.append(" mac "), entry.mac());
     FieldText.mac(out.append(" host-mac "), entry.hostMac());
+    if ((entry.flags() & EndpointFlag.POLICY_AUDIT.number()) != 0) {
+      out.append(" policy-audit");
+    }
   }
 
   @Override

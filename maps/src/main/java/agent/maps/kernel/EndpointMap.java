@@ -19,10 +19,13 @@ public final class EndpointMap {
     return map;
   }
 
-  /** Writes the endpoint's slot; MAC addresses are numbers, the first octet most significant. */
-  public int set(int endpointId, int ifindex, int identity, long mac, long hostMac) {
+  /**
+   * Writes the endpoint's slot; MAC addresses are numbers, the first octet most significant; flags
+   * are of {@link agent.maps.layout.EndpointFlag}.
+   */
+  public int set(int endpointId, int ifindex, int identity, long mac, long hostMac, int flags) {
     entry.key().putInt(0, endpointId);
-    value.clear().ifindex(ifindex).identity(identity).mac(mac).hostMac(hostMac);
+    value.clear().ifindex(ifindex).identity(identity).mac(mac).hostMac(hostMac).flags(flags);
     return map.update(entry, MapFlag.ANY);
   }
 

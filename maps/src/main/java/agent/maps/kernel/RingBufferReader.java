@@ -1,6 +1,7 @@
 package agent.maps.kernel;
 
 import agent.bindings.MappedMemory;
+import org.agrona.UnsafeApi;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
@@ -21,7 +22,6 @@ public final class RingBufferReader implements AutoCloseable {
   private static final int BUSY = 1 << 31;
   private static final int DISCARDED = 1 << 30;
   private static final int LENGTH_MASK = DISCARDED - 1;
-  private static final int PAGE_SIZE = 4096;
 
   private final int fd;
   private final int mask;
@@ -40,10 +40,11 @@ public final class RingBufferReader implements AutoCloseable {
   }
 
   private RingBufferReader(int fd, int size) {
-    final MappedMemory consumerPage = MappedMemory.map(fd, 0, PAGE_SIZE, true);
+    final int pageSize = UnsafeApi.pageSize();
+    final MappedMemory consumerPage = MappedMemory.map(fd, 0, pageSize, true);
     final MappedMemory rest;
     try {
-      rest = MappedMemory.map(fd, PAGE_SIZE, PAGE_SIZE + 2L * size, false);
+      rest = MappedMemory.map(fd, pageSize, pageSize + 2L * size, false);
     } catch (final RuntimeException e) {
       consumerPage.close();
       throw e;
@@ -51,9 +52,9 @@ public final class RingBufferReader implements AutoCloseable {
     this.fd = fd;
     mask = size - 1;
     mappings = new MappedMemory[] {consumerPage, rest};
-    consumer = new UnsafeBuffer(consumerPage.address(), PAGE_SIZE);
-    producer = new UnsafeBuffer(rest.address(), PAGE_SIZE);
-    data = new UnsafeBuffer(rest.address() + PAGE_SIZE, 2 * size);
+    consumer = new UnsafeBuffer(consumerPage.address(), pageSize);
+    producer = new UnsafeBuffer(rest.address(), pageSize);
+    data = new UnsafeBuffer(rest.address() + pageSize, 2 * size);
   }
 
   /** A ring in memory of this process, in the kernel's form, for tests. */

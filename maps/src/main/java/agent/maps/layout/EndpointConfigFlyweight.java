@@ -138,12 +138,12 @@ public final class EndpointConfigFlyweight {
     return this;
   }
 
-  /** {@code aggregation}: MonitorAggregationLevel: 0 None to 3 Maximum. */
+  /** {@code aggregation}: see {@link AggregationLevel}. */
   public int aggregation() {
     return buffer.getByte(offset + AGGREGATION_OFFSET) & 0xff;
   }
 
-  /** {@code aggregation}: MonitorAggregationLevel: 0 None to 3 Maximum. */
+  /** {@code aggregation}: see {@link AggregationLevel}. */
   public EndpointConfigFlyweight aggregation(int value) {
     buffer.putByte(offset + AGGREGATION_OFFSET, (byte) value);
     return this;

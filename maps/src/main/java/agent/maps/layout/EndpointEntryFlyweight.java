@@ -104,12 +104,12 @@ public final class EndpointEntryFlyweight {
     return this;
   }
 
-  /** {@code flags}: none yet. */
+  /** {@code flags}: see {@link EndpointFlag}. */
   public int flags() {
     return buffer.getInt(offset + FLAGS_OFFSET);
   }
 
-  /** {@code flags}: none yet. */
+  /** {@code flags}: see {@link EndpointFlag}. */
   public EndpointEntryFlyweight flags(int value) {
     buffer.putInt(offset + FLAGS_OFFSET, value);
     return this;

@@ -38,7 +38,7 @@ import org.agrona.MutableDirectBuffer;
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |         source_port_be        |      destination_port_be      |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
- * |                            reserved                           |
+ * |  policy_flags |                    reserved                   |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |                         source_address                        |
  * |                           (16 bytes)                          |
@@ -63,8 +63,9 @@ public final class FlowEventFlyweight {
   public static final int IFINDEX_OFFSET = LENGTH_OFFSET + SIZE_OF_INT;
   public static final int SOURCE_PORT_BE_OFFSET = IFINDEX_OFFSET + SIZE_OF_INT;
   public static final int DESTINATION_PORT_BE_OFFSET = SOURCE_PORT_BE_OFFSET + SIZE_OF_SHORT;
-  public static final int RESERVED_OFFSET = DESTINATION_PORT_BE_OFFSET + SIZE_OF_SHORT;
-  public static final int SOURCE_ADDRESS_OFFSET = RESERVED_OFFSET + SIZE_OF_INT;
+  public static final int POLICY_FLAGS_OFFSET = DESTINATION_PORT_BE_OFFSET + SIZE_OF_SHORT;
+  public static final int RESERVED_OFFSET = POLICY_FLAGS_OFFSET + SIZE_OF_BYTE;
+  public static final int SOURCE_ADDRESS_OFFSET = RESERVED_OFFSET + 3;
   public static final int DESTINATION_ADDRESS_OFFSET = SOURCE_ADDRESS_OFFSET + 16;
   public static final int LENGTH = DESTINATION_ADDRESS_OFFSET + 16;
 
@@ -84,7 +85,8 @@ public final class FlowEventFlyweight {
           .scalar("ifindex", IFINDEX_OFFSET, U32)
           .scalar("source_port_be", SOURCE_PORT_BE_OFFSET, BE16)
           .scalar("destination_port_be", DESTINATION_PORT_BE_OFFSET, BE16)
-          .scalar("reserved", RESERVED_OFFSET, U32)
+          .scalar("policy_flags", POLICY_FLAGS_OFFSET, U8)
+          .bytes("reserved", RESERVED_OFFSET, 3)
           .bytes("source_address", SOURCE_ADDRESS_OFFSET, 16)
           .bytes("destination_address", DESTINATION_ADDRESS_OFFSET, 16)
           .build();
@@ -256,6 +258,17 @@ public final class FlowEventFlyweight {
   /** {@code destination_port_be}. */
   public FlowEventFlyweight destinationPort(int value) {
     buffer.putShort(offset + DESTINATION_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
+    return this;
+  }
+
+  /** {@code policy_flags}: see {@link PolicyFlag}; AUDIT where a forbidden packet passed. */
+  public int policyFlags() {
+    return buffer.getByte(offset + POLICY_FLAGS_OFFSET) & 0xff;
+  }
+
+  /** {@code policy_flags}: see {@link PolicyFlag}; AUDIT where a forbidden packet passed. */
+  public FlowEventFlyweight policyFlags(int value) {
+    buffer.putByte(offset + POLICY_FLAGS_OFFSET, (byte) value);
     return this;
   }
 

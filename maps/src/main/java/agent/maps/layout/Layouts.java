@@ -10,6 +10,7 @@ public final class Layouts {
           Conntrack6KeyFlyweight.STRUCT,
           ConntrackDeliveryFlyweight.STRUCT,
           ConntrackEntryFlyweight.STRUCT,
+          ConntrackSweepFlyweight.STRUCT,
           EndpointConfigFlyweight.STRUCT,
           EndpointEntryFlyweight.STRUCT,
           FlowEventFlyweight.STRUCT,
@@ -30,9 +31,12 @@ public final class Layouts {
 
   public static final List<EnumSpec> ENUMS =
       List.of(
+          AggregationLevel.ENUM,
           ConntrackFlag.ENUM,
           ConntrackSide.ENUM,
+          ConntrackTable.ENUM,
           DropReason.ENUM,
+          EndpointFlag.ENUM,
           EndpointOption.ENUM,
           EventType.ENUM,
           IpcacheFlag.ENUM,

@@ -4,9 +4,9 @@ package agent.maps.layout;
  * Where a counted packet was seen. {@code enum metrics_direction} in {@code maps/metrics_map.h}.
  */
 public enum MetricsDirection implements Numbered {
-  /** To an endpoint. */
+  /** To_endpoint: from the stack to an endpoint. */
   INGRESS(0),
-  /** From an endpoint. */
+  /** From_endpoint, local delivery included. */
   EGRESS(1),
   /** In from the node's device: host program and prefilter. */
   NETWORK(2);

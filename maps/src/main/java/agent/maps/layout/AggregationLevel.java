@@ -1,0 +1,29 @@
+package agent.maps.layout;
+
+/**
+ * Which forwarded packets are traced. {@code enum aggregation_level} in {@code
+ * config/endpoint_config.h}.
+ */
+public enum AggregationLevel implements Numbered {
+  /** Every packet. */
+  NONE(0),
+  /** New flows, TCP state changes, and about one packet a second of a flow. */
+  LOW(1),
+  /** New flows and TCP state changes. */
+  MEDIUM(2),
+  /** New flows. */
+  MAXIMUM(3);
+
+  public static final EnumSpec ENUM = EnumSpec.of("aggregation_level", "AGGREGATION_", values());
+
+  private final int number;
+
+  AggregationLevel(int number) {
+    this.number = number;
+  }
+
+  @Override
+  public int number() {
+    return number;
+  }
+}

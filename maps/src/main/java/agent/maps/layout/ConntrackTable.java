@@ -1,0 +1,24 @@
+package agent.maps.layout;
+
+/**
+ * The conntrack tables by number. {@code enum conntrack_table} in {@code config/conntrack_sweep.h}.
+ */
+public enum ConntrackTable implements Numbered {
+  TCP4(0),
+  ANY4(1),
+  TCP6(2),
+  ANY6(3);
+
+  public static final EnumSpec ENUM = EnumSpec.of("conntrack_table", "CONNTRACK_TABLE_", values());
+
+  private final int number;
+
+  ConntrackTable(int number) {
+    this.number = number;
+  }
+
+  @Override
+  public int number() {
+    return number;
+  }
+}
