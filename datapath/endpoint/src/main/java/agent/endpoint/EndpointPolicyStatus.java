@@ -1,5 +1,6 @@
 package agent.endpoint;
 
+import agent.policy.DerivedRule;
 import java.util.List;
 
 /**
