@@ -13,7 +13,8 @@ enum conntrack_table {
 };
 
 struct conntrack_sweep {
-	__u64 now_ns;  /* in: CLOCK_MONOTONIC; entries with expires_ns <= now_ns go */
+	__u64 now_ns;  /* in: CLOCK_MONOTONIC, entries with expires_ns <= now_ns go; 0: the program
+			* reads the clock itself, and writes it here */
 	__u64 visited; /* out: entries seen, the deleted ones included */
 	__u64 deleted; /* out */
 	__u32 table;   /* in: enum conntrack_table */
