@@ -8,14 +8,14 @@ import static org.agrona.BitUtil.SIZE_OF_LONG;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * What one sweep of a conntrack table is asked and what it did. {@code struct conntrack_sweep} in
- * {@code config/conntrack_sweep.h}.
+ * Context of the program that sweeps one conntrack table. {@code struct conntrack_sweep} in {@code
+ * config/conntrack_sweep.h}.
  *
  * <pre>
  *  0               1               2               3
  *  0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
- * |                            now_ns                             |
+ * |                             now_ns                            |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |                              ...                              |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
@@ -29,7 +29,7 @@ import org.agrona.MutableDirectBuffer;
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |                             table                             |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
- * |                           reserved                            |
+ * |                            reserved                           |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * </pre>
  */
@@ -66,45 +66,45 @@ public final class ConntrackSweepFlyweight {
     return this;
   }
 
-  /** {@code now_ns}: CLOCK_MONOTONIC. */
+  /** {@code now_ns}: in: on CLOCK_MONOTONIC; entries that expire no later go. */
   public long nowNs() {
     return buffer.getLong(offset + NOW_NS_OFFSET);
   }
 
-  /** {@code now_ns}: CLOCK_MONOTONIC; 0: the program reads the clock and writes it here. */
+  /** {@code now_ns}: in: on CLOCK_MONOTONIC; entries that expire no later go. */
   public ConntrackSweepFlyweight nowNs(long value) {
     buffer.putLong(offset + NOW_NS_OFFSET, value);
     return this;
   }
 
-  /** {@code visited}: entries seen, the deleted ones included. */
+  /** {@code visited}: out: entries seen, the deleted ones too. */
   public long visited() {
     return buffer.getLong(offset + VISITED_OFFSET);
   }
 
-  /** {@code visited}: entries seen, the deleted ones included. */
+  /** {@code visited}: out: entries seen, the deleted ones too. */
   public ConntrackSweepFlyweight visited(long value) {
     buffer.putLong(offset + VISITED_OFFSET, value);
     return this;
   }
 
-  /** {@code deleted}. */
+  /** {@code deleted}: out. */
   public long deleted() {
     return buffer.getLong(offset + DELETED_OFFSET);
   }
 
-  /** {@code deleted}. */
+  /** {@code deleted}: out. */
   public ConntrackSweepFlyweight deleted(long value) {
     buffer.putLong(offset + DELETED_OFFSET, value);
     return this;
   }
 
-  /** {@code table}: a number of {@link ConntrackTable}. */
+  /** {@code table}: in: see {@link ConntrackTable}. */
   public int table() {
     return buffer.getInt(offset + TABLE_OFFSET);
   }
 
-  /** {@code table}: a number of {@link ConntrackTable}. */
+  /** {@code table}: in: see {@link ConntrackTable}. */
   public ConntrackSweepFlyweight table(int value) {
     buffer.putInt(offset + TABLE_OFFSET, value);
     return this;
