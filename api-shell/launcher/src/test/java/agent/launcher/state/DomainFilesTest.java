@@ -5,6 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.PrefilterList;
 import agent.ipam.Lease;
+import agent.node.NodeRecord;
+import agent.policy.PolicyState;
+import agent.policy.spec.CidrSetSpec;
+import agent.policy.spec.ExpressionSpec;
+import agent.policy.spec.LabelSpec;
+import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PortRuleSpec;
+import agent.policy.spec.PortSpec;
+import agent.policy.spec.RuleSpec;
+import agent.policy.spec.SelectorSpec;
 import agent.terms.IpAddress;
 import agent.terms.Prefix;
 import java.nio.file.Files;
@@ -44,6 +54,49 @@ class DomainFilesTest {
     assertEquals(Optional.empty(), PrefilterFile.open(directory).load());
     PrefilterFile.open(directory).store(list);
     assertEquals(Optional.of(list), PrefilterFile.open(directory).load());
+  }
+
+  @Test
+  void shouldKeepTheNodesRanges() {
+    final NodeRecord node =
+        new NodeRecord(Prefix.parse("10.1.0.0/16"), Prefix.parse("f00d::a00:1:0:0/96"));
+    assertEquals(Optional.empty(), NodeFile.open(directory).load());
+    NodeFile.open(directory).save(node);
+    assertEquals(Optional.of(node), NodeFile.open(directory).load());
+    NodeFile.open(directory).save(new NodeRecord(node.ipv4Range(), null));
+    assertEquals(
+        Optional.of(new NodeRecord(node.ipv4Range(), null)), NodeFile.open(directory).load());
+  }
+
+  @Test
+  void shouldKeepRulesAsTheyWereWrittenWithWhatIsAbsentAndWhatIsEmpty() {
+    final PolicyState state =
+        new PolicyState(
+            41,
+            List.of(
+                new RuleSpec(
+                    new SelectorSpec(
+                        Map.of("app", "backend"),
+                        List.of(new ExpressionSpec("tier", "In", List.of("a", "b")))),
+                    List.of(
+                        new PeerRuleSpec(
+                            List.of(SelectorSpec.ALL),
+                            null,
+                            List.of(),
+                            List.of(new CidrSetSpec("10.0.0.0/8", List.of("10.1.0.0/16"))),
+                            List.of("world"),
+                            List.of(new PortRuleSpec(List.of(new PortSpec("80", 90, "TCP")), null)),
+                            null,
+                            null)),
+                    null,
+                    List.of(PeerRuleSpec.ALL),
+                    List.of(),
+                    List.of(new LabelSpec("name", "näher", "user")),
+                    "one \"quoted\" line")),
+            List.of(new PolicyState.CidrIdentity("10.0.0.0/8", 1 << 24)));
+    assertEquals(Optional.empty(), PolicyFile.open(directory).load());
+    PolicyFile.open(directory).save(state);
+    assertEquals(Optional.of(state), PolicyFile.open(directory).load());
   }
 
   @Test

@@ -1,0 +1,43 @@
+package agent.launcher;
+
+import java.util.Map;
+import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.core.appender.ConsoleAppender;
+import org.apache.logging.log4j.core.config.Configurator;
+import org.apache.logging.log4j.core.config.builder.api.ConfigurationBuilder;
+import org.apache.logging.log4j.core.config.builder.api.ConfigurationBuilderFactory;
+import org.apache.logging.log4j.core.config.builder.impl.BuiltConfiguration;
+
+/** The log: lines on standard error with a UTC timestamp. */
+final class ConsoleLog {
+  private static final String LINE = "%d{yyyy-MM-dd'T'HH:mm:ss.SSSX}{UTC} %-5p %c{1}: %m%n%ex{0}";
+  private static final String DEBUG_LINE =
+      "%d{yyyy-MM-dd'T'HH:mm:ss.SSSX}{UTC} %-5p [%t] %c{1}: %m%n%ex";
+
+  /** What libraries have to say matters from a level on that is not the agent's. */
+  private static final Map<String, Level> LIBRARIES =
+      Map.of(
+          "io.undertow", Level.WARN,
+          "org.xnio", Level.WARN,
+          "org.jboss", Level.WARN,
+          "net.openhft", Level.WARN);
+
+  private ConsoleLog() {}
+
+  /** Starts it. Stack traces are for debugging; without it a failure is its message. */
+  static void start(final boolean debug) {
+    final ConfigurationBuilder<BuiltConfiguration> log =
+        ConfigurationBuilderFactory.newConfigurationBuilder();
+    log.setConfigurationName("console").setStatusLevel(Level.ERROR);
+    log.setShutdownHook("disable");
+    log.add(
+        log.newAppender("console", "Console")
+            .addAttribute("target", ConsoleAppender.Target.SYSTEM_ERR)
+            .addAttribute("direct", true)
+            .add(
+                log.newLayout("PatternLayout").addAttribute("pattern", debug ? DEBUG_LINE : LINE)));
+    LIBRARIES.forEach((name, level) -> log.add(log.newLogger(name, level)));
+    log.add(log.newRootLogger(debug ? Level.DEBUG : Level.INFO).add(log.newAppenderRef("console")));
+    Configurator.initialize(log.build(false));
+  }
+}

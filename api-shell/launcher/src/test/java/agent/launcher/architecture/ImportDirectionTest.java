@@ -1,0 +1,206 @@
+package agent.launcher.architecture;
+
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideOutsideOfPackages;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.fields;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+
+/** The house's directions, and what it never does. */
+class ImportDirectionTest {
+  /** Each line may import itself and the lines above it. */
+  private static final List<List<String>> LAYERS =
+      List.of(
+          List.of("agent.bindings.."),
+          List.of("agent.maps.."),
+          List.of("agent.conntrack.."),
+          List.of("agent.terms.."),
+          List.of("agent.datapath.manager.."),
+          List.of("agent.identity..", "agent.ipam.."),
+          List.of("agent.policy.."),
+          List.of("agent.node.."),
+          List.of("agent.endpoint.."),
+          List.of("agent.contract.."),
+          List.of("agent.server..", "agent.client.."),
+          List.of("agent.cli.."),
+          List.of("agent.launcher.."));
+
+  private static final String[] DOMAIN = {
+    "agent.bindings..",
+    "agent.maps..",
+    "agent.conntrack..",
+    "agent.terms..",
+    "agent.datapath..",
+    "agent.identity..",
+    "agent.ipam..",
+    "agent.policy..",
+    "agent.node..",
+    "agent.endpoint.."
+  };
+
+  private static JavaClasses classes;
+
+  @BeforeAll
+  static void importClasses() {
+    classes =
+        new ClassFileImporter()
+            .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+            .withImportOption(location -> !location.contains("/agent/testkit/"))
+            .importPackages("agent");
+    assertTrue(classes.size() > 300, "classes found: " + classes.size());
+  }
+
+  @TestFactory
+  Stream<DynamicTest> shouldImportOnlyFromTheLayersBelow() {
+    return LAYERS.stream()
+        .limit(LAYERS.size() - 1)
+        .map(
+            layer ->
+                DynamicTest.dynamicTest(
+                    String.join(", ", layer),
+                    () -> {
+                      final String[] above =
+                          LAYERS.subList(LAYERS.indexOf(layer) + 1, LAYERS.size()).stream()
+                              .flatMap(List::stream)
+                              .toArray(String[]::new);
+                      noClasses()
+                          .that()
+                          .resideInAnyPackage(layer.toArray(String[]::new))
+                          .should()
+                          .dependOnClassesThat()
+                          .resideInAnyPackage(above)
+                          .check(classes);
+                    }));
+  }
+
+  @Test
+  void shouldKeepEveryClassInALayer() {
+    final String[] known = LAYERS.stream().flatMap(List::stream).toArray(String[]::new);
+    classes.stream()
+        .filter(type -> !resideInAnyPackage(known).test(type))
+        .findAny()
+        .ifPresent(
+            type -> {
+              throw new AssertionError(type.getName() + " is in no layer");
+            });
+  }
+
+  @Test
+  void shouldKeepHttpAndJsonOutOfTheDomain() {
+    noClasses()
+        .that()
+        .resideInAnyPackage(DOMAIN)
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("io.undertow..", "org.xnio..", "tools.jackson..", "com.fasterxml..")
+        .check(classes);
+  }
+
+  @Test
+  void shouldKeepTheWireContractOutOfTheDomain() {
+    noClasses()
+        .that()
+        .resideInAnyPackage(DOMAIN)
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("agent.contract..")
+        .check(classes);
+  }
+
+  @Test
+  void shouldKeepClientsOnTheContractAlone() {
+    noClasses()
+        .that()
+        .resideInAnyPackage("agent.client..", "agent.cli..")
+        .should()
+        .dependOnClassesThat(
+            resideInAnyPackage("agent..")
+                .and(resideOutsideOfPackages("agent.client..", "agent.cli..", "agent.contract..")))
+        .check(classes);
+  }
+
+  @Test
+  void shouldLinkNativeCodeInTheBindingsOnly() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackage("agent.bindings..")
+        .should()
+        .dependOnClassesThat()
+        .belongToAnyOf(
+            java.lang.foreign.Linker.class,
+            java.lang.foreign.SymbolLookup.class,
+            java.lang.foreign.FunctionDescriptor.class)
+        .check(classes);
+  }
+
+  @Test
+  void shouldTouchKernelMapsOnlyInTheDatapath() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackages(
+            "agent.bindings..", "agent.maps..", "agent.conntrack..", "agent.datapath.manager..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("agent.bindings.libbpf..", "agent.maps.layout..")
+        .check(classes);
+    noClasses()
+        .that()
+        .resideOutsideOfPackages("agent.bindings..", "agent.maps.kernel..")
+        .should()
+        .dependOnClassesThat()
+        .haveFullyQualifiedName("agent.bindings.MapCalls")
+        .check(classes);
+  }
+
+  @Test
+  void shouldHaveNoStaticStateThatChanges() {
+    fields()
+        .that()
+        .areStatic()
+        .and()
+        .areDeclaredInClassesThat()
+        .resideOutsideOfPackage("agent.bindings.libbpf..")
+        .should()
+        .beFinal()
+        .check(classes);
+  }
+
+  @Test
+  void shouldEndTheProcessInMainOnly() {
+    noClasses()
+        .that()
+        .doNotHaveFullyQualifiedName("agent.launcher.Agent")
+        .and()
+        .doNotHaveFullyQualifiedName("agent.cli.AgentCtl")
+        .should()
+        .callMethod(System.class, "exit", int.class)
+        .orShould()
+        .callMethod(Runtime.class, "exit", int.class)
+        .orShould()
+        .callMethod(Runtime.class, "halt", int.class)
+        .check(classes);
+  }
+
+  @Test
+  void shouldWireNothingByReflection() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackage("agent.bindings.libbpf..")
+        .should()
+        .dependOnClassesThat()
+        .belongToAnyOf(java.util.ServiceLoader.class, java.lang.reflect.Method.class)
+        .orShould()
+        .callMethod(Class.class, "forName", String.class)
+        .check(classes);
+  }
+}
