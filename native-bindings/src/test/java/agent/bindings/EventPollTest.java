@@ -59,9 +59,8 @@ class EventPollTest {
             poll.await(0);
             poll.await(0);
           };
-      Allocation.of(20_000, work);
 
-      assertEquals(0, Allocation.of(20_000, work));
+      assertEquals(0, Allocation.steady(20_000, work));
     }
   }
 

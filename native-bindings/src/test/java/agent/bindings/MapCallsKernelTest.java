@@ -120,9 +120,8 @@ class MapCallsKernelTest {
           MapCalls.nextKey(fd, MemorySegment.NULL, next);
           MapCalls.delete(fd, key);
         };
-    Allocation.of(CALLS, work);
 
-    assertEquals(0, Allocation.of(CALLS, work));
+    assertEquals(0, Allocation.steady(CALLS, work));
   }
 
   @Test
@@ -136,9 +135,8 @@ class MapCallsKernelTest {
           fillBatch(500);
           MapCalls.deleteBatch(fd, keys, count);
         };
-    Allocation.of(2_000, work);
 
-    assertEquals(0, Allocation.of(2_000, work));
+    assertEquals(0, Allocation.steady(2_000, work));
   }
 
   private int lookup(final int k) {

@@ -111,9 +111,8 @@ class ProgramTestRunKernelTest {
             run.run(packetProgram, 100, 0, 1);
             run.runSyscall(syscallProgram, context);
           };
-      Allocation.of(20_000, work);
 
-      assertEquals(0, Allocation.of(20_000, work));
+      assertEquals(0, Allocation.steady(20_000, work));
     }
   }
 }

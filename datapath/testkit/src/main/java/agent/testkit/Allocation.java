@@ -7,6 +7,8 @@ import java.lang.management.ManagementFactory;
 public final class Allocation {
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
+  private static final int WINDOWS = 12;
+
   private Allocation() {}
 
   /** Bytes that the calling thread has allocated since it started. */
@@ -21,5 +23,19 @@ public final class Allocation {
       work.run();
     }
     return bytes() - before;
+  }
+
+  /**
+   * Bytes that the work allocates once it is warm: of windows of the given number of times each,
+   * the first that allocates nothing, or else the least. The compiler links call sites on the
+   * calling thread, some hundred bytes now and then, which are not the work's; what the work
+   * allocates shows in every window.
+   */
+  public static long steady(final int times, final Runnable work) {
+    long least = Long.MAX_VALUE;
+    for (int window = 0; window < WINDOWS && least > 0; window++) {
+      least = Math.min(least, of(times, work));
+    }
+    return least;
   }
 }

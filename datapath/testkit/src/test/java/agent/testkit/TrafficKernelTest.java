@@ -93,6 +93,15 @@ class TrafficKernelTest {
     final Runnable quiet = () -> sum[0]++;
     Allocation.of(20_000, quiet);
     assertEquals(0, Allocation.of(1000, quiet));
+    assertEquals(0, Allocation.steady(1000, quiet));
+    final byte[][] kept = {null};
+    final Runnable loud =
+        () -> {
+          if (++sum[0] % 1000 == 0) {
+            kept[0] = new byte[100];
+          }
+        };
+    assertTrue(Allocation.steady(1000, loud) >= 100);
     assertTrue(Allocation.of(1, () -> sum[0] += new byte[1000].length) >= 1000);
   }
 }

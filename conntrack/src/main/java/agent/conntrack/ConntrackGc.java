@@ -1,0 +1,120 @@
+package agent.conntrack;
+
+import agent.bindings.Errno;
+import agent.maps.layout.ConntrackSweepFlyweight;
+import agent.maps.layout.ConntrackTable;
+import java.util.Collection;
+import org.agrona.concurrent.Agent;
+import org.agrona.concurrent.NanoClock;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * Removes expired flows: round after round, one table a cycle. Between rounds a cycle costs one
+ * look at the clock. The lifetimes are the programs' matter: an entry says itself when it expires.
+ */
+public final class ConntrackGc implements Agent {
+  /** The name of the agent and of its thread. */
+  public static final String ROLE_NAME = "dp-conntrack-gc";
+
+  private static final Logger LOGGER = LogManager.getLogger(ConntrackGc.class);
+
+  private final ConntrackSweepFlyweight sweep = new ConntrackSweepFlyweight();
+  private final ConntrackCounters counters = new ConntrackCounters();
+  private final ConntrackSweeper sweeper;
+  private final ConntrackTable[] tables;
+  private final NanoClock clock;
+  private final long configuredIntervalNs;
+  private volatile long intervalNs;
+  private volatile long nextRoundNs;
+  private int cursor;
+  private long roundVisited;
+  private long roundDeleted;
+
+  /**
+   * An agent whose first round begins an interval from now.
+   *
+   * @param sweeper removes the expired flows of one table
+   * @param tables to sweep, in this order
+   * @param clock of the cycles
+   * @param configuredIntervalNs the longest time between two rounds: {@code
+   *     --conntrack-garbage-collector-interval} (agent-api.md)
+   */
+  public ConntrackGc(
+      final ConntrackSweeper sweeper,
+      final Collection<ConntrackTable> tables,
+      final NanoClock clock,
+      final long configuredIntervalNs) {
+    if (tables.isEmpty() || configuredIntervalNs <= 0) {
+      throw new IllegalArgumentException(
+          "conntrack: " + tables.size() + " tables, interval " + configuredIntervalNs + " ns");
+    }
+    this.sweeper = sweeper;
+    this.tables = tables.toArray(ConntrackTable[]::new);
+    this.clock = clock;
+    this.configuredIntervalNs = configuredIntervalNs;
+    intervalNs = configuredIntervalNs;
+    nextRoundNs = clock.nanoTime() + configuredIntervalNs;
+  }
+
+  @Override
+  public int doWork() {
+    final long nowNs = clock.nanoTime();
+    if (cursor == 0 && nowNs - nextRoundNs < 0) {
+      return 0;
+    }
+    sweepTable(tables[cursor], nowNs);
+    if (++cursor == tables.length) {
+      endRound(nowNs);
+    }
+    return 1;
+  }
+
+  @Override
+  public String roleName() {
+    return ROLE_NAME;
+  }
+
+  /** What the sweeps did; for any thread. */
+  public ConntrackCounters counters() {
+    return counters;
+  }
+
+  /** The present time between two rounds; for any thread. */
+  public long intervalNs() {
+    return intervalNs;
+  }
+
+  /** When the next round begins, on the clock given; for any thread, and for an idle strategy. */
+  public long nextRoundNs() {
+    return nextRoundNs;
+  }
+
+  private void sweepTable(final ConntrackTable table, final long startNs) {
+    final int result = sweeper.sweep(table.number(), sweep);
+    if (result < 0) {
+      onFailure(table, -result);
+      return;
+    }
+    final long visited = sweep.visited();
+    final long deleted = sweep.deleted();
+    roundVisited += visited;
+    roundDeleted += deleted;
+    counters.onSweep(table, visited, deleted, clock.nanoTime() - startNs);
+  }
+
+  private void onFailure(final ConntrackTable table, final int errno) {
+    if (counters.lastErrno(table) != errno) {
+      LOGGER.warn("conntrack: sweep of table {}: {}", table, Errno.name(errno));
+    }
+    counters.onFailure(table, errno);
+  }
+
+  private void endRound(final long nowNs) {
+    intervalNs = SweepInterval.nextNs(intervalNs, configuredIntervalNs, roundVisited, roundDeleted);
+    nextRoundNs = nowNs + intervalNs;
+    cursor = 0;
+    roundVisited = 0;
+    roundDeleted = 0;
+  }
+}

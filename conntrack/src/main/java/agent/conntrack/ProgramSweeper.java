@@ -1,0 +1,55 @@
+package agent.conntrack;
+
+import agent.bindings.ProgramTestRun;
+import agent.maps.layout.ConntrackSweepFlyweight;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/**
+ * Sweeps inside the kernel, by the program {@code conntrack_sweep}: no entry is copied to user
+ * space, and nothing is allocated. For one thread.
+ */
+public final class ProgramSweeper implements ConntrackSweeper, AutoCloseable {
+  private static final int NO_PACKET = 0;
+
+  private final Arena arena = Arena.ofShared();
+  private final MemorySegment context = arena.allocate(ConntrackSweepFlyweight.LENGTH, 8);
+  private final UnsafeBuffer buffer =
+      new UnsafeBuffer(context.address(), ConntrackSweepFlyweight.LENGTH);
+  private final ProgramTestRun run = new ProgramTestRun(NO_PACKET);
+  private final int programFd;
+
+  /**
+   * A sweeper of the tables that the program holds.
+   *
+   * @param programFd of {@code conntrack_sweep}, open for as long as this object is used
+   */
+  public ProgramSweeper(final int programFd) {
+    this.programFd = programFd;
+  }
+
+  /** As the interface says; entries go whose time is over on the program's own clock. */
+  @Override
+  public int sweep(final int table, final ConntrackSweepFlyweight result) {
+    return sweep(table, 0, result);
+  }
+
+  /**
+   * As {@link #sweep(int, ConntrackSweepFlyweight)}, at a time of the caller's.
+   *
+   * @param nowNs on CLOCK_MONOTONIC; 0: the program reads the clock
+   * @return 0 or -errno
+   */
+  int sweep(final int table, final long nowNs, final ConntrackSweepFlyweight result) {
+    result.wrap(buffer, 0).clear().table(table).nowNs(nowNs);
+    return run.runSyscall(programFd, context);
+  }
+
+  /** Frees the buffers; the program stays open. */
+  @Override
+  public void close() {
+    run.close();
+    arena.close();
+  }
+}

@@ -1,0 +1,36 @@
+package agent.conntrack;
+
+/**
+ * How long to wait between two rounds of sweeps: shorter while much expires, never below a floor.
+ */
+final class SweepInterval {
+  private static final long SHORTEST_NS = 1_000_000_000L;
+  private static final int LARGEST_SHORTENING = 10;
+  private static final long MUCH_PERCENT = 25;
+  private static final long LITTLE_PERCENT = 5;
+
+  private SweepInterval() {}
+
+  /**
+   * The interval after a round. Where more than a quarter of the entries went, the share that
+   * stayed is what is left of the interval; where less than a twentieth went, it grows by half.
+   *
+   * @param currentNs the interval before the round
+   * @param configuredNs the longest one
+   * @param visited entries that the round saw
+   * @param deleted entries that it deleted, at most visited
+   * @return at least the smaller of a second and configuredNs, and at least a tenth of configuredNs
+   */
+  static long nextNs(
+      final long currentNs, final long configuredNs, final long visited, final long deleted) {
+    final long deletedPercent = visited == 0 ? 0 : deleted * 100 / visited;
+    long nextNs = currentNs;
+    if (deletedPercent > MUCH_PERCENT) {
+      nextNs = currentNs / 100 * (100 - deletedPercent);
+    } else if (deletedPercent < LITTLE_PERCENT) {
+      nextNs = currentNs + currentNs / 2;
+    }
+    final long floorNs = Math.max(SHORTEST_NS, configuredNs / LARGEST_SHORTENING);
+    return Math.min(configuredNs, Math.max(floorNs, nextNs));
+  }
+}

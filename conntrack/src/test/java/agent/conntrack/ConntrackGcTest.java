@@ -1,0 +1,145 @@
+package agent.conntrack;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import agent.bindings.Errno;
+import agent.maps.layout.ConntrackSweepFlyweight;
+import agent.maps.layout.ConntrackTable;
+import agent.testkit.Allocation;
+import java.util.ArrayList;
+import java.util.List;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.Test;
+
+class ConntrackGcTest {
+  private static final long INTERVAL_NS = 60_000_000_000L;
+  private static final List<ConntrackTable> ALL = List.of(ConntrackTable.values());
+
+  private final FakeSweeper sweeper = new FakeSweeper();
+  private long nowNs = -5;
+
+  @Test
+  void shouldSweepOneTableACycleAndWaitForTheNextRound() {
+    final ConntrackGc gc = new ConntrackGc(sweeper, ALL, () -> nowNs, INTERVAL_NS);
+    assertEquals(0, gc.doWork());
+    nowNs += INTERVAL_NS;
+    for (final ConntrackTable table : ALL) {
+      assertEquals(1, gc.doWork());
+      assertEquals(table.number(), sweeper.swept.getLast());
+    }
+    assertEquals(0, gc.doWork());
+    assertEquals(ALL.size(), sweeper.swept.size());
+    assertEquals(nowNs + INTERVAL_NS, gc.nextRoundNs());
+  }
+
+  @Test
+  void shouldSweepOnlyTheTablesGiven() {
+    final List<ConntrackTable> some = List.of(ConntrackTable.TCP6, ConntrackTable.ANY6);
+    final ConntrackGc gc = new ConntrackGc(sweeper, some, () -> nowNs, INTERVAL_NS);
+    nowNs += INTERVAL_NS;
+    assertEquals(2, gc.doWork() + gc.doWork() + gc.doWork());
+    assertEquals(List.of(2, 3), sweeper.swept);
+  }
+
+  @Test
+  void shouldCountWhatTheSweepsDidToEachTable() {
+    final ConntrackGc gc = new ConntrackGc(sweeper, ALL, () -> nowNs, INTERVAL_NS);
+    sweeper.visited = 1000;
+    sweeper.deleted = 10;
+    sweeper.durationNs = 700;
+    round(gc);
+    sweeper.durationNs = 300;
+    sweeper.visited = 900;
+    round(gc);
+
+    final ConntrackCounters counters = gc.counters();
+    for (final ConntrackTable table : ALL) {
+      assertEquals(2, counters.sweeps(table));
+      assertEquals(1900, counters.visited(table));
+      assertEquals(20, counters.deleted(table));
+      assertEquals(890, counters.entries(table));
+      assertEquals(300, counters.lastDurationNs(table));
+      assertEquals(700, counters.longestDurationNs(table));
+      assertEquals(0, counters.failures(table));
+    }
+  }
+
+  @Test
+  void shouldComeBackSoonerWhileMuchExpires() {
+    final ConntrackGc gc = new ConntrackGc(sweeper, ALL, () -> nowNs, INTERVAL_NS);
+    sweeper.visited = 1000;
+    sweeper.deleted = 500;
+    round(gc);
+    assertEquals(INTERVAL_NS / 2, gc.intervalNs());
+    sweeper.deleted = 0;
+    round(gc);
+    round(gc);
+    assertEquals(INTERVAL_NS, gc.intervalNs());
+  }
+
+  @Test
+  void shouldCountAFailureAndGoOnWithTheNextTable() {
+    final ConntrackGc gc = new ConntrackGc(sweeper, ALL, () -> nowNs, INTERVAL_NS);
+    sweeper.failing = ConntrackTable.ANY4.number();
+    round(gc);
+    assertEquals(4, sweeper.swept.size());
+    assertEquals(1, gc.counters().failures(ConntrackTable.ANY4));
+    assertEquals(Errno.ENOMEM, gc.counters().lastErrno(ConntrackTable.ANY4));
+    assertEquals(1, gc.counters().sweeps(ConntrackTable.TCP6));
+    sweeper.failing = -1;
+    round(gc);
+    assertEquals(0, gc.counters().lastErrno(ConntrackTable.ANY4));
+    assertEquals(1, gc.counters().sweeps(ConntrackTable.ANY4));
+  }
+
+  @Test
+  void shouldRefuseNoTablesAndNoInterval() {
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> new ConntrackGc(sweeper, List.of(), () -> nowNs, INTERVAL_NS));
+    assertThrows(
+        IllegalArgumentException.class, () -> new ConntrackGc(sweeper, ALL, () -> nowNs, 0));
+  }
+
+  @Test
+  void shouldAllocateNothing() {
+    sweeper.remember = false;
+    sweeper.visited = 100;
+    final ConntrackGc gc = new ConntrackGc(sweeper, ALL, () -> nowNs, INTERVAL_NS);
+    final Runnable work =
+        () -> {
+          nowNs += INTERVAL_NS / 10;
+          gc.doWork();
+        };
+
+    assertEquals(0, Allocation.steady(20_000, work));
+  }
+
+  private void round(final ConntrackGc gc) {
+    nowNs = gc.nextRoundNs();
+    for (int i = 0; i < ALL.size(); i++) {
+      assertEquals(1, gc.doWork());
+    }
+  }
+
+  private final class FakeSweeper implements ConntrackSweeper {
+    private final UnsafeBuffer buffer = new UnsafeBuffer(new byte[ConntrackSweepFlyweight.LENGTH]);
+    private final List<Integer> swept = new ArrayList<>();
+    private boolean remember = true;
+    private int failing = -1;
+    private long visited;
+    private long deleted;
+    private long durationNs;
+
+    @Override
+    public int sweep(final int table, final ConntrackSweepFlyweight result) {
+      if (remember) {
+        swept.add(table);
+      }
+      nowNs += durationNs;
+      result.wrap(buffer, 0).clear().table(table).visited(visited).deleted(deleted);
+      return table == failing ? -Errno.ENOMEM : 0;
+    }
+  }
+}
