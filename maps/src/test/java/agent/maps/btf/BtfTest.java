@@ -1,0 +1,138 @@
+package agent.maps.btf;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+class BtfTest {
+  @Test
+  void shouldReadEveryKindOfType() {
+    final BtfBuilder builder = new BtfBuilder();
+    final int number = builder.type(1, false, 0, "int", 4, 1 << 24 | 32);
+    builder.type(2, false, 0, "", number);
+    final int array = builder.type(3, false, 0, "", 0, number, number, 7);
+    builder.type(4, false, 2, "pair", 8, "first", number, 0, "second", number, 32);
+    builder.type(5, false, 1, "choice", 4, "one", number, 0);
+    builder.type(6, true, 1, "color", 4, "RED", -1);
+    builder.type(7, true, 0, "later", 0);
+    final int typedef = builder.type(8, false, 0, "number_t", number);
+    final int volatileType = builder.type(9, false, 0, "", typedef);
+    final int constType = builder.type(10, false, 0, "", volatileType);
+    builder.type(11, false, 0, "", constType);
+    final int prototype = builder.type(13, false, 1, "", number, "argument", number);
+    builder.type(12, false, 1, "call", prototype);
+    final int variable = builder.type(14, false, 0, "config", constType, 1);
+    builder.type(15, false, 1, ".rodata", 4, variable, 0, 4);
+    builder.type(16, false, 0, "double", 8);
+    builder.type(17, false, 0, "tag", number, -1);
+    final int typeTag = builder.type(18, false, 0, "rcu", number);
+    builder.type(19, false, 1, "wide", 8, "HUGE", 1, 2);
+
+    final Btf btf = builder.btf();
+
+    assertEquals(20, btf.size());
+    assertEquals(new BtfType.Void(), btf.type(0));
+    assertEquals(new BtfType.Int("int", 4, 32, true), btf.type(1));
+    assertEquals(new BtfType.Ptr(number), btf.type(2));
+    assertEquals(new BtfType.Array(number, number, 7), btf.type(array));
+    assertEquals(
+        List.of(
+            new BtfType.Member("first", number, 0, 0), new BtfType.Member("second", number, 32, 0)),
+        btf.struct("pair").orElseThrow().members());
+    assertTrue(btf.struct("choice").isEmpty(), "a union is no struct");
+    assertTrue(btf.find(BtfType.Composite.class, "choice").orElseThrow().union());
+    assertEquals(
+        List.of(new BtfType.Constant("RED", -1)),
+        btf.enumeration("color").orElseThrow().constants());
+    assertEquals(new BtfType.Forward("later", true), btf.type(7));
+    assertEquals(btf.type(number), btf.resolve(constType));
+    assertEquals("number_t", btf.declaredName(constType));
+    assertEquals(
+        new BtfType.FunctionPrototype(number, List.of(new BtfType.Parameter("argument", number))),
+        btf.type(prototype));
+    assertEquals(new BtfType.Function("call", prototype, 1), btf.type(13));
+    assertEquals(new BtfType.Variable("config", constType, 1), btf.type(variable));
+    assertEquals(
+        List.of(new BtfType.Slot(variable, 0, 4)),
+        btf.dataSection(".rodata").orElseThrow().slots());
+    assertEquals(new BtfType.FloatingPoint("double", 8), btf.type(16));
+    assertEquals(new BtfType.DeclarationTag("tag", number, -1), btf.type(17));
+    assertEquals(btf.type(number), btf.resolve(typeTag));
+    assertEquals(
+        List.of(new BtfType.Constant("HUGE", 2L << 32 | 1)),
+        btf.enumeration("wide").orElseThrow().constants());
+    assertEquals(28, btf.sizeOf(array));
+  }
+
+  @Test
+  void shouldReadTheOtherByteOrder() {
+    final BtfBuilder builder = new BtfBuilder(ByteOrder.BIG_ENDIAN);
+    builder.integer("unsigned int", 4);
+    assertEquals(new BtfType.Int("unsigned int", 4, 32, false), builder.btf().type(1));
+  }
+
+  @Test
+  void shouldReadAnUnsignedEnumValueAsUnsigned() {
+    final BtfBuilder builder = new BtfBuilder();
+    builder.type(6, false, 1, "bits", 4, "TOP", 1 << 31);
+    assertEquals(
+        0x8000_0000L,
+        builder.btf().enumeration("bits").orElseThrow().constants().getFirst().value());
+  }
+
+  @Test
+  void shouldRefuseAKindThatIsNotKnown() {
+    final BtfBuilder builder = new BtfBuilder();
+    builder.type(20, false, 0, "future", 0);
+    assertEquals(
+        "BTF: type 1 is of the unknown kind 20",
+        assertThrows(BtfException.class, builder::btf).getMessage());
+  }
+
+  @Test
+  void shouldRefuseATypedefThatRefersToItself() {
+    final BtfBuilder builder = new BtfBuilder();
+    builder.typedef("snake", 1);
+    final Btf btf = builder.btf();
+    assertThrows(BtfException.class, () -> btf.resolve(1));
+  }
+
+  @Test
+  void shouldRefuseEveryTruncation() {
+    final BtfBuilder builder = new BtfBuilder();
+    final int number = builder.integer("int", 4);
+    builder.type(4, false, 1, "single", 4, "only", number, 0);
+    final byte[] whole = builder.build();
+    for (int length = 0; length < whole.length; length++) {
+      final byte[] part = Arrays.copyOf(whole, length);
+      assertThrows(BtfException.class, () -> Btf.parse(part), length + " of " + whole.length);
+    }
+  }
+
+  @Test
+  void shouldFailOnGarbageOnlyByItsOwnException() {
+    final BtfBuilder builder = new BtfBuilder();
+    final int number = builder.integer("int", 4);
+    builder.type(4, false, 1, "single", 4, "only", number, 0);
+    final byte[] whole = builder.build();
+    final Random random = new Random(7);
+    for (int round = 0; round < 20_000; round++) {
+      final byte[] damaged = whole.clone();
+      for (int i = 0; i < 3; i++) {
+        damaged[random.nextInt(damaged.length)] = (byte) random.nextInt();
+      }
+      try {
+        final Btf btf = Btf.parse(damaged);
+        assertTrue(btf.size() >= 1);
+      } catch (final BtfException expected) {
+        assertTrue(expected.getMessage().startsWith("BTF: "));
+      }
+    }
+  }
+}
