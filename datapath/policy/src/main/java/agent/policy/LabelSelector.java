@@ -3,7 +3,6 @@ package agent.policy;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.ReservedIdentity;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 
@@ -58,16 +57,6 @@ public final class LabelSelector implements PeerSelector {
         .cidr()
         .map(cidr -> labels.with(ReservedIdentity.world(cidr.isIpv4()).label()))
         .orElse(labels);
-  }
-
-  /** This selector and all that the other ones require. */
-  LabelSelector and(List<LabelSelector> others) {
-    if (others.isEmpty()) {
-      return this;
-    }
-    final List<Requirement> all = new ArrayList<>(requirements);
-    others.forEach(other -> all.addAll(other.requirements));
-    return new LabelSelector(all);
   }
 
   @Override

@@ -19,4 +19,10 @@ public record ResolvedPolicy(
     List<PolicyEntry> entries,
     DirectionSummary ingress,
     DirectionSummary egress,
-    Set<PeerSelector> selectors) {}
+    Set<PeerSelector> selectors) {
+
+  /** The same policy, told at another revision. */
+  ResolvedPolicy at(long otherRevision) {
+    return new ResolvedPolicy(otherRevision, identity, entries, ingress, egress, selectors);
+  }
+}

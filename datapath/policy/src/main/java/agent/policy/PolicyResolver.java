@@ -1,0 +1,140 @@
+package agent.policy;
+
+import agent.identity.Identity;
+import agent.identity.ReservedIdentity;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/**
+ * Makes policy map entries of rules. What is enforced: in mode default the directions in which a
+ * rule selects the endpoint, whether it allows or denies and even where its list is empty; in mode
+ * always both; in mode never none. A direction that is not enforced is one entry that allows
+ * everything.
+ */
+final class PolicyResolver {
+  private static final int ANY_IDENTITY = 0;
+
+  private final SelectorCache cache;
+  private final EnforcementMode mode;
+  private final AllowLocalhost allowLocalhost;
+
+  PolicyResolver(SelectorCache cache, EnforcementMode mode, AllowLocalhost allowLocalhost) {
+    this.cache = cache;
+    this.mode = mode;
+    this.allowLocalhost = allowLocalhost;
+  }
+
+  ResolvedPolicy resolve(Identity identity, List<Rule> rules, long revision) {
+    final List<Rule> own =
+        rules.stream().filter(rule -> rule.subject().selects(identity.labels())).toList();
+    final List<PolicyEntry> entries = new ArrayList<>();
+    final Set<PeerSelector> selectors = new HashSet<>();
+    final DirectionSummary ingress = resolve(Direction.INGRESS, own, entries, selectors);
+    final DirectionSummary egress = resolve(Direction.EGRESS, own, entries, selectors);
+    return new ResolvedPolicy(
+        revision,
+        identity.id(),
+        VerdictTable.sorted(entries),
+        ingress,
+        egress,
+        Set.copyOf(selectors));
+  }
+
+  private DirectionSummary resolve(
+      Direction direction,
+      List<Rule> rules,
+      List<PolicyEntry> entries,
+      Set<PeerSelector> selectors) {
+    if (!isEnforced(direction, rules)) {
+      entries.add(PolicyEntry.allowAll(direction));
+      return new DirectionSummary(false, List.of(ANY_IDENTITY), List.of(), List.of(), List.of());
+    }
+    final TreeMap<Integer, VerdictTable> tables = new TreeMap<>();
+    tables.put(ANY_IDENTITY, new VerdictTable());
+    final SummaryLines lines = new SummaryLines();
+    for (final boolean deny : new boolean[] {false, true}) {
+      final List<LabelSelector> required = required(direction, deny, rules);
+      selectors.addAll(required);
+      for (final Rule rule : rules) {
+        for (final Section section : rule.sections(direction)) {
+          if (section.deny() == deny) {
+            apply(section, required, tables, selectors);
+            lines.add(rule, section, required);
+          }
+        }
+      }
+    }
+    if (direction == Direction.INGRESS && allowLocalhost == AllowLocalhost.ALWAYS) {
+      table(tables, ReservedIdentity.HOST.id()).add(List.of(PortMatch.ALL), false);
+    }
+    return summary(direction, tables, lines, entries);
+  }
+
+  private boolean isEnforced(Direction direction, List<Rule> rules) {
+    return switch (mode) {
+      case ALWAYS -> true;
+      case NEVER -> false;
+      case DEFAULT -> rules.stream().anyMatch(rule -> rule.enforced().contains(direction));
+    };
+  }
+
+  private static List<LabelSelector> required(Direction direction, boolean deny, List<Rule> rules) {
+    return rules.stream()
+        .flatMap(rule -> rule.sections(direction).stream())
+        .filter(section -> section.deny() == deny)
+        .flatMap(section -> section.requires().stream())
+        .distinct()
+        .toList();
+  }
+
+  private void apply(
+      Section section,
+      List<LabelSelector> required,
+      TreeMap<Integer, VerdictTable> tables,
+      Set<PeerSelector> selectors) {
+    final List<PortMatch> matches = section.matches();
+    if (section.everybody()) {
+      table(tables, ANY_IDENTITY).add(matches, section.deny());
+      return;
+    }
+    selectors.addAll(section.endpoints());
+    selectors.addAll(section.outsiders());
+    final Set<Integer> peers = new TreeSet<>();
+    section.endpoints().forEach(selector -> peers.addAll(cache.identitiesOf(selector)));
+    required.forEach(selector -> peers.retainAll(cache.identitiesOf(selector)));
+    section.outsiders().forEach(selector -> peers.addAll(cache.identitiesOf(selector)));
+    for (final int peer : peers) {
+      table(tables, peer).add(matches, section.deny());
+    }
+  }
+
+  private static VerdictTable table(TreeMap<Integer, VerdictTable> tables, int identity) {
+    return tables.computeIfAbsent(identity, id -> new VerdictTable());
+  }
+
+  private static DirectionSummary summary(
+      Direction direction,
+      TreeMap<Integer, VerdictTable> tables,
+      SummaryLines lines,
+      List<PolicyEntry> entries) {
+    final VerdictTable any = tables.get(ANY_IDENTITY);
+    final List<Integer> allowed = new ArrayList<>();
+    final List<Integer> denied = new ArrayList<>();
+    tables.forEach(
+        (identity, table) -> {
+          table.write(identity, direction, any, entries);
+          if (!table.allowed(any).isEmpty()) {
+            allowed.add(identity);
+          }
+          if (table.denies()) {
+            denied.add(identity);
+          }
+        });
+    return new DirectionSummary(
+        true, List.copyOf(allowed), List.copyOf(denied), lines.l4(), lines.cidr());
+  }
+}

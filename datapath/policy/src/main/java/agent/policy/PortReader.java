@@ -1,0 +1,143 @@
+package agent.policy;
+
+import agent.policy.spec.IcmpFieldSpec;
+import agent.policy.spec.IcmpRuleSpec;
+import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PortRuleSpec;
+import agent.policy.spec.PortSpec;
+import agent.terms.Refusal;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.regex.Pattern;
+
+/** Checks {@code toPorts} and {@code icmps}. */
+final class PortReader {
+  private static final Pattern NUMBER = Pattern.compile("0|[1-9][0-9]{0,9}");
+  private static final Pattern NAME = Pattern.compile("(?=.*[a-zA-Z])[a-zA-Z0-9-]{1,15}");
+  private static final int HIGHEST = 65535;
+
+  private PortReader() {}
+
+  static List<PortTerm> read(String path, PeerRuleSpec spec) {
+    if (spec.toPorts() != null && spec.icmps() != null) {
+      throw Refusal.invalid(
+          path, "toPorts and icmps cannot stand in one element: use one for each");
+    }
+    if (spec.toPorts() != null) {
+      return ports(path + ".toPorts", spec.toPorts());
+    }
+    return spec.icmps() != null ? icmps(path + ".icmps", spec.icmps()) : List.of(PortTerm.ALL);
+  }
+
+  private static List<PortTerm> ports(String path, List<PortRuleSpec> rules) {
+    final List<PortTerm> terms = new ArrayList<>();
+    checkFilled(path, rules, "ports");
+    for (int i = 0; i < rules.size(); i++) {
+      final String element = path + "[" + i + "]";
+      final PortRuleSpec rule = RuleReader.present(element, rules.get(i));
+      if (rule.unserved() != null && !rule.unserved().isEmpty()) {
+        throw Refusal.invalid(element + "." + rule.unserved().getFirst(), "not served yet");
+      }
+      final List<PortSpec> ports = RuleReader.present(element + ".ports", rule.ports());
+      checkFilled(element + ".ports", ports, "ports");
+      for (int j = 0; j < ports.size(); j++) {
+        final String field = element + ".ports[" + j + "]";
+        terms.add(port(field, RuleReader.present(field, ports.get(j))));
+      }
+    }
+    return terms;
+  }
+
+  /** An empty list would mean nothing to one reader and everything to another. */
+  private static void checkFilled(String path, List<?> list, String what) {
+    if (list.isEmpty()) {
+      throw Refusal.invalid(path, "is empty: leave the field out to mean all " + what);
+    }
+  }
+
+  private static PortTerm port(String path, PortSpec spec) {
+    final String protocol = protocol(path + ".protocol", spec.protocol());
+    final int first = number(path + ".port", RuleReader.present(path + ".port", spec.port()));
+    final int last = spec.endPort() == null ? first : spec.endPort();
+    if (spec.endPort() != null && (first == 0 || last < first || last > HIGHEST)) {
+      throw Refusal.invalid(
+          path + ".endPort",
+          first == 0
+              ? "port 0 means every port and has no range"
+              : "'" + last + "' is not a port from " + first + " to " + HIGHEST);
+    }
+    final List<PortMatch> matches = new ArrayList<>();
+    for (final int number : protocolNumbers(protocol)) {
+      if (first == 0) {
+        matches.add(PortMatch.ofProtocol(number));
+      } else {
+        matches.addAll(PortMatch.range(number, first, last));
+      }
+    }
+    final String range = first == 0 ? "" : "/" + first + (last == first ? "" : "-" + last);
+    return new PortTerm(protocol + range, matches);
+  }
+
+  private static String protocol(String path, String text) {
+    if (text == null || text.isEmpty()) {
+      return "ANY";
+    }
+    final String name = text.toUpperCase(Locale.ROOT);
+    return switch (name) {
+      case "TCP", "UDP", "SCTP", "ANY" -> name;
+      default -> throw Refusal.invalid(path, "'" + text + "' is none of TCP, UDP, SCTP, ANY");
+    };
+  }
+
+  private static int[] protocolNumbers(String name) {
+    return switch (name) {
+      case "TCP" -> new int[] {6};
+      case "UDP" -> new int[] {17};
+      case "SCTP" -> new int[] {132};
+      default -> new int[] {6, 17, 132};
+    };
+  }
+
+  private static int number(String path, String text) {
+    if (NUMBER.matcher(text).matches() && Long.parseLong(text) <= HIGHEST) {
+      return Integer.parseInt(text);
+    }
+    throw Refusal.invalid(
+        path,
+        NAME.matcher(text).matches()
+            ? "'" + text + "': named ports are not served yet"
+            : "'" + text + "' is not a port");
+  }
+
+  private static List<PortTerm> icmps(String path, List<IcmpRuleSpec> rules) {
+    final List<PortTerm> terms = new ArrayList<>();
+    checkFilled(path, rules, "traffic");
+    for (int i = 0; i < rules.size(); i++) {
+      final String element = path + "[" + i + "]";
+      final List<IcmpFieldSpec> fields =
+          RuleReader.present(
+              element + ".fields", RuleReader.present(element, rules.get(i)).fields());
+      checkFilled(element + ".fields", fields, "traffic");
+      for (int j = 0; j < fields.size(); j++) {
+        final String field = element + ".fields[" + j + "]";
+        terms.add(icmp(field, RuleReader.present(field, fields.get(j))));
+      }
+    }
+    return terms;
+  }
+
+  private static PortTerm icmp(String path, IcmpFieldSpec spec) {
+    final int type = RuleReader.present(path + ".type", spec.type());
+    if (type < 0 || type > 255) {
+      throw Refusal.invalid(path + ".type", "'" + type + "' is not a message type from 0 to 255");
+    }
+    final String family = spec.family() == null ? "IPv4" : spec.family();
+    return switch (family) {
+      case "IPv4" -> new PortTerm("ICMP/" + type, List.of(PortMatch.of(1, type)));
+      case "IPv6" -> new PortTerm("ICMPv6/" + type, List.of(PortMatch.of(58, type)));
+      default ->
+          throw Refusal.invalid(path + ".family", "'" + family + "' is neither IPv4 nor IPv6");
+    };
+  }
+}

@@ -1,0 +1,48 @@
+package agent.policy;
+
+import agent.identity.LabelSet;
+import agent.policy.spec.RuleSpec;
+import agent.terms.Prefix;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * A checked rule.
+ *
+ * @param spec the rule as it was written
+ * @param labels the labels of the rule
+ * @param subject the endpoints that it is for
+ * @param enforced the directions that it has a section for, an empty one included
+ * @param sections its elements
+ */
+record Rule(
+    RuleSpec spec,
+    LabelSet labels,
+    LabelSelector subject,
+    Set<Direction> enforced,
+    List<Section> sections) {
+
+  List<Section> sections(Direction direction) {
+    return sections.stream().filter(section -> section.direction() == direction).toList();
+  }
+
+  /** Every selector once. */
+  Set<PeerSelector> selectors() {
+    final Set<PeerSelector> all = new LinkedHashSet<>();
+    sections.forEach(section -> all.addAll(section.selectors()));
+    return all;
+  }
+
+  /** The prefixes that need an identity, each once. */
+  List<Prefix> prefixes() {
+    final Set<Prefix> all = new LinkedHashSet<>();
+    for (final PeerSelector selector : selectors()) {
+      if (selector instanceof CidrSelector cidr) {
+        all.addAll(cidr.prefixes());
+      }
+    }
+    return new ArrayList<>(all);
+  }
+}

@@ -1,0 +1,96 @@
+package agent.policy;
+
+import agent.identity.Label;
+import agent.identity.LabelSet;
+import agent.policy.spec.LabelSpec;
+import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.RuleSpec;
+import agent.terms.Refusal;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+
+/**
+ * Checks rules as they are written; every refusal names the index of the rule and the path in it.
+ */
+final class RuleReader {
+  private RuleReader() {}
+
+  static List<Rule> read(List<RuleSpec> specs) {
+    final List<Rule> rules = new ArrayList<>(specs.size());
+    for (int i = 0; i < specs.size(); i++) {
+      rules.add(rule("[" + i + "]", present("[" + i + "]", specs.get(i))));
+    }
+    return rules;
+  }
+
+  private static Rule rule(String path, RuleSpec spec) {
+    final LabelSelector subject =
+        SelectorReader.read(
+            path + ".endpointSelector",
+            present(path + ".endpointSelector", spec.endpointSelector()));
+    final List<Section> sections = new ArrayList<>();
+    final Set<Direction> enforced = EnumSet.noneOf(Direction.class);
+    read(path + ".ingress", spec.ingress(), Direction.INGRESS, false, sections, enforced);
+    read(path + ".egress", spec.egress(), Direction.EGRESS, false, sections, enforced);
+    read(path + ".ingressDeny", spec.ingressDeny(), Direction.INGRESS, true, sections, enforced);
+    read(path + ".egressDeny", spec.egressDeny(), Direction.EGRESS, true, sections, enforced);
+    if (enforced.isEmpty()) {
+      throw Refusal.invalid(
+          path, "the rule has none of ingress, egress, ingressDeny and egressDeny");
+    }
+    return new Rule(
+        spec, labels(path + ".labels", spec.labels()), subject, enforced, List.copyOf(sections));
+  }
+
+  private static void read(
+      String path,
+      List<PeerRuleSpec> elements,
+      Direction direction,
+      boolean deny,
+      List<Section> sections,
+      Set<Direction> enforced) {
+    if (elements == null) {
+      return;
+    }
+    enforced.add(direction);
+    for (int i = 0; i < elements.size(); i++) {
+      final String element = path + "[" + i + "]";
+      sections.add(
+          new SectionReader(element, direction, deny).read(present(element, elements.get(i))));
+    }
+  }
+
+  private static LabelSet labels(String path, List<LabelSpec> specs) {
+    final List<Label> labels = new ArrayList<>();
+    for (int i = 0; specs != null && i < specs.size(); i++) {
+      final String element = path + "[" + i + "]";
+      final LabelSpec spec = present(element, specs.get(i));
+      try {
+        labels.add(
+            new Label(
+                spec.source() == null || spec.source().isEmpty()
+                    ? Label.UNSPECIFIED
+                    : spec.source(),
+                present(element + ".key", spec.key()),
+                Objects.requireNonNullElse(spec.value(), "")));
+      } catch (Refusal refusal) {
+        throw refusal.field().isEmpty() ? refusal.at(element) : refusal;
+      }
+    }
+    try {
+      return LabelSet.of(labels);
+    } catch (Refusal refusal) {
+      throw refusal.at(path);
+    }
+  }
+
+  static <T> T present(String path, T value) {
+    if (value == null) {
+      throw Refusal.invalid(path, "is missing");
+    }
+    return value;
+  }
+}

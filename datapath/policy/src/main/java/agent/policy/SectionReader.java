@@ -1,0 +1,127 @@
+package agent.policy;
+
+import agent.policy.spec.CidrSetSpec;
+import agent.policy.spec.PeerRuleSpec;
+import agent.terms.Prefix;
+import agent.terms.Refusal;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+
+/**
+ * Checks one element of {@code ingress}, {@code egress} or their deny forms. Labels, CIDRs, CIDR
+ * sets and entities exclude each other in one element, as everywhere in the field: two elements say
+ * the same. An element with nothing but {@code fromRequires} lets nobody in, it only narrows.
+ */
+final class SectionReader {
+  private final String path;
+  private final Direction direction;
+  private final boolean deny;
+
+  SectionReader(String path, Direction direction, boolean deny) {
+    this.path = path;
+    this.direction = direction;
+    this.deny = deny;
+  }
+
+  Section read(PeerRuleSpec spec) {
+    if (spec.unserved() != null && !spec.unserved().isEmpty()) {
+      throw Refusal.invalid(path + "." + spec.unserved().getFirst(), "not served yet");
+    }
+    checkPeers(spec);
+    final List<PeerSelector> outsiders = new ArrayList<>();
+    outsiders.addAll(cidrs(spec.cidrs()));
+    outsiders.addAll(cidrSets(spec.cidrSets()));
+    final List<Entity> entities = entities(spec.entities());
+    outsiders.addAll(entities);
+    final boolean namesNobody =
+        spec.endpoints() == null
+            && spec.requires() == null
+            && spec.cidrs() == null
+            && spec.cidrSets() == null
+            && spec.entities() == null;
+    return new Section(
+        direction,
+        deny,
+        namesNobody || entities.contains(Entity.ALL),
+        SelectorReader.readAll(field("Endpoints"), spec.endpoints()),
+        SelectorReader.readAll(field("Requires"), spec.requires()),
+        outsiders,
+        PortReader.read(path, spec));
+  }
+
+  private String name(String peers) {
+    return direction.preposition() + peers;
+  }
+
+  private String field(String peers) {
+    return path + "." + name(peers);
+  }
+
+  private void checkPeers(PeerRuleSpec spec) {
+    final List<String> named = new ArrayList<>();
+    addNamed(named, "Endpoints", spec.endpoints());
+    addNamed(named, "CIDR", spec.cidrs());
+    addNamed(named, "CIDRSet", spec.cidrSets());
+    addNamed(named, "Entities", spec.entities());
+    if (named.size() > 1) {
+      throw Refusal.invalid(
+          path, String.join(" and ", named) + " cannot stand in one element: use one for each");
+    }
+  }
+
+  private void addNamed(List<String> named, String peers, Collection<?> values) {
+    if (values != null && !values.isEmpty()) {
+      named.add(name(peers));
+    }
+  }
+
+  private List<CidrSelector> cidrs(List<String> texts) {
+    final List<CidrSelector> selectors = new ArrayList<>();
+    for (int i = 0; texts != null && i < texts.size(); i++) {
+      final String field = field("CIDR") + "[" + i + "]";
+      selectors.add(new CidrSelector(prefix(field, texts.get(i)), List.of()));
+    }
+    return selectors;
+  }
+
+  private List<CidrSelector> cidrSets(List<CidrSetSpec> specs) {
+    final List<CidrSelector> selectors = new ArrayList<>();
+    for (int i = 0; specs != null && i < specs.size(); i++) {
+      final String field = field("CIDRSet") + "[" + i + "]";
+      final CidrSetSpec spec = RuleReader.present(field, specs.get(i));
+      final Prefix prefix = prefix(field + ".cidr", spec.cidr());
+      selectors.add(new CidrSelector(prefix, except(field + ".except", prefix, spec.except())));
+    }
+    return selectors;
+  }
+
+  private static List<Prefix> except(String path, Prefix prefix, List<String> texts) {
+    final List<Prefix> holes = new ArrayList<>();
+    for (int i = 0; texts != null && i < texts.size(); i++) {
+      final String field = path + "[" + i + "]";
+      final Prefix hole = prefix(field, texts.get(i));
+      if (!prefix.covers(hole) || hole.equals(prefix)) {
+        throw Refusal.invalid(field, hole + " is not a part of " + prefix);
+      }
+      holes.add(hole);
+    }
+    return holes;
+  }
+
+  private static Prefix prefix(String field, String text) {
+    return Prefix.parse(field, RuleReader.present(field, text));
+  }
+
+  private List<Entity> entities(List<String> names) {
+    final List<Entity> entities = new ArrayList<>();
+    for (int i = 0; names != null && i < names.size(); i++) {
+      final String name = names.get(i);
+      final String field = field("Entities") + "[" + i + "]";
+      entities.add(
+          Entity.named(RuleReader.present(field, name))
+              .orElseThrow(() -> Refusal.invalid(field, "'" + name + "' is not an entity")));
+    }
+    return entities;
+  }
+}

@@ -1,0 +1,56 @@
+package agent.policy;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/** The lines of a resolved policy, each with the labels of the rules that it comes from. */
+final class SummaryLines {
+  private final Map<String, List<List<String>>> l4 = new LinkedHashMap<>();
+  private final Map<String, List<List<String>>> cidr = new LinkedHashMap<>();
+
+  void add(Rule rule, Section section, List<LabelSelector> required) {
+    final String ports =
+        section.ports().stream().map(PortTerm::text).collect(Collectors.joining(", "));
+    final String start =
+        (section.deny() ? "deny " : "allow ")
+            + ports
+            + " "
+            + section.direction().preposition()
+            + " ";
+    if (section.everybody()) {
+      put(l4, start + "everybody", rule);
+      return;
+    }
+    final String end =
+        required.isEmpty()
+            ? ""
+            : required.stream()
+                .map(LabelSelector::text)
+                .collect(Collectors.joining(", ", ", ", ""));
+    section.endpoints().forEach(peer -> put(l4, start + peer.text() + end, rule));
+    for (final PeerSelector peer : section.outsiders()) {
+      put(peer instanceof CidrSelector ? cidr : l4, start + peer.text(), rule);
+    }
+  }
+
+  private static void put(Map<String, List<List<String>>> lines, String line, Rule rule) {
+    lines.computeIfAbsent(line, text -> new ArrayList<>()).add(rule.labels().toStrings());
+  }
+
+  List<DerivedRule> l4() {
+    return list(l4);
+  }
+
+  List<DerivedRule> cidr() {
+    return list(cidr);
+  }
+
+  private static List<DerivedRule> list(Map<String, List<List<String>>> lines) {
+    return lines.entrySet().stream()
+        .map(line -> new DerivedRule(line.getKey(), List.copyOf(line.getValue())))
+        .toList();
+  }
+}

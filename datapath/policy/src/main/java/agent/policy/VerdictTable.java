@@ -1,0 +1,73 @@
+package agent.policy;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What rules say about one peer identity in one direction. The datapath takes the longest prefix
+ * within one identity, so an allow under a deny of the same identity must go; it asks for the
+ * identity and for any identity and takes a deny of either, so what any identity says need not be
+ * repeated.
+ */
+final class VerdictTable {
+  private final Set<PortMatch> allows = new HashSet<>();
+  private final Set<PortMatch> denies = new HashSet<>();
+
+  void add(List<PortMatch> matches, boolean deny) {
+    (deny ? denies : allows).addAll(matches);
+  }
+
+  /** What is allowed after the denies of this identity and of any identity. */
+  Set<PortMatch> allowed(VerdictTable any) {
+    final Set<PortMatch> left = new HashSet<>();
+    for (final PortMatch match : allows) {
+      if (!isWithin(match, denies) && !isWithin(match, any.denies)) {
+        left.add(match);
+      }
+    }
+    return left;
+  }
+
+  boolean denies() {
+    return !denies.isEmpty();
+  }
+
+  /** The fewest entries that give the same verdicts beside the table of any identity. */
+  void write(int identity, Direction direction, VerdictTable any, List<PolicyEntry> entries) {
+    final boolean isAny = any == this;
+    final Set<PortMatch> allowed = allowed(any);
+    final Set<PortMatch> anyAllowed = isAny ? Set.of() : any.allowed(any);
+    final Set<PortMatch> anyDenied = isAny ? Set.of() : any.denies;
+    for (final PortMatch match : allowed) {
+      if (!isBelow(match, allowed) && !isWithin(match, anyAllowed)) {
+        entries.add(PolicyEntry.of(identity, direction, match, false));
+      }
+    }
+    for (final PortMatch match : denies) {
+      if (!isBelow(match, denies) && !isWithin(match, anyDenied)) {
+        entries.add(PolicyEntry.of(identity, direction, match, true));
+      }
+    }
+  }
+
+  private static boolean isWithin(PortMatch match, Set<PortMatch> others) {
+    return !others.isEmpty() && (others.contains(match) || isBelow(match, others));
+  }
+
+  private static boolean isBelow(PortMatch match, Set<PortMatch> others) {
+    for (PortMatch wider = match.parent(); wider != null; wider = wider.parent()) {
+      if (others.contains(wider)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  static List<PolicyEntry> sorted(List<PolicyEntry> entries) {
+    final List<PolicyEntry> list = new ArrayList<>(entries);
+    list.sort(null);
+    return List.copyOf(list);
+  }
+}
