@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/*
+ * What the benchmarks hold the real programs against, and what varies packets for them: a packet of
+ * BPF_PROG_TEST_RUN is not restored between repeats, so that each "vary" program writes the parts
+ * that change, or that the measured program changed, and calls the next program.
+ */
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+#include <linux/types.h>
+#include <bpf/bpf_helpers.h>
+
+#define VARIATIONS 65536
+
+struct variation {
+	__u8 address[16];
+	__be16 port_be;
+	__u8 macs[12];
+	__u8 hop_limit;
+	__u8 reserved;
+};
+_Static_assert(sizeof(struct variation) == 32, "variation");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, struct variation);
+	__uint(max_entries, VARIATIONS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+} variations SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__type(key, __u32);
+	__type(value, __u32);
+	__uint(max_entries, 1);
+} next_tc SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__type(key, __u32);
+	__type(value, __u32);
+	__uint(max_entries, 1);
+} next_xdp SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} ring SEC(".maps");
+
+/* As large as struct flow_event. */
+struct ring_event {
+	__u64 words[9];
+};
+
+struct ring_request {
+	__u32 events;
+	__u32 written;
+};
+
+static __u32 position;
+
+static __always_inline struct variation *next_variation(void)
+{
+	__u32 key = position++ & (VARIATIONS - 1);
+
+	return bpf_map_lookup_elem(&variations, &key);
+}
+
+#define BYTES_AT(context, offset, length)                                     \
+	({                                                                    \
+		void *start = (void *)(long)(context)->data + (offset);       \
+		void *end = (void *)(long)(context)->data_end;                \
+		start + (length) > end ? (void *)0 : start;                   \
+	})
+
+SEC("tc")
+int trivial_tc(struct __sk_buff *skb)
+{
+	(void)skb;
+	return TC_ACT_UNSPEC;
+}
+
+SEC("xdp")
+int trivial_xdp(struct xdp_md *context)
+{
+	(void)context;
+	return XDP_PASS;
+}
+
+SEC("xdp")
+int vary_source4(struct xdp_md *context)
+{
+	void *source = BYTES_AT(context, 26, 4);
+	struct variation *variation = next_variation();
+
+	if (source && variation)
+		__builtin_memcpy(source, variation->address, 4);
+	bpf_tail_call(context, &next_xdp, 0);
+	return XDP_ABORTED;
+}
+
+SEC("xdp")
+int vary_source6(struct xdp_md *context)
+{
+	void *source = BYTES_AT(context, 22, 16);
+	struct variation *variation = next_variation();
+
+	if (source && variation)
+		__builtin_memcpy(source, variation->address, 16);
+	bpf_tail_call(context, &next_xdp, 0);
+	return XDP_ABORTED;
+}
+
+SEC("tc")
+int vary_flow4(struct __sk_buff *skb)
+{
+	void *destination = BYTES_AT(skb, 30, 6);
+	struct variation *variation = next_variation();
+
+	if (destination && variation) {
+		__builtin_memcpy(destination, variation->address, 4);
+		__builtin_memcpy(destination + 4, &variation->port_be, 2);
+	}
+	bpf_tail_call(skb, &next_tc, 0);
+	return TC_ACT_SHOT;
+}
+
+SEC("tc")
+int restore4(struct __sk_buff *skb)
+{
+	__u8 *header = BYTES_AT(skb, 0, 34);
+	struct variation *variation = next_variation();
+
+	if (header && variation) {
+		__builtin_memcpy(header, variation->macs, 12);
+		header[22] = variation->hop_limit;
+	}
+	bpf_tail_call(skb, &next_tc, 0);
+	return TC_ACT_SHOT;
+}
+
+SEC("tc")
+int restore6(struct __sk_buff *skb)
+{
+	__u8 *header = BYTES_AT(skb, 0, 54);
+	struct variation *variation = next_variation();
+
+	if (header && variation) {
+		__builtin_memcpy(header, variation->macs, 12);
+		header[21] = variation->hop_limit;
+	}
+	bpf_tail_call(skb, &next_tc, 0);
+	return TC_ACT_SHOT;
+}
+
+static long write_event(__u32 index, void *request)
+{
+	struct ring_event event = { .words = { index } };
+
+	if (bpf_ringbuf_output(&ring, &event, sizeof(event), BPF_RB_NO_WAKEUP))
+		return 1;
+	((struct ring_request *)request)->written++;
+	return 0;
+}
+
+SEC("syscall")
+int fill_ring(struct ring_request *request)
+{
+	struct ring_request asked = { .events = request->events };
+
+	bpf_loop(asked.events, write_event, &asked, 0);
+	request->written = asked.written;
+	return 0;
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";
