@@ -41,4 +41,6 @@ struct endpoint_config {
 };
 _Static_assert(sizeof(struct endpoint_config) == 48, "endpoint_config");
 
+const volatile struct endpoint_config endpoint_config;
+
 #endif

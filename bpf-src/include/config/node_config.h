@@ -20,4 +20,6 @@ struct node_config {
 };
 _Static_assert(sizeof(struct node_config) == 64, "node_config");
 
+const volatile struct node_config node_config;
+
 #endif

@@ -12,4 +12,6 @@ struct prefilter_config {
 };
 _Static_assert(sizeof(struct prefilter_config) == 4, "prefilter_config");
 
+const volatile struct prefilter_config prefilter_config;
+
 #endif

@@ -47,10 +47,11 @@ struct policy_entry {
 };
 _Static_assert(sizeof(struct policy_entry) == 4, "policy_entry");
 
+/* Sizes, not types: clang leaves out of the BTF what only an inner map names. */
 struct policy_map {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__type(key, struct policy_key);
-	__type(value, struct policy_entry);
+	__uint(key_size, sizeof(struct policy_key));
+	__uint(value_size, sizeof(struct policy_entry));
 	__uint(max_entries, POLICY_MAP_MAX_ENTRIES);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 };

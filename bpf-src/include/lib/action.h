@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What becomes of a packet, as the functions of a program tell each other. */
+#ifndef AGENT_LIB_ACTION_H
+#define AGENT_LIB_ACTION_H
+
+#include <linux/pkt_cls.h>
+
+#include "lib/compiler.h"
+#include "lib/drop_reason.h"
+
+/* Programs that others put on the hook run, then the stack. */
+#define ACTION_PASS TC_ACT_UNSPEC
+
+#define ACTION_DROP 0x100  /* the low byte is the drop reason */
+#define ACTION_QUIET 0x200 /* with ACTION_DROP: counted, not notified */
+
+static __always_inline int action_drop(enum drop_reason reason)
+{
+	return ACTION_DROP | reason;
+}
+
+static __always_inline int action_drop_quietly(enum drop_reason reason)
+{
+	return ACTION_DROP | ACTION_QUIET | reason;
+}
+
+static __always_inline bool action_is_drop(int action)
+{
+	return action >= ACTION_DROP;
+}
+
+static __always_inline bool action_is_quiet(int action)
+{
+	return action & ACTION_QUIET;
+}
+
+static __always_inline enum drop_reason action_reason(int action)
+{
+	return action & 0xff;
+}
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Hands a packet to a workload on this node: what a router does, without its stack. */
+#ifndef AGENT_LIB_DELIVERY_H
+#define AGENT_LIB_DELIVERY_H
+
+#include "lib/action.h"
+#include "lib/parse_ipv4.h"
+#include "lib/parse_ipv6.h"
+
+
+/* One hop less, as one's complement: the hop limit is the low byte of its 16-bit word. */
+#define IPV6_HOP_CHECKSUM_DELTA 0xfffe
+
+static __always_inline void ethernet_write(void *ethernet, const void *macs)
+{
+	__u32 *to = ethernet;
+	const __u32 *from = macs;
+
+	to[0] = from[0];
+	to[1] = from[1];
+	to[2] = from[2];
+}
+
+/* RFC 1624: the checksum grows by what the word of the TTL loses. */
+static __always_inline void ipv4_decrement_ttl(struct iphdr *ip)
+{
+	const __u32 checksum = ip->check + (__u32)bpf_htons(0x0100);
+
+	ip->check = (__sum16)(checksum + (checksum >= 0xffff));
+	ip->ttl--;
+}
+
+static __always_inline bool mac_equals(const void *a, const volatile void *b)
+{
+	const __u16 *left = a;
+	const volatile __u16 *right = b;
+
+	return left[0] == right[0] && left[1] == right[1] && left[2] == right[2];
+}
+
+/*
+ * Rewrites the packet and redirects it into the workload's namespace. macs: the destination's and the source's, as
+ * they lie in a frame. A packet whose time is up goes to the stack, which tells its sender.
+ */
+static __always_inline int deliver_to_workload(struct __sk_buff *skb, __u8 family, __u32 ifindex, const void *macs)
+{
+	void *data = (void *)(long)skb->data;
+	void *data_end = (void *)(long)skb->data_end;
+
+	if (family == FAMILY_IPV4) {
+		struct iphdr *ip = data + ETH_HLEN;
+
+		if (unlikely((void *)(ip + 1) > data_end || ip->ttl <= 1))
+			return ACTION_PASS;
+		ethernet_write(data, macs);
+		ipv4_decrement_ttl(ip);
+	} else {
+		struct ipv6hdr *ip = data + ETH_HLEN;
+
+		if (unlikely((void *)(ip + 1) > data_end || ip->hop_limit <= 1))
+			return ACTION_PASS;
+		ethernet_write(data, macs);
+		ip->hop_limit--;
+		bpf_csum_update(skb, bpf_htons(IPV6_HOP_CHECKSUM_DELTA));
+	}
+	return (int)bpf_redirect_peer(ifindex, 0);
+}
+
+/* Makes the headers that delivery writes linear, where they are not. */
+static __always_inline void deliver_prepare(struct __sk_buff *skb)
+{
+	const __u32 header_bytes = ETH_HLEN + IPV6_HEADER_BYTES;
+
+	if ((__u32)(skb->data_end - skb->data) < header_bytes)
+		bpf_skb_pull_data(skb, skb->len < header_bytes ? skb->len : header_bytes);
+}
+
+#endif

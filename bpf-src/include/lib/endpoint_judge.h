@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The slow path: packets whose flow has no verdict, or which are out of the ordinary. */
+#ifndef AGENT_LIB_ENDPOINT_JUDGE_H
+#define AGENT_LIB_ENDPOINT_JUDGE_H
+
+#include "lib/endpoint_path.h"
+
+#define ERRNO_EXISTS -17
+
+/* What conntrack knows of the packet that is judged. */
+struct judgement {
+	struct flow flow;
+	struct conntrack_entry *entry; /* of a flow whose verdict is out of date */
+	__u64 now;
+	__u32 source_side; /* enum conntrack_side */
+	__u32 initiator;   /* enum packet_side */
+	__u64 put_flags;   /* how a new entry is written */
+};
+
+static __always_inline bool endpoint_tracks(const struct packet *packet)
+{
+	return ENDPOINT_OPTION(CONNTRACK) && packet->kind == PACKET_FLOW;
+}
+
+/* An echo request from the side that answers, or an answer from the side that asks, is not of this flow. */
+static __always_inline bool icmp_contradicts(const struct packet *packet, __u32 flags, enum conntrack_side source_side)
+{
+	const __u8 expected = conntrack_is_initiator(flags, source_side) ? icmp_request_type(packet->family)
+									 : icmp_reply_type(packet->family);
+
+	return packet_is_icmp(packet) && packet->icmp_type != expected;
+}
+
+/* A packet that must not open a flow: an echo reply to nothing, a reset of nothing. */
+static __always_inline bool packet_opens_nothing(const struct packet *packet)
+{
+	if (packet_is_icmp(packet))
+		return packet->icmp_type != icmp_request_type(packet->family);
+	return packet->protocol == IPPROTO_TCP && packet->tcp_flags & TCP_RST;
+}
+
+static __always_inline void flow_of_entry(struct flow *flow, const struct conntrack_entry *entry,
+					  enum conntrack_side source_side)
+{
+	__builtin_memset(flow, 0, sizeof(*flow));
+	flow->identity[PACKET_SOURCE] = source_side == CONNTRACK_LOW ? entry->identity[0] : entry->identity[1];
+	flow->identity[PACKET_DESTINATION] = source_side == CONNTRACK_LOW ? entry->identity[1] : entry->identity[0];
+}
+
+/* A packet of a flow whose verdict holds. */
+static __subprogram int endpoint_follow_slowly(struct __sk_buff *skb, const struct packet *packet,
+					     struct conntrack_entry *entry, struct judgement *judgement, __u32 hook)
+{
+	const enum conntrack_side side = judgement->source_side & 1;
+	const struct conntrack_delivery *delivery = side == CONNTRACK_LOW ? &entry->delivery[CONNTRACK_HIGH]
+									  : &entry->delivery[CONNTRACK_LOW];
+	enum conntrack_change change;
+
+	flow_of_entry(&judgement->flow, entry, side);
+	change = conntrack_advance(entry, side, packet->protocol, packet->tcp_flags, judgement->now);
+	if (entry->flags & CONNTRACK_DENIED)
+		return endpoint_drop(skb, packet, &judgement->flow, hook, entry->drop_reason);
+	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING))
+		conntrack_account(entry, side, skb->len);
+	endpoint_trace(skb, packet, &judgement->flow, hook, change);
+	deliver_prepare(skb);
+	return endpoint_forward(skb, packet->family, hook, delivery->ifindex, delivery->destination_mac);
+}
+
+/* The ICMP error quotes a packet of a flow that this endpoint may have; its own packet came from the other side. */
+static __subprogram int endpoint_error_relates(struct __sk_buff *skb, const struct packet *packet, __u32 hook)
+{
+	const bool verify = hook == METRICS_EGRESS && ENDPOINT_OPTION(SOURCE_IP_VERIFICATION);
+	const __u64 now = now_ns();
+	const struct conntrack_entry *entry;
+	struct packet quoted;
+	struct flow flow;
+
+	if (!quoted_parse(skb, packet, &quoted) || !address_equals(&quoted.source, &packet->destination) ||
+	    (verify && !address_equals(&quoted.destination, &packet->source)))
+		return false;
+	entry = conntrack_find(&quoted);
+	if (!entry || conntrack_is_expired(entry, now))
+		return false;
+	if (conntrack_is_current(entry))
+		return !(entry->flags & CONNTRACK_DENIED);
+
+	const bool initiator = conntrack_is_initiator(entry->flags, packet_conntrack_side(&quoted));
+	const enum packet_side side = initiator ? PACKET_SOURCE : PACKET_DESTINATION;
+
+	if (flow_find_parties(&flow, &quoted, 1 - own_side(hook), endpoint_config.endpoint_id))
+		return false;
+	return flow_ask_policy(&flow, side, quoted.protocol, packet_policy_port(&quoted, side)) == DROP_NONE;
+}
+
+static __always_inline __u64 conntrack_expiry(const struct judgement *judgement, __u32 flags, __u8 protocol)
+{
+	return judgement->now + conntrack_lifetime_ns(flags, protocol);
+}
+
+/* Opens the flow; returns a drop reason. */
+static __subprogram int endpoint_open_flow(struct __sk_buff *skb, const struct packet *packet,
+					 struct judgement *judgement)
+{
+	const enum conntrack_side side = judgement->source_side & 1;
+	struct conntrack_entry entry;
+	int error;
+
+	flow_fill_entry(&entry, &judgement->flow, side);
+	entry.flags = (side == CONNTRACK_HIGH ? CONNTRACK_INITIATOR_HIGH : 0) |
+		      conntrack_flags_of(true, side, packet->protocol, packet->tcp_flags);
+	entry.expires_ns = conntrack_expiry(judgement, entry.flags, packet->protocol);
+	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING)) {
+		entry.packets[side == CONNTRACK_LOW ? 0 : 1] = 1;
+		entry.bytes[side == CONNTRACK_LOW ? 0 : 1] = skb->len;
+	}
+	error = conntrack_put(packet, &entry, judgement->put_flags);
+	if (likely(!error))
+		return DROP_NONE;
+	if (error != ERRNO_EXISTS)
+		return DROP_CONNTRACK_FULL;
+
+	/* Another CPU was first, with a packet of the same flow. */
+	struct conntrack_entry *winner = conntrack_find(packet);
+
+	if (winner)
+		conntrack_advance(winner, side, packet->protocol, packet->tcp_flags, judgement->now);
+	return DROP_NONE;
+}
+
+/*
+ * Gives the flow its new verdict. The entry is replaced, not changed: readers see the old one or the new one. A flow
+ * that is denied now keeps its entry, so that its other direction cannot pass for a new flow.
+ */
+static __subprogram int endpoint_renew_flow(struct __sk_buff *skb, const struct packet *packet,
+					  struct judgement *judgement, __u32 reason)
+{
+	const enum conntrack_side side = judgement->source_side & 1;
+	const struct conntrack_entry *old = judgement->entry;
+	struct conntrack_entry entry;
+	__u32 flags;
+
+	if (!old)
+		return 0;
+	flow_fill_entry(&entry, &judgement->flow, side);
+	flags = old->flags & ~CONNTRACK_DENIED;
+	flags |= conntrack_flags_of(conntrack_is_initiator(flags, side), side, packet->protocol, packet->tcp_flags);
+	if (reason)
+		flags |= CONNTRACK_DENIED;
+	entry.flags = flags;
+	entry.drop_reason = reason;
+	entry.expires_ns = conntrack_expiry(judgement, flags, packet->protocol);
+	__builtin_memcpy(entry.packets, old->packets, sizeof(entry.packets) + sizeof(entry.bytes));
+	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING) && !reason) {
+		entry.packets[side == CONNTRACK_LOW ? 0 : 1]++;
+		entry.bytes[side == CONNTRACK_LOW ? 0 : 1] += skb->len;
+	}
+	return conntrack_put(packet, &entry, BPF_ANY);
+}
+
+/* Asks both ends' policy; returns a drop reason. */
+static __always_inline int endpoint_ask_policy(struct __sk_buff *skb, const struct packet *packet,
+					       struct judgement *judgement, enum metrics_direction hook)
+{
+	const enum packet_side initiator = judgement->initiator & 1;
+	const bool renewed = judgement->entry != NULL;
+	int reason;
+
+	reason = flow_ask_policy(&judgement->flow, initiator, packet->protocol, packet_policy_port(packet, initiator));
+	if (judgement->flow.audited && (ENDPOINT_OPTION(DROP_NOTIFICATION) || ENDPOINT_OPTION(POLICY_VERDICT_NOTIFICATION)))
+		endpoint_notify(skb, packet, &judgement->flow, hook, EVENT_VERDICT, judgement->flow.audited,
+				POLICY_FLAG_AUDIT);
+	else if (ENDPOINT_OPTION(POLICY_VERDICT_NOTIFICATION) && !renewed)
+		endpoint_notify(skb, packet, &judgement->flow, hook, EVENT_VERDICT, reason, 0);
+	return reason;
+}
+
+static __always_inline int endpoint_forward_to(struct __sk_buff *skb, const struct packet *packet,
+					       enum metrics_direction hook, __u32 endpoint_id)
+{
+	const struct endpoint_entry *endpoint;
+
+	if (hook != METRICS_EGRESS || !endpoint_id)
+		return endpoint_forward(skb, packet->family, hook, 0, NULL);
+	endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
+	if (!endpoint)
+		return endpoint_forward(skb, packet->family, hook, 0, NULL);
+	deliver_prepare(skb);
+	return endpoint_forward(skb, packet->family, hook, endpoint->ifindex, endpoint->mac);
+}
+
+/* No verdict holds: both parties are found, policy is asked, and the answer is kept. */
+static __subprogram int endpoint_ask(struct __sk_buff *skb, struct packet *packet, struct judgement *judgement, __u32 hook)
+{
+	struct flow *flow = &judgement->flow;
+	bool error = packet->kind == PACKET_ICMP_ERROR;
+	int reason;
+
+	reason = flow_find_parties(flow, packet, own_side(hook), endpoint_config.endpoint_id);
+	if (reason)
+		return endpoint_drop(skb, packet, flow, hook, reason);
+	if (!error || !ENDPOINT_OPTION(CONNTRACK) || !endpoint_error_relates(skb, packet, hook)) {
+		reason = endpoint_ask_policy(skb, packet, judgement, hook);
+		if (reason && error)
+			reason = DROP_ICMP_ERROR_UNTRACKED;
+	}
+	if (endpoint_tracks(packet)) {
+		if (judgement->entry)
+			endpoint_renew_flow(skb, packet, judgement, reason);
+		else if (!reason && !packet_opens_nothing(packet))
+			reason = endpoint_open_flow(skb, packet, judgement);
+	}
+	if (reason)
+		return endpoint_drop(skb, packet, flow, hook, reason);
+	endpoint_trace(skb, packet, flow, hook, CONNTRACK_CREATED);
+	return endpoint_forward_to(skb, packet, hook, flow->endpoint_id[PACKET_DESTINATION]);
+}
+
+/* Any packet whose headers are read; returns an action. */
+static __subprogram int endpoint_judge(struct __sk_buff *skb, struct packet *packet, __u32 hook)
+{
+	struct conntrack_entry *entry = NULL;
+	struct judgement judgement = {
+		.now = now_ns(),
+		.source_side = packet_conntrack_side(packet),
+		.initiator = PACKET_SOURCE,
+		.put_flags = BPF_NOEXIST,
+	};
+	const enum conntrack_side side = judgement.source_side & 1;
+
+	if (endpoint_tracks(packet) && !packet->untracked)
+		entry = conntrack_find(packet);
+	if (entry) {
+		const __u32 flags = READ_ONCE(entry->flags);
+
+		if (conntrack_is_expired(entry, judgement.now) ||
+		    conntrack_is_reopened(flags, packet->protocol, packet->tcp_flags)) {
+			judgement.put_flags = BPF_ANY;
+		} else if (icmp_contradicts(packet, flags, side)) {
+			packet->kind = PACKET_STATELESS;
+		} else if (endpoint_verdict_holds(entry, side, hook, packet->protocol, packet->tcp_flags,
+						  judgement.now)) {
+			return endpoint_follow_slowly(skb, packet, entry, &judgement, hook);
+		} else {
+			judgement.entry = entry;
+			judgement.initiator = conntrack_is_initiator(flags, side) ? PACKET_SOURCE : PACKET_DESTINATION;
+		}
+	}
+	if (packet->kind == PACKET_FLOW && packet_is_icmp(packet) && !judgement.entry && packet_opens_nothing(packet))
+		packet->kind = PACKET_STATELESS;
+	return endpoint_ask(skb, packet, &judgement, hook);
+}
+
+#endif

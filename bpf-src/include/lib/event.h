@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Notifications. A ring that is full is counted, and holds nobody up. */
+#ifndef AGENT_LIB_EVENT_H
+#define AGENT_LIB_EVENT_H
+
+#include "lib/flow.h"
+#include "maps/event_map.h"
+#include "maps/metrics_map.h"
+
+struct event_spec {
+	__u8 type;      /* enum event_type */
+	__u8 reason;    /* enum drop_reason */
+	__u8 direction; /* enum metrics_direction */
+	__u8 policy_flags;
+	__u16 endpoint_id;
+};
+
+/* flow may be NULL: the parties are not known yet. */
+static __subprogram int event_emit(struct __sk_buff *skb, const struct packet *packet, const struct flow *flow,
+				 const struct event_spec *spec)
+{
+	struct flow_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+
+	if (!event) {
+		const __u32 index = 0;
+		__u64 *lost = bpf_map_lookup_elem(&events_lost, &index);
+
+		if (lost)
+			(*lost)++;
+		return 0;
+	}
+	event->timestamp_ns = bpf_ktime_get_ns();
+	event->type = spec->type;
+	event->reason = spec->reason;
+	event->direction = spec->direction;
+	event->family = packet->family;
+	event->protocol = packet->protocol;
+	event->tcp_flags = packet->protocol == IPPROTO_TCP ? packet->tcp_flags : 0;
+	event->endpoint_id = spec->endpoint_id;
+	event->source_identity = flow ? flow->identity[PACKET_SOURCE] : 0;
+	event->destination_identity = flow ? flow->identity[PACKET_DESTINATION] : 0;
+	event->length = skb->len;
+	event->ifindex = skb->ifindex;
+	event->source_port_be = packet->source_port_be;
+	event->destination_port_be = packet->destination_port_be;
+	event->policy_flags = spec->policy_flags;
+	__builtin_memset(event->reserved, 0, sizeof(event->reserved));
+	__builtin_memcpy(event->source_address, &packet->source, sizeof(event->source_address));
+	__builtin_memcpy(event->destination_address, &packet->destination, sizeof(event->destination_address));
+	bpf_ringbuf_submit(event, 0);
+	return 0;
+}
+
+#endif

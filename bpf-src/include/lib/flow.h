@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Who talks to whom: the two parties of a packet, the verdict on them, and the conntrack entry that keeps it. */
+#ifndef AGENT_LIB_FLOW_H
+#define AGENT_LIB_FLOW_H
+
+#include "lib/conntrack.h"
+#include "lib/icmp.h"
+#include "lib/policy.h"
+#include "maps/ipcache_map.h"
+
+/* Arrays are indexed by enum packet_side. */
+struct flow {
+	__u32 identity[2];
+	__u32 generation[2];
+	__u16 endpoint_id[2]; /* 0: not an endpoint of this node */
+	__u8 audited;         /* a drop reason that audit mode let pass */
+	__u8 reserved[3];
+};
+
+static __always_inline __u32 generation_of(__u32 endpoint_id)
+{
+	const __u32 *current = bpf_map_lookup_elem(&generations, &endpoint_id);
+
+	return current ? READ_ONCE(*current) : 0;
+}
+
+static __subprogram const struct ipcache_entry *ipcache_find(const union address *address, __u8 family)
+{
+	if (family == FAMILY_IPV4) {
+		struct ipcache4_key key = { .prefix_length = 32 };
+
+		*(__be32 *)key.address = address->v4;
+		return bpf_map_lookup_elem(&ipcache4, &key);
+	}
+
+	struct ipcache6_key key = { .prefix_length = 128 };
+
+	__builtin_memcpy(key.address, address->bytes, sizeof(key.address));
+	return bpf_map_lookup_elem(&ipcache6, &key);
+}
+
+/* The party that has this address. */
+static __always_inline void flow_find_peer(struct flow *flow, enum packet_side side, const union address *address,
+					   __u8 family)
+{
+	const struct ipcache_entry *entry = ipcache_find(address, family);
+
+	if (entry) {
+		flow->identity[side] = entry->identity;
+		flow->endpoint_id[side] = entry->endpoint_id;
+	} else {
+		flow->identity[side] =
+			family == FAMILY_IPV4 ? node_config.world_identity4 : node_config.world_identity6;
+	}
+}
+
+/*
+ * An endpoint's own words. The generation is read before the identity and before its policy, so that a change that
+ * comes in between leaves a verdict that is already out of date.
+ */
+static __always_inline int flow_find_endpoint(struct flow *flow, enum packet_side side)
+{
+	const __u32 endpoint_id = flow->endpoint_id[side];
+	const struct endpoint_entry *endpoint;
+
+	flow->generation[side] = generation_of(endpoint_id);
+	endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
+	if (!endpoint || !endpoint->ifindex)
+		return DROP_NO_ENDPOINT;
+	flow->identity[side] = endpoint->identity;
+	return DROP_NONE;
+}
+
+/* Finds both parties. The endpoint whose program runs is on own_side, whatever the ipcache says of its address. */
+static __always_inline int flow_find_parties(struct flow *flow, const struct packet *packet,
+					     enum packet_side own_side, __u32 own_id)
+{
+	__builtin_memset(flow, 0, sizeof(*flow));
+	flow->generation[PACKET_SOURCE] = generation_of(0);
+	flow->generation[PACKET_DESTINATION] = flow->generation[PACKET_SOURCE];
+	flow->endpoint_id[own_side] = own_id;
+	if (own_side == PACKET_SOURCE)
+		flow_find_peer(flow, PACKET_DESTINATION, &packet->destination, packet->family);
+	else
+		flow_find_peer(flow, PACKET_SOURCE, &packet->source, packet->family);
+	if (flow->endpoint_id[PACKET_SOURCE] && flow_find_endpoint(flow, PACKET_SOURCE))
+		return DROP_NO_ENDPOINT;
+	if (flow->endpoint_id[PACKET_DESTINATION] && flow_find_endpoint(flow, PACKET_DESTINATION))
+		return DROP_NO_ENDPOINT;
+	return DROP_NONE;
+}
+
+static __always_inline bool endpoint_audits(__u32 endpoint_id)
+{
+	const struct endpoint_entry *endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
+
+	return endpoint && endpoint->flags & ENDPOINT_FLAG_POLICY_AUDIT;
+}
+
+static __always_inline int flow_ask_one(struct flow *flow, enum packet_side side, enum policy_direction direction,
+					__u8 protocol, __be16 port_be)
+{
+	const struct policy_question question = {
+		.endpoint_id = flow->endpoint_id[side],
+		.peer_identity = flow->identity[1 - side],
+		.direction = direction,
+		.protocol = protocol,
+		.port_be = port_be,
+	};
+	const int reason = policy_ask(&question);
+
+	if (likely(reason == DROP_NONE) || reason == DROP_NO_ENDPOINT || !endpoint_audits(question.endpoint_id))
+		return reason;
+	flow->audited = reason;
+	return DROP_NONE;
+}
+
+/* The verdict on a flow that the given side of the packet opened; port_be is the responder's. */
+static __subprogram int flow_ask_policy(struct flow *flow, __u32 initiator, __u8 protocol, __be16 port_be)
+{
+	enum packet_side first = initiator & 1;
+	enum packet_side second = 1 - first;
+	int reason = DROP_NONE;
+
+	if (flow->endpoint_id[first])
+		reason = flow_ask_one(flow, first, POLICY_EGRESS, protocol, port_be);
+	if (reason == DROP_NONE && flow->endpoint_id[second])
+		reason = flow_ask_one(flow, second, POLICY_INGRESS, protocol, port_be);
+	return reason;
+}
+
+/* The port that policy names, where the given side opened the flow. For ICMP it is a message type. */
+static __always_inline __be16 packet_policy_port(const struct packet *packet, enum packet_side initiator)
+{
+	if (packet_is_icmp(packet))
+		return bpf_htons(packet->kind == PACKET_FLOW ? icmp_request_type(packet->family) : packet->icmp_type);
+	return initiator == PACKET_SOURCE ? packet->destination_port_be : packet->source_port_be;
+}
+
+static __always_inline void flow_set_delivery(struct conntrack_entry *entry, enum conntrack_side side,
+					      __u32 endpoint_id)
+{
+	const struct endpoint_entry *endpoint;
+
+	if (!endpoint_id)
+		return;
+	endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
+	if (!endpoint)
+		return;
+	entry->delivery[side].ifindex = endpoint->ifindex;
+	__builtin_memcpy(entry->delivery[side].destination_mac, endpoint->mac, ETH_ALEN);
+	__builtin_memcpy(entry->delivery[side].source_mac, endpoint->host_mac, ETH_ALEN);
+}
+
+/* An entry for the flow as this packet shows it. */
+static __always_inline void flow_fill_entry(struct conntrack_entry *entry, const struct flow *flow,
+					    enum conntrack_side source_side)
+{
+	__builtin_memset(entry, 0, sizeof(*entry));
+	if (source_side == CONNTRACK_LOW) {
+		for (int i = 0; i < 2; i++) {
+			entry->generation[i] = flow->generation[i];
+			entry->endpoint_id[i] = flow->endpoint_id[i];
+			entry->identity[i] = flow->identity[i];
+		}
+	} else {
+		for (int i = 0; i < 2; i++) {
+			entry->generation[i] = flow->generation[1 - i];
+			entry->endpoint_id[i] = flow->endpoint_id[1 - i];
+			entry->identity[i] = flow->identity[1 - i];
+		}
+	}
+	flow_set_delivery(entry, CONNTRACK_LOW, entry->endpoint_id[CONNTRACK_LOW]);
+	flow_set_delivery(entry, CONNTRACK_HIGH, entry->endpoint_id[CONNTRACK_HIGH]);
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Ports for fragments after the first. */
+#ifndef AGENT_LIB_FRAGMENT_H
+#define AGENT_LIB_FRAGMENT_H
+
+#include "lib/icmp.h"
+#include "maps/fragment_map.h"
+
+static __always_inline bool protocol_has_ports(const struct packet *packet)
+{
+	switch (packet->protocol) {
+	case IPPROTO_TCP:
+	case IPPROTO_UDP:
+	case IPPROTO_SCTP:
+		return true;
+	default:
+		return packet_is_icmp(packet);
+	}
+}
+
+static __always_inline void fragment4_key_of(const struct packet *packet, __be16 id_be, struct fragment4_key *key)
+{
+	*key = (struct fragment4_key){
+		.source_address = packet->source.v4,
+		.destination_address = packet->destination.v4,
+		.id_be = id_be,
+		.protocol = packet->protocol,
+	};
+}
+
+static __always_inline void fragment6_key_of(const struct packet *packet, __be32 id_be, struct fragment6_key *key)
+{
+	__builtin_memcpy(key->source_address, packet->source.bytes, 16);
+	__builtin_memcpy(key->destination_address, packet->destination.bytes, 16);
+	key->id_be = id_be;
+	key->protocol = packet->protocol;
+	__builtin_memset(key->reserved, 0, sizeof(key->reserved));
+}
+
+/* Keeps what the first fragment says of its ports. */
+static __subprogram int fragment_remember(const struct packet *packet, __be32 id_be)
+{
+	const bool icmp = packet_is_icmp(packet);
+	const struct fragment_entry entry = {
+		.source_port_be = packet->source_port_be,
+		.destination_port_be = icmp ? bpf_htons(packet->icmp_type) : packet->destination_port_be,
+	};
+
+	if (packet->family == FAMILY_IPV4) {
+		struct fragment4_key key;
+
+		fragment4_key_of(packet, (__be16)id_be, &key);
+		return bpf_map_update_elem(&fragments4, &key, &entry, BPF_ANY);
+	}
+
+	struct fragment6_key key;
+
+	fragment6_key_of(packet, id_be, &key);
+	return bpf_map_update_elem(&fragments6, &key, &entry, BPF_ANY);
+}
+
+/* Fills in the ports of a later fragment; DROP_FRAGMENT_NOT_FOUND where the first was not seen. */
+static __subprogram int fragment_recall(struct packet *packet, __be32 id_be)
+{
+	const struct fragment_entry *entry;
+
+	if (packet->family == FAMILY_IPV4) {
+		struct fragment4_key key;
+
+		fragment4_key_of(packet, (__be16)id_be, &key);
+		entry = bpf_map_lookup_elem(&fragments4, &key);
+	} else {
+		struct fragment6_key key;
+
+		fragment6_key_of(packet, id_be, &key);
+		entry = bpf_map_lookup_elem(&fragments6, &key);
+	}
+	if (!entry)
+		return DROP_FRAGMENT_NOT_FOUND;
+
+	packet->tcp_flags = TCP_ACK;
+	packet->source_port_be = entry->source_port_be;
+	packet->destination_port_be = entry->destination_port_be;
+	if (packet_is_icmp(packet)) {
+		packet->icmp_type = (__u8)bpf_ntohs(entry->destination_port_be);
+		packet->destination_port_be = entry->source_port_be;
+		packet->kind = icmp_kind(packet->family, packet->icmp_type);
+		if (packet->kind == PACKET_ICMP_ERROR)
+			packet->kind = PACKET_STATELESS; /* what it quotes was in the first fragment */
+	}
+	return DROP_NONE;
+}
+
+#endif

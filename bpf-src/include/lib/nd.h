@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Answers the workload's neighbour solicitation for its gateway. RFC 4861. */
+#ifndef AGENT_LIB_ND_H
+#define AGENT_LIB_ND_H
+
+#include "config/endpoint_config.h"
+#include "config/node_config.h"
+#include "lib/arp.h"
+
+#define ND_HOP_LIMIT 255
+#define ND_OPTION_TARGET_MAC 2
+#define ND_FLAGS_ROUTER_SOLICITED_OVERRIDE bpf_htonl(0xe0000000)
+
+struct nd_message {
+	__u8 type;
+	__u8 code;
+	__be16 checksum;
+	__be32 flags;
+	__u8 target[16];
+	__u8 option_type;
+	__u8 option_units; /* of 8 bytes */
+	__u8 option_mac[ETH_ALEN];
+};
+_Static_assert(sizeof(struct nd_message) == 32, "nd_message");
+
+#define ND_SOLICITATION_BYTES offsetof(struct nd_message, option_type)
+
+/* The sum of RFC 4443's pseudo-header and the message lie behind one another, so that one call sums both. */
+struct nd_pseudo {
+	__u8 source[16];
+	__u8 destination[16];
+	__be32 bytes;
+	__be32 protocol;
+	struct nd_message message;
+};
+
+static __always_inline bool ipv6_equals(const void *a, const volatile void *b)
+{
+	const __u32 *left = a;
+	const volatile __u32 *right = b;
+
+	return left[0] == right[0] && left[1] == right[1] && left[2] == right[2] && left[3] == right[3];
+}
+
+static __always_inline void ipv6_copy(void *to, const volatile void *from)
+{
+	__u32 *left = to;
+	const volatile __u32 *right = from;
+
+	for (int i = 0; i < 4; i++)
+		left[i] = right[i];
+}
+
+static __always_inline __sum16 checksum_fold(__u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (__sum16)~sum;
+}
+
+/* Turns the solicitation into the gateway's advertisement and sends it back. */
+static __subprogram int nd_answer(struct __sk_buff *skb, const struct packet *packet)
+{
+	const __u32 frame_bytes = ETH_HLEN + IPV6_HEADER_BYTES + sizeof(struct nd_message);
+	struct nd_pseudo pseudo = {
+		.bytes = bpf_htonl(sizeof(struct nd_message)),
+		.protocol = bpf_htonl(IPPROTO_ICMPV6),
+		.message = {
+			.type = ICMP6_NEIGHBOUR_ADVERTISEMENT,
+			.flags = ND_FLAGS_ROUTER_SOLICITED_OVERRIDE,
+			.option_type = ND_OPTION_TARGET_MAC,
+			.option_units = 1,
+		},
+	};
+	struct ipv6hdr ip = {
+		.version = 6,
+		.payload_len = bpf_htons(sizeof(struct nd_message)),
+		.nexthdr = IPPROTO_ICMPV6,
+		.hop_limit = ND_HOP_LIMIT,
+	};
+	__u8 macs[2 * ETH_ALEN];
+
+	ipv6_copy(pseudo.source, node_config.gateway6);
+	ipv6_copy(pseudo.destination, &packet->source);
+	ipv6_copy(pseudo.message.target, node_config.gateway6);
+	mac_copy(pseudo.message.option_mac, endpoint_config.host_mac);
+	pseudo.message.checksum =
+		checksum_fold((__u32)bpf_csum_diff(NULL, 0, (__be32 *)&pseudo, sizeof(pseudo), 0));
+	__builtin_memcpy(&ip.saddr, pseudo.source, 32);
+	mac_copy(macs, endpoint_config.mac);
+	mac_copy(macs + ETH_ALEN, endpoint_config.host_mac);
+
+	if (bpf_skb_change_tail(skb, frame_bytes, 0) || bpf_skb_store_bytes(skb, 0, macs, sizeof(macs), 0) ||
+	    bpf_skb_store_bytes(skb, ETH_HLEN, &ip, sizeof(ip), 0) ||
+	    bpf_skb_store_bytes(skb, ETH_HLEN + IPV6_HEADER_BYTES, &pseudo.message, sizeof(pseudo.message), 0))
+		return action_drop(DROP_MALFORMED);
+	return (int)bpf_redirect(endpoint_config.ifindex, 0);
+}
+
+/* The fields that RFC 4861, section 7.1, holds for valid. */
+static __always_inline bool nd_is_valid(struct __sk_buff *skb, const struct packet *packet,
+					struct nd_message *message)
+{
+	__u8 hop_limit;
+
+	return packet->l4_offset == ETH_HLEN + IPV6_HEADER_BYTES && skb->len >= packet->l4_offset + ND_SOLICITATION_BYTES &&
+	       !bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct ipv6hdr, hop_limit), &hop_limit, 1) &&
+	       hop_limit == ND_HOP_LIMIT &&
+	       !bpf_skb_load_bytes(skb, ETH_HLEN + IPV6_HEADER_BYTES, message, ND_SOLICITATION_BYTES) &&
+	       message->code == 0;
+}
+
+/*
+ * A link-control message of the workload. Solicitations for the gateway are answered, advertisements of the workload's
+ * own addresses go to the stack; the rest (duplicate address detection, routers, multicast listeners) ends here.
+ */
+static __subprogram int nd_from_endpoint(struct __sk_buff *skb, const struct packet *packet)
+{
+	const bool verify = endpoint_config.options & OPTION_SOURCE_IP_VERIFICATION;
+	const bool own_source = ipv6_equals(&packet->source, endpoint_config.ipv6);
+	struct nd_message message;
+
+	if (packet->icmp_type != ICMP6_NEIGHBOUR_SOLICITATION && packet->icmp_type != ICMP6_NEIGHBOUR_ADVERTISEMENT)
+		return action_drop_quietly(DROP_NEIGHBOUR_UNKNOWN);
+	if (!nd_is_valid(skb, packet, &message))
+		return action_drop(DROP_MALFORMED);
+	if (ipv6_is_unspecified(&packet->source))
+		return action_drop_quietly(DROP_NEIGHBOUR_UNKNOWN);
+	if (verify && !own_source && !ipv6_is_link_local(&packet->source))
+		return action_drop(DROP_INVALID_SOURCE_ADDRESS);
+	if (packet->icmp_type == ICMP6_NEIGHBOUR_SOLICITATION)
+		return ipv6_equals(message.target, node_config.gateway6) ? nd_answer(skb, packet)
+									 : action_drop_quietly(DROP_NEIGHBOUR_UNKNOWN);
+	if (verify && !ipv6_equals(message.target, endpoint_config.ipv6) &&
+	    !ipv6_is_link_local((union address *)message.target))
+		return action_drop(DROP_INVALID_SOURCE_ADDRESS);
+	return ACTION_PASS;
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What the programs know of a packet once its headers are read. */
+#ifndef AGENT_LIB_PACKET_H
+#define AGENT_LIB_PACKET_H
+
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+
+#include "lib/compiler.h"
+
+#define FAMILY_IPV4 4
+#define FAMILY_IPV6 6
+
+enum tcp_flag {
+	TCP_FIN = 0x01,
+	TCP_SYN = 0x02,
+	TCP_RST = 0x04,
+	TCP_ACK = 0x10,
+};
+
+enum packet_kind {
+	PACKET_FLOW = 0,       /* conntrack keeps its flow */
+	PACKET_STATELESS = 1,  /* policy is asked for each one: ICMP messages that open no flow */
+	PACKET_ICMP_ERROR = 2, /* belongs to the flow that it quotes */
+};
+
+union address {
+	__be32 v4;
+	__u8 bytes[16];
+	__u32 words[4];
+	__u64 halves[2];
+};
+
+/* An IPv4 address is in the first word, the others are zero. For ICMP echo both ports are the identifier. */
+struct packet {
+	union address source;
+	union address destination;
+	__be16 source_port_be;
+	__be16 destination_port_be;
+	__u8 family;
+	__u8 protocol;
+	__u8 tcp_flags;
+	__u8 icmp_type;
+	__u16 l4_offset;
+	__u8 kind;     /* enum packet_kind */
+	__u8 untracked; /* conntrack was asked already and knows no such flow */
+};
+
+/* The side of a packet that an array of two is indexed by. */
+enum packet_side {
+	PACKET_SOURCE = 0,
+	PACKET_DESTINATION = 1,
+};
+
+static __always_inline bool packet_is_icmp(const struct packet *packet)
+{
+	return packet->protocol == (packet->family == FAMILY_IPV4 ? IPPROTO_ICMP : IPPROTO_ICMPV6);
+}
+
+static __always_inline bool tcp_is_opening(__u8 tcp_flags)
+{
+	return (tcp_flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN;
+}
+
+static __always_inline bool address_equals(const union address *a, const union address *b)
+{
+	return a->halves[0] == b->halves[0] && a->halves[1] == b->halves[1];
+}
+
+#endif

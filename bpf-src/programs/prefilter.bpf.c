@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/* Drops packets from listed source prefixes, before anything is spent on them. */
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+
+#include "config/prefilter_config.h"
+#include "lib/compiler.h"
+#include "lib/metrics.h"
+#include "maps/prefilter_map.h"
+
+char _license[] SEC("license") = "Dual BSD/GPL";
+
+#define VLAN_TAGS_MAX 2
+
+struct vlan_tag {
+	__be16 control;
+	__be16 ethertype;
+};
+
+static __always_inline __u64 cells_word(void *map, __u32 index)
+{
+	const __u64 *word = bpf_map_lookup_elem(map, &index);
+
+	return word ? READ_ONCE(*word) : 0;
+}
+
+static __always_inline bool ipv4_is_denied(const struct iphdr *ip)
+{
+	const __u32 cell = bpf_ntohl(ip->saddr) >> (32 - PREFILTER_CELL_BITS);
+	const __u32 state = cells_word(&prefilter4_cells, cell >> 5) >> (cell & 31) * 2 & 3;
+
+	if (likely(state == PREFILTER_CELL_NONE))
+		return false;
+	if (state == PREFILTER_CELL_WHOLE)
+		return true;
+
+	struct prefilter4_key key = { .prefix_length = 32 };
+
+	*(__be32 *)key.address = ip->saddr;
+	return bpf_map_lookup_elem(&prefilter4, &key) != NULL;
+}
+
+static __always_inline bool ipv6_is_denied(const struct ipv6hdr *ip)
+{
+	const __u64 *halves = (const __u64 *)&ip->saddr;
+	const __u64 top = bpf_be64_to_cpu(halves[0]);
+	const __u32 wide = top >> (64 - PREFILTER_CELL_BITS);
+	const __u32 state = cells_word(&prefilter6_wide_cells, wide >> 5) >> (wide & 31) * 2 & 3;
+
+	if (state == PREFILTER_CELL_WHOLE)
+		return true;
+	if (state == PREFILTER_CELL_NONE) {
+		const __u32 narrow = (top >> 16) * PREFILTER_HASH48 >> (64 - PREFILTER_CELL_BITS);
+
+		if (likely(!(cells_word(&prefilter6_narrow_cells, narrow >> 6) >> (narrow & 63) & 1)))
+			return false;
+	}
+
+	struct prefilter6_key key = { .prefix_length = 128 };
+
+	__builtin_memcpy(key.address, halves, sizeof(key.address));
+	return bpf_map_lookup_elem(&prefilter6, &key) != NULL;
+}
+
+static __always_inline int prefilter_verdict(const struct xdp_md *context, bool denied)
+{
+	if (likely(!denied))
+		return XDP_PASS;
+	metrics_count(METRICS_NETWORK, DROP_PREFILTER, context->data_end - context->data);
+	return XDP_DROP;
+}
+
+SEC("xdp")
+int prefilter(struct xdp_md *context)
+{
+	void *data = (void *)(long)context->data;
+	void *data_end = (void *)(long)context->data_end;
+	void *header = data + ETH_HLEN;
+
+	if (header > data_end)
+		return XDP_PASS;
+
+	__be16 ethertype = ((struct ethhdr *)data)->h_proto;
+
+	for (int i = 0; i < VLAN_TAGS_MAX; i++) {
+		const struct vlan_tag *tag = header;
+
+		if (likely(ethertype != bpf_htons(ETH_P_8021Q) && ethertype != bpf_htons(ETH_P_8021AD)))
+			break;
+		header += sizeof(*tag);
+		if (header > data_end)
+			return XDP_PASS;
+		ethertype = tag->ethertype;
+	}
+	if (ethertype == bpf_htons(ETH_P_IP) && prefilter_config.enable_ipv4) {
+		if (header + sizeof(struct iphdr) > data_end)
+			return XDP_PASS;
+		return prefilter_verdict(context, ipv4_is_denied(header));
+	}
+	if (ethertype == bpf_htons(ETH_P_IPV6) && prefilter_config.enable_ipv6) {
+		if (header + sizeof(struct ipv6hdr) > data_end)
+			return XDP_PASS;
+		return prefilter_verdict(context, ipv6_is_denied(header));
+	}
+	return XDP_PASS;
+}
