@@ -2,9 +2,7 @@ package agent.launcher.state;
 
 import agent.ipam.Lease;
 import agent.ipam.LeaseStore;
-import agent.terms.IpAddress;
 import java.nio.file.Path;
-import java.time.Instant;
 import java.util.List;
 
 /** Address leases in {@code ipam/leases.json}. */
@@ -29,44 +27,17 @@ public final class LeaseFile implements LeaseStore {
 
   @Override
   public List<Lease> load() {
-    return folder
-        .read(NAME, Document.class, document -> document.leases.stream().map(Entry::lease).toList())
-        .orElse(List.of());
+    return folder.read(NAME, Document.class).map(Document::leases).orElse(List.of());
   }
 
   @Override
   public void save(final List<Lease> leases) {
-    folder.write(NAME, new Document(leases.stream().map(Entry::of).toList()));
+    folder.write(NAME, new Document(leases));
   }
 
-  record Document(List<Entry> leases) {}
-
-  /** A lease as text; the expiration is null where no timer runs. */
-  record Entry(
-      String address,
-      String pool,
-      String owner,
-      int endpointId,
-      String expirationUuid,
-      String expiresAt) {
-    static Entry of(final Lease lease) {
-      return new Entry(
-          lease.address().toString(),
-          lease.pool(),
-          lease.owner(),
-          lease.endpointId(),
-          lease.expirationUuid(),
-          lease.expiresAt() == null ? null : lease.expiresAt().toString());
-    }
-
-    Lease lease() {
-      return new Lease(
-          IpAddress.parse(address),
-          pool,
-          owner,
-          endpointId,
-          expirationUuid,
-          expiresAt == null ? null : Instant.parse(expiresAt));
+  record Document(List<Lease> leases) {
+    Document {
+      leases = List.copyOf(leases);
     }
   }
 }

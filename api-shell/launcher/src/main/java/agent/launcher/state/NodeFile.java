@@ -2,7 +2,6 @@ package agent.launcher.state;
 
 import agent.node.NodeRecord;
 import agent.node.NodeStore;
-import agent.terms.Prefix;
 import java.nio.file.Path;
 import java.util.Optional;
 
@@ -28,24 +27,11 @@ public final class NodeFile implements NodeStore {
 
   @Override
   public Optional<NodeRecord> load() {
-    return folder.read(
-        NAME,
-        Document.class,
-        document -> new NodeRecord(prefix(document.ipv4Range), prefix(document.ipv6Range)));
+    return folder.read(NAME, NodeRecord.class);
   }
 
   @Override
   public void save(final NodeRecord node) {
-    folder.write(NAME, new Document(text(node.ipv4Range()), text(node.ipv6Range())));
+    folder.write(NAME, node);
   }
-
-  private static Prefix prefix(final String text) {
-    return text == null ? null : Prefix.parse(text);
-  }
-
-  private static String text(final Prefix prefix) {
-    return prefix == null ? null : prefix.toString();
-  }
-
-  record Document(String ipv4Range, String ipv6Range) {}
 }

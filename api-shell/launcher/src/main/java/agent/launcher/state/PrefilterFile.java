@@ -2,11 +2,9 @@ package agent.launcher.state;
 
 import agent.datapath.manager.PrefilterList;
 import agent.datapath.manager.PrefilterStore;
-import agent.terms.Prefix;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Optional;
 
 /** The deny list in {@code prefilter/list.json}. */
@@ -31,23 +29,15 @@ public final class PrefilterFile implements PrefilterStore {
 
   @Override
   public Optional<PrefilterList> load() {
-    return folder.read(
-        NAME,
-        Document.class,
-        document ->
-            new PrefilterList(
-                document.revision, document.deny.stream().map(Prefix::parse).toList()));
+    return folder.read(NAME, PrefilterList.class);
   }
 
   @Override
   public void store(final PrefilterList list) throws IOException {
     try {
-      folder.write(
-          NAME, new Document(list.revision(), list.deny().stream().map(Prefix::toString).toList()));
+      folder.write(NAME, list);
     } catch (final UncheckedIOException e) {
       throw e.getCause();
     }
   }
-
-  record Document(long revision, List<String> deny) {}
 }

@@ -1,6 +1,5 @@
 package agent.launcher.state;
 
-import agent.terms.Refusal;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -14,17 +13,14 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.time.DateTimeException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.function.Function;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import tools.jackson.core.JacksonException;
-import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
@@ -45,8 +41,7 @@ public final class StateFolder {
 
   private final Path folder;
   private final String kind;
-  private final JsonMapper json =
-      JsonMapper.builder().enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES).build();
+  private final JsonMapper json = StateJson.mapper();
 
   private StateFolder(final Path folder, final String kind) {
     this.folder = folder;
@@ -145,29 +140,6 @@ public final class StateFolder {
       throw new UncheckedIOException("state file " + file + ": read: " + e, e);
     }
     return Optional.empty();
-  }
-
-  /**
-   * As {@link #read(String, Class)}, and makes something of the document. One that cannot be used
-   * is set aside, too.
-   *
-   * @param <D> the document's type
-   * @param <T> the result's type
-   * @param name file name without suffix
-   * @param type the document's type
-   * @param use makes the result, and throws for a document that says nothing sensible
-   * @return the result, or nothing where there is no document that can be used
-   */
-  public <D, T> Optional<T> read(final String name, final Class<D> type, final Function<D, T> use) {
-    try {
-      return read(name, type).map(use);
-    } catch (final Refusal
-        | IllegalArgumentException
-        | DateTimeException
-        | NullPointerException e) {
-      setAside(name, "content: " + e.getMessage());
-      return Optional.empty();
-    }
   }
 
   /**

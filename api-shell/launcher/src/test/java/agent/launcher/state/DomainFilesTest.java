@@ -4,6 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.PrefilterList;
+import agent.endpoint.DatapathConfiguration;
+import agent.endpoint.EndpointAddressing;
+import agent.endpoint.EndpointRecord;
+import agent.endpoint.ExternalIdentifiers;
+import agent.endpoint.WorkloadDescription;
 import agent.ipam.Lease;
 import agent.node.NodeRecord;
 import agent.policy.PolicyState;
@@ -16,6 +21,7 @@ import agent.policy.spec.PortSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.terms.IpAddress;
+import agent.terms.MacAddress;
 import agent.terms.Prefix;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,6 +29,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -97,6 +104,77 @@ class DomainFilesTest {
     assertEquals(Optional.empty(), PolicyFile.open(directory).load());
     PolicyFile.open(directory).save(state);
     assertEquals(Optional.of(state), PolicyFile.open(directory).load());
+  }
+
+  @Test
+  void shouldKeepEndpointsInFilesOfTheirOwn() throws Exception {
+    final EndpointFiles files = EndpointFiles.open(directory);
+    assertEquals(List.of(), files.load());
+    files.save(endpoint(7));
+    files.save(endpoint(12));
+    assertEquals(
+        Set.of(endpoint(7), endpoint(12)), Set.copyOf(EndpointFiles.open(directory).load()));
+    files.remove(7);
+    assertEquals(List.of(endpoint(12)), EndpointFiles.open(directory).load());
+  }
+
+  @Test
+  void shouldLoseOnlyTheEndpointWhoseFileIsDamaged() throws Exception {
+    final EndpointFiles files = EndpointFiles.open(directory);
+    files.save(endpoint(7));
+    files.save(endpoint(12));
+    files.save(endpoint(13));
+    final Path damaged = directory.resolve("endpoints/12.json");
+    Files.writeString(damaged, Files.readString(damaged).replace("demo", "dem0"));
+    Files.copy(directory.resolve("endpoints/13.json"), directory.resolve("endpoints/14.json"));
+    assertEquals(
+        Set.of(endpoint(7), endpoint(13)), Set.copyOf(EndpointFiles.open(directory).load()));
+    assertTrue(Files.exists(directory.resolve("endpoints/12.json.corrupt-1")));
+    assertTrue(Files.exists(directory.resolve("endpoints/14.json.corrupt-1")));
+  }
+
+  /** The names on disk are a format: what an agent wrote, the next one has to read. */
+  @Test
+  void shouldWriteEndpointsUnderTheseNames() throws Exception {
+    EndpointFiles.open(directory).save(endpoint(7));
+    assertEquals(
+        """
+        {"id":7,"identity":256,"addressing":{"ipv4":"10.1.0.7","ipv4ExpirationUuid":null,\
+        "ipv4PoolName":"default","ipv6":"fd00::7","ipv6ExpirationUuid":null,\
+        "ipv6PoolName":"default"},"externalIdentifiers":{"containerId":"demo",\
+        "containerName":null,"containerInterfaceName":"eth0","runtimeEndpointId":null,\
+        "runtimeNetworkId":null,"namespace":null,"podName":null,"podUid":null,\
+        "legacyDisabled":false},"interfaceName":"wl0","interfaceIndex":3,\
+        "mac":"02:00:00:00:00:01","hostMac":"02:00:00:00:00:02","labels":["app=a"],\
+        "userLabels":[],"options":{"Debug":"Disabled"},"datapathConfiguration":\
+        {"disableSourceVerification":null,"externalIpam":true,"installEndpointRoute":null,\
+        "requireArpPassthrough":null,"requireEgressProgram":null,"requireRouting":null},\
+        "workload":{"netnsCookie":null,"pid":42,"datapathMapId":null,"policyEnabled":null,\
+        "properties":"{}"}}""",
+        Files.readAllLines(directory.resolve("endpoints/7.json")).get(1));
+  }
+
+  private static EndpointRecord endpoint(final int id) {
+    return new EndpointRecord(
+        id,
+        256,
+        new EndpointAddressing(
+            IpAddress.parse("10.1.0.7"),
+            null,
+            "default",
+            IpAddress.parse("fd00::7"),
+            null,
+            "default"),
+        new ExternalIdentifiers("demo", null, "eth0", null, null, null, null, null, false),
+        "wl0",
+        3,
+        MacAddress.parse("02:00:00:00:00:01"),
+        MacAddress.parse("02:00:00:00:00:02"),
+        List.of("app=a"),
+        List.of(),
+        Map.of("Debug", "Disabled"),
+        new DatapathConfiguration(null, true, null, null, null, null),
+        new WorkloadDescription(null, 42, null, null, "{}"));
   }
 
   @Test
