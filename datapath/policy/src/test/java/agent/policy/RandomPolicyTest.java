@@ -1,0 +1,159 @@
+package agent.policy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.identity.Identity;
+import agent.identity.LabelSet;
+import agent.identity.LocalIdentityAllocator;
+import agent.identity.ReservedIdentity;
+import agent.policy.model.NaivePeer;
+import agent.policy.model.NaivePolicy;
+import agent.policy.model.PolicyMapModel;
+import agent.policy.model.RandomPolicy;
+import agent.policy.model.Verdict;
+import agent.policy.spec.RuleSpec;
+import agent.terms.IpAddress;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class RandomPolicyTest {
+  private static final int RULE_SETS = 3000;
+  private static final int PACKETS = 60;
+  private static final int[] PROTOCOLS = {6, 6, 6, 17, 132, 1, 58, 47};
+
+  private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
+  private final PolicyEngine engine =
+      PolicyEngine.open(new PolicyContext().identities(identities).conclude());
+  private final List<Identity> endpoints = new ArrayList<>();
+  private final Map<Integer, List<PolicyEntry>> written = new HashMap<>();
+  private final Map<Verdict, Integer> seen = new EnumMap<>(Verdict.class);
+
+  @Test
+  void shouldGiveTheVerdictOfANaiveReadingForEveryPacket() {
+    for (int seed = 0; seed < RULE_SETS; seed++) {
+      final RandomPolicy random = new RandomPolicy(seed);
+      final List<RuleSpec> rules = random.rules();
+      carryOut(engine.delete(List.of()));
+      changeEndpoints(random);
+      carryOut(engine.add(rules, false));
+      changeEndpoints(random);
+      for (int i = 0; i < PACKETS; i++) {
+        check(seed, random, rules);
+      }
+    }
+    for (final Verdict verdict : Verdict.values()) {
+      assertTrue(
+          seen.getOrDefault(verdict, 0) > PACKETS * RULE_SETS / 20, () -> "too few: " + seen);
+    }
+  }
+
+  /** Endpoints come, change their labels and go while rules are there: everybody's maps follow. */
+  private void changeEndpoints(RandomPolicy random) {
+    while (endpoints.size() > 2 && random.below(2) == 0) {
+      final Identity gone = endpoints.removeLast();
+      carryOut(engine.endpointRemoved(endpoints.size() + 1));
+      written.remove(endpoints.size() + 1);
+      identities.release(gone.id());
+      carryOut(engine.refresh());
+    }
+    while (endpoints.size() < 5) {
+      final Identity identity = identities.acquire(random.labels());
+      endpoints.add(identity);
+      carryOut(engine.endpointSet(endpoints.size(), identity));
+    }
+  }
+
+  /** Applies the differences as the datapath does; what comes out must be the whole policy. */
+  private void carryOut(PolicyUpdate update) {
+    assertEquals(Map.of(), update.failures());
+    final List<EndpointPolicyChange> changes = new ArrayList<>(update.endpoints());
+    changes.addAll(update.cleanups());
+    for (final EndpointPolicyChange change : changes) {
+      final Map<PolicyEntry.Key, PolicyEntry> map = new HashMap<>();
+      written.getOrDefault(change.endpointId(), List.of()).forEach(e -> map.put(e.key(), e));
+      change.diff().deletes().forEach(entry -> map.remove(entry.key()));
+      change.diff().upserts().forEach(entry -> map.put(entry.key(), entry));
+      final List<PolicyEntry> entries = new ArrayList<>(map.values());
+      entries.sort(null);
+      assertEquals(change.policy().entries(), entries);
+      written.put(change.endpointId(), entries);
+    }
+  }
+
+  private void check(int seed, RandomPolicy random, List<RuleSpec> rules) {
+    final int endpoint = 1 + random.below(endpoints.size());
+    final LabelSet subject = labelsOf(endpoints.get(endpoint - 1));
+    final boolean ingress = random.below(2) == 0;
+    final int protocol = PROTOCOLS[random.below(PROTOCOLS.length)];
+    final int port =
+        switch (protocol) {
+          case 1, 58 -> random.someIcmpType();
+          case 47 -> 0;
+          default -> random.somePort();
+        };
+    final NaivePeer peer;
+    final int identity;
+    switch (random.below(8)) {
+      case 0, 1, 2 -> {
+        final Identity other = random.pick(endpoints);
+        peer = NaivePeer.endpoint(labelsOf(other));
+        identity = other.id();
+      }
+      case 3 -> {
+        peer = NaivePeer.host();
+        identity = ReservedIdentity.HOST.id();
+      }
+      case 4 -> {
+        peer = NaivePeer.remoteNode();
+        identity = ReservedIdentity.REMOTE_NODE.id();
+      }
+      default -> {
+        peer = NaivePeer.outside(random.someOutsideAddress());
+        identity = identityOf(peer.address());
+      }
+    }
+    final Verdict expected = new NaivePolicy(rules).verdict(subject, ingress, peer, protocol, port);
+    final Verdict actual =
+        new PolicyMapModel(written.get(endpoint))
+            .verdict(identity, ingress ? Direction.INGRESS : Direction.EGRESS, protocol, port);
+    seen.merge(expected, 1, Integer::sum);
+    assertEquals(
+        expected,
+        actual,
+        () ->
+            "seed %d, %s %s, peer %s (identity %d), protocol %d port %d%nrules %s%nentries %s"
+                .formatted(
+                    seed,
+                    ingress ? "to" : "from",
+                    subject,
+                    peer,
+                    identity,
+                    protocol,
+                    port,
+                    rules,
+                    written.get(endpoint)));
+  }
+
+  private static LabelSet labelsOf(Identity identity) {
+    return identity.isReserved() ? LabelSet.EMPTY : identity.labels();
+  }
+
+  /** The ipcache: the longest prefix that holds the address, or the world. */
+  private int identityOf(IpAddress address) {
+    Identity best = ReservedIdentity.world(address.isIpv4()).identity();
+    int length = 0;
+    for (final Identity identity : engine.cidrIdentities()) {
+      final var cidr = identity.cidr().orElseThrow();
+      if (cidr.contains(address) && cidr.length() > length) {
+        best = identity;
+        length = cidr.length();
+      }
+    }
+    return best.id();
+  }
+}

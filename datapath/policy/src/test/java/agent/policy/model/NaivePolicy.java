@@ -1,0 +1,243 @@
+package agent.policy.model;
+
+import agent.identity.Label;
+import agent.identity.LabelSet;
+import agent.policy.spec.CidrSetSpec;
+import agent.policy.spec.ExpressionSpec;
+import agent.policy.spec.IcmpFieldSpec;
+import agent.policy.spec.IcmpRuleSpec;
+import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PortRuleSpec;
+import agent.policy.spec.PortSpec;
+import agent.policy.spec.RuleSpec;
+import agent.policy.spec.SelectorSpec;
+import agent.terms.IpAddress;
+import java.math.BigInteger;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Reads the rules for each packet anew, word by word from decisions.md, without identities, maps or
+ * prefixes. It shares no code with the resolver, and is slow.
+ */
+public final class NaivePolicy {
+  private final List<RuleSpec> rules;
+
+  /** These rules, in mode {@code default}. */
+  public NaivePolicy(List<RuleSpec> rules) {
+    this.rules = rules;
+  }
+
+  /**
+   * What the rules say.
+   *
+   * @param subject the labels of the endpoint that the policy is for
+   * @param ingress whether the packet goes to it
+   * @param peer the other end
+   * @param protocol the IP protocol number
+   * @param port the destination port, or the ICMP message type
+   * @return the verdict
+   */
+  public Verdict verdict(
+      LabelSet subject, boolean ingress, NaivePeer peer, int protocol, int port) {
+    final List<PeerRuleSpec> allows = new ArrayList<>();
+    final List<PeerRuleSpec> denies = new ArrayList<>();
+    boolean enforced = false;
+    for (final RuleSpec rule : rules) {
+      if (!matches(rule.endpointSelector(), labelsOf(subject))) {
+        continue;
+      }
+      final List<PeerRuleSpec> allow = ingress ? rule.ingress() : rule.egress();
+      final List<PeerRuleSpec> deny = ingress ? rule.ingressDeny() : rule.egressDeny();
+      enforced |= allow != null || deny != null;
+      allows.addAll(allow == null ? List.of() : allow);
+      denies.addAll(deny == null ? List.of() : deny);
+    }
+    if (!enforced) {
+      return Verdict.ALLOWED;
+    }
+    if (anyMeans(denies, peer, protocol, port)) {
+      return Verdict.DENIED;
+    }
+    return anyMeans(allows, peer, protocol, port) ? Verdict.ALLOWED : Verdict.NOT_ALLOWED;
+  }
+
+  private static boolean anyMeans(
+      List<PeerRuleSpec> elements, NaivePeer peer, int protocol, int port) {
+    final List<SelectorSpec> required = new ArrayList<>();
+    for (final PeerRuleSpec element : elements) {
+      required.addAll(element.requires() == null ? List.of() : element.requires());
+    }
+    for (final PeerRuleSpec element : elements) {
+      if (meansPeer(element, required, peer) && meansPort(element, protocol, port)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean meansPeer(
+      PeerRuleSpec element, List<SelectorSpec> required, NaivePeer peer) {
+    if (element.endpoints() == null
+        && element.requires() == null
+        && element.cidrs() == null
+        && element.cidrSets() == null
+        && element.entities() == null) {
+      return true;
+    }
+    if (element.endpoints() != null) {
+      for (final SelectorSpec selector : element.endpoints()) {
+        if (meansEndpoint(selector, peer)
+            && required.stream().allMatch(more -> meansEndpoint(more, peer))) {
+          return true;
+        }
+      }
+    }
+    if (element.entities() != null) {
+      for (final String entity : element.entities()) {
+        if (meansEntity(entity, peer)) {
+          return true;
+        }
+      }
+    }
+    return peer.kind() == NaivePeer.Kind.OUTSIDE && meansAddress(element, peer.address());
+  }
+
+  private static boolean meansEndpoint(SelectorSpec selector, NaivePeer peer) {
+    return peer.kind() == NaivePeer.Kind.ENDPOINT && matches(selector, labelsOf(peer.labels()));
+  }
+
+  private static boolean meansEntity(String entity, NaivePeer peer) {
+    return switch (entity) {
+      case "all" -> true;
+      case "world" -> peer.kind() == NaivePeer.Kind.OUTSIDE;
+      case "world-ipv4" ->
+          peer.kind() == NaivePeer.Kind.OUTSIDE && peer.address().toBytes().length == 4;
+      case "world-ipv6" ->
+          peer.kind() == NaivePeer.Kind.OUTSIDE && peer.address().toBytes().length == 16;
+      case "cluster" -> peer.kind() != NaivePeer.Kind.OUTSIDE;
+      case "host" -> peer.kind() == NaivePeer.Kind.HOST;
+      case "remote-node" -> peer.kind() == NaivePeer.Kind.REMOTE_NODE;
+      case "init" -> peer.kind() == NaivePeer.Kind.ENDPOINT && peer.labels().isEmpty();
+      default -> false;
+    };
+  }
+
+  private static boolean meansAddress(PeerRuleSpec element, IpAddress address) {
+    if (element.cidrs() != null) {
+      for (final String cidr : element.cidrs()) {
+        if (holds(cidr, address)) {
+          return true;
+        }
+      }
+    }
+    if (element.cidrSets() != null) {
+      for (final CidrSetSpec set : element.cidrSets()) {
+        final List<String> holes = set.except() == null ? List.of() : set.except();
+        if (holds(set.cidr(), address) && holes.stream().noneMatch(hole -> holds(hole, address))) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private static boolean holds(String cidr, IpAddress address) {
+    final String[] parts = cidr.split("/");
+    final byte[] base = IpAddress.parse(parts[0]).toBytes();
+    final byte[] bytes = address.toBytes();
+    if (base.length != bytes.length) {
+      return false;
+    }
+    final int hostBits =
+        base.length * 8 - (parts.length == 1 ? base.length * 8 : Integer.parseInt(parts[1]));
+    return new BigInteger(1, base)
+        .shiftRight(hostBits)
+        .equals(new BigInteger(1, bytes).shiftRight(hostBits));
+  }
+
+  private static LabelSet labelsOf(LabelSet labels) {
+    return labels.isEmpty() ? LabelSet.of(new Label("reserved", "init", "")) : labels;
+  }
+
+  private static boolean matches(SelectorSpec selector, LabelSet labels) {
+    if (selector.matchLabels() != null) {
+      for (final Map.Entry<String, String> wanted : selector.matchLabels().entrySet()) {
+        if (!valuesOf(wanted.getKey(), labels).contains(wanted.getValue())) {
+          return false;
+        }
+      }
+    }
+    if (selector.matchExpressions() != null) {
+      for (final ExpressionSpec expression : selector.matchExpressions()) {
+        final List<String> values = valuesOf(expression.key(), labels);
+        final boolean met =
+            switch (expression.operator()) {
+              case "In" -> values.stream().anyMatch(expression.values()::contains);
+              case "NotIn" -> values.stream().noneMatch(expression.values()::contains);
+              case "Exists" -> !values.isEmpty();
+              case "DoesNotExist" -> values.isEmpty();
+              default -> throw new IllegalStateException(expression.operator());
+            };
+        if (!met) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  private static List<String> valuesOf(String name, LabelSet labels) {
+    final String[] parts = name.split(":", 2);
+    final List<String> values = new ArrayList<>();
+    for (final Label label : labels) {
+      final boolean same =
+          parts.length == 1
+              ? label.key().equals(name)
+              : label.source().equals(parts[0]) && label.key().equals(parts[1]);
+      if (same) {
+        values.add(label.value());
+      }
+    }
+    return values;
+  }
+
+  private static boolean meansPort(PeerRuleSpec element, int protocol, int port) {
+    if (element.toPorts() == null && element.icmps() == null) {
+      return true;
+    }
+    if (element.toPorts() != null) {
+      for (final PortRuleSpec rule : element.toPorts()) {
+        for (final PortSpec spec : rule.ports()) {
+          if (meansProtocol(spec.protocol(), protocol) && meansNumber(spec, port)) {
+            return true;
+          }
+        }
+      }
+      return false;
+    }
+    for (final IcmpRuleSpec rule : element.icmps()) {
+      for (final IcmpFieldSpec field : rule.fields()) {
+        if (protocol == ("IPv6".equals(field.family()) ? 58 : 1) && port == field.type()) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private static boolean meansProtocol(String name, int protocol) {
+    return switch (name == null ? "ANY" : name) {
+      case "TCP" -> protocol == 6;
+      case "UDP" -> protocol == 17;
+      case "SCTP" -> protocol == 132;
+      default -> protocol == 6 || protocol == 17 || protocol == 132;
+    };
+  }
+
+  private static boolean meansNumber(PortSpec spec, int port) {
+    final int first = Integer.parseInt(spec.port());
+    return first == 0 || port >= first && port <= (spec.endPort() == null ? first : spec.endPort());
+  }
+}

@@ -1,0 +1,51 @@
+package agent.policy.model;
+
+import agent.policy.Direction;
+import agent.policy.PolicyEntry;
+import java.util.Collection;
+import java.util.List;
+
+/**
+ * The datapath's reading of a policy map: the longest prefix for the peer's identity, and the
+ * longest for any identity; a deny of either wins, else an allow of either, else nothing allows it.
+ */
+public final class PolicyMapModel {
+  private final List<PolicyEntry> entries;
+
+  /** A map that holds these entries. */
+  public PolicyMapModel(Collection<PolicyEntry> entries) {
+    this.entries = List.copyOf(entries);
+  }
+
+  /** What the map says of a packet. */
+  public Verdict verdict(int identity, Direction direction, int protocol, int port) {
+    final PolicyEntry own = longest(identity, direction, protocol, port);
+    final PolicyEntry any = longest(0, direction, protocol, port);
+    if (own != null && own.deny() || any != null && any.deny()) {
+      return Verdict.DENIED;
+    }
+    return own != null || any != null ? Verdict.ALLOWED : Verdict.NOT_ALLOWED;
+  }
+
+  private PolicyEntry longest(int identity, Direction direction, int protocol, int port) {
+    final long wanted = bits(identity, direction, protocol, port);
+    PolicyEntry best = null;
+    for (final PolicyEntry entry : entries) {
+      final long key = bits(entry.identity(), entry.direction(), entry.protocol(), entry.port());
+      final int rest = 64 - entry.prefixLength();
+      if (key >>> rest == wanted >>> rest
+          && (best == null || best.prefixLength() < entry.prefixLength())) {
+        best = entry;
+      }
+    }
+    return best;
+  }
+
+  /** The 64 bits of struct policy_key after its prefix length, in the order of the trie. */
+  private static long bits(int identity, Direction direction, int protocol, int port) {
+    return Integer.toUnsignedLong(identity) << 32
+        | (long) direction.number() << 24
+        | (long) protocol << 16
+        | port;
+  }
+}
