@@ -25,6 +25,9 @@ int conntrack_sweep(struct conntrack_sweep *context)
 	struct conntrack_sweep sweep = { .now_ns = context->now_ns };
 	long visited;
 
+	if (!sweep.now_ns)
+		sweep.now_ns = bpf_ktime_get_ns();
+
 	switch (context->table) {
 	case CONNTRACK_TABLE_TCP4:
 		visited = bpf_for_each_map_elem(&conntrack4_tcp, sweep_entry, &sweep, 0);
@@ -41,6 +44,7 @@ int conntrack_sweep(struct conntrack_sweep *context)
 	default:
 		return ERRNO_INVALID;
 	}
+	context->now_ns = sweep.now_ns;
 	context->visited = sweep.visited;
 	context->deleted = sweep.deleted;
 	return visited < 0 ? (int)visited : 0;

@@ -43,7 +43,8 @@ public final class ProgramSweeper implements ConntrackSweeper, AutoCloseable {
    */
   int sweep(final int table, final long nowNs, final ConntrackSweepFlyweight result) {
     result.wrap(buffer, 0).clear().table(table).nowNs(nowNs);
-    return run.runSyscall(programFd, context);
+    final int ran = run.runSyscall(programFd, context);
+    return ran < 0 ? ran : Math.min(0, run.returnValue());
   }
 
   /** Frees the buffers; the program stays open. */

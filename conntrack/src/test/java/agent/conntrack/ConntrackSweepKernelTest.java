@@ -1,0 +1,178 @@
+package agent.conntrack;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.bindings.BpfObject;
+import agent.bindings.Errno;
+import agent.bindings.LibBpf;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.Conntrack4Map;
+import agent.maps.kernel.Conntrack6Map;
+import agent.maps.kernel.MapDefinition;
+import agent.maps.kernel.NodeMaps;
+import agent.maps.layout.ConntrackEntryFlyweight;
+import agent.maps.layout.ConntrackSweepFlyweight;
+import agent.maps.layout.ConntrackTable;
+import agent.testkit.Allocation;
+import agent.testkit.KernelTest;
+import java.io.InputStream;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+@KernelTest
+class ConntrackSweepKernelTest {
+  private static final int CAPACITY = 16_384;
+  private static final int TCP = 6;
+  private static final int UDP = 17;
+  private static final long NOW_NS = 1_000_000_000_000L;
+  private static final List<ConntrackTable> ALL = List.of(ConntrackTable.values());
+
+  private final ConntrackSweepFlyweight result = new ConntrackSweepFlyweight();
+  private final BpfMap tcp4 = create(NodeMaps.CONNTRACK4_TCP);
+  private final BpfMap any4 = create(NodeMaps.CONNTRACK4_ANY);
+  private final BpfMap tcp6 = create(NodeMaps.CONNTRACK6_TCP);
+  private final BpfMap any6 = create(NodeMaps.CONNTRACK6_ANY);
+  private final List<BpfMap> maps = List.of(tcp4, any4, tcp6, any6);
+  private BpfObject object;
+  private ProgramSweeper sweeper;
+
+  @BeforeEach
+  void load() throws Exception {
+    LibBpf.ensureLoaded();
+    try (InputStream elf = getClass().getResourceAsStream("/bpf/conntrack_gc.bpf.o")) {
+      object = BpfObject.open(elf.readAllBytes(), "conntrack_gc");
+    }
+    for (final BpfMap map : maps) {
+      object.setMaxEntries(map.name(), CAPACITY);
+      object.reuseMap(map.name(), map.fd());
+    }
+    object.load();
+    sweeper = new ProgramSweeper(object.programFd("conntrack_sweep"));
+  }
+
+  @AfterEach
+  void close() {
+    sweeper.close();
+    object.close();
+    maps.forEach(BpfMap::close);
+  }
+
+  @Test
+  void shouldDeleteWhatIsExpiredAndKeepWhatIsNot() {
+    fill4(tcp4, TCP, 3000, NOW_NS);
+    fill4(tcp4, TCP, 1000, NOW_NS + 1, 3000);
+
+    assertEquals(0, sweeper.sweep(ConntrackTable.TCP4.number(), NOW_NS, result));
+    assertEquals(4000, result.visited());
+    assertEquals(3000, result.deleted());
+    assertEquals(1000, tcp4.countEntries());
+    final Conntrack4Map left = new Conntrack4Map(tcp4);
+    assertEquals(-Errno.ENOENT, left.find(0x0a000001, 2999, 0x0a000002, 80, TCP));
+    assertEquals(0, left.find(0x0a000001, 3000, 0x0a000002, 80, TCP));
+    assertEquals(NOW_NS + 1, left.found().expiresNs());
+  }
+
+  @Test
+  void shouldSweepTheTableThatIsAskedForAndNoOther() {
+    fill4(tcp4, TCP, 10, 0);
+    fill4(any4, UDP, 20, 0);
+    fill6(tcp6, TCP, 30, 0);
+    fill6(any6, UDP, 40, 0);
+
+    for (int i = 0; i < ALL.size(); i++) {
+      assertEquals((i + 1) * 10, maps.get(i).countEntries());
+      assertEquals(0, sweeper.sweep(ALL.get(i).number(), NOW_NS, result));
+      assertEquals((i + 1) * 10, result.deleted());
+      assertEquals(0, maps.get(i).countEntries());
+    }
+  }
+
+  @Test
+  void shouldTakeTheKernelsClockWhereNoTimeIsGiven() {
+    fill4(any4, UDP, 100, 1);
+    fill4(any4, UDP, 50, Long.MAX_VALUE, 100);
+
+    assertEquals(0, sweeper.sweep(ConntrackTable.ANY4.number(), result));
+    assertEquals(100, result.deleted());
+    assertTrue(Math.abs(result.nowNs() - System.nanoTime()) < 10_000_000_000L);
+  }
+
+  @Test
+  void shouldRefuseATableThatThereIsNot() {
+    assertEquals(-Errno.EINVAL, sweeper.sweep(4, NOW_NS, result));
+  }
+
+  @Test
+  void shouldCountWhatARoundOfTheAgentDid() {
+    fill4(tcp4, TCP, 400, 1);
+    fill6(any6, UDP, 70, Long.MAX_VALUE);
+    final long[] clockNs = {0};
+    final ConntrackGc gc = new ConntrackGc(sweeper, ALL, () -> clockNs[0], 1_000_000_000L);
+    clockNs[0] += 1_000_000_000L;
+    for (int i = 0; i < ALL.size(); i++) {
+      gc.doWork();
+    }
+    assertEquals(400, gc.counters().deleted(ConntrackTable.TCP4));
+    assertEquals(0, gc.counters().entries(ConntrackTable.TCP4));
+    assertEquals(70, gc.counters().entries(ConntrackTable.ANY6));
+    assertEquals(0, gc.counters().deleted(ConntrackTable.ANY6));
+  }
+
+  @Test
+  void shouldAllocateNothing() {
+    fill4(tcp4, TCP, 50, Long.MAX_VALUE);
+    final long[] clockNs = {0};
+    final ConntrackGc gc = new ConntrackGc(sweeper, ALL, () -> clockNs[0], 1_000_000_000L);
+    final Runnable work =
+        () -> {
+          clockNs[0] += 1_000_000_000L;
+          gc.doWork();
+        };
+
+    assertEquals(0, Allocation.steady(1_000, work));
+    assertTrue(gc.counters().sweeps(ConntrackTable.TCP4) >= 250);
+  }
+
+  private static BpfMap create(final MapDefinition definition) {
+    return BpfMap.create(definition.withMaxEntries(CAPACITY), "", 0);
+  }
+
+  private static void fill4(
+      final BpfMap map, final int protocol, final int flows, final long expiresNs) {
+    fill4(map, protocol, flows, expiresNs, 0);
+  }
+
+  private static void fill4(
+      final BpfMap map,
+      final int protocol,
+      final int flows,
+      final long expiresNs,
+      final int firstPort) {
+    final Conntrack4Map table = new Conntrack4Map(map);
+    for (int i = 0; i < flows; i++) {
+      table.foundKey().clear().protocol(protocol);
+      table.foundKey().lowAddress(0x0a000001).lowPort(firstPort + i);
+      table.foundKey().highAddress(0x0a000002).highPort(80);
+      expire(table.found(), expiresNs);
+      assertEquals(0, table.put());
+    }
+  }
+
+  private static void fill6(
+      final BpfMap map, final int protocol, final int flows, final long expiresNs) {
+    final Conntrack6Map table = new Conntrack6Map(map);
+    for (int i = 0; i < flows; i++) {
+      table.foundKey().clear().protocol(protocol);
+      table.foundKey().lowPort(i).highPort(80);
+      expire(table.found(), expiresNs);
+      assertEquals(0, table.put());
+    }
+  }
+
+  private static void expire(final ConntrackEntryFlyweight entry, final long expiresNs) {
+    entry.clear().expiresNs(expiresNs);
+  }
+}
