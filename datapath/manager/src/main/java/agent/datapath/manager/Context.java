@@ -18,7 +18,9 @@ public final class Context {
   /** Default of {@code --bpf-ct-global-any-max}. */
   public static final int CONNTRACK_ANY_MAX = 262_144;
 
-  private static final int CONNTRACK_SMALLEST = 1024;
+  /** The smallest conntrack table. */
+  public static final int CONNTRACK_SMALLEST = 1024;
+
   private static final int CONNTRACK_LARGEST = 1 << 24;
 
   private boolean isConcluded;
@@ -39,10 +41,19 @@ public final class Context {
   private int conntrackAnyMax = CONNTRACK_ANY_MAX;
   private int conntrackGcIntervalSec = 60;
   private ConntrackLifetimes conntrackLifetimes = ConntrackLifetimes.DEFAULT;
-  private boolean preallocateMaps = true;
   private boolean compileDebug;
   private List<String> clangCandidates =
-      List.of("clang", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14");
+      List.of(
+          "clang-19",
+          "clang-22",
+          "clang-21",
+          "clang-20",
+          "clang-18",
+          "clang-17",
+          "clang-16",
+          "clang-15",
+          "clang-14",
+          "clang");
   private NanoClock nanoClock = SystemNanoClock.INSTANCE;
   private EpochClock epochClock = SystemEpochClock.INSTANCE;
   private ThreadFactory threadFactory =
@@ -240,16 +251,6 @@ public final class Context {
 
   public Context conntrackLifetimes(final ConntrackLifetimes value) {
     conntrackLifetimes = changing(value);
-    return this;
-  }
-
-  /** {@code --preallocate-bpf-maps}: hash maps take their memory when they are created. */
-  public boolean preallocateMaps() {
-    return preallocateMaps;
-  }
-
-  public Context preallocateMaps(final boolean value) {
-    preallocateMaps = changing(value);
     return this;
   }
 

@@ -25,18 +25,13 @@ public record DatapathStatus(
   /**
    * The conntrack garbage collector.
    *
-   * @param intervalSec time between two runs
-   * @param runs finished runs
-   * @param scanned entries seen by the last run
-   * @param deleted entries deleted by the last run
-   * @param lastDurationNs how long the last run took
-   * @param totalDeleted entries deleted since launch
+   * @param intervalSec present time between two rounds
+   * @param runs finished rounds
+   * @param entries flows that the last sweeps left
+   * @param visited flows that all sweeps saw
+   * @param deleted flows that all sweeps deleted
+   * @param lastDurationNs how long the last sweeps took
    */
   public record Conntrack(
-      int intervalSec,
-      long runs,
-      long scanned,
-      long deleted,
-      long lastDurationNs,
-      long totalDeleted) {}
+      int intervalSec, long runs, long entries, long visited, long deleted, long lastDurationNs) {}
 }

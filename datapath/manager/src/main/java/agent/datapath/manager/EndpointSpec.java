@@ -36,7 +36,7 @@ public record EndpointSpec(
 
   /** Checks ranges and families. */
   public EndpointSpec {
-    checkId(id);
+    requireId(id);
     if (ifindex < 1) {
       throw Refusal.invalid("interface-index", ifindex + " is not an interface index");
     }
@@ -54,7 +54,18 @@ public record EndpointSpec(
     }
   }
 
-  static int checkId(final int id) {
+  /** The same endpoint under another identity. */
+  public EndpointSpec withIdentity(final int other) {
+    return new EndpointSpec(
+        id, ifindex, interfaceName, ipv4, ipv6, mac, hostMac, other, options, aggregation);
+  }
+
+  /**
+   * Passes an endpoint id through.
+   *
+   * @throws Refusal INVALID where it is out of range
+   */
+  public static int requireId(final int id) {
     if (id < 1 || id > MAX_ID) {
       throw Refusal.invalid("id", id + " is not between 1 and " + MAX_ID);
     }

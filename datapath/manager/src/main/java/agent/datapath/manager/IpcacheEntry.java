@@ -16,7 +16,7 @@ public record IpcacheEntry(Prefix prefix, int identity, int endpointId, boolean 
   public IpcacheEntry {
     Objects.requireNonNull(prefix, "prefix");
     if (endpointId != 0) {
-      EndpointSpec.checkId(endpointId);
+      EndpointSpec.requireId(endpointId);
     }
   }
 }

@@ -1,0 +1,31 @@
+package agent.datapath.manager;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * What has to be closed, in the reverse order of opening; one that fails does not stop the rest.
+ */
+final class Resources implements AutoCloseable {
+  private static final Logger LOGGER = LogManager.getLogger(Resources.class);
+
+  private final Deque<AutoCloseable> open = new ArrayDeque<>();
+
+  <T extends AutoCloseable> T add(final T resource) {
+    open.push(resource);
+    return resource;
+  }
+
+  @Override
+  public void close() {
+    while (!open.isEmpty()) {
+      try {
+        open.pop().close();
+      } catch (final Exception failure) {
+        LOGGER.error("closing the datapath", failure);
+      }
+    }
+  }
+}

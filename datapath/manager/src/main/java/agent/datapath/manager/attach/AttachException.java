@@ -1,0 +1,16 @@
+package agent.datapath.manager.attach;
+
+import agent.bindings.Errno;
+
+/** A program that could not be hung on its hook, or taken from it. */
+public final class AttachException extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  AttachException(final String message) {
+    super(message);
+  }
+
+  AttachException(final Hook hook, final String operation, final int errno) {
+    super(hook + ": " + operation + ": " + Errno.name(errno));
+  }
+}

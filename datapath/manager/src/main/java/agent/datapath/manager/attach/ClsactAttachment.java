@@ -1,0 +1,122 @@
+package agent.datapath.manager.attach;
+
+import agent.bindings.BindingsException;
+import agent.bindings.Descriptors;
+import agent.bindings.Errno;
+import agent.bindings.ObjectDescriptions;
+import agent.bindings.TcFilter;
+
+/**
+ * Attachment by a filter of our own number under a clsact qdisc, for kernels without tcx. The qdisc
+ * stays when the filter goes: others may use it.
+ */
+public final class ClsactAttachment implements TcAttachment {
+  /** "ag": away from the small numbers that people give by hand. */
+  private static final int HANDLE = 0x6167;
+
+  private static final int PRIORITY = 0x6167;
+  private static final int LONGEST_NAME = 15;
+
+  @Override
+  public Previous attach(final Hook hook, final int programFd) {
+    final TcFilter filter = filter(hook);
+    final int before = openOurs(hook, filter);
+    final int result = filter.attachOrReplace(programFd);
+    if (result < 0) {
+      Descriptors.close(before);
+      throw new AttachException(hook, "attach clsact filter", result);
+    }
+    return new Before(hook, before);
+  }
+
+  @Override
+  public void detach(final Hook hook) {
+    final TcFilter filter = filter(hook);
+    final int ours = openOurs(hook, filter);
+    if (ours >= 0) {
+      Descriptors.close(ours);
+      final int result = filter.detach();
+      if (result < 0 && !isGone(result)) {
+        throw new AttachException(hook, "detach clsact filter", result);
+      }
+    }
+  }
+
+  @Override
+  public boolean isAttached(final Hook hook) {
+    final int ours = openOurs(hook, filter(hook));
+    Descriptors.close(ours);
+    return ours >= 0;
+  }
+
+  private static TcFilter filter(final Hook hook) {
+    return new TcFilter(hook.ifindex(), hook.isIngress(), HANDLE, PRIORITY);
+  }
+
+  /**
+   * A descriptor of the program that our filter has, or -errno where there is no such filter.
+   *
+   * @throws AttachException where somebody else has a filter of this number
+   */
+  private static int openOurs(final Hook hook, final TcFilter filter) {
+    final int id = filter.programId();
+    if (id < 0) {
+      if (!isGone(id)) {
+        throw new AttachException(hook, "query clsact filter", id);
+      }
+      return id;
+    }
+    final int program = ObjectDescriptions.openProgram(id);
+    if (program < 0) {
+      return program;
+    }
+    try {
+      final String name = ObjectDescriptions.program(program).name();
+      if (!name.equals(truncated(hook.program()))) {
+        throw new AttachException(
+            hook + ": filter " + HANDLE + " is in use by another program, " + name);
+      }
+      return program;
+    } catch (final BindingsException | AttachException failure) {
+      Descriptors.close(program);
+      throw failure;
+    }
+  }
+
+  /** No filter, no qdisc, or no interface. */
+  private static boolean isGone(final int result) {
+    return result == -Errno.ENOENT || result == -Errno.EINVAL || result == -Errno.ENODEV;
+  }
+
+  private static String truncated(final String name) {
+    return name.substring(0, Math.min(name.length(), LONGEST_NAME));
+  }
+
+  private final class Before implements Previous {
+    private final Hook hook;
+    private final int programFd;
+
+    Before(final Hook hook, final int programFd) {
+      this.hook = hook;
+      this.programFd = programFd;
+    }
+
+    @Override
+    public void putBack() {
+      if (programFd < 0) {
+        detach(hook);
+        return;
+      }
+      final int result = filter(hook).attachOrReplace(programFd);
+      release();
+      if (result < 0) {
+        throw new AttachException(hook, "put the program before back", result);
+      }
+    }
+
+    @Override
+    public void release() {
+      Descriptors.close(programFd);
+    }
+  }
+}

@@ -1,0 +1,128 @@
+package agent.datapath.manager.attach;
+
+import agent.bindings.BindingsException;
+import agent.bindings.BpfFileSystem;
+import agent.bindings.BpfLinks;
+import agent.bindings.Descriptors;
+import agent.bindings.Errno;
+import agent.bindings.LinkDescription;
+import agent.bindings.ObjectDescriptions;
+
+/** Attachment by pinned tcx links (Linux 6.6). */
+public final class TcxAttachment implements TcAttachment {
+  @Override
+  public Previous attach(final Hook hook, final int programFd) {
+    final int link = openLive(hook);
+    if (link >= 0) {
+      try {
+        return replace(hook, link, programFd);
+      } finally {
+        Descriptors.close(link);
+      }
+    }
+    create(hook, programFd);
+    return new Before(hook, -1);
+  }
+
+  @Override
+  public void detach(final Hook hook) {
+    final int link = BpfFileSystem.open(hook.pin());
+    if (link >= 0) {
+      final int result = BpfLinks.detach(link);
+      Descriptors.close(link);
+      Pins.unpin(hook.pin());
+      if (result < 0) {
+        throw new AttachException(hook, "detach link", result);
+      }
+    } else if (link != -Errno.ENOENT) {
+      throw new AttachException(hook, "open link " + hook.pin(), link);
+    }
+  }
+
+  @Override
+  public boolean isAttached(final Hook hook) {
+    final int link = openLive(hook);
+    Descriptors.close(link);
+    return link >= 0;
+  }
+
+  private void create(final Hook hook, final int programFd) {
+    final int link = BpfLinks.createTcx(programFd, hook.ifindex(), hook.isIngress());
+    if (link < 0) {
+      throw new AttachException(hook, "create tcx link", link);
+    }
+    final int pinned = Pins.pin(link, hook.pin());
+    if (pinned < 0) {
+      BpfLinks.detach(link);
+      Descriptors.close(link);
+      throw new AttachException(hook, "pin link " + hook.pin(), pinned);
+    }
+    Descriptors.close(link);
+  }
+
+  private Previous replace(final Hook hook, final int link, final int programFd) {
+    final int before = ObjectDescriptions.openProgram(ObjectDescriptions.link(link).programId());
+    final int result = BpfLinks.update(link, programFd);
+    if (result < 0) {
+      Descriptors.close(before);
+      throw new AttachException(hook, "update link", result);
+    }
+    return new Before(hook, before);
+  }
+
+  /**
+   * The pinned link, where it still hangs on this hook. One whose interface is gone, or that is of
+   * an interface which had this name before, is unpinned.
+   */
+  private static int openLive(final Hook hook) {
+    final int link = BpfFileSystem.open(hook.pin());
+    if (link < 0) {
+      return link;
+    }
+    try {
+      final LinkDescription found = ObjectDescriptions.link(link);
+      if (found.type() == LinkDescription.TYPE_TCX
+          && found.ifindex() == hook.ifindex()
+          && found.isTcxIngress() == hook.isIngress()) {
+        return link;
+      }
+    } catch (final BindingsException notALink) {
+      Descriptors.close(link);
+      throw new AttachException(hook.pin() + " is not a link");
+    }
+    BpfLinks.detach(link);
+    Descriptors.close(link);
+    Pins.unpin(hook.pin());
+    return -Errno.ENOENT;
+  }
+
+  private final class Before implements Previous {
+    private final Hook hook;
+    private final int programFd;
+
+    Before(final Hook hook, final int programFd) {
+      this.hook = hook;
+      this.programFd = programFd;
+    }
+
+    @Override
+    public void putBack() {
+      if (programFd < 0) {
+        detach(hook);
+        return;
+      }
+      final int link = openLive(hook);
+      final int result = link < 0 ? link : BpfLinks.update(link, programFd);
+      Descriptors.close(link);
+      release();
+      if (result < 0) {
+        throw new AttachException(hook, "put the program before back", result);
+      }
+    }
+
+    @Override
+    public void release() {
+      Descriptors.close(programFd);
+    }
+  }
+}

@@ -1,0 +1,88 @@
+package agent.datapath.manager.compile;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+
+/** A clang of this machine, run without a shell. */
+record Clang(String command, String version) {
+  private static final long VERSION_SEC = 10;
+  private static final long COMPILE_SEC = 60;
+  private static final int MESSAGE_LINES = 20;
+
+  /** The first candidate that runs. */
+  static Optional<Clang> find(final List<String> candidates) {
+    for (final String candidate : candidates) {
+      try {
+        final Result result = run(List.of(candidate, "--version"), null, VERSION_SEC);
+        if (result.status() == 0) {
+          return Optional.of(new Clang(candidate, result.output().lines().findFirst().orElse("")));
+        }
+      } catch (final IOException notThere) {
+        // The next candidate may be.
+      }
+    }
+    return Optional.empty();
+  }
+
+  /** Compiles one file of a source folder. */
+  void compile(
+      final Path folder, final String source, final List<String> flags, final Path object) {
+    final List<String> line = new ArrayList<>();
+    line.add(command);
+    line.addAll(flags);
+    line.addAll(List.of("-I", "include"));
+    for (final String triple : List.of("x86_64-linux-gnu", "aarch64-linux-gnu")) {
+      final Path architecture = Path.of("/usr/include", triple);
+      if (Files.isDirectory(architecture)) {
+        line.addAll(List.of("-idirafter", architecture.toString()));
+      }
+    }
+    line.addAll(List.of("-c", source, "-o", object.toString()));
+    try {
+      final Result result = run(line, folder, COMPILE_SEC);
+      if (result.status() != 0) {
+        throw new CompileException(
+            source + ": " + command + " ended with " + result.status() + ":\n" + result.head());
+      }
+    } catch (final IOException failure) {
+      throw new CompileException(source + ": " + command + " cannot be run", failure);
+    }
+  }
+
+  private static Result run(final List<String> line, final Path folder, final long timeoutSec)
+      throws IOException {
+    final Path output = Files.createTempFile("clang-", ".log");
+    try {
+      final Process process =
+          new ProcessBuilder(line)
+              .directory(folder == null ? null : folder.toFile())
+              .redirectErrorStream(true)
+              .redirectOutput(output.toFile())
+              .start();
+      process.getOutputStream().close();
+      if (!process.waitFor(timeoutSec, TimeUnit.SECONDS)) {
+        process.destroyForcibly().waitFor();
+        throw new IOException(line.getFirst() + " still ran after " + timeoutSec + " s");
+      }
+      final String text = new String(Files.readAllBytes(output), StandardCharsets.UTF_8);
+      return new Result(process.exitValue(), text);
+    } catch (final InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+      throw new IOException(line.getFirst() + " was interrupted", interrupted);
+    } finally {
+      Files.delete(output);
+    }
+  }
+
+  private record Result(int status, String output) {
+    String head() {
+      return String.join("\n", output.lines().limit(MESSAGE_LINES).toList());
+    }
+  }
+}

@@ -1,0 +1,145 @@
+package agent.datapath.manager.compile;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/**
+ * Finds the objects of one feature set: in the jar, in the cache of the state directory, or by one
+ * run of clang. Each is read once. For one thread.
+ */
+public final class ProgramObjects {
+  private final Path cache;
+  private final List<String> clangCandidates;
+  private final FeatureSet features;
+  private final Map<ProgramFile, byte[]> read = new EnumMap<>(ProgramFile.class);
+  private Optional<Clang> clang;
+
+  /**
+   * Nothing is read or run before it is needed.
+   *
+   * @param cache a directory that is made when it is needed
+   * @param clangCandidates names or paths of compilers, in order of preference
+   * @param features of every object
+   */
+  public ProgramObjects(
+      final Path cache, final List<String> clangCandidates, final FeatureSet features) {
+    this.cache = cache;
+    this.features = features;
+    this.clangCandidates = clangCandidates;
+  }
+
+  /**
+   * The bytes of an object.
+   *
+   * @throws CompileException where clang is missing or refuses the source
+   */
+  public byte[] read(final ProgramFile program) {
+    byte[] object = read.get(program);
+    if (object == null) {
+      object =
+          features.isShipped() ? SourceTree.resource("bpf/" + program.object()) : compiled(program);
+      read.put(program, object);
+    }
+    return object;
+  }
+
+  private byte[] compiled(final ProgramFile program) {
+    final Map<String, byte[]> sources = SourceTree.of(program);
+    final List<String> flags = new ArrayList<>(SourceTree.flags());
+    flags.addAll(features.flags());
+    final Clang compiler = compiler(program);
+    final Path object = cache.resolve(hash(sources, flags, compiler) + ".bpf.o");
+    try {
+      if (!Files.exists(object)) {
+        compile(program, sources, flags, compiler, object);
+      }
+      return Files.readAllBytes(object);
+    } catch (final IOException failure) {
+      throw new CompileException(program.source() + ": cache " + cache, failure);
+    }
+  }
+
+  private Clang compiler(final ProgramFile program) {
+    if (clang == null || clang.isEmpty()) {
+      clang = Clang.find(clangCandidates);
+    }
+    return clang.orElseThrow(
+        () ->
+            new CompileException(
+                program.source()
+                    + ": features "
+                    + features.defines()
+                    + " have to be compiled, and there is no clang (tried "
+                    + String.join(", ", clangCandidates)
+                    + ")"));
+  }
+
+  private void compile(
+      final ProgramFile program,
+      final Map<String, byte[]> sources,
+      final List<String> flags,
+      final Clang compiler,
+      final Path object)
+      throws IOException {
+    Files.createDirectories(
+        cache, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+    final Path folder = Files.createTempDirectory(cache, "build-");
+    try {
+      SourceTree.writeTo(folder, sources);
+      final Path made = folder.resolve(program.object());
+      compiler.compile(folder, program.source(), flags, made);
+      try (FileChannel channel = FileChannel.open(made, StandardOpenOption.WRITE)) {
+        channel.force(true);
+      }
+      Files.move(made, object, StandardCopyOption.ATOMIC_MOVE);
+    } finally {
+      delete(folder);
+    }
+  }
+
+  private static void delete(final Path folder) throws IOException {
+    try (Stream<Path> paths = Files.walk(folder)) {
+      for (final Path path : paths.sorted(java.util.Comparator.reverseOrder()).toList()) {
+        Files.delete(path);
+      }
+    }
+  }
+
+  private static String hash(
+      final Map<String, byte[]> sources, final List<String> flags, final Clang compiler) {
+    try {
+      final MessageDigest digest = MessageDigest.getInstance("SHA-256");
+      sources.forEach(
+          (path, content) -> {
+            put(digest, path.getBytes(StandardCharsets.UTF_8));
+            put(digest, content);
+          });
+      put(digest, String.join("\n", flags).getBytes(StandardCharsets.UTF_8));
+      put(digest, compiler.version().getBytes(StandardCharsets.UTF_8));
+      return HexFormat.of().formatHex(digest.digest());
+    } catch (final NoSuchAlgorithmException impossible) {
+      throw new IllegalStateException(impossible);
+    }
+  }
+
+  private static void put(final MessageDigest digest, final byte[] content) {
+    digest.update(Integer.toString(content.length).getBytes(StandardCharsets.UTF_8));
+    digest.update((byte) ':');
+    digest.update(content);
+  }
+}

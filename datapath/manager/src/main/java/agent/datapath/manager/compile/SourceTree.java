@@ -1,0 +1,78 @@
+package agent.datapath.manager.compile;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** The C sources that ship in the jar: a program and all that it includes by a quoted name. */
+final class SourceTree {
+  private static final String ROOT = "bpf/src/";
+  private static final Pattern INCLUDE =
+      Pattern.compile("^\\s*#\\s*include\\s+\"([^\"]+)\"", Pattern.MULTILINE);
+
+  private SourceTree() {}
+
+  /** Path under the source folder, to content; sorted, so that a hash over it is stable. */
+  static Map<String, byte[]> of(final ProgramFile program) {
+    final Map<String, byte[]> files = new TreeMap<>();
+    final Deque<String> open = new ArrayDeque<>();
+    open.add(program.source());
+    while (!open.isEmpty()) {
+      final String path = open.remove();
+      if (!files.containsKey(path)) {
+        final byte[] content = read(path);
+        files.put(path, content);
+        final Matcher matcher = INCLUDE.matcher(new String(content, StandardCharsets.UTF_8));
+        while (matcher.find()) {
+          open.add("include/" + matcher.group(1));
+        }
+      }
+    }
+    return files;
+  }
+
+  /** The compiler's flags, one a line. */
+  static List<String> flags() {
+    final List<String> flags = new ArrayList<>();
+    for (final String line : new String(read("clang.flags"), StandardCharsets.UTF_8).split("\n")) {
+      if (!line.isBlank() && !line.startsWith("#")) {
+        flags.add(line.strip());
+      }
+    }
+    return flags;
+  }
+
+  static void writeTo(final Path folder, final Map<String, byte[]> files) throws IOException {
+    for (final Map.Entry<String, byte[]> file : files.entrySet()) {
+      final Path path = folder.resolve(file.getKey());
+      Files.createDirectories(path.getParent());
+      Files.write(path, file.getValue());
+    }
+  }
+
+  private static byte[] read(final String path) {
+    return resource(ROOT + path);
+  }
+
+  static byte[] resource(final String name) {
+    try (InputStream in = SourceTree.class.getClassLoader().getResourceAsStream(name)) {
+      if (in == null) {
+        throw new CompileException("resource " + name + " is not in the jar");
+      }
+      return in.readAllBytes();
+    } catch (final IOException failure) {
+      throw new UncheckedIOException("resource " + name, failure);
+    }
+  }
+}

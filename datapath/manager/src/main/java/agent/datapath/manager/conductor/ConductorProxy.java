@@ -1,0 +1,92 @@
+package agent.datapath.manager.conductor;
+
+import agent.datapath.manager.DatapathProxy;
+import agent.datapath.manager.EndpointSpec;
+import agent.datapath.manager.IpcacheEntry;
+import agent.datapath.manager.PolicyMapDelta;
+import agent.datapath.manager.PolicyMapEntry;
+import agent.terms.Prefix;
+import java.util.Collection;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+
+/** Turns each call into a command; collections are copied on the caller's thread. */
+public final class ConductorProxy implements DatapathProxy {
+  private final DatapathConductor conductor;
+  private final Endpoints endpoints;
+
+  /** Commands of this proxy change these endpoints, on the conductor's thread. */
+  public ConductorProxy(final DatapathConductor conductor, final Endpoints endpoints) {
+    this.conductor = conductor;
+    this.endpoints = endpoints;
+  }
+
+  @Override
+  public CompletableFuture<Void> attachEndpoint(final EndpointSpec endpoint) {
+    return run(() -> endpoints.attach(endpoint));
+  }
+
+  @Override
+  public CompletableFuture<List<String>> detachEndpoint(final int endpointId) {
+    final int id = EndpointSpec.requireId(endpointId);
+    return conductor.submit(() -> endpoints.detach(id));
+  }
+
+  @Override
+  public CompletableFuture<Void> applyPolicy(final int endpointId, final PolicyMapDelta delta) {
+    final int id = EndpointSpec.requireId(endpointId);
+    return run(() -> endpoints.applyPolicy(id, delta));
+  }
+
+  @Override
+  public CompletableFuture<PolicyMapDelta> synchronizePolicy(
+      final int endpointId, final Collection<PolicyMapEntry> desired) {
+    final int id = EndpointSpec.requireId(endpointId);
+    final List<PolicyMapEntry> copy = List.copyOf(desired);
+    return conductor.submit(() -> endpoints.synchronizePolicy(id, copy));
+  }
+
+  @Override
+  public CompletableFuture<Void> setIdentity(final int endpointId, final int identity) {
+    final int id = EndpointSpec.requireId(endpointId);
+    return run(() -> endpoints.setIdentity(id, identity));
+  }
+
+  @Override
+  public CompletableFuture<Void> upsertIpcache(final Collection<IpcacheEntry> entries) {
+    final List<IpcacheEntry> copy = List.copyOf(entries);
+    return run(() -> endpoints.upsertIpcache(copy));
+  }
+
+  @Override
+  public CompletableFuture<Void> removeIpcache(final Collection<Prefix> prefixes) {
+    final List<Prefix> copy = List.copyOf(prefixes);
+    return run(() -> endpoints.removeIpcache(copy));
+  }
+
+  @Override
+  public CompletableFuture<Void> synchronizeIpcache(final Collection<IpcacheEntry> desired) {
+    final List<IpcacheEntry> copy = List.copyOf(desired);
+    return run(() -> endpoints.synchronizeIpcache(copy));
+  }
+
+  @Override
+  public CompletableFuture<Set<Integer>> knownEndpoints() {
+    return conductor.submit(endpoints::known);
+  }
+
+  @Override
+  public CompletableFuture<List<String>> forgetEndpointsExcept(final Set<Integer> endpointIds) {
+    final Set<Integer> copy = Set.copyOf(endpointIds);
+    return conductor.submit(() -> endpoints.forgetExcept(copy));
+  }
+
+  private CompletableFuture<Void> run(final Runnable work) {
+    return conductor.submit(
+        () -> {
+          work.run();
+          return null;
+        });
+  }
+}

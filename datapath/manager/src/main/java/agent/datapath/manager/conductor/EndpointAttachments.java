@@ -1,0 +1,89 @@
+package agent.datapath.manager.conductor;
+
+import agent.bindings.BpfObject;
+import agent.datapath.manager.EndpointSpec;
+import agent.datapath.manager.TcMode;
+import agent.datapath.manager.attach.ClsactAttachment;
+import agent.datapath.manager.attach.Hook;
+import agent.datapath.manager.attach.Pins;
+import agent.datapath.manager.attach.TcAttachment;
+import agent.datapath.manager.attach.TcxAttachment;
+import java.util.List;
+
+/** Hangs an endpoint's two programs on the host side of its veth, in one of the two ways. */
+public final class EndpointAttachments {
+  private final Pins pins;
+  private final TcAttachment wanted;
+  private final TcAttachment other;
+
+  /** By links or by filters; what an earlier start hung the other way is taken down. */
+  public EndpointAttachments(final Pins pins, final TcMode mode) {
+    final TcAttachment tcx = new TcxAttachment();
+    final TcAttachment clsact = new ClsactAttachment();
+    this.pins = pins;
+    wanted = mode == TcMode.TCX ? tcx : clsact;
+    other = mode == TcMode.TCX ? clsact : tcx;
+  }
+
+  /** Attaches both programs, or neither where one of them fails: what was there runs on. */
+  void attach(final EndpointSpec endpoint, final BpfObject object) {
+    final List<Hook> hooks = hooks(endpoint.id(), endpoint.ifindex(), endpoint.interfaceName());
+    final Hook ingress = hooks.getFirst();
+    final Hook egress = hooks.getLast();
+    final TcAttachment.Previous before = wanted.attach(egress, object.programFd(egress.program()));
+    try {
+      wanted.attach(ingress, object.programFd(ingress.program())).release();
+    } catch (final RuntimeException failure) {
+      before.putBack();
+      throw failure;
+    }
+    before.release();
+    other.detach(egress);
+    other.detach(ingress);
+  }
+
+  /**
+   * Takes both programs away, whichever way they hang.
+   *
+   * @param ifindex of the interface, or 0 where it is not known any more
+   * @param errors gets a line for what went wrong
+   */
+  void detach(
+      final int endpointId,
+      final int ifindex,
+      final String interfaceName,
+      final List<String> errors) {
+    for (final Hook hook : hooks(endpointId, ifindex, interfaceName)) {
+      detach(wanted, hook, errors);
+      detach(other, hook, errors);
+    }
+  }
+
+  private static void detach(
+      final TcAttachment attachment, final Hook hook, final List<String> errors) {
+    if (hook.ifindex() == 0 && attachment instanceof ClsactAttachment) {
+      return;
+    }
+    try {
+      attachment.detach(hook);
+    } catch (final RuntimeException failure) {
+      errors.add(failure.getMessage());
+    }
+  }
+
+  private List<Hook> hooks(final int endpointId, final int ifindex, final String interfaceName) {
+    return List.of(
+        new Hook(
+            interfaceName,
+            ifindex,
+            true,
+            Pins.FROM_ENDPOINT,
+            pins.endpoint(endpointId, Pins.FROM_ENDPOINT)),
+        new Hook(
+            interfaceName,
+            ifindex,
+            false,
+            Pins.TO_ENDPOINT,
+            pins.endpoint(endpointId, Pins.TO_ENDPOINT)));
+  }
+}

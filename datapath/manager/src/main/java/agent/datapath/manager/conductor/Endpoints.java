@@ -1,0 +1,363 @@
+package agent.datapath.manager.conductor;
+
+import agent.bindings.BpfObject;
+import agent.bindings.Errno;
+import agent.datapath.manager.EndpointSpec;
+import agent.datapath.manager.IpcacheEntry;
+import agent.datapath.manager.PolicyMapDelta;
+import agent.datapath.manager.PolicyMapEntry;
+import agent.datapath.manager.attach.Pins;
+import agent.datapath.manager.compile.ProgramFile;
+import agent.datapath.manager.load.NodeConstants;
+import agent.datapath.manager.load.NodeMapSet;
+import agent.datapath.manager.load.ProgramLoader;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.EndpointMap;
+import agent.maps.kernel.GenerationArray;
+import agent.maps.kernel.MapCursor;
+import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.PolicyMap;
+import agent.maps.kernel.PolicyMapArray;
+import agent.maps.layout.EndpointEntryFlyweight;
+import agent.maps.layout.EndpointFlag;
+import agent.maps.layout.EndpointOption;
+import agent.terms.IpAddress;
+import agent.terms.Prefix;
+import agent.terms.Refusal;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
+import org.agrona.collections.Int2ObjectHashMap;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/** The endpoints of this node as the kernel has them; only the conductor's thread calls it. */
+public final class Endpoints implements AutoCloseable {
+  private static final Logger LOGGER = LogManager.getLogger(Endpoints.class);
+
+  /** Index of the generation of everything that is not an endpoint of this node. */
+  private static final int ELSEWHERE = 0;
+
+  private static final String POLICY_PREFIX = "policy_";
+
+  private final NodeMapSet maps;
+  private final Pins pins;
+  private final ProgramLoader loader;
+  private final NodeConstants node;
+  private final EndpointAttachments attachments;
+  private final EndpointMap endpointMap;
+  private final PolicyMapArray policies;
+  private final GenerationArray generations;
+  private final Ipcache ipcache;
+  private final PolicyWriter policyWriter = new PolicyWriter();
+  private final Int2ObjectHashMap<PolicyMap> policyMaps = new Int2ObjectHashMap<>();
+  private final Int2ObjectHashMap<EndpointSpec> attached = new Int2ObjectHashMap<>();
+
+  /** Takes over what is pinned; nothing changes in the kernel. */
+  public Endpoints(
+      final NodeMapSet maps,
+      final Pins pins,
+      final ProgramLoader loader,
+      final NodeConstants node,
+      final EndpointAttachments attachments) {
+    this.maps = maps;
+    this.pins = pins;
+    this.loader = loader;
+    this.node = node;
+    this.attachments = attachments;
+    endpointMap = new EndpointMap(maps.get(NodeMaps.ENDPOINTS));
+    policies = new PolicyMapArray(maps.get(NodeMaps.POLICIES));
+    generations = new GenerationArray(maps.get(NodeMaps.GENERATIONS));
+    ipcache = new Ipcache(maps.get(NodeMaps.IPCACHE4), maps.get(NodeMaps.IPCACHE6));
+    for (final int endpointId : pins.endpointIds()) {
+      policyMap(endpointId);
+    }
+  }
+
+  /** Endpoints whose programs this process has attached. */
+  public int attachedCount() {
+    return attached.size();
+  }
+
+  void attach(final EndpointSpec endpoint) {
+    final int id = endpoint.id();
+    try (BpfObject object =
+        loader.load(
+            ProgramFile.ENDPOINT,
+            constants -> {
+              node.write(constants);
+              constants.endpoint(endpoint);
+            })) {
+      policyMap(id);
+      final Slot slot = slot(id);
+      setEntry(endpoint);
+      try {
+        attachments.attach(endpoint, object);
+      } catch (final RuntimeException failure) {
+        restore(id, slot);
+        throw failure;
+      }
+    }
+    final EndpointSpec before = attached.put(id, endpoint);
+    boolean isNew = upsertAddress(endpoint, endpoint.ipv4());
+    isNew |= upsertAddress(endpoint, endpoint.ipv6());
+    if (before != null) {
+      isNew |= removeAddress(before.ipv4(), endpoint.ipv4());
+      isNew |= removeAddress(before.ipv6(), endpoint.ipv6());
+    }
+    generations.bump(id);
+    if (isNew) {
+      generations.bump(ELSEWHERE);
+    }
+  }
+
+  /** Cuts the workload off first, then takes everything of it away; goes on where a part fails. */
+  List<String> detach(final int id) {
+    final List<String> errors = new ArrayList<>();
+    final EndpointSpec spec = attached.remove(id);
+    final int entryIfindex = endpointMap.lookup(id) == 0 ? endpointMap.found().ifindex() : 0;
+    final int ifindex = spec == null ? entryIfindex : spec.ifindex();
+    final String interfaceName = spec == null ? "endpoint " + id : spec.interfaceName();
+    final int cleared = policies.clear(id);
+    if (cleared < 0 && cleared != -Errno.ENOENT) {
+      errors.add(policies.failure("delete", cleared).getMessage());
+    }
+    generations.bump(id);
+    for (final Prefix prefix : ipcache.prefixesOf(id)) {
+      attempt(errors, () -> ipcache.remove(prefix));
+    }
+    attachments.detach(id, ifindex, interfaceName, errors);
+    if (entryIfindex != 0) {
+      final int result = endpointMap.clear(id);
+      if (result < 0) {
+        errors.add(endpointMap.failure("clear", result).getMessage());
+      }
+    }
+    final PolicyMap policyMap = policyMaps.remove(id);
+    if (policyMap != null) {
+      attempt(errors, () -> maps.removePolicyMap(policyMap.map()));
+    }
+    generations.bump(id);
+    generations.bump(ELSEWHERE);
+    return errors;
+  }
+
+  void applyPolicy(final int id, final PolicyMapDelta delta) {
+    final PolicyMap map = policyMaps.get(id);
+    if (map == null) {
+      throw Refusal.notFound("id", "endpoint " + id + " has no policy map");
+    }
+    write(id, map, delta);
+  }
+
+  PolicyMapDelta synchronizePolicy(final int id, final Collection<PolicyMapEntry> desired) {
+    final PolicyMap map = policyMap(EndpointSpec.requireId(id));
+    final PolicyMapDelta difference = policyWriter.difference(map, desired);
+    if (!difference.isEmpty()) {
+      write(id, map, difference);
+    }
+    return difference;
+  }
+
+  void setIdentity(final int id, final int identity) {
+    final EndpointSpec before = attached.get(id);
+    if (before == null) {
+      throw Refusal.notFound("id", "endpoint " + id + " is not attached");
+    }
+    final EndpointSpec after = before.withIdentity(identity);
+    setEntry(after);
+    attached.put(id, after);
+    upsertAddress(after, after.ipv4());
+    upsertAddress(after, after.ipv6());
+    generations.bump(id);
+    generations.bump(ELSEWHERE);
+  }
+
+  void upsertIpcache(final Collection<IpcacheEntry> entries) {
+    try {
+      for (final IpcacheEntry entry : entries) {
+        if (ipcache.upsert(entry) && entry.endpointId() != 0) {
+          generations.bump(entry.endpointId());
+        }
+      }
+    } finally {
+      generations.bump(ELSEWHERE);
+    }
+  }
+
+  void removeIpcache(final Collection<Prefix> prefixes) {
+    try {
+      for (final Prefix prefix : prefixes) {
+        removeFromIpcache(prefix);
+      }
+    } finally {
+      generations.bump(ELSEWHERE);
+    }
+  }
+
+  /** Addresses of attached endpoints stay: they came with the attachment. */
+  void synchronizeIpcache(final Collection<IpcacheEntry> desired) {
+    final Set<Prefix> kept = new HashSet<>();
+    for (final IpcacheEntry entry : desired) {
+      kept.add(entry.prefix());
+    }
+    for (final EndpointSpec endpoint : attached.values()) {
+      keep(kept, endpoint.ipv4());
+      keep(kept, endpoint.ipv6());
+    }
+    boolean isChanged = false;
+    for (final IpcacheEntry entry : desired) {
+      isChanged |= ipcache.upsert(entry);
+    }
+    for (final IpcacheEntry entry : ipcache.snapshot()) {
+      if (!kept.contains(entry.prefix())) {
+        isChanged |= removeFromIpcache(entry.prefix());
+      }
+    }
+    if (isChanged) {
+      generations.bump(ELSEWHERE);
+      attached.keySet().forEach(generations::bump);
+    }
+  }
+
+  Set<Integer> known() {
+    final Set<Integer> known = new TreeSet<>(pins.endpointIds());
+    known.addAll(attached.keySet());
+    known.addAll(policyMaps.keySet());
+    try (MapCursor cursor = new MapCursor()) {
+      if (cursor.open(endpointMap.map()) == 0) {
+        while (cursor.next()) {
+          known.add(cursor.key().getInt(0));
+        }
+      }
+    }
+    return known;
+  }
+
+  List<String> forgetExcept(final Set<Integer> wanted) {
+    final List<String> errors = new ArrayList<>();
+    for (final int id : known()) {
+      if (!wanted.contains(id)) {
+        errors.addAll(detach(id));
+      }
+    }
+    return errors;
+  }
+
+  /** A write that had failed went through: flows that it may touch are judged anew. */
+  public void onRealised(final BpfMap map) {
+    final String name = map.name();
+    if (name.startsWith(POLICY_PREFIX)) {
+      generations.bump(Integer.parseInt(name.substring(POLICY_PREFIX.length())));
+    } else {
+      generations.bump(ELSEWHERE);
+      attached.keySet().forEach(generations::bump);
+    }
+  }
+
+  @Override
+  public void close() {
+    for (final PolicyMap map : policyMaps.values()) {
+      maps.releasePolicyMap(map.map());
+    }
+    policyMaps.clear();
+    generations.close();
+  }
+
+  private void write(final int id, final PolicyMap map, final PolicyMapDelta delta) {
+    try {
+      policyWriter.apply(map, delta);
+    } finally {
+      generations.bump(id);
+    }
+  }
+
+  /** The endpoint's policy map, in its slot; a new one is empty and lets nothing through. */
+  private PolicyMap policyMap(final int id) {
+    PolicyMap map = policyMaps.get(id);
+    if (map == null) {
+      map = new PolicyMap(maps.openPolicyMap(id));
+      policyMaps.put(id, map);
+      final int result = policies.set(id, map.map().fd());
+      if (result < 0) {
+        throw policies.failure("update", result);
+      }
+    }
+    return map;
+  }
+
+  private void setEntry(final EndpointSpec endpoint) {
+    final boolean isAudit = (endpoint.options() & EndpointOption.POLICY_AUDIT_MODE.number()) != 0;
+    final int result =
+        endpointMap.set(
+            endpoint.id(),
+            endpoint.ifindex(),
+            endpoint.identity(),
+            endpoint.mac().bits(),
+            endpoint.hostMac().bits(),
+            isAudit ? EndpointFlag.POLICY_AUDIT.number() : 0);
+    if (result < 0) {
+      throw endpointMap.failure("update", result);
+    }
+  }
+
+  private Slot slot(final int id) {
+    final int result = endpointMap.lookup(id);
+    if (result < 0) {
+      throw endpointMap.failure("lookup", result);
+    }
+    final EndpointEntryFlyweight found = endpointMap.found();
+    return new Slot(found.ifindex(), found.identity(), found.mac(), found.hostMac(), found.flags());
+  }
+
+  private void restore(final int id, final Slot slot) {
+    final int result =
+        slot.ifindex() == 0
+            ? endpointMap.clear(id)
+            : endpointMap.set(
+                id, slot.ifindex(), slot.identity(), slot.mac(), slot.hostMac(), slot.flags());
+    if (result < 0) {
+      LOGGER.error(endpointMap.failure("restore", result).getMessage());
+    }
+  }
+
+  private boolean upsertAddress(final EndpointSpec endpoint, final IpAddress address) {
+    return address != null
+        && ipcache.upsert(
+            new IpcacheEntry(Prefix.of(address), endpoint.identity(), endpoint.id(), false));
+  }
+
+  private boolean removeAddress(final IpAddress before, final IpAddress now) {
+    return before != null && !Objects.equals(before, now) && ipcache.remove(Prefix.of(before));
+  }
+
+  private boolean removeFromIpcache(final Prefix prefix) {
+    final IpcacheEntry before = ipcache.get(prefix);
+    final boolean isRemoved = ipcache.remove(prefix);
+    if (isRemoved && before.endpointId() != 0) {
+      generations.bump(before.endpointId());
+    }
+    return isRemoved;
+  }
+
+  private static void keep(final Set<Prefix> kept, final IpAddress address) {
+    if (address != null) {
+      kept.add(Prefix.of(address));
+    }
+  }
+
+  private static void attempt(final List<String> errors, final Runnable part) {
+    try {
+      part.run();
+    } catch (final RuntimeException failure) {
+      errors.add(failure.getMessage());
+    }
+  }
+
+  /** An endpoint's entry before a change. */
+  private record Slot(int ifindex, int identity, long mac, long hostMac, int flags) {}
+}

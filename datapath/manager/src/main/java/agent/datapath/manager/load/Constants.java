@@ -1,0 +1,74 @@
+package agent.datapath.manager.load;
+
+import agent.bindings.BpfObject;
+import agent.datapath.manager.EndpointSpec;
+import agent.maps.btf.DataSectionLayout;
+import agent.maps.layout.EndpointConfigFlyweight;
+import agent.maps.layout.NodeConfigFlyweight;
+import agent.maps.layout.PrefilterConfigFlyweight;
+import agent.terms.IpAddress;
+import java.lang.foreign.MemorySegment;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/** The {@code .rodata} of one object before it is loaded, found by its BTF. */
+public final class Constants {
+  static final String SECTION = ".rodata";
+
+  private final DataSectionLayout layout;
+  private final UnsafeBuffer buffer;
+
+  Constants(final DataSectionLayout layout, final BpfObject object) {
+    this.layout = layout;
+    final MemorySegment rodata = object.rodata();
+    buffer = new UnsafeBuffer(rodata.address(), (int) rodata.byteSize());
+  }
+
+  /** {@code node_config}, cleared. */
+  NodeConfigFlyweight node() {
+    return new NodeConfigFlyweight().wrap(at("node_config", NodeConfigFlyweight.LENGTH), 0).clear();
+  }
+
+  /** {@code prefilter_config}, cleared. */
+  PrefilterConfigFlyweight prefilter() {
+    return new PrefilterConfigFlyweight()
+        .wrap(at("prefilter_config", PrefilterConfigFlyweight.LENGTH), 0)
+        .clear();
+  }
+
+  /** Sets {@code endpoint_config}. */
+  public void endpoint(final EndpointSpec endpoint) {
+    final EndpointConfigFlyweight config =
+        new EndpointConfigFlyweight()
+            .wrap(at("endpoint_config", EndpointConfigFlyweight.LENGTH), 0)
+            .clear()
+            .endpointId(endpoint.id())
+            .ifindex(endpoint.ifindex())
+            .options(endpoint.options())
+            .aggregation(endpoint.aggregation())
+            .mac(endpoint.mac().bits())
+            .hostMac(endpoint.hostMac().bits());
+    final IpAddress ipv4 = endpoint.ipv4();
+    if (ipv4 != null) {
+      config.hasIpv4(1).ipv4((int) ipv4.low());
+    }
+    final IpAddress ipv6 = endpoint.ipv6();
+    if (ipv6 != null) {
+      config.hasIpv6(1).ipv6(ipv6.high(), ipv6.low());
+    }
+  }
+
+  /** Whether the object has the variable. */
+  boolean has(final String variable) {
+    return layout.has(variable);
+  }
+
+  private UnsafeBuffer at(final String variable, final int length) {
+    final DataSectionLayout.Location location = layout.variable(variable);
+    if (location.size() != length) {
+      throw new IllegalStateException(
+          "%s: %d bytes in the object, %d in the agent"
+              .formatted(variable, location.size(), length));
+    }
+    return new UnsafeBuffer(buffer, location.offset(), length);
+  }
+}

@@ -1,0 +1,52 @@
+package agent.datapath.manager.load;
+
+import agent.datapath.manager.ConntrackLifetimes;
+import agent.datapath.manager.Context;
+import agent.terms.IpAddress;
+import java.util.concurrent.TimeUnit;
+
+/** What is the same for every program of this node. */
+public final class NodeConstants {
+  private final Context context;
+
+  /** Of a concluded context. */
+  public NodeConstants(final Context context) {
+    this.context = context;
+  }
+
+  /** Sets those constants that the object has. */
+  public void write(final Constants constants) {
+    if (constants.has("node_config")) {
+      writeNode(constants);
+    }
+    if (constants.has("prefilter_config")) {
+      constants
+          .prefilter()
+          .enableIpv4(context.enableIpv4() ? 1 : 0)
+          .enableIpv6(context.enableIpv6() ? 1 : 0);
+    }
+  }
+
+  private void writeNode(final Constants constants) {
+    final ConntrackLifetimes lifetimes = context.conntrackLifetimes();
+    final var node =
+        constants
+            .node()
+            .tcpSynLifetimeNs(TimeUnit.SECONDS.toNanos(lifetimes.tcpSynSec()))
+            .tcpEstablishedLifetimeNs(TimeUnit.SECONDS.toNanos(lifetimes.tcpEstablishedSec()))
+            .tcpClosingLifetimeNs(TimeUnit.SECONDS.toNanos(lifetimes.tcpClosingSec()))
+            .anyLifetimeNs(TimeUnit.SECONDS.toNanos(lifetimes.anySec()))
+            .worldIdentity4(context.worldIdentity4())
+            .worldIdentity6(context.worldIdentity6())
+            .enableIpv4(context.enableIpv4() ? 1 : 0)
+            .enableIpv6(context.enableIpv6() ? 1 : 0);
+    final IpAddress gateway4 = context.gateway4();
+    if (gateway4 != null) {
+      node.gateway4((int) gateway4.low());
+    }
+    final IpAddress gateway6 = context.gateway6();
+    if (gateway6 != null) {
+      node.gateway6(gateway6.high(), gateway6.low());
+    }
+  }
+}

@@ -1,0 +1,175 @@
+package agent.datapath.manager.prefilter;
+
+import agent.datapath.manager.Context;
+import agent.datapath.manager.Prefilter;
+import agent.datapath.manager.PrefilterList;
+import agent.datapath.manager.PrefilterStore;
+import agent.datapath.manager.conductor.DatapathConductor;
+import agent.terms.Prefix;
+import agent.terms.Refusal;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CompletionException;
+
+/**
+ * The deny list of a node that has a prefilter device. A change is computed on the caller's thread,
+ * written to the kernel on the conductor's, stored, and then answered; changes follow one another.
+ */
+public final class DevicePrefilter implements Prefilter {
+  private static final String FIELD = "deny";
+
+  private final PrefilterMaps maps;
+  private final PrefilterStore store;
+  private final boolean enableIpv4;
+  private final boolean enableIpv6;
+  private final DatapathConductor conductor;
+  private final CellPlan plan = new CellPlan();
+  private volatile PrefilterList current;
+
+  private DevicePrefilter(
+      final Context context,
+      final PrefilterMaps maps,
+      final DatapathConductor conductor,
+      final PrefilterList current) {
+    this.maps = maps;
+    this.store = context.prefilterStore();
+    this.enableIpv4 = context.enableIpv4();
+    this.enableIpv6 = context.enableIpv6();
+    this.conductor = conductor;
+    this.current = current;
+  }
+
+  /**
+   * Brings the kernel to the stored list, whatever it holds; to be called before the conductor
+   * runs, by the thread that launches.
+   *
+   * @throws Refusal FAILED where the list cannot be read or written
+   */
+  public static DevicePrefilter restore(
+      final Context context, final PrefilterMaps maps, final DatapathConductor conductor) {
+    final PrefilterList stored = load(context.prefilterStore());
+    final DevicePrefilter prefilter = new DevicePrefilter(context, maps, conductor, stored);
+    final Set<Prefix> there = new HashSet<>(maps.read());
+    final List<Prefix> missing = new ArrayList<>();
+    for (final Prefix prefix : stored.deny()) {
+      if (!there.remove(prefix)) {
+        missing.add(prefix);
+      }
+    }
+    prefilter.plan.rebuild(stored.deny());
+    final PrefilterUpdate update =
+        new PrefilterUpdate(maps, missing, List.copyOf(there), prefilter.plan);
+    boolean isDone = false;
+    while (!isDone) {
+      isDone = update.step();
+    }
+    return prefilter;
+  }
+
+  @Override
+  public PrefilterList get() {
+    return current;
+  }
+
+  @Override
+  public synchronized PrefilterList add(final OptionalLong revision, final List<Prefix> prefixes) {
+    check(revision);
+    prefixes.forEach(this::checkFamily);
+    final Set<Prefix> next = new TreeSet<>(current.deny());
+    final List<Prefix> inserts = new ArrayList<>();
+    for (final Prefix prefix : prefixes) {
+      if (next.add(prefix)) {
+        inserts.add(prefix);
+      }
+    }
+    checkCapacity(next);
+    return change(next, inserts, List.of());
+  }
+
+  @Override
+  public synchronized PrefilterList remove(
+      final OptionalLong revision, final List<Prefix> prefixes) {
+    check(revision);
+    final Set<Prefix> next = new TreeSet<>(current.deny());
+    final List<Prefix> deletes = new ArrayList<>();
+    for (final Prefix prefix : prefixes) {
+      if (next.remove(prefix)) {
+        deletes.add(prefix);
+      }
+    }
+    return change(next, List.of(), deletes);
+  }
+
+  private PrefilterList change(
+      final Set<Prefix> deny, final List<Prefix> inserts, final List<Prefix> deletes) {
+    final PrefilterList before = current;
+    final PrefilterList after = new PrefilterList(before.revision() + 1, List.copyOf(deny));
+    enforce(after, inserts, deletes);
+    try {
+      store.store(after);
+    } catch (final IOException failure) {
+      enforce(before, deletes, inserts);
+      throw Refusal.of(
+          Refusal.Kind.FAILED,
+          "",
+          "the list could not be stored, and is as it was: " + failure.getMessage(),
+          failure);
+    }
+    current = after;
+    return after;
+  }
+
+  private void enforce(
+      final PrefilterList list, final List<Prefix> inserts, final List<Prefix> deletes) {
+    plan.rebuild(list.deny());
+    final PrefilterUpdate update = new PrefilterUpdate(maps, inserts, deletes, plan);
+    conductor.submit(update);
+    try {
+      update.done().join();
+    } catch (final CompletionException failure) {
+      throw failure.getCause() instanceof Refusal refusal ? refusal : failure;
+    }
+  }
+
+  private void check(final OptionalLong revision) {
+    if (revision.isPresent() && revision.getAsLong() != current.revision()) {
+      throw Refusal.stale(
+          "revision", revision.getAsLong() + " is not the current one, " + current.revision());
+    }
+  }
+
+  private void checkFamily(final Prefix prefix) {
+    if (prefix.isIpv4() ? !enableIpv4 : !enableIpv6) {
+      throw Refusal.invalid(FIELD, "'" + prefix + "' is of an address family that is off");
+    }
+  }
+
+  private void checkCapacity(final Set<Prefix> deny) {
+    int ipv4 = 0;
+    for (final Prefix prefix : deny) {
+      ipv4 += prefix.isIpv4() ? 1 : 0;
+    }
+    final int most = Math.max(ipv4, deny.size() - ipv4);
+    if (most > maps.capacity()) {
+      throw Refusal.exhausted(
+          FIELD, most + " prefixes of one family, at most " + maps.capacity() + " fit");
+    }
+  }
+
+  private static PrefilterList load(final PrefilterStore store) {
+    try {
+      return store.load().orElse(PrefilterList.EMPTY);
+    } catch (final IOException failure) {
+      throw Refusal.of(
+          Refusal.Kind.FAILED,
+          "",
+          "the prefilter list cannot be read: " + failure.getMessage(),
+          failure);
+    }
+  }
+}

@@ -1,0 +1,142 @@
+package agent.datapath.manager.prefilter;
+
+import agent.datapath.manager.load.NodeMapSet;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.MapCursor;
+import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.Prefilter4Trie;
+import agent.maps.kernel.Prefilter6Trie;
+import agent.maps.kernel.PrefilterCells;
+import agent.maps.layout.Prefilter4KeyFlyweight;
+import agent.maps.layout.Prefilter6KeyFlyweight;
+import agent.terms.IpAddress;
+import agent.terms.Prefix;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The five maps of the prefilter; only the conductor's thread writes through it. */
+public final class PrefilterMaps implements AutoCloseable {
+  private final Prefilter4Trie trie4;
+  private final Prefilter6Trie trie6;
+  private final PrefilterCells cells4;
+  private final PrefilterCells wide6;
+  private final PrefilterCells narrow6;
+
+  /** Maps the bitmaps of the open maps. */
+  public PrefilterMaps(final NodeMapSet maps) {
+    trie4 = new Prefilter4Trie(maps.get(NodeMaps.PREFILTER4));
+    trie6 = new Prefilter6Trie(maps.get(NodeMaps.PREFILTER6));
+    cells4 = new PrefilterCells(maps.get(NodeMaps.PREFILTER4_CELLS));
+    wide6 = new PrefilterCells(maps.get(NodeMaps.PREFILTER6_WIDE_CELLS));
+    narrow6 = new PrefilterCells(maps.get(NodeMaps.PREFILTER6_NARROW_CELLS));
+  }
+
+  /** Prefixes that a trie of one family can hold. */
+  int capacity() {
+    return trie4.map().maxEntries();
+  }
+
+  /** What the tries hold. */
+  List<Prefix> read() {
+    final List<Prefix> found = new ArrayList<>();
+    final Prefilter4KeyFlyweight key4 = new Prefilter4KeyFlyweight();
+    final Prefilter6KeyFlyweight key6 = new Prefilter6KeyFlyweight();
+    try (MapCursor cursor = new MapCursor()) {
+      open(cursor, trie4.map());
+      while (cursor.next()) {
+        key4.wrap(cursor.key(), 0);
+        found.add(Prefix.of(IpAddress.ofIpv4(key4.address()), key4.prefixLength()));
+      }
+      check(cursor, trie4.map());
+      open(cursor, trie6.map());
+      while (cursor.next()) {
+        key6.wrap(cursor.key(), 0);
+        found.add(
+            Prefix.of(
+                IpAddress.ofIpv6(key6.addressHigh(), key6.addressLow()), key6.prefixLength()));
+      }
+      check(cursor, trie6.map());
+    }
+    return found;
+  }
+
+  /**
+   * Inserts or deletes a part of a list in the tries, in batches.
+   *
+   * @param from index of the first
+   * @param limit at most so many
+   * @return the index after the last one done
+   */
+  int write(final List<Prefix> prefixes, final int from, final int limit, final boolean isInsert) {
+    final int end = Math.min(prefixes.size(), from + limit);
+    for (int i = from; i < end; i++) {
+      final Prefix prefix = prefixes.get(i);
+      final IpAddress address = prefix.address();
+      if (prefix.isIpv4()) {
+        if (trie4.stage((int) address.low(), prefix.length())) {
+          flush4(isInsert);
+        }
+      } else if (trie6.stage(address.high(), address.low(), prefix.length())) {
+        flush6(isInsert);
+      }
+    }
+    flush4(isInsert);
+    flush6(isInsert);
+    return end;
+  }
+
+  /** Copies the words of one of the bitmaps that differ: 0, 1 or 2. */
+  void copyCells(final CellPlan plan, final int bitmap) {
+    switch (bitmap) {
+      case 0 -> copy(plan.cells4(), cells4);
+      case 1 -> copy(plan.wide6(), wide6);
+      default -> copy(plan.narrow6(), narrow6);
+    }
+  }
+
+  @Override
+  public void close() {
+    cells4.close();
+    wide6.close();
+    narrow6.close();
+  }
+
+  private void flush4(final boolean isInsert) {
+    final int result = isInsert ? trie4.insertStaged() : trie4.deleteStaged();
+    if (result < 0) {
+      throw trie4.map().failure(operation(isInsert), "a batch", result);
+    }
+  }
+
+  private void flush6(final boolean isInsert) {
+    final int result = isInsert ? trie6.insertStaged() : trie6.deleteStaged();
+    if (result < 0) {
+      throw trie6.map().failure(operation(isInsert), "a batch", result);
+    }
+  }
+
+  private static String operation(final boolean isInsert) {
+    return isInsert ? "update" : "delete";
+  }
+
+  private static void copy(final long[] words, final PrefilterCells cells) {
+    for (int i = 0; i < words.length; i++) {
+      if (cells.word(i) != words[i]) {
+        cells.word(i, words[i]);
+      }
+    }
+  }
+
+  private static void open(final MapCursor cursor, final BpfMap map) {
+    final int result = cursor.open(map);
+    if (result < 0) {
+      throw map.failure("walk", "all", result);
+    }
+  }
+
+  private static void check(final MapCursor cursor, final BpfMap map) {
+    if (cursor.error() < 0) {
+      throw map.failure("walk", "all", cursor.error());
+    }
+  }
+}
