@@ -20,18 +20,27 @@ static __always_inline bool source_is_verified(enum metrics_direction hook)
 	return hook == METRICS_EGRESS && ENDPOINT_OPTION(SOURCE_IP_VERIFICATION);
 }
 
-/* Headers that took the long way to read. */
-static __subprogram int endpoint_ipv4_slowly(struct __sk_buff *skb, struct packet *packet, __u32 hook)
+static __always_inline int endpoint_judge_by(struct __sk_buff *skb, struct packet *packet, enum metrics_direction hook)
 {
+	return hook == METRICS_EGRESS ? judge_from_endpoint(skb, packet) : judge_to_endpoint(skb, packet);
+}
+
+/* Headers that took the long way to read. */
+__local int endpoint_ipv4_slowly(struct __sk_buff *skb, struct packet *packet, __u32 hook)
+{
+	__builtin_memset(packet, 0, sizeof(*packet));
+
 	const int reason = parse_ipv4(skb, packet);
 
 	if (source_is_verified(hook) && !ipv4_equals(&packet->source, endpoint_config.ipv4))
 		return action_drop(reason == DROP_MALFORMED ? DROP_MALFORMED : DROP_INVALID_SOURCE_ADDRESS);
-	return reason ? action_drop(reason) : endpoint_judge(skb, packet, hook);
+	return reason ? action_drop(reason) : endpoint_judge_by(skb, packet, hook);
 }
 
-static __subprogram int endpoint_ipv6_slowly(struct __sk_buff *skb, struct packet *packet, __u32 hook)
+__local int endpoint_ipv6_slowly(struct __sk_buff *skb, struct packet *packet, __u32 hook)
 {
+	__builtin_memset(packet, 0, sizeof(*packet));
+
 	const int reason = parse_ipv6(skb, packet);
 
 	if (reason == DROP_MALFORMED)
@@ -46,7 +55,7 @@ static __subprogram int endpoint_ipv6_slowly(struct __sk_buff *skb, struct packe
 	}
 	if (source_is_verified(hook) && !ipv6_equals(&packet->source, endpoint_config.ipv6))
 		return action_drop(DROP_INVALID_SOURCE_ADDRESS);
-	return reason ? action_drop(reason) : endpoint_judge(skb, packet, hook);
+	return reason ? action_drop(reason) : endpoint_judge_by(skb, packet, hook);
 }
 
 static __always_inline int endpoint_ipv4(struct __sk_buff *skb, struct packet *packet, enum metrics_direction hook)
@@ -78,7 +87,7 @@ static __always_inline int endpoint_ipv4(struct __sk_buff *skb, struct packet *p
 		.tcp_flags = l4.tcp_flags,
 		.untracked = !entry,
 	};
-	return endpoint_judge(skb, packet, hook);
+	return endpoint_judge_by(skb, packet, hook);
 }
 
 static __always_inline int endpoint_ipv6(struct __sk_buff *skb, struct packet *packet, enum metrics_direction hook)
@@ -112,11 +121,11 @@ static __always_inline int endpoint_ipv6(struct __sk_buff *skb, struct packet *p
 		.tcp_flags = l4.tcp_flags,
 		.untracked = !entry,
 	};
-	return endpoint_judge(skb, packet, hook);
+	return endpoint_judge_by(skb, packet, hook);
 }
 
 /* Counts and notifies what is dropped; what is forwarded has been counted. */
-static __subprogram int endpoint_conclude(struct __sk_buff *skb, const struct packet *packet, int action, __u32 hook)
+__local int endpoint_conclude(struct __sk_buff *skb, const struct packet *packet, int action, __u32 hook)
 {
 	const enum drop_reason reason = action_reason(action);
 
@@ -134,7 +143,7 @@ static __always_inline bool source_mac_is_own(const struct __sk_buff *skb)
 }
 
 /* What is not IP of a family in use, or not an untagged frame from the workload's own address. */
-static __subprogram int endpoint_other(struct __sk_buff *skb, struct packet *packet, __u32 hook)
+__local int endpoint_other(struct __sk_buff *skb, struct packet *packet, __u32 hook)
 {
 	__builtin_memset(packet, 0, sizeof(*packet));
 	if (skb->vlan_present)

@@ -11,7 +11,7 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 #define PACKET_TYPE_HOST 0 /* PACKET_HOST of linux/if_packet.h: addressed to this device */
 
 /* An address of a local endpoint cannot come from outside. */
-static __subprogram int network_source_is_local(struct __sk_buff *skb, __u32 family)
+__global int network_source_is_local(struct __sk_buff *skb, __u32 family)
 {
 	const struct ipcache_entry *entry;
 	union address source = {};

@@ -64,7 +64,7 @@ static __always_inline int arp_answer(struct __sk_buff *skb, struct arp_frame *f
 }
 
 /* Returns an action. */
-static __subprogram int arp_from_endpoint(struct __sk_buff *skb)
+__global int arp_from_endpoint(struct __sk_buff *skb)
 {
 	struct arp_frame frame;
 

@@ -13,8 +13,12 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* A function that is verified as one of its own; not every object calls all of them. */
-#define __subprogram __noinline __attribute__((unused))
+/*
+ * A global function is verified once, for any arguments, not again for each call and state of its caller: that keeps
+ * loading short. It checks its pointers for NULL. A local one may return a pointer, and is verified at each call.
+ */
+#define __global __noinline __attribute__((used))
+#define __local static __noinline __attribute__((unused))
 
 #define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))

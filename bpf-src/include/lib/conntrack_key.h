@@ -91,7 +91,7 @@ static __always_inline enum conntrack_side packet_conntrack_side(const struct pa
 			      packet->destination_port_be);
 }
 
-static __subprogram struct conntrack_entry *conntrack_find(const struct packet *packet)
+__local struct conntrack_entry *conntrack_find(const struct packet *packet)
 {
 	if (packet->family == FAMILY_IPV4) {
 		struct conntrack4_key key;
@@ -107,8 +107,10 @@ static __subprogram struct conntrack_entry *conntrack_find(const struct packet *
 }
 
 /* 0 or a negative errno, as bpf_map_update_elem. */
-static __subprogram int conntrack_put(const struct packet *packet, const struct conntrack_entry *entry, __u64 flags)
+__global int conntrack_put(const struct packet *packet, const struct conntrack_entry *entry, __u64 flags)
 {
+	if (!packet || !entry)
+		return -1;
 	if (packet->family == FAMILY_IPV4) {
 		struct conntrack4_key key;
 

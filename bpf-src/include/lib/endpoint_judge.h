@@ -7,14 +7,13 @@
 
 #define ERRNO_EXISTS -17
 
-/* What conntrack knows of the packet that is judged. */
+/* What is known of the flow of the packet that is judged. */
 struct judgement {
 	struct flow flow;
-	struct conntrack_entry *entry; /* of a flow whose verdict is out of date */
 	__u64 now;
+	__u64 put_flags;   /* how a new entry is written */
 	__u32 source_side; /* enum conntrack_side */
 	__u32 initiator;   /* enum packet_side */
-	__u64 put_flags;   /* how a new entry is written */
 };
 
 static __always_inline bool endpoint_tracks(const struct packet *packet)
@@ -48,8 +47,8 @@ static __always_inline void flow_of_entry(struct flow *flow, const struct conntr
 }
 
 /* A packet of a flow whose verdict holds. */
-static __subprogram int endpoint_follow_slowly(struct __sk_buff *skb, const struct packet *packet,
-					     struct conntrack_entry *entry, struct judgement *judgement, __u32 hook)
+static __always_inline int endpoint_follow_slowly(struct __sk_buff *skb, const struct packet *packet,
+					     struct conntrack_entry *entry, struct judgement *judgement, enum metrics_direction hook)
 {
 	const enum conntrack_side side = judgement->source_side & 1;
 	const struct conntrack_delivery *delivery = side == CONNTRACK_LOW ? &entry->delivery[CONNTRACK_HIGH]
@@ -68,8 +67,11 @@ static __subprogram int endpoint_follow_slowly(struct __sk_buff *skb, const stru
 }
 
 /* The ICMP error quotes a packet of a flow that this endpoint may have; its own packet came from the other side. */
-static __subprogram int endpoint_error_relates(struct __sk_buff *skb, const struct packet *packet, __u32 hook)
+__global int endpoint_error_relates(struct __sk_buff *skb, const struct packet *packet, __u32 hook)
 {
+	if (!packet)
+		return false;
+
 	const bool verify = hook == METRICS_EGRESS && ENDPOINT_OPTION(SOURCE_IP_VERIFICATION);
 	const __u64 now = now_ns();
 	const struct conntrack_entry *entry;
@@ -99,9 +101,11 @@ static __always_inline __u64 conntrack_expiry(const struct judgement *judgement,
 }
 
 /* Opens the flow; returns a drop reason. */
-static __subprogram int endpoint_open_flow(struct __sk_buff *skb, const struct packet *packet,
-					 struct judgement *judgement)
+__global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *packet, const struct judgement *judgement)
 {
+	if (!packet || !judgement)
+		return DROP_CONNTRACK_FULL;
+
 	const enum conntrack_side side = judgement->source_side & 1;
 	struct conntrack_entry entry;
 	int error;
@@ -111,8 +115,10 @@ static __subprogram int endpoint_open_flow(struct __sk_buff *skb, const struct p
 		      conntrack_flags_of(true, side, packet->protocol, packet->tcp_flags);
 	entry.expires_ns = conntrack_expiry(judgement, entry.flags, packet->protocol);
 	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING)) {
-		entry.packets[side == CONNTRACK_LOW ? 0 : 1] = 1;
-		entry.bytes[side == CONNTRACK_LOW ? 0 : 1] = skb->len;
+		entry.packets[CONNTRACK_LOW] = side == CONNTRACK_LOW;
+		entry.packets[CONNTRACK_HIGH] = side == CONNTRACK_HIGH;
+		entry.bytes[CONNTRACK_LOW] = side == CONNTRACK_LOW ? skb->len : 0;
+		entry.bytes[CONNTRACK_HIGH] = side == CONNTRACK_HIGH ? skb->len : 0;
 	}
 	error = conntrack_put(packet, &entry, judgement->put_flags);
 	if (likely(!error))
@@ -132,38 +138,33 @@ static __subprogram int endpoint_open_flow(struct __sk_buff *skb, const struct p
  * Gives the flow its new verdict. The entry is replaced, not changed: readers see the old one or the new one. A flow
  * that is denied now keeps its entry, so that its other direction cannot pass for a new flow.
  */
-static __subprogram int endpoint_renew_flow(struct __sk_buff *skb, const struct packet *packet,
-					  struct judgement *judgement, __u32 reason)
+__global int endpoint_renew_flow(const struct packet *packet, const struct judgement *judgement,
+				 const struct conntrack_entry *old, __u32 reason)
 {
-	const enum conntrack_side side = judgement->source_side & 1;
-	const struct conntrack_entry *old = judgement->entry;
-	struct conntrack_entry entry;
-	__u32 flags;
-
-	if (!old)
+	if (!packet || !judgement || !old)
 		return 0;
+
+	const enum conntrack_side side = judgement->source_side & 1;
+	__u32 flags = old->flags & ~CONNTRACK_DENIED;
+	struct conntrack_entry entry;
+
 	flow_fill_entry(&entry, &judgement->flow, side);
-	flags = old->flags & ~CONNTRACK_DENIED;
 	flags |= conntrack_flags_of(conntrack_is_initiator(flags, side), side, packet->protocol, packet->tcp_flags);
 	if (reason)
 		flags |= CONNTRACK_DENIED;
 	entry.flags = flags;
 	entry.drop_reason = reason;
 	entry.expires_ns = conntrack_expiry(judgement, flags, packet->protocol);
-	__builtin_memcpy(entry.packets, old->packets, sizeof(entry.packets) + sizeof(entry.bytes));
-	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING) && !reason) {
-		entry.packets[side == CONNTRACK_LOW ? 0 : 1]++;
-		entry.bytes[side == CONNTRACK_LOW ? 0 : 1] += skb->len;
-	}
+	__builtin_memcpy(entry.packets, old->packets, sizeof(entry.packets));
+	__builtin_memcpy(entry.bytes, old->bytes, sizeof(entry.bytes));
 	return conntrack_put(packet, &entry, BPF_ANY);
 }
 
 /* Asks both ends' policy; returns a drop reason. */
 static __always_inline int endpoint_ask_policy(struct __sk_buff *skb, const struct packet *packet,
-					       struct judgement *judgement, enum metrics_direction hook)
+					       struct judgement *judgement, bool renewed, enum metrics_direction hook)
 {
 	const enum packet_side initiator = judgement->initiator & 1;
-	const bool renewed = judgement->entry != NULL;
 	int reason;
 
 	reason = flow_ask_policy(&judgement->flow, initiator, packet->protocol, packet_policy_port(packet, initiator));
@@ -190,26 +191,25 @@ static __always_inline int endpoint_forward_to(struct __sk_buff *skb, const stru
 }
 
 /* No verdict holds: both parties are found, policy is asked, and the answer is kept. */
-static __subprogram int endpoint_ask(struct __sk_buff *skb, struct packet *packet, struct judgement *judgement, __u32 hook)
+static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement,
+					const struct conntrack_entry *old, enum metrics_direction hook)
 {
+	const bool error = packet->kind == PACKET_ICMP_ERROR;
 	struct flow *flow = &judgement->flow;
-	bool error = packet->kind == PACKET_ICMP_ERROR;
 	int reason;
 
 	reason = flow_find_parties(flow, packet, own_side(hook), endpoint_config.endpoint_id);
 	if (reason)
 		return endpoint_drop(skb, packet, flow, hook, reason);
 	if (!error || !ENDPOINT_OPTION(CONNTRACK) || !endpoint_error_relates(skb, packet, hook)) {
-		reason = endpoint_ask_policy(skb, packet, judgement, hook);
+		reason = endpoint_ask_policy(skb, packet, judgement, old != NULL, hook);
 		if (reason && error)
 			reason = DROP_ICMP_ERROR_UNTRACKED;
 	}
-	if (endpoint_tracks(packet)) {
-		if (judgement->entry)
-			endpoint_renew_flow(skb, packet, judgement, reason);
-		else if (!reason && !packet_opens_nothing(packet))
-			reason = endpoint_open_flow(skb, packet, judgement);
-	}
+	if (old)
+		endpoint_renew_flow(packet, judgement, old, reason);
+	else if (!reason && endpoint_tracks(packet) && !packet_opens_nothing(packet))
+		reason = endpoint_open_flow(skb, packet, judgement);
 	if (reason)
 		return endpoint_drop(skb, packet, flow, hook, reason);
 	endpoint_trace(skb, packet, flow, hook, CONNTRACK_CREATED);
@@ -217,9 +217,8 @@ static __subprogram int endpoint_ask(struct __sk_buff *skb, struct packet *packe
 }
 
 /* Any packet whose headers are read; returns an action. */
-static __subprogram int endpoint_judge(struct __sk_buff *skb, struct packet *packet, __u32 hook)
+static __always_inline int endpoint_judge(struct __sk_buff *skb, struct packet *packet, enum metrics_direction hook)
 {
-	struct conntrack_entry *entry = NULL;
 	struct judgement judgement = {
 		.now = now_ns(),
 		.source_side = packet_conntrack_side(packet),
@@ -227,6 +226,8 @@ static __subprogram int endpoint_judge(struct __sk_buff *skb, struct packet *pac
 		.put_flags = BPF_NOEXIST,
 	};
 	const enum conntrack_side side = judgement.source_side & 1;
+	struct conntrack_entry *entry = NULL;
+	struct conntrack_entry *old = NULL;
 
 	if (endpoint_tracks(packet) && !packet->untracked)
 		entry = conntrack_find(packet);
@@ -242,13 +243,23 @@ static __subprogram int endpoint_judge(struct __sk_buff *skb, struct packet *pac
 						  judgement.now)) {
 			return endpoint_follow_slowly(skb, packet, entry, &judgement, hook);
 		} else {
-			judgement.entry = entry;
+			old = entry;
 			judgement.initiator = conntrack_is_initiator(flags, side) ? PACKET_SOURCE : PACKET_DESTINATION;
 		}
 	}
-	if (packet->kind == PACKET_FLOW && packet_is_icmp(packet) && !judgement.entry && packet_opens_nothing(packet))
+	if (!old && packet_is_icmp(packet) && packet->kind == PACKET_FLOW && packet_opens_nothing(packet))
 		packet->kind = PACKET_STATELESS;
-	return endpoint_ask(skb, packet, &judgement, hook);
+	return endpoint_ask(skb, packet, &judgement, old, hook);
+}
+
+__global int judge_from_endpoint(struct __sk_buff *skb, struct packet *packet)
+{
+	return packet ? endpoint_judge(skb, packet, METRICS_EGRESS) : ACTION_PASS;
+}
+
+__global int judge_to_endpoint(struct __sk_buff *skb, struct packet *packet)
+{
+	return packet ? endpoint_judge(skb, packet, METRICS_INGRESS) : ACTION_PASS;
 }
 
 #endif

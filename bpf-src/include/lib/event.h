@@ -16,9 +16,12 @@ struct event_spec {
 };
 
 /* flow may be NULL: the parties are not known yet. */
-static __subprogram int event_emit(struct __sk_buff *skb, const struct packet *packet, const struct flow *flow,
-				 const struct event_spec *spec)
+__global int event_emit(struct __sk_buff *skb, const struct packet *packet, const struct flow *flow,
+			const struct event_spec *spec)
 {
+	if (!packet || !spec)
+		return 0;
+
 	struct flow_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 
 	if (!event) {

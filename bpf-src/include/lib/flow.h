@@ -24,7 +24,7 @@ static __always_inline __u32 generation_of(__u32 endpoint_id)
 	return current ? READ_ONCE(*current) : 0;
 }
 
-static __subprogram const struct ipcache_entry *ipcache_find(const union address *address, __u8 family)
+__local const struct ipcache_entry *ipcache_find(const union address *address, __u8 family)
 {
 	if (family == FAMILY_IPV4) {
 		struct ipcache4_key key = { .prefix_length = 32 };
@@ -72,17 +72,20 @@ static __always_inline int flow_find_endpoint(struct flow *flow, enum packet_sid
 }
 
 /* Finds both parties. The endpoint whose program runs is on own_side, whatever the ipcache says of its address. */
-static __always_inline int flow_find_parties(struct flow *flow, const struct packet *packet,
-					     enum packet_side own_side, __u32 own_id)
+__global int flow_find_parties(struct flow *flow, const struct packet *packet, __u32 own_side, __u32 own_id)
 {
+	if (!flow || !packet)
+		return DROP_NO_ENDPOINT;
 	__builtin_memset(flow, 0, sizeof(*flow));
 	flow->generation[PACKET_SOURCE] = generation_of(0);
 	flow->generation[PACKET_DESTINATION] = flow->generation[PACKET_SOURCE];
-	flow->endpoint_id[own_side] = own_id;
-	if (own_side == PACKET_SOURCE)
+	if (own_side == PACKET_SOURCE) {
+		flow->endpoint_id[PACKET_SOURCE] = own_id;
 		flow_find_peer(flow, PACKET_DESTINATION, &packet->destination, packet->family);
-	else
+	} else {
+		flow->endpoint_id[PACKET_DESTINATION] = own_id;
 		flow_find_peer(flow, PACKET_SOURCE, &packet->source, packet->family);
+	}
 	if (flow->endpoint_id[PACKET_SOURCE] && flow_find_endpoint(flow, PACKET_SOURCE))
 		return DROP_NO_ENDPOINT;
 	if (flow->endpoint_id[PACKET_DESTINATION] && flow_find_endpoint(flow, PACKET_DESTINATION))
@@ -116,11 +119,14 @@ static __always_inline int flow_ask_one(struct flow *flow, enum packet_side side
 }
 
 /* The verdict on a flow that the given side of the packet opened; port_be is the responder's. */
-static __subprogram int flow_ask_policy(struct flow *flow, __u32 initiator, __u8 protocol, __be16 port_be)
+__global int flow_ask_policy(struct flow *flow, __u32 initiator, __u8 protocol, __be16 port_be)
 {
-	enum packet_side first = initiator & 1;
-	enum packet_side second = 1 - first;
+	const enum packet_side first = initiator & 1;
+	const enum packet_side second = 1 - first;
 	int reason = DROP_NONE;
+
+	if (!flow)
+		return DROP_NO_ENDPOINT;
 
 	if (flow->endpoint_id[first])
 		reason = flow_ask_one(flow, first, POLICY_EGRESS, protocol, port_be);

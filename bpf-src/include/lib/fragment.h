@@ -38,8 +38,11 @@ static __always_inline void fragment6_key_of(const struct packet *packet, __be32
 }
 
 /* Keeps what the first fragment says of its ports. */
-static __subprogram int fragment_remember(const struct packet *packet, __be32 id_be)
+__global int fragment_remember(const struct packet *packet, __be32 id_be)
 {
+	if (!packet)
+		return 0;
+
 	const bool icmp = packet_is_icmp(packet);
 	const struct fragment_entry entry = {
 		.source_port_be = packet->source_port_be,
@@ -60,9 +63,12 @@ static __subprogram int fragment_remember(const struct packet *packet, __be32 id
 }
 
 /* Fills in the ports of a later fragment; DROP_FRAGMENT_NOT_FOUND where the first was not seen. */
-static __subprogram int fragment_recall(struct packet *packet, __be32 id_be)
+__global int fragment_recall(struct packet *packet, __be32 id_be)
 {
 	const struct fragment_entry *entry;
+
+	if (!packet)
+		return DROP_FRAGMENT_NOT_FOUND;
 
 	if (packet->family == FAMILY_IPV4) {
 		struct fragment4_key key;

@@ -54,8 +54,11 @@ static __always_inline bool quoted_parse_ipv6(struct __sk_buff *skb, struct pack
 }
 
 /* Reads the quoted packet as its sender sent it; false where it belongs to no flow. */
-static __subprogram int quoted_parse(struct __sk_buff *skb, const struct packet *error, struct packet *quoted)
+__global int quoted_parse(struct __sk_buff *skb, const struct packet *error, struct packet *quoted)
 {
+	if (!error || !quoted)
+		return false;
+
 	const __u32 offset = error->l4_offset + ICMP_HEADER_BYTES;
 	union quoted_l4 l4;
 

@@ -59,7 +59,7 @@ static __always_inline __sum16 checksum_fold(__u32 sum)
 }
 
 /* Turns the solicitation into the gateway's advertisement and sends it back. */
-static __subprogram int nd_answer(struct __sk_buff *skb, const struct packet *packet)
+__local int nd_answer(struct __sk_buff *skb, const struct packet *packet)
 {
 	const __u32 frame_bytes = ETH_HLEN + IPV6_HEADER_BYTES + sizeof(struct nd_message);
 	struct nd_pseudo pseudo = {
@@ -114,8 +114,11 @@ static __always_inline bool nd_is_valid(struct __sk_buff *skb, const struct pack
  * A link-control message of the workload. Solicitations for the gateway are answered, advertisements of the workload's
  * own addresses go to the stack; the rest (duplicate address detection, routers, multicast listeners) ends here.
  */
-static __subprogram int nd_from_endpoint(struct __sk_buff *skb, const struct packet *packet)
+__global int nd_from_endpoint(struct __sk_buff *skb, const struct packet *packet)
 {
+	if (!packet)
+		return ACTION_PASS;
+
 	const bool verify = endpoint_config.options & OPTION_SOURCE_IP_VERIFICATION;
 	const bool own_source = ipv6_equals(&packet->source, endpoint_config.ipv6);
 	struct nd_message message;

@@ -25,11 +25,13 @@ static __always_inline __u32 ipv4_bytes(const struct __sk_buff *skb, const struc
 }
 
 /* Reads the headers; returns a drop reason. */
-static __subprogram int parse_ipv4(struct __sk_buff *skb, struct packet *packet)
+__global int parse_ipv4(struct __sk_buff *skb, struct packet *packet)
 {
 	struct iphdr ip;
 	int reason;
 
+	if (!packet)
+		return DROP_MALFORMED;
 	__builtin_memset(packet, 0, sizeof(*packet));
 	packet->family = FAMILY_IPV4;
 	if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)))

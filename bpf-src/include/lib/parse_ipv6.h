@@ -74,7 +74,7 @@ static __always_inline int ipv6_later_fragment(struct packet *packet, const stru
 }
 
 /* Reads the headers; returns a drop reason. */
-static __subprogram int parse_ipv6(struct __sk_buff *skb, struct packet *packet)
+__global int parse_ipv6(struct __sk_buff *skb, struct packet *packet)
 {
 	__u32 offset = ETH_HLEN + IPV6_HEADER_BYTES;
 	struct ipv6_extension extension;
@@ -84,6 +84,8 @@ static __subprogram int parse_ipv6(struct __sk_buff *skb, struct packet *packet)
 	int payload_bytes;
 	int reason;
 
+	if (!packet)
+		return DROP_MALFORMED;
 	__builtin_memset(packet, 0, sizeof(*packet));
 	packet->family = FAMILY_IPV6;
 	if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)))

@@ -59,9 +59,12 @@ static __always_inline int parse_icmp(struct __sk_buff *skb, struct packet *pack
 }
 
 /* l4_bytes: from the L4 header to the end of the IP packet, or of its first fragment. */
-static __subprogram int parse_l4(struct __sk_buff *skb, struct packet *packet, __u32 l4_bytes)
+__global int parse_l4(struct __sk_buff *skb, struct packet *packet, __u32 l4_bytes)
 {
 	struct udp_start udp;
+
+	if (!packet)
+		return DROP_MALFORMED;
 
 	switch (packet->protocol) {
 	case IPPROTO_TCP:

@@ -15,8 +15,17 @@ struct policy_question {
 	__be16 port_be;
 };
 
+#define POLICY_NO_ENTRY 0x80 /* beside the flags of an entry */
+
+static __always_inline __u32 policy_flags(void *policy, const struct policy_key *key)
+{
+	const struct policy_entry *entry = bpf_map_lookup_elem(policy, key);
+
+	return entry ? entry->flags & ~POLICY_NO_ENTRY : POLICY_NO_ENTRY;
+}
+
 /* DROP_NONE, or why not. A deny wins, whichever of the two entries has it. */
-static __subprogram int policy_ask(const struct policy_question *question)
+static __always_inline int policy_ask(const struct policy_question *question)
 {
 	const __u32 endpoint_id = question->endpoint_id;
 	void *policy = bpf_map_lookup_elem(&policies, &endpoint_id);
@@ -31,17 +40,15 @@ static __subprogram int policy_ask(const struct policy_question *question)
 		.protocol = question->protocol,
 		.port_be = question->port_be,
 	};
-	const struct policy_entry *entry = bpf_map_lookup_elem(policy, &key);
-	const bool named = entry != NULL;
-
-	if (entry && entry->flags & POLICY_FLAG_DENY)
-		return DROP_POLICY_DENY_RULE;
+	const __u32 named = policy_flags(policy, &key);
 
 	key.identity = 0;
-	entry = bpf_map_lookup_elem(policy, &key);
-	if (entry && entry->flags & POLICY_FLAG_DENY)
+
+	const __u32 any = policy_flags(policy, &key);
+
+	if ((named | any) & POLICY_FLAG_DENY)
 		return DROP_POLICY_DENY_RULE;
-	return named || entry ? DROP_NONE : DROP_POLICY_DENIED;
+	return named & any & POLICY_NO_ENTRY ? DROP_POLICY_DENIED : DROP_NONE;
 }
 
 #endif
