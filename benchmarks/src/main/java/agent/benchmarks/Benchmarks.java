@@ -1,0 +1,29 @@
+package agent.benchmarks;
+
+import agent.bindings.KernelFeatures;
+import agent.bindings.LibBpf;
+import java.util.List;
+
+/** Runs the benchmarks named on the command line, or all of them, and prints their tables. */
+public final class Benchmarks {
+  private static final List<String> ALL = List.of("programs", "maps");
+
+  private Benchmarks() {}
+
+  /** Arguments: {@code programs}, {@code maps}; none runs all. */
+  public static void main(final String[] arguments) throws Exception {
+    LibBpf.ensureLoaded();
+    System.out.printf(
+        "# Measured on Linux %s, %d CPUs, Java %s%n%n",
+        KernelFeatures.probe().release(),
+        Runtime.getRuntime().availableProcessors(),
+        Runtime.version());
+    for (final String name : arguments.length == 0 ? ALL : List.of(arguments)) {
+      System.out.println(
+          switch (name) {
+            case "maps" -> MapReport.run();
+            default -> throw new IllegalArgumentException("no benchmark " + name + ": " + ALL);
+          });
+    }
+  }
+}

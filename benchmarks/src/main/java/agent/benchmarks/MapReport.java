@@ -1,0 +1,151 @@
+package agent.benchmarks;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import agent.bindings.BpfObject;
+import agent.bindings.Descriptors;
+import agent.bindings.MapCalls;
+import agent.bindings.MapCallsBenchmark;
+import agent.bindings.MapSpec;
+import agent.bindings.MapType;
+import agent.bindings.ObjectDescriptions;
+import agent.maps.kernel.RingBufferReaderBenchmark;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.List;
+import org.openjdk.jmh.profile.GCProfiler;
+import org.openjdk.jmh.results.RunResult;
+import org.openjdk.jmh.runner.Runner;
+import org.openjdk.jmh.runner.RunnerException;
+import org.openjdk.jmh.runner.options.OptionsBuilder;
+import org.openjdk.jmh.runner.options.TimeValue;
+
+/** Map calls, dump and ring buffer from Java by JMH, and in C on the same maps. */
+final class MapReport {
+  private static final int KEY_BYTES = 14;
+  private static final int VALUE_BYTES = 56;
+  private static final int CALLS = 1_000_000;
+  private static final int RING_REPEATS = 200;
+  private static final int FILL_BATCH = 10_000;
+
+  private MapReport() {}
+
+  static Report run() throws RunnerException {
+    final Report report =
+        new Report(
+            "Kernel maps from user space (14-byte key, 56-byte value, 1,000,000 entries)",
+            "work",
+            "Java, ns",
+            "C with libbpf, ns",
+            "ratio",
+            "goal",
+            "Java, bytes (JMH -prof gc)");
+    final int map =
+        MapCalls.create(
+            MapSpec.of(
+                MapType.HASH, "bench", KEY_BYTES, VALUE_BYTES, MapCallsBenchmark.ENTRIES, 0));
+    try (BpfObject object = Objects.trivial();
+        Twin twin = Twin.compile(Path.of("benchmarks/src/main/c/twin.c"))) {
+      fill(map);
+      final int id = ObjectDescriptions.map(map).id();
+      final String calls = MapCallsBenchmark.class.getName();
+      row(
+          report,
+          "one lookup",
+          calls + ".lookup",
+          "1.1x",
+          id,
+          0,
+          figure(twin, "lookup", id, CALLS));
+      row(
+          report,
+          "one update",
+          calls + ".update",
+          "1.1x",
+          id,
+          0,
+          figure(twin, "update", id, CALLS));
+      row(report, "dump, an entry", calls + ".dump", "1.05x", id, 0, figure(twin, "dump", id, 0));
+      final int ring = ObjectDescriptions.map(object.mapFd("ring")).id();
+      final int program = ObjectDescriptions.program(object.programFd("fill_ring")).id();
+      row(
+          report,
+          "ring buffer, an event",
+          RingBufferReaderBenchmark.class.getName() + ".consume",
+          "1.2x",
+          ring,
+          program,
+          figure(twin, "ring", ring, program, RingBufferReaderBenchmark.EVENTS, RING_REPEATS));
+    } finally {
+      Descriptors.close(map);
+    }
+    return report;
+  }
+
+  private static double figure(final Twin twin, final Object... arguments) {
+    return twin == null ? Double.NaN : twin.run(arguments);
+  }
+
+  private static void row(
+      final Report report,
+      final String work,
+      final String benchmark,
+      final String goal,
+      final int mapId,
+      final int programId,
+      final double reference)
+      throws RunnerException {
+    final RunResult result = measure(benchmark, mapId, programId);
+    final double java = result.getPrimaryResult().getScore();
+    report.row(
+        work,
+        Report.figure(java),
+        Report.figure(reference),
+        Report.ratio(java, reference),
+        goal,
+        Report.figure(result.getSecondaryResults().get("gc.alloc.rate.norm").getScore()));
+  }
+
+  private static RunResult measure(final String benchmark, final int mapId, final int programId)
+      throws RunnerException {
+    final OptionsBuilder options = new OptionsBuilder();
+    options
+        .include("^" + benchmark.replace(".", "\\.") + "$")
+        .param("mapId", Integer.toString(mapId))
+        .forks(1)
+        .warmupIterations(3)
+        .warmupTime(TimeValue.seconds(1))
+        .measurementIterations(7)
+        .measurementTime(TimeValue.seconds(1))
+        .addProfiler(GCProfiler.class)
+        .jvmArgs(jvmFlags().toArray(String[]::new))
+        .verbosity(org.openjdk.jmh.runner.options.VerboseMode.SILENT);
+    if (programId != 0) {
+      options.param("programId", Integer.toString(programId));
+    }
+    return new Runner(options.build()).runSingle();
+  }
+
+  private static List<String> jvmFlags() {
+    return ManagementFactory.getRuntimeMXBean().getInputArguments();
+  }
+
+  private static void fill(final int map) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment keys = arena.allocate((long) FILL_BATCH * KEY_BYTES, 8);
+      final MemorySegment values = arena.allocate((long) FILL_BATCH * VALUE_BYTES, 8);
+      final MemorySegment count = arena.allocate(JAVA_INT);
+      for (int first = 0; first < MapCallsBenchmark.ENTRIES; first += FILL_BATCH) {
+        for (int i = 0; i < FILL_BATCH; i++) {
+          keys.set(JAVA_INT.withByteAlignment(1), (long) i * KEY_BYTES, first + i);
+        }
+        count.set(JAVA_INT, 0, FILL_BATCH);
+        if (MapCalls.updateBatch(map, keys, values, count) != 0) {
+          throw new IllegalStateException("fill: " + count.get(JAVA_INT, 0) + " of " + FILL_BATCH);
+        }
+      }
+    }
+  }
+}

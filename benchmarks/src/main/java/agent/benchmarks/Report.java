@@ -1,0 +1,69 @@
+package agent.benchmarks;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/** One Markdown table, its columns aligned so that it can be read as it is. */
+final class Report {
+  private final String title;
+  private final List<String[]> rows = new ArrayList<>();
+
+  Report(final String title, final String... columns) {
+    this.title = title;
+    rows.add(columns);
+  }
+
+  void row(final String... cells) {
+    if (cells.length != rows.getFirst().length) {
+      throw new IllegalArgumentException(title + ": " + cells.length + " cells");
+    }
+    rows.add(cells);
+  }
+
+  /** A figure with as many digits as it is worth. */
+  static String figure(final double value) {
+    if (Double.isNaN(value)) {
+      return "–";
+    }
+    return String.format(Locale.ROOT, Math.abs(value) < 10 ? "%.1f" : "%.0f", value);
+  }
+
+  /** How many times b is a, as "4.4x". */
+  static String ratio(final double a, final double b) {
+    return Double.isNaN(a) || Double.isNaN(b) || b <= 0
+        ? "–"
+        : String.format(Locale.ROOT, "%.1fx", a / b);
+  }
+
+  @Override
+  public String toString() {
+    final int[] widths = new int[rows.getFirst().length];
+    for (final String[] row : rows) {
+      for (int i = 0; i < row.length; i++) {
+        widths[i] = Math.max(widths[i], row[i].length());
+      }
+    }
+    final StringBuilder text = new StringBuilder("## ").append(title).append("\n\n");
+    for (int r = 0; r < rows.size(); r++) {
+      line(text, rows.get(r), widths);
+      if (r == 0) {
+        text.append('|');
+        for (final int width : widths) {
+          text.append("-".repeat(width + 2)).append('|');
+        }
+        text.append('\n');
+      }
+    }
+    return text.toString();
+  }
+
+  private static void line(final StringBuilder text, final String[] cells, final int[] widths) {
+    text.append('|');
+    for (int i = 0; i < cells.length; i++) {
+      text.append(' ').append(cells[i]).append(" ".repeat(widths[i] - cells[i].length()));
+      text.append(" |");
+    }
+    text.append('\n');
+  }
+}
