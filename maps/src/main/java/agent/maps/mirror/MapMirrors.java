@@ -1,25 +1,237 @@
 package agent.maps.mirror;
 
+import agent.bindings.MapType;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapRegistry;
+import agent.maps.kernel.MapWriteListener;
+import agent.maps.kernel.MirrorMode;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.EpochClock;
 import org.agrona.concurrent.IdleStrategy;
+import org.agrona.concurrent.NanoClock;
 import org.agrona.concurrent.SystemEpochClock;
+import org.agrona.concurrent.SystemNanoClock;
 
-/** The mirrors of all registered maps. */
-public final class MapMirrors {
+/**
+ * What readers see of the registered maps: their copies where these are current, else the kernel's.
+ * A cache of this process, never a source of truth.
+ */
+public final class MapMirrors implements MapRegistry.Listener {
+  private static final long REFRESH_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(10);
+  private static final int POOLED_READINGS = 4;
+
+  private final Context context;
+  private final Map<Integer, MirroredMap> mirrors = new ConcurrentHashMap<>();
+  private final UnrealisedWrites unrealised = new UnrealisedWrites();
+  private final MirrorIdleStrategy idleStrategy = new MirrorIdleStrategy();
+  private final BlockingQueue<MapReading> readings = new ArrayBlockingQueue<>(POOLED_READINGS);
+  private final MirrorJournal journal;
+  private final MirrorAgent agent;
+
+  /** Follows the registry of the context from here on; maps that it has already are taken in. */
+  public MapMirrors(Context context) {
+    this.context = context.conclude();
+    journal = new MirrorJournal(context.journalBytes);
+    agent = new MirrorAgent(context, mirrors, journal);
+    context.registry.addListener(this);
+    context.registry.snapshot().forEach(this::onMapAdded);
+  }
+
+  /** The duty cycle of {@code dp-mirror}; until it runs, reads go to the kernel. */
+  public Agent agent() {
+    return agent;
+  }
+
+  /** For the agent's runner: parks, and wakes as soon as a reader waits. */
+  public IdleStrategy idleStrategy() {
+    return idleStrategy;
+  }
+
+  @Override
+  public void onMapAdded(BpfMap map) {
+    final MirroredMap mirror = new MirroredMap(map, journal, unrealised);
+    if (mirrors.putIfAbsent(map.serial(), mirror) == null) {
+      map.writeListener(mirror);
+    }
+  }
+
+  @Override
+  public void onMapRemoved(BpfMap map) {
+    map.writeListener(MapWriteListener.NONE);
+    final MirroredMap mirror = mirrors.remove(map.serial());
+    if (mirror != null) {
+      unrealised.forgetMap(map.serial());
+      agent.submit(MirrorRequest.drop(mirror));
+    }
+  }
+
+  /** All open maps, in the order of their names; for any thread. */
+  public List<MapSummary> describe() {
+    final List<MapSummary> summaries = new ArrayList<>();
+    for (final BpfMap map : context.registry.snapshot()) {
+      summaries.add(summary(map));
+    }
+    return summaries;
+  }
+
+  /** One map; for any thread. */
+  public Optional<MapSummary> describe(String name) {
+    return context.registry.find(name).map(this::summary);
+  }
+
+  private MapSummary summary(BpfMap map) {
+    final MirroredMap mirror = mirrors.get(map.serial());
+    return summary(map, mirror == null ? map.countEntries() : entries(mirror));
+  }
+
+  private static MapSummary summary(BpfMap map, long entries) {
+    return new MapSummary(
+        map.pinPath(),
+        map.name(),
+        MapType.name(map.description().type()),
+        map.keySize(),
+        map.valueSize(),
+        map.maxEntries(),
+        entries,
+        map.description().flags(),
+        (double) entries / Math.max(1, map.maxEntries()));
+  }
+
+  private long entries(MirroredMap mirror) {
+    final long nowNs = context.nanoTime();
+    final boolean noted = journal.consumerPosition() >= journal.producerPosition();
+    if (noted && mirror.current(nowNs, context.refreshIntervalNs)) {
+      return mirror.entries();
+    }
+    final long changes = mirror.changes();
+    final MirroredMap.Count last = mirror.count();
+    if (last != null
+        && last.changes() == changes
+        && nowNs - last.countedNs() < context.refreshIntervalNs
+        && mirror.mode() != MirrorMode.JOURNALLED) {
+      return last.entries();
+    }
+    final long counted = mirror.map().countEntries();
+    mirror.count(new MirroredMap.Count(counted, changes, nowNs));
+    return counted;
+  }
+
+  /**
+   * Streams the contents of one map; memory does not grow with its size. For any thread, which may
+   * wait for a refresh.
+   *
+   * @return false where no map has the name, or it went away before the first entry
+   */
+  public boolean read(String name, MapVisitor visitor) {
+    final Optional<BpfMap> found = context.registry.find(name);
+    if (found.isEmpty() || !found.get().retain()) {
+      return false;
+    }
+    final BpfMap map = found.get();
+    final MapReading pooled = readings.poll();
+    final MapReading reading = pooled == null ? new MapReading() : pooled;
+    try {
+      reading.begin(map, unrealised.ofMap(map.serial()), visitor);
+      final MirroredMap mirror = mirrors.get(map.serial());
+      if (mirror == null || !readCopy(mirror, reading, visitor)) {
+        visitor.onMap(summary(map), context.epochMs());
+        reading.fromKernel(map);
+      }
+      return true;
+    } finally {
+      map.release();
+      readings.offer(reading); // where the pool is full it is garbage
+    }
+  }
+
+  private boolean readCopy(MirroredMap mirror, MapReading reading, MapVisitor visitor) {
+    if (mirror.mode() == MirrorMode.DIRECT || !agent.open()) {
+      return false;
+    }
+    mirror.lastReadNs(context.nanoTime());
+    final MirrorRequest request = MirrorRequest.refresh(mirror);
+    agent.submit(request);
+    idleStrategy.wakeUp();
+    if (!request.await(REFRESH_TIMEOUT_NS)) {
+      return false;
+    }
+    final MirrorStore store = mirror.store();
+    if (store == null || !store.retain()) {
+      return false;
+    }
+    try {
+      final long mirroredAtMs =
+          mirror.mode() == MirrorMode.ON_AGE ? mirror.mirroredAtMs() : context.epochMs();
+      visitor.onMap(summary(mirror.map(), mirror.entries()), mirroredAtMs);
+      reading.fromStore(mirror.map(), store, mirror.epoch());
+      return true;
+    } finally {
+      store.release();
+    }
+  }
+
+  /** Writes that were refused and are still wanted. */
+  public int unrealised() {
+    return unrealised.size();
+  }
+
+  /**
+   * Tries refused writes again, the oldest first, on the conductor's thread.
+   *
+   * @param limit of tries
+   * @param onRealised hears of each map of which an entry was written or deleted, once an entry
+   * @return the number of writes that went through
+   */
+  public int reconcile(int limit, Consumer<BpfMap> onRealised) {
+    if (unrealised.size() == 0) {
+      return 0;
+    }
+    int realised = 0;
+    for (final UnrealisedWrites.Write write : unrealised.oldest(limit)) {
+      final MirroredMap mirror = mirrors.get(write.serial());
+      if (mirror == null) {
+        unrealised.forgetMap(write.serial());
+      } else if (mirror.retry(write) == 0) {
+        realised++;
+        onRealised.accept(mirror.map());
+      }
+    }
+    return realised;
+  }
+
   /** What mirrors need. */
   public static final class Context {
+    private static final int MIN_JOURNAL_BYTES = 1 << 12;
+
     private MapRegistry registry;
     private EpochClock epochClock = SystemEpochClock.INSTANCE;
+    private NanoClock nanoClock = SystemNanoClock.INSTANCE;
     private long refreshIntervalNs = TimeUnit.SECONDS.toNanos(5);
     private Path directory;
+    private int journalBytes = 1 << 20;
+    private long sharedEntries = 1 << 17;
+
+    private Context conclude() {
+      Objects.requireNonNull(registry, "mirrors: no registry");
+      if (refreshIntervalNs < 0) {
+        throw new IllegalArgumentException("mirrors: refresh interval " + refreshIntervalNs);
+      }
+      if (journalBytes < MIN_JOURNAL_BYTES || Integer.bitCount(journalBytes) != 1) {
+        throw new IllegalArgumentException("mirrors: journal of " + journalBytes + " bytes");
+      }
+      return this;
+    }
 
     /** The maps to mirror; needed. */
     public Context registry(MapRegistry value) {
@@ -29,6 +241,11 @@ public final class MapMirrors {
 
     public Context epochClock(EpochClock value) {
       epochClock = value;
+      return this;
+    }
+
+    public Context nanoClock(NanoClock value) {
+      nanoClock = value;
       return this;
     }
 
@@ -43,55 +260,37 @@ public final class MapMirrors {
       directory = value;
       return this;
     }
-  }
 
-  public MapMirrors(Context context) {
-    throw new UnsupportedOperationException("mirrors of " + context.registry);
-  }
+    /** Room for writes that the mirror's thread has not seen yet; a power of two. */
+    public Context journalBytes(int value) {
+      journalBytes = value;
+      return this;
+    }
 
-  /** The duty cycle of {@code dp-mirror}; until it runs, reads go to the kernel. */
-  public Agent agent() {
-    throw new UnsupportedOperationException();
-  }
+    /** Entries of all journalled maps together for which the store is made; it grows to 4 times. */
+    public Context sharedEntries(long value) {
+      sharedEntries = value;
+      return this;
+    }
 
-  /** For the agent's runner: parks, and wakes as soon as a reader waits. */
-  public IdleStrategy idleStrategy() {
-    throw new UnsupportedOperationException();
-  }
+    long nanoTime() {
+      return nanoClock.nanoTime();
+    }
 
-  /** All open maps, in the order of their names; for any thread. */
-  public List<MapSummary> describe() {
-    throw new UnsupportedOperationException();
-  }
+    long epochMs() {
+      return epochClock.time();
+    }
 
-  /** One map; for any thread. */
-  public Optional<MapSummary> describe(String name) {
-    throw new UnsupportedOperationException();
-  }
+    long refreshIntervalNs() {
+      return refreshIntervalNs;
+    }
 
-  /**
-   * Streams the contents of one map; memory does not grow with its size. For any thread, which may
-   * wait for a refresh.
-   *
-   * @return false where no map has the name
-   */
-  public boolean read(String name, MapVisitor visitor) {
-    throw new UnsupportedOperationException();
-  }
+    Path directory() {
+      return directory;
+    }
 
-  /** Writes that failed and are still wanted. */
-  public int unrealised() {
-    throw new UnsupportedOperationException();
-  }
-
-  /**
-   * Tries failed writes again, on the conductor's thread.
-   *
-   * @param limit of tries
-   * @param onRealised hears of each map of which an entry was written or deleted
-   * @return the number of writes that went through
-   */
-  public int reconcile(int limit, Consumer<BpfMap> onRealised) {
-    throw new UnsupportedOperationException();
+    long sharedEntries() {
+      return sharedEntries;
+    }
   }
 }
