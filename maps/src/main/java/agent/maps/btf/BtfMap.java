@@ -12,8 +12,9 @@ import java.util.List;
  * A map as an object declares it in its section {@code .maps}.
  *
  * @param type number of {@code enum bpf_map_type}
- * @param keyName of the key's type: a struct's name or a typedef's; empty where there is no key
- * @param valueName of the value's type; empty where there is no value
+ * @param keyName of the key's type: a struct's name or a typedef's; empty where only a size is
+ *     declared
+ * @param valueName of the value's type; empty where only a size is declared
  */
 public record BtfMap(
     String name,
@@ -56,11 +57,15 @@ public record BtfMap(
     int flags = 0;
     int key = 0;
     int value = 0;
+    int keySize = 0;
+    int valueSize = 0;
     for (final Member member : declaration.members()) {
       switch (member.name()) {
         case "type" -> type = number(btf, name, member);
         case "max_entries" -> maxEntries = number(btf, name, member);
         case "map_flags" -> flags = number(btf, name, member);
+        case "key_size" -> keySize = number(btf, name, member);
+        case "value_size" -> valueSize = number(btf, name, member);
         case "key" -> key = target(btf, name, member);
         case "value" -> value = target(btf, name, member);
         case "values", "pinning" -> {
@@ -73,9 +78,9 @@ public record BtfMap(
         name,
         type,
         key == 0 ? "" : btf.declaredName(key),
-        key == 0 ? 0 : btf.sizeOf(key),
+        key == 0 ? keySize : btf.sizeOf(key),
         value == 0 ? "" : btf.declaredName(value),
-        value == 0 ? 0 : btf.sizeOf(value),
+        value == 0 ? valueSize : btf.sizeOf(value),
         maxEntries,
         flags);
   }

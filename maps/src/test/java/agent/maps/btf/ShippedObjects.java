@@ -1,0 +1,22 @@
+package agent.maps.btf;
+
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+
+/** The objects that the build of bpf-src puts on the class path. */
+final class ShippedObjects {
+  private ShippedObjects() {}
+
+  static ElfObject read(String name) {
+    final String path = "/bpf/" + name + ".bpf.o";
+    try (InputStream stream = ShippedObjects.class.getResourceAsStream(path)) {
+      assertNotNull(stream, path + " is not on the class path");
+      return ElfObject.parse(stream.readAllBytes());
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}
