@@ -21,6 +21,7 @@ public final class Benchmarks {
     for (final String name : arguments.length == 0 ? ALL : List.of(arguments)) {
       System.out.println(
           switch (name) {
+            case "programs" -> ProgramReport.run();
             case "maps" -> MapReport.run();
             default -> throw new IllegalArgumentException("no benchmark " + name + ": " + ALL);
           });

@@ -46,7 +46,7 @@ final class MapReport {
         MapCalls.create(
             MapSpec.of(
                 MapType.HASH, "bench", KEY_BYTES, VALUE_BYTES, MapCallsBenchmark.ENTRIES, 0));
-    try (BpfObject object = Objects.trivial();
+    try (BpfObject object = TrivialObject.load();
         Twin twin = Twin.compile(Path.of("benchmarks/src/main/c/twin.c"))) {
       fill(map);
       final int id = ObjectDescriptions.map(map).id();

@@ -5,13 +5,13 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 
-/** The BPF objects that the benchmarks load by themselves. */
-final class Objects {
-  private Objects() {}
+/** The object of trivial.bpf.c. */
+final class TrivialObject {
+  private TrivialObject() {}
 
   /** The trivial and the varying programs, loaded. */
-  static BpfObject trivial() {
-    try (InputStream elf = Objects.class.getResourceAsStream("/bpf/trivial.bpf.o")) {
+  static BpfObject load() {
+    try (InputStream elf = TrivialObject.class.getResourceAsStream("/bpf/trivial.bpf.o")) {
       final BpfObject object = BpfObject.open(elf.readAllBytes(), "trivial");
       object.load();
       return object;

@@ -1,0 +1,210 @@
+package agent.benchmarks;
+
+import agent.bindings.BindingsException;
+import agent.bindings.BpfFileSystem;
+import agent.bindings.Descriptors;
+import agent.bindings.ObjectDescriptions;
+import agent.datapath.manager.Context;
+import agent.datapath.manager.DatapathManager;
+import agent.datapath.manager.EndpointSpec;
+import agent.datapath.manager.IpcacheEntry;
+import agent.datapath.manager.PolicyMapEntry;
+import agent.datapath.manager.PrefilterList;
+import agent.datapath.manager.PrefilterMode;
+import agent.datapath.manager.PrefilterStore;
+import agent.maps.layout.PolicyDirection;
+import agent.terms.IpAddress;
+import agent.terms.MacAddress;
+import agent.terms.Prefix;
+import agent.testkit.NetworkNamespace;
+import agent.testkit.TemporaryBpfFileSystem;
+import agent.testkit.VethPair;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A datapath in a network namespace of its own: two endpoints on veths, a network device with the
+ * prefilter, and the programs as the agent loads and attaches them.
+ */
+final class BenchmarkNode implements AutoCloseable {
+  static final int TCP = 6;
+  static final int OPEN_PORT = 80;
+  static final int CLOSED_PORT = 81;
+  static final int REMOTE_IDENTITY = 2001;
+  static final int POLICY_ENTRIES = 16_000;
+  static final String REMOTE4 = "192.0.2.7";
+  static final String REMOTE6 = "2001:db8:1::7";
+
+  private static final String DEVICE = "net0";
+  private static final int FIRST_OTHER_IDENTITY = 100_000;
+
+  private final NetworkNamespace host = NetworkNamespace.create("bench");
+  private final NetworkNamespace workload = NetworkNamespace.create("bench");
+  private final TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount();
+  private final Path state;
+  private final List<Integer> descriptors = new ArrayList<>();
+  private DatapathManager manager;
+
+  /** One of the two endpoints. */
+  enum End {
+    FIRST(1, 1001, "10.77.0.10", "fd77::10"),
+    SECOND(2, 1002, "10.77.0.11", "fd77::11");
+
+    final int id;
+    final int identity;
+    final String ipv4;
+    final String ipv6;
+
+    End(final int id, final int identity, final String ipv4, final String ipv6) {
+      this.id = id;
+      this.identity = identity;
+      this.ipv4 = ipv4;
+      this.ipv6 = ipv6;
+    }
+
+    String mac() {
+      return "02:77:00:00:01:0" + id;
+    }
+
+    String hostMac() {
+      return "02:77:00:00:02:0" + id;
+    }
+  }
+
+  BenchmarkNode() throws IOException {
+    state = Files.createTempDirectory("agent-bench-");
+  }
+
+  NetworkNamespace namespace() {
+    return host;
+  }
+
+  /** Launches the datapath; on a thread of the namespace. */
+  void launch(final int options) {
+    VethPair.create(host, DEVICE, workload, "peer");
+    manager =
+        DatapathManager.launch(
+            new Context()
+                .bpfRoot(bpffs.path())
+                .stateDirectory(state)
+                .prefilterDevice(DEVICE)
+                .prefilterMode(PrefilterMode.GENERIC)
+                .prefilterStore(new ForgetfulStore())
+                .gateway4(IpAddress.parse("10.77.0.1"))
+                .gateway6(IpAddress.parse("fd77::1")));
+    final List<IpcacheEntry> entries = new ArrayList<>();
+    entries.add(entry("192.0.2.0/24", REMOTE_IDENTITY, 0));
+    entries.add(entry("2001:db8:1::/48", REMOTE_IDENTITY, 0));
+    for (final End end : End.values()) {
+      entries.add(entry(end.ipv4, end.identity, end.id));
+      entries.add(entry(end.ipv6, end.identity, end.id));
+    }
+    manager.proxy().upsertIpcache(entries).join();
+    for (final End end : End.values()) {
+      attach(end, VethPair.create(host, "h" + end.id, workload, "w" + end.id), options);
+    }
+  }
+
+  DatapathManager manager() {
+    return manager;
+  }
+
+  /** The program behind a pinned link of an endpoint: from_endpoint or to_endpoint. */
+  int endpointProgram(final End end, final String name) {
+    return program(Path.of("endpoints", Integer.toString(end.id), name));
+  }
+
+  /** The prefilter's program. */
+  int prefilterProgram() {
+    return program(Path.of("devices", DEVICE, "prefilter"));
+  }
+
+  private void attach(final End end, final VethPair veth, final int options) {
+    manager.proxy().synchronizePolicy(end.id, policy(end)).join();
+    manager
+        .proxy()
+        .attachEndpoint(
+            new EndpointSpec(
+                end.id,
+                veth.hostIfindex(),
+                veth.hostInterface(),
+                IpAddress.parse(end.ipv4),
+                IpAddress.parse(end.ipv6),
+                MacAddress.parse(end.mac()),
+                MacAddress.parse(end.hostMac()),
+                end.identity,
+                options,
+                0))
+        .join();
+  }
+
+  /**
+   * The open port for the remote and the other endpoint; the second one has much more beside it.
+   */
+  private static List<PolicyMapEntry> policy(final End end) {
+    final List<PolicyMapEntry> entries = new ArrayList<>();
+    for (final PolicyDirection direction : PolicyDirection.values()) {
+      entries.add(PolicyMapEntry.allow(REMOTE_IDENTITY, direction, TCP, OPEN_PORT));
+      for (final End other : End.values()) {
+        entries.add(PolicyMapEntry.allow(other.identity, direction, TCP, OPEN_PORT));
+      }
+    }
+    for (int i = 0; end == End.SECOND && entries.size() < POLICY_ENTRIES; i++) {
+      entries.add(
+          PolicyMapEntry.allow(
+              FIRST_OTHER_IDENTITY + i, PolicyDirection.INGRESS, TCP, 1 + i % 60_000));
+    }
+    return entries;
+  }
+
+  private int program(final Path link) {
+    final int linkFd = descriptor(BpfFileSystem.open(bpffs.path().resolve("agent").resolve(link)));
+    final int id = ObjectDescriptions.link(linkFd).programId();
+    Descriptors.close(linkFd);
+    final int fd = descriptor(ObjectDescriptions.openProgram(id));
+    descriptors.add(fd);
+    return fd;
+  }
+
+  private static int descriptor(final int fd) {
+    if (fd < 0) {
+      throw new BindingsException("open a program", fd);
+    }
+    return fd;
+  }
+
+  private static IpcacheEntry entry(final String prefix, final int identity, final int endpoint) {
+    return new IpcacheEntry(Prefix.parse(prefix), identity, endpoint, false);
+  }
+
+  @Override
+  public void close() throws IOException {
+    descriptors.forEach(Descriptors::close);
+    if (manager != null) {
+      manager.close();
+    }
+    bpffs.close();
+    workload.close();
+    host.close();
+    try (var files = Files.walk(state)) {
+      for (final Path path : files.sorted(Comparator.reverseOrder()).toList()) {
+        Files.delete(path);
+      }
+    }
+  }
+
+  private static final class ForgetfulStore implements PrefilterStore {
+    @Override
+    public Optional<PrefilterList> load() {
+      return Optional.empty();
+    }
+
+    @Override
+    public void store(final PrefilterList list) {}
+  }
+}

@@ -1,0 +1,79 @@
+package agent.benchmarks;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import agent.bindings.BpfObject;
+import agent.bindings.Errno;
+import agent.bindings.MapCalls;
+import agent.bindings.MapFlag;
+import agent.bindings.MappedMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * What the varying programs of {@code trivial.bpf.c} write into each repeat's packet before they
+ * call the program that is measured: {@code struct variation}.
+ */
+final class Variations implements AutoCloseable {
+  /** How many packets follow one another before the first comes again. */
+  static final int COUNT = 65_536;
+
+  private static final int SIZE = 32;
+  private static final int PORT_OFFSET = 16;
+  private static final int MACS_OFFSET = 18;
+  private static final int HOP_LIMIT_OFFSET = 30;
+
+  private final BpfObject object;
+  private final MappedMemory mapping;
+
+  Variations(final BpfObject object) {
+    this.object = object;
+    mapping = MappedMemory.map(object.mapFd("variations"), 0, (long) COUNT * SIZE, true);
+  }
+
+  void address(final int index, final byte[] address) {
+    MemorySegment.copy(
+        address, 0, mapping.segment(), JAVA_BYTE, (long) index * SIZE, address.length);
+  }
+
+  void port(final int index, final int port) {
+    final long offset = (long) index * SIZE + PORT_OFFSET;
+    mapping.segment().set(JAVA_BYTE, offset, (byte) (port >>> 8));
+    mapping.segment().set(JAVA_BYTE, offset + 1, (byte) port);
+  }
+
+  /** Has every repeat begin with the Ethernet addresses and the hop limit of the packet. */
+  void restore(final byte[] packet, final int hopLimit) {
+    for (int i = 0; i < COUNT; i++) {
+      final long offset = (long) i * SIZE;
+      MemorySegment.copy(packet, 0, mapping.segment(), JAVA_BYTE, offset + MACS_OFFSET, 12);
+      mapping.segment().set(JAVA_BYTE, offset + HOP_LIMIT_OFFSET, (byte) hopLimit);
+    }
+  }
+
+  /** Runs programs behind a varying one. */
+  TestRunTimer.Selection behind(final String varyingProgram, final String nextMap) {
+    final int varyingFd = object.programFd(varyingProgram);
+    final int nextFd = object.mapFd(nextMap);
+    return programFd -> {
+      try (Arena arena = Arena.ofConfined()) {
+        final int result =
+            MapCalls.update(
+                nextFd,
+                arena.allocateFrom(JAVA_INT, 0),
+                arena.allocateFrom(JAVA_INT, programFd),
+                MapFlag.ANY);
+        if (result < 0) {
+          throw new IllegalStateException(nextMap + ": " + Errno.name(result));
+        }
+      }
+      return varyingFd;
+    };
+  }
+
+  @Override
+  public void close() {
+    mapping.close();
+  }
+}
