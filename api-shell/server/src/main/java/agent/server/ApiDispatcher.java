@@ -17,8 +17,10 @@ import tools.jackson.databind.json.JsonMapper;
 
 /** From an HTTP exchange to a handler and back. */
 final class ApiDispatcher implements HttpHandler {
+  /** How much is read of a body that is refused, in units of the largest one that is not. */
+  static final int DRAINED_BODIES = 4;
+
   private static final Logger LOG = LogManager.getLogger(ApiDispatcher.class);
-  private static final int DRAIN_FACTOR = 4;
 
   private final JsonMapper mapper;
   private final AnswerWriter answers;
@@ -46,6 +48,7 @@ final class ApiDispatcher implements HttpHandler {
 
   @Override
   public void handleRequest(final HttpServerExchange exchange) {
+    exchange.setDispatchExecutor(workers);
     Route route = null;
     try {
       if (exchange.getRequestContentLength() > maxBodyBytes) {
@@ -106,6 +109,7 @@ final class ApiDispatcher implements HttpHandler {
 
   private void serve(
       final HttpServerExchange exchange, final RouteTable.Match match, final ApiRequest request) {
+    exchange.setDispatchExecutor(workers);
     try {
       final Answer answer = match.handler().handle(request);
       logChange(exchange, match.route(), answer.status(), "");
@@ -116,13 +120,11 @@ final class ApiDispatcher implements HttpHandler {
   }
 
   private void fail(final HttpServerExchange exchange, final Route route, final Exception thrown) {
-    if (exchange.isResponseStarted() || thrown instanceof AnswerWriter.TruncatedAnswerException) {
-      LOG.info("api: answer broke off: {}", thrown.toString());
-      IoUtils.safeClose(exchange.getConnection());
-      return;
-    }
-    if (isConnectionLost(exchange, thrown)) {
-      LOG.debug("api: client went away: {}", thrown.toString());
+    final Throwable cause = Failures.unwrapped(thrown);
+    if (exchange.isResponseStarted()
+        || cause instanceof AnswerWriter.TruncatedAnswerException
+        || cause instanceof BoundedBody.ClientGoneException) {
+      LOG.debug("api: a client went away: {}", cause.toString());
       IoUtils.safeClose(exchange.getConnection());
       return;
     }
@@ -133,15 +135,6 @@ final class ApiDispatcher implements HttpHandler {
     } else {
       answers.writeFailure(exchange, failure);
     }
-  }
-
-  private static boolean isConnectionLost(
-      final HttpServerExchange exchange, final Exception thrown) {
-    final Throwable cause =
-        thrown instanceof tools.jackson.core.exc.JacksonIOException ? thrown.getCause() : thrown;
-    return cause instanceof IOException
-        && !(cause instanceof BodyTooLargeException)
-        && !exchange.getConnection().isOpen();
   }
 
   /**
@@ -176,7 +169,7 @@ final class ApiDispatcher implements HttpHandler {
   private void drain(final InputStream body) throws IOException {
     final byte[] chunk = new byte[16 * 1024];
     long drained = 0;
-    for (int count = 0; count >= 0 && drained < DRAIN_FACTOR * maxBodyBytes; drained += count) {
+    for (int count = 0; count >= 0 && drained < DRAINED_BODIES * maxBodyBytes; drained += count) {
       count = body.read(chunk);
     }
   }

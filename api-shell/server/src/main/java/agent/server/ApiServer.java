@@ -37,7 +37,9 @@ public final class ApiServer implements AutoCloseable {
         new HttpOpenListener(
             buffers,
             OptionMap.builder()
-                .set(UndertowOptions.MAX_ENTITY_SIZE, context.maxBodyBytes())
+                .set(
+                    UndertowOptions.MAX_ENTITY_SIZE,
+                    ApiDispatcher.DRAINED_BODIES * context.maxBodyBytes())
                 .set(UndertowOptions.MAX_HEADER_SIZE, MAX_HEADER_BYTES)
                 .set(UndertowOptions.REQUEST_PARSE_TIMEOUT, PARSE_TIMEOUT_MS)
                 .set(UndertowOptions.NO_REQUEST_TIMEOUT, NO_REQUEST_TIMEOUT_MS)

@@ -16,29 +16,39 @@ final class BoundedBody extends FilterInputStream {
 
   @Override
   public int read() throws IOException {
-    final int value = in.read();
-    count(value < 0 ? 0 : 1);
-    return value;
+    final byte[] one = new byte[1];
+    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
   }
 
   @Override
   public int read(final byte[] bytes, final int offset, final int length) throws IOException {
-    final int count = in.read(bytes, offset, length);
-    count(count);
+    final int count = readOrLose(bytes, offset, length);
+    readBytes += Math.max(0, count);
+    if (readBytes > maxBytes) {
+      throw new BodyTooLargeException(maxBytes);
+    }
     return count;
   }
 
+  /** Leaves the rest unread: a refusal must not wait for it. */
   @Override
-  public long skip(final long count) throws IOException {
-    final long skipped = in.skip(count);
-    count(skipped);
-    return skipped;
+  public void close() {}
+
+  private int readOrLose(final byte[] bytes, final int offset, final int length)
+      throws ClientGoneException {
+    try {
+      return in.read(bytes, offset, length);
+    } catch (final IOException e) {
+      throw new ClientGoneException(e);
+    }
   }
 
-  private void count(final long bytes) throws BodyTooLargeException {
-    readBytes += Math.max(0, bytes);
-    if (readBytes > maxBytes) {
-      throw new BodyTooLargeException(maxBytes);
+  /** The body ends before its length: whoever sent it has gone or stands still. */
+  static final class ClientGoneException extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    ClientGoneException(final IOException cause) {
+      super(cause.getMessage(), cause);
     }
   }
 }

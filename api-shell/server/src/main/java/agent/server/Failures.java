@@ -43,7 +43,7 @@ record Failures(int status, String message, Map<String, String> headers) {
     return new Failures(INTERNAL, "the agent failed: " + firstLine, Map.of());
   }
 
-  private static Throwable unwrapped(final Throwable thrown) {
+  static Throwable unwrapped(final Throwable thrown) {
     Throwable cause = thrown;
     while ((cause instanceof CompletionException
             || cause instanceof ExecutionException

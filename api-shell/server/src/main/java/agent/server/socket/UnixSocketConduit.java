@@ -178,23 +178,24 @@ final class UnixSocketConduit
   @Override
   public void awaitReadable() throws IOException {
     awaitReadable(stallLimitNs, TimeUnit.NANOSECONDS);
-    if (readWaiterRemains()) {
-      connection.close();
-      throw new ReadTimeoutException("the client sent nothing for " + stallLimitText());
-    }
   }
 
   @Override
   public void awaitReadable(final long time, final TimeUnit unit) throws IOException {
+    final long limitNs = Math.min(unit.toNanos(time), stallLimitNs);
     synchronized (this) {
       readWaiter = Thread.currentThread();
       setInterest(SelectionKey.OP_READ);
     }
-    final long deadlineNs = System.nanoTime() + unit.toNanos(time);
-    long leftNs = deadlineNs - System.nanoTime();
-    while (readWaiterRemains() && channel.isOpen() && leftNs > 0) {
+    final long deadlineNs = System.nanoTime() + limitNs;
+    long leftNs = limitNs;
+    while (readWaiterRemains() && leftNs > 0) {
       LockSupport.parkNanos(this, leftNs);
       leftNs = deadlineNs - System.nanoTime();
+    }
+    if (limitNs == stallLimitNs && readWaiterRemains()) {
+      connection.close();
+      throw new ReadTimeoutException("the client sent nothing for " + stallLimitText());
     }
   }
 
@@ -298,23 +299,24 @@ final class UnixSocketConduit
   @Override
   public void awaitWritable() throws IOException {
     awaitWritable(stallLimitNs, TimeUnit.NANOSECONDS);
-    if (writeWaiterRemains()) {
-      connection.close();
-      throw new WriteTimeoutException("the client read nothing for " + stallLimitText());
-    }
   }
 
   @Override
   public void awaitWritable(final long time, final TimeUnit unit) throws IOException {
+    final long limitNs = Math.min(unit.toNanos(time), stallLimitNs);
     synchronized (this) {
       writeWaiter = Thread.currentThread();
       setInterest(SelectionKey.OP_WRITE);
     }
-    final long deadlineNs = System.nanoTime() + unit.toNanos(time);
-    long leftNs = deadlineNs - System.nanoTime();
+    final long deadlineNs = System.nanoTime() + limitNs;
+    long leftNs = limitNs;
     while (writeWaiterRemains() && leftNs > 0) {
       LockSupport.parkNanos(this, leftNs);
       leftNs = deadlineNs - System.nanoTime();
+    }
+    if (limitNs == stallLimitNs && writeWaiterRemains()) {
+      connection.close();
+      throw new WriteTimeoutException("the client read nothing for " + stallLimitText());
     }
   }
 

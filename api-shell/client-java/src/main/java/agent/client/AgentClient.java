@@ -1,0 +1,353 @@
+package agent.client;
+
+import agent.contract.WireFormat;
+import agent.contract.daemon.DaemonConfigurationModel;
+import agent.contract.daemon.DaemonStatusModel;
+import agent.contract.daemon.MetricModel;
+import agent.contract.daemon.ModuleHealthModel;
+import agent.contract.datapath.MapContentsModel;
+import agent.contract.datapath.MapListModel;
+import agent.contract.datapath.PrefilterListModel;
+import agent.contract.datapath.PrefilterModel;
+import agent.contract.endpoint.EndpointBatchDeleteRequest;
+import agent.contract.endpoint.EndpointChangeRequest;
+import agent.contract.endpoint.EndpointConfigurationModel;
+import agent.contract.endpoint.EndpointConfigurationSpecModel;
+import agent.contract.endpoint.EndpointHealthModel;
+import agent.contract.endpoint.EndpointLabelsModel;
+import agent.contract.endpoint.EndpointLogEntryModel;
+import agent.contract.endpoint.EndpointModel;
+import agent.contract.endpoint.LabelConfigurationModel;
+import agent.contract.identity.IdentityInUseModel;
+import agent.contract.identity.IdentityModel;
+import agent.contract.ipam.IpamAllocationModel;
+import agent.contract.policy.PolicyModel;
+import agent.contract.policy.SelectorModel;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.JavaType;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * The management API as methods. One call at a time; not for more than one thread.
+ *
+ * <p>Every method throws {@link AgentException} where the agent answers with an error, and {@link
+ * IOException} where it cannot be reached.
+ */
+public final class AgentClient implements AutoCloseable {
+  /** The socket of an agent with the default options. */
+  public static final String DEFAULT_ADDRESS = "unix:///var/run/agent/agent.sock";
+
+  private static final String SCHEME = "unix://";
+  private static final Duration DEFAULT_TIMEOUT = Duration.ofMinutes(2);
+  private static final int FIRST_ERROR = 400;
+
+  private final HttpCaller caller;
+  private final JsonMapper mapper = WireFormat.lenientMapper();
+
+  private AgentClient(final Path socketPath, final Duration timeout) {
+    caller = new HttpCaller(socketPath, timeout);
+  }
+
+  /**
+   * Returns a client; it connects with the first call.
+   *
+   * @param address {@code unix://<path>} or an absolute path
+   * @throws IllegalArgumentException for another address
+   */
+  public static AgentClient of(final String address) {
+    return of(address, DEFAULT_TIMEOUT);
+  }
+
+  /**
+   * Returns a client; it connects with the first call.
+   *
+   * @param address {@code unix://<path>} or an absolute path
+   * @param timeout how long the agent may be silent
+   * @throws IllegalArgumentException for another address
+   */
+  public static AgentClient of(final String address, final Duration timeout) {
+    final String path = address.startsWith(SCHEME) ? address.substring(SCHEME.length()) : address;
+    if (!path.startsWith("/")) {
+      throw new IllegalArgumentException(
+          "'" + address + "' is not an address of an agent, such as " + DEFAULT_ADDRESS);
+    }
+    return new AgentClient(Path.of(path), timeout);
+  }
+
+  /** GET /healthz. */
+  public DaemonStatusModel status(final boolean brief) throws IOException {
+    return one(DaemonStatusModel.class, open("GET", RequestPath.of("healthz"), brief(brief), null));
+  }
+
+  /** GET /health. */
+  public ModuleHealthModel health(final boolean brief) throws IOException {
+    return one(ModuleHealthModel.class, open("GET", RequestPath.of("health"), brief(brief), null));
+  }
+
+  private static Map<String, String> brief(final boolean brief) {
+    return brief ? Map.of("brief", "true") : Map.of();
+  }
+
+  /** GET /config. */
+  public DaemonConfigurationModel configuration() throws IOException {
+    return one(DaemonConfigurationModel.class, get("config"));
+  }
+
+  /** GET /metrics/. */
+  public List<MetricModel> metrics() throws IOException {
+    return list(MetricModel.class, get("metrics", ""));
+  }
+
+  /** GET /endpoint; without labels all of them. */
+  public List<EndpointModel> endpoints(final List<String> labels) throws IOException {
+    return list(EndpointModel.class, get(RequestPath.of("endpoint").queryEach("labels", labels)));
+  }
+
+  /** GET /endpoint/{id}. */
+  public EndpointModel endpoint(final String id) throws IOException {
+    return one(EndpointModel.class, get("endpoint", id));
+  }
+
+  /** PUT /endpoint/{id}. */
+  public EndpointModel createEndpoint(final String id, final EndpointChangeRequest request)
+      throws IOException {
+    return one(EndpointModel.class, send("PUT", RequestPath.of("endpoint", id), request));
+  }
+
+  /** PATCH /endpoint/{id}. */
+  public EndpointModel modifyEndpoint(final String id, final EndpointChangeRequest request)
+      throws IOException {
+    return one(EndpointModel.class, send("PATCH", RequestPath.of("endpoint", id), request));
+  }
+
+  /** DELETE /endpoint/{id}; returns the errors that were met. */
+  public List<String> deleteEndpoint(final String id) throws IOException {
+    return list(String.class, send("DELETE", RequestPath.of("endpoint", id), null));
+  }
+
+  /** DELETE /endpoint; returns the errors that were met. */
+  public List<String> deleteEndpointsOf(final String containerId) throws IOException {
+    return list(
+        String.class,
+        send("DELETE", RequestPath.of("endpoint"), new EndpointBatchDeleteRequest(containerId)));
+  }
+
+  /** GET /endpoint/{id}/config. */
+  public EndpointConfigurationModel endpointConfiguration(final String id) throws IOException {
+    return one(EndpointConfigurationModel.class, get("endpoint", id, "config"));
+  }
+
+  /** PATCH /endpoint/{id}/config. */
+  public EndpointConfigurationModel configureEndpoint(
+      final String id, final EndpointConfigurationSpecModel request) throws IOException {
+    return one(
+        EndpointConfigurationModel.class,
+        send("PATCH", RequestPath.of("endpoint", id, "config"), request));
+  }
+
+  /** GET /endpoint/{id}/labels. */
+  public EndpointLabelsModel endpointLabels(final String id) throws IOException {
+    return one(EndpointLabelsModel.class, get("endpoint", id, "labels"));
+  }
+
+  /** PATCH /endpoint/{id}/labels. */
+  public EndpointLabelsModel labelEndpoint(final String id, final List<String> userLabels)
+      throws IOException {
+    return one(
+        EndpointLabelsModel.class,
+        send(
+            "PATCH",
+            RequestPath.of("endpoint", id, "labels"),
+            new LabelConfigurationModel(userLabels)));
+  }
+
+  /** GET /endpoint/{id}/log. */
+  public List<EndpointLogEntryModel> endpointLog(final String id) throws IOException {
+    return list(EndpointLogEntryModel.class, get("endpoint", id, "log"));
+  }
+
+  /** GET /endpoint/{id}/healthz. */
+  public EndpointHealthModel endpointHealth(final String id) throws IOException {
+    return one(EndpointHealthModel.class, get("endpoint", id, "healthz"));
+  }
+
+  /** GET /identity; without labels all of them. */
+  public List<IdentityModel> identities(final List<String> labels) throws IOException {
+    return list(IdentityModel.class, get(RequestPath.of("identity").queryEach("labels", labels)));
+  }
+
+  /** GET /identity/{id}. */
+  public IdentityModel identity(final String id) throws IOException {
+    return one(IdentityModel.class, get("identity", id));
+  }
+
+  /** GET /identity/endpoints. */
+  public List<IdentityInUseModel> identitiesInUse() throws IOException {
+    return list(IdentityInUseModel.class, get("identity", "endpoints"));
+  }
+
+  /**
+   * POST /ipam.
+   *
+   * @param family {@code ipv4}, {@code ipv6}, or null for both
+   * @param owner who the address is for, or null
+   * @param pool pool, or null for the default one
+   * @param expires whether the address goes back unless an endpoint claims it
+   */
+  public IpamAllocationModel allocate(
+      final String family, final String owner, final String pool, final boolean expires)
+      throws IOException {
+    final RequestPath path =
+        RequestPath.of("ipam").query("family", family).query("owner", owner).query("pool", pool);
+    final Map<String, String> headers = expires ? Map.of("expiration", "true") : Map.of();
+    return one(IpamAllocationModel.class, open("POST", path, headers, null));
+  }
+
+  /** POST /ipam/{ip}. */
+  public void allocateAddress(final String ip, final String owner, final String pool)
+      throws IOException {
+    drain(send("POST", RequestPath.of("ipam", ip).query("owner", owner).query("pool", pool), null));
+  }
+
+  /** DELETE /ipam/{ip}. */
+  public void release(final String ip, final String pool) throws IOException {
+    drain(send("DELETE", RequestPath.of("ipam", ip).query("pool", pool), null));
+  }
+
+  /** GET /policy; without labels all rules. */
+  public PolicyModel policy(final List<String> labels) throws IOException {
+    return one(PolicyModel.class, get(RequestPath.of("policy").queryEach("labels", labels)));
+  }
+
+  /** PUT /policy with rules as JSON text. */
+  public PolicyModel importPolicy(final String rules) throws IOException {
+    return one(
+        PolicyModel.class,
+        open("PUT", RequestPath.of("policy"), Map.of(), rules.getBytes(StandardCharsets.UTF_8)));
+  }
+
+  /** DELETE /policy; without labels all rules. */
+  public PolicyModel deletePolicy(final List<String> labels) throws IOException {
+    return one(
+        PolicyModel.class,
+        send("DELETE", RequestPath.of("policy").queryEach("labels", labels), null));
+  }
+
+  /** GET /policy/selectors. */
+  public List<SelectorModel> selectors() throws IOException {
+    return list(SelectorModel.class, get("policy", "selectors"));
+  }
+
+  /** GET /prefilter. */
+  public PrefilterModel prefilter() throws IOException {
+    return one(PrefilterModel.class, get("prefilter"));
+  }
+
+  /** PATCH /prefilter. */
+  public PrefilterModel addToPrefilter(final PrefilterListModel change) throws IOException {
+    return one(PrefilterModel.class, send("PATCH", RequestPath.of("prefilter"), change));
+  }
+
+  /** DELETE /prefilter. */
+  public PrefilterModel removeFromPrefilter(final PrefilterListModel change) throws IOException {
+    return one(PrefilterModel.class, send("DELETE", RequestPath.of("prefilter"), change));
+  }
+
+  /** GET /map. */
+  public MapListModel maps() throws IOException {
+    return one(MapListModel.class, get("map"));
+  }
+
+  /** GET /map/{name}, all of it in memory. */
+  public MapContentsModel map(final String name) throws IOException {
+    return one(MapContentsModel.class, get("map", name));
+  }
+
+  /**
+   * Makes a call whose answer the caller reads: for answers that are too large to be held.
+   *
+   * @param method HTTP method
+   * @param path path and query
+   * @param body JSON text, or null
+   * @return the answer's body, valid until the next call
+   */
+  public InputStream open(final String method, final RequestPath path, final String body)
+      throws IOException {
+    return open(
+        method, path, Map.of(), body == null ? null : body.getBytes(StandardCharsets.UTF_8));
+  }
+
+  private InputStream get(final String... segments) throws IOException {
+    return get(RequestPath.of(segments));
+  }
+
+  private InputStream get(final RequestPath path) throws IOException {
+    return open("GET", path, Map.of(), null);
+  }
+
+  private InputStream send(final String method, final RequestPath path, final Object body)
+      throws IOException {
+    return open(method, path, Map.of(), body == null ? null : mapper.writeValueAsBytes(body));
+  }
+
+  private InputStream open(
+      final String method,
+      final RequestPath path,
+      final Map<String, String> headers,
+      final byte[] body)
+      throws IOException {
+    final HttpCaller.HttpAnswer answer = caller.call(method, path, headers, body);
+    if (answer.status() >= FIRST_ERROR) {
+      throw new AgentException(answer.status(), message(answer));
+    }
+    return answer.body();
+  }
+
+  /** An error's body is a JSON string; anything else is shown as it came. */
+  private String message(final HttpCaller.HttpAnswer answer) throws IOException {
+    final byte[] body = answer.body().readAllBytes();
+    try {
+      return mapper.readValue(body, String.class);
+    } catch (final JacksonException e) {
+      final String text = new String(body, StandardCharsets.UTF_8).strip();
+      return text.isEmpty() ? "HTTP status " + answer.status() : text;
+    }
+  }
+
+  private <T> T one(final Class<T> type, final InputStream body) throws IOException {
+    return read(mapper.constructType(type), body);
+  }
+
+  private <T> List<T> list(final Class<T> type, final InputStream body) throws IOException {
+    return read(mapper.getTypeFactory().constructCollectionType(List.class, type), body);
+  }
+
+  private <T> T read(final JavaType type, final InputStream body) throws IOException {
+    try {
+      final T value = mapper.readValue(body, type);
+      drain(body);
+      return value;
+    } catch (final JacksonException e) {
+      if (e.getCause() instanceof IOException broken) {
+        throw broken;
+      }
+      throw new IOException("the agent's answer cannot be read: " + e.getOriginalMessage(), e);
+    }
+  }
+
+  private static void drain(final InputStream body) throws IOException {
+    body.transferTo(java.io.OutputStream.nullOutputStream());
+  }
+
+  @Override
+  public void close() throws IOException {
+    caller.close();
+  }
+}

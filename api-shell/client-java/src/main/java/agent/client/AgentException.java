@@ -1,0 +1,18 @@
+package agent.client;
+
+/** The agent refused a call, or failed to serve it. */
+public final class AgentException extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  private final int status;
+
+  AgentException(final int status, final String message) {
+    super(message);
+    this.status = status;
+  }
+
+  /** Returns the HTTP status code. */
+  public int status() {
+    return status;
+  }
+}

@@ -1,0 +1,60 @@
+package agent.client;
+
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+
+/** The path and query of a call; what goes in is encoded here and nowhere else. */
+public final class RequestPath {
+  private static final String PLAIN =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:";
+
+  private final StringBuilder text = new StringBuilder();
+  private boolean hasQuery;
+
+  private RequestPath() {}
+
+  /** Starts with these segments. */
+  public static RequestPath of(final String... segments) {
+    final RequestPath path = new RequestPath();
+    for (final String segment : segments) {
+      path.text.append('/');
+      path.append(segment);
+    }
+    return path;
+  }
+
+  /** Adds a query parameter, unless its value is null. */
+  public RequestPath query(final String name, final String value) {
+    if (value != null) {
+      text.append(hasQuery ? '&' : '?');
+      hasQuery = true;
+      append(name);
+      text.append('=');
+      append(value);
+    }
+    return this;
+  }
+
+  /** Adds a query parameter once for each value. */
+  public RequestPath queryEach(final String name, final List<String> values) {
+    values.forEach(value -> query(name, value));
+    return this;
+  }
+
+  private void append(final String raw) {
+    for (final byte b : raw.getBytes(StandardCharsets.UTF_8)) {
+      if (b > 0 && PLAIN.indexOf(b) >= 0) {
+        text.append((char) b);
+      } else {
+        text.append('%');
+        text.append(Character.toUpperCase(Character.forDigit(b >> 4 & 0xf, 16)));
+        text.append(Character.toUpperCase(Character.forDigit(b & 0xf, 16)));
+      }
+    }
+  }
+
+  @Override
+  public String toString() {
+    return text.toString();
+  }
+}

@@ -1,0 +1,124 @@
+package agent.client;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.time.Duration;
+
+/** One connection to a Unix socket whose reads and writes end after a time. */
+final class UnixHttpConnection implements AutoCloseable {
+  private static final int BUFFER_BYTES = 16 * 1024;
+
+  private final SocketChannel channel;
+  private final Selector selector;
+  private final SelectionKey key;
+  private final long timeoutMs;
+  private final ByteBuffer received = ByteBuffer.allocate(BUFFER_BYTES).flip();
+
+  private UnixHttpConnection(
+      final SocketChannel channel, final Selector selector, final Duration timeout)
+      throws IOException {
+    this.channel = channel;
+    this.selector = selector;
+    this.timeoutMs = timeout.toMillis();
+    channel.configureBlocking(false);
+    key = channel.register(selector, 0);
+  }
+
+  static UnixHttpConnection open(final Path path, final Duration timeout) throws IOException {
+    final SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+    try {
+      channel.connect(UnixDomainSocketAddress.of(path));
+      return new UnixHttpConnection(channel, Selector.open(), timeout);
+    } catch (final IOException | RuntimeException e) {
+      channel.close();
+      throw e;
+    }
+  }
+
+  void write(final ByteBuffer bytes) throws IOException {
+    while (bytes.hasRemaining()) {
+      if (channel.write(bytes) == 0) {
+        await(SelectionKey.OP_WRITE);
+      }
+    }
+  }
+
+  /** Returns the next byte, or -1 at the end. */
+  int read() throws IOException {
+    return received.hasRemaining() || fill() ? received.get() & 0xff : -1;
+  }
+
+  /** Returns how many bytes were read, or -1 at the end. */
+  int read(final byte[] bytes, final int offset, final int length) throws IOException {
+    if (!received.hasRemaining() && !fill()) {
+      return -1;
+    }
+    final int count = Math.min(length, received.remaining());
+    received.get(bytes, offset, count);
+    return count;
+  }
+
+  private boolean fill() throws IOException {
+    received.clear();
+    int count = channel.read(received);
+    while (count == 0) {
+      await(SelectionKey.OP_READ);
+      count = channel.read(received);
+    }
+    received.flip();
+    return count > 0;
+  }
+
+  private void await(final int op) throws IOException {
+    key.interestOps(op);
+    if (selector.select(timeoutMs) == 0) {
+      throw new IOException("the agent did not answer for " + timeoutMs / 1000 + " s");
+    }
+    selector.selectedKeys().clear();
+  }
+
+  /** Reads a line that ends with CR LF or LF, without its end. */
+  String readLine(final int maxBytes) throws IOException {
+    final StringBuilder line = new StringBuilder();
+    for (int c = read(); c != '\n'; c = read()) {
+      if (c < 0) {
+        throw new EOFException("the agent closed the connection");
+      }
+      if (line.length() >= maxBytes) {
+        throw new IOException("a line of the answer is too long");
+      }
+      line.append((char) c);
+    }
+    final int last = line.length() - 1;
+    return last >= 0 && line.charAt(last) == '\r' ? line.substring(0, last) : line.toString();
+  }
+
+  @Override
+  public void close() throws IOException {
+    channel.close();
+    selector.close();
+  }
+
+  /** The rest of the connection as a stream. */
+  InputStream untilClose() {
+    return new InputStream() {
+      @Override
+      public int read() throws IOException {
+        return UnixHttpConnection.this.read();
+      }
+
+      @Override
+      public int read(final byte[] bytes, final int offset, final int length) throws IOException {
+        return length == 0 ? 0 : UnixHttpConnection.this.read(bytes, offset, length);
+      }
+    };
+  }
+}

@@ -1,0 +1,2 @@
+/** A client of the management API over its Unix socket. */
+package agent.client;

@@ -1,0 +1,87 @@
+package agent.server;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/** A server on a socket of its own, whose routes answer with their names unless told otherwise. */
+final class TestServer implements AutoCloseable {
+  private final Path directory;
+  private final Path socket;
+  private final ApiServer server;
+
+  private TestServer(final ApiContext context, final RouteTable routes) throws IOException {
+    directory = Files.createTempDirectory("api");
+    socket = directory.resolve("agent.sock");
+    server = ApiServer.start(context.socketPath(socket), routes);
+  }
+
+  static TestServer start(final Map<Route, ApiHandler> handlers) throws IOException {
+    return start(new ApiContext(), handlers);
+  }
+
+  static TestServer start(final ApiContext context, final Map<Route, ApiHandler> handlers)
+      throws IOException {
+    return new TestServer(context, RouteTable.of(withNames(handlers)));
+  }
+
+  static TestServer starting(final Map<Route, ApiHandler> handlers) throws IOException {
+    return new TestServer(new ApiContext(), RouteTable.starting(handlers));
+  }
+
+  static Map<Route, ApiHandler> withNames(final Map<Route, ApiHandler> handlers) {
+    final Map<Route, ApiHandler> all = new EnumMap<>(Route.class);
+    for (final Route route : Route.values()) {
+      all.put(route, request -> Answer.ok(route.operationId()));
+    }
+    all.putAll(handlers);
+    return all;
+  }
+
+  ApiServer server() {
+    return server;
+  }
+
+  Path socket() {
+    return socket;
+  }
+
+  RawClient connect() throws IOException {
+    return new RawClient(socket);
+  }
+
+  /** Sends one request on a connection of its own and returns the whole answer. */
+  String exchange(final String request) throws IOException {
+    try (RawClient client = connect()) {
+      return client.send(request).readAnswer();
+    }
+  }
+
+  static String request(final String method, final String path, final String body) {
+    return method
+        + " "
+        + path
+        + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+        + body.getBytes(java.nio.charset.StandardCharsets.UTF_8).length
+        + "\r\n\r\n"
+        + body;
+  }
+
+  static String get(final String path) {
+    return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  }
+
+  @Override
+  public void close() throws IOException {
+    server.close();
+    try (Stream<Path> files = Files.walk(directory)) {
+      for (final Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+        Files.delete(file);
+      }
+    }
+  }
+}
