@@ -147,9 +147,9 @@ final class ApiDispatcher implements HttpHandler {
       return;
     }
     try {
-      exchange.setMaxEntitySize(-1);
       exchange.setPersistent(false);
       if (!exchange.isBlocking()) {
+        exchange.setMaxEntitySize(-1);
         exchange.startBlocking();
       }
       final byte[] message = mapper.writeValueAsBytes(failure.message());
@@ -159,8 +159,8 @@ final class ApiDispatcher implements HttpHandler {
       exchange.getOutputStream().write(message);
       exchange.getOutputStream().close();
       drain(exchange.getInputStream());
-    } catch (final IOException e) {
-      LOG.debug("api: refusing a body: {}", e.toString());
+    } catch (final IOException | RuntimeException e) {
+      LOG.debug("api: a client went away while its body was refused: {}", e.toString());
     } finally {
       IoUtils.safeClose(exchange.getConnection());
     }

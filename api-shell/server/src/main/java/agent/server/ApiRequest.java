@@ -122,6 +122,17 @@ public final class ApiRequest {
   }
 
   /**
+   * Returns what to throw where the body lacks a value or holds one that makes no sense: 400, on
+   * every route.
+   *
+   * @param field the field
+   * @param reason what is wrong with it
+   */
+  public static RuntimeException badBody(final String field, final String reason) {
+    return HttpRefusal.badRequest(field, reason);
+  }
+
+  /**
    * Returns the labels that select what is asked for: from a JSON array in the body or from
    * repeated query parameters {@code labels}.
    *

@@ -37,11 +37,32 @@ public final class RouteTable {
   }
 
   /**
-   * Returns the table that is served until then: every route without a handler answers 503.
+   * Returns the table that is served when the datapath is ready.
    *
-   * @param handlers handlers of the routes that are served while starting
+   * @param groups handlers that together serve every route
    */
-  public static RouteTable starting(final Map<Route, ApiHandler> handlers) {
+  public static RouteTable of(final HandlerGroup... groups) {
+    final Map<Route, ApiHandler> handlers = new EnumMap<>(Route.class);
+    for (final HandlerGroup group : groups) {
+      group.addTo(handlers);
+    }
+    return of(handlers);
+  }
+
+  /**
+   * Returns the table that is served until then: what does not need the datapath is answered, every
+   * other call with 503.
+   *
+   * @param group handlers, among them those that are served while starting
+   */
+  public static RouteTable starting(final HandlerGroup group) {
+    final Map<Route, ApiHandler> handlers = new EnumMap<>(Route.class);
+    group.addTo(handlers);
+    handlers.keySet().removeIf(route -> !route.servedWhileStarting());
+    return starting(handlers);
+  }
+
+  static RouteTable starting(final Map<Route, ApiHandler> handlers) {
     return new RouteTable(handlers);
   }
 

@@ -3,7 +3,6 @@ package agent.contract.endpoint;
 import agent.contract.ipam.AddressPairModel;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import java.util.List;
-import java.util.Map;
 
 /**
  * Body of PUT and PATCH /endpoint/{id}.
@@ -53,7 +52,7 @@ public record EndpointChangeRequest(
     @JsonProperty("netns-cookie") String netnsCookie,
     @JsonProperty("pid") Integer pid,
     @JsonProperty("policy-enabled") Boolean policyEnabled,
-    @JsonProperty("properties") Map<String, Object> properties,
+    @JsonProperty("properties") Object properties,
     @JsonProperty("runtime-endpoint-id") String runtimeEndpointId,
     @JsonProperty("runtime-network-id") String runtimeNetworkId,
     @JsonProperty(value = "state", required = true) String state,

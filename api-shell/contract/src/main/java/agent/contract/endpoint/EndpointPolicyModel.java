@@ -46,11 +46,22 @@ public record EndpointPolicyModel(
   /**
    * Rules by direction.
    *
-   * @param egress rules with the labels they derive from
-   * @param ingress rules with the labels they derive from
+   * @param egress rules on traffic from it
+   * @param ingress rules on traffic to it
    */
   public record Directions(
-      @JsonProperty("egress") List<Object> egress, @JsonProperty("ingress") List<Object> ingress) {}
+      @JsonProperty("egress") List<DerivedRule> egress,
+      @JsonProperty("ingress") List<DerivedRule> ingress) {}
+
+  /**
+   * A rule with the labels of the rules it derives from.
+   *
+   * @param derivedFromRules labels of each of those rules
+   * @param rule the rule
+   */
+  public record DerivedRule(
+      @JsonProperty("derived-from-rules") List<List<String>> derivedFromRules,
+      @JsonProperty("rule") String rule) {}
 
   /**
    * Traffic of one proxy redirect.

@@ -87,9 +87,10 @@ final class UnixIoThread extends XnioIoThread {
     return schedule(new Timer(command, System.nanoTime() + unit.toNanos(time), unit.toNanos(time)));
   }
 
+  /** Undertow sets timers while connections close: after the end they have no effect. */
   private Key schedule(final Timer timer) {
     if (closed) {
-      throw new RejectedExecutionException("the server is closed");
+      return Key.IMMEDIATE;
     }
     synchronized (timers) {
       timers.add(timer);

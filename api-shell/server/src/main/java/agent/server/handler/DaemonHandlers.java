@@ -1,0 +1,60 @@
+package agent.server.handler;
+
+import agent.contract.daemon.MetricModel;
+import agent.server.Answer;
+import agent.server.ApiHandler;
+import agent.server.ApiRequest;
+import agent.server.HandlerGroup;
+import agent.server.Route;
+import agent.server.metrics.MetricFamily;
+import agent.server.metrics.MetricRegistry;
+import agent.server.metrics.MetricText;
+import agent.server.view.DaemonView;
+import java.util.List;
+import java.util.Map;
+
+/** The daemon itself: status, health, configuration, metrics. */
+public final class DaemonHandlers implements HandlerGroup {
+  private static final int OK = 200;
+
+  private final DaemonView daemon;
+  private final MetricRegistry metrics;
+
+  /**
+   * Serves these.
+   *
+   * @param daemon the daemon
+   * @param metrics its metrics
+   */
+  public DaemonHandlers(final DaemonView daemon, final MetricRegistry metrics) {
+    this.daemon = daemon;
+    this.metrics = metrics;
+  }
+
+  @Override
+  public void addTo(final Map<Route, ApiHandler> handlers) {
+    handlers.put(
+        Route.GET_HEALTHZ, request -> Answer.ok(daemon.status(request.headerSwitch("brief"))));
+    handlers.put(
+        Route.GET_HEALTH, request -> Answer.ok(daemon.health(request.headerSwitch("brief"))));
+    handlers.put(Route.GET_CONFIG, request -> Answer.ok(daemon.configuration()));
+    handlers.put(Route.GET_METRICS, this::metrics);
+  }
+
+  private Answer metrics(final ApiRequest request) {
+    final List<MetricFamily> families = metrics.collect();
+    final MetricText form = MetricText.accepted(request.header("Accept"));
+    return form == null
+        ? Answer.ok(samples(families))
+        : new Answer(OK, new Answer.Text(form.contentType(), form.write(families)));
+  }
+
+  private static List<MetricModel> samples(final List<MetricFamily> families) {
+    return families.stream()
+        .flatMap(
+            family ->
+                family.samples().stream()
+                    .map(sample -> new MetricModel(sample.labels(), family.name(), sample.value())))
+        .toList();
+  }
+}

@@ -1,0 +1,67 @@
+package agent.server.handler;
+
+import agent.contract.WireFormat;
+import agent.contract.endpoint.EndpointChangeRequest;
+import agent.contract.ipam.AddressPairModel;
+import agent.endpoint.AddressingRequest;
+import agent.endpoint.DatapathConfiguration;
+import agent.endpoint.EndpointRequest;
+import tools.jackson.databind.json.JsonMapper;
+
+/** The create and modify request of endpoints, as the domain takes it. */
+final class EndpointDecoder {
+  private final JsonMapper mapper = WireFormat.strictMapper();
+
+  EndpointRequest decode(final EndpointChangeRequest body) {
+    return new EndpointRequest(
+        body.state(),
+        addressing(body.addressing()),
+        body.containerId(),
+        body.containerInterfaceName(),
+        body.containerName(),
+        datapath(body.datapathConfiguration()),
+        body.datapathMapId(),
+        body.disableLegacyIdentifiers(),
+        body.runtimeEndpointId(),
+        body.runtimeNetworkId(),
+        body.hostMac(),
+        body.mac(),
+        body.id(),
+        body.interfaceIndex(),
+        body.interfaceName(),
+        body.k8sNamespace(),
+        body.k8sPodName(),
+        body.k8sUid(),
+        body.labels(),
+        body.netnsCookie(),
+        body.pid(),
+        body.policyEnabled(),
+        body.properties() == null ? null : mapper.writeValueAsString(body.properties()),
+        body.syncBuildEndpoint());
+  }
+
+  private static AddressingRequest addressing(final AddressPairModel pair) {
+    return pair == null
+        ? null
+        : new AddressingRequest(
+            pair.ipv4(),
+            pair.ipv4ExpirationUuid(),
+            pair.ipv4PoolName(),
+            pair.ipv6(),
+            pair.ipv6ExpirationUuid(),
+            pair.ipv6PoolName());
+  }
+
+  private static DatapathConfiguration datapath(
+      final EndpointChangeRequest.DatapathConfiguration asked) {
+    return asked == null
+        ? null
+        : new DatapathConfiguration(
+            asked.disableSipVerification(),
+            asked.externalIpam(),
+            asked.installEndpointRoute(),
+            asked.requireArpPassthrough(),
+            asked.requireEgressProg(),
+            asked.requireRouting());
+  }
+}

@@ -1,0 +1,188 @@
+package agent.server.handler;
+
+import static agent.server.handler.NodeEncoder.text;
+
+import agent.contract.WireFormat;
+import agent.contract.daemon.ControllerModel;
+import agent.contract.endpoint.EndpointConfigurationModel;
+import agent.contract.endpoint.EndpointConfigurationSpecModel;
+import agent.contract.endpoint.EndpointHealthModel;
+import agent.contract.endpoint.EndpointIdentifiersModel;
+import agent.contract.endpoint.EndpointLabelsModel;
+import agent.contract.endpoint.EndpointLogEntryModel;
+import agent.contract.endpoint.EndpointModel;
+import agent.contract.endpoint.EndpointNetworkingModel;
+import agent.contract.endpoint.EndpointPolicyModel;
+import agent.contract.endpoint.EndpointStatusModel;
+import agent.contract.endpoint.LabelConfigurationModel;
+import agent.contract.ipam.AddressPairModel;
+import agent.endpoint.ControllerStatus;
+import agent.endpoint.EndpointAddressing;
+import agent.endpoint.EndpointHealth;
+import agent.endpoint.EndpointLabels;
+import agent.endpoint.EndpointNetworking;
+import agent.endpoint.EndpointPolicyStatus;
+import agent.endpoint.EndpointSnapshot;
+import agent.endpoint.ExternalIdentifiers;
+import agent.policy.DerivedRule;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+
+/** Endpoints on the wire. */
+final class EndpointEncoder {
+  private EndpointEncoder() {}
+
+  static EndpointModel endpoint(final EndpointSnapshot endpoint) {
+    final EndpointLabels labels = endpoint.labels();
+    return new EndpointModel(
+        endpoint.id(), settings(labels.user(), endpoint.options()), status(endpoint));
+  }
+
+  private static EndpointStatusModel status(final EndpointSnapshot endpoint) {
+    return new EndpointStatusModel(
+        endpoint.controllers().stream().map(EndpointEncoder::controller).toList(),
+        identifiers(endpoint.externalIdentifiers()),
+        health(endpoint),
+        endpoint.identity() == null ? null : IdentityHandlers.encode(endpoint.identity()),
+        labelStatus(endpoint.labels()),
+        log(endpoint),
+        endpoint.namedPorts().stream()
+            .map(p -> new EndpointStatusModel.NamedPort(p.name(), p.port(), p.protocol()))
+            .toList(),
+        networking(endpoint.networking()),
+        new EndpointPolicyModel(
+            0L, List.of(), policy(endpoint.realizedPolicy()), policy(endpoint.policy())),
+        settings(endpoint.labels().realizedUser(), endpoint.realizedOptions()),
+        endpoint.state().text());
+  }
+
+  private static EndpointConfigurationSpecModel settings(
+      final List<String> userLabels, final Map<String, String> options) {
+    return new EndpointConfigurationSpecModel(new LabelConfigurationModel(userLabels), options);
+  }
+
+  static EndpointConfigurationModel configuration(final EndpointSnapshot endpoint) {
+    return new EndpointConfigurationModel(
+        endpoint.error(),
+        Map.of(),
+        settings(endpoint.labels().realizedUser(), endpoint.realizedOptions()));
+  }
+
+  static EndpointLabelsModel labels(final EndpointSnapshot endpoint) {
+    return new EndpointLabelsModel(
+        new LabelConfigurationModel(endpoint.labels().user()), labelStatus(endpoint.labels()));
+  }
+
+  private static EndpointLabelsModel.Status labelStatus(final EndpointLabels labels) {
+    return new EndpointLabelsModel.Status(
+        labels.derived(),
+        labels.disabled(),
+        new LabelConfigurationModel(labels.realizedUser()),
+        labels.securityRelevant());
+  }
+
+  static List<EndpointLogEntryModel> log(final EndpointSnapshot endpoint) {
+    return endpoint.log().stream()
+        .map(
+            entry ->
+                new EndpointLogEntryModel(
+                    entry.code(),
+                    entry.message(),
+                    entry.state().text(),
+                    WireFormat.timestamp(entry.timestamp())))
+        .toList();
+  }
+
+  static EndpointHealthModel health(final EndpointSnapshot endpoint) {
+    final EndpointHealth health = endpoint.health();
+    return new EndpointHealthModel(
+        health.bpf().text(), health.connected(), health.overall().text(), health.policy().text());
+  }
+
+  private static EndpointIdentifiersModel identifiers(final ExternalIdentifiers names) {
+    return new EndpointIdentifiersModel(
+        names.cniAttachmentId(),
+        names.containerId(),
+        names.containerName(),
+        names.namespace(),
+        names.podName(),
+        names.qualifiedPodName(),
+        names.runtimeEndpointId(),
+        names.runtimeNetworkId());
+  }
+
+  private static EndpointNetworkingModel networking(final EndpointNetworking networking) {
+    final EndpointAddressing addressing = networking.addressing();
+    return new EndpointNetworkingModel(
+        List.of(
+            new AddressPairModel(
+                text(addressing.ipv4()),
+                addressing.ipv4ExpirationUuid(),
+                addressing.ipv4PoolName(),
+                text(addressing.ipv6()),
+                addressing.ipv6ExpirationUuid(),
+                addressing.ipv6PoolName())),
+        networking.containerInterfaceName(),
+        NodeEncoder.encode(networking.node()),
+        text(networking.hostMac()),
+        networking.interfaceIndex(),
+        networking.interfaceName(),
+        text(networking.mac()));
+  }
+
+  private static EndpointPolicyModel.Resolved policy(final EndpointPolicyStatus policy) {
+    return new EndpointPolicyModel.Resolved(
+        numbers(policy.allowedEgress()),
+        numbers(policy.allowedIngress()),
+        policy.build(),
+        directions(policy.cidrEgress(), policy.cidrIngress()),
+        numbers(policy.deniedEgress()),
+        numbers(policy.deniedIngress()),
+        (long) policy.identity(),
+        directions(policy.l4Egress(), policy.l4Ingress()),
+        policy.enforcement().text(),
+        policy.revision());
+  }
+
+  private static List<Long> numbers(final List<Integer> identities) {
+    return identities.stream().map(Integer::toUnsignedLong).toList();
+  }
+
+  private static EndpointPolicyModel.Directions directions(
+      final List<DerivedRule> egress, final List<DerivedRule> ingress) {
+    return new EndpointPolicyModel.Directions(derived(egress), derived(ingress));
+  }
+
+  private static List<EndpointPolicyModel.DerivedRule> derived(final List<DerivedRule> rules) {
+    return rules.stream()
+        .map(rule -> new EndpointPolicyModel.DerivedRule(rule.derivedFrom(), rule.rule()))
+        .toList();
+  }
+
+  private static ControllerModel controller(final ControllerStatus controller) {
+    return new ControllerModel(
+        controller.name(),
+        text(controller.uuid()),
+        new ControllerModel.Configuration(
+            controller.errorRetry(),
+            seconds(controller.errorRetryBase()),
+            seconds(controller.interval())),
+        new ControllerModel.Status(
+            (long) controller.consecutiveFailureCount(),
+            (long) controller.failureCount(),
+            (long) controller.successCount(),
+            controller.lastFailureMessage(),
+            time(controller.lastFailure()),
+            time(controller.lastSuccess())));
+  }
+
+  private static String seconds(final Duration duration) {
+    return duration == null ? null : duration.toMillis() / 1000.0 + "s";
+  }
+
+  private static String time(final Instant instant) {
+    return instant == null ? null : WireFormat.timestamp(instant);
+  }
+}

@@ -1,0 +1,111 @@
+package agent.server.handler;
+
+import agent.contract.endpoint.EndpointBatchDeleteRequest;
+import agent.contract.endpoint.EndpointChangeRequest;
+import agent.contract.endpoint.EndpointConfigurationSpecModel;
+import agent.contract.endpoint.LabelConfigurationModel;
+import agent.endpoint.EndpointIdentifier;
+import agent.endpoint.EndpointSnapshot;
+import agent.endpoint.Endpoints;
+import agent.server.Answer;
+import agent.server.ApiHandler;
+import agent.server.ApiRequest;
+import agent.server.HandlerGroup;
+import agent.server.Route;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+/** Endpoints and everything below them. */
+public final class EndpointHandlers implements HandlerGroup {
+  private static final int ACCEPTED = 202;
+
+  private final Endpoints endpoints;
+  private final EndpointDecoder decoder = new EndpointDecoder();
+
+  /**
+   * Serves these.
+   *
+   * @param endpoints the endpoints
+   */
+  public EndpointHandlers(final Endpoints endpoints) {
+    this.endpoints = endpoints;
+  }
+
+  @Override
+  public void addTo(final Map<Route, ApiHandler> handlers) {
+    handlers.put(Route.LIST_ENDPOINTS, this::list);
+    handlers.put(Route.DELETE_ENDPOINTS, this::deleteByContainer);
+    handlers.put(Route.GET_ENDPOINT, request -> get(request, EndpointEncoder::endpoint));
+    handlers.put(Route.PUT_ENDPOINT, this::create);
+    handlers.put(Route.PATCH_ENDPOINT, this::modify);
+    handlers.put(Route.DELETE_ENDPOINT, this::delete);
+    handlers.put(
+        Route.GET_ENDPOINT_CONFIG, request -> get(request, EndpointEncoder::configuration));
+    handlers.put(Route.PATCH_ENDPOINT_CONFIG, this::configure);
+    handlers.put(Route.GET_ENDPOINT_LABELS, request -> get(request, EndpointEncoder::labels));
+    handlers.put(Route.PATCH_ENDPOINT_LABELS, this::label);
+    handlers.put(Route.GET_ENDPOINT_LOG, request -> get(request, EndpointEncoder::log));
+    handlers.put(Route.GET_ENDPOINT_HEALTHZ, request -> get(request, EndpointEncoder::health));
+  }
+
+  private static EndpointIdentifier id(final ApiRequest request) {
+    return EndpointIdentifier.parse(request.path("id"));
+  }
+
+  private Answer list(final ApiRequest request) {
+    return Answer.streamedArray(
+        endpoints.list(request.labels().orElse(List.of())), EndpointEncoder::endpoint);
+  }
+
+  private Answer get(
+      final ApiRequest request, final Function<? super EndpointSnapshot, ?> encoder) {
+    return Answer.ok(encoder.apply(endpoints.get(id(request))));
+  }
+
+  private Answer create(final ApiRequest request) throws Exception {
+    final EndpointIdentifier id = id(request);
+    final EndpointChangeRequest body = request.body(EndpointChangeRequest.class);
+    return Answer.created(
+        EndpointEncoder.endpoint(Futures.await(endpoints.create(id, decoder.decode(body)))));
+  }
+
+  private Answer modify(final ApiRequest request) throws Exception {
+    final EndpointIdentifier id = id(request);
+    final EndpointChangeRequest body = request.body(EndpointChangeRequest.class);
+    return Answer.ok(
+        EndpointEncoder.endpoint(Futures.await(endpoints.modify(id, decoder.decode(body)))));
+  }
+
+  private Answer delete(final ApiRequest request) throws Exception {
+    return deleted(Futures.await(endpoints.delete(id(request))));
+  }
+
+  private Answer deleteByContainer(final ApiRequest request) throws Exception {
+    final String containerId = request.body(EndpointBatchDeleteRequest.class).containerId();
+    return deleted(Futures.await(endpoints.deleteByContainerId(containerId)));
+  }
+
+  private static Answer deleted(final List<String> errors) {
+    return errors.isEmpty() ? Answer.ok(errors) : new Answer(ACCEPTED, new Answer.Json(errors));
+  }
+
+  private Answer configure(final ApiRequest request) throws Exception {
+    final EndpointIdentifier id = id(request);
+    final EndpointConfigurationSpecModel body = request.body(EndpointConfigurationSpecModel.class);
+    final List<String> labels =
+        body.labelConfiguration() == null ? null : body.labelConfiguration().user();
+    return Answer.ok(
+        EndpointEncoder.configuration(
+            Futures.await(endpoints.configure(id, body.options(), labels))));
+  }
+
+  private Answer label(final ApiRequest request) throws Exception {
+    final EndpointIdentifier id = id(request);
+    final List<String> labels = request.body(LabelConfigurationModel.class).user();
+    if (labels == null) {
+      throw ApiRequest.badBody("user", "is missing, an array of labels is expected");
+    }
+    return Answer.ok(EndpointEncoder.labels(Futures.await(endpoints.setUserLabels(id, labels))));
+  }
+}

@@ -1,0 +1,77 @@
+package agent.server.handler;
+
+import agent.contract.identity.IdentityInUseModel;
+import agent.contract.identity.IdentityModel;
+import agent.identity.Identity;
+import agent.identity.IdentityAllocator;
+import agent.identity.IdentityInUse;
+import agent.identity.LabelSet;
+import agent.server.Answer;
+import agent.server.ApiHandler;
+import agent.server.ApiRequest;
+import agent.server.HandlerGroup;
+import agent.server.Route;
+import agent.terms.Refusal;
+import java.util.List;
+import java.util.Map;
+
+/** Security identities. */
+public final class IdentityHandlers implements HandlerGroup {
+  private static final String NUMBER = "[0-9]{1,10}";
+
+  private final IdentityAllocator identities;
+
+  /**
+   * Serves these.
+   *
+   * @param identities the identities
+   */
+  public IdentityHandlers(final IdentityAllocator identities) {
+    this.identities = identities;
+  }
+
+  @Override
+  public void addTo(final Map<Route, ApiHandler> handlers) {
+    handlers.put(Route.LIST_IDENTITIES, this::list);
+    handlers.put(Route.GET_IDENTITY, this::get);
+    handlers.put(Route.LIST_IDENTITIES_IN_USE, request -> inUse());
+  }
+
+  private Answer list(final ApiRequest request) {
+    final LabelSet wanted = LabelSet.parse("labels", request.labels().orElse(List.of()));
+    final List<Identity> found =
+        identities.list().stream()
+            .filter(identity -> identity.labels().containsAll(wanted.asList()))
+            .toList();
+    if (found.isEmpty()) {
+      throw Refusal.notFound("labels", "no identity has " + wanted);
+    }
+    return Answer.streamedArray(found, IdentityHandlers::encode);
+  }
+
+  private Answer get(final ApiRequest request) {
+    final String text = request.path("id");
+    final long number = text.matches(NUMBER) ? Long.parseLong(text) : 0;
+    if (number < 1 || number > Integer.MAX_VALUE) {
+      throw Refusal.invalid("id", "'" + text + "' is not the number of an identity");
+    }
+    return identities
+        .find((int) number)
+        .map(identity -> Answer.ok(encode(identity)))
+        .orElseThrow(() -> Refusal.notFound("id", "there is no identity " + number));
+  }
+
+  private Answer inUse() {
+    final List<IdentityInUse> used = identities.inUse();
+    if (used.isEmpty()) {
+      throw Refusal.notFound("", "no local endpoint has an identity");
+    }
+    return Answer.streamedArray(
+        used, one -> new IdentityInUseModel(encode(one.identity()), (long) one.refCount()));
+  }
+
+  static IdentityModel encode(final Identity identity) {
+    return new IdentityModel(
+        (long) identity.id(), identity.labels().toStrings(), identity.labelsSha256());
+  }
+}

@@ -1,0 +1,107 @@
+package agent.server.handler;
+
+import agent.contract.WireFormat;
+import agent.contract.datapath.MapListModel;
+import agent.contract.datapath.MapModel;
+import agent.maps.mirror.DesiredAction;
+import agent.maps.mirror.MapMirrors;
+import agent.maps.mirror.MapSummary;
+import agent.maps.mirror.MapVisitor;
+import agent.server.Answer;
+import agent.server.ApiHandler;
+import agent.server.ApiRequest;
+import agent.server.HandlerGroup;
+import agent.server.Route;
+import agent.terms.Refusal;
+import java.time.Instant;
+import java.util.Map;
+import tools.jackson.core.JsonGenerator;
+
+/** Open BPF maps and their contents. */
+public final class MapHandlers implements HandlerGroup {
+  private final MapMirrors mirrors;
+
+  /**
+   * Serves these.
+   *
+   * @param mirrors the mirrors of the open maps
+   */
+  public MapHandlers(final MapMirrors mirrors) {
+    this.mirrors = mirrors;
+  }
+
+  @Override
+  public void addTo(final Map<Route, ApiHandler> handlers) {
+    handlers.put(Route.LIST_MAPS, request -> list());
+    handlers.put(Route.GET_MAP, this::contents);
+  }
+
+  private Answer list() {
+    return Answer.ok(
+        new MapListModel(mirrors.describe().stream().map(MapHandlers::encode).toList()));
+  }
+
+  private static MapModel encode(final MapSummary map) {
+    return new MapModel(
+        map.entries(),
+        (long) map.flags(),
+        map.keySize(),
+        (long) map.maxEntries(),
+        map.name(),
+        map.path().isEmpty() ? null : map.path(),
+        map.pressure(),
+        map.type(),
+        map.valueSize());
+  }
+
+  private Answer contents(final ApiRequest request) {
+    final String name = request.path("name");
+    return Answer.streamed(
+        json -> {
+          if (!mirrors.read(name, new EntryWriter(json))) {
+            throw Refusal.notFound("name", "there is no open map '" + name + "'");
+          }
+          json.writeEndArray();
+          json.writeEndObject();
+        });
+  }
+
+  /** Writes the record of the map, and then each entry as it comes. */
+  private record EntryWriter(JsonGenerator json) implements MapVisitor {
+    @Override
+    public void onMap(final MapSummary map, final long mirroredAtMs) {
+      json.writeStartObject();
+      json.writeNumberProperty("entries", map.entries());
+      json.writeNumberProperty("flags", map.flags());
+      json.writeNumberProperty("key-size", map.keySize());
+      json.writeNumberProperty("max-entries", map.maxEntries());
+      json.writeStringProperty(
+          "mirrored-at", WireFormat.timestamp(Instant.ofEpochMilli(mirroredAtMs)));
+      json.writeStringProperty("name", map.name());
+      if (!map.path().isEmpty()) {
+        json.writeStringProperty("path", map.path());
+      }
+      json.writeNumberProperty("pressure", map.pressure());
+      json.writeStringProperty("type", map.type());
+      json.writeNumberProperty("value-size", map.valueSize());
+      json.writeArrayPropertyStart("cache");
+    }
+
+    @Override
+    public boolean onEntry(
+        final CharSequence key,
+        final CharSequence value,
+        final DesiredAction action,
+        final String lastError) {
+      json.writeStartObject();
+      json.writeStringProperty("desired-action", action.text());
+      json.writeStringProperty("key", key.toString());
+      if (lastError != null) {
+        json.writeStringProperty("last-error", lastError);
+      }
+      json.writeStringProperty("value", value.toString());
+      json.writeEndObject();
+      return true;
+    }
+  }
+}

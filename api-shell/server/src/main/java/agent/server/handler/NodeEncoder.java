@@ -1,0 +1,31 @@
+package agent.server.handler;
+
+import agent.contract.node.NodeAddressModel;
+import agent.contract.node.NodeAddressingModel;
+import agent.node.FamilyAddressing;
+import agent.node.NodeAddressing;
+
+/** The node's addresses on the wire. */
+public final class NodeEncoder {
+  private static final String INTERNAL_IP = "InternalIP";
+
+  private NodeEncoder() {}
+
+  /** Encodes the addresses of both families. */
+  public static NodeAddressingModel encode(final NodeAddressing node) {
+    return new NodeAddressingModel(family(node.ipv4()), family(node.ipv6()));
+  }
+
+  private static NodeAddressModel family(final FamilyAddressing family) {
+    return new NodeAddressModel(
+        family.enabled() ? INTERNAL_IP : null,
+        text(family.range()),
+        family.enabled(),
+        text(family.node()));
+  }
+
+  /** Returns the text of a value, or null where there is none. */
+  static String text(final Object value) {
+    return value == null ? null : value.toString();
+  }
+}

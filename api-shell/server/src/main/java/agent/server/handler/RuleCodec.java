@@ -1,0 +1,159 @@
+package agent.server.handler;
+
+import agent.contract.policy.CidrSetModel;
+import agent.contract.policy.EgressModel;
+import agent.contract.policy.EndpointSelectorModel;
+import agent.contract.policy.IcmpModel;
+import agent.contract.policy.IngressModel;
+import agent.contract.policy.LabelModel;
+import agent.contract.policy.PortRuleModel;
+import agent.contract.policy.RuleModel;
+import agent.policy.spec.CidrSetSpec;
+import agent.policy.spec.ExpressionSpec;
+import agent.policy.spec.IcmpFieldSpec;
+import agent.policy.spec.IcmpRuleSpec;
+import agent.policy.spec.LabelSpec;
+import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PortRuleSpec;
+import agent.policy.spec.PortSpec;
+import agent.policy.spec.RuleSpec;
+import agent.policy.spec.SelectorSpec;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+
+/** Rules of the wire and rules of the domain: the same fields, absent ones included. */
+public final class RuleCodec {
+  private RuleCodec() {}
+
+  /** Returns rules as the domain takes them; nothing is checked here. */
+  public static List<RuleSpec> decode(final List<RuleModel> rules) {
+    return each(rules, RuleCodec::decode);
+  }
+
+  /** Returns rules as the wire shows them. */
+  public static List<RuleModel> encode(final List<RuleSpec> rules) {
+    return each(rules, RuleCodec::encode);
+  }
+
+  private static RuleSpec decode(final RuleModel rule) {
+    return new RuleSpec(
+        one(rule.endpointSelector(), RuleCodec::selector),
+        each(rule.ingress(), RuleCodec::ingress),
+        each(rule.egress(), RuleCodec::egress),
+        each(rule.ingressDeny(), RuleCodec::ingress),
+        each(rule.egressDeny(), RuleCodec::egress),
+        each(rule.labels(), l -> new LabelSpec(l.key(), l.value(), l.source())),
+        rule.description());
+  }
+
+  private static SelectorSpec selector(final EndpointSelectorModel selector) {
+    return new SelectorSpec(
+        selector.matchLabels(),
+        each(
+            selector.matchExpressions(),
+            e -> new ExpressionSpec(e.key(), e.operator(), e.values())));
+  }
+
+  private static PeerRuleSpec ingress(final IngressModel rule) {
+    return new PeerRuleSpec(
+        each(rule.fromEndpoints(), RuleCodec::selector),
+        each(rule.fromRequires(), RuleCodec::selector),
+        rule.fromCIDR(),
+        each(rule.fromCIDRSet(), c -> new CidrSetSpec(c.cidr(), c.exceptCidrs())),
+        rule.fromEntities(),
+        each(rule.toPorts(), RuleCodec::ports),
+        each(rule.icmps(), RuleCodec::icmp),
+        null);
+  }
+
+  private static PeerRuleSpec egress(final EgressModel rule) {
+    final List<String> unserved = new ArrayList<>();
+    if (rule.toFQDNs() != null) {
+      unserved.add("toFQDNs");
+    }
+    if (rule.toServices() != null) {
+      unserved.add("toServices");
+    }
+    return new PeerRuleSpec(
+        each(rule.toEndpoints(), RuleCodec::selector),
+        each(rule.toRequires(), RuleCodec::selector),
+        rule.toCIDR(),
+        each(rule.toCIDRSet(), c -> new CidrSetSpec(c.cidr(), c.exceptCidrs())),
+        rule.toEntities(),
+        each(rule.toPorts(), RuleCodec::ports),
+        each(rule.icmps(), RuleCodec::icmp),
+        unserved.isEmpty() ? null : unserved);
+  }
+
+  private static PortRuleSpec ports(final PortRuleModel rule) {
+    return new PortRuleSpec(
+        each(rule.ports(), p -> new PortSpec(p.port(), p.endPort(), p.protocol())),
+        rule.rules() == null ? null : List.of("rules"));
+  }
+
+  private static IcmpRuleSpec icmp(final IcmpModel rule) {
+    return new IcmpRuleSpec(each(rule.fields(), f -> new IcmpFieldSpec(f.family(), f.type())));
+  }
+
+  private static RuleModel encode(final RuleSpec rule) {
+    return new RuleModel(
+        rule.description(),
+        each(rule.egress(), RuleCodec::egress),
+        each(rule.egressDeny(), RuleCodec::egress),
+        one(rule.endpointSelector(), RuleCodec::selector),
+        each(rule.ingress(), RuleCodec::ingress),
+        each(rule.ingressDeny(), RuleCodec::ingress),
+        each(rule.labels(), l -> new LabelModel(l.key(), l.source(), l.value())));
+  }
+
+  private static EndpointSelectorModel selector(final SelectorSpec selector) {
+    return new EndpointSelectorModel(
+        each(
+            selector.matchExpressions(),
+            e -> new EndpointSelectorModel.Requirement(e.key(), e.operator(), e.values())),
+        selector.matchLabels());
+  }
+
+  private static IngressModel ingress(final PeerRuleSpec rule) {
+    return new IngressModel(
+        rule.cidrs(),
+        each(rule.cidrSets(), c -> new CidrSetModel(c.cidr(), c.except())),
+        each(rule.endpoints(), RuleCodec::selector),
+        rule.entities(),
+        each(rule.requires(), RuleCodec::selector),
+        each(rule.icmps(), RuleCodec::icmp),
+        each(rule.toPorts(), RuleCodec::ports));
+  }
+
+  private static EgressModel egress(final PeerRuleSpec rule) {
+    return new EgressModel(
+        each(rule.icmps(), RuleCodec::icmp),
+        rule.cidrs(),
+        each(rule.cidrSets(), c -> new CidrSetModel(c.cidr(), c.except())),
+        each(rule.endpoints(), RuleCodec::selector),
+        rule.entities(),
+        null,
+        each(rule.toPorts(), RuleCodec::ports),
+        each(rule.requires(), RuleCodec::selector),
+        null);
+  }
+
+  private static PortRuleModel ports(final PortRuleSpec rule) {
+    return new PortRuleModel(
+        each(rule.ports(), p -> new PortRuleModel.Port(p.endPort(), p.port(), p.protocol())), null);
+  }
+
+  private static IcmpModel icmp(final IcmpRuleSpec rule) {
+    return new IcmpModel(each(rule.fields(), f -> new IcmpModel.Field(f.family(), f.type())));
+  }
+
+  private static <T, R> R one(final T value, final Function<? super T, R> codec) {
+    return value == null ? null : codec.apply(value);
+  }
+
+  /** An absent list stays absent: it does not mean the same as an empty one. */
+  private static <T, R> List<R> each(final List<T> values, final Function<? super T, R> codec) {
+    return values == null ? null : values.stream().<R>map(v -> one(v, codec)).toList();
+  }
+}

@@ -1,0 +1,2 @@
+/** Metrics: where they come from, and their text forms. */
+package agent.server.metrics;
