@@ -10,6 +10,7 @@ import agent.server.ApiRequest;
 import agent.server.HandlerGroup;
 import agent.server.Route;
 import agent.terms.Prefix;
+import agent.terms.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -84,11 +84,11 @@ public final class DatapathMetricSource implements MetricSource {
         MetricFamily.counter(
             "agent_conntrack_gc_runs_total", "Finished garbage collections", conntrack.runs()),
         MetricFamily.counter(
-            "agent_conntrack_gc_deleted_total", "Flows that expired", conntrack.totalDeleted()),
+            "agent_conntrack_gc_deleted_total", "Flows that expired", conntrack.deleted()),
         MetricFamily.gauge(
             "agent_conntrack_entries",
             "Flows that the last garbage collection left",
-            conntrack.scanned() - conntrack.deleted()),
+            conntrack.entries()),
         MetricFamily.gauge(
             "agent_conntrack_gc_duration_seconds",
             "Duration of the last garbage collection",
