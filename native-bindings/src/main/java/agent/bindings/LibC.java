@@ -57,6 +57,8 @@ final class LibC {
       handle("read", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG));
   private static final MethodHandle WRITE =
       handle("write", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG));
+  private static final MethodHandle IF_NAMETOINDEX =
+      handle("if_nametoindex", FunctionDescriptor.of(JAVA_INT, ADDRESS));
   private static final MethodHandle VSNPRINTF =
       LINKER.downcallHandle(
           LINKER.defaultLookup().findOrThrow("vsnprintf"),
@@ -216,6 +218,16 @@ final class LibC {
   static int write(final MemorySegment state, final int fd, final MemorySegment buffer) {
     try {
       return result(state, (int) (long) WRITE.invokeExact(state, fd, buffer, buffer.byteSize()));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** The index, or -errno. */
+  static int interfaceIndex(final MemorySegment state, final MemorySegment name) {
+    try {
+      final int index = (int) IF_NAMETOINDEX.invokeExact(state, name);
+      return index == 0 ? -errno(state) : index;
     } catch (final Throwable t) {
       throw unexpected(t);
     }

@@ -61,6 +61,16 @@ class BpfLinksKernelTest {
   }
 
   @Test
+  void shouldFindAnInterfaceWithoutAnAddress() throws Exception {
+    try (NetworkNamespace host = NetworkNamespace.create("links");
+        NetworkNamespace workload = NetworkNamespace.create("links")) {
+      final VethPair veth = VethPair.create(host, "h0", workload, "w0");
+      assertEquals(veth.hostIfindex(), host.run(() -> NetworkDevice.index("h0")));
+      assertEquals(-Errno.ENODEV, host.run(() -> NetworkDevice.index("w0")));
+    }
+  }
+
+  @Test
   void shouldAttachXdpInEitherModeAndRefuseASecondProgram() throws Exception {
     try (NetworkNamespace host = NetworkNamespace.create("links");
         NetworkNamespace workload = NetworkNamespace.create("links")) {

@@ -1,10 +1,9 @@
 package agent.datapath.manager.attach;
 
+import agent.bindings.NetworkDevice;
 import agent.bindings.XdpMode;
 import agent.datapath.manager.PrefilterMode;
 import agent.terms.Refusal;
-import java.net.NetworkInterface;
-import java.net.SocketException;
 import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.Set;
@@ -34,14 +33,9 @@ public final class Devices {
    * @throws Refusal INVALID where there is none
    */
   public static int ifindex(final String option, final String interfaceName) {
-    try {
-      final NetworkInterface found = NetworkInterface.getByName(interfaceName);
-      if (found != null) {
-        return found.getIndex();
-      }
-    } catch (final SocketException failure) {
-      throw Refusal.of(
-          Refusal.Kind.FAILED, option, interfaceName + ": " + failure.getMessage(), failure);
+    final int index = NetworkDevice.index(interfaceName);
+    if (index > 0) {
+      return index;
     }
     throw Refusal.invalid(option, "there is no interface '" + interfaceName + "'");
   }
