@@ -10,7 +10,6 @@ import agent.datapath.manager.EndpointSpec;
 import agent.datapath.manager.IpcacheEntry;
 import agent.datapath.manager.PolicyMapEntry;
 import agent.datapath.manager.PrefilterList;
-import agent.datapath.manager.PrefilterMode;
 import agent.datapath.manager.PrefilterStore;
 import agent.maps.layout.PolicyDirection;
 import agent.terms.IpAddress;
@@ -93,7 +92,6 @@ final class BenchmarkNode implements AutoCloseable {
                 .bpfRoot(bpffs.path())
                 .stateDirectory(state)
                 .prefilterDevice(DEVICE)
-                .prefilterMode(PrefilterMode.GENERIC)
                 .prefilterStore(new ForgetfulStore())
                 .gateway4(IpAddress.parse("10.77.0.1"))
                 .gateway6(IpAddress.parse("fd77::1")));
