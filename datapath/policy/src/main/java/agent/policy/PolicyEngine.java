@@ -251,7 +251,7 @@ public final class PolicyEngine {
         .map(subject -> subject.policy().at(repository.revision()));
   }
 
-  /** The identities of the CIDRs that the rules name: what the ipcache holds for them. */
+  /** The identities of all CIDRs: what the ipcache holds besides endpoints and nodes. */
   public synchronized List<Identity> cidrIdentities() {
     return cidrs.present();
   }

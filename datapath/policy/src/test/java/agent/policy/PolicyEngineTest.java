@@ -1,0 +1,430 @@
+package agent.policy;
+
+import static agent.policy.RuleSpecs.cidrSet;
+import static agent.policy.RuleSpecs.cidrs;
+import static agent.policy.RuleSpecs.egress;
+import static agent.policy.RuleSpecs.endpoints;
+import static agent.policy.RuleSpecs.entities;
+import static agent.policy.RuleSpecs.ingress;
+import static agent.policy.RuleSpecs.ingressDeny;
+import static agent.policy.RuleSpecs.labels;
+import static agent.policy.RuleSpecs.named;
+import static agent.policy.RuleSpecs.on;
+import static agent.policy.RuleSpecs.requires;
+import static agent.policy.RuleSpecs.tcp;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.identity.Identity;
+import agent.identity.LabelSet;
+import agent.identity.LocalIdentityAllocator;
+import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PortSpec;
+import agent.policy.spec.RuleSpec;
+import agent.policy.spec.SelectorSpec;
+import agent.terms.Prefix;
+import agent.terms.Refusal;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+class PolicyEngineTest {
+  private static final PolicyEntry OPEN_IN = PolicyEntry.allowAll(Direction.INGRESS);
+  private static final PolicyEntry OPEN_OUT = PolicyEntry.allowAll(Direction.EGRESS);
+  private static final SelectorSpec WEB = labels("app", "web");
+  private static final SelectorSpec DB = labels("app", "db");
+
+  /** A store that can fail. */
+  private static final class Rules implements PolicyStore {
+    PolicyState saved;
+    boolean fails;
+
+    @Override
+    public Optional<PolicyState> load() {
+      return Optional.ofNullable(saved);
+    }
+
+    @Override
+    public void save(PolicyState state) {
+      if (fails) {
+        throw Refusal.failed("", "disk full");
+      }
+      saved = state;
+    }
+  }
+
+  private final Rules store = new Rules();
+  private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
+
+  private PolicyContext context() {
+    return new PolicyContext().identities(identities).store(store);
+  }
+
+  private final PolicyEngine engine = PolicyEngine.open(context().conclude());
+  private final Identity web = identities.acquire(LabelSet.parse("l", List.of("app=web")));
+  private final Identity db =
+      identities.acquire(LabelSet.parse("l", List.of("app=db", "env=prod")));
+
+  private List<PolicyEntry> entries(int endpoint) {
+    return engine.policyOf(endpoint).orElseThrow().entries();
+  }
+
+  private static PolicyEntry in(Identity peer, int port) {
+    return new PolicyEntry(peer == null ? 0 : peer.id(), Direction.INGRESS, 6, port, 64, false);
+  }
+
+  private static PolicyEntry all(int peer, Direction direction, boolean deny) {
+    return new PolicyEntry(peer, direction, 0, 0, 40, deny);
+  }
+
+  @Test
+  void shouldAllowEverythingWhileNoRuleSelectsTheEndpoint() {
+    engine.endpointSet(1, web);
+    engine.add(List.of(ingress(DB)), false);
+    assertEquals(List.of(OPEN_IN, OPEN_OUT), entries(1));
+    assertFalse(engine.policyOf(1).orElseThrow().ingress().enforced());
+  }
+
+  @Test
+  void shouldEnforceOnlyTheDirectionOfTheRule() {
+    engine.endpointSet(1, web);
+    engine.endpointSet(2, db);
+    final PolicyUpdate update =
+        engine.add(List.of(ingress(DB, on(endpoints(WEB), tcp(80)))), false);
+    assertEquals(2, update.revision());
+    assertEquals(1, update.endpoints().size());
+    assertEquals(
+        new PolicyMapDiff(List.of(in(web, 80)), List.of(OPEN_IN)),
+        update.endpoints().getFirst().diff());
+    assertEquals(List.of(in(web, 80), OPEN_OUT), entries(2));
+    final DirectionSummary summary = engine.policyOf(2).orElseThrow().ingress();
+    assertEquals(List.of(web.id()), summary.allowed());
+    assertEquals(
+        List.of(new DerivedRule("allow TCP/80 from any:app=web", List.of(List.of()))),
+        summary.l4());
+  }
+
+  @Test
+  void shouldTellNoListFromAnEmptyOneAndFromAnEmptyElement() {
+    engine.endpointSet(1, web);
+    engine.add(List.of(ingress(WEB)), false);
+    assertEquals(List.of(OPEN_OUT), entries(1));
+    engine.add(List.of(ingress(WEB, PeerRuleSpec.ALL)), false);
+    assertEquals(List.of(OPEN_IN, OPEN_OUT), entries(1));
+    assertTrue(engine.policyOf(1).orElseThrow().ingress().enforced());
+    engine.delete(List.of());
+    engine.add(List.of(ingress(WEB, endpoints())), false);
+    assertEquals(List.of(OPEN_OUT), entries(1));
+    engine.add(List.of(ingress(WEB, on(PeerRuleSpec.ALL, tcp(80)))), false);
+    assertEquals(List.of(in(null, 80), OPEN_OUT), entries(1));
+  }
+
+  @Test
+  void shouldTurnEnforcementOnByADenyRule() {
+    engine.endpointSet(1, web);
+    engine.add(List.of(ingressDeny(WEB, on(endpoints(DB), tcp(80)))), false);
+    assertEquals(
+        List.of(new PolicyEntry(db.id(), Direction.INGRESS, 6, 80, 64, true), OPEN_OUT),
+        entries(1));
+    assertEquals(List.of(db.id()), engine.policyOf(1).orElseThrow().ingress().denied());
+  }
+
+  @Test
+  void shouldSelectEveryEndpointButNotTheWorldByAnEmptySelector() {
+    engine.endpointSet(1, web);
+    engine.add(
+        List.of(ingress(WEB, endpoints(SelectorSpec.ALL), on(cidrs("1.2.3.0/24"), tcp(80)))),
+        false);
+    final List<Integer> allowed =
+        new ArrayList<>(engine.policyOf(1).orElseThrow().ingress().allowed());
+    assertEquals(List.of(3, 4, 5, web.id(), db.id(), 1 << 24), allowed);
+    assertTrue(entries(1).contains(in(engine.cidrIdentities().getFirst(), 80)));
+  }
+
+  @Test
+  void shouldReachReservedIdentitiesOnlyWhenAskedFor() {
+    engine.endpointSet(1, web);
+    engine.add(List.of(ingress(WEB, endpoints(labels("reserved:world", "")))), false);
+    assertEquals(List.of(2, 9, 10), engine.policyOf(1).orElseThrow().ingress().allowed());
+    engine.delete(List.of());
+    engine.add(List.of(ingress(WEB, endpoints(labels("host", "")))), false);
+    assertEquals(List.of(), engine.policyOf(1).orElseThrow().ingress().allowed());
+  }
+
+  @Test
+  void shouldNarrowPeersByLabelsByWhatOtherRulesRequire() {
+    engine.endpointSet(1, web);
+    engine.add(List.of(ingress(WEB, endpoints(SelectorSpec.ALL))), false);
+    engine.add(List.of(ingress(WEB, requires(labels("env", "prod")))), false);
+    assertEquals(List.of(db.id()), engine.policyOf(1).orElseThrow().ingress().allowed());
+    engine.delete(List.of());
+    engine.add(List.of(ingress(WEB, requires(labels("env", "prod")))), false);
+    assertEquals(List.of(OPEN_OUT), entries(1));
+  }
+
+  @Test
+  void shouldFollowTheModes() {
+    engine.endpointSet(1, web);
+    engine.add(List.of(ingress(WEB)), false);
+    engine.setMode(EnforcementMode.NEVER);
+    assertEquals(List.of(OPEN_IN, OPEN_OUT), entries(1));
+    engine.setMode(EnforcementMode.ALWAYS);
+    assertEquals(List.of(), entries(1));
+    engine.setMode(EnforcementMode.DEFAULT);
+    assertEquals(List.of(OPEN_OUT), entries(1));
+    assertEquals(EnforcementMode.DEFAULT, engine.mode());
+  }
+
+  @Test
+  void shouldLetTheNodeInOnlyWhereItIsAlwaysAllowed() {
+    for (final AllowLocalhost choice : AllowLocalhost.values()) {
+      final PolicyEngine other =
+          PolicyEngine.open(
+              new PolicyContext()
+                  .identities(identities)
+                  .mode(EnforcementMode.ALWAYS)
+                  .allowLocalhost(choice)
+                  .conclude());
+      other.endpointSet(1, web);
+      assertEquals(
+          choice == AllowLocalhost.ALWAYS ? List.of(all(1, Direction.INGRESS, false)) : List.of(),
+          other.policyOf(1).orElseThrow().entries());
+      other.add(List.of(ingressDeny(WEB, entities("host"))), false);
+      assertEquals(
+          List.of(all(1, Direction.INGRESS, true)), other.policyOf(1).orElseThrow().entries());
+    }
+  }
+
+  @Test
+  void shouldNotKeepAnAllowUnderADeny() {
+    engine.endpointSet(1, web);
+    engine.add(
+        List.of(
+            ingress(
+                WEB, on(endpoints(DB), tcp(80)), on(endpoints(DB), new PortSpec("0", null, "UDP"))),
+            ingressDeny(WEB, on(endpoints(DB), new PortSpec("1", 1023, "TCP")))),
+        false);
+    final List<PolicyEntry> denies = entries(1).stream().filter(PolicyEntry::deny).toList();
+    assertEquals(10, denies.size());
+    assertEquals(
+        List.of(new PolicyEntry(db.id(), Direction.INGRESS, 17, 0, 48, false), OPEN_OUT),
+        entries(1).stream().filter(entry -> !entry.deny()).toList());
+  }
+
+  @Test
+  void shouldWriteOnlyWhatARuleChanges() {
+    engine.endpointSet(1, web);
+    engine.add(List.of(ingress(WEB, on(endpoints(DB), tcp(80), tcp(81)))), false);
+    final PolicyUpdate added = engine.add(List.of(ingress(WEB, on(endpoints(DB), tcp(82)))), false);
+    assertEquals(
+        new PolicyMapDiff(List.of(in(db, 82)), List.of()), added.endpoints().getFirst().diff());
+    final PolicyUpdate denied =
+        engine.add(List.of(named(ingressDeny(WEB, on(endpoints(DB), tcp(80))), "n", "1")), false);
+    assertEquals(
+        List.of(new PolicyEntry(db.id(), Direction.INGRESS, 6, 80, 64, true)),
+        denied.endpoints().getFirst().diff().upserts());
+    assertEquals(List.of(), denied.endpoints().getFirst().diff().deletes());
+    final PolicyUpdate back = engine.delete(List.of("n=1"));
+    assertEquals(
+        new PolicyMapDiff(List.of(in(db, 80)), List.of()), back.endpoints().getFirst().diff());
+  }
+
+  @Test
+  void shouldTouchOnlyEndpointsWhoseSelectorsMatchANewIdentity() {
+    engine.endpointSet(1, web);
+    engine.endpointSet(2, db);
+    engine.add(
+        List.of(
+            ingress(WEB, endpoints(labels("team", "red"))),
+            ingress(DB, endpoints(labels("team", "blue")))),
+        false);
+    final Identity red = identities.acquire(LabelSet.parse("l", List.of("team=red")));
+    final PolicyUpdate update = engine.refresh();
+    assertEquals(
+        List.of(1), update.endpoints().stream().map(EndpointPolicyChange::endpointId).toList());
+    assertEquals(
+        List.of(all(red.id(), Direction.INGRESS, false)),
+        update.endpoints().getFirst().diff().upserts());
+    identities.release(red.id());
+    assertEquals(
+        List.of(all(red.id(), Direction.INGRESS, false)),
+        engine.refresh().endpoints().getFirst().diff().deletes());
+    identities.acquire(LabelSet.parse("l", List.of("team=green")));
+    assertEquals(List.of(), engine.refresh().endpoints());
+  }
+
+  @Test
+  void shouldTellWhichCidrsComeAndGo() {
+    engine.endpointSet(1, web);
+    final PolicyUpdate added =
+        engine.add(
+            List.of(
+                named(ingress(WEB, cidrSet("10.0.0.0/8", "10.1.0.0/16")), "n", "1"),
+                named(ingress(WEB, cidrs("10.1.0.0/16", "0.0.0.0/0")), "n", "2")),
+            false);
+    assertEquals(
+        List.of("10.1.0.0/16", "10.0.0.0/8"),
+        added.cidrsAdded().stream().map(i -> i.cidr().orElseThrow().toString()).toList());
+    final int wide = added.cidrsAdded().get(1).id();
+    assertEquals(List.of(9, 1 << 24, wide), engine.policyOf(1).orElseThrow().ingress().allowed());
+    final PolicyUpdate removed = engine.delete(List.of("n=1"));
+    assertEquals(List.of(wide), removed.cidrsRemoved().stream().map(Identity::id).toList());
+    assertEquals(List.of(9, 1 << 24), engine.policyOf(1).orElseThrow().ingress().allowed());
+    assertEquals(
+        List.of(all(wide, Direction.INGRESS, false)),
+        removed.cleanups().getFirst().diff().deletes());
+    assertEquals(1, engine.delete(List.of("n=2")).cidrsRemoved().size());
+    assertEquals(10, identities.list().stream().filter(Identity::isReserved).count());
+    assertEquals(12, identities.list().size());
+  }
+
+  @Test
+  void shouldApplyNothingOfARefusedDocument() {
+    engine.endpointSet(1, web);
+    engine.add(List.of(ingress(WEB, endpoints(DB))), false);
+    final List<PolicyEntry> before = entries(1);
+    final RuleSpec good = ingress(WEB, cidrs("10.0.0.0/8"));
+    final RuleSpec bad = ingress(WEB, cidrs("10.0.0.0/99"));
+    final Refusal refusal =
+        assertThrows(Refusal.class, () -> engine.add(List.of(good, bad), false));
+    assertTrue(refusal.getMessage().startsWith("[1].ingress[0].fromCIDR[0]: "));
+    store.fails = true;
+    assertThrows(Refusal.class, () -> engine.add(List.of(good), false));
+    assertThrows(Refusal.class, () -> engine.delete(List.of()));
+    store.fails = false;
+    assertEquals(before, entries(1));
+    assertEquals(new PolicySnapshot(2, List.of(ingress(WEB, endpoints(DB)))), engine.snapshot());
+    final PolicyUpdate after = engine.refresh();
+    assertEquals(List.of(), after.endpoints());
+    assertEquals(List.of(), after.cidrsAdded());
+    assertEquals(List.of(), after.cidrsRemoved());
+    assertEquals(List.of(), engine.cidrIdentities());
+    assertEquals(1, engine.selectors().size());
+  }
+
+  @Test
+  void shouldRefuseAPolicyThatDoesNotFitIntoTheMap() {
+    final PolicyEngine small =
+        PolicyEngine.open(context().store(PolicyStore.inMemory()).mapCapacity(16).conclude());
+    small.endpointSet(1, web);
+    final RuleSpec range = ingress(WEB, on(entities("host"), new PortSpec("1", 65535, "TCP")));
+    final Refusal refusal = assertThrows(Refusal.class, () -> small.add(List.of(range), false));
+    assertEquals(
+        "policy: endpoint 1 needs 17 policy map entries, a policy map holds 16",
+        refusal.getMessage());
+    assertEquals(Refusal.Kind.EXHAUSTED, refusal.kind());
+    assertEquals(new PolicySnapshot(1, List.of()), small.snapshot());
+    small.endpointRemoved(1);
+    small.add(List.of(range), false);
+    assertThrows(Refusal.class, () -> small.endpointSet(1, web));
+    assertEquals(Optional.empty(), small.policyOf(1));
+  }
+
+  @Test
+  void shouldKeepThePolicyOfAnEndpointThatNewIdentitiesOverflow() {
+    final PolicyEngine small =
+        PolicyEngine.open(context().store(PolicyStore.inMemory()).mapCapacity(3).conclude());
+    small.endpointSet(1, web);
+    small.add(List.of(ingress(WEB, endpoints(labels("app", "db"), labels("n", "")))), false);
+    final List<PolicyEntry> before = small.policyOf(1).orElseThrow().entries();
+    final List<Identity> many = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      many.add(identities.acquire(LabelSet.parse("l", List.of("n", "i=" + i))));
+    }
+    assertEquals(Refusal.Kind.EXHAUSTED, small.refresh().failures().get(1).kind());
+    assertEquals(before, small.policyOf(1).orElseThrow().entries());
+    many.forEach(identity -> identities.release(identity.id()));
+    assertEquals(Map.of(), small.refresh().failures());
+  }
+
+  @Test
+  void shouldFindAndDeleteRulesByLabels() {
+    engine.add(
+        List.of(
+            named(ingress(WEB), "team", "red"), named(egress(WEB), "team", "blue"), ingress(DB)),
+        false);
+    assertEquals(1, engine.snapshot(List.of("team=red")).rules().size());
+    assertEquals(1, engine.snapshot(List.of("unspec:team=red")).rules().size());
+    assertEquals(3, engine.snapshot(List.of()).rules().size());
+    assertEquals(
+        Refusal.Kind.NOT_FOUND,
+        assertThrows(Refusal.class, () -> engine.delete(List.of("k8s:team=red"))).kind());
+    assertThrows(Refusal.class, () -> engine.snapshot(List.of("team")));
+    assertEquals(3, engine.delete(List.of("team=red")).revision());
+    assertEquals(2, engine.snapshot().rules().size());
+    assertEquals(4, engine.delete(List.of()).revision());
+    assertEquals(4, engine.delete(List.of()).revision());
+    assertEquals(List.of(), store.saved.rules());
+  }
+
+  @Test
+  void shouldReplaceRulesWithTheSameLabelsWhenAsked() {
+    engine.add(List.of(named(ingress(WEB), "n", "1"), named(ingress(DB), "n", "2")), false);
+    engine.add(List.of(named(egress(WEB), "n", "1")), true);
+    assertEquals(
+        List.of(named(ingress(DB), "n", "2"), named(egress(WEB), "n", "1")),
+        engine.snapshot().rules());
+    engine.add(List.of(named(egress(WEB), "n", "1")), false);
+    assertEquals(3, engine.snapshot().rules().size());
+  }
+
+  @Test
+  void shouldTakeUpRulesAndNumbersAfterARestart() {
+    identities.acquireCidr(Prefix.parse("9.0.0.0/8"));
+    engine.add(List.of(ingress(WEB, cidrs("10.0.0.0/8"))), false);
+    final int number = engine.cidrIdentities().getLast().id();
+    final LocalIdentityAllocator fresh = new LocalIdentityAllocator();
+    final PolicyEngine after =
+        PolicyEngine.open(new PolicyContext().identities(fresh).store(store).conclude());
+    assertEquals(engine.snapshot(), after.snapshot());
+    assertEquals(List.of(number), after.cidrIdentities().stream().map(Identity::id).toList());
+    assertEquals(List.of(number), after.refresh().cidrsAdded().stream().map(Identity::id).toList());
+    final Identity restored = fresh.restore(web.id(), web.labels());
+    after.endpointSet(1, restored);
+    engine.endpointSet(1, web);
+    assertEquals(entries(1), after.policyOf(1).orElseThrow().entries());
+  }
+
+  @Test
+  void shouldListSelectorsWithWhatTheySelect() {
+    engine.add(
+        List.of(
+            named(ingress(WEB, endpoints(DB)), "n", "1"),
+            named(egress(WEB, endpoints(DB), cidrSet("10.0.0.0/8", "10.1.0.0/16")), "n", "2")),
+        false);
+    assertEquals(
+        List.of(
+            new SelectorListing(
+                "any:app=db",
+                List.of(db.id()),
+                2,
+                List.of(List.of("unspec:n=1"), List.of("unspec:n=2"))),
+            new SelectorListing(
+                "10.0.0.0/8 except [10.1.0.0/16]",
+                List.of(engine.cidrIdentities().get(1).id()),
+                1,
+                List.of(List.of("unspec:n=2")))),
+        engine.selectors());
+    identities.release(db.id());
+    assertEquals(List.of(), engine.selectors().getFirst().identities());
+    engine.delete(List.of("n=2"));
+    assertEquals(1, engine.selectors().size());
+    assertEquals(1, engine.selectors().getFirst().users());
+  }
+
+  @Test
+  void shouldFollowAnEndpointToItsNewIdentity() {
+    engine.add(List.of(ingress(WEB, on(PeerRuleSpec.ALL, tcp(80)))), false);
+    engine.endpointSet(1, db);
+    assertEquals(List.of(OPEN_IN, OPEN_OUT), entries(1));
+    final PolicyUpdate update = engine.endpointSet(1, web);
+    assertEquals(
+        new PolicyMapDiff(List.of(in(null, 80)), List.of(OPEN_IN)),
+        update.endpoints().getLast().diff());
+    assertEquals(web.id(), update.endpoints().getLast().policy().identity());
+  }
+}

@@ -1,0 +1,93 @@
+package agent.policy;
+
+import agent.policy.spec.CidrSetSpec;
+import agent.policy.spec.IcmpRuleSpec;
+import agent.policy.spec.LabelSpec;
+import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PortRuleSpec;
+import agent.policy.spec.PortSpec;
+import agent.policy.spec.RuleSpec;
+import agent.policy.spec.SelectorSpec;
+import java.util.List;
+import java.util.Map;
+
+/** Short ways to write rules in tests. */
+final class RuleSpecs {
+  private RuleSpecs() {}
+
+  static SelectorSpec labels(String key, String value) {
+    return new SelectorSpec(Map.of(key, value), null);
+  }
+
+  static PeerRuleSpec endpoints(SelectorSpec... peers) {
+    return new PeerRuleSpec(List.of(peers), null, null, null, null, null, null, null);
+  }
+
+  static PeerRuleSpec requires(SelectorSpec... peers) {
+    return new PeerRuleSpec(null, List.of(peers), null, null, null, null, null, null);
+  }
+
+  static PeerRuleSpec cidrs(String... cidrs) {
+    return new PeerRuleSpec(null, null, List.of(cidrs), null, null, null, null, null);
+  }
+
+  static PeerRuleSpec cidrSet(String cidr, String... except) {
+    return new PeerRuleSpec(
+        null, null, null, List.of(new CidrSetSpec(cidr, List.of(except))), null, null, null, null);
+  }
+
+  static PeerRuleSpec entities(String... entities) {
+    return new PeerRuleSpec(null, null, null, null, List.of(entities), null, null, null);
+  }
+
+  static PeerRuleSpec on(PeerRuleSpec peers, PortSpec... ports) {
+    return new PeerRuleSpec(
+        peers.endpoints(),
+        peers.requires(),
+        peers.cidrs(),
+        peers.cidrSets(),
+        peers.entities(),
+        List.of(new PortRuleSpec(List.of(ports), null)),
+        null,
+        null);
+  }
+
+  static PeerRuleSpec on(PeerRuleSpec peers, IcmpRuleSpec icmp) {
+    return new PeerRuleSpec(
+        peers.endpoints(),
+        peers.requires(),
+        peers.cidrs(),
+        peers.cidrSets(),
+        peers.entities(),
+        null,
+        List.of(icmp),
+        null);
+  }
+
+  static PortSpec tcp(int port) {
+    return new PortSpec(Integer.toString(port), null, "TCP");
+  }
+
+  static RuleSpec ingress(SelectorSpec subject, PeerRuleSpec... elements) {
+    return new RuleSpec(subject, List.of(elements), null, null, null, null, null);
+  }
+
+  static RuleSpec egress(SelectorSpec subject, PeerRuleSpec... elements) {
+    return new RuleSpec(subject, null, List.of(elements), null, null, null, null);
+  }
+
+  static RuleSpec ingressDeny(SelectorSpec subject, PeerRuleSpec... elements) {
+    return new RuleSpec(subject, null, null, List.of(elements), null, null, null);
+  }
+
+  static RuleSpec named(RuleSpec rule, String key, String value) {
+    return new RuleSpec(
+        rule.endpointSelector(),
+        rule.ingress(),
+        rule.egress(),
+        rule.ingressDeny(),
+        rule.egressDeny(),
+        List.of(new LabelSpec(key, value, null)),
+        null);
+  }
+}
