@@ -60,7 +60,7 @@ __local int endpoint_ipv6_slowly(struct __sk_buff *skb, struct packet *packet, _
 
 static __always_inline int endpoint_ipv4(struct __sk_buff *skb, struct packet *packet, enum metrics_direction hook)
 {
-	struct conntrack4_key key;
+	struct conntrack4_key key __attribute__((aligned(8)));
 	struct quick_l4 l4;
 	const struct iphdr *ip = ENDPOINT_IS_QUICK ? quick_parse_ipv4(skb, &l4) : NULL;
 
@@ -69,7 +69,7 @@ static __always_inline int endpoint_ipv4(struct __sk_buff *skb, struct packet *p
 
 	const enum conntrack_side side = conntrack4_key_of(&key, ip->saddr, ip->daddr, l4.source_port_be,
 							   l4.destination_port_be, l4.protocol);
-	struct conntrack_entry *entry = conntrack4_lookup(&key);
+	struct conntrack_entry *entry = conntrack4_lookup(&key, l4.protocol);
 
 	if (likely(entry)) {
 		const int action = endpoint_follow(skb, entry, side, FAMILY_IPV4, l4.protocol, l4.tcp_flags, hook);
@@ -92,7 +92,7 @@ static __always_inline int endpoint_ipv4(struct __sk_buff *skb, struct packet *p
 
 static __always_inline int endpoint_ipv6(struct __sk_buff *skb, struct packet *packet, enum metrics_direction hook)
 {
-	struct conntrack6_key key;
+	struct conntrack6_key key __attribute__((aligned(8)));
 	struct quick_l4 l4;
 	const struct ipv6hdr *ip = ENDPOINT_IS_QUICK ? quick_parse_ipv6(skb, &l4) : NULL;
 
@@ -103,7 +103,7 @@ static __always_inline int endpoint_ipv6(struct __sk_buff *skb, struct packet *p
 	const union address *destination = (const union address *)&ip->daddr;
 	const enum conntrack_side side = conntrack6_key_of(&key, source, destination, l4.source_port_be,
 							   l4.destination_port_be, l4.protocol);
-	struct conntrack_entry *entry = conntrack6_lookup(&key);
+	struct conntrack_entry *entry = conntrack6_lookup(&key, l4.protocol);
 
 	if (likely(entry)) {
 		const int action = endpoint_follow(skb, entry, side, FAMILY_IPV6, l4.protocol, l4.tcp_flags, hook);

@@ -65,13 +65,13 @@ static __always_inline int network_ipv4(struct __sk_buff *skb)
 	struct quick_l4 l4;
 	const struct iphdr *ip = quick_parse_ipv4(skb, &l4);
 	struct conntrack_entry *entry;
-	struct conntrack4_key key;
+	struct conntrack4_key key __attribute__((aligned(8)));
 	enum conntrack_side side;
 
 	if (!ip)
 		return network_judge(skb, FAMILY_IPV4);
 	side = conntrack4_key_of(&key, ip->saddr, ip->daddr, l4.source_port_be, l4.destination_port_be, l4.protocol);
-	entry = conntrack4_lookup(&key);
+	entry = conntrack4_lookup(&key, l4.protocol);
 	return entry ? network_follow(skb, entry, side, FAMILY_IPV4, &l4) : network_judge(skb, FAMILY_IPV4);
 }
 
@@ -80,14 +80,14 @@ static __always_inline int network_ipv6(struct __sk_buff *skb)
 	struct quick_l4 l4;
 	const struct ipv6hdr *ip = quick_parse_ipv6(skb, &l4);
 	struct conntrack_entry *entry;
-	struct conntrack6_key key;
+	struct conntrack6_key key __attribute__((aligned(8)));
 	enum conntrack_side side;
 
 	if (!ip)
 		return network_judge(skb, FAMILY_IPV6);
 	side = conntrack6_key_of(&key, (const union address *)&ip->saddr, (const union address *)&ip->daddr,
 				 l4.source_port_be, l4.destination_port_be, l4.protocol);
-	entry = conntrack6_lookup(&key);
+	entry = conntrack6_lookup(&key, l4.protocol);
 	return entry ? network_follow(skb, entry, side, FAMILY_IPV6, &l4) : network_judge(skb, FAMILY_IPV6);
 }
 

@@ -20,6 +20,12 @@
 #define __global __noinline __attribute__((used))
 #define __local static __noinline __attribute__((unused))
 
+/*
+ * Put behind a call in one of two branches that differ in the map alone. Clang would merge the calls into one with a
+ * variable map, which the verifier cannot turn into a direct call of the map's own function.
+ */
+#define keep_call_apart(value) asm volatile("" : "+r"(value))
+
 #define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
 

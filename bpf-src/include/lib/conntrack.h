@@ -4,6 +4,7 @@
 #define AGENT_LIB_CONNTRACK_H
 
 #include "config/node_config.h"
+#include "lib/clock.h"
 #include "lib/conntrack_key.h"
 #include "maps/endpoint_map.h"
 
@@ -18,11 +19,6 @@ enum conntrack_change {
 	CONNTRACK_CREATED = 3,
 };
 
-/* The coarse clock moves with the tick: lifetimes are seconds, and it costs a fraction of the exact one. */
-static __always_inline __u64 now_ns(void)
-{
-	return bpf_ktime_get_coarse_ns();
-}
 
 static __always_inline bool generation_is(__u32 endpoint_id, __u32 generation)
 {

@@ -6,20 +6,46 @@
 #include "lib/packet.h"
 #include "maps/conntrack_map.h"
 
+/* Two neighbours in memory as one word, so that a key is written in the words in which the kernel compares it. */
+static __always_inline __u64 word_of(__u32 first, __u32 second)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return first | (__u64)second << 32;
+#else
+	return (__u64)first << 32 | second;
+#endif
+}
+
+static __always_inline __u32 half_word_of(__u16 first, __u16 second)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return first | (__u32)second << 16;
+#else
+	return (__u32)first << 16 | second;
+#endif
+}
+
+/* Ports, protocol and reserved bytes: the end of either key. */
+static __always_inline __u64 key_end_of(__be16 low_port_be, __be16 high_port_be, __u8 protocol)
+{
+	return word_of(half_word_of(low_port_be, high_port_be), half_word_of(bpf_htons((__u16)(protocol << 8)), 0));
+}
+
 /* Fills in the key; returns the side of the key that sent the packet. */
 static __always_inline enum conntrack_side conntrack4_key_of(struct conntrack4_key *key, __be32 source,
 							     __be32 destination, __be16 source_port_be,
 							     __be16 destination_port_be, __u8 protocol)
 {
-	const bool high = ((__u64)source << 16 | source_port_be) > ((__u64)destination << 16 | destination_port_be);
+	__u64 *words = (__u64 *)key;
 
-	key->low_address = high ? destination : source;
-	key->high_address = high ? source : destination;
-	key->low_port_be = high ? destination_port_be : source_port_be;
-	key->high_port_be = high ? source_port_be : destination_port_be;
-	*(__u32 *)&key->protocol = 0;
-	key->protocol = protocol;
-	return high ? CONNTRACK_HIGH : CONNTRACK_LOW;
+	if (((__u64)source << 16 | source_port_be) > ((__u64)destination << 16 | destination_port_be)) {
+		words[0] = word_of(destination, source);
+		words[1] = key_end_of(destination_port_be, source_port_be, protocol);
+		return CONNTRACK_HIGH;
+	}
+	words[0] = word_of(source, destination);
+	words[1] = key_end_of(source_port_be, destination_port_be, protocol);
+	return CONNTRACK_LOW;
 }
 
 static __always_inline bool tuple6_is_high(const union address *source, const union address *destination,
@@ -36,37 +62,68 @@ static __always_inline enum conntrack_side conntrack6_key_of(struct conntrack6_k
 							     const union address *destination, __be16 source_port_be,
 							     __be16 destination_port_be, __u8 protocol)
 {
-	union address *low = (union address *)key->low_address;
-	union address *high = (union address *)key->high_address;
+	const bool high = tuple6_is_high(source, destination, source_port_be, destination_port_be);
+	const union address *low_address = high ? destination : source;
+	const union address *high_address = high ? source : destination;
+	__u64 *words = (__u64 *)key;
 
-	if (tuple6_is_high(source, destination, source_port_be, destination_port_be)) {
-		*low = *destination;
-		*high = *source;
-		key->low_port_be = destination_port_be;
-		key->high_port_be = source_port_be;
-		*(__u32 *)&key->protocol = 0;
-		key->protocol = protocol;
-		return CONNTRACK_HIGH;
+	words[0] = low_address->halves[0];
+	words[1] = low_address->halves[1];
+	words[2] = high_address->halves[0];
+	words[3] = high_address->halves[1];
+	words[4] = high ? key_end_of(destination_port_be, source_port_be, protocol)
+			: key_end_of(source_port_be, destination_port_be, protocol);
+	return high ? CONNTRACK_HIGH : CONNTRACK_LOW;
+}
+
+static __always_inline struct conntrack_entry *conntrack4_lookup(const struct conntrack4_key *key, __u8 protocol)
+{
+	struct conntrack_entry *entry;
+
+	if (likely(protocol == IPPROTO_TCP)) {
+		entry = bpf_map_lookup_elem(&conntrack4_tcp, key);
+		keep_call_apart(entry);
+		return entry;
 	}
-	*low = *source;
-	*high = *destination;
-	key->low_port_be = source_port_be;
-	key->high_port_be = destination_port_be;
-	*(__u32 *)&key->protocol = 0;
-	key->protocol = protocol;
-	return CONNTRACK_LOW;
+	return bpf_map_lookup_elem(&conntrack4_any, key);
 }
 
-static __always_inline struct conntrack_entry *conntrack4_lookup(const struct conntrack4_key *key)
+static __always_inline struct conntrack_entry *conntrack6_lookup(const struct conntrack6_key *key, __u8 protocol)
 {
-	return key->protocol == IPPROTO_TCP ? bpf_map_lookup_elem(&conntrack4_tcp, key)
-					    : bpf_map_lookup_elem(&conntrack4_any, key);
+	struct conntrack_entry *entry;
+
+	if (likely(protocol == IPPROTO_TCP)) {
+		entry = bpf_map_lookup_elem(&conntrack6_tcp, key);
+		keep_call_apart(entry);
+		return entry;
+	}
+	return bpf_map_lookup_elem(&conntrack6_any, key);
 }
 
-static __always_inline struct conntrack_entry *conntrack6_lookup(const struct conntrack6_key *key)
+static __always_inline int conntrack4_update(const struct conntrack4_key *key, const struct conntrack_entry *entry,
+					     __u8 protocol, __u64 flags)
 {
-	return key->protocol == IPPROTO_TCP ? bpf_map_lookup_elem(&conntrack6_tcp, key)
-					    : bpf_map_lookup_elem(&conntrack6_any, key);
+	long error;
+
+	if (likely(protocol == IPPROTO_TCP)) {
+		error = bpf_map_update_elem(&conntrack4_tcp, key, entry, flags);
+		keep_call_apart(error);
+		return (int)error;
+	}
+	return (int)bpf_map_update_elem(&conntrack4_any, key, entry, flags);
+}
+
+static __always_inline int conntrack6_update(const struct conntrack6_key *key, const struct conntrack_entry *entry,
+					     __u8 protocol, __u64 flags)
+{
+	long error;
+
+	if (likely(protocol == IPPROTO_TCP)) {
+		error = bpf_map_update_elem(&conntrack6_tcp, key, entry, flags);
+		keep_call_apart(error);
+		return (int)error;
+	}
+	return (int)bpf_map_update_elem(&conntrack6_any, key, entry, flags);
 }
 
 static __always_inline enum conntrack_side packet4_key(const struct packet *packet, struct conntrack4_key *key)
@@ -94,16 +151,16 @@ static __always_inline enum conntrack_side packet_conntrack_side(const struct pa
 __local struct conntrack_entry *conntrack_find(const struct packet *packet)
 {
 	if (packet->family == FAMILY_IPV4) {
-		struct conntrack4_key key;
+		struct conntrack4_key key __attribute__((aligned(8)));
 
 		packet4_key(packet, &key);
-		return conntrack4_lookup(&key);
+		return conntrack4_lookup(&key, packet->protocol);
 	}
 
-	struct conntrack6_key key;
+	struct conntrack6_key key __attribute__((aligned(8)));
 
 	packet6_key(packet, &key);
-	return conntrack6_lookup(&key);
+	return conntrack6_lookup(&key, packet->protocol);
 }
 
 /* 0 or a negative errno, as bpf_map_update_elem. */
@@ -112,18 +169,16 @@ __global int conntrack_put(const struct packet *packet, const struct conntrack_e
 	if (!packet || !entry)
 		return -1;
 	if (packet->family == FAMILY_IPV4) {
-		struct conntrack4_key key;
+		struct conntrack4_key key __attribute__((aligned(8)));
 
 		packet4_key(packet, &key);
-		return packet->protocol == IPPROTO_TCP ? bpf_map_update_elem(&conntrack4_tcp, &key, entry, flags)
-						       : bpf_map_update_elem(&conntrack4_any, &key, entry, flags);
+		return conntrack4_update(&key, entry, packet->protocol, flags);
 	}
 
-	struct conntrack6_key key;
+	struct conntrack6_key key __attribute__((aligned(8)));
 
 	packet6_key(packet, &key);
-	return packet->protocol == IPPROTO_TCP ? bpf_map_update_elem(&conntrack6_tcp, &key, entry, flags)
-					       : bpf_map_update_elem(&conntrack6_any, &key, entry, flags);
+	return conntrack6_update(&key, entry, packet->protocol, flags);
 }
 
 #endif

@@ -24,7 +24,17 @@ static __always_inline __u32 generation_of(__u32 endpoint_id)
 	return current ? READ_ONCE(*current) : 0;
 }
 
-__local const struct ipcache_entry *ipcache_find(const union address *address, __u8 family)
+/*
+ * Keys are written in the words in which the kernel reads them: a load that spans two stores waits for both. Padding in
+ * front of a prefix length aligns what follows it.
+ */
+struct ipcache6_lookup {
+	__u32 padding;
+	__u32 prefix_length;
+	__u64 address[2];
+};
+
+static __always_inline const struct ipcache_entry *ipcache_find(const union address *address, __u8 family)
 {
 	if (family == FAMILY_IPV4) {
 		struct ipcache4_key key = { .prefix_length = 32 };
@@ -33,10 +43,12 @@ __local const struct ipcache_entry *ipcache_find(const union address *address, _
 		return bpf_map_lookup_elem(&ipcache4, &key);
 	}
 
-	struct ipcache6_key key = { .prefix_length = 128 };
+	const struct ipcache6_lookup lookup = {
+		.prefix_length = 128,
+		.address = { address->halves[0], address->halves[1] },
+	};
 
-	__builtin_memcpy(key.address, address->bytes, sizeof(key.address));
-	return bpf_map_lookup_elem(&ipcache6, &key);
+	return bpf_map_lookup_elem(&ipcache6, &lookup.prefix_length);
 }
 
 /* The party that has this address. */
@@ -79,13 +91,9 @@ __global int flow_find_parties(struct flow *flow, const struct packet *packet, _
 	__builtin_memset(flow, 0, sizeof(*flow));
 	flow->generation[PACKET_SOURCE] = generation_of(0);
 	flow->generation[PACKET_DESTINATION] = flow->generation[PACKET_SOURCE];
-	if (own_side == PACKET_SOURCE) {
-		flow->endpoint_id[PACKET_SOURCE] = own_id;
-		flow_find_peer(flow, PACKET_DESTINATION, &packet->destination, packet->family);
-	} else {
-		flow->endpoint_id[PACKET_DESTINATION] = own_id;
-		flow_find_peer(flow, PACKET_SOURCE, &packet->source, packet->family);
-	}
+	flow->endpoint_id[own_side & 1] = own_id;
+	flow_find_peer(flow, 1 - (own_side & 1), own_side == PACKET_SOURCE ? &packet->destination : &packet->source,
+		       packet->family);
 	if (flow->endpoint_id[PACKET_SOURCE] && flow_find_endpoint(flow, PACKET_SOURCE))
 		return DROP_NO_ENDPOINT;
 	if (flow->endpoint_id[PACKET_DESTINATION] && flow_find_endpoint(flow, PACKET_DESTINATION))

@@ -15,11 +15,31 @@ struct policy_question {
 	__be16 port_be;
 };
 
+/* struct policy_key, behind padding that aligns what follows the prefix length: the kernel reads that as one word. */
+struct policy_lookup {
+	__u32 padding;
+	__u32 prefix_length;
+	__u64 rest;
+};
+_Static_assert(sizeof(struct policy_lookup) - offsetof(struct policy_lookup, prefix_length) == sizeof(struct policy_key),
+	       "policy_lookup");
+
+/* Everything after the prefix length, as it lies in memory. */
+static __always_inline __u64 policy_word(__u32 identity, __u8 direction, __u8 protocol, __be16 port_be)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return identity | (__u64)direction << 32 | (__u64)protocol << 40 | (__u64)port_be << 48;
+#else
+	return (__u64)identity << 32 | (__u64)direction << 24 | (__u64)protocol << 16 | port_be;
+#endif
+}
+
 #define POLICY_NO_ENTRY 0x80 /* beside the flags of an entry */
 
-static __always_inline __u32 policy_flags(void *policy, const struct policy_key *key)
+static __always_inline __u32 policy_flags(void *policy, __u64 rest)
 {
-	const struct policy_entry *entry = bpf_map_lookup_elem(policy, key);
+	const struct policy_lookup lookup = { .prefix_length = POLICY_PREFIX_PORT, .rest = rest };
+	const struct policy_entry *entry = bpf_map_lookup_elem(policy, &lookup.prefix_length);
 
 	return entry ? entry->flags & ~POLICY_NO_ENTRY : POLICY_NO_ENTRY;
 }
@@ -29,23 +49,14 @@ static __always_inline int policy_ask(const struct policy_question *question)
 {
 	const __u32 endpoint_id = question->endpoint_id;
 	void *policy = bpf_map_lookup_elem(&policies, &endpoint_id);
+	__u32 named;
+	__u32 any;
 
 	if (!policy)
 		return DROP_NO_ENDPOINT;
-
-	struct policy_key key = {
-		.prefix_length = POLICY_PREFIX_PORT,
-		.identity = question->peer_identity,
-		.direction = question->direction,
-		.protocol = question->protocol,
-		.port_be = question->port_be,
-	};
-	const __u32 named = policy_flags(policy, &key);
-
-	key.identity = 0;
-
-	const __u32 any = policy_flags(policy, &key);
-
+	named = policy_flags(policy, policy_word(question->peer_identity, question->direction, question->protocol,
+						 question->port_be));
+	any = policy_flags(policy, policy_word(0, question->direction, question->protocol, question->port_be));
 	if ((named | any) & POLICY_FLAG_DENY)
 		return DROP_POLICY_DENY_RULE;
 	return named & any & POLICY_NO_ENTRY ? DROP_POLICY_DENIED : DROP_NONE;
