@@ -141,6 +141,14 @@ public final class TcpConnection implements AutoCloseable {
     }
   }
 
+  static void join(final Thread thread) {
+    try {
+      thread.join(5000);
+    } catch (final InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
   static void pause(final int milliseconds) {
     try {
       Thread.sleep(milliseconds);

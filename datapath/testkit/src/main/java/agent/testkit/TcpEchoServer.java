@@ -14,8 +14,11 @@ public final class TcpEchoServer implements AutoCloseable {
   private final AtomicLong connections = new AtomicLong();
   private final AtomicLong bytes = new AtomicLong();
 
+  private final Thread acceptor;
+
   private TcpEchoServer(final ServerSocket listener) {
     this.listener = listener;
+    acceptor = Thread.ofPlatform().name("echo-tcp").daemon().unstarted(this::accept);
   }
 
   /** Listens on the port; it answers as soon as this returns. */
@@ -23,7 +26,7 @@ public final class TcpEchoServer implements AutoCloseable {
     try {
       final TcpEchoServer server =
           new TcpEchoServer(namespace.run(() -> new ServerSocket(port, 128)));
-      Thread.ofPlatform().name("echo-tcp-" + port).daemon().start(server::accept);
+      server.acceptor.start();
       return server;
     } catch (final Exception failure) {
       throw new IllegalStateException("TCP echo server on port " + port, failure);
@@ -70,9 +73,11 @@ public final class TcpEchoServer implements AutoCloseable {
     }
   }
 
+  /** The port is free when this returns. */
   @Override
   public void close() throws IOException {
     listener.close();
+    TcpConnection.join(acceptor);
     for (final Socket socket : open) {
       socket.close();
     }

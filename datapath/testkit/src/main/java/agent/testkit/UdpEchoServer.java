@@ -13,8 +13,11 @@ public final class UdpEchoServer implements AutoCloseable {
   private final DatagramChannel channel;
   private final AtomicLong datagrams = new AtomicLong();
 
+  private final Thread echoer;
+
   private UdpEchoServer(final DatagramChannel channel) {
     this.channel = channel;
+    echoer = Thread.ofPlatform().name("echo-udp").daemon().unstarted(this::echo);
   }
 
   /** Listens on an address and port; it answers as soon as this returns. */
@@ -27,7 +30,7 @@ public final class UdpEchoServer implements AutoCloseable {
                   () ->
                       DatagramChannel.open()
                           .bind(new InetSocketAddress(InetAddress.ofLiteral(address), port))));
-      Thread.ofPlatform().name("echo-udp-" + port).daemon().start(server::echo);
+      server.echoer.start();
       return server;
     } catch (final Exception failure) {
       throw new IllegalStateException("UDP echo server on port " + port, failure);
@@ -54,8 +57,10 @@ public final class UdpEchoServer implements AutoCloseable {
     }
   }
 
+  /** The port is free when this returns. */
   @Override
   public void close() throws IOException {
     channel.close();
+    TcpConnection.join(echoer);
   }
 }

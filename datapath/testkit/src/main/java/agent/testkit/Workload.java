@@ -2,8 +2,8 @@ package agent.testkit;
 
 /**
  * A workload as an operator plumbs it: a namespace, a veth whose host side is in the node's
- * namespace, its addresses as /32 and /128, and a default route through an on-link gateway. The
- * node gets a route to each address. Whoever answers ARP and ND for the gateway is under test.
+ * namespace, its addresses as /32 and /128, and a default route through an on-link gateway. What
+ * the node does for it (routes, and the answer to ARP and ND for the gateway) is under test.
  */
 public record Workload(NetworkNamespace namespace, VethPair veth, String ipv4, String ipv6)
     implements AutoCloseable {
@@ -22,15 +22,29 @@ public record Workload(NetworkNamespace namespace, VethPair veth, String ipv4, S
       namespace.exec("ip", "address", "add", ipv4 + "/32", "dev", "eth0");
       namespace.exec("ip", "route", "add", gateway4 + "/32", "dev", "eth0", "scope", "link");
       namespace.exec("ip", "route", "add", "default", "via", gateway4, "dev", "eth0");
-      node.exec("ip", "route", "add", ipv4 + "/32", "dev", veth.hostInterface());
     }
     if (ipv6 != null) {
       namespace.exec("ip", "-6", "address", "add", ipv6 + "/128", "dev", "eth0", "nodad");
       namespace.exec("ip", "-6", "route", "add", gateway6 + "/128", "dev", "eth0");
       namespace.exec("ip", "-6", "route", "add", "default", "via", gateway6, "dev", "eth0");
-      node.exec("ip", "-6", "route", "add", ipv6 + "/128", "dev", veth.hostInterface());
     }
     return new Workload(namespace, veth, ipv4, ipv6);
+  }
+
+  /** Gives the node a route and a permanent neighbour for each address. */
+  public Workload routeFromNode() {
+    final NetworkNamespace node = veth.host();
+    final String device = veth.hostInterface();
+    for (final String address : new String[] {ipv4, ipv6}) {
+      if (address != null) {
+        final String prefix = address + (address.indexOf(':') < 0 ? "/32" : "/128");
+        final String mac = veth.workloadMac();
+        node.exec(
+            "ip", "neigh", "replace", address, "lladdr", mac, "dev", device, "nud", "permanent");
+        node.exec("ip", "route", "replace", prefix, "dev", device);
+      }
+    }
+    return this;
   }
 
   @Override

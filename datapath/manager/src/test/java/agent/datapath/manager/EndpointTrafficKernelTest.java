@@ -1,0 +1,187 @@
+package agent.datapath.manager;
+
+import static agent.datapath.manager.TestNode.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.maps.layout.DropReason;
+import agent.maps.layout.MetricsDirection;
+import agent.maps.layout.PolicyDirection;
+import agent.testkit.KernelTest;
+import agent.testkit.Ping;
+import agent.testkit.TcpConnection;
+import agent.testkit.TcpEchoServer;
+import agent.testkit.UdpEchoServer;
+import agent.testkit.UdpStream;
+import agent.testkit.Workload;
+import java.io.IOException;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+@KernelTest
+class EndpointTrafficKernelTest {
+  private static final int CLIENT = 101;
+  private static final int SERVER = 102;
+  private static final int CLIENT_IDENTITY = 1001;
+  private static final int SERVER_IDENTITY = 1002;
+  private static final int TCP = 6;
+  private static final int UDP = 17;
+
+  private TestNode node;
+  private Workload client;
+  private Workload server;
+  private DatapathManager manager;
+
+  @BeforeEach
+  void create() {
+    node = new TestNode();
+    client = node.workload(11);
+    server = node.workload(12);
+  }
+
+  @AfterEach
+  void remove() throws IOException {
+    if (manager != null) {
+      manager.close();
+    }
+    node.close();
+  }
+
+  private void launch(final TcMode mode, final List<PolicyMapEntry> serverPolicy) {
+    manager = node.launch(node.context().tcMode(mode));
+    TestNode.attach(manager, TestNode.spec(CLIENT, client, CLIENT_IDENTITY), TestNode.open());
+    TestNode.attach(manager, TestNode.spec(SERVER, server, SERVER_IDENTITY), serverPolicy);
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"TCX", "CLSACT"})
+  void shouldCarryTcpUdpAndEchoOfBothFamiliesWhenPolicyIsOpen(final TcMode mode) throws Exception {
+    launch(mode, TestNode.open());
+    assertEquals(mode, manager.status().tcMode());
+    assertEquals(2, manager.status().endpoints());
+    for (final String address : List.of(server.ipv4(), server.ipv6())) {
+      try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
+          UdpEchoServer udp = UdpEchoServer.start(server.namespace(), address, 8081);
+          TcpConnection connection = TcpConnection.open(client.namespace(), address, 8080)) {
+        assertTrue(connection.exchangesMore(50, 5000));
+        assertTrue(UdpStream.isAnswered(client.namespace(), address, 8081, 2000));
+        assertTrue(Ping.isAnswered(client.namespace(), address, 2000));
+        assertTrue(Ping.isAnswered(node.namespace(), address, 2000), "from the node's own stack");
+        assertTrue(tcp.bytes() > 0 && udp.datagrams() > 0);
+      }
+    }
+    assertTrue(Ping.isAnswered(client.namespace(), TestNode.GATEWAY4, 2000));
+    assertTrue(Ping.isAnswered(client.namespace(), TestNode.GATEWAY6, 2000));
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"TCX", "CLSACT"})
+  void shouldLetOnlyTheAllowedPortThroughAndCountTheRest(final TcMode mode) throws Exception {
+    launch(
+        mode,
+        TestNode.ingressOnly(
+            PolicyMapEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, TCP, 8080),
+            PolicyMapEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, UDP, 8081)));
+    for (final String address : List.of(server.ipv4(), server.ipv6())) {
+      try (TcpEchoServer allowed = TcpEchoServer.start(server.namespace(), 8080);
+          TcpEchoServer denied = TcpEchoServer.start(server.namespace(), 8090);
+          UdpEchoServer udp = UdpEchoServer.start(server.namespace(), address, 8081);
+          UdpEchoServer deniedUdp = UdpEchoServer.start(server.namespace(), address, 8091)) {
+        assertEquals(
+            TcpConnection.Outcome.CONNECTED,
+            TcpConnection.attempt(client.namespace(), address, 8080, 2000));
+        final long before = denials();
+        assertEquals(
+            TcpConnection.Outcome.HANGS,
+            TcpConnection.attempt(client.namespace(), address, 8090, 400));
+        assertTrue(denials() > before, "drops by policy are counted");
+        assertTrue(UdpStream.isAnswered(client.namespace(), address, 8081, 2000));
+        assertFalse(UdpStream.isAnswered(client.namespace(), address, 8091, 300));
+        assertFalse(Ping.isAnswered(client.namespace(), address, 300));
+        assertEquals(1, allowed.connections());
+        assertEquals(0, denied.connections());
+        assertEquals(1, udp.datagrams());
+        assertEquals(0, deniedUdp.datagrams());
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"TCX", "CLSACT"})
+  void shouldCutARunningConnectionWhenPolicyForbidsItAndLetItGoOnAfterwards(final TcMode mode)
+      throws Exception {
+    final PolicyMapEntry allow =
+        PolicyMapEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, TCP, 8080);
+    launch(mode, TestNode.ingressOnly(allow));
+    for (final String address : List.of(server.ipv4(), server.ipv6())) {
+      try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
+          TcpConnection connection = TcpConnection.open(client.namespace(), address, 8080)) {
+        assertTrue(connection.exchangesMore(50, 5000));
+        await(manager.proxy().applyPolicy(SERVER, new PolicyMapDelta(List.of(), List.of(allow))));
+        assertTrue(connection.isCutFor(400));
+        assertEquals(
+            TcpConnection.Outcome.HANGS,
+            TcpConnection.attempt(client.namespace(), address, 8080, 300));
+        await(manager.proxy().applyPolicy(SERVER, new PolicyMapDelta(List.of(allow), List.of())));
+        assertTrue(connection.exchangesMore(20, 10_000), "it was cut, not reset");
+        await(
+            manager
+                .proxy()
+                .applyPolicy(SERVER, new PolicyMapDelta(List.of(allow.denied()), List.of())));
+        assertTrue(connection.isCutFor(400), "a deny entry cuts, too");
+        await(manager.proxy().applyPolicy(SERVER, new PolicyMapDelta(List.of(allow), List.of())));
+        assertEquals(1, tcp.connections());
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"TCX", "CLSACT"})
+  void shouldJudgeAnewWhenTheIdentityOfThePeerChanges(final TcMode mode) throws Exception {
+    launch(
+        mode,
+        TestNode.ingressOnly(
+            PolicyMapEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, TCP, 8080)));
+    try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
+        TcpConnection connection = TcpConnection.open(client.namespace(), server.ipv4(), 8080)) {
+      assertTrue(connection.exchangesMore(20, 5000));
+      await(manager.proxy().setIdentity(CLIENT, 4711));
+      assertTrue(connection.isCutFor(300));
+      await(manager.proxy().setIdentity(CLIENT, CLIENT_IDENTITY));
+      assertTrue(connection.exchangesMore(20, 10_000));
+      assertEquals(1, tcp.connections());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"TCX", "CLSACT"})
+  void shouldReplaceProgramsWithoutLosingAPacket(final TcMode mode) throws Exception {
+    launch(mode, TestNode.open());
+    try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
+        UdpEchoServer udp = UdpEchoServer.start(server.namespace(), server.ipv4(), 8081);
+        TcpConnection connection = TcpConnection.open(client.namespace(), server.ipv4(), 8080);
+        UdpStream stream = UdpStream.start(client.namespace(), server.ipv4(), 8081, 1)) {
+      assertTrue(connection.exchangesMore(20, 5000));
+      for (int i = 0; i < 10; i++) {
+        await(manager.proxy().attachEndpoint(TestNode.spec(SERVER, server, SERVER_IDENTITY)));
+        await(manager.proxy().attachEndpoint(TestNode.spec(CLIENT, client, CLIENT_IDENTITY)));
+      }
+      assertTrue(connection.exchangesMore(20, 5000));
+      assertEquals(0, stream.stopAndCountLost());
+      assertEquals(1, tcp.connections());
+      assertTrue(udp.datagrams() >= stream.sent());
+    }
+  }
+
+  private long denials() {
+    long denials = 0;
+    for (final MetricsDirection direction : MetricsDirection.values()) {
+      denials += manager.metrics().packets(direction.number(), DropReason.POLICY_DENIED.number());
+    }
+    return denials;
+  }
+}

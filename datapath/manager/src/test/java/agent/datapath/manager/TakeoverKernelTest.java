@@ -1,0 +1,164 @@
+package agent.datapath.manager;
+
+import static agent.datapath.manager.TestNode.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.maps.layout.PolicyDirection;
+import agent.testkit.KernelTest;
+import agent.testkit.TcpConnection;
+import agent.testkit.TcpEchoServer;
+import agent.testkit.UdpEchoServer;
+import agent.testkit.UdpStream;
+import agent.testkit.Workload;
+import java.io.IOException;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+@KernelTest
+class TakeoverKernelTest {
+  private static final int TCP = 6;
+  private TestNode node;
+  private Workload client;
+  private Workload server;
+  private EndpointSpec clientSpec;
+  private EndpointSpec serverSpec;
+
+  @BeforeEach
+  void create() {
+    node = new TestNode();
+    client = node.workload(21);
+    server = node.workload(22);
+    clientSpec = TestNode.spec(201, client, 2001);
+    serverSpec = TestNode.spec(202, server, 2002);
+  }
+
+  @AfterEach
+  void remove() throws IOException {
+    node.close();
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"TCX", "CLSACT"})
+  void shouldForwardWhileItIsKilledAndTakenOverWithoutLosingAPacket(final TcMode mode)
+      throws Exception {
+    final List<String> before;
+    try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
+        UdpEchoServer udp4 = UdpEchoServer.start(server.namespace(), server.ipv4(), 8081);
+        UdpEchoServer udp6 = UdpEchoServer.start(server.namespace(), server.ipv6(), 8082);
+        LaunchedElsewhere first =
+            LaunchedElsewhere.start(node, mode, List.of(clientSpec, serverSpec));
+        TcpConnection connection = TcpConnection.open(client.namespace(), server.ipv4(), 8080);
+        UdpStream stream4 = UdpStream.start(client.namespace(), server.ipv4(), 8081, 1);
+        UdpStream stream6 = UdpStream.start(client.namespace(), server.ipv6(), 8082, 1)) {
+      assertTrue(connection.exchangesMore(50, 5000));
+      before = node.pins();
+      first.kill();
+      assertTrue(connection.exchangesMore(50, 5000), "it forwards without an agent");
+      final DatapathManager second = node.launch(node.context().tcMode(mode));
+      try (second) {
+        assertEquals(before, node.pins(), "nothing was pinned anew or taken away");
+        assertEquals(Set.of(201, 202), await(second.proxy().knownEndpoints()));
+        TestNode.attach(second, clientSpec, TestNode.open());
+        TestNode.attach(second, serverSpec, TestNode.open());
+        assertEquals(List.of(), await(second.proxy().forgetEndpointsExcept(Set.of(201, 202))));
+        assertTrue(connection.exchangesMore(50, 5000));
+        assertEquals(0, stream4.stopAndCountLost());
+        assertEquals(0, stream6.stopAndCountLost());
+        assertTrue(stream4.sent() > 100 && stream6.sent() > 100);
+        assertEquals(1, tcp.connections());
+      }
+      assertTrue(connection.exchangesMore(50, 5000), "closing leaves everything attached");
+      assertTrue(udp4.datagrams() > 0 && udp6.datagrams() > 0);
+    }
+    assertEquals(before, node.pins());
+  }
+
+  @Test
+  void shouldKeepEnforcingWithoutAnAgent() throws Exception {
+    try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080)) {
+      try (DatapathManager manager = node.launch(node.context())) {
+        TestNode.attach(manager, clientSpec, TestNode.open());
+        TestNode.attach(manager, serverSpec, TestNode.ingressOnly());
+      }
+      assertEquals(
+          TcpConnection.Outcome.HANGS,
+          TcpConnection.attempt(client.namespace(), server.ipv4(), 8080, 300));
+      try (DatapathManager manager = node.launch(node.context())) {
+        final PolicyMapEntry allow = PolicyMapEntry.allow(2001, PolicyDirection.INGRESS, TCP, 8080);
+        final PolicyMapDelta change =
+            await(manager.proxy().synchronizePolicy(202, TestNode.ingressOnly(allow)));
+        assertEquals(new PolicyMapDelta(List.of(allow), List.of()), change);
+        assertEquals(
+            TcpConnection.Outcome.CONNECTED,
+            TcpConnection.attempt(client.namespace(), server.ipv4(), 8080, 2000));
+      }
+      assertEquals(1, tcp.connections());
+    }
+  }
+
+  @Test
+  void shouldForgetWhatNobodyAskedFor() {
+    try (DatapathManager manager = node.launch(node.context())) {
+      TestNode.attach(manager, clientSpec, TestNode.open());
+      TestNode.attach(manager, serverSpec, TestNode.open());
+    }
+    try (DatapathManager manager = node.launch(node.context())) {
+      assertEquals(List.of(), await(manager.proxy().forgetEndpointsExcept(Set.of(201))));
+      assertEquals(Set.of(201), await(manager.proxy().knownEndpoints()));
+      assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("202")));
+      assertTrue(node.pins().contains("agent/endpoints/201/from_endpoint"));
+      assertTrue(manager.maps().find("policy_00202").isEmpty());
+    }
+  }
+
+  @Test
+  void shouldMoveBetweenLinksAndFiltersWithoutLosingAPacket() throws Exception {
+    try (UdpEchoServer udp = UdpEchoServer.start(server.namespace(), server.ipv4(), 8081)) {
+      try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
+        TestNode.attach(manager, clientSpec, TestNode.open());
+        TestNode.attach(manager, serverSpec, TestNode.open());
+      }
+      try (UdpStream stream = UdpStream.start(client.namespace(), server.ipv4(), 8081, 1)) {
+        for (final TcMode mode : List.of(TcMode.CLSACT, TcMode.TCX)) {
+          try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
+            TestNode.attach(manager, clientSpec, TestNode.open());
+            TestNode.attach(manager, serverSpec, TestNode.open());
+          }
+          final boolean isPinned = node.pins().contains("agent/endpoints/201/from_endpoint");
+          assertEquals(mode == TcMode.TCX, isPinned);
+          final String filters =
+              node.namespace()
+                  .exec("tc", "filter", "show", "dev", clientSpec.interfaceName(), "ingress");
+          assertEquals(mode == TcMode.CLSACT, filters.contains("from_endpoint"), filters);
+        }
+        assertEquals(0, stream.stopAndCountLost());
+        assertTrue(stream.sent() > 50);
+      }
+      assertTrue(udp.datagrams() > 50);
+    }
+  }
+
+  @Test
+  void shouldReplaceAMapOfAnotherShapeAndSayNothingOfTheRest() {
+    final List<String> before;
+    try (DatapathManager manager = node.launch(node.context())) {
+      TestNode.attach(manager, clientSpec, TestNode.open());
+      before = node.pins();
+    }
+    try (DatapathManager manager = node.launch(node.context().conntrackTcpMax(4096))) {
+      assertEquals(
+          4096, manager.maps().find("conntrack4_tcp").orElseThrow().description().maxEntries());
+      assertEquals(
+          8192, manager.maps().find("conntrack4_any").orElseThrow().description().maxEntries());
+      assertEquals(before, node.pins());
+      assertFalse(before.isEmpty());
+    }
+  }
+}

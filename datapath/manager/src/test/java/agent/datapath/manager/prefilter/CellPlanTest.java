@@ -1,0 +1,131 @@
+package agent.datapath.manager.prefilter;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.maps.kernel.PrefilterCells;
+import agent.terms.IpAddress;
+import agent.terms.Prefix;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+class CellPlanTest {
+  private static final int NONE = 0;
+  private static final int PART = 1;
+  private static final int WHOLE = 3;
+
+  private final CellPlan plan = new CellPlan();
+
+  @Test
+  void shouldMarkWholeCellsForShortPrefixesAndPartsForLongOnes() {
+    plan.rebuild(
+        List.of(
+            Prefix.parse("10.1.0.0/16"),
+            Prefix.parse("10.2.3.0/24"),
+            Prefix.parse("10.2.4.128/25"),
+            Prefix.parse("10.1.9.9/32")));
+    assertEquals(WHOLE, cell4("10.1.0.0"));
+    assertEquals(WHOLE, cell4("10.1.255.255"));
+    assertEquals(WHOLE, cell4("10.1.9.9"), "a part does not undo the whole");
+    assertEquals(NONE, cell4("10.0.255.255"));
+    assertEquals(NONE, cell4("10.2.0.0"));
+    assertEquals(WHOLE, cell4("10.2.3.77"));
+    assertEquals(PART, cell4("10.2.4.1"));
+  }
+
+  @Test
+  void shouldMarkEverythingForAPrefixWithoutBits() {
+    plan.rebuild(List.of(Prefix.ALL_IPV4));
+    for (final long word : plan.cells4()) {
+      assertEquals(-1L, word);
+    }
+    for (final long word : plan.wide6()) {
+      assertEquals(0L, word);
+    }
+  }
+
+  @Test
+  void shouldPutLongIpv6PrefixesIntoNarrowCells() {
+    final Prefix narrow = Prefix.parse("2001:db8:1::/48");
+    plan.rebuild(List.of(narrow, Prefix.parse("2001:dba::/32"), Prefix.parse("fc00::/7")));
+    final int cell = PrefilterCells.narrowCellOf(narrow.address().high());
+    assertEquals(cell, CellPlan.narrowCell(narrow.address().high()));
+    assertEquals(1, plan.narrow6()[cell >>> 6] >>> (cell & 63) & 1);
+    assertEquals(PART, cell6("2001:dba::1"));
+    assertEquals(WHOLE, cell6("fd12:3456::1"));
+    assertEquals(NONE, cell6("fe00::1"));
+  }
+
+  @Test
+  void shouldForgetWhatIsNoLongerOnTheList() {
+    plan.rebuild(List.of(Prefix.parse("10.0.0.0/8"), Prefix.parse("2001:db8:1::/64")));
+    plan.rebuild(List.of());
+    for (final long[] words : List.of(plan.cells4(), plan.wide6(), plan.narrow6())) {
+      for (final long word : words) {
+        assertEquals(0L, word);
+      }
+    }
+  }
+
+  @Test
+  void shouldAgreeWithANaiveModelOnRandomLists() {
+    final Random random = new Random(20261120);
+    for (int round = 0; round < 20; round++) {
+      final List<Prefix> deny = new ArrayList<>();
+      for (int i = 0; i < 200; i++) {
+        deny.add(
+            random.nextBoolean()
+                ? Prefix.of(IpAddress.ofIpv4(random.nextInt()), 8 + random.nextInt(25))
+                : Prefix.of(
+                    IpAddress.ofIpv6(random.nextLong(), random.nextLong()),
+                    8 + random.nextInt(121)));
+      }
+      plan.rebuild(deny);
+      for (int i = 0; i < 2000; i++) {
+        final Prefix near = deny.get(random.nextInt(deny.size()));
+        final IpAddress address = near(near, random);
+        final boolean isDenied = deny.stream().anyMatch(prefix -> prefix.contains(address));
+        final int verdict = address.isIpv4() ? verdict4(address) : verdict6(address);
+        assertTrue(
+            isDenied ? verdict != NONE : verdict != WHOLE, () -> address + " verdict " + verdict);
+      }
+    }
+  }
+
+  /** An address in the prefix, or one that differs from it in one bit. */
+  private static IpAddress near(final Prefix prefix, final Random random) {
+    final IpAddress address = prefix.address();
+    final int bit = random.nextInt(address.bitLength());
+    if (address.isIpv4()) {
+      return IpAddress.ofIpv4((int) address.low() ^ 1 << bit);
+    }
+    return bit < 64
+        ? IpAddress.ofIpv6(address.high(), address.low() ^ 1L << bit)
+        : IpAddress.ofIpv6(address.high() ^ 1L << bit - 64, address.low());
+  }
+
+  private int verdict4(final IpAddress address) {
+    return cell(plan.cells4(), (int) address.low() >>> 8);
+  }
+
+  private int verdict6(final IpAddress address) {
+    final int wide = cell(plan.wide6(), (int) (address.high() >>> 40));
+    final int cell = PrefilterCells.narrowCellOf(address.high());
+    final boolean isNarrow = (plan.narrow6()[cell >>> 6] >>> (cell & 63) & 1) != 0;
+    return wide == NONE && isNarrow ? PART : wide;
+  }
+
+  private int cell4(final String address) {
+    return verdict4(IpAddress.parse(address));
+  }
+
+  private int cell6(final String address) {
+    return cell(plan.wide6(), (int) (IpAddress.parse(address).high() >>> 40));
+  }
+
+  private static int cell(final long[] words, final int cell) {
+    return (int) (words[cell >>> 5] >>> ((cell & 31) << 1)) & 3;
+  }
+}
