@@ -2,15 +2,20 @@ package agent.benchmarks;
 
 import agent.bindings.KernelFeatures;
 import agent.bindings.LibBpf;
+import java.nio.file.Path;
 import java.util.List;
 
 /** Runs the benchmarks named on the command line, or all of them, and prints their tables. */
 public final class Benchmarks {
-  private static final List<String> ALL = List.of("programs", "maps");
+  private static final List<String> ALL = List.of("programs", "maps", "sweep");
+  private static final String DAEMON = "daemon=";
 
   private Benchmarks() {}
 
-  /** Arguments: {@code programs}, {@code maps}; none runs all. */
+  /**
+   * Arguments: {@code programs}, {@code maps}, {@code sweep}, {@code daemon=PREFIX} for what is
+   * installed under a prefix; none runs all but the last.
+   */
   public static void main(final String[] arguments) throws Exception {
     LibBpf.ensureLoaded();
     System.out.printf(
@@ -19,12 +24,19 @@ public final class Benchmarks {
         Runtime.getRuntime().availableProcessors(),
         Runtime.version());
     for (final String name : arguments.length == 0 ? ALL : List.of(arguments)) {
-      System.out.println(
-          switch (name) {
-            case "programs" -> ProgramReport.run();
-            case "maps" -> MapReport.run();
-            default -> throw new IllegalArgumentException("no benchmark " + name + ": " + ALL);
-          });
+      System.out.println(report(name));
     }
+  }
+
+  private static Report report(final String name) throws Exception {
+    if (name.startsWith(DAEMON)) {
+      return DaemonReport.run(Path.of(name.substring(DAEMON.length())));
+    }
+    return switch (name) {
+      case "programs" -> ProgramReport.run();
+      case "maps" -> MapReport.run();
+      case "sweep" -> SweepReport.run();
+      default -> throw new IllegalArgumentException("no benchmark " + name + ": " + ALL);
+    };
   }
 }

@@ -1,0 +1,27 @@
+package agent.benchmarks;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.terms.IpAddress;
+import java.util.HashSet;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class PrefixListTest {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void shouldTellWhatIsInsideFromWhatIsOutside(final boolean ipv6) {
+    final PrefixList list = new PrefixList(ipv6, 500);
+    assertEquals(500, new HashSet<>(list.prefixes()).size());
+    for (int i = 0; i < 500; i++) {
+      assertTrue(isCovered(list, list.inside()));
+      assertFalse(isCovered(list, list.outside()));
+    }
+  }
+
+  private static boolean isCovered(final PrefixList list, final IpAddress address) {
+    return list.prefixes().stream().anyMatch(prefix -> prefix.contains(address));
+  }
+}
