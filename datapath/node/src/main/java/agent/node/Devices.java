@@ -1,5 +1,6 @@
 package agent.node;
 
+import java.util.List;
 import java.util.Optional;
 
 /** The network devices of the agent's namespace. */
@@ -19,4 +20,7 @@ public interface Devices {
    * @return the device, or empty where there is none
    */
   Optional<Device> byIndex(int index);
+
+  /** Every device there is now. */
+  List<Device> all();
 }

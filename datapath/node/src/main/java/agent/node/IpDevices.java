@@ -34,10 +34,12 @@ public final class IpDevices implements Devices {
 
   @Override
   public Optional<Device> byIndex(int index) {
-    return ip.show(List.of("-o", "link", "show")).stream()
-        .map(IpDevices::device)
-        .filter(device -> device.index() == index)
-        .findFirst();
+    return all().stream().filter(device -> device.index() == index).findFirst();
+  }
+
+  @Override
+  public List<Device> all() {
+    return ip.show(List.of("-o", "link", "show")).stream().map(IpDevices::device).toList();
   }
 
   /** {@code 5: v0@if4: <BROADCAST,UP> mtu 1500 ...\ link/ether 02:00:00:00:00:01 brd ...}. */

@@ -102,36 +102,24 @@ final class IpWorkloadRoutes implements WorkloadRoutes {
 
   @Override
   public List<String> remove(WorkloadRoute route) {
+    final List<String> commands = new ArrayList<>();
+    for (final IpAddress address : route.addresses()) {
+      commands.add(deletion(address, route.interfaceName()));
+    }
+    // Neighbours go with it (neigh_ifdown), and nothing of the workload passes any more.
+    commands.add("link set dev " + route.interfaceName() + " down");
     try {
-      final List<String> commands = new ArrayList<>();
-      for (final IpAddress address : route.addresses()) {
-        commands.add(deletion(address, route.interfaceName()));
-      }
-      commands.addAll(neighbourDeletions(route.interfaceName(), Set.copyOf(route.addresses())));
       return ip.batch(commands).stream()
           .filter(failure -> !isGone(failure.message()))
           .map(IpRunner.Failure::toString)
           .toList();
     } catch (Refusal refusal) {
-      return isGone(refusal.reason()) ? List.of() : List.of(refusal.getMessage());
+      return List.of(refusal.getMessage());
     }
   }
 
   private static String deletion(IpAddress address, String device) {
     return "route del " + prefix(address) + " dev " + device + " proto " + PROTOCOL;
-  }
-
-  /** Only for neighbours that are there: deleting another one would end the batch. */
-  private List<String> neighbourDeletions(String device, Set<IpAddress> addresses) {
-    final List<String> commands = new ArrayList<>();
-    for (final String line :
-        ip.show(List.of("-N", "-o", "neigh", "show", "proto", PROTOCOL, "dev", device))) {
-      final String address = line.trim().split("\\s+")[0];
-      if (addresses.contains(IpAddress.parse(address))) {
-        commands.add("neigh del " + address + " dev " + device);
-      }
-    }
-    return commands;
   }
 
   private static boolean isGone(String message) {

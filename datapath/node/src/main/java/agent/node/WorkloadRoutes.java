@@ -19,7 +19,8 @@ public interface WorkloadRoutes {
   void add(WorkloadRoute route);
 
   /**
-   * Removes the routes and neighbours of a workload; those that are gone already are no error.
+   * Cuts a workload off: removes its routes and neighbours and takes the host side down. What is
+   * gone already is no error.
    *
    * @param route the workload
    * @return what went wrong, empty where all is removed

@@ -117,6 +117,7 @@ class NodeKernelTest {
     assertTrue(Ping.isAnswered(host, "f00d::a01:1:0:9", 2000));
     assertEquals(List.of(), inHost(() -> node.routes().remove(route())));
     assertEquals(before, routesAndNeighbours());
+    assertFalse(inHost(() -> node.devices().byName("lxcnode")).orElseThrow().up());
     assertEquals(List.of(), inHost(() -> node.routes().remove(route())));
   }
 
@@ -145,13 +146,13 @@ class NodeKernelTest {
   @Test
   void shouldNeitherReplaceNorRemoveTheRouteOfSomebodyElse() throws Exception {
     final Node node = open();
-    host.exec("ip", "route", "add", "10.1.0.9/32", "dev", "lxcnode", "proto", "static");
+    host.exec("ip", "route", "add", "10.1.0.9/32", "dev", "lo", "proto", "static");
     final Refusal refusal = assertThrows(Refusal.class, () -> addHere(node));
     assertEquals(Refusal.Kind.FAILED, refusal.kind());
     assertTrue(refusal.getMessage().contains("File exists"), refusal.getMessage());
     inHost(() -> node.routes().remove(route()));
     final String routes = host.exec("ip", "route", "show");
-    assertTrue(routes.contains("10.1.0.9 dev lxcnode proto static"), routes);
+    assertTrue(routes.contains("10.1.0.9 dev lo proto static"), routes);
   }
 
   @Test

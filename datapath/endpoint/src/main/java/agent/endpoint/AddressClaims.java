@@ -1,0 +1,149 @@
+package agent.endpoint;
+
+import agent.ipam.AddressFamily;
+import agent.ipam.AllocatedAddress;
+import agent.ipam.Allocation;
+import agent.ipam.Ipam;
+import agent.ipam.Lease;
+import agent.terms.IpAddress;
+import agent.terms.Refusal;
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.Stream;
+
+/** Takes the addresses of a new endpoint into use: all of them, or none. */
+final class AddressClaims {
+  private static final String FIELD = "addressing.";
+
+  private final Ipam ipam;
+
+  AddressClaims(Ipam ipam) {
+    this.ipam = ipam;
+  }
+
+  /**
+   * Reads the addresses that a request names.
+   *
+   * @param asked the address record, or null
+   * @return the addresses, null where the record names none
+   * @throws Refusal INVALID with the field
+   */
+  static EndpointAddressing read(AddressingRequest asked) {
+    final AddressingRequest named = asked == null ? AddressingRequest.NONE : asked;
+    return new EndpointAddressing(
+        address(FIELD + "ipv4", named.ipv4(), true),
+        absent(named.ipv4ExpirationUuid()),
+        absent(named.ipv4PoolName()),
+        address(FIELD + "ipv6", named.ipv6(), false),
+        absent(named.ipv6ExpirationUuid()),
+        absent(named.ipv6PoolName()));
+  }
+
+  private static String absent(String value) {
+    return value == null || value.isEmpty() ? null : value;
+  }
+
+  private static IpAddress address(String field, String text, boolean ipv4) {
+    if (text == null || text.isEmpty()) {
+      return null;
+    }
+    final IpAddress address = IpAddress.parse(field, text);
+    if (address.isIpv4() != ipv4) {
+      throw Refusal.invalid(
+          field, "'" + text + "' is not an " + (ipv4 ? "IPv4" : "IPv6") + " address");
+    }
+    return address;
+  }
+
+  /**
+   * Claims the addresses for an endpoint: leases are adopted, addresses without a lease allocated.
+   * Where none is named, one of each family that is on is allocated.
+   *
+   * @param endpointId the endpoint
+   * @param named what {@link #read} returned
+   * @return the addresses with the pools they are from
+   * @throws Refusal INVALID, CONFLICT or EXHAUSTED; then nothing is claimed
+   */
+  EndpointAddressing claim(int endpointId, EndpointAddressing named) {
+    final List<Lease> adopted = adoptable(named);
+    try {
+      if (named.ipv4() == null && named.ipv6() == null) {
+        return allocated(endpointId, named);
+      }
+      final AllocatedAddress ipv4 =
+          claim(
+              endpointId,
+              FIELD + "ipv4",
+              named.ipv4(),
+              named.ipv4ExpirationUuid(),
+              named.ipv4PoolName());
+      final AllocatedAddress ipv6 =
+          claim(
+              endpointId,
+              FIELD + "ipv6",
+              named.ipv6(),
+              named.ipv6ExpirationUuid(),
+              named.ipv6PoolName());
+      return claimed(named, ipv4, ipv6);
+    } catch (RuntimeException failure) {
+      giveBack(endpointId, adopted);
+      throw inThisRequest(failure);
+    }
+  }
+
+  /** The leases of these addresses that no endpoint uses yet. */
+  List<Lease> adoptable(EndpointAddressing named) {
+    return Stream.of(named.ipv4(), named.ipv6())
+        .filter(Objects::nonNull)
+        .flatMap(address -> ipam.find(address).stream())
+        .filter(lease -> lease.endpointId() == 0)
+        .toList();
+  }
+
+  private EndpointAddressing allocated(int endpointId, EndpointAddressing named) {
+    final String pool = named.ipv4PoolName() == null ? named.ipv6PoolName() : named.ipv4PoolName();
+    final Allocation allocation =
+        ipam.allocate(AddressFamily.BOTH, "endpoint " + endpointId, pool, false);
+    final AllocatedAddress ipv4 = allocation.ipv4().orElse(null);
+    final AllocatedAddress ipv6 = allocation.ipv6().orElse(null);
+    for (final AllocatedAddress address : new AllocatedAddress[] {ipv4, ipv6}) {
+      if (address != null) {
+        ipam.claim("addressing", address.address(), endpointId, null, null);
+      }
+    }
+    return claimed(named, ipv4, ipv6);
+  }
+
+  private AllocatedAddress claim(
+      int endpointId, String field, IpAddress address, String expirationUuid, String pool) {
+    return address == null ? null : ipam.claim(field, address, endpointId, expirationUuid, pool);
+  }
+
+  private static EndpointAddressing claimed(
+      EndpointAddressing named, AllocatedAddress ipv4, AllocatedAddress ipv6) {
+    return new EndpointAddressing(
+        ipv4 == null ? null : ipv4.address(),
+        named.ipv4ExpirationUuid(),
+        ipv4 == null ? null : ipv4.pool(),
+        ipv6 == null ? null : ipv6.address(),
+        named.ipv6ExpirationUuid(),
+        ipv6 == null ? null : ipv6.pool());
+  }
+
+  /** Undoes a claim; leases that were there before stay with their owners, without a timer. */
+  void giveBack(int endpointId, List<Lease> adopted) {
+    ipam.releaseEndpoint(endpointId);
+    for (final Lease lease : adopted) {
+      if (ipam.find(lease.address()).isEmpty()) {
+        ipam.allocateAddress("addressing", lease.address(), lease.owner(), lease.pool());
+      }
+    }
+  }
+
+  /** A family that is off is a bad value here, while POST /ipam has a code of its own for it. */
+  private static RuntimeException inThisRequest(RuntimeException failure) {
+    return failure instanceof Refusal refusal && refusal.kind() == Refusal.Kind.DISABLED
+        ? Refusal.invalid(refusal.field(), refusal.reason())
+        : failure;
+  }
+}

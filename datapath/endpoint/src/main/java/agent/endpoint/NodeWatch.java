@@ -1,0 +1,62 @@
+package agent.endpoint;
+
+import agent.node.Device;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * Reads the node's addresses and devices now and then: its addresses are the ipcache's host
+ * entries, and an endpoint whose interface is gone is not connected any more.
+ */
+final class NodeWatch {
+  private static final Logger LOG = LogManager.getLogger(NodeWatch.class);
+
+  private final EndpointContext context;
+  private final EndpointRegistry registry;
+  private final IpcacheWriter ipcache;
+
+  NodeWatch(EndpointContext context, EndpointRegistry registry, IpcacheWriter ipcache) {
+    this.context = context;
+    this.registry = registry;
+    this.ipcache = ipcache;
+  }
+
+  /** Begins; every run plans the next one. */
+  void start() {
+    context.thread().schedule(context.refreshInterval(), this::run);
+  }
+
+  private void run() {
+    try {
+      refresh();
+    } catch (RuntimeException failure) {
+      LOG.warn("node: {}", failure.getMessage());
+    }
+    start();
+  }
+
+  void refresh() {
+    ipcache.reconcile();
+    ipcache.setHosts(context.localAddresses().reachable());
+    context.ipam().expire();
+    final Map<String, Integer> devices =
+        context.devices().all().stream()
+            .collect(Collectors.toMap(Device::name, Device::index, (a, b) -> a));
+    for (final Endpoint endpoint : registry.all()) {
+      final EndpointRecord record = endpoint.record();
+      final boolean present =
+          Integer.valueOf(record.interfaceIndex()).equals(devices.get(record.interfaceName()));
+      if (present != endpoint.isDevicePresent()) {
+        LOG.info(
+            "endpoint {}: interface '{}' {}",
+            endpoint.id(),
+            record.interfaceName(),
+            present ? "is back" : "is gone");
+        endpoint.devicePresent(present);
+        registry.publish(endpoint);
+      }
+    }
+  }
+}

@@ -1,0 +1,274 @@
+package agent.endpoint;
+
+import static agent.endpoint.EndpointFixture.allowIngress;
+import static agent.endpoint.EndpointFixture.assertRefused;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.maps.layout.PolicyDirection;
+import agent.terms.IpAddress;
+import agent.terms.Refusal;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class EndpointChangeTest {
+  private static final IpAddress WEB = IpAddress.parse("10.5.0.9");
+  private static final IpAddress CLIENT = IpAddress.parse("10.5.0.10");
+
+  private final EndpointFixture agent = new EndpointFixture();
+
+  @BeforeEach
+  void setUp() {
+    agent.create("1", Requests.on("lxc1").ipv4(WEB.toString()).labels("app=web"));
+    agent.create("2", Requests.on("lxc2").ipv4(CLIENT.toString()).labels("app=client"));
+  }
+
+  private boolean clientReachesWeb() {
+    return agent.datapath.allows(1, PolicyDirection.INGRESS, CLIENT, 6, 80);
+  }
+
+  @Test
+  void shouldChangeIdentityAndPolicyWithTheLabels() {
+    agent.importRules(allowIngress("app=web", "role=friend", 80));
+    assertFalse(clientReachesWeb());
+    final int before = agent.get("2").identity().id();
+    final EndpointSnapshot after = agent.relabel("2", "role=friend");
+    assertNotEquals(before, after.identity().id());
+    assertEquals(
+        List.of("unspec:app=client", "unspec:role=friend"), after.labels().securityRelevant());
+    assertTrue(clientReachesWeb());
+    assertTrue(agent.identities.find(before).isEmpty());
+    assertEquals(after.identity().id(), agent.datapath.identities.get(2));
+    agent.relabel("2");
+    assertFalse(clientReachesWeb());
+  }
+
+  @Test
+  void shouldNeverDropWhatIsAllowedBeforeAndAfterALabelChange() {
+    agent.importRules(allowIngress("app=web", "app=client", 80));
+    assertTrue(clientReachesWeb());
+    agent.datapath.afterWrite = () -> assertTrue(clientReachesWeb());
+    agent.relabel("2", "version=2");
+    agent.relabel("2", "version=3");
+  }
+
+  @Test
+  void shouldApplyThePolicyOfItsNewLabelsToTheEndpointItself() {
+    agent.importRules(allowIngress("app=db", "app=nobody", 80));
+    assertTrue(clientReachesWeb());
+    final EndpointSnapshot after = agent.relabel("1", "app=db");
+    assertEquals(PolicyEnforcement.INGRESS, after.realizedPolicy().enforcement());
+    assertFalse(clientReachesWeb());
+  }
+
+  @Test
+  void shouldTakeTheUserLabelInPlaceOfTheDerivedOne() {
+    final EndpointLabels labels = agent.relabel("1", "app=db", "k8s:zone=a").labels();
+    assertEquals(List.of("unspec:app=web"), labels.derived());
+    assertEquals(List.of("unspec:app=web"), labels.disabled());
+    assertEquals(List.of("k8s:zone=a", "unspec:app=db"), labels.user());
+    assertEquals(List.of("k8s:zone=a", "unspec:app=db"), labels.securityRelevant());
+  }
+
+  @Test
+  void shouldKeepTheIdentityWhereTheLabelsThatCountAreTheSame() {
+    final int identity = agent.get("1").identity().id();
+    final EndpointSnapshot after = agent.relabel("1", "pod-template-hash=5f7");
+    assertEquals(identity, after.identity().id());
+    assertEquals(EndpointState.READY, after.state());
+    assertEquals(
+        List.of(EndpointState.READY, EndpointState.WAITING_FOR_IDENTITY),
+        after.log().stream().limit(2).map(LogEntry::state).toList());
+  }
+
+  @Test
+  void shouldShareTheIdentityOfTheSameLabels() {
+    agent.create("3", Requests.on("lxc3").labels("app=web"));
+    assertEquals(agent.get("1").identity(), agent.get("3").identity());
+    assertEquals(2, agent.identities.inUse().getFirst().refCount());
+    agent.delete("1");
+    assertEquals(1, agent.identities.inUse().getFirst().refCount());
+  }
+
+  @Test
+  void shouldBeInitWithoutLabels() {
+    assertEquals(5, agent.create("3", Requests.on("lxc3")).identity().id());
+  }
+
+  @Test
+  void shouldStoreLabelsBeforeItAnswers() {
+    agent.store.fails = true;
+    assertRefused(Refusal.Kind.FAILED, "", () -> agent.relabel("2", "role=friend"));
+    assertEquals(List.of(), agent.get("2").labels().user());
+    assertEquals(2, agent.identities.inUse().size());
+    agent.store.fails = false;
+    agent.relabel("2", "role=friend");
+    assertEquals(List.of("unspec:role=friend"), agent.store.load().get(1).userLabels());
+  }
+
+  @Test
+  void shouldRegenerateWithItsOptions() {
+    agent.datapath.calls.clear();
+    final EndpointSnapshot after =
+        agent.configure(
+            "1", Map.of("PolicyAuditMode", "enabled", "MonitorAggregationLevel", "Low"));
+    assertEquals("Enabled", after.options().get("PolicyAuditMode"));
+    assertEquals(after.options(), after.realizedOptions());
+    assertEquals(1, agent.datapath.attached.get(1).aggregation());
+    assertEquals(32, agent.datapath.attached.get(1).options() & 32);
+    assertEquals(List.of("attach 1"), agent.datapath.calls);
+    assertEquals(EndpointState.READY, after.state());
+  }
+
+  @Test
+  void shouldChangeNoOptionWhereOneIsWrong() {
+    final Map<String, String> before = agent.get("1").options();
+    assertRefused(
+        Refusal.Kind.INVALID,
+        "options.Nonsense",
+        () -> agent.configure("1", Map.of("Debug", "Enabled", "Nonsense", "Enabled")));
+    assertRefused(
+        Refusal.Kind.INVALID,
+        "options.Debug",
+        () -> agent.configure("1", Map.of("PolicyAuditMode", "Enabled", "Debug", "maybe")));
+    assertRefused(
+        Refusal.Kind.INVALID,
+        "options.MonitorAggregationLevel",
+        () -> agent.configure("1", Map.of("MonitorAggregationLevel", "Enabled")));
+    assertEquals(before, agent.get("1").options());
+  }
+
+  @Test
+  void shouldKeepThePreviousProgramsWhereNewOnesCannotBeBuilt() {
+    agent.datapath.fails = call -> call.startsWith("attach");
+    assertRefused(Refusal.Kind.FAILED, "", () -> agent.configure("1", Map.of("Debug", "Enabled")));
+    final EndpointSnapshot after = agent.get("1");
+    assertEquals(EndpointState.NOT_READY, after.state());
+    assertEquals(HealthLevel.WARNING, after.health().overall());
+    assertTrue(after.health().connected());
+    assertEquals("Enabled", after.options().get("Debug"));
+    assertEquals("Disabled", after.realizedOptions().get("Debug"));
+    assertEquals("endpoint 1: attach: the kernel said no", after.error());
+  }
+
+  @Test
+  void shouldTryAgainAndPauseLongerEachTime() {
+    agent.datapath.fails = call -> call.startsWith("attach");
+    assertRefused(Refusal.Kind.FAILED, "", () -> agent.configure("1", Map.of("Debug", "Enabled")));
+    final int[] seconds = {1, 2, 4, 8, 8};
+    int failures = 1;
+    for (final int pause : seconds) {
+      agent.thread.advance(Duration.ofSeconds(pause).minusMillis(1));
+      assertEquals(failures, agent.get("1").controllers().getFirst().failureCount());
+      agent.thread.advance(Duration.ofMillis(1));
+      failures++;
+      assertEquals(failures, agent.get("1").controllers().getFirst().consecutiveFailureCount());
+    }
+    agent.datapath.fails = call -> false;
+    agent.thread.advance(Duration.ofSeconds(8));
+    final EndpointSnapshot after = agent.get("1");
+    assertEquals(EndpointState.READY, after.state());
+    assertEquals(HealthLevel.OK, after.health().overall());
+    assertEquals(0, after.controllers().getFirst().consecutiveFailureCount());
+    assertEquals("Enabled", after.realizedOptions().get("Debug"));
+  }
+
+  @Test
+  void shouldTellFailureWhereNothingIsEnforced() {
+    agent.datapath.fails = call -> call.startsWith("attach");
+    agent.create("3", Requests.on("lxc3").later());
+    final EndpointSnapshot failed = agent.get("3");
+    assertEquals(EndpointState.NOT_READY, failed.state());
+    assertEquals(HealthLevel.FAILURE, failed.health().bpf());
+    assertEquals(HealthLevel.WARNING, failed.health().policy());
+    assertEquals(HealthLevel.FAILURE, failed.health().overall());
+    assertFalse(failed.health().connected());
+    assertEquals("Failure", failed.log().getFirst().code());
+    agent.delete("3");
+    agent.datapath.fails = call -> false;
+    agent.thread.advance(Duration.ofMinutes(5));
+    assertFalse(agent.datapath.attached.containsKey(3));
+  }
+
+  @Test
+  void shouldChangeWhatThePatchNamesAndLeaveTheRest() {
+    final EndpointSnapshot after =
+        agent.modify(
+            "1",
+            Requests.request()
+                .state("ready")
+                .mac("02:00:00:00:00:bb")
+                .containerName("renamed")
+                .sync());
+    assertEquals("renamed", after.externalIdentifiers().containerName());
+    assertEquals("02:00:00:00:00:bb", agent.datapath.attached.get(1).mac().toString());
+    assertEquals(List.of("unspec:app=web"), after.labels().derived());
+    assertEquals(WEB, after.networking().addressing().ipv4());
+    assertEquals("lxc1", after.networking().interfaceName());
+  }
+
+  @Test
+  void shouldMoveToAnotherInterface() {
+    agent.modify("1", Requests.request().state("ready").onInterface("lxc4").sync());
+    assertEquals(104, agent.datapath.attached.get(1).ifindex());
+    assertTrue(agent.node.routed.stream().anyMatch(r -> r.interfaceName().equals("lxc4")));
+    assertTrue(agent.node.routed.stream().noneMatch(r -> r.interfaceName().equals("lxc1")));
+    assertTrue(clientReachesWeb());
+    assertRefused(
+        Refusal.Kind.CONFLICT,
+        "interface-name",
+        () -> agent.modify("1", Requests.request().state("ready").onInterface("lxc2")));
+  }
+
+  @Test
+  void shouldRefuseAnotherAddressAndAnotherId() {
+    assertRefused(
+        Refusal.Kind.INVALID,
+        "addressing.ipv4",
+        () -> agent.modify("1", Requests.request().state("ready").ipv4("10.5.0.44")));
+    assertRefused(
+        Refusal.Kind.INVALID,
+        "id",
+        () -> agent.modify("1", Requests.request().state("ready").id(2)));
+    assertRefused(
+        Refusal.Kind.INVALID, "state", () -> agent.modify("1", Requests.request().state(null)));
+    assertRefused(
+        Refusal.Kind.NOT_FOUND, "id", () -> agent.modify("77", Requests.request().state("ready")));
+  }
+
+  @Test
+  void shouldListThoseThatHaveAllLabels() {
+    agent.create("3", Requests.on("lxc3").labels("k8s:app=web", "tier=front"));
+    assertEquals(List.of(1, 3), ids("app=web"));
+    assertEquals(List.of(3), ids("k8s:app=web"));
+    assertEquals(List.of(3), ids("app=web", "tier=front"));
+    assertEquals(List.of(1, 2, 3), ids());
+    assertRefused(Refusal.Kind.NOT_FOUND, "labels", () -> ids("app=nobody"));
+    assertRefused(Refusal.Kind.INVALID, "labels[1]", () -> ids("app=web", "=x"));
+  }
+
+  private List<Integer> ids(String... labels) {
+    return agent.conductor.endpoints().list(List.of(labels)).stream()
+        .map(EndpointSnapshot::id)
+        .toList();
+  }
+
+  @Test
+  void shouldSeeThatAnInterfaceIsGone() {
+    agent.node.present.remove("lxc1");
+    agent.node.hasAddress("192.0.2.99");
+    agent.thread.advance(Duration.ofSeconds(11));
+    assertFalse(agent.get("1").health().connected());
+    assertEquals(1, agent.datapath.identityOf(IpAddress.parse("192.0.2.99")));
+    agent.node.hasDevice("lxc1", 101);
+    agent.node.addresses.removeLast();
+    agent.thread.advance(Duration.ofSeconds(11));
+    assertTrue(agent.get("1").health().connected());
+    assertEquals(9, agent.datapath.identityOf(IpAddress.parse("192.0.2.99")));
+  }
+}

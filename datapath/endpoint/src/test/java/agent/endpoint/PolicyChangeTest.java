@@ -1,0 +1,227 @@
+package agent.endpoint;
+
+import static agent.endpoint.EndpointFixture.allowIngress;
+import static agent.endpoint.EndpointFixture.allowIngressFromCidr;
+import static agent.endpoint.EndpointFixture.assertRefused;
+import static agent.endpoint.EndpointFixture.denyIngress;
+import static agent.endpoint.EndpointFixture.named;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.maps.layout.PolicyDirection;
+import agent.policy.PolicySnapshot;
+import agent.policy.spec.RuleSpec;
+import agent.terms.IpAddress;
+import agent.terms.Refusal;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class PolicyChangeTest {
+  private static final IpAddress CLIENT = IpAddress.parse("10.5.0.10");
+  private static final IpAddress OTHER = IpAddress.parse("10.5.0.11");
+  private static final IpAddress OUTSIDE = IpAddress.parse("198.51.100.7");
+
+  private final EndpointFixture agent = new EndpointFixture();
+
+  @BeforeEach
+  void setUp() {
+    agent.create("1", Requests.on("lxc1").ipv4("10.5.0.9").labels("app=web"));
+    agent.create("2", Requests.on("lxc2").ipv4(CLIENT.toString()).labels("app=client"));
+    agent.create("3", Requests.on("lxc3").ipv4(OTHER.toString()).labels("app=other"));
+  }
+
+  private boolean webLetsIn(IpAddress peer, int port) {
+    return agent.datapath.allows(1, PolicyDirection.INGRESS, peer, 6, port);
+  }
+
+  @Test
+  void shouldEnforceNothingWhileNoRuleSelectsTheEndpoint() {
+    agent.importRules(allowIngress("app=nobody", "app=client", 80));
+    assertTrue(webLetsIn(CLIENT, 80));
+    assertTrue(webLetsIn(OUTSIDE, 1));
+    assertTrue(agent.datapath.allows(1, PolicyDirection.EGRESS, OUTSIDE, 17, 53));
+    assertEquals(PolicyEnforcement.NONE, agent.get("1").realizedPolicy().enforcement());
+  }
+
+  @Test
+  void shouldEnforceARuleBeforeItAnswers() {
+    agent.importRules(allowIngress("app=web", "app=client", 80));
+    assertTrue(webLetsIn(CLIENT, 80));
+    assertFalse(webLetsIn(CLIENT, 81));
+    assertFalse(webLetsIn(OTHER, 80));
+    assertFalse(webLetsIn(OUTSIDE, 80));
+    assertTrue(agent.datapath.allows(1, PolicyDirection.EGRESS, OUTSIDE, 17, 53));
+    final EndpointSnapshot web = agent.get("1");
+    assertEquals(PolicyEnforcement.INGRESS, web.realizedPolicy().enforcement());
+    assertEquals(List.of(agent.get("2").identity().id()), web.realizedPolicy().allowedIngress());
+    assertEquals(web.policy(), web.realizedPolicy());
+  }
+
+  @Test
+  void shouldLeaveTheRevisionOfARuleWithEveryEndpoint() {
+    final PolicySnapshot snapshot =
+        agent.now(
+            agent
+                .conductor
+                .policy()
+                .importRules(List.of(allowIngress("app=web", "app=client", 80))));
+    for (final String id : List.of("1", "2", "3")) {
+      assertEquals(snapshot.revision(), agent.get(id).realizedPolicy().revision(), id);
+    }
+    assertEquals(snapshot, agent.conductor.policy().get(List.of()));
+  }
+
+  @Test
+  void shouldTouchOnlyTheEndpointAndTheEntriesThatChange() {
+    agent.importRules(allowIngress("app=web", "app=client", 80));
+    agent.datapath.calls.clear();
+    final int logged = agent.get("2").log().size();
+    agent.importRules(allowIngress("app=web", "app=client", 81));
+    assertEquals(List.of("apply 1 +1 -0"), agent.datapath.calls);
+    assertEquals(logged, agent.get("2").log().size());
+  }
+
+  @Test
+  void shouldLetEverythingThroughAgainWhenTheRulesAreGone() {
+    agent.importRules(
+        named("a", allowIngress("app=web", "app=client", 80)),
+        named("b", denyIngress("app=web", "app=other", 80)));
+    assertFalse(webLetsIn(OTHER, 80));
+    final PolicySnapshot left = agent.now(agent.conductor.policy().deleteRules(List.of("name=a")));
+    assertEquals(1, left.rules().size());
+    agent.now(agent.conductor.policy().deleteRules(List.of()));
+    assertTrue(webLetsIn(OTHER, 80));
+    assertTrue(webLetsIn(OUTSIDE, 80));
+    assertRefused(
+        Refusal.Kind.NOT_FOUND,
+        "labels",
+        () -> agent.now(agent.conductor.policy().deleteRules(List.of("name=a"))));
+  }
+
+  @Test
+  void shouldReplaceTheRulesThatHaveTheSameLabels() {
+    agent.importRules(named("a", allowIngress("app=web", "app=client", 80)));
+    agent.importRules(named("a", allowIngress("app=web", "app=client", 443)));
+    assertFalse(webLetsIn(CLIENT, 80));
+    assertTrue(webLetsIn(CLIENT, 443));
+    assertEquals(1, agent.conductor.policy().get(List.of()).rules().size());
+  }
+
+  @Test
+  void shouldChangeNothingWhereARuleIsBad() {
+    final PolicySnapshot before = agent.conductor.policy().get(List.of());
+    agent.datapath.calls.clear();
+    final RuleSpec bad = allowIngressFromCidr("app=web", "10.0.0.0/33", 80);
+    final Refusal refusal =
+        org.junit.jupiter.api.Assertions.assertThrows(
+            Refusal.class, () -> agent.importRules(allowIngress("app=web", "app=client", 80), bad));
+    assertEquals(Refusal.Kind.INVALID, refusal.kind());
+    assertTrue(refusal.field().startsWith("[1]"), refusal.field());
+    assertEquals(before, agent.conductor.policy().get(List.of()));
+    assertEquals(List.of(), agent.datapath.calls);
+    assertTrue(webLetsIn(OTHER, 80));
+  }
+
+  @Test
+  void shouldKnowAddressesOfCidrsOnlyWhileARuleNamesThem() {
+    agent.importRules(named("a", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
+    assertTrue(webLetsIn(OUTSIDE, 80));
+    assertFalse(webLetsIn(IpAddress.parse("203.0.113.1"), 80));
+    assertTrue(agent.datapath.identityOf(OUTSIDE) >= 1 << 24);
+    agent.now(agent.conductor.policy().deleteRules(List.of("name=a")));
+    assertEquals(9, agent.datapath.identityOf(OUTSIDE));
+  }
+
+  @Test
+  void shouldNeverDropACidrThatIsAllowedBeforeAndAfter() {
+    agent.importRules(named("a", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
+    agent.datapath.afterWrite = () -> assertTrue(webLetsIn(OUTSIDE, 80));
+    agent.importRules(named("b", allowIngressFromCidr("app=web", "198.51.100.7/32", 80)));
+    agent.now(agent.conductor.policy().deleteRules(List.of("name=a")));
+    agent.importRules(named("c", allowIngressFromCidr("app=web", "198.51.0.0/16", 80)));
+    agent.now(agent.conductor.policy().deleteRules(List.of("name=b")));
+    agent.importRules(named("d", allowIngressFromCidr("app=web", "0.0.0.0/0", 80)));
+    agent.now(agent.conductor.policy().deleteRules(List.of("name=c")));
+  }
+
+  @Test
+  void shouldNeverAllowMoreThanBeforeOrAfter() {
+    agent.importRules(named("a", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
+    final IpAddress stranger = IpAddress.parse("203.0.113.1");
+    agent.datapath.afterWrite =
+        () -> {
+          assertFalse(webLetsIn(stranger, 80));
+          assertFalse(webLetsIn(OUTSIDE, 81));
+        };
+    agent.importRules(named("b", allowIngressFromCidr("app=web", "198.51.0.0/16", 80)));
+    agent.now(agent.conductor.policy().deleteRules(List.of("name=a")));
+    agent.importRules(named("b", allowIngress("app=web", "app=client", 80)));
+  }
+
+  @Test
+  void shouldNotLetARuleTakeTheAddressOfAnEndpoint() {
+    agent.importRules(
+        allowIngressFromCidr("app=web", "10.5.0.10/32", 80),
+        allowIngress("app=web", "app=other", 80));
+    assertEquals(agent.get("2").identity().id(), agent.datapath.identityOf(CLIENT));
+    assertFalse(webLetsIn(CLIENT, 80));
+    agent.delete("2");
+    assertTrue(agent.datapath.identityOf(CLIENT) >= 1 << 24);
+  }
+
+  @Test
+  void shouldTryAnEndpointAgainThatCouldNotFollow() {
+    agent.datapath.fails = call -> call.startsWith("apply 1");
+    agent.importRules(
+        allowIngress("app=web", "app=client", 80), allowIngress("app=other", "app=client", 80));
+    final EndpointSnapshot web = agent.get("1");
+    assertEquals(EndpointState.NOT_READY, web.state());
+    assertEquals(HealthLevel.WARNING, web.health().policy());
+    assertEquals("Warning", web.log().getFirst().code());
+    assertEquals(EndpointState.READY, agent.get("3").state());
+    assertFalse(agent.datapath.allows(3, PolicyDirection.INGRESS, OUTSIDE, 6, 80));
+    assertTrue(web.realizedPolicy().revision() < web.policy().revision());
+    agent.datapath.fails = call -> false;
+    agent.thread.advance(Duration.ofSeconds(1));
+    assertEquals(EndpointState.READY, agent.get("1").state());
+    assertFalse(webLetsIn(OTHER, 80));
+    assertEquals(agent.get("1").policy(), agent.get("1").realizedPolicy());
+  }
+
+  @Test
+  void shouldCompareTheWholeIpcacheAfterAWriteThatFailed() {
+    agent.datapath.fails = call -> call.startsWith("ipcache +");
+    assertRefused(
+        Refusal.Kind.FAILED,
+        "",
+        () -> agent.importRules(allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
+    assertFalse(webLetsIn(OUTSIDE, 80));
+    agent.datapath.fails = call -> false;
+    agent.thread.advance(Duration.ofSeconds(11));
+    assertTrue(webLetsIn(OUTSIDE, 80));
+  }
+
+  @Test
+  void shouldAllowAnEndpointThatComesLaterAndForgetItAgain() {
+    agent.importRules(allowIngress("app=web", "app=late", 80));
+    agent.create("4", Requests.on("lxc4").ipv4("10.5.0.12").labels("app=late"));
+    final int identity = agent.get("4").identity().id();
+    assertTrue(webLetsIn(IpAddress.parse("10.5.0.12"), 80));
+    agent.delete("4");
+    assertTrue(
+        agent.datapath.policies.get(1).keySet().stream()
+            .noneMatch(key -> key.identity() == identity));
+    assertEquals(List.of(), agent.get("1").realizedPolicy().allowedIngress());
+  }
+
+  @Test
+  void shouldTellWhatSelectorsSelect() {
+    agent.importRules(allowIngress("app=web", "app=client", 80));
+    assertTrue(
+        agent.conductor.policy().selectors().stream()
+            .anyMatch(s -> s.identities().equals(List.of(agent.get("2").identity().id()))));
+  }
+}

@@ -1,0 +1,147 @@
+package agent.endpoint;
+
+import java.util.List;
+
+/** Requests of tests, written down from the fields that count. */
+final class Requests {
+  private String state = "waiting-for-identity";
+  private AddressingRequest addressing;
+  private String containerId;
+  private String containerInterfaceName;
+  private String containerName;
+  private DatapathConfiguration datapathConfiguration;
+  private String mac;
+  private String hostMac;
+  private Integer id;
+  private Integer interfaceIndex;
+  private String interfaceName;
+  private String namespace;
+  private String podName;
+  private List<String> labels;
+  private Boolean sync;
+
+  static Requests request() {
+    return new Requests();
+  }
+
+  /** An endpoint on this interface, built before the answer. */
+  static Requests on(String interfaceName) {
+    return new Requests().onInterface(interfaceName).mac("02:00:00:00:00:aa").sync();
+  }
+
+  Requests onInterface(String value) {
+    interfaceName = value;
+    return this;
+  }
+
+  Requests state(String value) {
+    state = value;
+    return this;
+  }
+
+  Requests ipv4(String value) {
+    final String ipv6 = addressing == null ? null : addressing.ipv6();
+    addressing = new AddressingRequest(value, null, null, ipv6, null, null);
+    return this;
+  }
+
+  Requests ipv6(String value) {
+    final String ipv4 = addressing == null ? null : addressing.ipv4();
+    addressing = new AddressingRequest(ipv4, null, null, value, null, null);
+    return this;
+  }
+
+  Requests addressing(AddressingRequest value) {
+    addressing = value;
+    return this;
+  }
+
+  Requests containerId(String value) {
+    containerId = value;
+    return this;
+  }
+
+  Requests containerInterface(String value) {
+    containerInterfaceName = value;
+    return this;
+  }
+
+  Requests containerName(String value) {
+    containerName = value;
+    return this;
+  }
+
+  Requests pod(String podNamespace, String name) {
+    namespace = podNamespace;
+    podName = name;
+    return this;
+  }
+
+  Requests wired(DatapathConfiguration value) {
+    datapathConfiguration = value;
+    return this;
+  }
+
+  Requests mac(String value) {
+    mac = value;
+    return this;
+  }
+
+  Requests hostMac(String value) {
+    hostMac = value;
+    return this;
+  }
+
+  Requests id(int value) {
+    id = value;
+    return this;
+  }
+
+  Requests index(int value) {
+    interfaceIndex = value;
+    return this;
+  }
+
+  Requests labels(String... values) {
+    labels = List.of(values);
+    return this;
+  }
+
+  Requests sync() {
+    sync = true;
+    return this;
+  }
+
+  Requests later() {
+    sync = null;
+    return this;
+  }
+
+  EndpointRequest build() {
+    return new EndpointRequest(
+        state,
+        addressing,
+        containerId,
+        containerInterfaceName,
+        containerName,
+        datapathConfiguration,
+        7,
+        null,
+        null,
+        null,
+        hostMac,
+        mac,
+        id,
+        interfaceIndex,
+        interfaceName,
+        namespace,
+        podName,
+        null,
+        labels,
+        "4026532000",
+        4711,
+        null,
+        "{\"a\":1}",
+        sync);
+  }
+}
