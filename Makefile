@@ -33,7 +33,7 @@ demo: $(BUILT) ## show three workloads, a policy and the prefilter on this machi
 	$(SCRIPTS)/demo
 
 bench: $(BUILT) ## measure, each figure beside its reference (as root)
-	$(SCRIPTS)/bench
+	benchmarks/run
 
 install: $(BUILT) ## install PREFIX/bin/agent and PREFIX/bin/agentctl (PREFIX=/usr/local)
 	$(SCRIPTS)/install '$(PREFIX)'
