@@ -130,7 +130,7 @@ public final class OptionTable {
                 "Time between sweeps of the conntrack tables")
             .withRange(1, 86_400),
         later(DATAPATH, "preallocate-bpf-maps", BOOL, "true", "Allocate map memory up front"),
-        later(DATAPATH, "bpf-compile-debug", BOOL, "false", "Debug the BPF compilation"),
+        served(DATAPATH, "bpf-compile-debug", BOOL, "false", "Debug the BPF compilation"),
         later(DATAPATH, "keep-bpf-templates", BOOL, "false", "Use BPF sources already on disk"),
         later(DATAPATH, "mtu", INT, "0", "MTU instead of the detected one (0)")
             .withRange(0, 65_535),

@@ -140,6 +140,18 @@ public final class OptionValues {
     return (Map<String, String>) values.get(name);
   }
 
+  /**
+   * Every option with its value, for people. Values of MAP options may be secrets and are not
+   * shown.
+   *
+   * @return values by name, in the order of the table
+   */
+  public Map<String, Object> shown() {
+    final Map<String, Object> shown = new LinkedHashMap<>(values);
+    shown.replaceAll((name, value) -> value instanceof Map<?, ?> map ? map.keySet() : value);
+    return shown;
+  }
+
   Object value(final String name) {
     return values.get(name);
   }

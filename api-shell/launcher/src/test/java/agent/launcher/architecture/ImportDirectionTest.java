@@ -1,7 +1,13 @@
 package agent.launcher.architecture;
 
+import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaAccess.Predicates.target;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.belongToAnyOf;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideOutsideOfPackages;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.type;
+import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nameMatching;
+import static com.tngtech.archunit.core.domain.properties.HasOwner.Predicates.With.owner;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.fields;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -143,22 +149,32 @@ class ImportDirectionTest {
         .check(classes);
   }
 
+  /** The conductor is in the manager; the mirrors and the sweep of conntrack are told to it. */
   @Test
-  void shouldTouchKernelMapsOnlyInTheDatapath() {
+  void shouldWriteKernelMapsOnlyInTheDatapath() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackages("agent.bindings..", "agent.maps..")
+        .should()
+        .dependOnClassesThat()
+        .haveFullyQualifiedName("agent.bindings.MapCalls")
+        .orShould()
+        .dependOnClassesThat()
+        .resideInAPackage("agent.bindings.libbpf..")
+        .check(classes);
     noClasses()
         .that()
         .resideOutsideOfPackages(
             "agent.bindings..", "agent.maps..", "agent.conntrack..", "agent.datapath.manager..")
         .should()
-        .dependOnClassesThat()
-        .resideInAnyPackage("agent.bindings.libbpf..", "agent.maps.layout..")
-        .check(classes);
-    noClasses()
-        .that()
-        .resideOutsideOfPackages("agent.bindings..", "agent.maps.kernel..")
-        .should()
-        .dependOnClassesThat()
-        .haveFullyQualifiedName("agent.bindings.MapCalls")
+        .dependOnClassesThat(
+            resideInAnyPackage("agent.maps.kernel..")
+                .and(not(belongToAnyOf(agent.maps.kernel.MapRegistry.class)))
+                .and(not(belongToAnyOf(agent.maps.kernel.BpfMap.class))))
+        .orShould()
+        .callMethodWhere(
+            target(owner(type(agent.maps.kernel.BpfMap.class)))
+                .and(target(nameMatching("update|delete|adopt|create|close"))))
         .check(classes);
   }
 

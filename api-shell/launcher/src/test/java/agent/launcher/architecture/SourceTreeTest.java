@@ -39,6 +39,7 @@ class SourceTreeTest {
     final Set<String> silent = new TreeSet<>();
     sources()
         .filter(file -> file.toString().contains("/src/main/java/"))
+        .filter(file -> !file.startsWith(ROOT.resolve("benchmarks"))) // in the measured package
         .map(Path::getParent)
         .distinct()
         .filter(folder -> !Files.exists(folder.resolve("package-info.java")))

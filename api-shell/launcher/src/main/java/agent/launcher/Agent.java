@@ -1,0 +1,131 @@
+package agent.launcher;
+
+import agent.launcher.kernel.FeatureProbe;
+import agent.launcher.options.HelpText;
+import agent.launcher.options.OptionException;
+import agent.launcher.options.OptionValues;
+import agent.launcher.options.ServedCheck;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * The daemon's process: options, log, signals, exit codes. 0 after SIGTERM or SIGINT, 1 where it
+ * cannot run, 2 for an option.
+ */
+public final class Agent {
+  private static final int OK = 0;
+  private static final int FAILED = 1;
+  private static final int USAGE = 2;
+  private static final long LONGEST_STOP_MS = 10_000;
+
+  /** Threads of the datapath and of the endpoints begin so. */
+  private static final List<String> OWNERS = List.of("dp-", "ep-");
+
+  private final Daemon daemon;
+  private volatile int exitCode = OK;
+
+  private Agent(final Daemon daemon) {
+    this.daemon = daemon;
+  }
+
+  /**
+   * Runs until a signal.
+   *
+   * @param arguments the command line
+   */
+  public static void main(final String[] arguments) {
+    final long startNs = System.nanoTime();
+    final OptionValues options;
+    final List<String> warnings;
+    try {
+      options = OptionValues.read(List.of(arguments), System.getenv());
+      if (options.bool("help")) {
+        System.out.print(HelpText.text());
+        return;
+      }
+      if (options.bool("version")) {
+        System.out.println("agent " + Version.TEXT);
+        return;
+      }
+      warnings = ServedCheck.check(options, new FeatureProbe());
+    } catch (final OptionException | IllegalStateException e) {
+      System.err.println("agent: " + e.getMessage());
+      System.exit(e instanceof OptionException ? USAGE : FAILED);
+      return;
+    }
+    ConsoleLog.start(options.bool("debug"));
+    final Logger log = LogManager.getLogger(Agent.class);
+    warnings.forEach(log::warn);
+    options.unknownVariables().forEach(name -> log.warn("{} is no option of the agent", name));
+    new Agent(new Daemon(options)).run(log, startNs);
+  }
+
+  private void run(final Logger log, final long startNs) {
+    Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> fail(log, thread, failure));
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(log), "shutdown"));
+    try {
+      daemon.start();
+      final long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNs);
+      log.info("agent {} is ready, {} ms after its start", Version.TEXT, tookMs);
+      new CountDownLatch(1).await();
+    } catch (final OptionException e) {
+      log.fatal("{}", e.getMessage());
+      exitCode = USAGE;
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (final Exception e) {
+      log.fatal("the agent cannot start: {}", message(e), e);
+      exitCode = FAILED;
+    }
+    System.exit(exitCode);
+  }
+
+  /**
+   * An owner's thread that ends by a failure takes the process with it: what the kernel enforces
+   * stays, and a new agent takes over. A library's thread, or a request's, is only told of.
+   */
+  private void fail(final Logger log, final Thread thread, final Throwable failure) {
+    log.error("thread {}: {}", thread.getName(), message(failure), failure);
+    if (OWNERS.stream().anyMatch(thread.getName()::startsWith)) {
+      log.fatal("the agent ends: {} owned a part of it", thread.getName());
+      exitCode = FAILED;
+      Runtime.getRuntime().exit(FAILED);
+    }
+  }
+
+  /** Runs in the shutdown hook. A signal's own exit code would be 128 and more. */
+  private void stop(final Logger log) {
+    final Thread closing = new Thread(() -> close(log), "closing");
+    closing.setDaemon(true);
+    closing.start();
+    try {
+      closing.join(LONGEST_STOP_MS);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    if (closing.isAlive()) {
+      log.error("stopping took longer than {} ms: leaving without waiting", LONGEST_STOP_MS);
+      exitCode = FAILED;
+    } else if (exitCode == OK) {
+      log.info("agent stopped; the programs stay attached and go on enforcing");
+    }
+    LogManager.shutdown();
+    Runtime.getRuntime().halt(exitCode);
+  }
+
+  private void close(final Logger log) {
+    try {
+      daemon.close();
+    } catch (final RuntimeException e) {
+      log.error("stopping: {}", message(e), e);
+      exitCode = FAILED;
+    }
+  }
+
+  private static String message(final Throwable failure) {
+    return failure.getMessage() == null ? failure.toString() : failure.getMessage();
+  }
+}

@@ -1,0 +1,207 @@
+package agent.launcher;
+
+import agent.datapath.manager.Context;
+import agent.datapath.manager.PrefilterMode;
+import agent.datapath.manager.PrefilterStore;
+import agent.endpoint.EndpointOptions;
+import agent.endpoint.MutableOption;
+import agent.identity.IdentityAllocator;
+import agent.identity.LabelFilter;
+import agent.ipam.AddressPool;
+import agent.ipam.IpamContext;
+import agent.ipam.LeaseStore;
+import agent.launcher.options.OptionException;
+import agent.launcher.options.OptionTable;
+import agent.launcher.options.OptionValues;
+import agent.launcher.view.ConfigurationView;
+import agent.node.FamilyAddressing;
+import agent.node.NodeAddressing;
+import agent.node.NodeOptions;
+import agent.policy.AllowLocalhost;
+import agent.policy.EnforcementMode;
+import agent.policy.PolicyContext;
+import agent.policy.PolicyStore;
+import agent.server.ApiContext;
+import agent.server.RateLimits;
+import agent.terms.IpAddress;
+import agent.terms.Prefix;
+import agent.terms.Refusal;
+import java.io.IOException;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.function.Supplier;
+
+/** What the options mean for each part of the agent: every option is read here and nowhere else. */
+final class Settings {
+  private static final String UNDEFINED = NodeOptions.UNDEFINED;
+  private static final String SOCKET_NAME = "agent.sock";
+
+  private final OptionValues options;
+
+  Settings(final OptionValues options) {
+    this.options = options;
+  }
+
+  Path stateDirectory() {
+    return Path.of(options.text("state-dir")).toAbsolutePath().normalize();
+  }
+
+  Path socketPath() {
+    return options.isGiven("socket-path")
+        ? Path.of(options.text("socket-path")).toAbsolutePath().normalize()
+        : stateDirectory().resolve(SOCKET_NAME);
+  }
+
+  ConfigurationView shown() {
+    return new ConfigurationView(options, endpointOptions().toMap(), nodeName());
+  }
+
+  boolean restores() {
+    return options.bool("restore");
+  }
+
+  ApiContext api() {
+    return naming(
+        "api-rate-limit",
+        () ->
+            new ApiContext()
+                .socketPath(socketPath())
+                .socketGroup(socketGroup())
+                .maxBodyBytes(options.number("api-max-body"))
+                .rateLimits(RateLimits.parse(options.pairs("api-rate-limit"), System::nanoTime)));
+  }
+
+  /** The group that was named has to exist; the default one is taken where it exists. */
+  private String socketGroup() {
+    final String group = options.text("socket-group");
+    try {
+      FileSystems.getDefault().getUserPrincipalLookupService().lookupPrincipalByGroupName(group);
+      return group;
+    } catch (final IOException e) {
+      if (options.isGiven("socket-group")) {
+        throw new OptionException("--socket-group: there is no group '" + group + "'");
+      }
+      return null;
+    }
+  }
+
+  NodeOptions node() {
+    return new NodeOptions(
+        options.bool("enable-ipv4"),
+        options.bool("enable-ipv6"),
+        options.text("ipv4-node"),
+        options.text("ipv6-node"),
+        options.text("ipv4-range"),
+        options.text("ipv6-range"),
+        options.text("ipv6-cluster-alloc-cidr"),
+        options.text("device"));
+  }
+
+  IpamContext ipam(final NodeAddressing addressing, final LeaseStore store) {
+    final FamilyAddressing ipv4 = addressing.ipv4();
+    final FamilyAddressing ipv6 = addressing.ipv6();
+    final List<Prefix> ranges = new ArrayList<>();
+    final List<IpAddress> own = new ArrayList<>();
+    for (final FamilyAddressing family : List.of(ipv4, ipv6)) {
+      if (family.enabled()) {
+        ranges.add(family.range());
+        own.add(family.node());
+      }
+    }
+    final IpamContext context =
+        new IpamContext()
+            .pool(new AddressPool(AddressPool.DEFAULT, ranges))
+            .families(ipv4.enabled(), ipv6.enabled())
+            .gateways(ipv4.gateway(), ipv6.gateway())
+            .store(store);
+    own.forEach(context::reserve);
+    return context.conclude();
+  }
+
+  PolicyContext policy(final IdentityAllocator identities, final PolicyStore store) {
+    return new PolicyContext()
+        .identities(identities)
+        .store(store)
+        .mode(EnforcementMode.parse("enable-policy", options.text("enable-policy")))
+        .allowLocalhost(AllowLocalhost.parse("allow-localhost", options.text("allow-localhost")))
+        .conclude();
+  }
+
+  Context datapath(final NodeAddressing addressing, final PrefilterStore store) {
+    return naming(
+        "bpf-root",
+        () ->
+            new Context()
+                .bpfRoot(Path.of(options.text("bpf-root")).toAbsolutePath().normalize())
+                .stateDirectory(stateDirectory())
+                .device(device("device"))
+                .prefilterDevice(device("prefilter-device"))
+                .prefilterMode(
+                    PrefilterMode.valueOf(options.text("prefilter-mode").toUpperCase(Locale.ROOT)))
+                .prefilterStore(store)
+                .enableIpv4(addressing.ipv4().enabled())
+                .enableIpv6(addressing.ipv6().enabled())
+                .gateway4(addressing.ipv4().gateway())
+                .gateway6(addressing.ipv6().gateway())
+                .conntrackTcpMax((int) options.number("bpf-ct-global-tcp-max"))
+                .conntrackAnyMax((int) options.number("bpf-ct-global-any-max"))
+                .conntrackGcIntervalSec(
+                    (int) options.number("conntrack-garbage-collector-interval"))
+                .compileDebug(options.bool("bpf-compile-debug"))
+                .conclude());
+  }
+
+  private String device(final String option) {
+    final String name = options.text(option);
+    return name.isEmpty() || name.equals(UNDEFINED) ? null : name;
+  }
+
+  LabelFilter labelFilter() {
+    return naming("labels", () -> LabelFilter.of(options.texts("labels")));
+  }
+
+  EndpointOptions endpointOptions() {
+    return EndpointOptions.defaults()
+        .with(MutableOption.CONNTRACK, onOff(!options.bool("disable-conntrack")))
+        .with(MutableOption.DEBUG, onOff(options.bool("debug")))
+        .with(MutableOption.MONITOR_AGGREGATION_LEVEL, options.text("monitor-aggregation"));
+  }
+
+  private static String onOff(final boolean on) {
+    return on ? MutableOption.ENABLED : MutableOption.DISABLED;
+  }
+
+  String clusterName() {
+    return options.text("cluster-name");
+  }
+
+  /** The host's name, from the kernel: no name service is asked. */
+  String nodeName() {
+    try {
+      return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
+    } catch (final IOException e) {
+      return "localhost";
+    }
+  }
+
+  /** Turns what a context refuses into the refusal of an option. */
+  private static <T> T naming(final String option, final Supplier<T> part) {
+    try {
+      return part.get();
+    } catch (final Refusal e) {
+      throw new OptionException("--" + e.getMessage());
+    } catch (final IllegalArgumentException e) {
+      final String message = e.getMessage();
+      final boolean named = message.contains(": ") && isOption(message);
+      throw new OptionException("--" + (named ? message : option + ": " + message));
+    }
+  }
+
+  private static boolean isOption(final String message) {
+    return OptionTable.byName(message.substring(0, message.indexOf(": "))) != null;
+  }
+}

@@ -1,0 +1,198 @@
+package agent.launcher.view;
+
+import agent.contract.daemon.DaemonConfigurationModel;
+import agent.contract.daemon.DaemonStatusModel;
+import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
+import agent.contract.daemon.ModuleHealthModel;
+import agent.datapath.manager.DatapathStatus;
+import agent.datapath.manager.ModuleHealth;
+import agent.datapath.manager.TcMode;
+import agent.identity.Identity;
+import agent.server.view.DaemonView;
+import java.time.Instant;
+import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeFormatterBuilder;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/** Status, health and configuration; before {@link #ready} it says that the agent is starting. */
+public final class DaemonStatus implements DaemonView {
+  private static final ComponentStatus DISABLED = new ComponentStatus(null, "Disabled");
+  private static final ComponentStatus STARTING =
+      new ComponentStatus("the agent is starting", "Warning");
+  private static final DateTimeFormatter RFC3339_MS =
+      new DateTimeFormatterBuilder().appendInstant(3).toFormatter(Locale.ROOT);
+
+  private final StartedParts nothing = StartedParts.NONE;
+  private final ConfigurationView configuration;
+  private volatile StartedParts parts = nothing;
+
+  /**
+   * The daemon before it is ready.
+   *
+   * @param configuration what it was asked
+   */
+  public DaemonStatus(final ConfigurationView configuration) {
+    this.configuration = configuration;
+  }
+
+  /**
+   * From now on the parts are asked.
+   *
+   * @param started all parts
+   */
+  public void ready(final StartedParts started) {
+    parts = started;
+  }
+
+  @Override
+  public DaemonStatusModel status(final boolean brief) {
+    final StartedParts now = parts;
+    if (now == nothing) {
+      return model(STARTING, null, null, null, brief);
+    }
+    final DatapathStatus datapath = now.datapath().status();
+    return model(overall(modules(now)), datapath, now, attachMode(datapath.tcMode()), brief);
+  }
+
+  private DaemonStatusModel model(
+      final ComponentStatus agent,
+      final DatapathStatus datapath,
+      final StartedParts now,
+      final String attachMode,
+      final boolean brief) {
+    final boolean whole = now != null && !brief;
+    return new DaemonStatusModel(
+        agent,
+        attachMode,
+        DISABLED,
+        brief ? null : new DaemonStatusModel.BandwidthManager(null, List.of(), false),
+        whole ? maps(now) : null,
+        null,
+        whole ? new DaemonStatusModel.ClockSource(null, "ktime-coarse") : null,
+        whole ? Map.of("name", configuration.clusterName(), "self", configuration.self()) : null,
+        null,
+        null,
+        DISABLED,
+        DISABLED,
+        null,
+        brief ? null : Map.of("mode", "Disabled"),
+        new DaemonStatusModel.FlowObserver(null, null, null, "Disabled"),
+        brief ? null : new DaemonStatusModel.HostFirewall(List.of(), "Disabled"),
+        whole ? new DaemonStatusModel.Mode("BPF") : null,
+        whole
+            ? Map.of(
+                "min-identity", Identity.CLUSTER_MIN,
+                "max-identity", Identity.CLUSTER_MAX)
+            : null,
+        whole ? ipam(now) : null,
+        null,
+        null,
+        DISABLED,
+        brief ? null : configuration.masquerading(),
+        whole ? monitor(now) : null,
+        new DaemonStatusModel.Orchestrator(null, null, "Disabled"),
+        null,
+        null,
+        whole ? new DaemonStatusModel.Routing("Linux", "BPF", "disabled") : null,
+        brief ? null : new DaemonStatusModel.Srv6(false, null),
+        whole ? Map.of() : null);
+  }
+
+  /** As the contract's {@code attach-mode} names it. */
+  private static String attachMode(final TcMode mode) {
+    return mode == TcMode.TCX ? "tcx" : "tc";
+  }
+
+  private static DaemonStatusModel.BpfMaps maps(final StartedParts now) {
+    return new DaemonStatusModel.BpfMaps(
+        null,
+        now.datapath().maps().snapshot().stream()
+            .map(map -> new DaemonStatusModel.MapSize(map.name(), (long) map.maxEntries()))
+            .toList());
+  }
+
+  private static Map<String, Object> ipam(final StartedParts now) {
+    return Map.of(
+        "mode",
+        "embedded",
+        "allocations",
+        now.ipam().leases().size(),
+        "pools",
+        now.ipam().pools().stream()
+            .map(
+                pool ->
+                    Map.of(
+                        "name",
+                        pool.name(),
+                        "cidrs",
+                        pool.cidrs().stream().map(Object::toString).toList()))
+            .toList());
+  }
+
+  private static Map<String, Object> monitor(final StartedParts now) {
+    return Map.of(
+        "seen", now.datapath().events().received(), "lost", now.datapath().events().lost());
+  }
+
+  @Override
+  public ModuleHealthModel health(final boolean brief) {
+    final StartedParts now = parts;
+    final List<ModuleHealth> modules = now == nothing ? List.of() : modules(now);
+    return new ModuleHealthModel(
+        modules.stream()
+            .filter(module -> !brief || module.level() != ModuleHealth.Level.OK)
+            .map(DaemonStatus::encode)
+            .toList());
+  }
+
+  private static List<ModuleHealth> modules(final StartedParts now) {
+    final List<ModuleHealth> modules = new ArrayList<>(now.datapath().status().modules());
+    modules.add(EndpointHealthReport.of(now.endpoints().list(List.of()), now.clock()));
+    return modules;
+  }
+
+  private static ModuleHealthModel.Module encode(final ModuleHealth module) {
+    return new ModuleHealthModel.Module(
+        timestamp(module.lastOkMs()),
+        timestamp(module.lastUpdatedMs()),
+        level(module.level()),
+        module.message(),
+        module.moduleId());
+  }
+
+  private static String timestamp(final long epochMs) {
+    return epochMs == 0 ? null : RFC3339_MS.format(Instant.ofEpochMilli(epochMs));
+  }
+
+  private static String level(final ModuleHealth.Level level) {
+    return switch (level) {
+      case OK -> "OK";
+      case DEGRADED -> "Degraded";
+      case STOPPED -> "Stopped";
+      case UNKNOWN -> "Unknown";
+    };
+  }
+
+  /** The worst module speaks for the agent. */
+  private static ComponentStatus overall(final List<ModuleHealth> modules) {
+    return Stream.of(ModuleHealth.Level.STOPPED, ModuleHealth.Level.DEGRADED)
+        .flatMap(level -> modules.stream().filter(module -> module.level() == level))
+        .findFirst()
+        .map(
+            module ->
+                new ComponentStatus(
+                    module.moduleId() + ": " + module.message(),
+                    module.level() == ModuleHealth.Level.STOPPED ? "Failure" : "Warning"))
+        .orElse(new ComponentStatus(null, "Ok"));
+  }
+
+  @Override
+  public DaemonConfigurationModel configuration() {
+    final StartedParts now = parts;
+    return configuration.model(now.addressing(), now.policyMode());
+  }
+}

@@ -1,0 +1,54 @@
+package agent.launcher.view;
+
+import agent.endpoint.EndpointSnapshot;
+import agent.endpoint.EndpointState;
+import agent.identity.IdentityAllocator;
+import agent.server.metrics.MetricFamily;
+import agent.server.metrics.MetricSource;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+
+/** Endpoints by state, identities, leases and the policy's revision. */
+public final class DomainMetricSource implements MetricSource {
+  private final StartedParts parts;
+  private final IdentityAllocator identities;
+
+  /**
+   * Counts these.
+   *
+   * @param parts the daemon's parts
+   * @param identities its identities
+   */
+  public DomainMetricSource(final StartedParts parts, final IdentityAllocator identities) {
+    this.parts = parts;
+    this.identities = identities;
+  }
+
+  @Override
+  public List<MetricFamily> collect() {
+    final Map<EndpointState, Integer> byState = new EnumMap<>(EndpointState.class);
+    for (final EndpointSnapshot endpoint : parts.endpoints().list(List.of())) {
+      byState.merge(endpoint.state(), 1, Integer::sum);
+    }
+    return List.of(
+        new MetricFamily(
+            "agent_endpoints",
+            "Endpoints, by state",
+            MetricFamily.Type.GAUGE,
+            byState.entrySet().stream()
+                .map(
+                    entry ->
+                        new MetricFamily.Sample(
+                            Map.of("state", entry.getKey().text()), entry.getValue()))
+                .toList()),
+        MetricFamily.gauge(
+            "agent_identities_in_use", "Identities that endpoints have", identities.inUse().size()),
+        MetricFamily.gauge(
+            "agent_ipam_leases", "Addresses that are allocated", parts.ipam().leases().size()),
+        MetricFamily.gauge(
+            "agent_policy_revision",
+            "Revision of the policy",
+            parts.policy().get(List.of()).revision()));
+  }
+}

@@ -1,0 +1,2 @@
+/** The daemon as the API shows it: status, health, configuration, and its own metrics. */
+package agent.launcher.view;

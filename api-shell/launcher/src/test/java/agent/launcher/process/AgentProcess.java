@@ -1,0 +1,133 @@
+package agent.launcher.process;
+
+import agent.launcher.Agent;
+import agent.testkit.NetworkNamespace;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** The daemon as a process of its own, in a node's namespace. */
+final class AgentProcess implements AutoCloseable {
+  private static final long LONGEST_START_MS = 60_000;
+  private static final String[] OPENED = {
+    "-XX:+UseSerialGC",
+    "-Xmx256m",
+    "-XX:TieredStopAtLevel=1",
+    "--enable-native-access=ALL-UNNAMED",
+    "--sun-misc-unsafe-memory-access=allow",
+    "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
+    "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-exports=jdk.compiler/com.sun.tools.javac.file=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang.reflect=ALL-UNNAMED",
+    "-Dchronicle.analytics.disable=true"
+  };
+
+  private final Process process;
+  private final Path log;
+  private final Path socket;
+
+  private AgentProcess(final Process process, final Path log, final Path socket) {
+    this.process = process;
+    this.log = log;
+    this.socket = socket;
+  }
+
+  /** Starts it; it is not ready yet. */
+  static AgentProcess start(
+      final NetworkNamespace node, final Path state, final Path bpfRoot, final String... options)
+      throws IOException {
+    final List<String> line = new ArrayList<>(List.of(node.inside(java())));
+    line.addAll(List.of(OPENED));
+    line.addAll(List.of("-cp", System.getProperty("java.class.path"), Agent.class.getName()));
+    line.addAll(List.of("--state-dir", state.toString(), "--bpf-root", bpfRoot.toString()));
+    line.addAll(List.of(options));
+    final Path log = Files.createTempFile("agent-", ".log");
+    final Process process =
+        new ProcessBuilder(line).redirectErrorStream(true).redirectOutput(log.toFile()).start();
+    return new AgentProcess(process, log, state.resolve("agent.sock"));
+  }
+
+  private static String java() {
+    return Path.of(System.getProperty("java.home"), "bin", "java").toString();
+  }
+
+  /** Waits until every route is served. */
+  AgentProcess ready() throws Exception {
+    final long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(LONGEST_START_MS);
+    while (true) {
+      if (!process.isAlive()) {
+        throw new IllegalStateException("the agent ended with " + exitCode() + ": " + log());
+      }
+      if (System.nanoTime() > deadline) {
+        throw new IllegalStateException("the agent is not ready: " + log());
+      }
+      try {
+        if (call("GET", "/endpoint", null).status() == 200) {
+          return this;
+        }
+      } catch (final IOException notYet) {
+        // the socket is not there yet
+      }
+      Thread.sleep(20);
+    }
+  }
+
+  ApiCall.Answer call(final String method, final String path, final String body)
+      throws IOException {
+    return ApiCall.call(socket, method, path, body);
+  }
+
+  /** A call that has to succeed. */
+  ApiCall.Answer expect(final int status, final String method, final String path, final String body)
+      throws IOException {
+    final ApiCall.Answer answer = call(method, path, body);
+    if (answer.status() != status) {
+      throw new AssertionError(
+          method + " " + path + ": " + answer.status() + " " + answer.text() + "\n" + log());
+    }
+    return answer;
+  }
+
+  Path socket() {
+    return socket;
+  }
+
+  long pid() {
+    return process.pid();
+  }
+
+  String log() throws IOException {
+    return Files.readString(log);
+  }
+
+  /** SIGTERM, and the exit code. */
+  int terminate() throws Exception {
+    process.destroy();
+    return exitCode();
+  }
+
+  /** SIGKILL. */
+  void kill() throws Exception {
+    process.destroyForcibly();
+    exitCode();
+  }
+
+  int exitCode() throws InterruptedException {
+    if (!process.waitFor(30, TimeUnit.SECONDS)) {
+      process.destroyForcibly();
+      throw new IllegalStateException("the agent does not end");
+    }
+    return process.exitValue();
+  }
+
+  @Override
+  public void close() throws IOException {
+    process.destroyForcibly().onExit().join();
+    Files.deleteIfExists(log);
+  }
+}

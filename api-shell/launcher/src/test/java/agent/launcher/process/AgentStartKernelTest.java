@@ -1,0 +1,159 @@
+package agent.launcher.process;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.testkit.KernelTest;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import tools.jackson.databind.JsonNode;
+
+/** How the daemon starts, refuses to start, and ends. */
+@KernelTest
+class AgentStartKernelTest {
+  private TestNode node;
+
+  @BeforeEach
+  void openNode() throws Exception {
+    node = new TestNode();
+  }
+
+  @AfterEach
+  void closeNode() throws Exception {
+    node.close();
+  }
+
+  @Test
+  void shouldRefuseASecondAgentOnOneStateDirectoryWithOneLine() throws Exception {
+    final AgentProcess first = node.agent();
+    final AgentProcess second = node.launch();
+    assertEquals(1, second.exitCode());
+    assertEquals(1, second.log().lines().count(), second.log());
+    assertTrue(
+        second
+            .log()
+            .contains(
+                "state directory "
+                    + node.state()
+                    + " is in use by another agent, process "
+                    + first.pid()),
+        second.log());
+    first.expect(200, "GET", "/healthz", null);
+  }
+
+  @Test
+  void shouldEndWithZeroOnSigtermAndRemoveItsSocket() throws Exception {
+    final AgentProcess agent = node.agent();
+    assertTrue(Files.exists(agent.socket()));
+    assertEquals(0, agent.terminate(), agent.log());
+    assertFalse(Files.exists(agent.socket()));
+  }
+
+  @Test
+  void shouldGiveItsSocketAndFilesTheModesOfTheContract() throws Exception {
+    final AgentProcess agent = node.agent();
+    node.workload(agent, "alone", "app=alone");
+    assertEquals("rw-rw----", mode(agent.socket()));
+    try (var files = Files.walk(node.state())) {
+      files
+          .filter(Files::isRegularFile)
+          .filter(file -> !file.toString().contains("bpf-cache"))
+          .forEach(file -> assertEquals("rw-------", mode(file), file.toString()));
+    }
+  }
+
+  @Test
+  void shouldNameTheDeviceThatIsNotThere() throws Exception {
+    final AgentProcess agent = node.launch("--device", "nosuch0");
+    assertEquals(2, agent.exitCode(), agent.log());
+    assertTrue(agent.log().contains("--device: "), agent.log());
+    assertTrue(agent.log().contains("nosuch0"), agent.log());
+  }
+
+  @Test
+  void shouldNameAnAddressRangeThatIsNone() throws Exception {
+    final AgentProcess agent = node.launch("--ipv4-range", "10.0.0.0/99");
+    assertEquals(2, agent.exitCode(), agent.log());
+    assertTrue(agent.log().contains("--ipv4-range: "), agent.log());
+  }
+
+  @Test
+  void shouldNameAGroupThatIsNotThere() throws Exception {
+    final AgentProcess agent = node.launch("--socket-group", "no-such-group");
+    assertEquals(2, agent.exitCode(), agent.log());
+    assertTrue(
+        agent.log().contains("--socket-group: there is no group 'no-such-group'"), agent.log());
+  }
+
+  @Test
+  void shouldStartWithoutADamagedEndpointAndLoseNothingElse() throws Exception {
+    final AgentProcess first = node.agent();
+    final TestWorkload kept = node.workload(first, "kept", "app=kept");
+    final TestWorkload lost = node.workload(first, "lost", "app=lost");
+    first.expect(200, "PUT", "/policy", "[{\"endpointSelector\": {}, \"ingress\": [{}]}]");
+    assertEquals(0, first.terminate(), first.log());
+
+    final Path damaged = node.state().resolve("endpoints/" + lost.id() + ".json");
+    final byte[] content = Files.readAllBytes(damaged);
+    Files.write(damaged, java.util.Arrays.copyOf(content, content.length / 2));
+    final AgentProcess second = node.agent();
+    assertTrue(second.log().contains(damaged + ": truncated"), second.log());
+    assertTrue(second.log().contains(damaged.getFileName() + ".corrupt-1"), second.log());
+    assertTrue(Files.exists(damaged.resolveSibling(damaged.getFileName() + ".corrupt-1")));
+
+    final JsonNode endpoints = second.expect(200, "GET", "/endpoint", null).json();
+    assertEquals(1, endpoints.size());
+    assertEquals(kept.id(), endpoints.get(0).get("id").asInt());
+    assertTrue(
+        second
+            .expect(200, "GET", "/policy", null)
+            .json()
+            .get("policy")
+            .asString()
+            .contains("endpointSelector"));
+  }
+
+  @Test
+  void shouldStartWithEveryStateFileDamaged() throws Exception {
+    final AgentProcess first = node.agent();
+    node.workload(first, "lost", "app=lost");
+    first.expect(200, "PUT", "/policy", "[{\"endpointSelector\": {}, \"ingress\": [{}]}]");
+    first.kill();
+    final List<Path> files;
+    try (var all = Files.walk(node.state())) {
+      files = all.filter(file -> file.toString().endsWith(".json")).toList();
+    }
+    assertTrue(files.size() >= 3, files.toString());
+    for (final Path file : files) {
+      Files.writeString(file, "rubbish");
+    }
+    final AgentProcess second = node.agent();
+    for (final Path file : files) {
+      assertTrue(second.log().contains("state file " + file + ": "), second.log());
+    }
+    assertEquals(0, second.expect(200, "GET", "/endpoint", null).json().size());
+  }
+
+  @Test
+  void shouldForgetTheFormerLifeWhereItIsNotWanted() throws Exception {
+    final AgentProcess first = node.agent();
+    node.workload(first, "former", "app=former");
+    assertEquals(0, first.terminate(), first.log());
+    final AgentProcess second = node.agent("--restore=false");
+    assertEquals(0, second.expect(200, "GET", "/endpoint", null).json().size());
+  }
+
+  private static String mode(final Path file) {
+    try {
+      return PosixFilePermissions.toString(Files.getPosixFilePermissions(file));
+    } catch (final java.io.IOException e) {
+      throw new java.io.UncheckedIOException(e);
+    }
+  }
+}

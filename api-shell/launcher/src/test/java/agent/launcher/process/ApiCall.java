@@ -1,0 +1,75 @@
+package agent.launcher.process;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** One HTTP call over a Unix socket, by hand: what any client of the contract could send. */
+final class ApiCall {
+  private static final JsonMapper JSON = new JsonMapper();
+
+  private ApiCall() {}
+
+  /**
+   * An answer.
+   *
+   * @param status the status code
+   * @param text the body
+   */
+  record Answer(int status, String text) {
+    JsonNode json() {
+      return JSON.readTree(text);
+    }
+  }
+
+  static Answer call(final Path socket, final String method, final String path, final String body)
+      throws IOException {
+    final byte[] content = body == null ? new byte[0] : body.getBytes(StandardCharsets.UTF_8);
+    final String head =
+        method
+            + " "
+            + path
+            + " HTTP/1.0\r\nHost: localhost\r\n"
+            + (body == null
+                ? ""
+                : "Content-Type: application/json\r\nContent-Length: " + content.length + "\r\n")
+            + "\r\n";
+    try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX)) {
+      channel.connect(UnixDomainSocketAddress.of(socket));
+      write(channel, head.getBytes(StandardCharsets.US_ASCII));
+      write(channel, content);
+      return parse(readAll(channel));
+    }
+  }
+
+  private static void write(final SocketChannel channel, final byte[] bytes) throws IOException {
+    final ByteBuffer buffer = ByteBuffer.wrap(bytes);
+    while (buffer.hasRemaining()) {
+      channel.write(buffer);
+    }
+  }
+
+  private static String readAll(final SocketChannel channel) throws IOException {
+    final ByteArrayOutputStream all = new ByteArrayOutputStream();
+    final ByteBuffer buffer = ByteBuffer.allocate(65536);
+    while (channel.read(buffer.clear()) >= 0) {
+      all.write(buffer.array(), 0, buffer.position());
+    }
+    return all.toString(StandardCharsets.UTF_8);
+  }
+
+  private static Answer parse(final String answer) throws IOException {
+    final int end = answer.indexOf("\r\n\r\n");
+    if (end < 0 || !answer.startsWith("HTTP/1.")) {
+      throw new IOException("no HTTP answer: '" + answer + "'");
+    }
+    return new Answer(Integer.parseInt(answer.substring(9, 12)), answer.substring(end + 4));
+  }
+}

@@ -1,0 +1,101 @@
+package agent.launcher.process;
+
+import agent.testkit.NetworkNamespace;
+import agent.testkit.TemporaryBpfFileSystem;
+import agent.testkit.VethPair;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+import tools.jackson.databind.JsonNode;
+
+/** A node of one test: its namespace, BPF file system, state directory, agent and workloads. */
+final class TestNode implements AutoCloseable {
+  private static final String[] RANGES = {
+    "--ipv4-range", "10.210.0.0/24",
+    "--ipv6-range", "fd00:210::/96",
+    "--bpf-ct-global-tcp-max", "16384",
+    "--bpf-ct-global-any-max", "16384"
+  };
+
+  private final NetworkNamespace namespace = NetworkNamespace.create("node");
+  private final TemporaryBpfFileSystem bpf = TemporaryBpfFileSystem.mount();
+  private final Path state;
+  private final List<AutoCloseable> parts = new ArrayList<>();
+
+  TestNode() throws IOException {
+    state = Files.createTempDirectory("agent-state-");
+  }
+
+  NetworkNamespace namespace() {
+    return namespace;
+  }
+
+  Path state() {
+    return state;
+  }
+
+  Path bpfRoot() {
+    return bpf.path();
+  }
+
+  /** Starts an agent on this node's state and waits until it is ready. */
+  AgentProcess agent(final String... options) throws Exception {
+    return launch(options).ready();
+  }
+
+  /** Starts an agent on this node's state. */
+  AgentProcess launch(final String... options) throws Exception {
+    final List<String> all = new ArrayList<>(List.of(RANGES));
+    all.addAll(List.of(options));
+    final AgentProcess agent =
+        AgentProcess.start(namespace, state, bpf.path(), all.toArray(String[]::new));
+    parts.add(agent);
+    return agent;
+  }
+
+  /** Plumbs a workload, has an address allocated for it, and makes it an endpoint. */
+  TestWorkload workload(final AgentProcess agent, final String name, final String... labels)
+      throws IOException {
+    final NetworkNamespace inside = NetworkNamespace.create(name);
+    parts.add(inside);
+    final VethPair veth = VethPair.create(namespace, "wl-" + name, inside, "eth0");
+    final JsonNode lease = agent.expect(201, "POST", "/ipam?owner=" + name, null).json();
+    final TestWorkload workload =
+        TestWorkload.plumb(inside, veth, lease.get("ipv4"), lease.get("ipv6"), labels);
+    return workload.withId(
+        agent.expect(201, "PUT", "/endpoint/0", workload.request()).json().get("id").asInt());
+  }
+
+  void keep(final AutoCloseable part) {
+    parts.add(part);
+  }
+
+  @Override
+  public void close() throws IOException {
+    for (final AutoCloseable part : parts.reversed()) {
+      try {
+        part.close();
+      } catch (final Exception e) {
+        throw new IOException("closing " + part, e);
+      }
+    }
+    namespace.close();
+    bpf.close();
+    try (Stream<Path> files = Files.walk(state)) {
+      files.sorted(Comparator.reverseOrder()).forEach(TestNode::delete);
+    }
+  }
+
+  private static void delete(final Path file) {
+    try {
+      Files.delete(file);
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}
