@@ -1,0 +1,144 @@
+package agent.cli;
+
+import java.util.List;
+import java.util.Locale;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
+import picocli.CommandLine.Model.PositionalParamSpec;
+import picocli.CommandLine.ScopeType;
+
+/**
+ * All commands. They are built by hand instead of from annotations: reading annotations is most of
+ * the time that a short command takes.
+ */
+final class CommandTree {
+  static final String HOST = "--host";
+  static final String OUTPUT = "--output";
+
+  private CommandTree() {}
+
+  static CommandSpec build() {
+    return group("agentctl", "Talks to the network agent of this node.")
+        .addOption(
+            OptionSpec.builder("-H", HOST)
+                .paramLabel("ADDRESS")
+                .type(String.class)
+                .scopeType(ScopeType.INHERIT)
+                .description(
+                    "Address of the agent, unix://PATH.",
+                    "Default: AGENT_HOST, or unix:///var/run/agent/agent.sock.")
+                .build())
+        .addOption(
+            OptionSpec.builder("-o", OUTPUT)
+                .paramLabel("FORMAT")
+                .type(OutputFormat.class)
+                .converters(CommandTree::outputFormat)
+                .completionCandidates(List.of("json", "table"))
+                .scopeType(ScopeType.INHERIT)
+                .description("json or table. Default: table.")
+                .build())
+        .addOption(
+            OptionSpec.builder("-V", "--version")
+                .type(boolean.class)
+                .versionHelp(true)
+                .description("Shows the version.")
+                .build())
+        .versionProvider(() -> new String[] {"agentctl " + version()})
+        .addSubcommand("status", StatusCommands.build())
+        .addSubcommand("endpoint", EndpointCommands.build())
+        .addSubcommand("identity", IdentityCommands.build())
+        .addSubcommand("ip", IpCommands.build())
+        .addSubcommand("policy", PolicyCommands.build())
+        .addSubcommand("prefilter", PrefilterCommands.build())
+        .addSubcommand("map", MapCommands.build())
+        .addSubcommand("metrics", MetricsCommands.build())
+        .addSubcommand("completion", CompletionCommand.build());
+  }
+
+  private static OutputFormat outputFormat(final String text) {
+    return switch (text.toLowerCase(Locale.ROOT)) {
+      case "json" -> OutputFormat.JSON;
+      case "table" -> OutputFormat.TABLE;
+      default ->
+          throw new picocli.CommandLine.TypeConversionException(
+              "'" + text + "' is neither json nor table");
+    };
+  }
+
+  private static String version() {
+    final String version = AgentCtl.class.getPackage().getImplementationVersion();
+    return version == null ? "of a development build" : version;
+  }
+
+  /** Returns a command that only holds others. */
+  static CommandSpec group(final String name, final String description) {
+    return withHelp(CommandSpec.create().name(name), description);
+  }
+
+  /** Returns a command that does something. */
+  static CommandSpec command(final String description, final Command action) {
+    return withHelp(CommandSpec.wrapWithoutInspection(action), description);
+  }
+
+  private static CommandSpec withHelp(final CommandSpec spec, final String description) {
+    spec.usageMessage().description(description).sortOptions(false).autoWidth(true);
+    return spec.addOption(
+        OptionSpec.builder("-h", "--help")
+            .type(boolean.class)
+            .usageHelp(true)
+            .description("Shows this help.")
+            .build());
+  }
+
+  static PositionalParamSpec required(final String label, final String description) {
+    return positional(label, description).arity("1").type(String.class).build();
+  }
+
+  static PositionalParamSpec optional(final String label, final String description) {
+    return positional(label, description).arity("0..1").type(String.class).build();
+  }
+
+  static PositionalParamSpec several(
+      final int index, final String label, final String description) {
+    return PositionalParamSpec.builder()
+        .index(index + "..*")
+        .paramLabel(label)
+        .description(description)
+        .arity("0..*")
+        .type(List.class)
+        .auxiliaryTypes(String.class)
+        .build();
+  }
+
+  private static PositionalParamSpec.Builder positional(
+      final String label, final String description) {
+    return PositionalParamSpec.builder().index("0").paramLabel(label).description(description);
+  }
+
+  static OptionSpec flag(final String name, final String description) {
+    return OptionSpec.builder(name).type(boolean.class).description(description).build();
+  }
+
+  static OptionSpec value(final String name, final String label, final String description) {
+    return OptionSpec.builder(name)
+        .paramLabel(label)
+        .type(String.class)
+        .description(description)
+        .build();
+  }
+
+  static OptionSpec labels() {
+    return OptionSpec.builder("-l", "--labels")
+        .paramLabel("LABEL")
+        .type(List.class)
+        .auxiliaryTypes(String.class)
+        .splitRegex(",")
+        .description("Only what has these labels, [source:]key[=value].")
+        .build();
+  }
+
+  static List<String> labelsOf(final Invocation call) {
+    final List<String> labels = call.option("--labels");
+    return labels == null ? List.of() : labels;
+  }
+}

@@ -1,0 +1,231 @@
+package agent.cli;
+
+import agent.client.RequestPath;
+import agent.contract.endpoint.EndpointConfigurationModel;
+import agent.contract.endpoint.EndpointConfigurationSpecModel;
+import agent.contract.endpoint.EndpointHealthModel;
+import agent.contract.endpoint.EndpointLabelsModel;
+import agent.contract.endpoint.EndpointModel;
+import agent.contract.endpoint.EndpointPolicyModel;
+import agent.contract.endpoint.EndpointStatusModel;
+import agent.contract.ipam.AddressPairModel;
+import java.io.IOException;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
+
+/** {@code agentctl endpoint}. */
+final class EndpointCommands {
+  private static final AddressPairModel NO_ADDRESS =
+      new AddressPairModel(null, null, null, null, null, null);
+
+  private EndpointCommands() {}
+
+  static CommandSpec build() {
+    return CommandTree.group("endpoint", "Endpoints: the workloads of this node.")
+        .addSubcommand(
+            "list",
+            CommandTree.command("Lists endpoints.", EndpointCommands::list)
+                .addOption(CommandTree.labels()))
+        .addSubcommand("get", withId("Shows an endpoint.", EndpointCommands::get))
+        .addSubcommand("delete", withId("Deletes an endpoint.", EndpointCommands::delete))
+        .addSubcommand("log", withId("Shows what happened to it.", EndpointCommands::log))
+        .addSubcommand("health", withId("Shows its health.", EndpointCommands::health))
+        .addSubcommand(
+            "labels",
+            withId("Shows its labels, or sets the user's.", EndpointCommands::labels)
+                .addOption(
+                    OptionSpec.builder("--set")
+                        .paramLabel("LABEL")
+                        .type(List.class)
+                        .auxiliaryTypes(String.class)
+                        .splitRegex(",")
+                        .description("The user labels from now on.")
+                        .build()))
+        .addSubcommand(
+            "config",
+            withId("Shows its options, or sets some.", EndpointCommands::config)
+                .addPositional(
+                    CommandTree.several(1, "OPTION=VALUE", "For example Debug=Enabled.")));
+  }
+
+  private static CommandSpec withId(final String description, final Command action) {
+    return CommandTree.command(description, action)
+        .addPositional(CommandTree.required("ID", "[prefix:]id of the endpoint."));
+  }
+
+  private static int list(final Invocation call) throws IOException {
+    final List<String> labels = CommandTree.labelsOf(call);
+    if (call.wantsJson()) {
+      return call.printJson(RequestPath.of("endpoint").queryEach("labels", labels));
+    }
+    final Table table =
+        new Table(
+            call.out(), "ID", "STATE", "HEALTH", "POLICY", "IDENTITY", "IPV4", "IPV6", "LABELS");
+    for (final EndpointModel endpoint : call.agent().endpoints(labels)) {
+      final EndpointStatusModel status = endpoint.status();
+      final AddressPairModel address = address(status);
+      table.row(
+          endpoint.id(),
+          status.state(),
+          status.health() == null ? null : status.health().overallHealth(),
+          enforcement(status.policy()),
+          status.identity() == null ? null : status.identity().id(),
+          address.ipv4(),
+          address.ipv6(),
+          status.identity() == null ? null : Text.list(status.identity().labels()));
+    }
+    table.end();
+    return AgentCtl.OK;
+  }
+
+  private static AddressPairModel address(final EndpointStatusModel status) {
+    final boolean hasAddress =
+        status.networking() != null
+            && status.networking().addressing() != null
+            && !status.networking().addressing().isEmpty();
+    return hasAddress ? status.networking().addressing().getFirst() : NO_ADDRESS;
+  }
+
+  private static String enforcement(final EndpointPolicyModel policy) {
+    return policy == null || policy.realized() == null ? null : policy.realized().policyEnabled();
+  }
+
+  private static int get(final Invocation call) throws IOException {
+    final String id = call.argument(0);
+    if (call.wantsJson()) {
+      return call.printJson(RequestPath.of("endpoint", id));
+    }
+    final EndpointModel endpoint = call.agent().endpoint(id);
+    final EndpointStatusModel status = endpoint.status();
+    final Table table = new Table(call.out(), "FIELD", "VALUE");
+    table.row("id", endpoint.id()).row("state", status.state());
+    if (status.health() != null) {
+      table.row("health", status.health().overallHealth());
+    }
+    if (status.identity() != null) {
+      table.row("identity", status.identity().id());
+      table.row("labels", Text.list(status.identity().labels()));
+    }
+    final AddressPairModel address = address(status);
+    table.row("ipv4", address.ipv4()).row("ipv6", address.ipv6());
+    if (status.networking() != null) {
+      table.row("interface", status.networking().interfaceName());
+      table.row("interface-index", status.networking().interfaceIndex());
+      table.row("mac", status.networking().mac());
+      table.row("host-mac", status.networking().hostMac());
+    }
+    if (status.policy() != null && status.policy().realized() != null) {
+      policy(table, status.policy().realized());
+    }
+    if (status.realized() != null && status.realized().options() != null) {
+      new TreeMap<>(status.realized().options())
+          .forEach((name, value) -> table.row("option " + name, value));
+    }
+    table.end();
+    return AgentCtl.OK;
+  }
+
+  private static void policy(final Table table, final EndpointPolicyModel.Resolved policy) {
+    table.row("policy", policy.policyEnabled()).row("policy-revision", policy.policyRevision());
+    table.row("allowed-ingress", Text.list(policy.allowedIngressIdentities()));
+    table.row("allowed-egress", Text.list(policy.allowedEgressIdentities()));
+    table.row("denied-ingress", Text.list(policy.deniedIngressIdentities()));
+    table.row("denied-egress", Text.list(policy.deniedEgressIdentities()));
+  }
+
+  private static int delete(final Invocation call) throws IOException {
+    final String id = call.argument(0);
+    if (call.wantsJson()) {
+      return call.printJson("DELETE", RequestPath.of("endpoint", id), null);
+    }
+    final List<String> errors = call.agent().deleteEndpoint(id);
+    call.out().println("endpoint " + Text.oneLine(id) + " deleted");
+    errors.forEach(error -> call.err().println("Warning: " + Text.oneLine(error)));
+    return AgentCtl.OK;
+  }
+
+  private static int log(final Invocation call) throws IOException {
+    final String id = call.argument(0);
+    if (call.wantsJson()) {
+      return call.printJson(RequestPath.of("endpoint", id, "log"));
+    }
+    final Table table = new Table(call.out(), "TIME", "CODE", "STATE", "MESSAGE");
+    call.agent()
+        .endpointLog(id)
+        .forEach(e -> table.row(e.timestamp(), e.code(), e.state(), e.message()));
+    table.end();
+    return AgentCtl.OK;
+  }
+
+  private static int health(final Invocation call) throws IOException {
+    final String id = call.argument(0);
+    if (call.wantsJson()) {
+      return call.printJson(RequestPath.of("endpoint", id, "healthz"));
+    }
+    final EndpointHealthModel health = call.agent().endpointHealth(id);
+    new Table(call.out(), "OVERALL", "BPF", "POLICY", "CONNECTED")
+        .row(health.overallHealth(), health.bpf(), health.policy(), health.connected())
+        .end();
+    return AgentCtl.OK;
+  }
+
+  private static int labels(final Invocation call) throws IOException {
+    final String id = call.argument(0);
+    final List<String> wanted = call.option("--set");
+    if (call.wantsJson() && wanted == null) {
+      return call.printJson(RequestPath.of("endpoint", id, "labels"));
+    }
+    final EndpointLabelsModel labels =
+        wanted == null
+            ? call.agent().endpointLabels(id)
+            : call.agent().labelEndpoint(id, wanted.stream().filter(l -> !l.isEmpty()).toList());
+    if (call.wantsJson()) {
+      return call.printJson(RequestPath.of("endpoint", id, "labels"));
+    }
+    final Table table = new Table(call.out(), "SET", "LABEL");
+    rows(table, "user", labels.spec() == null ? null : labels.spec().user());
+    if (labels.status() != null) {
+      rows(table, "security-relevant", labels.status().securityRelevant());
+      rows(table, "derived", labels.status().derived());
+      rows(table, "disabled", labels.status().disabled());
+    }
+    table.end();
+    return AgentCtl.OK;
+  }
+
+  private static void rows(final Table table, final String set, final List<String> labels) {
+    if (labels != null) {
+      labels.forEach(label -> table.row(set, label));
+    }
+  }
+
+  private static int config(final Invocation call) throws IOException {
+    final String id = call.argument(0);
+    final Map<String, String> options = new LinkedHashMap<>();
+    for (final String assignment : call.arguments(1)) {
+      final int equals = assignment.indexOf('=');
+      if (equals <= 0) {
+        throw new UsageException("'" + assignment + "' is not OPTION=VALUE");
+      }
+      options.put(assignment.substring(0, equals), assignment.substring(equals + 1));
+    }
+    if (!options.isEmpty()) {
+      call.agent().configureEndpoint(id, new EndpointConfigurationSpecModel(null, options));
+    }
+    if (call.wantsJson()) {
+      return call.printJson(RequestPath.of("endpoint", id, "config"));
+    }
+    final EndpointConfigurationModel configuration = call.agent().endpointConfiguration(id);
+    final Table table = new Table(call.out(), "OPTION", "VALUE");
+    new TreeMap<>(configuration.realized().options()).forEach(table::row);
+    table.end();
+    if (configuration.error() != null) {
+      call.err().println("Warning: " + Text.oneLine(configuration.error()));
+    }
+    return AgentCtl.OK;
+  }
+}

@@ -1,0 +1,71 @@
+package agent.cli;
+
+import java.io.PrintStream;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Aligned columns, two spaces apart; the last one is as long as it likes. Of a long list the first
+ * rows decide the widths, so that memory does not grow with it.
+ */
+final class Table {
+  private static final int DECIDING_ROWS = 1000;
+  private static final String GAP = "  ";
+
+  private final PrintStream out;
+  private final int[] widths;
+  private final List<String[]> waiting = new ArrayList<>();
+  private boolean isDecided;
+
+  Table(final PrintStream out, final String... headings) {
+    this.out = out;
+    this.widths = new int[headings.length];
+    row((Object[]) headings);
+  }
+
+  /** Adds a row; null shows as a dash. */
+  Table row(final Object... cells) {
+    final String[] texts = new String[widths.length];
+    for (int i = 0; i < texts.length; i++) {
+      texts[i] = Text.oneLine(Text.of(cells[i]));
+    }
+    if (isDecided) {
+      print(texts);
+    } else {
+      waiting.add(texts);
+      if (waiting.size() > DECIDING_ROWS) {
+        decide();
+      }
+    }
+    return this;
+  }
+
+  /** Prints what is left. */
+  void end() {
+    if (!isDecided) {
+      decide();
+    }
+  }
+
+  private void decide() {
+    for (final String[] row : waiting) {
+      for (int i = 0; i < widths.length; i++) {
+        widths[i] = Math.max(widths[i], row[i].length());
+      }
+    }
+    isDecided = true;
+    waiting.forEach(this::print);
+    waiting.clear();
+  }
+
+  private void print(final String[] row) {
+    final StringBuilder line = new StringBuilder();
+    for (int i = 0; i < row.length; i++) {
+      line.append(row[i]);
+      if (i < row.length - 1) {
+        line.repeat(' ', Math.max(0, widths[i] - row[i].length())).append(GAP);
+      }
+    }
+    out.println(line);
+  }
+}

@@ -1,0 +1,10 @@
+package agent.cli;
+
+/** The arguments make no sense together. */
+final class UsageException extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  UsageException(final String message) {
+    super(message);
+  }
+}

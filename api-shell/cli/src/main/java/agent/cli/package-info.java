@@ -1,0 +1,2 @@
+/** agentctl: the management API on the command line. */
+package agent.cli;
