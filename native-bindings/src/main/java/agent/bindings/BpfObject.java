@@ -1,5 +1,6 @@
 package agent.bindings;
 
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import agent.bindings.libbpf.Libbpf;
@@ -54,7 +55,7 @@ public final class BpfObject implements AutoCloseable {
     LibBpfMessages.begin();
     try {
       final MemorySegment bytes = arena.allocate(elf.length, 8);
-      MemorySegment.copy(elf, 0, bytes, java.lang.foreign.ValueLayout.JAVA_BYTE, 0, elf.length);
+      MemorySegment.copy(elf, 0, bytes, JAVA_BYTE, 0, elf.length);
       final MemorySegment options = bpf_object_open_opts.allocate(arena);
       bpf_object_open_opts.sz(options, bpf_object_open_opts.sizeof());
       bpf_object_open_opts.object_name(options, arena.allocateFrom(name));
@@ -244,21 +245,25 @@ public final class BpfObject implements AutoCloseable {
   }
 
   private MemorySegment map(final String map) {
-    final MemorySegment handle =
-        Libbpf.bpf_object__find_map_by_name(object(), arena.allocateFrom(map));
-    if (handle.equals(MemorySegment.NULL)) {
-      throw new BindingsException("object " + name + " has no map " + map, Errno.ENOENT);
+    try (Arena scratch = Arena.ofConfined()) {
+      final MemorySegment handle =
+          Libbpf.bpf_object__find_map_by_name(object(), scratch.allocateFrom(map));
+      if (handle.equals(MemorySegment.NULL)) {
+        throw new BindingsException("object " + name + " has no map " + map, Errno.ENOENT);
+      }
+      return handle;
     }
-    return handle;
   }
 
   private MemorySegment program(final String program) {
-    final MemorySegment handle =
-        Libbpf.bpf_object__find_program_by_name(object(), arena.allocateFrom(program));
-    if (handle.equals(MemorySegment.NULL)) {
-      throw new BindingsException("object " + name + " has no program " + program, Errno.ENOENT);
+    try (Arena scratch = Arena.ofConfined()) {
+      final MemorySegment handle =
+          Libbpf.bpf_object__find_program_by_name(object(), scratch.allocateFrom(program));
+      if (handle.equals(MemorySegment.NULL)) {
+        throw new BindingsException("object " + name + " has no program " + program, Errno.ENOENT);
+      }
+      return handle;
     }
-    return handle;
   }
 
   private int check(final int result, final String operation) {

@@ -35,6 +35,7 @@ public final class EventPoll implements AutoCloseable {
   private final long[] tokens = new long[MAX_EVENTS];
   private final int epollFd;
   private final int wakeUpFd;
+  private boolean isClosed;
 
   /**
    * An empty set.
@@ -103,13 +104,20 @@ public final class EventPoll implements AutoCloseable {
     return tokens[i];
   }
 
-  /** Makes the current or the next {@link #await(int)} return; for any thread. */
+  /** Makes the current or the next {@link #await(int)} return; for any thread, also after close. */
   public synchronized void wakeUp() {
-    LibC.write(wakeState, wakeUpFd, one);
+    if (!isClosed) {
+      LibC.write(wakeState, wakeUpFd, one);
+    }
   }
 
+  /** By the thread that waits, or after it has ended. */
   @Override
   public synchronized void close() {
+    if (isClosed) {
+      return;
+    }
+    isClosed = true;
     Descriptors.close(wakeUpFd);
     Descriptors.close(epollFd);
     arena.close();

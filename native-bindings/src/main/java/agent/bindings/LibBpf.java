@@ -16,18 +16,9 @@ public final class LibBpf {
 
   private static final int LEAST_MAJOR = 1;
 
+  private static Version loaded;
+
   private LibBpf() {}
-
-  /** Loaded once for the process, by the class loader's lock. */
-  private static final class Holder {
-    private static final Version VERSION = version(SONAME);
-
-    static {
-      LibBpfMessages.redirect();
-    }
-
-    private Holder() {}
-  }
 
   /**
    * The version of a library.
@@ -49,9 +40,13 @@ public final class LibBpf {
    * @return its version
    * @throws BindingsException with one line, where it is missing or too old
    */
-  public static Version ensureLoaded() {
-    version(SONAME);
-    return Holder.VERSION;
+  public static synchronized Version ensureLoaded() {
+    if (loaded == null) {
+      final Version version = version(SONAME);
+      LibBpfMessages.redirect();
+      loaded = version;
+    }
+    return loaded;
   }
 
   /**

@@ -1,5 +1,6 @@
 package agent.bindings;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.testkit.Allocation;
@@ -48,6 +49,14 @@ class EventPollTest {
       poll.await(0);
       assertEquals(0, poll.await(0));
     }
+  }
+
+  @Test
+  void shouldIgnoreAWakeUpAfterItWasClosed() {
+    final EventPoll poll = new EventPoll();
+    poll.close();
+    poll.close();
+    assertDoesNotThrow(poll::wakeUp);
   }
 
   @Test
