@@ -8,6 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.util.concurrent.atomic.AtomicReference;
 
 /** The system's libbpf: found, new enough, and silent on stderr. */
 public final class LibBpf {
@@ -16,7 +17,7 @@ public final class LibBpf {
 
   private static final int LEAST_MAJOR = 1;
 
-  private static Version loaded;
+  private static final AtomicReference<Version> LOADED = new AtomicReference<>();
 
   private LibBpf() {}
 
@@ -41,12 +42,12 @@ public final class LibBpf {
    * @throws BindingsException with one line, where it is missing or too old
    */
   public static synchronized Version ensureLoaded() {
-    if (loaded == null) {
+    if (LOADED.get() == null) {
       final Version version = version(SONAME);
       LibBpfMessages.redirect();
-      loaded = version;
+      LOADED.set(version);
     }
-    return loaded;
+    return LOADED.get();
   }
 
   /**
