@@ -26,7 +26,7 @@ final class CommandTree {
                 .scopeType(ScopeType.INHERIT)
                 .description(
                     "Address of the agent, unix://PATH.",
-                    "Default: AGENT_HOST, or unix:///var/run/agent/agent.sock.")
+                    "Default: AGENT_HOST, or /var/run/agent/agent.sock.")
                 .build())
         .addOption(
             OptionSpec.builder("-o", OUTPUT)
@@ -91,7 +91,7 @@ final class CommandTree {
   }
 
   static PositionalParamSpec required(final String label, final String description) {
-    return positional(label, description).arity("1").type(String.class).build();
+    return positional(label, description).arity("1").required(true).type(String.class).build();
   }
 
   static PositionalParamSpec optional(final String label, final String description) {

@@ -18,6 +18,7 @@ final class CompletionCommand {
             PositionalParamSpec.builder()
                 .index("0")
                 .arity("1")
+                .required(true)
                 .type(String.class)
                 .paramLabel("SHELL")
                 .completionCandidates(List.of("bash", "zsh"))

@@ -108,7 +108,7 @@ final class Invocation implements AutoCloseable {
         JsonParser json = factory.createParser(ObjectReadContext.empty(), answer)) {
       final JsonGenerator indented = factory.createGenerator(new Indented(), out);
       while (json.nextToken() != null && !out.checkError()) {
-        indented.copyCurrentEvent(json);
+        indented.copyCurrentEventExact(json);
       }
       indented.close();
       out.println();
