@@ -3,7 +3,7 @@ package agent.testkit;
 import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 
-/** Bytes that the current thread allocates on the Java heap; the measurement allocates nothing. */
+/** Bytes that a thread allocates on the Java heap; the measurement allocates nothing. */
 public final class Allocation {
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
@@ -14,6 +14,11 @@ public final class Allocation {
   /** Bytes that the calling thread has allocated since it started. */
   public static long bytes() {
     return THREADS.getCurrentThreadAllocatedBytes();
+  }
+
+  /** Bytes that a thread has allocated since it started. */
+  public static long bytes(final Thread thread) {
+    return THREADS.getThreadAllocatedBytes(thread.threadId());
   }
 
   /** Bytes that the calling thread allocates while it runs the work the given number of times. */

@@ -8,12 +8,8 @@ import agent.datapath.manager.conductor.DatapathConductor;
 import agent.terms.Prefix;
 import agent.terms.Refusal;
 import java.io.IOException;
-import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.OptionalLong;
-import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.CompletionException;
 
 /**
@@ -52,18 +48,18 @@ public final class DevicePrefilter implements Prefilter {
    */
   public static DevicePrefilter restore(
       final Context context, final PrefilterMaps maps, final DatapathConductor conductor) {
-    final PrefilterList stored = load(context.prefilterStore());
+    final PrefilterList loaded = load(context.prefilterStore());
+    final PrefilterList stored =
+        new PrefilterList(loaded.revision(), PrefixLists.sorted(loaded.deny()));
     final DevicePrefilter prefilter = new DevicePrefilter(context, maps, conductor, stored);
-    final Set<Prefix> there = new HashSet<>(maps.read());
-    final List<Prefix> missing = new ArrayList<>();
-    for (final Prefix prefix : stored.deny()) {
-      if (!there.remove(prefix)) {
-        missing.add(prefix);
-      }
-    }
+    final List<Prefix> there = PrefixLists.sorted(maps.read());
     prefilter.plan.rebuild(stored.deny());
     final PrefilterUpdate update =
-        new PrefilterUpdate(maps, missing, List.copyOf(there), prefilter.plan);
+        new PrefilterUpdate(
+            maps,
+            PrefixLists.difference(stored.deny(), there),
+            PrefixLists.difference(there, stored.deny()),
+            prefilter.plan);
     boolean isDone = false;
     while (!isDone) {
       isDone = update.step();
@@ -80,13 +76,9 @@ public final class DevicePrefilter implements Prefilter {
   public synchronized PrefilterList add(final OptionalLong revision, final List<Prefix> prefixes) {
     check(revision);
     prefixes.forEach(this::checkFamily);
-    final Set<Prefix> next = new TreeSet<>(current.deny());
-    final List<Prefix> inserts = new ArrayList<>();
-    for (final Prefix prefix : prefixes) {
-      if (next.add(prefix)) {
-        inserts.add(prefix);
-      }
-    }
+    final List<Prefix> deny = current.deny();
+    final List<Prefix> inserts = PrefixLists.difference(PrefixLists.sorted(prefixes), deny);
+    final List<Prefix> next = PrefixLists.union(deny, inserts);
     checkCapacity(next);
     return change(next, inserts, List.of());
   }
@@ -95,20 +87,16 @@ public final class DevicePrefilter implements Prefilter {
   public synchronized PrefilterList remove(
       final OptionalLong revision, final List<Prefix> prefixes) {
     check(revision);
-    final Set<Prefix> next = new TreeSet<>(current.deny());
-    final List<Prefix> deletes = new ArrayList<>();
-    for (final Prefix prefix : prefixes) {
-      if (next.remove(prefix)) {
-        deletes.add(prefix);
-      }
-    }
+    final List<Prefix> deny = current.deny();
+    final List<Prefix> deletes = PrefixLists.intersection(PrefixLists.sorted(prefixes), deny);
+    final List<Prefix> next = PrefixLists.difference(deny, deletes);
     return change(next, List.of(), deletes);
   }
 
   private PrefilterList change(
-      final Set<Prefix> deny, final List<Prefix> inserts, final List<Prefix> deletes) {
+      final List<Prefix> deny, final List<Prefix> inserts, final List<Prefix> deletes) {
     final PrefilterList before = current;
-    final PrefilterList after = new PrefilterList(before.revision() + 1, List.copyOf(deny));
+    final PrefilterList after = new PrefilterList(before.revision() + 1, deny);
     enforce(after, inserts, deletes);
     try {
       store.store(after);
@@ -149,7 +137,7 @@ public final class DevicePrefilter implements Prefilter {
     }
   }
 
-  private void checkCapacity(final Set<Prefix> deny) {
+  private void checkCapacity(final List<Prefix> deny) {
     int ipv4 = 0;
     for (final Prefix prefix : deny) {
       ipv4 += prefix.isIpv4() ? 1 : 0;

@@ -1,0 +1,67 @@
+package agent.datapath.manager.prefilter;
+
+import agent.terms.Prefix;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Set operations on sorted lists without duplicates: a list of a million entries is no tree. */
+final class PrefixLists {
+  private PrefixLists() {}
+
+  /** The list sorted, and each prefix once. */
+  static List<Prefix> sorted(final List<Prefix> prefixes) {
+    final List<Prefix> copy = new ArrayList<>(prefixes);
+    copy.sort(null);
+    final List<Prefix> once = new ArrayList<>(copy.size());
+    for (int i = 0; i < copy.size(); i++) {
+      if (i == 0 || !copy.get(i).equals(copy.get(i - 1))) {
+        once.add(copy.get(i));
+      }
+    }
+    return once;
+  }
+
+  /** What is in both lists. */
+  static List<Prefix> intersection(final List<Prefix> left, final List<Prefix> right) {
+    final List<Prefix> both = new ArrayList<>();
+    int i = 0;
+    for (final Prefix prefix : left) {
+      while (i < right.size() && right.get(i).compareTo(prefix) < 0) {
+        i++;
+      }
+      if (i < right.size() && right.get(i).equals(prefix)) {
+        both.add(prefix);
+      }
+    }
+    return both;
+  }
+
+  /** What is in the left list and not in the right one. */
+  static List<Prefix> difference(final List<Prefix> left, final List<Prefix> right) {
+    final List<Prefix> only = new ArrayList<>();
+    int i = 0;
+    for (final Prefix prefix : left) {
+      while (i < right.size() && right.get(i).compareTo(prefix) < 0) {
+        i++;
+      }
+      if (i == right.size() || !right.get(i).equals(prefix)) {
+        only.add(prefix);
+      }
+    }
+    return only;
+  }
+
+  /** Both lists in one; they have nothing in common. */
+  static List<Prefix> union(final List<Prefix> left, final List<Prefix> right) {
+    final List<Prefix> all = new ArrayList<>(left.size() + right.size());
+    int i = 0;
+    for (final Prefix prefix : left) {
+      while (i < right.size() && right.get(i).compareTo(prefix) < 0) {
+        all.add(right.get(i++));
+      }
+      all.add(prefix);
+    }
+    all.addAll(right.subList(i, right.size()));
+    return all;
+  }
+}

@@ -1,0 +1,119 @@
+package agent.datapath.manager;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.maps.layout.DropReason;
+import agent.maps.layout.EventType;
+import agent.testkit.Allocation;
+import agent.testkit.KernelTest;
+import agent.testkit.TcpConnection;
+import agent.testkit.UdpStream;
+import agent.testkit.Workload;
+import java.io.IOException;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+@KernelTest
+class EventsKernelTest {
+  private TestNode node;
+  private Workload client;
+  private Workload server;
+  private DatapathManager manager;
+
+  @BeforeEach
+  void launch() {
+    node = new TestNode();
+    client = node.workload(61);
+    server = node.workload(62);
+    manager = node.launch(node.context());
+    TestNode.attach(manager, TestNode.spec(601, client, 6001), TestNode.open());
+    TestNode.attach(manager, TestNode.spec(602, server, 6002), TestNode.ingressOnly());
+  }
+
+  @AfterEach
+  void remove() throws IOException {
+    manager.close();
+    node.close();
+  }
+
+  private record Seen(
+      int type, int reason, int protocol, int port, int source, int destination, int family) {}
+
+  @Test
+  void shouldTellSubscribersOfADeniedConnection() throws Exception {
+    final BlockingQueue<Seen> seen = new ArrayBlockingQueue<>(1000);
+    final FlowSubscriber subscriber =
+        event ->
+            seen.offer(
+                new Seen(
+                    event.type(),
+                    event.reason(),
+                    event.protocol(),
+                    event.destinationPort(),
+                    event.sourceIdentity(),
+                    event.destinationIdentity(),
+                    event.family()));
+    manager.events().subscribe(subscriber);
+    assertEquals(
+        TcpConnection.Outcome.HANGS,
+        TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300));
+    final Seen first = seen.poll(5, TimeUnit.SECONDS);
+    assertNotNull(first);
+    assertEquals(
+        new Seen(
+            EventType.DROP.number(), DropReason.POLICY_DENIED.number(), 6, 4321, 6001, 6002, 4),
+        first);
+    manager.events().unsubscribe(subscriber);
+    Thread.sleep(50);
+    seen.clear();
+    TcpConnection.attempt(client.namespace(), server.ipv6(), 4321, 300);
+    assertTrue(seen.isEmpty());
+    assertTrue(manager.events().received() >= 2);
+    assertEquals(0, manager.events().lost());
+  }
+
+  @Test
+  void shouldGoOnWhenASubscriberFails() throws Exception {
+    final BlockingQueue<Integer> seen = new ArrayBlockingQueue<>(1000);
+    manager
+        .events()
+        .subscribe(
+            event -> {
+              throw new IllegalStateException("a subscriber that cannot");
+            });
+    manager.events().subscribe(event -> seen.offer(event.type()));
+    TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
+    assertEquals(EventType.DROP.number(), seen.poll(5, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void shouldAllocateNothingWhileEventsComeIn() throws Exception {
+    final long[] count = {0};
+    manager.events().subscribe(event -> count[0] += event.length() > 0 ? 1 : 0);
+    final Thread reader =
+        Thread.getAllStackTraces().keySet().stream()
+            .filter(thread -> thread.getName().equals("dp-events"))
+            .findFirst()
+            .orElseThrow();
+    deny(3000, 0); // the calls below the wait are compiled meanwhile
+    final long before = Allocation.bytes(reader);
+    final long received = manager.events().received();
+    deny(1000, 1);
+    assertTrue(manager.events().received() > received + 100);
+    assertEquals(0, Allocation.bytes(reader) - before);
+  }
+
+  /** Datagrams that policy drops, for so long and at this pace. */
+  private void deny(final int milliseconds, final int intervalMs) throws Exception {
+    try (UdpStream stream = UdpStream.start(client.namespace(), server.ipv4(), 4322, intervalMs)) {
+      Thread.sleep(milliseconds);
+      assertEquals(stream.sent(), stream.stopAndCountLost());
+    }
+  }
+}

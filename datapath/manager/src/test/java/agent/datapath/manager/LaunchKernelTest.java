@@ -1,0 +1,143 @@
+package agent.datapath.manager;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.bindings.BpfFileSystem;
+import agent.terms.Refusal;
+import agent.testkit.Commands;
+import agent.testkit.KernelTest;
+import agent.testkit.NetworkNamespace;
+import agent.testkit.Ping;
+import agent.testkit.VethPair;
+import agent.testkit.Workload;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+@KernelTest
+class LaunchKernelTest {
+  private TestNode node;
+
+  @BeforeEach
+  void create() {
+    node = new TestNode();
+  }
+
+  @AfterEach
+  void remove() throws IOException {
+    node.close();
+  }
+
+  @Test
+  void shouldMountABpfFileSystemWhereThereIsNone() throws IOException {
+    final Path root = Files.createTempDirectory("agent-nobpf-").resolve("deep");
+    try (DatapathManager manager = node.launch(TestNode.context(root, node.state()))) {
+      assertTrue(BpfFileSystem.isMounted(root));
+      assertTrue(Files.exists(root.resolve("agent/maps/conntrack4_tcp")));
+      assertEquals("runs", health(manager, "dp-conductor").message());
+      assertEquals(ModuleHealth.Level.OK, health(manager, "dp-maps").level());
+    } finally {
+      Commands.run("umount", root.toString());
+      Files.delete(root);
+      Files.delete(root.getParent());
+    }
+  }
+
+  @Test
+  void shouldNameTheDeviceThatIsNotThereAndLeaveNothingOpen() throws IOException {
+    final int before = descriptors();
+    final Refusal refusal =
+        assertThrows(Refusal.class, () -> node.launch(node.context().device("eth77")));
+    assertEquals(Refusal.Kind.INVALID, refusal.kind());
+    assertEquals("device: there is no interface 'eth77'", refusal.getMessage());
+    assertThrows(Refusal.class, () -> node.launch(node.context().prefilterDevice("eth77")));
+    assertEquals(before, descriptors());
+  }
+
+  @Test
+  void shouldSayWhatTheCompilerIsMissingAndLeaveWhatRunsAlone() {
+    final Workload workload = node.workload(71);
+    try (DatapathManager manager = node.launch(node.context())) {
+      TestNode.attach(manager, TestNode.spec(701, workload, 7001), TestNode.open());
+    }
+    final List<String> pins = node.pins();
+    final Refusal refusal =
+        assertThrows(
+            Refusal.class,
+            () ->
+                node.launch(
+                    node.context().compileDebug(true).clangCandidates(List.of("no-such-clang"))));
+    assertEquals(Refusal.Kind.FAILED, refusal.kind());
+    assertTrue(refusal.getMessage().contains("there is no clang"), refusal.getMessage());
+    assertEquals(pins, node.pins());
+    assertTrue(Ping.isAnswered(workload.namespace(), TestNode.GATEWAY4, 2000));
+  }
+
+  @Test
+  void shouldCompileAnotherFeatureSetAndRunIt() throws IOException {
+    final Workload workload = node.workload(72);
+    try (DatapathManager manager = node.launch(node.context().compileDebug(true))) {
+      TestNode.attach(manager, TestNode.spec(702, workload, 7002), TestNode.open());
+      assertTrue(Ping.isAnswered(workload.namespace(), TestNode.GATEWAY4, 2000));
+      assertTrue(Ping.isAnswered(workload.namespace(), TestNode.GATEWAY6, 2000));
+    }
+    try (var cached = Files.list(node.state().resolve("bpf-cache"))) {
+      assertEquals(2, cached.count(), "endpoint and conntrack_gc");
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"TCX", "CLSACT"})
+  void shouldDeliverFromTheNetworkThroughTheHostProgram(final TcMode mode) {
+    final Workload workload = node.workload(73);
+    try (NetworkNamespace outside = NetworkNamespace.create("out")) {
+      VethPair.create(node.namespace(), "up0", outside, "net0");
+      node.namespace().exec("ip", "address", "add", "192.0.2.1/24", "dev", "up0");
+      outside.exec("ip", "address", "add", "192.0.2.2/24", "dev", "net0");
+      outside.exec("ip", "route", "add", "10.77.0.0/24", "via", "192.0.2.1");
+      try (DatapathManager manager = node.launch(node.context().device("up0").tcMode(mode))) {
+        TestNode.attach(manager, TestNode.spec(703, workload, 7003), TestNode.open());
+        assertTrue(Ping.isAnswered(outside, workload.ipv4(), 2000));
+        assertTrue(Ping.isAnswered(workload.namespace(), "192.0.2.2", 2000));
+        assertEquals(mode == TcMode.TCX, node.pins().contains("agent/devices/up0/from_network"));
+      }
+      try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
+        assertEquals(mode, manager.status().tcMode());
+        assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("devices")));
+        assertTrue(Ping.isAnswered(outside, workload.ipv4(), 2000));
+      }
+    }
+  }
+
+  @Test
+  void shouldStopEverythingOnCloseAndRefuseWhatComesLater() {
+    final DatapathManager manager = node.launch(node.context());
+    final DatapathProxy proxy = manager.proxy();
+    manager.close();
+    manager.close();
+    final Refusal refusal =
+        assertThrows(Refusal.class, () -> TestNode.await(proxy.knownEndpoints()));
+    assertEquals(Refusal.Kind.UNAVAILABLE, refusal.kind());
+  }
+
+  private static ModuleHealth health(final DatapathManager manager, final String id) {
+    return manager.status().modules().stream()
+        .filter(module -> module.moduleId().equals(id))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  private static int descriptors() throws IOException {
+    try (var paths = Files.list(Path.of("/proc/self/fd"))) {
+      return (int) paths.count();
+    }
+  }
+}
