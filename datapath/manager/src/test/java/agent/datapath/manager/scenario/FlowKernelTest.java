@@ -1,0 +1,376 @@
+package agent.datapath.manager.scenario;
+
+import static agent.datapath.manager.scenario.Party.ALICE;
+import static agent.datapath.manager.scenario.Party.BOB;
+import static agent.datapath.manager.scenario.Party.HOST;
+import static agent.datapath.manager.scenario.Party.PEER;
+import static agent.datapath.manager.scenario.Party.STRANGER;
+import static agent.datapath.manager.scenario.Verdicts.SCTP;
+import static agent.datapath.manager.scenario.Verdicts.TCP;
+import static agent.datapath.manager.scenario.Verdicts.UDP;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.maps.layout.ConntrackFlag;
+import agent.maps.layout.DropReason;
+import agent.maps.layout.PolicyDirection;
+import agent.testkit.KernelTest;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** What policy lets through, and what conntrack keeps of it. */
+@KernelTest
+class FlowKernelTest {
+  private final ScenarioNode node = new ScenarioNode();
+
+  @AfterEach
+  void close() {
+    node.close();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropFirstPacketWhenNoRuleSelectsTheDestination(final Family family) {
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(31337, 80).syn())
+        .dropsFor(DropReason.POLICY_DENIED);
+    assertEquals(0, node.flows().count(), "a denied attempt leaves no state");
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldPassTheListedPortAndNoOther(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 443).allowTo(PEER, UDP, 53);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(31337, 443).syn()).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(31337, 53)).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(31337, 53).syn())
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(31337, 443))
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.fromWorkload(ALICE, family.packet(ALICE, STRANGER).tcp(31337, 443).syn())
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDeliverBetweenWorkloadsWhenBothEndsAllowIt(final Family family) {
+    node.policyOf(ALICE).allowTo(BOB, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).tcp(40000, 80).syn())
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.policyOf(BOB).allowFrom(ALICE, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).tcp(40000, 80).syn()).reaches(BOB);
+    node.fromWorkload(BOB, family.packet(BOB, ALICE).tcp(80, 40000).syn().ack()).reaches(ALICE);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).tcp(40000, 80).ack().payload("hello"))
+        .reaches(BOB);
+    final Flows.Flow flow = node.flows().find(family, ALICE, 40000, BOB, 80, TCP);
+    assertEquals(ALICE, flow.initiator());
+    assertEquals(ALICE.identity, flow.initiatorIdentity());
+    assertEquals(BOB.identity, flow.responderIdentity());
+    assertEquals(BOB.ifindex, flow.responderIfindex());
+    assertTrue(flow.has(ConntrackFlag.SEEN_REPLY));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotLetTheResponderOpenTheOtherDirection(final Family family) {
+    node.policyOf(ALICE).allowTo(BOB, TCP, 80);
+    node.policyOf(BOB).allowFrom(ALICE, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).tcp(40000, 80).syn()).reaches(BOB);
+    node.fromWorkload(BOB, family.packet(BOB, ALICE).tcp(40000, 80).syn())
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldAnswerTheStackForHostAndDeliverItsReplies(final Family family) {
+    node.policyOf(ALICE).allowTo(HOST, TCP, 22);
+    node.fromWorkload(ALICE, family.packet(ALICE, HOST).tcp(40000, 22).syn()).passes();
+    node.toWorkload(ALICE, family.packet(HOST, ALICE).tcp(22, 40000).syn().ack()).passes();
+    node.toWorkload(ALICE, family.packet(HOST, ALICE).tcp(22, 40001).syn().ack())
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldAskTheIngressPolicyForWhatTheStackBrings(final Family family) {
+    node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 80).syn())
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.policyOf(BOB).allowFrom(PEER, TCP, 80);
+    node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 80).syn()).passes();
+    node.fromWorkload(BOB, family.packet(BOB, PEER).tcp(80, 40000).syn().ack()).passes();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldCutARunningFlowWhenItsPolicyIsWithdrawn(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn().ack()).passes();
+    node.policyOf(ALICE).revokeTo(PEER, TCP, 80);
+    node.bump(ALICE.id);
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).ack())
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack())
+        .dropsFor(DropReason.POLICY_DENIED);
+    final Flows.Flow flow = node.flows().find(family, ALICE, 40000, PEER, 80, TCP);
+    assertTrue(flow.has(ConntrackFlag.DENIED));
+    assertEquals(ALICE, flow.initiator());
+    assertEquals(DropReason.POLICY_DENIED.number(), flow.dropReason());
+    assertTrue(flow.lifetime().toSeconds() <= 10, flow::toString);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotLetTheReplySideTurnADeniedFlowRound(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, UDP, 53).open(PolicyDirection.INGRESS);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
+    node.policyOf(ALICE).revokeTo(PEER, UDP, 53);
+    node.bump(ALICE.id);
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(53, 40000))
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(54, 40000)).passes();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldLetADeniedFlowGoOnOnceItIsAllowedAgain(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, UDP, 53);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
+    node.policyOf(ALICE).revokeTo(PEER, UDP, 53);
+    node.bump(ALICE.id);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53))
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.policyOf(ALICE).allowTo(PEER, UDP, 53);
+    node.bump(ALICE.id);
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(53, 40000)).passes();
+    assertFalse(node.flows().find(family, ALICE, 40000, PEER, 53, UDP).has(ConntrackFlag.DENIED));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldAskAgainWhenThePeersIdentityChanges(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
+    node.know(PEER, 999, 0);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack())
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldFollowTheLifetimesOfTcp(final Family family) {
+    node.withoutPolicy();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn());
+    assertLifetime(family, 60);
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn().ack());
+    assertLifetime(family, 60);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack());
+    assertLifetime(family, 21_600);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).fin().ack());
+    assertLifetime(family, 21_600);
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).fin().ack());
+    assertLifetime(family, 10);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldCloseAFlowThatIsReset(final Family family) {
+    node.withoutPolicy();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn());
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).rst().ack());
+    assertLifetime(family, 10);
+    assertTrue(node.flows().find(family, ALICE, 40000, PEER, 80, TCP).has(ConntrackFlag.SEEN_RST));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldOpenAClosedFlowAnewOnSyn(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80).open(PolicyDirection.INGRESS);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).rst().ack()).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn()).passes();
+    final Flows.Flow flow = node.flows().find(family, ALICE, 40000, PEER, 80, TCP);
+    assertEquals(PEER, flow.initiator());
+    assertFalse(flow.has(ConntrackFlag.SEEN_RST));
+    assertLifetime(family, 60);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldAskPolicyWhenAClosedFlowIsOpenedFromTheOtherSide(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).rst().ack()).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn())
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldTakeASimultaneousOpenForOneFlow(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn()).passes();
+    assertFalse(
+        node.flows().find(family, ALICE, 40000, PEER, 80, TCP).has(ConntrackFlag.SEEN_REPLY));
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn().ack()).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn().ack()).passes();
+    assertLifetime(family, 21_600);
+    assertEquals(1, node.flows().count());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldTakeUpAFlowInTheMiddleWherePolicyAllowsIt(final Family family) {
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack())
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).ack()).passes();
+    assertLifetime(family, 21_600);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldKeepNothingOfAResetWithoutAFlow(final Family family) {
+    node.withoutPolicy();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).rst()).passes();
+    assertEquals(0, node.flows().count());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotTrustAnEntryThatHasExpired(final Family family) throws InterruptedException {
+    node.anyLifetime(50_000_000L);
+    node.policyOf(ALICE).allowTo(PEER, UDP, 53);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(53, 40000)).passes();
+    final Flows.Flow flow = node.flows().find(family, ALICE, 40000, PEER, 53, UDP);
+    Thread.sleep(flow.lifetime().toMillis() + 20);
+    assertNotNull(node.flows().find(family, ALICE, 40000, PEER, 53, UDP));
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(53, 40000))
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(53, 40000)).passes();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropForAnEndpointThatIsGone(final Family family) {
+    node.withoutPolicy();
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53)).reaches(BOB);
+    node.unregister(BOB);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
+        .dropsFor(DropReason.NO_ENDPOINT);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40001, 53))
+        .dropsFor(DropReason.NO_ENDPOINT);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDeliverAWorkloadsPacketsToItsOwnAddress(final Family family) {
+    node.policyOf(ALICE).open();
+    node.fromWorkload(ALICE, family.packet(ALICE, ALICE).udp(40000, 53)).reaches(ALICE);
+    node.fromWorkload(ALICE, family.packet(ALICE, ALICE).udp(53, 40000)).reaches(ALICE);
+    node.fromWorkload(ALICE, family.packet(ALICE, ALICE).udp(53, 53)).reaches(ALICE);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldLeaveAPacketWhoseTimeIsUpToTheStack(final Family family) {
+    node.withoutPolicy();
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53).ttl(1)).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53).ttl(1)).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53).ttl(2)).reaches(BOB);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotDeliverWhatIsNotAddressedToTheGateway(final Family family) {
+    node.withoutPolicy();
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).to("02:00:00:00:09:09").udp(40000, 53))
+        .passes();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldTrackSctpByPorts(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, SCTP, 3868);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).sctp(40000, 3868)).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).sctp(3868, 40000)).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).sctp(40000, 3869))
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldNameAnyOtherProtocolByItsPeerAlone(final Family family) {
+    final int gre = 47;
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).protocol(gre).payload("tunnel"))
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.policyOf(ALICE).allowAnythingTo(PEER);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).protocol(gre).payload("tunnel")).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).protocol(gre).payload("tunnel")).passes();
+    assertNotNull(node.flows().find(family, ALICE, 0, PEER, 0, gre));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldMatchAPortRangeByItsPrefix(final Family family) {
+    node.policyOf(BOB).allowPortsFrom(PEER, TCP, 8000, 13);
+    node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 7999).syn())
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 8000).syn()).passes();
+    node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 8007).syn()).passes();
+    node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 8008).syn())
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldLetADenyRuleWinWhicheverPeerItNames(final Family family) {
+    node.policyOf(BOB).open(PolicyDirection.INGRESS).denyFrom(PEER, TCP, 80);
+    node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 80).syn())
+        .dropsFor(DropReason.POLICY_DENY_RULE);
+    node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 81).syn()).passes();
+    node.policyOf(BOB).allowFrom(PEER, UDP, 53).denyFromAnyone(UDP);
+    node.toWorkload(BOB, family.packet(PEER, BOB).udp(40000, 53))
+        .dropsFor(DropReason.POLICY_DENY_RULE);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldSendMulticastToTheStackWherePolicyAllowsIt(final Family family) {
+    final var packet =
+        family == Family.IPV4
+            ? agent.testkit.Packets.ipv4(ALICE.ipv4, "239.1.2.3")
+            : agent.testkit.Packets.ipv6(ALICE.ipv6, "ff05::1:3");
+    packet.from(ALICE.mac()).to(ALICE.hostMac()).udp(5353, 5353);
+    node.fromWorkload(ALICE, packet).dropsFor(DropReason.POLICY_DENIED);
+    node.policyOf(ALICE).allowTo(STRANGER, UDP, 5353);
+    node.fromWorkload(ALICE, packet).passes();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldForgetNothingOfOtherFlows(final Family family) {
+    node.withoutPolicy();
+    for (int port = 1000; port < 1100; port++) {
+      node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(port, 53)).passes();
+    }
+    assertEquals(100, node.flows().count());
+    assertNull(node.flows().find(family, ALICE, 999, PEER, 53, UDP));
+  }
+
+  private void assertLifetime(final Family family, final long seconds) {
+    final Flows.Flow flow = node.flows().find(family, ALICE, 40000, PEER, 80, TCP);
+    final long left = flow.lifetime().toMillis();
+    assertTrue(
+        left <= seconds * 1000 && left > seconds * 1000 - 5000,
+        () -> seconds + " s expected, " + left + " ms left: " + flow);
+  }
+}

@@ -1,0 +1,120 @@
+package agent.datapath.manager.scenario;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import agent.bindings.Errno;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.Conntrack4Map;
+import agent.maps.kernel.Conntrack6Map;
+import agent.maps.layout.ConntrackEntryFlyweight;
+import agent.maps.layout.ConntrackFlag;
+import java.time.Duration;
+import java.util.Map;
+import org.agrona.ExpandableArrayBuffer;
+
+/** The conntrack entries of a scenario, as their flow's own parties see them. */
+final class Flows {
+  /**
+   * One entry.
+   *
+   * @param initiator who opened it
+   * @param lifetime what is left of it
+   * @param flags of {@link ConntrackFlag}
+   */
+  record Flow(
+      Party initiator,
+      Duration lifetime,
+      int flags,
+      int dropReason,
+      int initiatorIdentity,
+      int responderIdentity,
+      int responderIfindex,
+      long initiatorPackets,
+      long responderPackets) {
+    boolean has(final ConntrackFlag flag) {
+      return (flags & flag.number()) != 0;
+    }
+  }
+
+  private final Conntrack4Map tcp4;
+  private final Conntrack4Map any4;
+  private final Conntrack6Map tcp6;
+  private final Conntrack6Map any6;
+
+  Flows(final Map<String, BpfMap> maps) {
+    tcp4 = new Conntrack4Map(maps.get("conntrack4_tcp"));
+    any4 = new Conntrack4Map(maps.get("conntrack4_any"));
+    tcp6 = new Conntrack6Map(maps.get("conntrack6_tcp"));
+    any6 = new Conntrack6Map(maps.get("conntrack6_any"));
+  }
+
+  /** How many entries there are, in all tables. */
+  long count() {
+    return tcp4.map().countEntries()
+        + any4.map().countEntries()
+        + tcp6.map().countEntries()
+        + any6.map().countEntries();
+  }
+
+  /** The entry of a flow, or null. */
+  Flow find(
+      final Family family,
+      final Party a,
+      final int aPort,
+      final Party b,
+      final int bPort,
+      final int protocol) {
+    final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight();
+    final boolean aIsLow;
+    if (family == Family.IPV4) {
+      final Conntrack4Map map = protocol == Verdicts.TCP ? tcp4 : any4;
+      if (isMissing(map.find(a.ipv4Number(), aPort, b.ipv4Number(), bPort, protocol))) {
+        return null;
+      }
+      aIsLow = map.foundKey().lowAddress() == a.ipv4Number() && map.foundKey().lowPort() == aPort;
+      copy(map.found(), entry);
+    } else {
+      final Conntrack6Map map = protocol == Verdicts.TCP ? tcp6 : any6;
+      if (isMissing(
+          map.find(a.ipv6High(), a.ipv6Low(), aPort, b.ipv6High(), b.ipv6Low(), bPort, protocol))) {
+        return null;
+      }
+      aIsLow = map.foundKey().lowAddressLow() == a.ipv6Low() && map.foundKey().lowPort() == aPort;
+      copy(map.found(), entry);
+    }
+    return flow(entry, aIsLow ? a : b, aIsLow ? b : a);
+  }
+
+  private static boolean isMissing(final int result) {
+    if (result == -Errno.ENOENT) {
+      return true;
+    }
+    assertEquals(0, result);
+    return false;
+  }
+
+  private static void copy(final ConntrackEntryFlyweight from, final ConntrackEntryFlyweight to) {
+    to.wrap(new ExpandableArrayBuffer(ConntrackEntryFlyweight.LENGTH), 0)
+        .expiresNs(from.expiresNs())
+        .flags(from.flags())
+        .dropReason(from.dropReason());
+    for (int side = 0; side < 2; side++) {
+      to.identity(side, from.identity(side)).packets(side, from.packets(side));
+      to.delivery(side).ifindex(from.delivery(side).ifindex());
+    }
+  }
+
+  private static Flow flow(final ConntrackEntryFlyweight entry, final Party low, final Party high) {
+    final int opened = (entry.flags() & ConntrackFlag.INITIATOR_HIGH.number()) != 0 ? 1 : 0;
+    return new Flow(
+        opened == 1 ? high : low,
+        Duration.ofNanos(entry.expiresNs() - System.nanoTime()),
+        entry.flags(),
+        entry.dropReason(),
+        entry.identity(opened),
+        entry.identity(1 - opened),
+        entry.delivery(1 - opened).ifindex(),
+        entry.packets(opened),
+        entry.packets(1 - opened));
+  }
+}

@@ -1,0 +1,185 @@
+package agent.datapath.manager.scenario;
+
+import static agent.datapath.manager.scenario.Party.ALICE;
+import static agent.datapath.manager.scenario.Party.BOB;
+import static agent.datapath.manager.scenario.Party.PEER;
+import static agent.datapath.manager.scenario.Party.STRANGER;
+import static agent.datapath.manager.scenario.Verdicts.TCP;
+import static agent.datapath.manager.scenario.Verdicts.UDP;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+
+import agent.maps.layout.DropReason;
+import agent.maps.layout.EndpointOption;
+import agent.maps.layout.PolicyDirection;
+import agent.testkit.IpPacket;
+import agent.testkit.KernelTest;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Echo is a flow, an error belongs to the flow that it quotes, the rest asks policy each time. */
+@KernelTest
+class IcmpKernelTest {
+  private final ScenarioNode node = new ScenarioNode();
+
+  @AfterEach
+  void close() {
+    node.close();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldTrackEchoByItsIdentifier(final Family family) {
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1))
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1)).passes();
+    assertNotNull(node.flows().find(family, ALICE, 7, PEER, 7, family.icmp()));
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 1)).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(8, 1))
+        .dropsFor(DropReason.POLICY_DENIED);
+    assertEquals(1, node.flows().count());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldAskPolicyForAnEchoRequestAgainstTheFlow(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1)).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).echoRequest(7, 1))
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 1)).passes();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldKeepNothingOfAnEchoReplyToNothing(final Family family) {
+    node.policyOf(ALICE).allowFrom(PEER, family.icmp(), family.echoReplyType());
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 1)).passes();
+    assertEquals(0, node.flows().count());
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1))
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDeliverEchoBetweenWorkloads(final Family family) {
+    node.withoutPolicy();
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).echoRequest(7, 1)).reaches(BOB);
+    node.fromWorkload(BOB, family.packet(BOB, ALICE).echoReply(7, 1)).reaches(ALICE);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldAllowAnErrorAboutATrackedFlowFromAnyone(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80);
+    final IpPacket syn = family.packet(ALICE, PEER).tcp(40000, 80).syn();
+    node.fromWorkload(ALICE, syn).passes();
+    node.toWorkload(ALICE, error(family, STRANGER, ALICE, syn)).passes();
+    node.toWorkload(ALICE, error(family, PEER, ALICE, syn)).passes();
+    assertEquals(1, node.flows().count());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropAnErrorAboutNoFlow(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80);
+    final IpPacket syn = family.packet(ALICE, PEER).tcp(40000, 80).syn();
+    node.toWorkload(ALICE, error(family, PEER, ALICE, syn))
+        .dropsFor(DropReason.ICMP_ERROR_UNTRACKED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropAnErrorWhoseQuoteIsOfAnotherSender(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80);
+    node.policyOf(BOB).allowFrom(PEER, TCP, 80);
+    final IpPacket syn = family.packet(ALICE, PEER).tcp(40000, 80).syn();
+    node.fromWorkload(ALICE, syn).passes();
+    node.toWorkload(BOB, error(family, PEER, BOB, syn)).dropsFor(DropReason.ICMP_ERROR_UNTRACKED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropAnErrorAboutAFlowThatPolicyCut(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, UDP, 53);
+    final IpPacket query = family.packet(ALICE, PEER).udp(40000, 53);
+    node.fromWorkload(ALICE, query).passes();
+    node.policyOf(ALICE).revokeTo(PEER, UDP, 53);
+    node.bump(ALICE.id);
+    node.toWorkload(ALICE, error(family, PEER, ALICE, query))
+        .dropsFor(DropReason.ICMP_ERROR_UNTRACKED);
+    node.fromWorkload(ALICE, query).dropsFor(DropReason.POLICY_DENIED);
+    node.toWorkload(ALICE, error(family, PEER, ALICE, query))
+        .dropsFor(DropReason.ICMP_ERROR_UNTRACKED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDeliverAWorkloadsErrorAboutItsOwnFlowToTheOtherWorkload(final Family family) {
+    node.policyOf(ALICE).allowTo(BOB, UDP, 53);
+    node.policyOf(BOB).allowFrom(ALICE, UDP, 53);
+    final IpPacket query = family.packet(ALICE, BOB).udp(40000, 53);
+    node.fromWorkload(ALICE, query).reaches(BOB);
+    node.fromWorkload(BOB, error(family, BOB, ALICE, query)).reaches(ALICE);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropAWorkloadsErrorAboutAFlowOfOthers(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, UDP, 53);
+    final IpPacket query = family.packet(ALICE, PEER).udp(40000, 53);
+    node.fromWorkload(ALICE, query).passes();
+    node.fromWorkload(BOB, error(family, BOB, ALICE, query))
+        .dropsFor(DropReason.ICMP_ERROR_UNTRACKED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldFollowAnErrorAboutEcho(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
+    final IpPacket ping = family.packet(ALICE, PEER).echoRequest(7, 1);
+    node.fromWorkload(ALICE, ping).passes();
+    node.toWorkload(ALICE, error(family, STRANGER, ALICE, ping)).passes();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldAllowAnUntrackedErrorWherePolicyNamesItsType(final Family family) {
+    node.policyOf(ALICE).allowFrom(PEER, family.icmp(), family.unreachableType());
+    final IpPacket syn = family.packet(ALICE, PEER).tcp(40000, 80).syn();
+    node.toWorkload(ALICE, error(family, PEER, ALICE, syn)).passes();
+    assertEquals(0, node.flows().count());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldAskPolicyByTypeForEveryOtherMessage(final Family family) {
+    final byte[] body = new byte[16];
+    final int type = family.timestampType();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).icmp(type, 0, body))
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.policyOf(ALICE).allowTo(PEER, family.icmp(), type);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).icmp(type, 0, body)).passes();
+    assertEquals(0, node.flows().count());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldAskPolicyForBothDirectionsWithoutConntrack(final Family family) {
+    node.without(EndpointOption.CONNTRACK);
+    node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1)).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 1))
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.policyOf(ALICE).open(PolicyDirection.INGRESS);
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 1)).passes();
+    assertEquals(0, node.flows().count());
+  }
+
+  private static IpPacket error(
+      final Family family, final Party from, final Party to, final IpPacket about) {
+    return family.packet(from, to).icmpError(family.unreachableType(), 1, about);
+  }
+}

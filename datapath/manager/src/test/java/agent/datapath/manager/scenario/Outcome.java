@@ -1,0 +1,70 @@
+package agent.datapath.manager.scenario;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.maps.layout.DropReason;
+import agent.testkit.ParsedPacket;
+
+/**
+ * What a program did with one packet.
+ *
+ * @param action the TC_ACT_ or XDP_ number
+ * @param sent the packet that went in
+ * @param frame the packet that came out
+ * @param counted the reason that this run counted in its direction; NONE is forwarded, null is
+ *     nothing
+ */
+record Outcome(int action, byte[] sent, byte[] frame, DropReason counted) {
+  static final int PASS = -1;
+  static final int SHOT = 2;
+  static final int REDIRECT = 7;
+
+  /** Given to the stack, byte for byte, and counted as forwarded. */
+  Outcome passes() {
+    assertEquals(PASS, action, this::toString);
+    assertEquals(DropReason.NONE, counted, this::toString);
+    assertArrayEquals(sent, frame);
+    return this;
+  }
+
+  /** Given to the stack without being a packet that counts: ARP and neighbour discovery. */
+  Outcome passesUncounted() {
+    assertEquals(PASS, action, this::toString);
+    assertEquals(null, counted, this::toString);
+    assertArrayEquals(sent, frame);
+    return this;
+  }
+
+  Outcome dropsFor(final DropReason reason) {
+    assertEquals(SHOT, action, this::toString);
+    assertEquals(reason, counted, this::toString);
+    return this;
+  }
+
+  /** Rewritten for the workload's own link, one hop less, and redirected to it. */
+  Outcome reaches(final Party workload) {
+    assertEquals(REDIRECT, action, this::toString);
+    assertEquals(DropReason.NONE, counted, this::toString);
+    final ParsedPacket before = ParsedPacket.of(sent);
+    final ParsedPacket after = parsed();
+    assertEquals(workload.mac(), after.destinationMac());
+    assertEquals(workload.hostMac(), after.sourceMac());
+    assertEquals(before.ttl() - 1, after.ttl());
+    assertEquals(before.source(), after.source());
+    assertEquals(before.destination(), after.destination());
+    assertArrayEquals(before.payload(), after.payload());
+    assertTrue(after.checksumsAreRight(), "checksums");
+    return this;
+  }
+
+  ParsedPacket parsed() {
+    return ParsedPacket.of(frame);
+  }
+
+  @Override
+  public String toString() {
+    return "action " + action + ", counted " + counted + ", " + frame.length + " bytes";
+  }
+}

@@ -1,0 +1,51 @@
+package agent.datapath.manager.scenario;
+
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+
+import agent.bindings.BpfObject;
+import agent.maps.btf.Btf;
+import agent.maps.btf.DataSectionLayout;
+import agent.maps.btf.ElfObject;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
+import org.agrona.concurrent.UnsafeBuffer;
+
+/** An object of the default feature set, opened and with its constants at hand. */
+final class Shipped {
+  private final BpfObject object;
+  private final DataSectionLayout constants;
+
+  private Shipped(final String name) {
+    final byte[] elf = read(name);
+    final ElfObject parsed = ElfObject.parse(elf);
+    object = BpfObject.open(elf, name);
+    constants = DataSectionLayout.of(parsed, Btf.of(parsed), ".rodata");
+  }
+
+  static Shipped open(final String name) {
+    return new Shipped(name);
+  }
+
+  BpfObject object() {
+    return object;
+  }
+
+  /** The memory of one constant, until the object is loaded. */
+  UnsafeBuffer constant(final String variable) {
+    final DataSectionLayout.Location location = constants.variable(variable);
+    final MemorySegment memory = object.rodata().asSlice(location.offset(), location.size());
+    return new UnsafeBuffer(memory.address(), location.size());
+  }
+
+  private static byte[] read(final String name) {
+    final String path = "/bpf/" + name + ".bpf.o";
+    try (InputStream stream = Shipped.class.getResourceAsStream(path)) {
+      assertNotNull(stream, path + " is not on the class path");
+      return stream.readAllBytes();
+    } catch (final IOException failure) {
+      throw new UncheckedIOException(path, failure);
+    }
+  }
+}
