@@ -10,6 +10,7 @@ import agent.testkit.TcpEchoServer;
 import agent.testkit.VethPair;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -52,7 +53,6 @@ class AgentPrefilterKernelTest {
 
   @BeforeEach
   void emptyTheList() throws Exception {
-    agent.expect(200, "DELETE", "/prefilter", body(List.of("0.0.0.0/0", "::/0")));
     final List<String> all = new ArrayList<>();
     list().get("spec").get("deny").forEach(prefix -> all.add(prefix.asString()));
     agent.expect(200, "DELETE", "/prefilter", body(all));
@@ -131,7 +131,9 @@ class AgentPrefilterKernelTest {
   }
 
   private static String body(final List<String> prefixes) {
-    return "{\"deny\": [\"" + String.join("\", \"", prefixes) + "\"]}";
+    return prefixes.stream()
+        .map(prefix -> '"' + prefix + '"')
+        .collect(Collectors.joining(", ", "{\"deny\": [", "]}"));
   }
 
   private static JsonNode list() throws Exception {
