@@ -6,6 +6,7 @@ import agent.terms.Refusal;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -24,6 +25,7 @@ public final class Ipam {
   private final Map<Prefix, PrefixCursor> cursors = new HashMap<>();
   private final Set<IpAddress> reserved;
   private final TreeMap<IpAddress, Lease> leases = new TreeMap<>();
+  private final Set<IpAddress> expiring = new HashSet<>();
 
   private Ipam(IpamContext context) {
     this.context = context;
@@ -43,7 +45,7 @@ public final class Ipam {
   public static Ipam open(IpamContext context) {
     final Ipam ipam = new Ipam(context);
     for (final Lease lease : context.store().load()) {
-      ipam.leases.put(lease.address(), lease);
+      ipam.set(lease.address(), lease);
     }
     return ipam;
   }
@@ -288,9 +290,9 @@ public final class Ipam {
   public synchronized int expire() {
     final Instant now = context.clock().instant();
     final List<IpAddress> gone = new ArrayList<>();
-    for (final Lease lease : leases.values()) {
-      if (lease.isExpiring() && !lease.expiresAt().isAfter(now)) {
-        gone.add(lease.address());
+    for (final IpAddress address : expiring) {
+      if (!leases.get(address).expiresAt().isAfter(now)) {
+        gone.add(address);
       }
     }
     if (!gone.isEmpty()) {
@@ -305,26 +307,31 @@ public final class Ipam {
     return change;
   }
 
-  /** Saves first, so that a failing store leaves everything as it was; null removes. */
+  /** Null removes. Where the store fails everything is as it was. */
   private void commit(Map<IpAddress, Lease> change) {
-    final TreeMap<IpAddress, Lease> after = new TreeMap<>(leases);
-    change.forEach(
-        (address, lease) -> {
-          if (lease == null) {
-            after.remove(address);
-          } else {
-            after.put(address, lease);
-          }
-        });
+    final Map<IpAddress, Lease> before = new HashMap<>();
+    change.keySet().forEach(address -> before.put(address, leases.get(address)));
+    change.forEach(this::set);
     try {
-      context.store().save(List.copyOf(after.values()));
+      context.store().save(List.copyOf(leases.values()));
     } catch (RuntimeException e) {
-      change.forEach((address, lease) -> giveBack(address, !leases.containsKey(address)));
+      before.forEach(this::set);
       throw e;
+    } finally {
+      change.keySet().forEach(address -> giveBack(address, !leases.containsKey(address)));
     }
-    leases.clear();
-    leases.putAll(after);
-    change.forEach((address, lease) -> giveBack(address, lease == null));
+  }
+
+  private void set(IpAddress address, Lease lease) {
+    expiring.remove(address);
+    if (lease == null) {
+      leases.remove(address);
+    } else {
+      leases.put(address, lease);
+      if (lease.isExpiring()) {
+        expiring.add(address);
+      }
+    }
   }
 
   private void giveBack(IpAddress address, boolean free) {

@@ -29,7 +29,8 @@ public record CidrSelector(Prefix prefix, List<Prefix> except) implements PeerSe
         .isPresent();
   }
 
-  private static Optional<Prefix> prefixOf(Identity identity) {
+  /** The addresses that an identity stands for, where it is one of the world. */
+  static Optional<Prefix> prefixOf(Identity identity) {
     if (identity.id() == ReservedIdentity.WORLD_IPV4.id()) {
       return Optional.of(Prefix.ALL_IPV4);
     }

@@ -18,9 +18,11 @@ public final class LabelSelector implements PeerSelector {
 
   private final List<Requirement> requirements;
   private final boolean endpointsOnly;
+  private final int hash;
 
   LabelSelector(List<Requirement> requirements) {
     this.requirements = requirements.stream().distinct().sorted().toList();
+    hash = this.requirements.hashCode();
     endpointsOnly = requirements.stream().noneMatch(Requirement::asksForReserved);
   }
 
@@ -73,7 +75,7 @@ public final class LabelSelector implements PeerSelector {
 
   @Override
   public int hashCode() {
-    return requirements.hashCode();
+    return hash;
   }
 
   @Override

@@ -113,11 +113,12 @@ public final class PolicyEngine {
     final Set<Integer> dirtyBefore = new TreeSet<>(dirty);
     cidrs.acquire(added);
     added.forEach(selectors::use);
+    final Map<Integer, ResolvedPolicy> resolved = new TreeMap<>();
     try {
       final Set<Integer> affected = new TreeSet<>(dirty);
       affected.removeAll(dirtyBefore);
       affected.addAll(subjects.selectedBy(added));
-      affected.forEach(endpoint -> resolve(endpoint, after, mode));
+      affected.forEach(endpoint -> resolved.put(endpoint, resolve(endpoint, after, mode)));
       context.store().save(stateOf(after));
     } catch (RuntimeException e) {
       added.forEach(selectors::drop);
@@ -128,7 +129,7 @@ public final class PolicyEngine {
     dirty.addAll(subjects.selectedBy(removed));
     repository = after;
     removed.forEach(selectors::drop);
-    final PolicyUpdate update = settle();
+    final PolicyUpdate update = settle(resolved);
     cidrs.release(removed);
     return update.then(settle());
   }
@@ -158,8 +159,12 @@ public final class PolicyEngine {
     return policy;
   }
 
-  /** Resolves what is dirty, and tells what has changed. */
   private PolicyUpdate settle() {
+    return settle(Map.of());
+  }
+
+  /** Resolves what is dirty, unless it is resolved already, and tells what has changed. */
+  private PolicyUpdate settle(Map<Integer, ResolvedPolicy> resolved) {
     final List<EndpointPolicyChange> changes = new ArrayList<>();
     final Map<Integer, Refusal> failures = new TreeMap<>();
     for (final int endpoint : List.copyOf(dirty)) {
@@ -168,9 +173,9 @@ public final class PolicyEngine {
         continue;
       }
       try {
-        final ResolvedPolicy policy = resolve(endpoint, repository, mode);
-        final ResolvedPolicy before = subject.policy();
-        if (before == null || !policy.at(0).equals(before.at(0))) {
+        final ResolvedPolicy known = resolved.get(endpoint);
+        final ResolvedPolicy policy = known != null ? known : resolve(endpoint, repository, mode);
+        if (!policy.at(0).equals(subject.policy().at(0))) {
           changes.add(told(endpoint, subject.identity(), policy));
         }
       } catch (Refusal refusal) {

@@ -15,7 +15,7 @@ final class PolicySubjects {
    * One endpoint.
    *
    * @param identity its identity
-   * @param policy the policy that was told last, null before the first
+   * @param policy the policy that was told last
    */
   record Subject(Identity identity, ResolvedPolicy policy) {}
 
@@ -47,10 +47,10 @@ final class PolicySubjects {
 
   /** The endpoints whose policy depends on one of the selectors. */
   Set<Integer> dependingOn(Set<PeerSelector> selectors) {
-    return where(
-        subject ->
-            subject.policy() != null
-                && subject.policy().selectors().stream().anyMatch(selectors::contains));
+    if (selectors.isEmpty()) {
+      return Set.of();
+    }
+    return where(subject -> selectors.stream().anyMatch(subject.policy().selectors()::contains));
   }
 
   private Set<Integer> where(Predicate<Subject> test) {
@@ -66,6 +66,6 @@ final class PolicySubjects {
   /** What the endpoint's map held so far. */
   List<PolicyEntry> entriesOf(int endpointId) {
     final Subject subject = subjects.get(endpointId);
-    return subject == null || subject.policy() == null ? List.of() : subject.policy().entries();
+    return subject == null ? List.of() : subject.policy().entries();
   }
 }

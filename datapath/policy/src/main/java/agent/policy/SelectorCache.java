@@ -1,8 +1,10 @@
 package agent.policy;
 
 import agent.identity.Identity;
+import agent.terms.Prefix;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -13,7 +15,8 @@ import java.util.TreeSet;
 
 /**
  * The selectors of all rules, each with the identities that it selects. An identity that appears is
- * held against each selector once, and not against each rule of each endpoint.
+ * held against each selector once, and not against each rule of each endpoint; CIDRs are found by
+ * their prefix, so that thousands of them are not held against each other.
  */
 final class SelectorCache {
   private static final class Selection {
@@ -22,10 +25,18 @@ final class SelectorCache {
   }
 
   private final TreeMap<Integer, Identity> identities = new TreeMap<>();
+  private final TreeMap<Prefix, Identity> cidrIdentities = new TreeMap<>();
   private final Map<PeerSelector, Selection> selections = new LinkedHashMap<>();
+  private final Set<PeerSelector> otherSelectors = new HashSet<>();
+  private final Map<Prefix, Set<CidrSelector>> cidrSelectors = new HashMap<>();
 
   SelectorCache(Collection<Identity> known) {
-    known.forEach(identity -> identities.put(identity.id(), identity));
+    known.forEach(this::remember);
+  }
+
+  private void remember(Identity identity) {
+    identities.put(identity.id(), identity);
+    CidrSelector.prefixOf(identity).ifPresent(prefix -> cidrIdentities.put(prefix, identity));
   }
 
   void use(Rule rule) {
@@ -35,13 +46,26 @@ final class SelectorCache {
   }
 
   private Selection select(PeerSelector selector) {
+    final Collection<Identity> candidates;
+    if (selector instanceof CidrSelector cidr) {
+      cidrSelectors.computeIfAbsent(cidr.prefix(), prefix -> new HashSet<>()).add(cidr);
+      candidates = within(cidr.prefix());
+    } else {
+      otherSelectors.add(selector);
+      candidates = identities.values();
+    }
     final Selection selection = new Selection();
-    for (final Identity identity : identities.values()) {
+    for (final Identity identity : candidates) {
       if (selector.selects(identity)) {
         selection.identities.add(identity.id());
       }
     }
     return selection;
+  }
+
+  /** What a prefix covers stands directly behind it. */
+  private Collection<Identity> within(Prefix prefix) {
+    return cidrIdentities.subMap(prefix, true, Prefix.of(prefix.last()), true).values();
   }
 
   void drop(Rule rule) {
@@ -50,7 +74,20 @@ final class SelectorCache {
       removeSame(selection.users, rule);
       if (selection.users.isEmpty()) {
         selections.remove(selector);
+        forget(selector);
       }
+    }
+  }
+
+  private void forget(PeerSelector selector) {
+    if (selector instanceof CidrSelector cidr) {
+      final Set<CidrSelector> samePrefix = cidrSelectors.get(cidr.prefix());
+      samePrefix.remove(cidr);
+      if (samePrefix.isEmpty()) {
+        cidrSelectors.remove(cidr.prefix());
+      }
+    } else {
+      otherSelectors.remove(selector);
     }
   }
 
@@ -66,28 +103,41 @@ final class SelectorCache {
 
   /** The selectors that select the new identity. */
   Set<PeerSelector> add(Identity identity) {
-    identities.put(identity.id(), identity);
-    final Set<PeerSelector> changed = new HashSet<>();
-    selections.forEach(
-        (selector, selection) -> {
-          if (selector.selects(identity) && selection.identities.add(identity.id())) {
-            changed.add(selector);
-          }
-        });
+    remember(identity);
+    final Set<PeerSelector> changed = selecting(identity);
+    changed.forEach(selector -> selections.get(selector).identities.add(identity.id()));
     return changed;
   }
 
   /** The selectors that selected the identity that is gone. */
   Set<PeerSelector> remove(Identity identity) {
     identities.remove(identity.id());
-    final Set<PeerSelector> changed = new HashSet<>();
-    selections.forEach(
-        (selector, selection) -> {
-          if (selection.identities.remove(identity.id())) {
-            changed.add(selector);
-          }
-        });
+    CidrSelector.prefixOf(identity).ifPresent(cidrIdentities::remove);
+    final Set<PeerSelector> changed = selecting(identity);
+    changed.forEach(selector -> selections.get(selector).identities.remove(identity.id()));
     return changed;
+  }
+
+  private Set<PeerSelector> selecting(Identity identity) {
+    final Set<PeerSelector> found = new HashSet<>();
+    for (final PeerSelector selector : otherSelectors) {
+      if (selector.selects(identity)) {
+        found.add(selector);
+      }
+    }
+    CidrSelector.prefixOf(identity).ifPresent(prefix -> addCovering(prefix, identity, found));
+    return found;
+  }
+
+  private void addCovering(Prefix prefix, Identity identity, Set<PeerSelector> found) {
+    for (int length = prefix.length(); length >= 0 && !cidrSelectors.isEmpty(); length--) {
+      for (final CidrSelector selector :
+          cidrSelectors.getOrDefault(Prefix.of(prefix.address(), length), Set.of())) {
+        if (selector.selects(identity)) {
+          found.add(selector);
+        }
+      }
+    }
   }
 
   /** The identities of a selector that a rule uses. */
