@@ -17,6 +17,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -57,7 +59,11 @@ final class Restoration {
             .collect(Collectors.toMap(Device::name, device -> device, (a, b) -> a));
     for (final EndpointRecord record : context.store().load()) {
       try {
-        takeUp(record, devices.get(record.interfaceName()));
+        if (context.restoring()) {
+          takeUp(record, devices.get(record.interfaceName()));
+        } else {
+          drop(record);
+        }
       } catch (RuntimeException failure) {
         // Its programs go with forgetOthers; the record stays where it is, to be looked at.
         errors.add("endpoint " + record.id() + " is not taken up: " + failure.getMessage());
@@ -80,7 +86,7 @@ final class Restoration {
     }
     final List<Integer> failedIds = failed.keySet().stream().map(Endpoint::id).sorted().toList();
     LOG.info(
-        "endpoints: {} restored, {} failed, {} removed with their interfaces",
+        "endpoints: {} restored, {} failed, {} removed",
         restored.size(),
         failedIds.size(),
         removed.size());
@@ -95,9 +101,7 @@ final class Restoration {
           record.id(),
           record.interfaceName(),
           record.interfaceIndex());
-      removed.add(record.id());
-      context.store().remove(record.id());
-      context.ipam().releaseEndpoint(record.id());
+      drop(record);
       return;
     }
     final LabelDerivation labels = LabelDerivation.of(record, context.labelFilter());
@@ -116,6 +120,13 @@ final class Restoration {
       errors.add("endpoint " + record.id() + ": " + failure.getMessage());
       journal.invalid(endpoint, failure.getMessage());
     }
+  }
+
+  /** What the datapath holds of it goes with {@link #forgetOthers}. */
+  private void drop(EndpointRecord record) {
+    removed.add(record.id());
+    context.store().remove(record.id());
+    context.ipam().releaseEndpoint(record.id());
   }
 
   private void identify(Endpoint endpoint) {
@@ -207,7 +218,7 @@ final class Restoration {
   private void each(
       List<Endpoint> endpoints,
       String what,
-      java.util.function.Function<Endpoint, CompletableFuture<?>> step) {
+      Function<Endpoint, CompletableFuture<?>> step) {
     each(endpoints, what, step, endpoint -> {});
   }
 
@@ -215,8 +226,8 @@ final class Restoration {
   private void each(
       List<Endpoint> endpoints,
       String what,
-      java.util.function.Function<Endpoint, CompletableFuture<?>> step,
-      java.util.function.Consumer<Endpoint> done) {
+      Function<Endpoint, CompletableFuture<?>> step,
+      Consumer<Endpoint> done) {
     final Map<Endpoint, CompletableFuture<?>> asked = new LinkedHashMap<>();
     for (final Endpoint endpoint : endpoints) {
       if (!failed.containsKey(endpoint)) {

@@ -48,6 +48,7 @@ final class EndpointFixture {
   PolicyEngine policy;
   EndpointConductor conductor;
   RestoreReport report;
+  boolean restoring = true;
   private List<Lease> leases = List.of();
   private Optional<PolicyState> rules = Optional.empty();
 
@@ -114,6 +115,7 @@ final class EndpointFixture {
                 .store(store)
                 .thread(thread)
                 .clock(thread)
+                .restoring(restoring)
                 .clusterName("c1")
                 .nodeName("n1")
                 .datapathTimeout(Duration.ofSeconds(1))
