@@ -216,9 +216,7 @@ final class Restoration {
   }
 
   private void each(
-      List<Endpoint> endpoints,
-      String what,
-      Function<Endpoint, CompletableFuture<?>> step) {
+      List<Endpoint> endpoints, String what, Function<Endpoint, CompletableFuture<?>> step) {
     each(endpoints, what, step, endpoint -> {});
   }
 
