@@ -179,6 +179,7 @@ class PrefilterKernelTest {
     }
     try (DatapathManager manager = node.launch(node.context())) {
       assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("devices")));
+      assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("prefilter")));
       assertEquals(Refusal.Kind.DISABLED, refusal(() -> manager.prefilter().get()));
       assertFalse(outsideLink().contains("xdp"), "nobody asks for the prefilter any more");
     }

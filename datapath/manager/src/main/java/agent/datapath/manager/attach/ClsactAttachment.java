@@ -1,6 +1,5 @@
 package agent.datapath.manager.attach;
 
-import agent.bindings.BindingsException;
 import agent.bindings.Descriptors;
 import agent.bindings.Errno;
 import agent.bindings.ObjectDescriptions;
@@ -21,6 +20,9 @@ public final class ClsactAttachment implements TcAttachment {
   public Previous attach(final Hook hook, final int programFd) {
     final TcFilter filter = filter(hook);
     final int before = openOurs(hook, filter);
+    if (before == -Errno.EEXIST) {
+      throw new AttachException(hook, "filter " + HANDLE + " of another program", before);
+    }
     final int result = filter.attachOrReplace(programFd);
     if (result < 0) {
       Descriptors.close(before);
@@ -54,9 +56,8 @@ public final class ClsactAttachment implements TcAttachment {
   }
 
   /**
-   * A descriptor of the program that our filter has, or -errno where there is no such filter.
-   *
-   * @throws AttachException where somebody else has a filter of this number
+   * A descriptor of the program that our filter has; -errno where there is no such filter, -EEXIST
+   * where the filter of this number is somebody else's.
    */
   private static int openOurs(final Hook hook, final TcFilter filter) {
     final int id = filter.programId();
@@ -70,17 +71,12 @@ public final class ClsactAttachment implements TcAttachment {
     if (program < 0) {
       return program;
     }
-    try {
-      final String name = ObjectDescriptions.program(program).name();
-      if (!name.equals(truncated(hook.program()))) {
-        throw new AttachException(
-            hook + ": filter " + HANDLE + " is in use by another program, " + name);
-      }
+    final String name = ObjectDescriptions.program(program).name();
+    if (name.equals(truncated(hook.program()))) {
       return program;
-    } catch (final BindingsException | AttachException failure) {
-      Descriptors.close(program);
-      throw failure;
     }
+    Descriptors.close(program);
+    return -Errno.EEXIST;
   }
 
   /** No filter, no qdisc, or no interface. */

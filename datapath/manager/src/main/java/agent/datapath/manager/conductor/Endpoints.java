@@ -35,7 +35,10 @@ import org.agrona.collections.Int2ObjectHashMap;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
-/** The endpoints of this node as the kernel has them; only the conductor's thread calls it. */
+/**
+ * The endpoints of this node as the kernel has them; but for the count, only the conductor's thread
+ * calls it.
+ */
 public final class Endpoints implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Endpoints.class);
 
@@ -56,6 +59,7 @@ public final class Endpoints implements AutoCloseable {
   private final PolicyWriter policyWriter = new PolicyWriter();
   private final Int2ObjectHashMap<PolicyMap> policyMaps = new Int2ObjectHashMap<>();
   private final Int2ObjectHashMap<EndpointSpec> attached = new Int2ObjectHashMap<>();
+  private volatile int attachedCount;
 
   /** Takes over what is pinned; nothing changes in the kernel. */
   public Endpoints(
@@ -78,9 +82,9 @@ public final class Endpoints implements AutoCloseable {
     }
   }
 
-  /** Endpoints whose programs this process has attached. */
+  /** Endpoints whose programs this process has attached; for any thread. */
   public int attachedCount() {
-    return attached.size();
+    return attachedCount;
   }
 
   void attach(final EndpointSpec endpoint) {
@@ -103,6 +107,7 @@ public final class Endpoints implements AutoCloseable {
       }
     }
     final EndpointSpec before = attached.put(id, endpoint);
+    attachedCount = attached.size();
     boolean isNew = upsertAddress(endpoint, endpoint.ipv4());
     isNew |= upsertAddress(endpoint, endpoint.ipv6());
     if (before != null) {
@@ -119,6 +124,7 @@ public final class Endpoints implements AutoCloseable {
   List<String> detach(final int id) {
     final List<String> errors = new ArrayList<>();
     final EndpointSpec spec = attached.remove(id);
+    attachedCount = attached.size();
     final int entryIfindex = endpointMap.lookup(id) == 0 ? endpointMap.found().ifindex() : 0;
     final int ifindex = spec == null ? entryIfindex : spec.ifindex();
     final String interfaceName = spec == null ? "endpoint " + id : spec.interfaceName();
@@ -282,12 +288,19 @@ public final class Endpoints implements AutoCloseable {
     if (map == null) {
       map = new PolicyMap(maps.openPolicyMap(id));
       policyMaps.put(id, map);
-      final int result = policies.set(id, map.map().fd());
+      putIntoSlot(id, map.map());
+    }
+    return map;
+  }
+
+  /** Writing the slot waits for running programs: one that holds this map already is left alone. */
+  private void putIntoSlot(final int id, final BpfMap map) {
+    if (policies.mapId(id) != map.description().id()) {
+      final int result = policies.set(id, map.fd());
       if (result < 0) {
         throw policies.failure("update", result);
       }
     }
-    return map;
   }
 
   private void setEntry(final EndpointSpec endpoint) {

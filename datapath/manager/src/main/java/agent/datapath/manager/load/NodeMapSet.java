@@ -47,6 +47,8 @@ public final class NodeMapSet implements AutoCloseable {
       for (final MapDefinition definition : NodeMaps.ALL) {
         if (context.prefilterDevice() != null || !definition.name().startsWith("prefilter")) {
           set.open(sized(context, definition));
+        } else {
+          BpfFileSystem.unpin(pins.map(definition.name())); // of an earlier start with a prefilter
         }
       }
       return set;

@@ -58,15 +58,16 @@ final class PrefilterUpdate implements Work {
   @Override
   public void failed(final RuntimeException failure) {
     try {
-      if (inserted > 0 || !inserts.isEmpty()) {
-        final int end = Math.min(inserts.size(), inserted + PREFIXES_PER_STEP);
-        maps.write(inserts.subList(0, end), 0, end, false);
-      }
-      final int end = Math.min(deletes.size(), deleted + PREFIXES_PER_STEP);
-      maps.write(deletes.subList(0, end), 0, end, true);
+      undo(inserts, inserted, false);
+      undo(deletes, deleted, true);
     } catch (final RuntimeException undo) {
       failure.addSuppressed(undo);
     }
     done.completeExceptionally(Failures.refusal(failure));
+  }
+
+  private void undo(final List<Prefix> prefixes, final int done, final boolean isInsert) {
+    final int end = Math.min(prefixes.size(), done + PREFIXES_PER_STEP);
+    maps.write(prefixes, 0, end, isInsert);
   }
 }
