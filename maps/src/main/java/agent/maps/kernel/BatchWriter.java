@@ -101,36 +101,36 @@ public final class BatchWriter {
 
   private int run(boolean write) {
     done = 0;
-    int result = 0;
-    while (done < size && result == 0) {
-      result = batches ? batch(write) : one(write);
-      if (result == -Errno.ENOENT && !write) {
+    int result = batches && size > 0 ? batch(write) : 0;
+    final boolean fallingBack = batches && done == 0 && unsupported(result);
+    if (fallingBack) {
+      result = 0;
+    }
+    while (done < size && (result == 0 || result == -Errno.ENOENT && !write)) {
+      result = one(write);
+      if (result == 0 || result == -Errno.ENOENT && !write) {
         done++;
-        result = 0;
-      } else if (batches && done == 0 && unsupported(result)) {
-        batches = false;
-        result = 0;
       }
+    }
+    if (fallingBack && done > 0) {
+      batches = false; // what failed was the batch, not its first entry
     }
     if (size > 0) {
       map.writeListener().onBulkWrite(map);
     }
     size = 0;
-    return result;
+    return result == -Errno.ENOENT && !write ? 0 : result;
   }
 
   private int batch(boolean write) {
-    final long keyAt = (long) done * map.keySize();
-    final long valueAt = (long) done * map.copiedValueSize();
-    count.set(JAVA_INT, 0, size - done);
+    count.set(JAVA_INT, 0, size);
     final int result =
         write
-            ? MapCalls.updateBatch(
-                map.fd(), keySegment.asSlice(keyAt), valueSegment.asSlice(valueAt), count)
-            : MapCalls.deleteBatch(map.fd(), keySegment.asSlice(keyAt), count);
+            ? MapCalls.updateBatch(map.fd(), keySegment, valueSegment, count)
+            : MapCalls.deleteBatch(map.fd(), keySegment, count);
     final int processed = count.get(JAVA_INT, 0);
-    if (result == 0 || processed < size - done) { // left as it was by a call that did not begin
-      done += processed;
+    if (result == 0 || processed < size) { // left as it was by a call that did not begin
+      done = processed;
     }
     return result;
   }
@@ -144,9 +144,6 @@ public final class BatchWriter {
       result = MapCalls.update(map.fd(), oneKey, oneValue, MapFlag.ANY);
     } else {
       result = MapCalls.delete(map.fd(), oneKey);
-    }
-    if (result == 0) {
-      done++;
     }
     return result;
   }

@@ -29,6 +29,7 @@ import org.agrona.concurrent.SystemNanoClock;
  */
 public final class MapMirrors implements MapRegistry.Listener {
   private static final long REFRESH_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(10);
+  private static final long RETRY_INTERVAL_NS = TimeUnit.SECONDS.toNanos(1);
   private static final int POOLED_READINGS = 4;
 
   private final Context context;
@@ -38,10 +39,12 @@ public final class MapMirrors implements MapRegistry.Listener {
   private final BlockingQueue<MapReading> readings = new ArrayBlockingQueue<>(POOLED_READINGS);
   private final MirrorJournal journal;
   private final MirrorAgent agent;
+  private long retriedNs; // of the conductor's thread
 
   /** Follows the registry of the context from here on; maps that it has already are taken in. */
   public MapMirrors(Context context) {
     this.context = context.conclude();
+    retriedNs = context.nanoTime() - RETRY_INTERVAL_NS;
     journal = new MirrorJournal(context.journalBytes);
     agent = new MirrorAgent(context, mirrors, journal);
     context.registry.addListener(this);
@@ -187,16 +190,19 @@ public final class MapMirrors implements MapRegistry.Listener {
   }
 
   /**
-   * Tries refused writes again, the oldest first, on the conductor's thread.
+   * Tries refused writes again, the oldest first, on the conductor's thread; does nothing within a
+   * second of the last tries.
    *
    * @param limit of tries
    * @param onRealised hears of each map of which an entry was written or deleted, once an entry
    * @return the number of writes that went through
    */
   public int reconcile(int limit, Consumer<BpfMap> onRealised) {
-    if (unrealised.size() == 0) {
+    final long nowNs = context.nanoTime();
+    if (unrealised.size() == 0 || nowNs - retriedNs < RETRY_INTERVAL_NS) {
       return 0;
     }
+    retriedNs = nowNs;
     int realised = 0;
     for (final UnrealisedWrites.Write write : unrealised.oldest(limit)) {
       final MirroredMap mirror = mirrors.get(write.serial());

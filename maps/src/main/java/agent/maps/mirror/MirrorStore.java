@@ -142,6 +142,7 @@ final class MirrorStore {
     try (MapSegmentContext<StoredBytes, StoredBytes, ?> context = entries.segmentContext(segment)) {
       context.forEachSegmentEntry(entry -> copy(entry, serial, epoch, copy));
     }
+    copy.rewind();
   }
 
   private static void copy(

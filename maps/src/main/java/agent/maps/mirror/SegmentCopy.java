@@ -23,8 +23,13 @@ final class SegmentCopy {
     buffer.putInt(end, keySize);
     buffer.putInt(end + Integer.BYTES, valueSize);
     place(end);
-    end = valueOffset + valueSize;
+    end = next;
     buffer.checkLimit(end);
+  }
+
+  /** Goes back to before the first entry. */
+  void rewind() {
+    next = 0;
   }
 
   /** Steps to the next entry that was copied. */

@@ -1,13 +1,22 @@
 package agent.maps.mirror;
 
 import net.openhft.chronicle.bytes.Bytes;
+import net.openhft.chronicle.core.util.ReadResolvable;
 import net.openhft.chronicle.hash.serialization.SizedReader;
 import net.openhft.chronicle.hash.serialization.SizedWriter;
 import org.agrona.MutableDirectBuffer;
 
-/** Moves {@link StoredBytes} in and out of Chronicle Map without allocation. Stateless. */
-enum StoredBytesMarshaller implements SizedReader<StoredBytes>, SizedWriter<StoredBytes> {
-  INSTANCE;
+/**
+ * Moves {@link StoredBytes} in and out of Chronicle Map without allocation. Stateless. No enum,
+ * which Chronicle Map cannot keep in a file's header.
+ */
+final class StoredBytesMarshaller
+    implements SizedReader<StoredBytes>,
+        SizedWriter<StoredBytes>,
+        ReadResolvable<StoredBytesMarshaller> {
+  static final StoredBytesMarshaller INSTANCE = new StoredBytesMarshaller();
+
+  private StoredBytesMarshaller() {}
 
   @Override
   public StoredBytes read(Bytes<?> in, long size, StoredBytes using) {
@@ -22,6 +31,11 @@ enum StoredBytesMarshaller implements SizedReader<StoredBytes>, SizedWriter<Stor
       buffer.putByte(at, in.readByte());
     }
     return bytes;
+  }
+
+  @Override
+  public StoredBytesMarshaller readResolve() {
+    return INSTANCE;
   }
 
   @Override

@@ -1,0 +1,281 @@
+package agent.maps.format;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.maps.layout.Conntrack4KeyFlyweight;
+import agent.maps.layout.Conntrack6KeyFlyweight;
+import agent.maps.layout.ConntrackEntryFlyweight;
+import agent.maps.layout.ConntrackFlag;
+import agent.maps.layout.DropReason;
+import agent.maps.layout.EndpointEntryFlyweight;
+import agent.maps.layout.EndpointFlag;
+import agent.maps.layout.Fragment4KeyFlyweight;
+import agent.maps.layout.Fragment6KeyFlyweight;
+import agent.maps.layout.FragmentEntryFlyweight;
+import agent.maps.layout.Ipcache4KeyFlyweight;
+import agent.maps.layout.Ipcache6KeyFlyweight;
+import agent.maps.layout.IpcacheEntryFlyweight;
+import agent.maps.layout.IpcacheFlag;
+import agent.maps.layout.MetricsDirection;
+import agent.maps.layout.MetricsEntryFlyweight;
+import agent.maps.layout.PolicyEntryFlyweight;
+import agent.maps.layout.PolicyFlag;
+import agent.maps.layout.PolicyKeyFlyweight;
+import java.net.Inet6Address;
+import java.net.InetAddress;
+import java.nio.ByteBuffer;
+import java.util.Random;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class MapFormatTest {
+  private final UnsafeBuffer key = new UnsafeBuffer(new byte[64]);
+  private final UnsafeBuffer value = new UnsafeBuffer(new byte[128]);
+
+  private String keyText(MapFormat format) {
+    final StringBuilder out = new StringBuilder();
+    format.appendKey(out, key, 0, value, 0);
+    return out.toString();
+  }
+
+  private String valueText(MapFormat format) {
+    final StringBuilder out = new StringBuilder();
+    format.appendValue(out, key, 0, value, 0);
+    return out.toString();
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "2031, 0, 6, 443, 64, ingress identity 2031 TCP/443",
+    "2031, 1, 17, 0, 48, egress identity 2031 UDP",
+    "2031, 0, 0, 0, 40, ingress identity 2031",
+    "0, 1, 6, 80, 64, egress any identity TCP/80",
+    "0, 0, 0, 0, 40, ingress any identity",
+    "16777217, 0, 6, 8000, 58, ingress identity 16777217 TCP/8000-8063",
+    "-1, 0, 132, 0, 49, ingress identity 4294967295 SCTP/0-32767",
+    "9, 0, 58, 128, 64, ingress identity 9 ICMPv6/128",
+    "9, 1, 47, 0, 48, egress identity 9 protocol 47",
+  })
+  void shouldSayAPolicyKey(
+      int identity, int direction, int protocol, int port, int prefixLength, String text) {
+    new PolicyKeyFlyweight()
+        .wrap(key, 0)
+        .identity(identity)
+        .direction(direction)
+        .protocol(protocol)
+        .port(port)
+        .prefixLength(prefixLength);
+    assertEquals(text, keyText(MapFormats.POLICY));
+  }
+
+  @Test
+  void shouldSayAPolicyEntry() {
+    final PolicyEntryFlyweight entry = new PolicyEntryFlyweight().wrap(value, 0);
+    assertEquals("allow", valueText(MapFormats.POLICY));
+    entry.flags(PolicyFlag.DENY.number());
+    assertEquals("deny", valueText(MapFormats.POLICY));
+    entry.flags(PolicyFlag.REDIRECT.number() | PolicyFlag.AUDIT.number()).proxyPort(10443);
+    assertEquals("allow, redirect to proxy port 10443, audit", valueText(MapFormats.POLICY));
+  }
+
+  private Conntrack4KeyFlyweight flow4() {
+    return new Conntrack4KeyFlyweight()
+        .wrap(key, 0)
+        .lowAddress(0x0a010007)
+        .lowPort(43210)
+        .highAddress(0x0a010009)
+        .highPort(80)
+        .protocol(6);
+  }
+
+  @Test
+  void shouldSayAFlowInTheDirectionOfItsInitiator() {
+    flow4();
+    final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(value, 0);
+    assertEquals("10.1.0.7:43210 -> 10.1.0.9:80 TCP", keyText(MapFormats.CONNTRACK4));
+    entry.endpointId(0, 7);
+    assertEquals("10.1.0.7:43210 -> 10.1.0.9:80 TCP out", keyText(MapFormats.CONNTRACK4));
+    entry.endpointId(1, 8);
+    assertEquals("10.1.0.7:43210 -> 10.1.0.9:80 TCP local", keyText(MapFormats.CONNTRACK4));
+    entry.flags(ConntrackFlag.INITIATOR_HIGH.number()).endpointId(1, 0);
+    assertEquals("10.1.0.9:80 -> 10.1.0.7:43210 TCP in", keyText(MapFormats.CONNTRACK4));
+  }
+
+  @Test
+  void shouldSayAFlowWithoutItsValueInNoDirection() {
+    flow4();
+    final StringBuilder out = new StringBuilder();
+    MapFormats.CONNTRACK4.appendKey(out, key, 0, null, 0);
+    assertEquals("10.1.0.7:43210 <-> 10.1.0.9:80 TCP", out.toString());
+  }
+
+  @Test
+  void shouldSayAnIpv6FlowAndAnEcho() {
+    final Conntrack6KeyFlyweight flow =
+        new Conntrack6KeyFlyweight()
+            .wrap(key, 0)
+            .lowAddress(0xfd00_0000_0000_0000L, 1)
+            .lowPort(5353)
+            .highAddress(0xfd00_0000_0000_0000L, 2)
+            .highPort(53)
+            .protocol(17);
+    assertEquals("[fd00::1]:5353 -> [fd00::2]:53 UDP", keyText(MapFormats.CONNTRACK6));
+    flow.protocol(58).lowPort(77).highPort(77);
+    assertEquals("fd00::1 -> fd00::2 ICMPv6 id 77", keyText(MapFormats.CONNTRACK6));
+    flow4().protocol(1).lowPort(9).highPort(9);
+    assertEquals("10.1.0.7 -> 10.1.0.9 ICMP id 9", keyText(MapFormats.CONNTRACK4));
+  }
+
+  @Test
+  void shouldSayTheStateOfAFlow() {
+    final ConntrackEntryFlyweight entry =
+        new ConntrackEntryFlyweight()
+            .wrap(value, 0)
+            .expiresNs(12_345_678_900_000L)
+            .identity(0, 2031)
+            .identity(1, 9)
+            .endpointId(0, 7)
+            .generation(0, 3)
+            .generation(1, 1)
+            .packets(0, 5)
+            .packets(1, 6)
+            .bytes(0, 700)
+            .bytes(1, 800);
+    assertEquals(
+        "opening, expires at uptime 12345.6 s, identities 2031 -> 9, endpoints 7 -> 0,"
+            + " generations 3/1, packets 5/6, bytes 700/800",
+        valueText(MapFormats.CONNTRACK4));
+    entry.flags(ConntrackFlag.INITIATOR_HIGH.number() | ConntrackFlag.SEEN_REPLY.number());
+    assertEquals(
+        "established, expires at uptime 12345.6 s, identities 9 -> 2031, endpoints 0 -> 7,"
+            + " generations 1/3, packets 6/5, bytes 800/700",
+        valueText(MapFormats.CONNTRACK4));
+    entry.flags(ConntrackFlag.SEEN_FIN_LOW.number() | ConntrackFlag.SEEN_REPLY.number());
+    assertTrue(valueText(MapFormats.CONNTRACK4).startsWith("established,"));
+    entry.flags(ConntrackFlag.SEEN_FIN_LOW.number() | ConntrackFlag.SEEN_FIN_HIGH.number());
+    assertTrue(valueText(MapFormats.CONNTRACK4).startsWith("closing,"));
+    entry.flags(ConntrackFlag.DENIED.number()).dropReason(DropReason.POLICY_DENIED.number());
+    assertTrue(valueText(MapFormats.CONNTRACK4).startsWith("denied (policy-denied),"));
+  }
+
+  @Test
+  void shouldSayPrefixes() {
+    new Ipcache4KeyFlyweight().wrap(key, 0).prefixLength(8).address(0x0a000000);
+    new IpcacheEntryFlyweight().wrap(value, 0).identity(16777217);
+    assertEquals("10.0.0.0/8", keyText(MapFormats.IPCACHE4));
+    assertEquals("identity 16777217", valueText(MapFormats.IPCACHE4));
+    new IpcacheEntryFlyweight()
+        .wrap(value, 0)
+        .identity(1)
+        .endpointId(12)
+        .flags(IpcacheFlag.HOST.number());
+    assertEquals("identity 1 endpoint 12 host", valueText(MapFormats.IPCACHE4));
+    new Ipcache6KeyFlyweight().wrap(key, 0).prefixLength(32).address(0x2001_0db8_0000_0000L, 0);
+    assertEquals("2001:db8::/32", keyText(MapFormats.PREFILTER6));
+    value.putByte(0, (byte) 1);
+    assertEquals("deny", valueText(MapFormats.PREFILTER6));
+  }
+
+  @Test
+  void shouldSayEndpointsAndPassOverUnusedSlots() {
+    key.putInt(0, 12);
+    assertFalse(MapFormats.ENDPOINTS.present(value, 0));
+    new EndpointEntryFlyweight()
+        .wrap(value, 0)
+        .ifindex(7)
+        .identity(2031)
+        .mac(0x0200_5e10_2030L)
+        .hostMac(0x0a0b_0c0d_0e0fL)
+        .flags(EndpointFlag.POLICY_AUDIT.number());
+    assertTrue(MapFormats.ENDPOINTS.present(value, 0));
+    assertEquals("endpoint 12", keyText(MapFormats.ENDPOINTS));
+    assertEquals(
+        "interface 7 identity 2031 mac 02:00:5e:10:20:30 host-mac 0a:0b:0c:0d:0e:0f policy-audit",
+        valueText(MapFormats.ENDPOINTS));
+  }
+
+  @Test
+  void shouldSayCounters() {
+    key.putInt(0, MetricsDirection.EGRESS.number() << 8 | DropReason.INVALID_SOURCE_MAC.number());
+    new MetricsEntryFlyweight().wrap(value, 0).packets(12).bytes(1320);
+    assertEquals("egress invalid-source-mac", keyText(MapFormats.METRICS));
+    assertEquals("12 packets, 1320 bytes", valueText(MapFormats.METRICS));
+    key.putInt(0, MetricsDirection.NETWORK.number() << 8);
+    assertEquals("network forwarded", keyText(MapFormats.METRICS));
+    key.putInt(0, 200);
+    assertEquals("ingress reason 200", keyText(MapFormats.METRICS));
+  }
+
+  @Test
+  void shouldSayFragmentsAndPlainSlots() {
+    new Fragment4KeyFlyweight()
+        .wrap(key, 0)
+        .sourceAddress(0x0a010007)
+        .destinationAddress(0x0a010009)
+        .id(4660)
+        .protocol(17);
+    new FragmentEntryFlyweight().wrap(value, 0).sourcePort(5353).destinationPort(53);
+    assertEquals("10.1.0.7 -> 10.1.0.9 UDP id 4660", keyText(MapFormats.FRAGMENTS4));
+    assertEquals("ports 5353 -> 53", valueText(MapFormats.FRAGMENTS4));
+    new Fragment6KeyFlyweight()
+        .wrap(key, 0)
+        .clear()
+        .sourceAddress(0, 1)
+        .destinationAddress(0, 2)
+        .id(-1)
+        .protocol(6);
+    assertEquals("::1 -> ::2 TCP id 4294967295", keyText(MapFormats.FRAGMENTS6));
+    key.putInt(0, 3);
+    value.putLong(0, 0xff00L);
+    assertEquals("endpoint 3", keyText(MapFormats.GENERATIONS));
+    assertEquals("generation 65280", valueText(MapFormats.GENERATIONS));
+    assertEquals("0xff00", valueText(MapFormats.CELLS));
+    value.putLong(0, 0);
+    assertFalse(MapFormats.CELLS.present(value, 0));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "::, ::",
+    "::1, ::1",
+    "1::, 1::",
+    "2001:db8:0:1:1:1:1:1, 2001:db8:0:1:1:1:1:1",
+    "2001:0:0:1:0:0:0:1, 2001:0:0:1::1",
+    "2001:db8:0:0:1:0:0:1, 2001:db8::1:0:0:1",
+    "1:2:3:4:5:6:7:8, 1:2:3:4:5:6:7:8",
+    "0:1:0:1:0:1:0:1, 0:1:0:1:0:1:0:1",
+    "1:0:0:0:0:0:0:0, 1::",
+    "fe80:0:0:0:0:0:abcd:1, fe80::abcd:1",
+  })
+  void shouldWriteAnIpv6AddressAsRfc5952Says(String address, String text) throws Exception {
+    final ByteBuffer bytes = ByteBuffer.wrap(InetAddress.getByName(address).getAddress());
+    final StringBuilder out = new StringBuilder();
+    FieldText.ipv6(out, bytes.getLong(0), bytes.getLong(8));
+    assertEquals(text, out.toString());
+  }
+
+  @Test
+  void shouldWriteIpv6AddressesThatReadBackTheSame() throws Exception {
+    final Random random = new Random(3);
+    for (int i = 0; i < 10_000; i++) {
+      long high = random.nextLong();
+      long low = random.nextLong();
+      for (int group = 0; group < 4; group++) {
+        high &= random.nextBoolean() ? -1 : ~(0xffffL << group * 16);
+        low &= random.nextBoolean() ? -1 : ~(0xffffL << group * 16);
+      }
+      final StringBuilder out = new StringBuilder();
+      FieldText.ipv6(out, high, low);
+      final InetAddress read = InetAddress.getByName(out.toString());
+      if (read instanceof Inet6Address) { // ::ffff:0:0/96 reads as IPv4
+        final ByteBuffer bytes = ByteBuffer.wrap(read.getAddress());
+        assertEquals(high, bytes.getLong(0), out.toString());
+        assertEquals(low, bytes.getLong(8), out.toString());
+      }
+    }
+  }
+}

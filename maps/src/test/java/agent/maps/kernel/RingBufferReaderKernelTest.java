@@ -1,0 +1,126 @@
+package agent.maps.kernel;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.bindings.BpfObject;
+import agent.bindings.EventPoll;
+import agent.bindings.ObjectDescriptions;
+import agent.bindings.ProgramTestRun;
+import agent.testkit.Allocation;
+import agent.testkit.KernelTest;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Reads what a program of the kernel writes. */
+@KernelTest
+class RingBufferReaderKernelTest {
+  private static final int RECORD_LENGTH = 72;
+
+  private final Arena arena = Arena.ofConfined();
+  private final MemorySegment request = arena.allocate(JAVA_INT, 2);
+  private final ProgramTestRun run = new ProgramTestRun(64);
+  private BpfObject object;
+  private BpfMap map;
+  private RingBufferReader reader;
+  private long expected;
+  private int wrong;
+
+  @BeforeEach
+  void load() throws IOException {
+    try (InputStream stream = getClass().getResourceAsStream("/bpf/trivial.bpf.o")) {
+      assertNotNull(stream);
+      object = BpfObject.open(stream.readAllBytes(), "ring_test");
+    }
+    for (final String program : object.programNames()) {
+      object.setAutoload(program, program.equals("fill_ring"));
+    }
+    object.load();
+    final int ring = ObjectDescriptions.openMap(ObjectDescriptions.map(object.mapFd("ring")).id());
+    map = BpfMap.adopt(ring, MapDefinition.of("ring", ObjectDescriptions.map(ring)), "");
+    reader = new RingBufferReader(map);
+  }
+
+  @AfterEach
+  void close() {
+    reader.close();
+    map.close();
+    object.close();
+    run.close();
+    arena.close();
+  }
+
+  private int produce(int events) {
+    request.setAtIndex(JAVA_INT, 0, events);
+    assertEquals(0, run.runSyscall(object.programFd("fill_ring"), request));
+    return request.getAtIndex(JAVA_INT, 1);
+  }
+
+  private void onRecord(UnsafeBuffer buffer, int offset, int length) {
+    if (length != RECORD_LENGTH || buffer.getLong(offset) != expected) {
+      wrong++;
+    }
+    expected++;
+  }
+
+  @Test
+  void shouldReadEveryRecordManyTimesRoundTheRing() {
+    for (int round = 0; round < 20; round++) {
+      assertEquals(10_000, produce(10_000));
+      expected = 0;
+      int polled;
+      int total = 0;
+      do {
+        polled = reader.poll(this::onRecord, 777);
+        assertTrue(polled <= 777);
+        total += polled;
+      } while (polled > 0);
+      assertEquals(10_000, total);
+      assertEquals(0, wrong);
+      assertEquals(0, reader.backlogBytes());
+    }
+  }
+
+  @Test
+  void shouldGiveTheKernelItsSpaceBack() {
+    final int fits = produce(1_000_000);
+    assertTrue(fits > 10_000 && fits < 1_000_000, "fits " + fits);
+    assertEquals(0, produce(1));
+    assertEquals(fits, reader.poll(this::onRecord, Integer.MAX_VALUE));
+    assertEquals(1, produce(1));
+  }
+
+  @Test
+  void shouldAllocateNothingAnEvent() {
+    final RingBufferReader.RecordHandler handler = this::onRecord;
+    for (int i = 0; i < 20; i++) {
+      produce(10_000);
+      reader.poll(handler, Integer.MAX_VALUE);
+    }
+    produce(10_000);
+    final long before = Allocation.bytes();
+    final int polled = reader.poll(handler, Integer.MAX_VALUE);
+    final long allocated = Allocation.bytes() - before;
+    assertEquals(10_000, polled);
+    assertEquals(0, allocated);
+  }
+
+  @Test
+  void shouldBeReadableByPollAsLongAsRecordsWait() {
+    try (EventPoll poll = new EventPoll()) {
+      produce(1); // without a wake-up, so that it must be there before
+      poll.add(reader.fd(), 5);
+      assertEquals(1, poll.await(0));
+      assertEquals(1, reader.poll(this::onRecord, 10));
+      assertEquals(0, poll.await(0));
+    }
+  }
+}

@@ -1,0 +1,115 @@
+package agent.maps.kernel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.Test;
+
+/** The walk over a ring in the kernel's form, with the states of a record that are hard to time. */
+class RingBufferReaderTest {
+  private static final int SIZE = 256;
+  private static final int BUSY = 1 << 31;
+  private static final int DISCARDED = 1 << 30;
+
+  private final UnsafeBuffer consumer = new UnsafeBuffer(new byte[8]);
+  private final UnsafeBuffer producer = new UnsafeBuffer(new byte[8]);
+  private final UnsafeBuffer data = new UnsafeBuffer(new byte[2 * SIZE]);
+  private final RingBufferReader reader = new RingBufferReader(consumer, producer, data);
+  private final List<Long> seen = new ArrayList<>();
+  private long position;
+
+  private int produce(int flags, long content) {
+    final int offset = (int) position & SIZE - 1;
+    for (int copy = 0; copy < 2; copy++) { // the pages are mapped twice
+      final int base = offset + copy * SIZE;
+      if (base + 16 <= 2 * SIZE) {
+        data.putInt(base, 8 | flags);
+        data.putLong(base + 8, content);
+      }
+    }
+    position += 16;
+    producer.putLong(0, position);
+    return offset;
+  }
+
+  private int poll(int limit) {
+    return reader.poll(
+        (buffer, offset, length) -> {
+          assertEquals(8, length);
+          seen.add(buffer.getLong(offset));
+        },
+        limit);
+  }
+
+  @Test
+  void shouldHandOverRecordsInOrderAndConsumeThem() {
+    produce(0, 1);
+    produce(0, 2);
+    assertEquals(32, reader.backlogBytes());
+    assertEquals(2, poll(10));
+    assertEquals(List.of(1L, 2L), seen);
+    assertEquals(0, reader.backlogBytes());
+    assertEquals(0, poll(10));
+  }
+
+  @Test
+  void shouldHandOverNoMoreThanTheLimit() {
+    produce(0, 1);
+    produce(0, 2);
+    produce(0, 3);
+    assertEquals(2, poll(2));
+    assertEquals(16, reader.backlogBytes());
+    assertEquals(1, poll(2));
+    assertEquals(List.of(1L, 2L, 3L), seen);
+  }
+
+  @Test
+  void shouldStopAtARecordThatIsBeingWritten() {
+    produce(0, 1);
+    final int offset = produce(BUSY, 2);
+    produce(0, 3);
+    assertEquals(1, poll(10));
+    assertEquals(0, poll(10));
+    data.putInt(offset, 8);
+    assertEquals(2, poll(10));
+    assertEquals(List.of(1L, 2L, 3L), seen);
+  }
+
+  @Test
+  void shouldPassOverADiscardedRecord() {
+    produce(DISCARDED, 1);
+    produce(0, 2);
+    assertEquals(1, poll(10));
+    assertEquals(List.of(2L), seen);
+    assertEquals(0, reader.backlogBytes());
+  }
+
+  @Test
+  void shouldGoRoundTheEnd() {
+    for (long i = 0; i < 1000; i++) {
+      produce(0, i);
+      assertEquals(1, poll(10));
+    }
+    assertEquals(1000, seen.size());
+    assertEquals(999, seen.getLast());
+  }
+
+  @Test
+  void shouldConsumeARecordWhoseHandlerThrows() {
+    produce(0, 1);
+    produce(0, 2);
+    assertThrows(
+        IllegalStateException.class,
+        () ->
+            reader.poll(
+                (buffer, offset, length) -> {
+                  throw new IllegalStateException("handler");
+                },
+                10));
+    assertEquals(1, poll(10));
+    assertEquals(List.of(2L), seen);
+  }
+}

@@ -1,0 +1,310 @@
+package agent.maps.kernel;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.bindings.Errno;
+import agent.bindings.MapType;
+import agent.bindings.ObjectDescriptions;
+import agent.maps.layout.ConntrackFlag;
+import agent.maps.layout.EndpointFlag;
+import agent.maps.layout.PolicyFlag;
+import agent.maps.layout.PrefilterCell;
+import agent.testkit.Allocation;
+import agent.testkit.KernelTest;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+@KernelTest
+class TypedMapsKernelTest {
+  private static final int WARM_UP = 20_000;
+  private static final int MEASURED = 2_000;
+  private static final int TCP = 6;
+
+  private final List<BpfMap> opened = new ArrayList<>();
+
+  private BpfMap create(MapDefinition definition) {
+    final BpfMap map = BpfMap.create(definition, "", 0);
+    opened.add(map);
+    return map;
+  }
+
+  @AfterEach
+  void closeMaps() {
+    opened.forEach(BpfMap::close);
+  }
+
+  private static void assertNoAllocation(Runnable work) {
+    Allocation.of(WARM_UP, work);
+    assertEquals(0, Allocation.of(MEASURED, work));
+  }
+
+  @Test
+  void shouldCreateEveryMapOfTheNodeInItsOwnShape() {
+    for (final MapDefinition definition : NodeMaps.ALL) {
+      if (definition.type() != MapType.ARRAY_OF_MAPS) {
+        final MapDefinition small =
+            definition.type() == MapType.LRU_HASH ? definition.withMaxEntries(128) : definition;
+        final BpfMap map = create(small);
+        assertTrue(
+            small.fits(map.description()),
+            small.shape() + " / " + MapDefinition.shape(map.description()));
+        assertFalse(small.withMaxEntries(64).fits(map.description()));
+      }
+    }
+  }
+
+  @Test
+  void shouldFindTheLongestPolicyPrefixAsTheProgramDoes() {
+    final PolicyMap policy = new PolicyMap(create(NodeMaps.policy(12)));
+    assertEquals("policy_00012", policy.map().name());
+    assertEquals(0, policy.upsert(2031, 0, TCP, 443, PolicyMap.PREFIX_PORT, 0, 0));
+    assertEquals(0, policy.upsert(2031, 0, TCP, 8000, 58, PolicyFlag.REDIRECT.number(), 10443));
+    assertEquals(
+        0, policy.upsert(2031, 0, 0, 0, PolicyMap.PREFIX_IDENTITY, PolicyFlag.DENY.number(), 0));
+
+    assertEquals(0, policy.lookup(2031, 0, TCP, 443, PolicyMap.PREFIX_PORT));
+    assertEquals(0, policy.found().flags());
+    assertEquals(0, policy.lookup(2031, 0, TCP, 8063, PolicyMap.PREFIX_PORT));
+    assertEquals(10443, policy.found().proxyPort());
+    assertEquals(0, policy.lookup(2031, 0, TCP, 8064, PolicyMap.PREFIX_PORT));
+    assertEquals(PolicyFlag.DENY.number(), policy.found().flags());
+    assertEquals(-Errno.ENOENT, policy.lookup(2031, 1, TCP, 443, PolicyMap.PREFIX_PORT));
+
+    assertEquals(0, policy.delete(2031, 0, TCP, 443, PolicyMap.PREFIX_PORT));
+    assertEquals(-Errno.ENOENT, policy.delete(2031, 0, TCP, 443, PolicyMap.PREFIX_PORT));
+  }
+
+  @Test
+  void shouldSayWhichEntryDidNotFitAndHowFullTheMapIs() {
+    final PolicyMap policy = new PolicyMap(create(NodeMaps.policy(12).withMaxEntries(2)));
+    assertEquals(0, policy.upsert(1, 0, TCP, 443, 64, 0, 0));
+    assertEquals(0, policy.upsert(2, 0, TCP, 443, 64, 0, 0));
+    final int result = policy.upsert(2031, 0, TCP, 443, 64, 0, 0);
+    assertEquals(-Errno.ENOSPC, result);
+    final BpfMapException failure = policy.failure("update", result);
+    assertEquals(
+        "map policy_00012: update (ingress identity 2031 TCP/443): ENOSPC, 2 of 2 entries",
+        failure.getMessage());
+    assertEquals(Errno.ENOSPC, failure.errno());
+  }
+
+  @Test
+  void shouldSayWhichMapCouldNotBeCreated() {
+    final BpfMapException failure =
+        assertThrows(
+            BpfMapException.class, () -> BpfMap.create(NodeMaps.POLICY.withMaxEntries(0), "", 0));
+    assertEquals(
+        "map policy_map: create: EINVAL, lpm_trie, key 12 bytes, value 4 bytes, 0 entries,"
+            + " flags 0x1",
+        failure.getMessage());
+  }
+
+  @Test
+  void shouldKeepPolicyMapsInTheirSlots() {
+    final BpfMap inner = create(NodeMaps.policy(12));
+    final BpfMap outer = BpfMap.create(NodeMaps.POLICIES, "", inner.fd());
+    opened.add(outer);
+    final PolicyMapArray policies = new PolicyMapArray(outer);
+    assertEquals(-Errno.ENOENT, policies.mapId(12));
+    assertEquals(0, policies.set(12, inner.fd()));
+    assertEquals(inner.description().id(), policies.mapId(12));
+    assertEquals(0, policies.clear(12));
+    assertEquals(-Errno.ENOENT, policies.mapId(12));
+    assertEquals(-Errno.ENOENT, policies.clear(12));
+  }
+
+  @Test
+  void shouldKeepEndpointsAndIpcacheEntries() {
+    final EndpointMap endpoints = new EndpointMap(create(NodeMaps.ENDPOINTS));
+    assertEquals(
+        0,
+        endpoints.set(
+            9, 7, 2031, 0x0200_5e10_2030L, 0x0a0b_0c0d_0e0fL, EndpointFlag.POLICY_AUDIT.number()));
+    assertEquals(0, endpoints.lookup(9));
+    assertEquals(7, endpoints.found().ifindex());
+    assertEquals(0x0200_5e10_2030L, endpoints.found().mac());
+    assertEquals(1, endpoints.map().countEntries());
+    assertEquals(0, endpoints.clear(9));
+    assertEquals(0, endpoints.map().countEntries());
+    assertEquals(-Errno.E2BIG, endpoints.set(65_536, 1, 1, 1, 1, 0));
+
+    final Ipcache4Map ipcache4 = new Ipcache4Map(create(NodeMaps.IPCACHE4));
+    assertEquals(0, ipcache4.upsert(0x0a000000, 8, 16777217, 0, 0));
+    assertEquals(0, ipcache4.upsert(0x0a010007, 32, 2031, 12, 0));
+    assertEquals(0, ipcache4.lookup(0x0a010007, 32));
+    assertEquals(12, ipcache4.found().endpointId());
+    assertEquals(0, ipcache4.lookup(0x0a010008, 32));
+    assertEquals(16777217, ipcache4.found().identity());
+    assertEquals(-Errno.ENOENT, ipcache4.lookup(0x0b010008, 32));
+    assertEquals(-Errno.ENOENT, ipcache4.delete(0x0a000000, 9));
+    assertEquals(0, ipcache4.delete(0x0a000000, 8));
+
+    final Ipcache6Map ipcache6 = new Ipcache6Map(create(NodeMaps.IPCACHE6));
+    assertEquals(0, ipcache6.upsert(0xfd00_0000_0000_0000L, 0, 64, 3, 0, 0));
+    assertEquals(0, ipcache6.lookup(0xfd00_0000_0000_0000L, 77, 128));
+    assertEquals(3, ipcache6.found().identity());
+    assertEquals(-Errno.ENOENT, ipcache6.lookup(0xfd00_0000_0000_0001L, 77, 128));
+  }
+
+  @Test
+  void shouldFindAFlowFromBothDirections() {
+    final Conntrack4Map flows = new Conntrack4Map(create(NodeMaps.CONNTRACK4_TCP));
+    flows
+        .foundKey()
+        .clear()
+        .lowAddress(0x0a010007)
+        .lowPort(43210)
+        .highAddress(0x0a010009)
+        .highPort(80)
+        .protocol(TCP);
+    flows.found().clear().flags(ConntrackFlag.SEEN_REPLY.number());
+    assertEquals(0, flows.put());
+    assertEquals(0, flows.find(0x0a010007, 43210, 0x0a010009, 80, TCP));
+    assertEquals(0, flows.find(0x0a010009, 80, 0x0a010007, 43210, TCP));
+    assertEquals(ConntrackFlag.SEEN_REPLY.number(), flows.found().flags());
+    assertEquals(-Errno.ENOENT, flows.find(0x0a010009, 81, 0x0a010007, 43210, TCP));
+    assertEquals(0, flows.find(0x0a010009, 80, 0x0a010007, 43210, TCP));
+    assertEquals(0, flows.deleteFound());
+    assertEquals(-Errno.ENOENT, flows.find(0x0a010007, 43210, 0x0a010009, 80, TCP));
+
+    final Conntrack6Map flows6 = new Conntrack6Map(create(NodeMaps.CONNTRACK6_ANY));
+    flows6.foundKey().clear().lowAddress(1, 2).lowPort(3).highAddress(4, 5).highPort(6);
+    assertEquals(0, flows6.put());
+    assertEquals(0, flows6.find(4, 5, 6, 1, 2, 3, 0));
+  }
+
+  @Test
+  void shouldShareGenerationsAndCellsWithTheKernelThroughAMapping() {
+    final BpfMap map = create(NodeMaps.GENERATIONS);
+    final EntryBuffer entry = new EntryBuffer(map);
+    try (GenerationArray generations = new GenerationArray(map)) {
+      assertEquals(0, generations.get(65_535));
+      assertEquals(1, generations.bump(65_535));
+      assertEquals(2, generations.bump(65_535));
+      assertEquals(1, generations.bump(0));
+      entry.key().putInt(0, 65_535);
+      assertEquals(0, map.lookup(entry));
+      assertEquals(2, entry.value().getInt(0));
+      entry.key().putInt(0, 1);
+      entry.value().putInt(0, 77);
+      assertEquals(0, map.update(entry, 0));
+      assertEquals(77, generations.get(1));
+      assertNoAllocation(() -> generations.bump(2));
+    }
+
+    final BpfMap wide = create(NodeMaps.PREFILTER4_CELLS);
+    final EntryBuffer word = new EntryBuffer(wide);
+    try (PrefilterCells cells = new PrefilterCells(wide)) {
+      cells.cell(0x0a0001, PrefilterCell.WHOLE.number());
+      cells.cell(0x0a0002, PrefilterCell.PART.number());
+      cells.cell((1 << 24) - 1, PrefilterCell.WHOLE.number());
+      assertEquals(PrefilterCell.NONE.number(), cells.cell(0x0a0000));
+      assertEquals(PrefilterCell.WHOLE.number(), cells.cell(0x0a0001));
+      assertEquals(PrefilterCell.PART.number(), cells.cell(0x0a0002));
+      word.key().putInt(0, 0x0a0001 >>> 5);
+      assertEquals(0, wide.lookup(word));
+      assertEquals(3L << 2 | 1L << 4, word.value().getLong(0));
+      cells.cell(0x0a0001, PrefilterCell.NONE.number());
+      assertEquals(PrefilterCell.NONE.number(), cells.cell(0x0a0001));
+      assertEquals(PrefilterCell.PART.number(), cells.cell(0x0a0002));
+      assertNoAllocation(() -> cells.cell(77, PrefilterCell.PART.number()));
+    }
+
+    try (PrefilterCells narrow = new PrefilterCells(create(NodeMaps.PREFILTER6_NARROW_CELLS))) {
+      final int cell = PrefilterCells.narrowCellOf(0x2001_0db8_1234_ffffL);
+      assertEquals(cell, PrefilterCells.narrowCellOf(0x2001_0db8_1234_0000L));
+      narrow.narrowCell(cell, true);
+      narrow.narrowCell((1 << 24) - 1, true);
+      assertTrue(narrow.narrowCell(cell));
+      narrow.narrowCell(cell, false);
+      assertFalse(narrow.narrowCell(cell));
+      assertTrue(narrow.narrowCell((1 << 24) - 1));
+    }
+  }
+
+  @Test
+  void shouldSumCountersOverCpus() {
+    final BpfMap map = create(NodeMaps.METRICS);
+    final EntryBuffer entry = new EntryBuffer(map);
+    entry.key().putInt(0, 1 << 8 | 5);
+    long expected = 0;
+    for (int offset = 0; offset < map.copiedValueSize(); offset += 16) {
+      entry.value().putLong(offset, offset + 3);
+      entry.value().putLong(offset + 8, 1000);
+      expected += offset + 3;
+    }
+    assertEquals(0, map.update(entry, 0));
+    final MetricsMap metrics = new MetricsMap(map);
+    assertEquals(0, metrics.refresh());
+    assertEquals(expected, metrics.packets(1, 5));
+    assertEquals(1000L * map.copiedValueSize() / 16, metrics.bytes(1, 5));
+    assertEquals(0, metrics.packets(0, 5));
+
+    final BpfMap lostMap = create(NodeMaps.EVENTS_LOST);
+    final EntryBuffer lostEntry = new EntryBuffer(lostMap);
+    lostEntry.value().setMemory(0, lostMap.copiedValueSize(), (byte) 0);
+    lostEntry.value().putLong(0, 41);
+    assertEquals(0, lostMap.update(lostEntry, 0));
+    assertEquals(41, new LostEvents(lostMap).read());
+  }
+
+  @Test
+  void shouldAllocateNothingAnOperation() {
+    final PolicyMap policy = new PolicyMap(create(NodeMaps.policy(1)));
+    assertNoAllocation(
+        () -> {
+          policy.upsert(2031, 0, TCP, 443, 64, 0, 0);
+          policy.lookup(2031, 0, TCP, 443, 64);
+          policy.found().flags();
+          policy.delete(2031, 0, TCP, 443, 64);
+        });
+    final Ipcache4Map ipcache4 = new Ipcache4Map(create(NodeMaps.IPCACHE4));
+    final Ipcache6Map ipcache6 = new Ipcache6Map(create(NodeMaps.IPCACHE6));
+    assertNoAllocation(
+        () -> {
+          ipcache4.upsert(1, 32, 2, 3, 0);
+          ipcache4.lookup(1, 32);
+          ipcache4.delete(1, 32);
+          ipcache6.upsert(1, 2, 128, 2, 3, 0);
+          ipcache6.lookup(1, 2, 128);
+          ipcache6.delete(1, 2, 128);
+        });
+    final EndpointMap endpoints = new EndpointMap(create(NodeMaps.ENDPOINTS));
+    final Conntrack4Map flows = new Conntrack4Map(create(NodeMaps.CONNTRACK4_ANY));
+    assertNoAllocation(
+        () -> {
+          endpoints.set(4, 1, 2, 3, 4, 0);
+          endpoints.lookup(4);
+          endpoints.clear(4);
+          flows.foundKey().clear().lowAddress(1).highAddress(2);
+          flows.put();
+          flows.find(2, 0, 1, 0, 0);
+          flows.deleteFound();
+        });
+    final MetricsMap metrics = new MetricsMap(create(NodeMaps.METRICS));
+    final LostEvents lost = new LostEvents(create(NodeMaps.EVENTS_LOST));
+    final Runnable counters =
+        () -> {
+          metrics.refresh();
+          lost.read();
+        };
+    Allocation.of(500, counters);
+    assertEquals(0, Allocation.of(500, counters));
+  }
+
+  @Test
+  void shouldKeepTheDescriptorWhileAReaderHoldsIt() {
+    final BpfMap map = BpfMap.create(NodeMaps.policy(3), "", 0);
+    assertTrue(map.retain());
+    map.close();
+    map.close();
+    assertEquals(map.description().id(), ObjectDescriptions.map(map.fd()).id());
+    map.release();
+    assertFalse(map.retain());
+  }
+}

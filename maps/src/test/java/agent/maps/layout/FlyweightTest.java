@@ -1,0 +1,93 @@
+package agent.maps.layout;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.Test;
+
+class FlyweightTest {
+  private static final int OFFSET = 4;
+
+  private final byte[] bytes = new byte[128];
+  private final UnsafeBuffer buffer = new UnsafeBuffer(bytes);
+
+  private byte[] at(int offset, int length) {
+    final byte[] copy = new byte[length];
+    buffer.getBytes(OFFSET + offset, copy);
+    return copy;
+  }
+
+  @Test
+  void shouldWritePortsAndAddressesInNetworkOrder() {
+    final Conntrack4KeyFlyweight key = new Conntrack4KeyFlyweight().wrap(buffer, OFFSET);
+    assertSame(key, key.lowAddress(0x0a010007).lowPort(43210).highPort(80).protocol(6));
+    assertArrayEquals(new byte[] {10, 1, 0, 7}, at(Conntrack4KeyFlyweight.LOW_ADDRESS_OFFSET, 4));
+    assertArrayEquals(
+        new byte[] {(byte) 0xa8, (byte) 0xca}, at(Conntrack4KeyFlyweight.LOW_PORT_BE_OFFSET, 2));
+    assertEquals(0x0a010007, key.lowAddress());
+    assertEquals(43210, key.lowPort());
+    assertEquals(80, key.highPort());
+  }
+
+  @Test
+  void shouldWriteAnIpv6AddressFromItsTwoHalves() {
+    final Ipcache6KeyFlyweight key = new Ipcache6KeyFlyweight().wrap(buffer, OFFSET);
+    key.address(0x0011223344556677L, 0x8899aabbccddeeffL);
+    final byte[] written = at(Ipcache6KeyFlyweight.ADDRESS_OFFSET, 16);
+    for (int i = 0; i < written.length; i++) {
+      assertEquals(i * 0x11, written[i] & 0xff);
+    }
+    assertEquals(0x0011223344556677L, key.addressHigh());
+    assertEquals(0x8899aabbccddeeffL, key.addressLow());
+  }
+
+  @Test
+  void shouldWriteAMacAddressWithoutTouchingItsNeighbours() {
+    final EndpointEntryFlyweight entry = new EndpointEntryFlyweight().wrap(buffer, OFFSET);
+    entry.identity(-1).flags(-1).hostMac(0xffff_ffff_ffffL).mac(0x0200_5e10_2030L);
+    assertArrayEquals(
+        new byte[] {2, 0, 0x5e, 0x10, 0x20, 0x30}, at(EndpointEntryFlyweight.MAC_OFFSET, 6));
+    assertEquals(0x0200_5e10_2030L, entry.mac());
+    assertEquals(-1, entry.identity());
+    assertEquals(0xffff_ffff_ffffL, entry.hostMac());
+  }
+
+  @Test
+  void shouldKeepPairsApart() {
+    final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(buffer, OFFSET);
+    entry.generation(0, 1).generation(1, 2).endpointId(0, 65535).endpointId(1, 4);
+    entry.delivery(0).ifindex(5);
+    entry.delivery(1).ifindex(6);
+    entry.packets(0, 7).packets(1, Long.MAX_VALUE).bytes(0, 9).bytes(1, 10);
+    assertEquals(1, entry.generation(0));
+    assertEquals(2, entry.generation(1));
+    assertEquals(65535, entry.endpointId(0));
+    assertEquals(4, entry.endpointId(1));
+    assertEquals(5, entry.delivery(0).ifindex());
+    assertEquals(6, entry.delivery(1).ifindex());
+    assertEquals(7, entry.packets(0));
+    assertEquals(Long.MAX_VALUE, entry.packets(1));
+    assertEquals(9, entry.bytes(0));
+    assertEquals(10, entry.bytes(1));
+  }
+
+  @Test
+  void shouldReadUnsignedNumbersAsUnsigned() {
+    final FlowEventFlyweight event = new FlowEventFlyweight().wrap(buffer, OFFSET);
+    event.type(255).endpointId(65535).sourcePort(65535);
+    assertEquals(255, event.type());
+    assertEquals(65535, event.endpointId());
+    assertEquals(65535, event.sourcePort());
+  }
+
+  @Test
+  void shouldClearItsOwnBytesAlone() {
+    buffer.setMemory(0, bytes.length, (byte) 0x55);
+    new PolicyKeyFlyweight().wrap(buffer, OFFSET).clear();
+    assertEquals(0x55, bytes[OFFSET - 1]);
+    assertArrayEquals(new byte[PolicyKeyFlyweight.LENGTH], at(0, PolicyKeyFlyweight.LENGTH));
+    assertEquals(0x55, bytes[OFFSET + PolicyKeyFlyweight.LENGTH]);
+  }
+}
