@@ -1,0 +1,73 @@
+package agent.launcher;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What the process prints and ends with, before it touches the node. */
+class AgentCommandLineTest {
+  @TempDir private Path home;
+
+  private record Outcome(int exitCode, String out, String err) {}
+
+  @Test
+  void shouldPrintItsVersion() throws Exception {
+    final Outcome outcome = run(Map.of(), "--version");
+    assertEquals(0, outcome.exitCode, outcome.err);
+    assertTrue(outcome.out.matches("agent \\d+\\.\\d+\\.\\d+\\S*\n"), outcome.out);
+  }
+
+  @Test
+  void shouldPrintItsOptionsByGroup() throws Exception {
+    final Outcome outcome = run(Map.of(), "-h");
+    assertEquals(0, outcome.exitCode, outcome.err);
+    assertTrue(outcome.out.contains("Prefilter:\n"), outcome.out);
+    assertTrue(outcome.out.contains("--prefilter-mode string"), outcome.out);
+  }
+
+  @Test
+  void shouldEndWithTwoAndOneLineForAnOption() throws Exception {
+    refuses("agent: --no-such: unknown option", Map.of(), "--no-such");
+    refuses("agent: --kvstore etcd: not served by this version", Map.of(), "--kvstore", "etcd");
+    refuses("agent: --mtu: 'x': not a number", Map.of("AGENT_MTU", "x"));
+  }
+
+  private void refuses(
+      final String line, final Map<String, String> environment, final String... arguments)
+      throws Exception {
+    final Outcome outcome = run(environment, arguments);
+    assertEquals(2, outcome.exitCode, outcome.err);
+    assertEquals(line + "\n", outcome.err);
+    assertEquals("", outcome.out);
+  }
+
+  private Outcome run(final Map<String, String> environment, final String... arguments)
+      throws Exception {
+    final List<String> line =
+        new ArrayList<>(
+            List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                System.getProperty("java.class.path"),
+                Agent.class.getName()));
+    line.addAll(List.of(arguments));
+    final ProcessBuilder builder = new ProcessBuilder(line);
+    builder.environment().put("HOME", home.toString());
+    builder.environment().putAll(environment);
+    final Process process = builder.start();
+    process.getOutputStream().close();
+    final String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    final String err = new String(process.getErrorStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertTrue(process.waitFor(30, TimeUnit.SECONDS));
+    return new Outcome(process.exitValue(), out, err);
+  }
+}
