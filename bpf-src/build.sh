@@ -34,7 +34,7 @@ multiarch_flags() {
 
 clang=$(find_clang)
 version=$("$clang" --version | head -n 1)
-sources=$(find clang.flags include programs tests -type f \( -name '*.h' -o -name '*.c' -o -name clang.flags \) | LC_ALL=C sort)
+sources=$(find clang.flags include programs tests -type f \( -name '*.h' -o -name '*.c' -o -name '*.budget' -o -name clang.flags \) | LC_ALL=C sort)
 # One line a file, "<sha256>  <path>", in the order of the paths' bytes; the digest is that of these lines.
 digest=$(sha256sum $sources | sha256sum | cut -d ' ' -f 1)
 script=$(sha256sum build.sh | cut -d ' ' -f 1)

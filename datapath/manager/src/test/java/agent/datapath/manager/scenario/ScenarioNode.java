@@ -3,6 +3,7 @@ package agent.datapath.manager.scenario;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.bindings.BpfObject;
+import agent.bindings.ObjectDescriptions;
 import agent.bindings.ProgramTestRun;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
@@ -160,6 +161,14 @@ final class ScenarioNode implements AutoCloseable {
     return run(network(), packet.bytes(), MetricsDirection.NETWORK);
   }
 
+  /** What from_endpoint returns, without a look at the counters: for many packets. */
+  int actionFor(final Party workload, final byte[] frame) {
+    run.input(frame);
+    final int fd = program(workload, "from_endpoint");
+    assertEquals(0, run.run(fd, frame.length, 0, 1), "BPF_PROG_TEST_RUN");
+    return run.returnValue();
+  }
+
   private Outcome run(final int programFd, final byte[] frame, final MetricsDirection direction) {
     final long[] before = counts(direction);
     run.input(frame);
@@ -186,6 +195,12 @@ final class ScenarioNode implements AutoCloseable {
       counts[i] = metrics.packets(direction.number(), i);
     }
     return counts;
+  }
+
+  /** How many instructions the verifier walked to accept a program. */
+  int verifiedInstructions(final Party owner, final String name) {
+    final int fd = owner == Party.HOST ? network() : program(owner, name);
+    return ObjectDescriptions.program(fd).verifiedInstructions();
   }
 
   private int program(final Party workload, final String name) {

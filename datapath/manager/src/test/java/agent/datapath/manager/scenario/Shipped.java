@@ -15,13 +15,12 @@ import org.agrona.concurrent.UnsafeBuffer;
 /** An object of the default feature set, opened and with its constants at hand. */
 final class Shipped {
   private final BpfObject object;
-  private final DataSectionLayout constants;
+  private final ElfObject elf;
 
   private Shipped(final String name) {
-    final byte[] elf = read(name);
-    final ElfObject parsed = ElfObject.parse(elf);
-    object = BpfObject.open(elf, name);
-    constants = DataSectionLayout.of(parsed, Btf.of(parsed), ".rodata");
+    final byte[] bytes = read(name);
+    elf = ElfObject.parse(bytes);
+    object = BpfObject.open(bytes, name);
   }
 
   static Shipped open(final String name) {
@@ -34,7 +33,8 @@ final class Shipped {
 
   /** The memory of one constant, until the object is loaded. */
   UnsafeBuffer constant(final String variable) {
-    final DataSectionLayout.Location location = constants.variable(variable);
+    final DataSectionLayout.Location location =
+        DataSectionLayout.of(elf, Btf.of(elf), ".rodata").variable(variable);
     final MemorySegment memory = object.rodata().asSlice(location.offset(), location.size());
     return new UnsafeBuffer(memory.address(), location.size());
   }

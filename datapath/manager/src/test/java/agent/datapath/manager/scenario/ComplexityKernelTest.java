@@ -1,0 +1,69 @@
+package agent.datapath.manager.scenario;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+
+import agent.bindings.ObjectDescriptions;
+import agent.maps.layout.EndpointOption;
+import agent.testkit.KernelTest;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+
+/** Loading an endpoint is mostly the verifier: what it walks stays within the recorded budgets. */
+@KernelTest
+class ComplexityKernelTest {
+  private static final String BUDGETS = "/bpf/src/tests/complexity.budget";
+
+  @Test
+  void shouldStayWithinTheBudgetOfEachProgram() throws IOException {
+    final TreeMap<String, Integer> found = new TreeMap<>();
+    try (ScenarioNode node = new ScenarioNode()) {
+      found.put("from_endpoint", node.verifiedInstructions(Party.ALICE, "from_endpoint"));
+      found.put("to_endpoint", node.verifiedInstructions(Party.ALICE, "to_endpoint"));
+      found.put("from_network", node.verifiedInstructions(Party.HOST, "from_network"));
+    }
+    try (ScenarioNode node = new ScenarioNode()) {
+      for (final EndpointOption option : EndpointOption.values()) {
+        node.with(Party.BOB, option);
+      }
+      found.put("from_endpoint.all", node.verifiedInstructions(Party.BOB, "from_endpoint"));
+      found.put("to_endpoint.all", node.verifiedInstructions(Party.BOB, "to_endpoint"));
+    }
+    found.put("prefilter", loaded("prefilter", "prefilter"));
+    found.put("conntrack_sweep", loaded("conntrack_gc", "conntrack_sweep"));
+
+    final Properties budgets = new Properties();
+    try (InputStream in = ComplexityKernelTest.class.getResourceAsStream(BUDGETS)) {
+      assertNotNull(in, BUDGETS);
+      budgets.load(in);
+    }
+    assertEquals(
+        budgets.stringPropertyNames(), Set.copyOf(found.keySet()), "programs with a budget");
+    found
+        .entrySet()
+        .removeIf(
+            entry -> entry.getValue() <= Integer.parseInt(budgets.getProperty(entry.getKey())));
+    assertEquals(Map.of(), found, "instructions verified, over the budget " + budgets);
+  }
+
+  private static int loaded(final String object, final String program) {
+    final Shipped shipped = Shipped.open(object);
+    try (var opened = shipped.object()) {
+      for (final String map : opened.mapNames()) {
+        if (map.startsWith("conntrack") || map.equals("prefilter4") || map.equals("prefilter6")) {
+          opened.setMaxEntries(map, 64);
+        }
+      }
+      if (object.equals("prefilter")) {
+        shipped.constant("prefilter_config").putShort(0, (short) 0x0101);
+      }
+      opened.load();
+      return ObjectDescriptions.program(opened.programFd(program)).verifiedInstructions();
+    }
+  }
+}

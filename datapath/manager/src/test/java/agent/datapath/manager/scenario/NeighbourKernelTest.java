@@ -1,0 +1,164 @@
+package agent.datapath.manager.scenario;
+
+import static agent.datapath.manager.scenario.Party.ALICE;
+import static agent.datapath.manager.scenario.Party.BOB;
+import static agent.datapath.manager.scenario.Party.HOST;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.maps.layout.DropReason;
+import agent.maps.layout.EndpointOption;
+import agent.testkit.IpPacket;
+import agent.testkit.KernelTest;
+import agent.testkit.Packets;
+import agent.testkit.ParsedPacket;
+import java.util.Arrays;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** ARP and neighbour discovery end at the veth: the gateway is the only neighbour. */
+@KernelTest
+class NeighbourKernelTest {
+  private static final String LINK_LOCAL = "fe80::11";
+
+  private final ScenarioNode node = new ScenarioNode();
+
+  @AfterEach
+  void close() {
+    node.close();
+  }
+
+  @Test
+  void shouldAnswerArpForTheGateway() {
+    final Outcome outcome =
+        node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), ALICE.ipv4, HOST.ipv4));
+    assertEquals(Outcome.REDIRECT, outcome.action());
+    assertArrayEquals(
+        Packets.arpReply(ALICE.hostMac(), HOST.ipv4, ALICE.mac(), ALICE.ipv4),
+        Arrays.copyOf(outcome.frame(), 42));
+  }
+
+  @Test
+  void shouldNotAnswerArpForAnyoneElse() {
+    node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), ALICE.ipv4, BOB.ipv4))
+        .dropsFor(DropReason.NEIGHBOUR_UNKNOWN);
+    node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), ALICE.ipv4, ALICE.ipv4))
+        .dropsFor(DropReason.NEIGHBOUR_UNKNOWN);
+  }
+
+  @Test
+  void shouldPassArpThroughWhereAsked() {
+    node.with(ALICE, EndpointOption.ARP_PASSTHROUGH);
+    node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), ALICE.ipv4, BOB.ipv4))
+        .passesUncounted();
+  }
+
+  @Test
+  void shouldDropArpThatLiesAboutItsSender() {
+    node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), BOB.ipv4, HOST.ipv4))
+        .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
+    node.fromWorkload(ALICE, Packets.arpRequest(BOB.mac(), ALICE.ipv4, HOST.ipv4))
+        .dropsFor(DropReason.INVALID_SOURCE_MAC);
+    node.fromWorkload(ALICE, Packets.arpReply(ALICE.mac(), BOB.ipv4, ALICE.hostMac(), HOST.ipv4))
+        .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
+  }
+
+  @Test
+  void shouldLetTheHostAskTheWorkload() {
+    node.toWorkload(ALICE, Packets.arpRequest(ALICE.hostMac(), HOST.ipv4, ALICE.ipv4))
+        .passesUncounted();
+    node.fromWorkload(ALICE, Packets.arpReply(ALICE.mac(), ALICE.ipv4, ALICE.hostMac(), HOST.ipv4))
+        .passesUncounted();
+  }
+
+  @Test
+  void shouldDropMalformedArp() {
+    final byte[] request = Packets.arpRequest(ALICE.mac(), ALICE.ipv4, HOST.ipv4);
+    request[15] = 6;
+    node.fromWorkload(ALICE, request).dropsFor(DropReason.MALFORMED);
+    final byte[] whole = Packets.arpRequest(ALICE.mac(), ALICE.ipv4, HOST.ipv4);
+    node.fromWorkload(ALICE, Arrays.copyOf(whole, 41)).dropsFor(DropReason.MALFORMED);
+  }
+
+  @Test
+  void shouldAnswerSolicitationsForTheGateway() {
+    for (final String sender : new String[] {ALICE.ipv6, LINK_LOCAL}) {
+      final Outcome outcome = node.fromWorkload(ALICE, solicitation(sender, HOST.ipv6));
+      assertEquals(Outcome.REDIRECT, outcome.action());
+      final ParsedPacket answer = outcome.parsed();
+      assertEquals(ALICE.mac(), answer.destinationMac());
+      assertEquals(ALICE.hostMac(), answer.sourceMac());
+      assertEquals(address(HOST.ipv6), address(answer.source()));
+      assertEquals(address(sender), address(answer.destination()));
+      assertEquals(136, answer.icmpType());
+      assertEquals(255, answer.ttl());
+      assertTrue(answer.checksumsAreRight());
+      assertEquals(86, outcome.frame().length);
+      assertEquals(0xe0, outcome.frame()[58] & 0xff, "router, solicited, override");
+      assertArrayEquals(
+          Packets.address(HOST.ipv6, 16), Arrays.copyOfRange(outcome.frame(), 62, 78));
+      assertArrayEquals(Packets.mac(ALICE.hostMac()), Arrays.copyOfRange(outcome.frame(), 80, 86));
+    }
+  }
+
+  @Test
+  void shouldEndOtherLinkControlAtTheVeth() {
+    node.withoutPolicy();
+    node.fromWorkload(ALICE, solicitation(ALICE.ipv6, BOB.ipv6))
+        .dropsFor(DropReason.NEIGHBOUR_UNKNOWN);
+    node.fromWorkload(ALICE, solicitation("::", ALICE.ipv6)).dropsFor(DropReason.NEIGHBOUR_UNKNOWN);
+    for (final int type : new int[] {130, 131, 132, 133, 134, 137, 143}) {
+      node.fromWorkload(ALICE, control(type, LINK_LOCAL, "ff02::16"))
+          .dropsFor(DropReason.NEIGHBOUR_UNKNOWN);
+      node.toWorkload(ALICE, control(type, LINK_LOCAL, "ff02::16"))
+          .dropsFor(DropReason.NEIGHBOUR_UNKNOWN);
+    }
+  }
+
+  @Test
+  void shouldDropSolicitationsThatARouterForwarded() {
+    node.fromWorkload(ALICE, solicitation(ALICE.ipv6, HOST.ipv6).ttl(254))
+        .dropsFor(DropReason.MALFORMED);
+  }
+
+  @Test
+  void shouldDropNeighbourDiscoveryFromAnothersAddress() {
+    node.fromWorkload(ALICE, solicitation(BOB.ipv6, HOST.ipv6))
+        .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
+    node.fromWorkload(
+            ALICE,
+            Packets.neighbourAdvertisement(ALICE.mac(), BOB.ipv6, HOST.ipv6)
+                .from(ALICE.mac())
+                .to(ALICE.hostMac()))
+        .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
+  }
+
+  @Test
+  void shouldLetTheHostSolicitTheWorkload() {
+    node.toWorkload(
+            ALICE, Packets.neighbourSolicitation(ALICE.hostMac(), HOST.ipv6, ALICE.ipv6).bytes())
+        .passesUncounted();
+    node.fromWorkload(
+            ALICE,
+            Packets.neighbourAdvertisement(ALICE.mac(), ALICE.ipv6, HOST.ipv6)
+                .from(ALICE.mac())
+                .to(ALICE.hostMac()))
+        .passesUncounted();
+  }
+
+  private static IpPacket solicitation(final String sender, final String target) {
+    return Packets.neighbourSolicitation(ALICE.mac(), sender, target).from(ALICE.mac());
+  }
+
+  private static IpPacket control(final int type, final String from, final String to) {
+    return Packets.ipv6(from, to)
+        .from(ALICE.mac())
+        .ttl(type < 133 || type == 143 ? 1 : 255)
+        .icmp(type, 0, new byte[20]);
+  }
+
+  private static String address(final String text) {
+    return Arrays.toString(Packets.address(text, 16));
+  }
+}

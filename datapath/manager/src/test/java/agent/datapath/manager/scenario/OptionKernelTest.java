@@ -1,0 +1,164 @@
+package agent.datapath.manager.scenario;
+
+import static agent.datapath.manager.scenario.Party.ALICE;
+import static agent.datapath.manager.scenario.Party.BOB;
+import static agent.datapath.manager.scenario.Party.HOST;
+import static agent.datapath.manager.scenario.Party.PEER;
+import static agent.datapath.manager.scenario.Party.STRANGER;
+import static agent.datapath.manager.scenario.Verdicts.TCP;
+import static agent.datapath.manager.scenario.Verdicts.UDP;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+
+import agent.maps.layout.DropReason;
+import agent.maps.layout.EndpointFlag;
+import agent.maps.layout.EndpointOption;
+import agent.maps.layout.PolicyDirection;
+import agent.testkit.IpPacket;
+import agent.testkit.KernelTest;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** What an endpoint's options change, and what comes from the node's device. */
+@KernelTest
+class OptionKernelTest {
+  /** Of a test run without an interface: the loopback's. */
+  private static final String DEVICE_MAC = "00:00:00:00:00:00";
+
+  private static final int AUDIT = EndpointFlag.POLICY_AUDIT.number();
+
+  private final ScenarioNode node = new ScenarioNode();
+
+  @AfterEach
+  void close() {
+    node.close();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropForgedSources(final Family family) {
+    node.withoutPolicy();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).from(BOB.mac()).udp(1, 2))
+        .dropsFor(DropReason.INVALID_SOURCE_MAC);
+    node.fromWorkload(
+            ALICE, family.packet(BOB, PEER).from(ALICE.mac()).to(ALICE.hostMac()).udp(1, 2))
+        .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
+    node.fromWorkload(
+            ALICE, family.packet(BOB, PEER).from(ALICE.mac()).to(ALICE.hostMac()).echoRequest(1, 2))
+        .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldForwardOthersSourcesWithoutVerification(final Family family) {
+    node.withoutPolicy().without(EndpointOption.SOURCE_IP_VERIFICATION);
+    node.fromWorkload(
+            ALICE, family.packet(STRANGER, PEER).from(BOB.mac()).to(ALICE.hostMac()).udp(1, 2))
+        .passes();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldAskTheSendersOwnPolicyWhateverSourceItClaims(final Family family) {
+    node.without(EndpointOption.SOURCE_IP_VERIFICATION);
+    node.policyOf(BOB).open();
+    node.fromWorkload(
+            ALICE, family.packet(BOB, PEER).from(ALICE.mac()).to(ALICE.hostMac()).udp(1, 2))
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldAskPolicyForEachDirectionWithoutConntrack(final Family family) {
+    node.without(EndpointOption.CONNTRACK);
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
+    assertEquals(0, node.flows().count());
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn().ack())
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.policyOf(ALICE).allowFrom(PEER, TCP, 40000);
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn().ack()).passes();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldCountAFlowsPacketsWithAccounting(final Family family) {
+    node.with(ALICE, EndpointOption.CONNTRACK_ACCOUNTING).withoutPolicy();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(53, 40000)).passes();
+    final Flows.Flow flow = node.flows().find(family, ALICE, 40000, PEER, 53, UDP);
+    assertEquals(2, flow.initiatorPackets());
+    assertEquals(1, flow.responderPackets());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldPassWhatPolicyForbidsInAuditMode(final Family family) {
+    node.register(BOB, AUDIT);
+    node.policyOf(ALICE).open(PolicyDirection.EGRESS);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53)).reaches(BOB);
+    node.register(BOB, 0);
+    node.bump(BOB.id);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotLetAuditModeOfOneEndSpeakForTheOther(final Family family) {
+    node.register(BOB, AUDIT);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDeliverAnEstablishedFlowFromTheNetwork(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
+    node.fromNetwork(arriving(family).tcp(80, 40000).syn().ack()).reaches(ALICE);
+    node.fromNetwork(arriving(family).tcp(80, 40001).syn().ack()).passesUncounted();
+    node.bump(ALICE.id);
+    node.fromNetwork(arriving(family).tcp(80, 40000).ack()).passesUncounted();
+    assertNotNull(node.flows().find(family, ALICE, 40000, PEER, 80, TCP));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldLeaveADeniedFlowFromTheNetworkToTheEndpointsProgram(final Family family) {
+    node.policyOf(ALICE).allowTo(PEER, UDP, 53);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
+    node.policyOf(ALICE).revokeTo(PEER, UDP, 53);
+    node.bump(ALICE.id);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53))
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.fromNetwork(arriving(family).udp(53, 40000)).passesUncounted();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(53, 40000))
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotDeliverFramesForOtherMachines(final Family family) {
+    node.withoutPolicy();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
+    node.fromNetwork(arriving(family).to("02:00:00:00:77:77").udp(53, 40000)).passesUncounted();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropALocalSourceFromTheNetwork(final Family family) {
+    node.fromNetwork(family.packet(BOB, ALICE).to(DEVICE_MAC).udp(1, 2))
+        .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
+    node.fromNetwork(family.packet(BOB, HOST).to(DEVICE_MAC).echoRequest(1, 2))
+        .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
+    node.fromNetwork(family.packet(STRANGER, ALICE).to(DEVICE_MAC).echoRequest(1, 2))
+        .passesUncounted();
+  }
+
+  private static IpPacket arriving(final Family family) {
+    return family.packet(PEER, ALICE).to(DEVICE_MAC);
+  }
+}
