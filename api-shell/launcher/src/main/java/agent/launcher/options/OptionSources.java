@@ -12,6 +12,9 @@ import java.util.Map;
 final class OptionSources {
   private static final String PREFIX = "AGENT_";
 
+  /** The client's variable: where the agent is. */
+  private static final String CLIENTS = "AGENT_HOST";
+
   private OptionSources() {}
 
   /** Reads {@code --name value}, {@code --name=value}, {@code -x value}, {@code -xvalue}. */
@@ -64,7 +67,7 @@ final class OptionSources {
           final AgentOption option = byVariable.get(variable);
           if (option != null) {
             given.put(option.name(), List.of(value));
-          } else if (variable.startsWith(PREFIX)) {
+          } else if (variable.startsWith(PREFIX) && !variable.equals(CLIENTS)) {
             unknown.add(variable);
           }
         });
