@@ -176,6 +176,24 @@ final class FakeDatapath implements DatapathProxy {
     return done("forget except " + new TreeSet<>(endpointIds), List.of());
   }
 
+  /** As if an earlier life of the agent had given an identity another number. */
+  void renumber(int from, int to) {
+    ipcache.replaceAll(
+        (prefix, e) ->
+            e.identity() == from ? new IpcacheEntry(prefix, to, e.endpointId(), e.isHost()) : e);
+    for (final Map<PolicyMapEntry.Key, PolicyMapEntry> map : policies.values()) {
+      for (final PolicyMapEntry e : List.copyOf(map.values())) {
+        if (e.identity() == from) {
+          final PolicyMapEntry other =
+              new PolicyMapEntry(
+                  to, e.direction(), e.protocol(), e.port(), e.prefixLength(), e.flags(), 0);
+          map.remove(e.key());
+          map.put(other.key(), other);
+        }
+      }
+    }
+  }
+
   /** The identity that the programs see in an address. */
   int identityOf(IpAddress address) {
     for (int length = address.bitLength(); length >= 0; length--) {

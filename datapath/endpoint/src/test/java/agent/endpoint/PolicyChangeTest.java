@@ -148,6 +148,23 @@ class PolicyChangeTest {
   }
 
   @Test
+  void shouldForgetIdentitiesThatNobodyHas() {
+    agent.importRules(
+        named("a", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)),
+        named("b", allowIngressFromCidr("app=web", "198.51.0.0/16", 80)));
+    final int narrow = agent.datapath.identityOf(OUTSIDE);
+    assertTrue(knows(narrow));
+    agent.now(agent.conductor.policy().deleteRules(List.of("name=a")));
+    assertTrue(webLetsIn(OUTSIDE, 80));
+    assertFalse(knows(narrow));
+  }
+
+  private boolean knows(int identity) {
+    return agent.datapath.policies.get(1).keySet().stream()
+        .anyMatch(key -> key.identity() == identity);
+  }
+
+  @Test
   void shouldNeverAllowMoreThanBeforeOrAfter() {
     agent.importRules(named("a", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
     final IpAddress stranger = IpAddress.parse("203.0.113.1");
@@ -211,9 +228,7 @@ class PolicyChangeTest {
     final int identity = agent.get("4").identity().id();
     assertTrue(webLetsIn(IpAddress.parse("10.5.0.12"), 80));
     agent.delete("4");
-    assertTrue(
-        agent.datapath.policies.get(1).keySet().stream()
-            .noneMatch(key -> key.identity() == identity));
+    assertFalse(knows(identity));
     assertEquals(List.of(), agent.get("1").realizedPolicy().allowedIngress());
   }
 

@@ -98,6 +98,26 @@ class RestorationTest {
   }
 
   @Test
+  void shouldDropNothingWhereTheKernelKnowsACidrByAnotherNumber() {
+    agent.datapath.renumber(agent.datapath.identityOf(OUTSIDE), (1 << 24) + 500);
+    assertTrue(webLetsIn(OUTSIDE, 80));
+    agent.datapath.afterWrite =
+        () -> {
+          assertTrue(webLetsIn(OUTSIDE, 80));
+          assertFalse(webLetsIn(OUTSIDE, 81));
+        };
+    agent.restart();
+    assertTrue(agent.datapath.identityOf(OUTSIDE) < (1 << 24) + 500);
+    assertEquals(2, ingressEntriesOfWeb());
+  }
+
+  private long ingressEntriesOfWeb() {
+    return agent.datapath.policies.get(1).keySet().stream()
+        .filter(key -> key.direction() == PolicyDirection.INGRESS)
+        .count();
+  }
+
+  @Test
   void shouldRemoveAnEndpointWhoseInterfaceIsGone() {
     agent.node.present.remove("lxc3");
     agent.restart();
