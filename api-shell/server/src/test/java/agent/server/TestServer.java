@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /** A server on a socket of its own, whose routes answer with their names unless told otherwise. */
-final class TestServer implements AutoCloseable {
+public final class TestServer implements AutoCloseable {
   private final Path directory;
   private final Path socket;
   private final ApiServer server;
@@ -20,7 +20,7 @@ final class TestServer implements AutoCloseable {
     server = ApiServer.start(context.socketPath(socket), routes);
   }
 
-  static TestServer start(final Map<Route, ApiHandler> handlers) throws IOException {
+  public static TestServer start(final Map<Route, ApiHandler> handlers) throws IOException {
     return start(new ApiContext(), handlers);
   }
 
@@ -46,7 +46,7 @@ final class TestServer implements AutoCloseable {
     return server;
   }
 
-  Path socket() {
+  public Path socket() {
     return socket;
   }
 
@@ -55,7 +55,7 @@ final class TestServer implements AutoCloseable {
   }
 
   /** Sends one request on a connection of its own and returns the whole answer. */
-  String exchange(final String request) throws IOException {
+  public String exchange(final String request) throws IOException {
     try (RawClient client = connect()) {
       return client.send(request).readAnswer();
     }

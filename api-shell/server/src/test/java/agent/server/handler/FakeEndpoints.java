@@ -1,0 +1,170 @@
+package agent.server.handler;
+
+import agent.endpoint.ControllerStatus;
+import agent.endpoint.DatapathConfiguration;
+import agent.endpoint.EndpointAddressing;
+import agent.endpoint.EndpointHealth;
+import agent.endpoint.EndpointIdentifier;
+import agent.endpoint.EndpointLabels;
+import agent.endpoint.EndpointNetworking;
+import agent.endpoint.EndpointPolicyStatus;
+import agent.endpoint.EndpointRequest;
+import agent.endpoint.EndpointSnapshot;
+import agent.endpoint.EndpointState;
+import agent.endpoint.Endpoints;
+import agent.endpoint.ExternalIdentifiers;
+import agent.endpoint.HealthLevel;
+import agent.endpoint.LogEntry;
+import agent.endpoint.NamedPort;
+import agent.endpoint.PolicyEnforcement;
+import agent.endpoint.WorkloadDescription;
+import agent.identity.Identity;
+import agent.identity.LabelSet;
+import agent.node.FamilyAddressing;
+import agent.node.NodeAddressing;
+import agent.policy.DerivedRule;
+import agent.terms.IpAddress;
+import agent.terms.MacAddress;
+import agent.terms.Prefix;
+import agent.terms.Refusal;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+
+/** One endpoint, number 7; it remembers what it was asked for. */
+final class FakeEndpoints implements Endpoints {
+  static final NodeAddressing NODE =
+      new NodeAddressing(
+          FamilyAddressing.of(IpAddress.parse("192.0.2.1"), Prefix.parse("10.1.0.0/24")),
+          FamilyAddressing.DISABLED);
+  private static final Instant NOON = Instant.parse("2026-11-20T12:00:00Z");
+
+  EndpointRequest lastRequest;
+  List<String> lastLabels;
+  Map<String, String> lastOptions;
+  List<String> deletionErrors = List.of();
+
+  @Override
+  public CompletableFuture<EndpointSnapshot> create(
+      final EndpointIdentifier id, final EndpointRequest request) {
+    lastRequest = request;
+    return id.localId() == 7
+        ? CompletableFuture.failedFuture(Refusal.conflict("id", "endpoint 7 exists"))
+        : CompletableFuture.completedFuture(sample());
+  }
+
+  @Override
+  public CompletableFuture<EndpointSnapshot> modify(
+      final EndpointIdentifier id, final EndpointRequest request) {
+    lastRequest = request;
+    return found(id);
+  }
+
+  @Override
+  public CompletableFuture<List<String>> delete(final EndpointIdentifier id) {
+    return found(id).thenApply(endpoint -> deletionErrors);
+  }
+
+  @Override
+  public CompletableFuture<List<String>> deleteByContainerId(final String containerId) {
+    return containerId.equals("c0ffee")
+        ? CompletableFuture.completedFuture(deletionErrors)
+        : CompletableFuture.failedFuture(Refusal.notFound("container-id", "nothing has it"));
+  }
+
+  @Override
+  public CompletableFuture<EndpointSnapshot> configure(
+      final EndpointIdentifier id,
+      final Map<String, String> options,
+      final List<String> userLabels) {
+    lastOptions = options;
+    lastLabels = userLabels;
+    return found(id);
+  }
+
+  @Override
+  public CompletableFuture<EndpointSnapshot> setUserLabels(
+      final EndpointIdentifier id, final List<String> userLabels) {
+    lastLabels = userLabels;
+    return found(id);
+  }
+
+  @Override
+  public EndpointSnapshot get(final EndpointIdentifier id) {
+    return found(id).resultNow();
+  }
+
+  @Override
+  public List<EndpointSnapshot> list(final List<String> labels) {
+    if (!labels.isEmpty() && !labels.equals(List.of("app=web"))) {
+      throw Refusal.notFound("labels", "no endpoint has " + labels);
+    }
+    return List.of(sample());
+  }
+
+  private static CompletableFuture<EndpointSnapshot> found(final EndpointIdentifier id) {
+    if (id.localId() != 7) {
+      throw Refusal.notFound("id", "there is no endpoint " + id);
+    }
+    return CompletableFuture.completedFuture(sample());
+  }
+
+  private static EndpointSnapshot sample() {
+    final EndpointPolicyStatus policy =
+        new EndpointPolicyStatus(
+            256,
+            3,
+            9,
+            PolicyEnforcement.BOTH,
+            List.of(1),
+            List.of(16777216),
+            List.of(2),
+            List.of(),
+            List.of(new DerivedRule("TCP/80", List.of(List.of("k8s:rule=a")))),
+            List.of(),
+            List.of(),
+            List.of());
+    return new EndpointSnapshot(
+        7,
+        EndpointState.READY,
+        new EndpointHealth(HealthLevel.OK, HealthLevel.WARNING, HealthLevel.WARNING, true),
+        new Identity(256, LabelSet.parse("labels", List.of("k8s:app=web"))),
+        new EndpointLabels(
+            List.of("a"), List.of("a"), List.of("b"), List.of("c"), List.of("k8s:app=web")),
+        Map.of("Debug", "Enabled"),
+        Map.of("Debug", "Disabled"),
+        DatapathConfiguration.DEFAULT,
+        new ExternalIdentifiers("c0ffee", null, "eth0", null, null, "ns", "pod", null, false),
+        new EndpointNetworking(
+            new EndpointAddressing(
+                IpAddress.parse("10.1.0.7"), "uuid", "default", null, null, null),
+            "eth0",
+            NODE,
+            MacAddress.parse("0a:00:00:00:00:08"),
+            MacAddress.parse("0a:00:00:00:00:07"),
+            12,
+            "lxc7"),
+        List.of(new NamedPort("http", 80, "TCP")),
+        policy,
+        policy,
+        List.of(
+            new ControllerStatus(
+                "regenerate",
+                new UUID(1, 2),
+                true,
+                Duration.ofMillis(1500),
+                Duration.ZERO,
+                1,
+                2,
+                3,
+                "no luck",
+                NOON,
+                null)),
+        List.of(new LogEntry("OK", "attached", EndpointState.READY, NOON)),
+        new WorkloadDescription(null, null, null, null, null),
+        "the last build failed");
+  }
+}

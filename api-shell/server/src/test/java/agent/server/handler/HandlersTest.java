@@ -1,0 +1,401 @@
+package agent.server.handler;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.client.AgentClient;
+import agent.client.AgentException;
+import agent.client.RequestPath;
+import agent.contract.daemon.DaemonConfigurationModel;
+import agent.contract.daemon.DaemonStatusModel;
+import agent.contract.daemon.ModuleHealthModel;
+import agent.contract.datapath.PrefilterListModel;
+import agent.contract.endpoint.EndpointChangeRequest;
+import agent.contract.endpoint.EndpointConfigurationSpecModel;
+import agent.contract.endpoint.EndpointModel;
+import agent.contract.ipam.IpamAllocationModel;
+import agent.datapath.manager.Prefilter;
+import agent.datapath.manager.PrefilterList;
+import agent.identity.LabelSet;
+import agent.identity.LocalIdentityAllocator;
+import agent.ipam.AddressPool;
+import agent.ipam.Ipam;
+import agent.ipam.IpamContext;
+import agent.maps.kernel.MapRegistry;
+import agent.maps.mirror.MapMirrors;
+import agent.policy.PolicySnapshot;
+import agent.policy.SelectorListing;
+import agent.policy.spec.RuleSpec;
+import agent.server.ApiHandler;
+import agent.server.HandlerGroup;
+import agent.server.Route;
+import agent.server.TestServer;
+import agent.server.metrics.MetricFamily;
+import agent.server.metrics.MetricRegistry;
+import agent.server.view.DaemonView;
+import agent.server.view.PolicyView;
+import agent.terms.IpAddress;
+import agent.terms.Prefix;
+import agent.terms.Refusal;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** The whole way: client, socket, route, handler, facade, and back. */
+@Timeout(60)
+class HandlersTest {
+  private final FakeEndpoints endpoints = new FakeEndpoints();
+  private final FakePolicy policy = new FakePolicy();
+  private final FakePrefilter prefilter = new FakePrefilter();
+  private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
+  private TestServer server;
+  private AgentClient client;
+
+  @BeforeEach
+  void start() throws IOException {
+    final Ipam ipam =
+        Ipam.open(
+            new IpamContext()
+                .pool(new AddressPool(AddressPool.DEFAULT, List.of(Prefix.parse("10.1.0.0/29"))))
+                .gateways(IpAddress.parse("10.1.0.1"), null)
+                .families(true, false)
+                .conclude());
+    final MetricRegistry metrics = new MetricRegistry();
+    metrics.add(() -> List.of(MetricFamily.counter("drops_total", "Drops", 3)));
+    final Map<Route, ApiHandler> handlers = new EnumMap<>(Route.class);
+    for (final HandlerGroup group :
+        List.of(
+            new DaemonHandlers(new FakeDaemon(), metrics),
+            new EndpointHandlers(endpoints),
+            new IdentityHandlers(identities),
+            new IpamHandlers(ipam, FakeEndpoints.NODE),
+            new PolicyHandlers(policy),
+            new PrefilterHandlers(prefilter),
+            new MapHandlers(
+                new MapMirrors(new MapMirrors.Context().registry(new MapRegistry()))))) {
+      group.addTo(handlers);
+    }
+    assertEquals(Route.values().length, handlers.size(), "a route has no handler");
+    server = TestServer.start(handlers);
+    client = AgentClient.of(server.socket().toString());
+  }
+
+  @AfterEach
+  void stop() throws IOException {
+    client.close();
+    server.close();
+  }
+
+  private static void assertRefused(final int status, final String message, final Executable call) {
+    final AgentException refused = assertThrows(AgentException.class, call);
+    assertEquals(status + " " + message, refused.status() + " " + refused.getMessage());
+  }
+
+  private static final class FakeDaemon implements DaemonView {
+    @Override
+    public DaemonStatusModel status(final boolean brief) {
+      throw Refusal.unavailable("", brief ? "brief" : "whole");
+    }
+
+    @Override
+    public ModuleHealthModel health(final boolean brief) {
+      return new ModuleHealthModel(
+          List.of(new ModuleHealthModel.Module(null, null, "OK", brief ? "brief" : "whole", "m")));
+    }
+
+    @Override
+    public DaemonConfigurationModel configuration() {
+      return new DaemonConfigurationModel(
+          new DaemonConfigurationModel.Spec(Map.of(), "default"), null);
+    }
+  }
+
+  private static final class FakePolicy implements PolicyView {
+    private final List<RuleSpec> rules = new ArrayList<>();
+
+    @Override
+    public PolicySnapshot rules(final List<String> labels) {
+      if (labels.equals(List.of("none"))) {
+        throw Refusal.notFound("labels", "no rule has [none]");
+      }
+      return new PolicySnapshot(rules.size(), List.copyOf(rules));
+    }
+
+    @Override
+    public CompletableFuture<PolicySnapshot> add(final List<RuleSpec> added) {
+      if (added.getFirst().endpointSelector() == null) {
+        return CompletableFuture.failedFuture(
+            Refusal.invalid("[0].endpointSelector", "is missing"));
+      }
+      rules.addAll(added);
+      return CompletableFuture.completedFuture(rules(List.of()));
+    }
+
+    @Override
+    public CompletableFuture<PolicySnapshot> delete(final List<String> labels) {
+      rules(labels);
+      rules.clear();
+      return CompletableFuture.completedFuture(rules(List.of()));
+    }
+
+    @Override
+    public List<SelectorListing> selectors() {
+      return List.of(
+          new SelectorListing("any:app=web", List.of(256), 1, List.of(List.of("k8s:rule=a"))));
+    }
+  }
+
+  private static final class FakePrefilter implements Prefilter {
+    private PrefilterList list = PrefilterList.EMPTY;
+
+    @Override
+    public PrefilterList get() {
+      return list;
+    }
+
+    @Override
+    public PrefilterList add(final OptionalLong revision, final List<Prefix> prefixes) {
+      if (revision.isPresent() && revision.getAsLong() != list.revision()) {
+        throw Refusal.stale("revision", revision.getAsLong() + " is not " + list.revision());
+      }
+      list = new PrefilterList(list.revision() + 1, prefixes);
+      return list;
+    }
+
+    @Override
+    public PrefilterList remove(final OptionalLong revision, final List<Prefix> prefixes) {
+      throw Refusal.disabled("", "there is no prefilter device");
+    }
+  }
+
+  @Test
+  void shouldShowEveryPartOfAnEndpoint() throws IOException {
+    final JsonNode seen =
+        new JsonMapper()
+            .readTree(client.open("GET", RequestPath.of("endpoint", "7"), null).readAllBytes());
+    assertEquals("ready", seen.at("/status/state").asString());
+    assertEquals("Enabled", seen.at("/spec/options/Debug").asString());
+    assertEquals("Disabled", seen.at("/status/realized/options/Debug").asString());
+    assertEquals(
+        "c0ffee:eth0", seen.at("/status/external-identifiers/cni-attachment-id").asString());
+    assertEquals("ns/pod", seen.at("/status/external-identifiers/pod-name").asString());
+    assertEquals("Warning", seen.at("/status/health/overallHealth").asString());
+    assertTrue(seen.at("/status/health/connected").asBoolean());
+    assertEquals(256, seen.at("/status/identity/id").asInt());
+    assertEquals(64, seen.at("/status/identity/labelsSHA256").asString().length());
+    assertEquals("2026-11-20T12:00:00.000Z", seen.at("/status/log/0/timestamp").asString());
+    assertEquals("10.1.0.7", seen.at("/status/networking/addressing/0/ipv4").asString());
+    assertTrue(seen.at("/status/networking/addressing/0/ipv6").isMissingNode());
+    assertEquals(
+        "10.1.0.0/24", seen.at("/status/networking/host-addressing/ipv4/alloc-range").asString());
+    assertEquals("0a:00:00:00:00:07", seen.at("/status/networking/mac").asString());
+    assertEquals(16777216, seen.at("/status/policy/realized/allowed-egress-identities/0").asInt());
+    assertEquals("both", seen.at("/status/policy/spec/policy-enabled").asString());
+    assertEquals("TCP/80", seen.at("/status/policy/spec/l4/ingress/0/rule").asString());
+    assertEquals(
+        "k8s:rule=a",
+        seen.at("/status/policy/spec/l4/ingress/0/derived-from-rules/0/0").asString());
+    assertEquals(
+        "1.5s", seen.at("/status/controllers/0/configuration/error-retry-base").asString());
+    assertEquals("no luck", seen.at("/status/controllers/0/status/last-failure-msg").asString());
+    assertEquals("http", seen.at("/status/namedPorts/0/name").asString());
+  }
+
+  @Test
+  void shouldShowTheViewsBelowAnEndpoint() throws IOException {
+    assertEquals("attached", client.endpointLog("7").getFirst().message());
+    assertEquals("Warning", client.endpointHealth("agent-local:7").policy());
+    assertEquals(List.of("b"), client.endpointLabels("7").status().derived());
+    assertEquals("the last build failed", client.endpointConfiguration("7").error());
+    assertEquals(7, client.endpoints(List.of("app=web")).getFirst().id());
+    assertRefused(404, "id: there is no endpoint agent-local:8", () -> client.endpointLog("8"));
+    assertRefused(400, "id: 'x' is not a number of 0 to 65535", () -> client.endpointHealth("x"));
+    assertRefused(404, "labels: no endpoint has [b]", () -> client.endpoints(List.of("b")));
+  }
+
+  @Test
+  void shouldPassOnWhatAnEndpointIsCreatedWith() throws IOException {
+    final EndpointChangeRequest request =
+        new JsonMapper()
+            .readValue(
+                """
+                {"state":"ready","id":8,"labels":["a"],"mac":"0a:00:00:00:00:07",
+                 "addressing":{"ipv4":"10.1.0.8"},"sync-build-endpoint":true,
+                 "datapath-configuration":{"require-arp-passthrough":true},
+                 "properties":{"x":[1,{"y":null}]},"k8s-namespace":"ns"}
+                """,
+                EndpointChangeRequest.class);
+    final EndpointModel created = client.createEndpoint("8", request);
+    assertEquals(7, created.id());
+    assertEquals("10.1.0.8", endpoints.lastRequest.addressing().ipv4());
+    assertEquals("{\"x\":[1,{\"y\":null}]}", endpoints.lastRequest.properties());
+    assertEquals("ns", endpoints.lastRequest.namespace());
+    assertTrue(endpoints.lastRequest.syncBuildEndpoint());
+    assertTrue(endpoints.lastRequest.datapathConfiguration().arpPassthrough());
+    assertNull(endpoints.lastRequest.pid());
+    assertRefused(409, "id: endpoint 7 exists", () -> client.createEndpoint("7", request));
+    client.modifyEndpoint("7", request);
+    assertRefused(
+        404, "id: there is no endpoint agent-local:8", () -> client.modifyEndpoint("8", request));
+  }
+
+  @Test
+  void shouldDeleteAndTellErrorsThatWereMet() throws IOException {
+    assertEquals(List.of(), client.deleteEndpoint("7"));
+    endpoints.deletionErrors = List.of("link: gone");
+    assertEquals(List.of("link: gone"), client.deleteEndpoint("7"));
+    assertEquals(List.of("link: gone"), client.deleteEndpointsOf("c0ffee"));
+    assertTrue(
+        server
+            .exchange("DELETE /endpoint/7 HTTP/1.1\r\nHost: x\r\n\r\n")
+            .startsWith("HTTP/1.1 202 "));
+    assertRefused(404, "container-id: nothing has it", () -> client.deleteEndpointsOf("nothing"));
+  }
+
+  @Test
+  void shouldConfigureAndLabel() throws IOException {
+    client.configureEndpoint(
+        "7", new EndpointConfigurationSpecModel(null, Map.of("Debug", "Enabled")));
+    assertEquals(Map.of("Debug", "Enabled"), endpoints.lastOptions);
+    assertNull(endpoints.lastLabels);
+    client.labelEndpoint("7", List.of());
+    assertEquals(List.of(), endpoints.lastLabels);
+    assertRefused(
+        400,
+        "user: is missing, an array of labels is expected",
+        () -> client.labelEndpoint("7", null));
+  }
+
+  @Test
+  void shouldListAndFindIdentities() throws IOException {
+    assertRefused(404, "no local endpoint has an identity", () -> client.identitiesInUse());
+    final var identity = identities.acquire(LabelSet.parse("labels", List.of("k8s:app=web")));
+    assertEquals(List.of("k8s:app=web"), client.identity("" + identity.id()).labels());
+    assertEquals(1L, client.identitiesInUse().getFirst().refCount());
+    assertEquals(1, client.identities(List.of("k8s:app=web")).size());
+    assertTrue(client.identities(List.of()).size() >= 10);
+    assertRefused(400, "id: 'x' is not the number of an identity", () -> client.identity("x"));
+    assertRefused(
+        400,
+        "id: '99999999999' is not the number of an identity",
+        () -> client.identity("99999999999"));
+    assertRefused(404, "id: there is no identity 999", () -> client.identity("999"));
+    assertThrows(AgentException.class, () -> client.identities(List.of("k8s:app=none")));
+  }
+
+  @Test
+  void shouldAllocateAndReleaseAddresses() throws IOException {
+    final IpamAllocationModel first = client.allocate("ipv4", "me", null, true);
+    assertEquals("10.1.0.2", first.ipv4().ip());
+    assertEquals("10.1.0.1", first.ipv4().gateway());
+    assertEquals(first.ipv4().expirationUuid(), first.address().ipv4ExpirationUuid());
+    assertNull(first.ipv6());
+    client.allocateAddress("10.1.0.3", "you", null);
+    assertRefused(
+        409,
+        "ip: 10.1.0.3 is in use by 'you'",
+        () -> client.allocateAddress("10.1.0.3", null, null));
+    client.release("10.1.0.3", null);
+    assertRefused(404, "ip: 10.1.0.3 is not allocated", () -> client.release("10.1.0.3", null));
+    assertRefused(
+        400, "ip: '10.1.0.999' is not an IPv4 address", () -> client.release("10.1.0.999", null));
+    assertRefused(
+        400,
+        "family: 'ipv5' is neither ipv4 nor ipv6",
+        () -> client.allocate("ipv5", null, null, false));
+    assertRefused(
+        501, "family: IPv6 is disabled", () -> client.allocate("ipv6", null, null, false));
+    for (int i = 0; i < 4; i++) {
+      client.allocate(null, null, null, false);
+    }
+    assertEquals(
+        502,
+        assertThrows(AgentException.class, () -> client.allocate(null, null, null, false))
+            .status());
+  }
+
+  @Test
+  void shouldImportShowAndDeletePolicy() throws IOException {
+    final String rule =
+        "{\"endpointSelector\":{\"matchLabels\":{\"app\":\"web\"}},\"ingress\":"
+            + "[{\"fromCIDRSet\":[{\"cidr\":\"10.0.0.0/8\",\"except\":[\"10.1.0.0/16\"]}],"
+            + "\"fromEndpoints\":[],\"icmps\":[{\"fields\":[{\"type\":8}]}],"
+            + "\"toPorts\":[{\"ports\":[{\"endPort\":90,\"port\":\"80\",\"protocol\":\"TCP\"}]}]},{}],"
+            + "\"labels\":[{\"key\":\"rule\",\"source\":\"k8s\",\"value\":\"a\"}]}";
+    assertEquals(1L, client.importPolicy("[" + rule + "]").revision());
+    assertEquals("[" + rule + "]", client.policy(List.of()).policy());
+    assertRefused(
+        400, "[0].endpointSelector: is missing", () -> client.importPolicy("[{\"ingress\":[]}]"));
+    assertRefused(
+        400, "[0].ingres: is not a known field", () -> client.importPolicy("[{\"ingres\":[]}]"));
+    assertEquals("any:app=web", client.selectors().getFirst().selector());
+    assertEquals("rule", client.selectors().getFirst().labels().getFirst().key());
+    assertRefused(404, "labels: no rule has [none]", () -> client.deletePolicy(List.of("none")));
+    assertEquals("[]", client.deletePolicy(List.of()).policy());
+  }
+
+  @Test
+  void shouldNameWhatARuleUsesThatIsNotServed() throws IOException {
+    client.importPolicy(
+        "[{\"endpointSelector\":{},\"egress\":[{\"toFQDNs\":[],\"toPorts\":[{\"rules\":{}}]}]}]");
+    final var egress = policy.rules.getFirst().egress().getFirst();
+    assertEquals(List.of("toFQDNs"), egress.unserved());
+    assertEquals(List.of("rules"), egress.toPorts().getFirst().unserved());
+  }
+
+  @Test
+  void shouldChangeThePrefilter() throws IOException {
+    final var after =
+        client.addToPrefilter(new PrefilterListModel(List.of("10.9.8.7/8", "fd00::1"), 1L));
+    assertEquals(List.of("10.0.0.0/8", "fd00::1/128"), after.status().realized().deny());
+    assertEquals(2L, after.spec().revision());
+    assertRefused(
+        409,
+        "revision: 1 is not 2",
+        () -> client.addToPrefilter(new PrefilterListModel(List.of("10.0.0.0/8"), 1L)));
+    assertRefused(
+        461,
+        "deny[1]: '10.0.0.0/33' is not a CIDR: its length is not between 0 and 32",
+        () ->
+            client.addToPrefilter(
+                new PrefilterListModel(List.of("10.0.0.0/8", "10.0.0.0/33"), null)));
+    assertRefused(
+        400,
+        "deny: is missing, an array of CIDRs is expected",
+        () -> client.addToPrefilter(new PrefilterListModel(null, null)));
+    assertRefused(
+        501,
+        "there is no prefilter device",
+        () -> client.removeFromPrefilter(new PrefilterListModel(List.of(), null)));
+    assertEquals(2L, client.prefilter().spec().revision());
+  }
+
+  @Test
+  void shouldShowTheDaemonItsMapsAndItsMetrics() throws IOException {
+    assertRefused(503, "brief", () -> client.status(true));
+    assertRefused(503, "whole", () -> client.status(false));
+    assertEquals("brief", client.health(true).modules().getFirst().message());
+    assertEquals("default", client.configuration().spec().policyEnforcement());
+    assertEquals(List.of(), client.maps().maps());
+    assertRefused(404, "name: there is no open map 'x'", () -> client.map("x"));
+    assertEquals("drops_total", client.metrics().getFirst().name());
+    final String text =
+        server.exchange(
+            "GET /metrics/ HTTP/1.1\r\nHost: x\r\nAccept: text/plain;version=0.0.4\r\n\r\n");
+    assertTrue(text.contains("Content-Type: text/plain; version=0.0.4"), text);
+    assertTrue(text.endsWith("# TYPE drops_total counter\ndrops_total 3\n"), text);
+  }
+}
