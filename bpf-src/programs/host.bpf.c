@@ -54,7 +54,8 @@ static __always_inline int network_follow(struct __sk_buff *skb, struct conntrac
 	delivery = &entry->delivery[1 - source_side];
 	action = deliver_to_workload(skb, family, delivery->ifindex, delivery->destination_mac);
 	if (likely(action != ACTION_PASS)) {
-		conntrack_advance(entry, source_side, l4->protocol, l4->tcp_flags, now);
+		if (unlikely(!conntrack_rests(entry, source_side, l4->protocol, l4->tcp_flags, now)))
+			conntrack_advance(entry, source_side, l4->protocol, l4->tcp_flags, now);
 		metrics_count(METRICS_NETWORK, DROP_NONE, bytes);
 	}
 	return action;

@@ -90,10 +90,12 @@ static __always_inline bool conntrack_is_reopened(__u32 flags, __u8 protocol, __
 	return flags & CONNTRACK_ENDED && protocol == IPPROTO_TCP && tcp_is_opening(tcp_flags);
 }
 
-/* Moves the flow on by one packet. The expiry is written only when it moved enough to matter. */
-static __always_inline enum conntrack_change conntrack_advance(struct conntrack_entry *entry, enum conntrack_side side,
-							       __u8 protocol, __u8 tcp_flags, __u64 now)
+/* Moves the flow on by one packet, as enum conntrack_change. The expiry is written only when it moved enough to matter. */
+__global int conntrack_advance(struct conntrack_entry *entry, __u32 side, __u8 protocol, __u8 tcp_flags, __u64 now)
 {
+	if (!entry)
+		return CONNTRACK_UNCHANGED;
+
 	const __u32 flags = READ_ONCE(entry->flags);
 	const __u32 seen =
 		conntrack_flags_of(conntrack_is_initiator(flags, side), side, protocol, tcp_flags) & ~flags;
@@ -111,6 +113,29 @@ static __always_inline enum conntrack_change conntrack_advance(struct conntrack_
 		return CONNTRACK_UNCHANGED;
 	WRITE_ONCE(entry->expires_ns, now + lifetime_ns);
 	return CONNTRACK_REFRESHED;
+}
+
+/* Nothing about the flow changes with this packet, and its expiry was written a moment ago: so it is for most. */
+static __always_inline bool conntrack_rests(const struct conntrack_entry *entry, enum conntrack_side side,
+					    __u8 protocol, __u8 tcp_flags, __u64 now)
+{
+	const __u32 flags = READ_ONCE(entry->flags);
+	const __u32 known = conntrack_is_initiator(flags, side) ? CONNTRACK_SEEN_NON_SYN : CONNTRACK_SEEN_REPLY;
+	__u64 lifetime_ns = node_config.any_lifetime_ns;
+
+	if (protocol == IPPROTO_TCP) {
+		if (tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST) || !(flags & known))
+			return false;
+		lifetime_ns = (flags & CONNTRACK_ESTABLISHED) == CONNTRACK_ESTABLISHED
+				      ? node_config.tcp_established_lifetime_ns
+				      : node_config.tcp_syn_lifetime_ns;
+	} else if (known == CONNTRACK_SEEN_REPLY && !(flags & CONNTRACK_SEEN_REPLY)) {
+		return false;
+	}
+
+	const __s64 moved_ns = now + lifetime_ns - READ_ONCE(entry->expires_ns);
+
+	return !(flags & CONNTRACK_ENDED) && moved_ns <= (__s64)NS_PER_SECOND && moved_ns <= (__s64)(lifetime_ns >> 3);
 }
 
 static __always_inline void conntrack_account(struct conntrack_entry *entry, enum conntrack_side side, __u32 bytes)

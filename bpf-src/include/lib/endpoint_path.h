@@ -60,7 +60,8 @@ static __always_inline int endpoint_follow(struct __sk_buff *skb, struct conntra
 	if (!endpoint_verdict_holds(entry, source_side, hook, protocol, tcp_flags, now) ||
 	    unlikely(entry->flags & CONNTRACK_DENIED))
 		return FOLLOW_NO_VERDICT;
-	conntrack_advance(entry, source_side, protocol, tcp_flags, now);
+	if (unlikely(!conntrack_rests(entry, source_side, protocol, tcp_flags, now)))
+		conntrack_advance(entry, source_side, protocol, tcp_flags, now);
 	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING))
 		conntrack_account(entry, source_side, skb->len);
 	return endpoint_forward(skb, family, hook, delivery->ifindex, delivery->destination_mac);
