@@ -1,10 +1,12 @@
 package agent.cli;
 
 import agent.client.RequestPath;
+import agent.contract.WireFormat;
 import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
 import agent.contract.daemon.ModuleHealthModel;
 import java.io.IOException;
+import java.util.Map;
 import picocli.CommandLine.Model.CommandSpec;
 
 /** {@code agentctl status}. */
@@ -79,7 +81,11 @@ final class StatusCommands {
 
   private static void row(final Table table, final String name, final Object value) {
     if (value != null) {
-      table.row(name, value);
+      table.row(
+          name,
+          value instanceof Map<?, ?>
+              ? WireFormat.lenientMapper().writeValueAsString(value)
+              : value);
     }
   }
 

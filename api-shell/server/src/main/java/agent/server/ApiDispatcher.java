@@ -1,5 +1,6 @@
 package agent.server;
 
+import agent.bindings.PeerCredentials;
 import agent.server.socket.UnixStreamConnection;
 import io.undertow.server.HttpHandler;
 import io.undertow.server.HttpServerExchange;
@@ -189,13 +190,14 @@ final class ApiDispatcher implements HttpHandler {
         status,
         peer(exchange),
         message.isEmpty() ? "" : ": ",
-        message);
+        message.replaceAll("\\p{Cntrl}", "?"));
   }
 
   private static String peer(final HttpServerExchange exchange) {
     try {
       final HttpServerConnection connection = (HttpServerConnection) exchange.getConnection();
-      return ((UnixStreamConnection) connection.getChannel()).credentials().toString();
+      final PeerCredentials peer = ((UnixStreamConnection) connection.getChannel()).credentials();
+      return "pid=" + peer.pid() + " uid=" + peer.uid() + " gid=" + peer.gid();
     } catch (final IOException | RuntimeException e) {
       return "a peer that has gone";
     }
