@@ -76,6 +76,13 @@ public final class BatchWriter {
     return done;
   }
 
+  /** What failed in the last write or delete, naming the entry; before the next one is put. */
+  public BpfMapException failure(String operation, int result) {
+    final StringBuilder subject = new StringBuilder();
+    map.format().appendKey(subject, keys, done * map.keySize(), null, 0);
+    return map.failure(operation, subject, result);
+  }
+
   /** Forgets what was kept. */
   public void clear() {
     size = 0;

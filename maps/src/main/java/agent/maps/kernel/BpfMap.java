@@ -28,6 +28,7 @@ public final class BpfMap implements AutoCloseable {
   private final String pinPath;
   private final int copiedValueSize;
   private volatile MapWriteListener writeListener = MapWriteListener.NONE;
+  private volatile boolean retriesRefused;
   private boolean ownerClosed;
 
   private BpfMap(int fd, MapDefinition definition, MapDescription description, String pinPath) {
@@ -141,6 +142,24 @@ public final class BpfMap implements AutoCloseable {
 
   MapWriteListener writeListener() {
     return writeListener;
+  }
+
+  /**
+   * Whether writes that the kernel refused may be tried again by a reconciler. Off at first: it is
+   * only right where the writer deletes what it no longer wants, and calls {@link #forgetRefused()}
+   * before it compares what it wants with what the kernel holds.
+   */
+  public void retriesRefused(boolean retries) {
+    retriesRefused = retries;
+  }
+
+  public boolean retriesRefused() {
+    return retriesRefused;
+  }
+
+  /** The writer starts over from what the kernel holds: what was refused is not wanted any more. */
+  public void forgetRefused() {
+    writeListener.onStartOver(this);
   }
 
   /** Copies the value of the entry's key into the entry; 0 or a negative errno. */

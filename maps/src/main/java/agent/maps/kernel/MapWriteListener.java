@@ -15,6 +15,9 @@ public interface MapWriteListener {
 
         @Override
         public void onBulkWrite(BpfMap map) {}
+
+        @Override
+        public void onStartOver(BpfMap map) {}
       };
 
   /**
@@ -33,4 +36,7 @@ public interface MapWriteListener {
 
   /** Many entries changed at once. */
   void onBulkWrite(BpfMap map);
+
+  /** What was refused before is not wanted any more, unless it is written again. */
+  void onStartOver(BpfMap map);
 }

@@ -71,6 +71,11 @@ public final class Prefilter6Trie {
     return batch.done();
   }
 
+  /** What failed, naming the prefix at which the last staged call stopped. */
+  public BpfMapException stagedFailure(String operation, int result) {
+    return batch.failure(operation, result);
+  }
+
   /** What failed, naming the prefix of the last single operation. */
   public BpfMapException failure(String operation, int result) {
     return map.failure(operation, entry, result);

@@ -1,5 +1,6 @@
 package agent.maps.mirror;
 
+import agent.bindings.Errno;
 import agent.bindings.MapType;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapRegistry;
@@ -7,10 +8,12 @@ import agent.maps.kernel.MapWriteListener;
 import agent.maps.kernel.MirrorMode;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
@@ -30,6 +33,7 @@ import org.agrona.concurrent.SystemNanoClock;
 public final class MapMirrors implements MapRegistry.Listener {
   private static final long REFRESH_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(10);
   private static final long RETRY_INTERVAL_NS = TimeUnit.SECONDS.toNanos(1);
+  private static final long LARGE_RETRY_INTERVAL_NS = TimeUnit.SECONDS.toNanos(60);
   private static final int POOLED_READINGS = 4;
 
   private final Context context;
@@ -51,7 +55,10 @@ public final class MapMirrors implements MapRegistry.Listener {
     context.registry.snapshot().forEach(this::onMapAdded);
   }
 
-  /** The duty cycle of {@code dp-mirror}; until it runs, reads go to the kernel. */
+  /**
+   * The duty cycle of {@code dp-mirror}. Its store is opened after the first read, which takes
+   * seconds; until then, and where no one runs it, reads go to the kernel.
+   */
   public Agent agent() {
     return agent;
   }
@@ -159,7 +166,13 @@ public final class MapMirrors implements MapRegistry.Listener {
   }
 
   private boolean readCopy(MirroredMap mirror, MapReading reading, MapVisitor visitor) {
-    if (mirror.mode() == MirrorMode.DIRECT || !agent.open()) {
+    if (mirror.mode() == MirrorMode.DIRECT
+        || mirror.large(context.nanoTime(), LARGE_RETRY_INTERVAL_NS)) {
+      return false;
+    }
+    if (!agent.open()) {
+      agent.want();
+      idleStrategy.wakeUp();
       return false;
     }
     mirror.lastReadNs(context.nanoTime());
@@ -190,8 +203,9 @@ public final class MapMirrors implements MapRegistry.Listener {
   }
 
   /**
-   * Tries refused writes again, the oldest first, on the conductor's thread; does nothing within a
-   * second of the last tries.
+   * Tries refused writes again of maps that {@linkplain BpfMap#retriesRefused() allow it}, on the
+   * conductor's thread: of each map in the order of the writes, up to its first one that is refused
+   * again. Does nothing within a second of the last tries.
    *
    * @param limit of tries
    * @param onRealised hears of each map of which an entry was written or deleted, once an entry
@@ -204,13 +218,23 @@ public final class MapMirrors implements MapRegistry.Listener {
     }
     retriedNs = nowNs;
     int realised = 0;
-    for (final UnrealisedWrites.Write write : unrealised.oldest(limit)) {
+    int tries = 0;
+    final Set<Integer> refusedAgain = new HashSet<>();
+    for (final UnrealisedWrites.Write write : unrealised.all()) {
       final MirroredMap mirror = mirrors.get(write.serial());
       if (mirror == null) {
         unrealised.forgetMap(write.serial());
-      } else if (mirror.retry(write) == 0) {
-        realised++;
-        onRealised.accept(mirror.map());
+      } else if (mirror.map().retriesRefused() && !refusedAgain.contains(write.serial())) {
+        if (tries++ == limit) {
+          break;
+        }
+        final int result = mirror.retry(write);
+        if (result == 0 || result == -Errno.ENOENT && write.value() == null) {
+          realised++;
+          onRealised.accept(mirror.map());
+        } else {
+          refusedAgain.add(write.serial());
+        }
       }
     }
     return realised;

@@ -17,7 +17,10 @@ import org.agrona.concurrent.MessageHandler;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
-/** {@code dp-mirror}: the only writer of stores. Opens the first one in its first cycle. */
+/**
+ * {@code dp-mirror}: the only writer of stores. Opens the first one when a reader first asks, so
+ * that neither the start nor a node whose maps nobody reads pays for it.
+ */
 final class MirrorAgent implements Agent, MessageHandler {
   private static final Logger LOG = LogManager.getLogger(MirrorAgent.class);
   private static final int JOURNAL_LIMIT = 1024;
@@ -43,6 +46,7 @@ final class MirrorAgent implements Agent, MessageHandler {
   private final Int2ObjectHashMap<MirroredMap> journalled = new Int2ObjectHashMap<>();
   private final MirrorRefresh refresh = new MirrorRefresh();
   private volatile State state = State.CLOSED;
+  private volatile boolean wanted;
   private MirrorStore shared;
   private long housekeptNs;
 
@@ -62,6 +66,11 @@ final class MirrorAgent implements Agent, MessageHandler {
     return state == State.OPEN;
   }
 
+  /** Asks for the store to be opened; nobody waits for it. */
+  void want() {
+    wanted = true;
+  }
+
   /** Hands a request over; where the agent does not run it is answered at once. */
   void submit(MirrorRequest request) {
     submitted.add(request);
@@ -73,7 +82,7 @@ final class MirrorAgent implements Agent, MessageHandler {
   @Override
   public int doWork() {
     if (state != State.OPEN) {
-      return state == State.CLOSED ? openShared() : refuseSubmitted();
+      return state == State.CLOSED && wanted ? openShared() : refuseSubmitted();
     }
     int work = takeSubmitted();
     if (refresh.active()) {
@@ -171,7 +180,7 @@ final class MirrorAgent implements Agent, MessageHandler {
             : directory.resolve(definition.name() + "-" + mirror.map().serial() + ".mirror");
     return MirrorStore.open(
         definition.name(),
-        mirror.map().maxEntries(),
+        Math.min(mirror.map().maxEntries(), MirrorRefresh.LARGEST_COPY),
         mirror.map().keySize(),
         mirror.map().valueSize(),
         file);
@@ -191,11 +200,16 @@ final class MirrorAgent implements Agent, MessageHandler {
 
   private void endRefresh() {
     final MirroredMap mirror = refresh.mirror();
-    final boolean whole = refresh.error() == 0;
-    if (!whole) {
+    final boolean whole = refresh.error() == 0 && !refresh.tooLarge();
+    if (refresh.error() != 0) {
       LOG.warn("mirror of {}: refresh ended with errno {}", mirror.map(), -refresh.error());
     }
+    final boolean tooLarge = refresh.tooLarge();
     refresh.end(context.nanoTime(), context.epochMs());
+    if (tooLarge) {
+      mirror.large(context.nanoTime());
+      drop(mirror);
+    }
     waiting.remove().complete(whole); // the others are served from the copy, or anew
   }
 

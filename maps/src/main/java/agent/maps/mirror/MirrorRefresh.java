@@ -5,12 +5,16 @@ import agent.maps.kernel.MapCursor;
 
 /** Copies one map from the kernel into its store, a bounded number of entries a step. */
 final class MirrorRefresh {
+  /** A map that holds more is not copied: reading it from the kernel is quicker, and costs less. */
+  static final int LARGEST_COPY = 1 << 16;
+
   private final MapCursor cursor = new MapCursor();
   private MirroredMap mirror;
   private MirrorStore store;
   private int epoch;
   private long changesBefore;
   private long held;
+  private int copied;
   private int segment;
   private boolean copying;
 
@@ -32,6 +36,7 @@ final class MirrorRefresh {
     store = into;
     changesBefore = target.changes();
     held = 0;
+    copied = 0;
     segment = 0;
     copying = true;
     return true;
@@ -49,6 +54,9 @@ final class MirrorRefresh {
         if (!cursor.next()) {
           copying = false;
           break;
+        }
+        if (++copied > LARGEST_COPY) {
+          return true;
         }
         store.put(
             map.serial(),
@@ -72,6 +80,11 @@ final class MirrorRefresh {
     return ++segment == store.segments();
   }
 
+  /** Whether it ended because the map holds too much. */
+  boolean tooLarge() {
+    return copied > LARGEST_COPY;
+  }
+
   /** Why the copy is not whole: a negative errno, or 0. */
   int error() {
     return cursor.error();
@@ -79,7 +92,7 @@ final class MirrorRefresh {
 
   /** Ends, and shows the copy where it is whole. */
   void end(long nowNs, long nowMs) {
-    if (cursor.error() == 0) {
+    if (cursor.error() == 0 && !tooLarge()) {
       mirror.endRefresh(epoch, changesBefore, held, nowNs, nowMs);
     }
     cancel();

@@ -26,6 +26,8 @@ final class MirroredMap implements MapWriteListener {
   private int attempts;
   private volatile long entries;
   private volatile MirrorStore store;
+  private volatile boolean large;
+  private volatile long largeSinceNs;
 
   // Written by readers.
   private volatile long lastReadNs;
@@ -76,6 +78,11 @@ final class MirroredMap implements MapWriteListener {
   @Override
   public void onBulkWrite(BpfMap written) {
     changes.incrementAndGet();
+  }
+
+  @Override
+  public void onStartOver(BpfMap written) {
+    unrealised.forgetMap(map.serial());
   }
 
   /** Tries a refused write again, on the conductor's thread; 0 or a negative errno. */
@@ -150,6 +157,17 @@ final class MirroredMap implements MapWriteListener {
 
   MirrorStore store() {
     return store;
+  }
+
+  /** The map held too much to be copied. */
+  void large(long nowNs) {
+    largeSinceNs = nowNs;
+    large = true;
+  }
+
+  /** Whether it is not worth trying to copy the map. */
+  boolean large(long nowNs, long retryNs) {
+    return large && nowNs - largeSinceNs < retryNs;
   }
 
   long lastReadNs() {

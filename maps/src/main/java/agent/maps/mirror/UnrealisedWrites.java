@@ -54,8 +54,7 @@ final class UnrealisedWrites {
   /** The kernel refused a write or, with a null value, a delete. */
   synchronized void refused(int serial, DirectBuffer key, DirectBuffer value, int errno) {
     final Subject subject = new Subject(serial, bytes(key));
-    writes.remove(subject);
-    if (writes.size() < LIMIT) {
+    if (writes.size() < LIMIT || writes.containsKey(subject)) { // an old one keeps its place
       writes.put(
           subject, new Write(serial, subject.key, value == null ? null : bytes(value), errno));
     }
@@ -74,15 +73,21 @@ final class UnrealisedWrites {
     size = writes.size();
   }
 
-  /** The map is gone. */
-  synchronized void forgetMap(int serial) {
+  /** The map is gone, or nothing of it is wanted any more. */
+  void forgetMap(int serial) {
+    if (size > 0) {
+      forgetWrites(serial);
+    }
+  }
+
+  private synchronized void forgetWrites(int serial) {
     writes.keySet().removeIf(subject -> subject.serial == serial);
     size = writes.size();
   }
 
-  /** The oldest refused writes, at most so many. */
-  synchronized List<Write> oldest(int limit) {
-    return writes.values().stream().limit(limit).toList();
+  /** All refused writes, the oldest first. */
+  synchronized List<Write> all() {
+    return List.copyOf(writes.values());
   }
 
   /** The refused writes of one map. */

@@ -80,6 +80,9 @@ class BatchAndCursorKernelTest {
       }
       assertEquals(-Errno.ENOSPC, trie.insertStaged());
       assertEquals(10, trie.done());
+      assertEquals(
+          "map prefilter4: update (10.0.10.0/24): ENOSPC, 10 of 10 entries",
+          trie.stagedFailure("update", -Errno.ENOSPC).getMessage());
       assertEquals(10, map.countEntries());
     }
   }

@@ -64,6 +64,7 @@ class MapMirrorsKernelTest {
 
   private void start() throws InterruptedException {
     AgentRunner.startOnThread(runner);
+    ((MirrorAgent) mirrors.agent()).want();
     final long deadlineMs = System.currentTimeMillis() + 20_000;
     while (!((MirrorAgent) mirrors.agent()).open()) {
       assertTrue(System.currentTimeMillis() < deadlineMs, "the store did not open");
@@ -134,6 +135,21 @@ class MapMirrorsKernelTest {
     policy.delete(2031, 0, TCP, 443, 64);
     assertEquals(Map.of("egress identity 7 TCP/80", "allow"), read("policy_00012").lines);
     assertEquals(1, mirrors.describe("policy_00012").orElseThrow().entries());
+  }
+
+  @Test
+  void shouldOpenTheStoreWhenAReaderFirstAsks() throws Exception {
+    register(NodeMaps.policy(2));
+    AgentRunner.startOnThread(runner);
+    mirrors.describe();
+    Thread.sleep(200);
+    assertFalse(((MirrorAgent) mirrors.agent()).open());
+    assertEquals(Map.of(), read("policy_00002").lines);
+    final long deadlineMs = System.currentTimeMillis() + 20_000;
+    while (!((MirrorAgent) mirrors.agent()).open()) {
+      assertTrue(System.currentTimeMillis() < deadlineMs, "the store did not open");
+      Thread.sleep(5);
+    }
   }
 
   @Test
@@ -227,6 +243,26 @@ class MapMirrorsKernelTest {
   }
 
   @Test
+  void shouldReadAMapThatHoldsTooMuchFromTheKernel() throws Exception {
+    final BpfMap map = register(NodeMaps.PREFILTER4);
+    final Prefilter4Trie trie = new Prefilter4Trie(map);
+    for (int i = 0; i <= MirrorRefresh.LARGEST_COPY; i++) {
+      if (trie.stage(i << 8, 24) || i == MirrorRefresh.LARGEST_COPY) {
+        assertEquals(0, trie.insertStaged());
+      }
+    }
+    start();
+    assertEquals(MirrorRefresh.LARGEST_COPY + 1, read("prefilter4").lines.size());
+    assertEquals(0, trie.delete(0, 24));
+    assertEquals(MirrorRefresh.LARGEST_COPY, read("prefilter4").lines.size());
+    nowNs.addAndGet(TimeUnit.SECONDS.toNanos(60));
+    assertEquals(MirrorRefresh.LARGEST_COPY, read("prefilter4").lines.size());
+    map.writeListener(agent.maps.kernel.MapWriteListener.NONE);
+    assertEquals(0, trie.delete(1 << 8, 24));
+    assertEquals(MirrorRefresh.LARGEST_COPY, read("prefilter4").lines.size(), "now from the copy");
+  }
+
+  @Test
   void shouldShowARefusedWriteAndTryItAgain() throws Exception {
     final PolicyMap policy = new PolicyMap(register(NodeMaps.policy(4).withMaxEntries(1)));
     start();
@@ -238,6 +274,7 @@ class MapMirrorsKernelTest {
     assertEquals(1, mirrors.unrealised());
 
     final List<BpfMap> realised = new ArrayList<>();
+    policy.map().retriesRefused(true);
     assertEquals(0, mirrors.reconcile(10, realised::add));
     assertEquals(0, policy.delete(1, 0, 0, 0, 40));
     assertEquals(0, mirrors.reconcile(10, realised::add), "within a second of the last try");
@@ -257,8 +294,41 @@ class MapMirrorsKernelTest {
     assertEquals(8, mirrors.unrealised());
     policy.delete(1, 0, 0, 0, 40);
     policy.delete(2, 0, 0, 0, 40);
+    policy.map().retriesRefused(true);
     assertEquals(1, mirrors.reconcile(1, map -> {}));
     assertEquals(7, mirrors.unrealised());
+    assertEquals(0, policy.lookup(3, 0, 0, 0, 40), "the oldest comes first");
+  }
+
+  @Test
+  void shouldTryNothingAgainThatTheWriterMayNotWantAnyMore() {
+    final PolicyMap policy = new PolicyMap(register(NodeMaps.policy(4).withMaxEntries(1)));
+    policy.upsert(1, 0, 0, 0, 40, 0, 0);
+    assertTrue(policy.upsert(2, 0, 0, 0, 40, 0, 0) < 0);
+    policy.delete(1, 0, 0, 0, 40);
+    assertEquals(0, mirrors.reconcile(10, map -> {}), "retries are off at first");
+    policy.map().retriesRefused(true);
+    policy.map().forgetRefused();
+    nowNs.addAndGet(TimeUnit.SECONDS.toNanos(1));
+    assertEquals(0, mirrors.reconcile(10, map -> {}));
+    assertEquals(0, policy.map().countEntries());
+    assertEquals(0, mirrors.unrealised());
+  }
+
+  @Test
+  void shouldNotHoldUpOtherMapsForOneThatIsFull() {
+    final PolicyMap full = new PolicyMap(register(NodeMaps.policy(4).withMaxEntries(1)));
+    final PolicyMap free = new PolicyMap(register(NodeMaps.policy(5).withMaxEntries(1)));
+    for (int identity = 1; identity <= 10; identity++) {
+      full.upsert(identity, 0, 0, 0, 40, 0, 0);
+    }
+    free.upsert(1, 0, 0, 0, 40, 0, 0);
+    free.upsert(2, 0, 0, 0, 40, 0, 0);
+    free.delete(1, 0, 0, 0, 40);
+    full.map().retriesRefused(true);
+    free.map().retriesRefused(true);
+    assertEquals(1, mirrors.reconcile(2, map -> {}));
+    assertEquals(0, free.lookup(2, 0, 0, 0, 40));
   }
 
   @Test

@@ -112,8 +112,11 @@ class MirrorStoreTest {
             store.remove(1, key, 3, KEY_SIZE);
           }
         };
-    Allocation.of(50_000, work);
-    assertEquals(0, Allocation.of(10_000, work));
+    long least = Long.MAX_VALUE; // Chronicle Map's own contexts are made at any time, but once
+    for (int i = 0; i < 10; i++) {
+      least = Math.min(least, Allocation.of(10_000, work));
+    }
+    assertEquals(0, least);
     store.release();
   }
 
