@@ -15,9 +15,6 @@ public interface MapWriteListener {
 
         @Override
         public void onBulkWrite(BpfMap map) {}
-
-        @Override
-        public void onStartOver(BpfMap map) {}
       };
 
   /**
@@ -38,5 +35,5 @@ public interface MapWriteListener {
   void onBulkWrite(BpfMap map);
 
   /** What was refused before is not wanted any more, unless it is written again. */
-  void onStartOver(BpfMap map);
+  default void onStartOver(BpfMap map) {}
 }
