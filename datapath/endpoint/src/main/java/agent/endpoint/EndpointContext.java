@@ -28,7 +28,6 @@ public final class EndpointContext {
   private ConductorThread thread;
   private LabelFilter labelFilter = LabelFilter.defaults();
   private EndpointOptions defaultOptions = EndpointOptions.defaults();
-  private boolean restoring = true;
   private String clusterName = "default";
   private String nodeName = "localhost";
   private InstantSource clock = InstantSource.system();
@@ -114,12 +113,6 @@ public final class EndpointContext {
   /** The options of a new endpoint, as the daemon's options have them. */
   public EndpointContext defaultOptions(EndpointOptions value) {
     defaultOptions = value;
-    return this;
-  }
-
-  /** Whether endpoints of an earlier life are taken up, otherwise they go: {@code --restore}. */
-  public EndpointContext restoring(boolean value) {
-    restoring = value;
     return this;
   }
 
@@ -233,10 +226,6 @@ public final class EndpointContext {
 
   EndpointOptions defaultOptions() {
     return defaultOptions;
-  }
-
-  boolean restoring() {
-    return restoring;
   }
 
   String clusterName() {

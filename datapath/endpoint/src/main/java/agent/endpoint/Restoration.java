@@ -19,7 +19,6 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import java.util.function.Function;
-import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -54,16 +53,10 @@ final class Restoration {
   }
 
   RestoreReport restore() {
-    final Map<String, Device> devices =
-        context.devices().all().stream()
-            .collect(Collectors.toMap(Device::name, device -> device, (a, b) -> a));
+    final Set<Device> devices = Set.copyOf(context.devices().all());
     for (final EndpointRecord record : context.store().load()) {
       try {
-        if (context.restoring()) {
-          takeUp(record, devices.get(record.interfaceName()));
-        } else {
-          drop(record);
-        }
+        takeUp(record, devices);
       } catch (RuntimeException failure) {
         // Its programs go with forgetOthers; the record stays where it is, to be looked at.
         errors.add("endpoint " + record.id() + " is not taken up: " + failure.getMessage());
@@ -94,14 +87,16 @@ final class Restoration {
     return new RestoreReport(restored, failedIds, List.copyOf(removed), List.copyOf(errors));
   }
 
-  private void takeUp(EndpointRecord record, Device device) {
-    if (device == null || device.index() != record.interfaceIndex()) {
+  private void takeUp(EndpointRecord record, Set<Device> devices) {
+    if (!isPresent(record, devices)) {
       LOG.warn(
           "endpoint {}: interface '{}' with index {} is gone: removed",
           record.id(),
           record.interfaceName(),
           record.interfaceIndex());
-      drop(record);
+      removed.add(record.id());
+      context.store().remove(record.id());
+      context.ipam().releaseEndpoint(record.id());
       return;
     }
     final LabelDerivation labels = LabelDerivation.of(record, context.labelFilter());
@@ -122,11 +117,15 @@ final class Restoration {
     }
   }
 
-  /** What the datapath holds of it goes with {@link #forgetOthers}. */
-  private void drop(EndpointRecord record) {
-    removed.add(record.id());
-    context.store().remove(record.id());
-    context.ipam().releaseEndpoint(record.id());
+  private boolean isPresent(EndpointRecord record, Set<Device> devices) {
+    return devices.stream().anyMatch(device -> isOf(record, device))
+        || context.devices().byName(record.interfaceName()).stream()
+            .anyMatch(device -> isOf(record, device));
+  }
+
+  private static boolean isOf(EndpointRecord record, Device device) {
+    return device.index() == record.interfaceIndex()
+        && device.name().equals(record.interfaceName());
   }
 
   private void identify(Endpoint endpoint) {

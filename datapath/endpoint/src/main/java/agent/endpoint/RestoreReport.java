@@ -7,7 +7,7 @@ import java.util.List;
  *
  * @param restored ids of the endpoints that enforce their policy again
  * @param failed ids of those that do not, or on older programs or policy; they are tried again
- * @param removed ids of those whose interface is gone, or of all where nothing is to be restored
+ * @param removed ids of those whose interface is gone
  * @param errors what else went wrong
  */
 public record RestoreReport(

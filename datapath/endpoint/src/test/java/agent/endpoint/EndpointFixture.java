@@ -48,7 +48,6 @@ final class EndpointFixture {
   PolicyEngine policy;
   EndpointConductor conductor;
   RestoreReport report;
-  boolean restoring = true;
   private List<Lease> leases = List.of();
   private Optional<PolicyState> rules = Optional.empty();
 
@@ -115,7 +114,6 @@ final class EndpointFixture {
                 .store(store)
                 .thread(thread)
                 .clock(thread)
-                .restoring(restoring)
                 .clusterName("c1")
                 .nodeName("n1")
                 .datapathTimeout(Duration.ofSeconds(1))

@@ -4,6 +4,8 @@ import agent.terms.MacAddress;
 import agent.terms.Refusal;
 import java.util.List;
 import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Devices as {@code ip link} lists them. Not {@link java.net.NetworkInterface}, which leaves out
@@ -11,6 +13,9 @@ import java.util.Optional;
  * that mounted it.
  */
 public final class IpDevices implements Devices {
+  private static final Pattern LINE =
+      Pattern.compile("(?<index>\\d+): (?<name>\\S+): <(?<flags>\\S*)> (?<rest>mtu \\d+.*)");
+
   private final IpRunner ip;
 
   /** Devices seen by this runner. */
@@ -44,18 +49,19 @@ public final class IpDevices implements Devices {
 
   /** {@code 5: v0@if4: <BROADCAST,UP> mtu 1500 ...\ link/ether 02:00:00:00:00:01 brd ...}. */
   static Device device(String line) {
-    final int first = line.indexOf(": ");
-    final int second = line.indexOf(": ", first + 2);
-    final String shown = line.substring(first + 2, second);
+    final Matcher matcher = LINE.matcher(line);
+    if (!matcher.matches()) {
+      throw Refusal.failed("", "ip link: '" + line + "' is no interface");
+    }
+    final String shown = matcher.group("name");
     final int at = shown.lastIndexOf('@');
-    final String[] words = line.substring(second + 2).trim().split("[\\s\\\\]+");
-    final List<String> flags = List.of(words[0].replaceAll("[<>]", "").split(","));
+    final String[] words = matcher.group("rest").split("[\\s\\\\]+");
     return new Device(
         at > 0 ? shown.substring(0, at) : shown,
-        Integer.parseInt(line.substring(0, first).trim()),
+        Integer.parseInt(matcher.group("index")),
         mac(words),
         Integer.parseInt(after(words, "mtu")),
-        flags.contains("UP"));
+        List.of(matcher.group("flags").split(",")).contains("UP"));
   }
 
   private static MacAddress mac(String[] words) {

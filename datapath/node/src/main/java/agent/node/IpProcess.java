@@ -2,6 +2,7 @@ package agent.node;
 
 import agent.terms.Refusal;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -22,6 +23,8 @@ public final class IpProcess implements IpRunner {
   private static final List<String> PLACES =
       List.of("/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip");
   private static final Duration TIMEOUT = Duration.ofSeconds(10);
+
+  private static final int DUMP_TRIES = 5;
 
   private final String program;
   private final Duration timeout;
@@ -64,11 +67,11 @@ public final class IpProcess implements IpRunner {
     }
     final String input = String.join("\n", commands) + "\n";
     final Outcome outcome = run(List.of("-force", "-batch", "-"), input);
-    final List<Failure> failures = failures(commands, outcome.output);
-    if (outcome.status != 0 && !namesFailureLast(outcome.output)) {
+    final List<Failure> failures = failures(commands, outcome.errors);
+    if (outcome.status != 0 && !namesFailureLast(outcome.errors)) {
       // Some commands of ip leave the whole process when they fail (neigh does): what came after
       // the failure was not run.
-      final String said = outcome.output.strip().replace('\n', ' ');
+      final String said = outcome.errors.strip().replace('\n', ' ');
       throw Refusal.failed(
           "", "ip stopped with status " + outcome.status + " among " + commands + ": " + said);
     }
@@ -83,10 +86,14 @@ public final class IpProcess implements IpRunner {
 
   @Override
   public List<String> show(List<String> arguments) {
-    final Outcome outcome = run(arguments, "");
+    Outcome outcome = run(arguments, "");
+    // The kernel's list changed while it was read: some of it may be missing (NLM_F_DUMP_INTR).
+    for (int i = 1; i < DUMP_TRIES && outcome.errors.contains("Dump was interrupted"); i++) {
+      outcome = run(arguments, "");
+    }
     if (outcome.status != 0) {
       throw Refusal.failed(
-          "", new Failure(String.join(" ", arguments), outcome.output.strip()).toString());
+          "", new Failure(String.join(" ", arguments), outcome.errors.strip()).toString());
     }
     return outcome.output.lines().filter(line -> !line.isBlank()).toList();
   }
@@ -107,7 +114,7 @@ public final class IpProcess implements IpRunner {
     return failures;
   }
 
-  private record Outcome(int status, String output) {}
+  private record Outcome(int status, String output, String errors) {}
 
   private Outcome run(List<String> arguments, String input) {
     final List<String> line = new ArrayList<>(arguments.size() + 1);
@@ -115,17 +122,20 @@ public final class IpProcess implements IpRunner {
     line.addAll(arguments);
     Process process = null;
     try {
-      process = new ProcessBuilder(line).redirectErrorStream(true).start();
+      process = new ProcessBuilder(line).start();
       final Process child = process;
-      final CompletableFuture<String> output = new CompletableFuture<>();
-      Thread.ofVirtual().start(() -> drain(child, output));
+      final CompletableFuture<String> output = drain(child.getInputStream());
+      final CompletableFuture<String> errors = drain(child.getErrorStream());
       try (OutputStream stdin = child.getOutputStream()) {
         stdin.write(input.getBytes(StandardCharsets.UTF_8));
       }
       if (!child.waitFor(timeout.toMillis(), TimeUnit.MILLISECONDS)) {
         throw Refusal.failed("", "ip gave no answer within " + timeout.toMillis() + " ms");
       }
-      return new Outcome(child.exitValue(), output.get(timeout.toMillis(), TimeUnit.MILLISECONDS));
+      return new Outcome(
+          child.exitValue(),
+          output.get(timeout.toMillis(), TimeUnit.MILLISECONDS),
+          errors.get(timeout.toMillis(), TimeUnit.MILLISECONDS));
     } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();
       throw Refusal.of(Refusal.Kind.FAILED, "", "interrupted while ip ran", interrupted);
@@ -139,11 +149,18 @@ public final class IpProcess implements IpRunner {
     }
   }
 
-  private static void drain(Process process, CompletableFuture<String> output) {
-    try {
-      output.complete(new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8));
-    } catch (IOException failure) {
-      output.completeExceptionally(failure);
-    }
+  /** Reads a pipe to its end beside the process, which would stand still on a full one. */
+  private static CompletableFuture<String> drain(InputStream pipe) {
+    final CompletableFuture<String> text = new CompletableFuture<>();
+    Thread.ofVirtual()
+        .start(
+            () -> {
+              try {
+                text.complete(new String(pipe.readAllBytes(), StandardCharsets.UTF_8));
+              } catch (IOException failure) {
+                text.completeExceptionally(failure);
+              }
+            });
+    return text;
   }
 }

@@ -1,8 +1,10 @@
 package agent.node;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.terms.MacAddress;
+import agent.terms.Refusal;
 import org.junit.jupiter.api.Test;
 
 class IpDevicesTest {
@@ -23,5 +25,12 @@ class IpDevicesTest {
         IpDevices.device(
             "3: tun0: <POINTOPOINT,NOARP> mtu 65536 qdisc noop state DOWN mode DEFAULT group"
                 + " default qlen 500\\    link/none "));
+  }
+
+  @Test
+  void shouldSayWhatItCannotRead() {
+    final Refusal refusal =
+        assertThrows(Refusal.class, () -> IpDevices.device("Error: no such thing here"));
+    assertEquals("ip link: 'Error: no such thing here' is no interface", refusal.getMessage());
   }
 }

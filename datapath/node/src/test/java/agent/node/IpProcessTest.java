@@ -60,6 +60,31 @@ class IpProcessTest {
   }
 
   @Test
+  void shouldNotTakeAWarningForAnAnswer() throws IOException {
+    final IpProcess ip =
+        program(
+            "echo 'Error: something that did not matter' >&2; echo '1: lo: <UP> mtu 65536'",
+            Duration.ofSeconds(5));
+    assertEquals(List.of("1: lo: <UP> mtu 65536"), ip.show(List.of("-o", "link", "show")));
+  }
+
+  @Test
+  void shouldReadAListAgainThatChangedMeanwhile() throws IOException {
+    final IpProcess ip =
+        program(
+            """
+            if [ -e "$0.again" ]; then
+              echo all
+            else
+              touch "$0.again"
+              echo half
+              echo 'Dump was interrupted and may be inconsistent.' >&2
+            fi""",
+            Duration.ofSeconds(5));
+    assertEquals(List.of("all"), ip.show(List.of("-o", "link", "show")));
+  }
+
+  @Test
   void shouldGiveUpOnAProgramThatHangs() throws IOException {
     final IpProcess ip = program("exec sleep 60", Duration.ofMillis(200));
     final Refusal refusal = assertThrows(Refusal.class, () -> ip.show(List.of("link")));
