@@ -287,6 +287,7 @@ public final class Endpoints implements AutoCloseable {
     PolicyMap map = policyMaps.get(id);
     if (map == null) {
       map = new PolicyMap(maps.openPolicyMap(id));
+      map.map().retriesRefused(true);
       policyMaps.put(id, map);
       putIntoSlot(id, map.map());
     }

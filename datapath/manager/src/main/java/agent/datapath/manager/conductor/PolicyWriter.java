@@ -42,8 +42,12 @@ final class PolicyWriter {
     }
   }
 
-  /** What has to change for the map to hold these entries and nothing else. */
+  /**
+   * What has to change for the map to hold these entries and nothing else. What was refused before
+   * is forgotten: only what is wanted now may be tried again.
+   */
   PolicyMapDelta difference(final PolicyMap map, final Collection<PolicyMapEntry> desired) {
+    map.map().forgetRefused();
     final Map<PolicyMapEntry.Key, PolicyMapEntry> there = read(map);
     final List<PolicyMapEntry> upserts = new ArrayList<>();
     for (final PolicyMapEntry entry : desired) {

@@ -104,14 +104,14 @@ public final class PrefilterMaps implements AutoCloseable {
   private void flush4(final boolean isInsert) {
     final int result = isInsert ? trie4.insertStaged() : trie4.deleteStaged();
     if (result < 0) {
-      throw trie4.map().failure(operation(isInsert), "a batch", result);
+      throw trie4.stagedFailure(operation(isInsert), result);
     }
   }
 
   private void flush6(final boolean isInsert) {
     final int result = isInsert ? trie6.insertStaged() : trie6.deleteStaged();
     if (result < 0) {
-      throw trie6.map().failure(operation(isInsert), "a batch", result);
+      throw trie6.stagedFailure(operation(isInsert), result);
     }
   }
 
