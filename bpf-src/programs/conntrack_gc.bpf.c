@@ -31,15 +31,19 @@ int conntrack_sweep(struct conntrack_sweep *context)
 	switch (context->table) {
 	case CONNTRACK_TABLE_TCP4:
 		visited = bpf_for_each_map_elem(&conntrack4_tcp, sweep_entry, &sweep, 0);
+		keep_call_apart(visited);
 		break;
 	case CONNTRACK_TABLE_ANY4:
 		visited = bpf_for_each_map_elem(&conntrack4_any, sweep_entry, &sweep, 0);
+		keep_call_apart(visited);
 		break;
 	case CONNTRACK_TABLE_TCP6:
 		visited = bpf_for_each_map_elem(&conntrack6_tcp, sweep_entry, &sweep, 0);
+		keep_call_apart(visited);
 		break;
 	case CONNTRACK_TABLE_ANY6:
 		visited = bpf_for_each_map_elem(&conntrack6_any, sweep_entry, &sweep, 0);
+		keep_call_apart(visited);
 		break;
 	default:
 		return ERRNO_INVALID;

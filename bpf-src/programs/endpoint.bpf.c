@@ -25,7 +25,12 @@ static __always_inline int endpoint_judge_by(struct __sk_buff *skb, struct packe
 	return hook == METRICS_EGRESS ? judge_from_endpoint(skb, packet) : judge_to_endpoint(skb, packet);
 }
 
-/* Headers that took the long way to read. */
+/*
+ * Headers that take the long way to read: an action, or PACKET_IS_READ. These do not judge themselves: kernels before
+ * 6.8 count each frame of a chain of calls in steps of 32 bytes, and the longest chain has little left of its 512.
+ */
+#define PACKET_IS_READ -3
+
 __local int endpoint_ipv4_slowly(struct __sk_buff *skb, struct packet *packet, __u32 hook)
 {
 	__builtin_memset(packet, 0, sizeof(*packet));
@@ -34,7 +39,7 @@ __local int endpoint_ipv4_slowly(struct __sk_buff *skb, struct packet *packet, _
 
 	if (source_is_verified(hook) && !ipv4_equals(&packet->source, endpoint_config.ipv4))
 		return action_drop(reason == DROP_MALFORMED ? DROP_MALFORMED : DROP_INVALID_SOURCE_ADDRESS);
-	return reason ? action_drop(reason) : endpoint_judge_by(skb, packet, hook);
+	return reason ? action_drop(reason) : PACKET_IS_READ;
 }
 
 __local int endpoint_ipv6_slowly(struct __sk_buff *skb, struct packet *packet, __u32 hook)
@@ -55,7 +60,7 @@ __local int endpoint_ipv6_slowly(struct __sk_buff *skb, struct packet *packet, _
 	}
 	if (source_is_verified(hook) && !ipv6_equals(&packet->source, endpoint_config.ipv6))
 		return action_drop(DROP_INVALID_SOURCE_ADDRESS);
-	return reason ? action_drop(reason) : endpoint_judge_by(skb, packet, hook);
+	return reason ? action_drop(reason) : PACKET_IS_READ;
 }
 
 static __always_inline int endpoint_ipv4(struct __sk_buff *skb, struct packet *packet, enum metrics_direction hook)
@@ -64,8 +69,11 @@ static __always_inline int endpoint_ipv4(struct __sk_buff *skb, struct packet *p
 	struct quick_l4 l4;
 	const struct iphdr *ip = ENDPOINT_IS_QUICK ? quick_parse_ipv4(skb, &l4) : NULL;
 
-	if (unlikely(!ip) || (source_is_verified(hook) && unlikely(!ipv4_equals(&ip->saddr, endpoint_config.ipv4))))
-		return endpoint_ipv4_slowly(skb, packet, hook);
+	if (unlikely(!ip) || (source_is_verified(hook) && unlikely(!ipv4_equals(&ip->saddr, endpoint_config.ipv4)))) {
+		const int action = endpoint_ipv4_slowly(skb, packet, hook);
+
+		return action == PACKET_IS_READ ? endpoint_judge_by(skb, packet, hook) : action;
+	}
 
 	const enum conntrack_side side = conntrack4_key_of(&key, ip->saddr, ip->daddr, l4.source_port_be,
 							   l4.destination_port_be, l4.protocol);
@@ -96,8 +104,11 @@ static __always_inline int endpoint_ipv6(struct __sk_buff *skb, struct packet *p
 	struct quick_l4 l4;
 	const struct ipv6hdr *ip = ENDPOINT_IS_QUICK ? quick_parse_ipv6(skb, &l4) : NULL;
 
-	if (unlikely(!ip) || (source_is_verified(hook) && unlikely(!ipv6_equals(&ip->saddr, endpoint_config.ipv6))))
-		return endpoint_ipv6_slowly(skb, packet, hook);
+	if (unlikely(!ip) || (source_is_verified(hook) && unlikely(!ipv6_equals(&ip->saddr, endpoint_config.ipv6)))) {
+		const int action = endpoint_ipv6_slowly(skb, packet, hook);
+
+		return action == PACKET_IS_READ ? endpoint_judge_by(skb, packet, hook) : action;
+	}
 
 	const union address *source = (const union address *)&ip->saddr;
 	const union address *destination = (const union address *)&ip->daddr;

@@ -83,6 +83,7 @@ int prefilter(struct xdp_md *context)
 
 	__be16 ethertype = ((struct ethhdr *)data)->h_proto;
 
+	unrolled
 	for (int i = 0; i < VLAN_TAGS_MAX; i++) {
 		const struct vlan_tag *tag = header;
 

@@ -21,10 +21,17 @@
 #define __local static __noinline __attribute__((unused))
 
 /*
- * Put behind a call in one of two branches that differ in the map alone. Clang would merge the calls into one with a
- * variable map, which the verifier cannot turn into a direct call of the map's own function.
+ * Before every loop. Kernels before 6.7 refuse a loop that the compiler closes by falling through rather than by a
+ * jump ("back-edge from insn"); which one it takes is its own choice, so there is none left.
  */
-#define keep_call_apart(value) asm volatile("" : "+r"(value))
+#define unrolled _Pragma("clang loop unroll(full)")
+
+/*
+ * Put behind a call in one of two branches that differ in the map alone. Clang would merge the calls into one with a
+ * variable map, which the verifier cannot turn into a direct call of the map's own function, and which kernels before
+ * 6.9 refuse for bpf_for_each_map_elem. The number differs at each place, so that these are not merged themselves.
+ */
+#define keep_call_apart(value) asm volatile("" : "+r"(value) : "i"(__COUNTER__))
 
 #define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))

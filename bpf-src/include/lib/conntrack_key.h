@@ -163,11 +163,12 @@ __local struct conntrack_entry *conntrack_find(const struct packet *packet)
 	return conntrack6_lookup(&key, packet->protocol);
 }
 
-/* 0 or a negative errno, as bpf_map_update_elem. */
-__global int conntrack_put(const struct packet *packet, const struct conntrack_entry *entry, __u64 flags)
+/*
+ * 0 or a negative errno, as bpf_map_update_elem. Not global: kernels before 6.2 take no global function's argument as a
+ * map's key or value, so the entry must be seen to lie on the stack.
+ */
+__local int conntrack_put(const struct packet *packet, const struct conntrack_entry *entry, __u64 flags)
 {
-	if (!packet || !entry)
-		return -1;
 	if (packet->family == FAMILY_IPV4) {
 		struct conntrack4_key key __attribute__((aligned(8)));
 

@@ -11,9 +11,9 @@
 struct judgement {
 	struct flow flow;
 	__u64 now;
-	__u64 put_flags;   /* how a new entry is written */
-	__u32 source_side; /* enum conntrack_side */
-	__u32 initiator;   /* enum packet_side */
+	__u16 put_flags;  /* how a new entry is written */
+	__u8 source_side; /* enum conntrack_side */
+	__u8 initiator;   /* enum packet_side */
 };
 
 static __always_inline bool endpoint_tracks(const struct packet *packet)

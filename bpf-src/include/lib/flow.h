@@ -172,12 +172,14 @@ static __always_inline void flow_fill_entry(struct conntrack_entry *entry, const
 {
 	__builtin_memset(entry, 0, sizeof(*entry));
 	if (source_side == CONNTRACK_LOW) {
+		unrolled
 		for (int i = 0; i < 2; i++) {
 			entry->generation[i] = flow->generation[i];
 			entry->endpoint_id[i] = flow->endpoint_id[i];
 			entry->identity[i] = flow->identity[i];
 		}
 	} else {
+		unrolled
 		for (int i = 0; i < 2; i++) {
 			entry->generation[i] = flow->generation[1 - i];
 			entry->endpoint_id[i] = flow->endpoint_id[1 - i];

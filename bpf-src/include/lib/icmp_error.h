@@ -40,7 +40,10 @@ static __always_inline bool quoted_parse_ipv6(struct __sk_buff *skb, struct pack
 	__builtin_memcpy(&quoted->destination, &ip.daddr, sizeof(quoted->destination));
 	quoted->protocol = ip.nexthdr;
 	offset += IPV6_HEADER_BYTES;
-	for (int i = 0; i < QUOTED_EXTENSIONS_MAX && ipv6_is_extension(quoted->protocol); i++) {
+	unrolled
+	for (int i = 0; i < QUOTED_EXTENSIONS_MAX; i++) {
+		if (!ipv6_is_extension(quoted->protocol))
+			break;
 		if (bpf_skb_load_bytes(skb, offset, &extension, sizeof(extension)))
 			return false;
 		if (quoted->protocol == IPPROTO_FRAGMENT &&

@@ -47,6 +47,7 @@ static __always_inline void ipv6_copy(void *to, const volatile void *from)
 	__u32 *left = to;
 	const volatile __u32 *right = from;
 
+	unrolled
 	for (int i = 0; i < 4; i++)
 		left[i] = right[i];
 }

@@ -99,9 +99,10 @@ __global int parse_ipv6(struct __sk_buff *skb, struct packet *packet)
 
 	const __u32 end = offset + payload_bytes;
 
-	for (int i = 0; ipv6_is_extension(packet->protocol); i++) {
-		if (i == IPV6_EXTENSIONS_MAX)
-			return DROP_EXTENSION_HEADERS;
+	unrolled
+	for (int i = 0; i < IPV6_EXTENSIONS_MAX; i++) {
+		if (!ipv6_is_extension(packet->protocol))
+			break;
 		if (packet->protocol == IPPROTO_HOPOPTS && i > 0)
 			return DROP_MALFORMED;
 		if (offset + sizeof(extension) > end || bpf_skb_load_bytes(skb, offset, &extension, sizeof(extension)))
@@ -117,6 +118,8 @@ __global int parse_ipv6(struct __sk_buff *skb, struct packet *packet)
 		offset += ipv6_extension_bytes(packet->protocol, &extension);
 		packet->protocol = extension.next_header;
 	}
+	if (ipv6_is_extension(packet->protocol))
+		return DROP_EXTENSION_HEADERS;
 	if (offset > end)
 		return DROP_MALFORMED;
 
