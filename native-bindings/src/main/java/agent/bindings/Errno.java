@@ -47,6 +47,9 @@ public final class Errno {
   /** No such system call. */
   public static final int ENOSYS = 38;
 
+  /** An answer that is none. */
+  public static final int EPROTO = 71;
+
   /** Not supported here. */
   public static final int EOPNOTSUPP = 95;
 

@@ -59,6 +59,14 @@ final class LibC {
       handle("write", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG));
   private static final MethodHandle IF_NAMETOINDEX =
       handle("if_nametoindex", FunctionDescriptor.of(JAVA_INT, ADDRESS));
+  private static final MethodHandle SOCKET =
+      handle("socket", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT));
+  private static final MethodHandle IOCTL =
+      LINKER.downcallHandle(
+          LINKER.defaultLookup().findOrThrow("ioctl"),
+          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS),
+          Linker.Option.captureCallState("errno"),
+          Linker.Option.firstVariadicArg(2));
   private static final MethodHandle VSNPRINTF =
       LINKER.downcallHandle(
           LINKER.defaultLookup().findOrThrow("vsnprintf"),
@@ -218,6 +226,24 @@ final class LibC {
   static int write(final MemorySegment state, final int fd, final MemorySegment buffer) {
     try {
       return result(state, (int) (long) WRITE.invokeExact(state, fd, buffer, buffer.byteSize()));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int socket(
+      final MemorySegment state, final int family, final int type, final int protocol) {
+    try {
+      return result(state, (int) SOCKET.invokeExact(state, family, type, protocol));
+    } catch (final Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int ioctl(
+      final MemorySegment state, final int fd, final long request, final MemorySegment argument) {
+    try {
+      return result(state, (int) IOCTL.invokeExact(state, fd, request, argument));
     } catch (final Throwable t) {
       throw unexpected(t);
     }

@@ -1,10 +1,36 @@
 package agent.bindings;
 
-import java.lang.foreign.Arena;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_SHORT;
 
-/** Network interfaces, with an address or without one. */
-public final class NetworkDevice {
-  private NetworkDevice() {}
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Optional;
+
+/**
+ * A network interface, with an address or without one, as netdevice(7) shows it to the calling
+ * thread's network namespace.
+ *
+ * @param name its own name, where it was asked for by another
+ * @param index unique in the namespace
+ * @param mac 48 bits, the first byte highest, or -1 where it is no Ethernet device
+ * @param mtu in bytes
+ * @param isUp whether it is administratively up
+ */
+public record NetworkDevice(String name, int index, long mac, int mtu, boolean isUp) {
+  private static final int AF_UNIX = 1;
+  private static final int SOCK_DGRAM_CLOEXEC = 2 | 0x80000;
+  private static final long SIOCGIFNAME = 0x8910;
+  private static final long SIOCGIFFLAGS = 0x8913;
+  private static final long SIOCGIFMTU = 0x8921;
+  private static final long SIOCGIFHWADDR = 0x8927;
+  private static final long SIOCGIFINDEX = 0x8933;
+  private static final int SIZE_OF_IFREQ = 40;
+  private static final int IFNAMSIZ = 16;
+  private static final int ARPHRD_ETHER = 1;
+  private static final int IFF_UP = 1;
+  private static final int SIZE_OF_MAC = 6;
 
   /**
    * The index of an interface in the calling thread's network namespace. (java.net.NetworkInterface
@@ -16,5 +42,64 @@ public final class NetworkDevice {
     try (Arena arena = Arena.ofConfined()) {
       return LibC.interfaceIndex(arena.allocate(LibC.CALL_STATE), arena.allocateFrom(name));
     }
+  }
+
+  /**
+   * The interface with this name or alternative name.
+   *
+   * @param name at most 15 bytes; a longer one is none
+   * @throws BindingsException where it cannot be asked for
+   */
+  public static Optional<NetworkDevice> find(final String name) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(LibC.CALL_STATE);
+      final MemorySegment text = arena.allocateFrom(name);
+      if (text.byteSize() > IFNAMSIZ) {
+        return Optional.empty();
+      }
+      final int socket = LibC.socket(state, AF_UNIX, SOCK_DGRAM_CLOEXEC, 0);
+      BindingsException.check(socket, "interface " + name + ": socket");
+      try {
+        final MemorySegment request = arena.allocate(SIZE_OF_IFREQ);
+        MemorySegment.copy(text, 0, request, 0, text.byteSize());
+        return read(name, state, socket, request);
+      } finally {
+        LibC.close(state, socket);
+      }
+    }
+  }
+
+  /** The requests share the name that the second one writes; one that is gone meanwhile is none. */
+  private static Optional<NetworkDevice> read(
+      final String asked,
+      final MemorySegment state,
+      final int socket,
+      final MemorySegment request) {
+    int result = LibC.ioctl(state, socket, SIOCGIFINDEX, request);
+    final int index = request.get(JAVA_INT, IFNAMSIZ);
+    result = result < 0 ? result : LibC.ioctl(state, socket, SIOCGIFNAME, request);
+    result = result < 0 ? result : LibC.ioctl(state, socket, SIOCGIFFLAGS, request);
+    final int flags = request.get(JAVA_SHORT, IFNAMSIZ);
+    result = result < 0 ? result : LibC.ioctl(state, socket, SIOCGIFMTU, request);
+    final int mtu = request.get(JAVA_INT, IFNAMSIZ);
+    result = result < 0 ? result : LibC.ioctl(state, socket, SIOCGIFHWADDR, request);
+    if (result == -Errno.ENODEV) {
+      return Optional.empty();
+    }
+    BindingsException.check(result, "interface " + asked);
+    return Optional.of(
+        new NetworkDevice(request.getString(0), index, mac(request), mtu, (flags & IFF_UP) != 0));
+  }
+
+  /** A sockaddr: the kind of hardware, then the address. */
+  private static long mac(final MemorySegment request) {
+    if (request.get(JAVA_SHORT, IFNAMSIZ) != ARPHRD_ETHER) {
+      return -1;
+    }
+    long mac = 0;
+    for (int i = 0; i < SIZE_OF_MAC; i++) {
+      mac = mac << Byte.SIZE | request.get(JAVA_BYTE, IFNAMSIZ + Short.BYTES + i) & 0xff;
+    }
+    return mac;
   }
 }

@@ -46,7 +46,7 @@ public final class Node {
     final LocalAddresses addresses = new IpLocalAddresses(ip);
     if (options.namesDevice()) {
       final String device = InterfaceName.check("device", options.device());
-      if (new IpDevices(ip).byName(device).isEmpty()) {
+      if (new KernelDevices(new IpDevices(ip)).byName(device).isEmpty()) {
         throw Refusal.invalid("device", "there is no interface '" + device + "'");
       }
     }
@@ -149,7 +149,7 @@ public final class Node {
 
   /** The node's devices, read anew at each call. */
   public Devices devices() {
-    return new IpDevices(ip);
+    return new KernelDevices(new IpDevices(ip));
   }
 
   /** Routes to workloads. */

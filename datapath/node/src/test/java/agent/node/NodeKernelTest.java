@@ -121,6 +121,27 @@ class NodeKernelTest {
     assertEquals(List.of(), inHost(() -> node.routes().remove(route())));
   }
 
+  @Test
+  void shouldAddAtOnceWhatIpWouldAdd() throws Exception {
+    final Node node = open();
+    host.exec("ip", "link", "set", "lxcnode", "up");
+    inHost(() -> node.routes().synchronize(List.of(route())));
+    final String byIp = routesAndNeighbours();
+    assertTrue(byIp.contains("f00d::a01:1:0:9"), byIp);
+    inHost(() -> node.routes().remove(route()));
+    addHere(node);
+    assertEquals(byIp, routesAndNeighbours());
+  }
+
+  @Test
+  void shouldFindADeviceByItsOwnNameOnly() throws Exception {
+    final Node node = open();
+    host.exec("ip", "link", "property", "add", "dev", "lxcnode", "altname", "other-name");
+    assertTrue(inHost(() -> node.devices().byName("other-name")).isEmpty());
+    assertEquals("lxcnode", inHost(() -> node.devices().byName("lxcnode")).orElseThrow().name());
+    assertEquals(null, inHost(() -> node.devices().byName("lo")).orElseThrow().mac());
+  }
+
   private void addHere(Node node) throws Exception {
     inHost(
         () -> {

@@ -1,0 +1,45 @@
+package agent.node;
+
+import agent.bindings.BindingsException;
+import agent.bindings.NetworkDevice;
+import agent.terms.MacAddress;
+import agent.terms.Refusal;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Devices by name from the kernel itself, since each build asks for one; the others from a list.
+ */
+final class KernelDevices implements Devices {
+  private final Devices listed;
+
+  KernelDevices(final Devices listed) {
+    this.listed = listed;
+  }
+
+  @Override
+  public Optional<Device> byName(final String name) {
+    try {
+      return NetworkDevice.find(name)
+          .filter(found -> found.name().equals(name))
+          .map(KernelDevices::device);
+    } catch (final BindingsException failure) {
+      throw Refusal.of(Refusal.Kind.FAILED, "", failure.getMessage(), failure);
+    }
+  }
+
+  private static Device device(final NetworkDevice found) {
+    final MacAddress mac = found.mac() < 0 ? null : MacAddress.of(found.mac());
+    return new Device(found.name(), found.index(), mac, found.mtu(), found.isUp());
+  }
+
+  @Override
+  public Optional<Device> byIndex(final int index) {
+    return listed.byIndex(index);
+  }
+
+  @Override
+  public List<Device> all() {
+    return listed.all();
+  }
+}
