@@ -8,6 +8,7 @@ public final class Allocation {
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
   private static final int WINDOWS = 12;
+  private static final int OTHER_THREADS_WINDOWS = 5;
 
   private Allocation() {}
 
@@ -42,5 +43,22 @@ public final class Allocation {
       least = Math.min(least, of(times, work));
     }
     return least;
+  }
+
+  /** What {@link #steady(int, Runnable)} measures, of a window's work on another thread. */
+  public static long steady(final Thread thread, final Window window) throws Exception {
+    long least = Long.MAX_VALUE;
+    for (int i = 0; i < OTHER_THREADS_WINDOWS && least > 0; i++) {
+      final long before = bytes(thread);
+      window.run();
+      least = Math.min(least, bytes(thread) - before);
+    }
+    return least;
+  }
+
+  /** Has another thread do its work, and returns when that is done. */
+  @FunctionalInterface
+  public interface Window {
+    void run() throws Exception;
   }
 }

@@ -92,7 +92,6 @@ class TrafficKernelTest {
     final int[] sum = {0};
     final Runnable quiet = () -> sum[0]++;
     Allocation.of(20_000, quiet);
-    assertEquals(0, Allocation.of(1000, quiet));
     assertEquals(0, Allocation.steady(1000, quiet));
     final byte[][] kept = {null};
     final Runnable loud =

@@ -134,7 +134,7 @@ class BatchAndCursorKernelTest {
             trie.deleteStaged();
           };
       Allocation.of(2_000, work);
-      assertEquals(0, Allocation.of(500, work));
+      assertEquals(0, Allocation.steady(500, work));
     }
   }
 
@@ -210,7 +210,7 @@ class BatchAndCursorKernelTest {
             }
           };
       Allocation.of(50, walk);
-      assertEquals(0, Allocation.of(50, walk));
+      assertEquals(0, Allocation.steady(50, walk));
     }
   }
 

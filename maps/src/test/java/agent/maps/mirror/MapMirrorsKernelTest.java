@@ -443,6 +443,6 @@ class MapMirrorsKernelTest {
           policy.delete(2031, 0, TCP, 443, 64);
         };
     Allocation.of(20_000, work);
-    assertEquals(0, Allocation.of(2_000, work));
+    assertEquals(0, Allocation.steady(2_000, work));
   }
 }

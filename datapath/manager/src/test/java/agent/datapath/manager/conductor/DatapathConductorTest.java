@@ -99,7 +99,7 @@ class DatapathConductorTest {
           conductor.doWork();
         };
     Allocation.of(20_000, cycle);
-    assertEquals(0, Allocation.of(100_000, cycle));
+    assertEquals(0, Allocation.steady(100_000, cycle));
   }
 
   @Test
