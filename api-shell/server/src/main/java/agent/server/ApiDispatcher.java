@@ -61,6 +61,7 @@ final class ApiDispatcher implements HttpHandler {
           routes.find(exchange.getRequestMethod().toString(), target.segments());
       route = match.route();
       limitRate(route);
+      checkTransferCoding(exchange);
       checkContentType(exchange);
       final ApiRequest request =
           new ApiRequest(
@@ -98,6 +99,15 @@ final class ApiDispatcher implements HttpHandler {
     }
   }
 
+  /** A body in another coding has no end that could be seen (RFC 9112 section 6.3). */
+  private static void checkTransferCoding(final HttpServerExchange exchange) {
+    final String coding = exchange.getRequestHeaders().getFirst(Headers.TRANSFER_ENCODING);
+    if (coding != null && !coding.strip().equalsIgnoreCase("chunked")) {
+      exchange.setPersistent(false);
+      throw HttpRefusal.badRequest("Transfer-Encoding", "'" + coding + "' is not chunked");
+    }
+  }
+
   private static void checkContentType(final HttpServerExchange exchange) {
     final String contentType = exchange.getRequestHeaders().getFirst(Headers.CONTENT_TYPE);
     if (contentType != null && !exchange.isRequestComplete()) {
@@ -122,15 +132,16 @@ final class ApiDispatcher implements HttpHandler {
 
   private void fail(final HttpServerExchange exchange, final Route route, final Exception thrown) {
     final Throwable cause = Failures.unwrapped(thrown);
-    if (exchange.isResponseStarted()
-        || cause instanceof AnswerWriter.TruncatedAnswerException
-        || cause instanceof BoundedBody.ClientGoneException) {
+    if (exchange.isResponseStarted() || cause instanceof AnswerWriter.TruncatedAnswerException) {
       LOG.debug("api: a client went away: {}", cause.toString());
       IoUtils.safeClose(exchange.getConnection());
       return;
     }
     final Failures failure = Failures.of(route, thrown);
     logChange(exchange, route, failure.status(), failure.message());
+    if (cause instanceof BoundedBody.ClientGoneException) {
+      exchange.setPersistent(false);
+    }
     if (failure.status() == 413) {
       refuseBody(exchange, failure);
     } else {

@@ -16,8 +16,18 @@ import org.apache.logging.log4j.Logger;
  */
 record Failures(int status, String message, Map<String, String> headers) {
   private static final Logger LOG = LogManager.getLogger(Failures.class);
+  private static final int BAD_REQUEST = 400;
   private static final int TOO_LARGE = 413;
   private static final int INTERNAL = 500;
+  private static final int LONGEST_MESSAGE = 1024;
+
+  /** A message that quotes a large value is cut in its middle: it goes into the log, too. */
+  Failures {
+    if (message.length() > LONGEST_MESSAGE) {
+      final int half = LONGEST_MESSAGE / 2;
+      message = message.substring(0, half) + " ... " + message.substring(message.length() - half);
+    }
+  }
 
   static Failures of(final Route route, final Throwable thrown) {
     final Throwable cause = unwrapped(thrown);
@@ -28,6 +38,8 @@ record Failures(int status, String message, Map<String, String> headers) {
           new Failures(route.statusOf(refusal.kind()), refusal.getMessage(), Map.of());
       case BodyTooLargeException tooLarge ->
           new Failures(TOO_LARGE, tooLarge.getMessage(), Map.of());
+      case BoundedBody.ClientGoneException gone ->
+          new Failures(BAD_REQUEST, "body: ends before it is complete", Map.of());
       default -> internal(route, cause);
     };
   }

@@ -2,9 +2,12 @@ package agent.server;
 
 import java.io.InputStream;
 import java.util.List;
+import java.util.regex.Pattern;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.TokenStreamLocation;
+import tools.jackson.core.exc.InputCoercionException;
 import tools.jackson.core.exc.JacksonIOException;
+import tools.jackson.core.exc.StreamConstraintsException;
 import tools.jackson.core.exc.StreamReadException;
 import tools.jackson.databind.JavaType;
 import tools.jackson.databind.exc.InvalidNullException;
@@ -15,6 +18,11 @@ import tools.jackson.databind.json.JsonMapper;
 /** Decodes a JSON body and tells what is wrong with it in the terms of who sent it. */
 final class RequestBody {
   private static final int LONGEST_REASON = 200;
+
+  /** Where a message of the parser goes over to the parser's own terms and settings. */
+  private static final Pattern PARSER_TERMS =
+      Pattern.compile(
+          " \\(start marker| \\(for | \\(from `|: enable `|: maybe a | \\(CTRL-CHAR|`JsonReadFeature");
 
   private RequestBody() {}
 
@@ -35,6 +43,11 @@ final class RequestBody {
   private static RuntimeException refusal(final JacksonException failure) {
     return switch (failure) {
       case JacksonIOException io -> io;
+      case StreamConstraintsException tooLarge ->
+          HttpRefusal.badRequest(field(tooLarge), excess(tooLarge) + position(tooLarge));
+      case InputCoercionException outOfRange ->
+          HttpRefusal.badRequest(
+              field(outOfRange), "a number is out of range" + position(outOfRange));
       case StreamReadException malformed ->
           HttpRefusal.badRequest(
               "body", "malformed JSON" + position(malformed) + ": " + reason(malformed));
@@ -87,7 +100,16 @@ final class RequestBody {
   }
 
   private static String reason(final JacksonException failure) {
-    return printable(failure.getOriginalMessage().lines().findFirst().orElse("unreadable"));
+    final String said = failure.getOriginalMessage().lines().findFirst().orElse("unreadable");
+    return printable(PARSER_TERMS.split(said, 2)[0]);
+  }
+
+  private static String excess(final StreamConstraintsException failure) {
+    final String said = failure.getOriginalMessage();
+    if (said.contains("nesting depth")) {
+      return "is nested too deeply";
+    }
+    return said.contains("Number") ? "a number has too many digits" : "a text is too long";
   }
 
   private static String printable(final String text) {

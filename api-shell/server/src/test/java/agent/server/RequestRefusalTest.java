@@ -90,6 +90,12 @@ class RequestRefusalTest {
         "{'state':'ready','labels':['a',2]}|labels[1]: a string is expected at line 1, column 32",
         "{'state':'ready','labels':'a'}|labels: an array is expected at line 1, column 27",
         "{'id':7}|state: is missing",
+        "{'state':'ready','id':99999999999}" + "|id: a number is out of range at line 1, column 34",
+        "{'state':'ready','properties':NaN}"
+            + "|body: malformed JSON at line 1, column 34: Non-standard token 'NaN'",
+        "{'state':'ready'"
+            + "|body: malformed JSON at line 1, column 17: Unexpected end-of-input: expected close"
+            + " marker for Object",
         "{'state':'ready','addressing':7}"
             + "|addressing: an object is expected at line 1, column 31",
       })
@@ -141,9 +147,53 @@ class RequestRefusalTest {
   void shouldRefuseNamesWithASlashOrANul() throws IOException {
     assertEquals("400 \"path: a name contains '/'\"", statusAndBody(get("/map/a%2Fb")));
     assertEquals("400 \"path: contains a control character\"", statusAndBody(get("/map/a%00b")));
-    // Undertow refuses by itself what the grammar of HTTP does not allow.
-    assertEquals("400 ", statusAndBody(get("/map/a%zz")));
     assertEquals("404 \"name: there is no map '..'\"", statusAndBody(get("/map/%2e%2e")));
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      value = {
+        "GET /map/a%zz HTTP/1.1~Host: x~~|request: its line or its headers are malformed",
+        "GET /map/a\u00e9 HTTP/1.1~Host: x~~|request: its line or its headers are malformed",
+        "GET /endpoint?labels=%zz HTTP/1.1~Host: x~~|request: its line or its headers are",
+        "GET /map/a b HTTP/1.1~Host: x~~|request: its line or its headers are malformed",
+        "GET /healthz HTTP/1.1~Host: x~no header~~|request: its line or its headers are malformed",
+        "GET /healthz HTTP/1.1~~|Host: No Host Header",
+        "GET /healthz HTTP/1.1~Host: x~Host: y~~|Host: Only One Host Header Allowed",
+        "PUT /policy HTTP/1.1~Host: x~Transfer-Encoding: gzip~~[]"
+            + "|Transfer-Encoding: 'gzip' is not chunked",
+      })
+  void shouldTellInJsonWhatTheGrammarOfHttpDoesNotAllow(final String request, final String message)
+      throws IOException {
+    final String answer = statusAndBody(request.replace("~", "\r\n"));
+    assertTrue(answer.startsWith("400 \"" + message), answer);
+    assertTrue(answer.endsWith("\""), answer);
+  }
+
+  @Test
+  void shouldAnswerHalfARequestWhoseSenderStillListens() throws IOException {
+    final int before = SERVED.get();
+    try (RawClient client = server.connect()) {
+      client.send("PUT /policy HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n[]");
+      client.shutdownOutput();
+      final String answer = client.readAnswer();
+      assertTrue(answer.startsWith("HTTP/1.1 400 "), answer);
+      assertTrue(answer.endsWith("\"body: ends before it is complete\""), answer);
+    }
+    assertEquals(before, SERVED.get());
+  }
+
+  @Test
+  void shouldCutAMessageThatQuotesALargeValue() throws IOException {
+    final String answer = put("/endpoint/7", "{'state':'ready','" + "k".repeat(40_000) + "':1}");
+    assertTrue(answer.startsWith("400 \"kkk"), answer);
+    assertTrue(answer.length() < 1100, () -> answer.length() + " characters");
+    final String longPath = statusAndBody(get("/map/" + "m".repeat(10_000)));
+    assertTrue(longPath.startsWith("404 \"name: there is no map 'mmm"), longPath);
+    assertTrue(longPath.endsWith("mmm'\""), longPath);
+    assertTrue(longPath.length() < 1100, () -> longPath.length() + " characters");
   }
 
   @Test

@@ -41,15 +41,14 @@ public final class PolicyEngine {
 
   /**
    * Takes up the rules of the store. Their CIDRs have the identities that they had before; the
-   * ipcache entries of all of them are in the update of the first call.
+   * ipcache entries of all of them are in the update of the first call. A rule that cannot be used
+   * any more is left out, and the store told to set aside what it held.
    *
    * @param context concluded
    * @return the engine
-   * @throws Refusal INVALID where the store holds a bad rule
    */
   public static PolicyEngine open(PolicyContext context) {
-    final PolicyState empty = new PolicyState(1, List.of(), List.of());
-    final PolicyEngine engine = new PolicyEngine(context, context.store().load().orElse(empty));
+    final PolicyEngine engine = new PolicyEngine(context, StoredPolicy.of(context.store()));
     context.identities().addListener(engine.new Listener());
     engine.takeUp();
     return engine;

@@ -7,6 +7,13 @@ public interface PolicyStore {
   /** What was saved last, where anything was. */
   Optional<PolicyState> load();
 
+  /**
+   * Takes what is saved out of use without losing it: a part of it cannot be used.
+   *
+   * @param reason which part, and why
+   */
+  default void setAside(String reason) {}
+
   /** Replaces what is saved. */
   void save(PolicyState state);
 

@@ -21,9 +21,14 @@ final class RuleReader {
   static List<Rule> read(List<RuleSpec> specs) {
     final List<Rule> rules = new ArrayList<>(specs.size());
     for (int i = 0; i < specs.size(); i++) {
-      rules.add(rule("[" + i + "]", present("[" + i + "]", specs.get(i))));
+      rules.add(read(i, specs.get(i)));
     }
     return rules;
+  }
+
+  static Rule read(int index, RuleSpec spec) {
+    final String path = "[" + index + "]";
+    return rule(path, present(path, spec));
   }
 
   private static Rule rule(String path, RuleSpec spec) {

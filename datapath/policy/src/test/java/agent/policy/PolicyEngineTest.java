@@ -42,10 +42,17 @@ class PolicyEngineTest {
   private static final class Rules implements PolicyStore {
     PolicyState saved;
     boolean fails;
+    String setAside;
 
     @Override
     public Optional<PolicyState> load() {
       return Optional.ofNullable(saved);
+    }
+
+    @Override
+    public void setAside(String reason) {
+      setAside = reason;
+      saved = null;
     }
 
     @Override
@@ -387,6 +394,33 @@ class PolicyEngineTest {
     after.endpointSet(1, restored);
     engine.endpointSet(1, web);
     assertEquals(entries(1), after.policyOf(1).orElseThrow().entries());
+  }
+
+  @Test
+  void shouldSetAsideAStoreWithBadRulesAndKeepTheGoodOnes() {
+    final RuleSpec good = ingress(WEB, cidrs("10.0.0.0/8"));
+    final List<RuleSpec> rules = new ArrayList<>(List.of(ingress(WEB, cidrs("10.0.0.0/33"))));
+    rules.add(null);
+    rules.add(good);
+    store.saved =
+        new PolicyState(
+            7,
+            rules,
+            List.of(
+                new PolicyState.CidrIdentity("10.0.0.0/8", -5),
+                new PolicyState.CidrIdentity("nothing", 1 << 24)));
+    final PolicyEngine after =
+        PolicyEngine.open(
+            new PolicyContext().identities(new LocalIdentityAllocator()).store(store).conclude());
+    assertEquals(new PolicySnapshot(7, List.of(good)), after.snapshot());
+    assertEquals(List.of(good), store.saved.rules());
+    assertTrue(
+        store.setAside.startsWith("rules[0].ingress[0].fromCIDR[0]: '10.0.0.0/33' is not a CIDR"),
+        store.setAside);
+    assertTrue(store.setAside.contains("; rules[1]: is missing; cidrIdentities[1]: "));
+    store.saved = new PolicyState(0, null, null);
+    assertEquals(
+        new PolicySnapshot(1, List.of()), PolicyEngine.open(context().conclude()).snapshot());
   }
 
   @Test

@@ -31,6 +31,11 @@ public final class PolicyFile implements PolicyStore {
   }
 
   @Override
+  public void setAside(final String reason) {
+    folder.setAside(NAME, reason);
+  }
+
+  @Override
   public void save(final PolicyState state) {
     folder.write(NAME, state);
   }

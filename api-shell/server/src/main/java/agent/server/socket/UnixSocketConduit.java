@@ -42,6 +42,7 @@ final class UnixSocketConduit
   private volatile boolean writesResumed;
   private Thread readWaiter;
   private Thread writeWaiter;
+  private ByteBuffer refusalInstead;
 
   UnixSocketConduit(
       final UnixStreamConnection connection,
@@ -228,7 +229,22 @@ final class UnixSocketConduit
 
   @Override
   public int write(final ByteBuffer src) throws IOException {
-    return channel.write(src);
+    final ByteBuffer refusal = refusalInstead == null ? BodilessRefusal.withBody(src) : null;
+    if (refusal != null) {
+      refusalInstead = refusal;
+    }
+    return refusalInstead == null ? channel.write(src) : writeRefusal(src);
+  }
+
+  /** The connection ends with a refusal, so that nothing is ever written behind it. */
+  private int writeRefusal(final ByteBuffer src) throws IOException {
+    channel.write(refusalInstead);
+    if (refusalInstead.hasRemaining()) {
+      return 0;
+    }
+    final int count = src.remaining();
+    src.position(src.limit());
+    return count;
   }
 
   @Override

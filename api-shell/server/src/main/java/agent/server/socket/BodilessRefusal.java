@@ -1,0 +1,61 @@
+package agent.server.socket;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * The refusals of the HTTP parser, which come before any handler and have no body, in the form that
+ * every other error has: a JSON string.
+ */
+final class BodilessRefusal {
+  private static final byte[] START = "HTTP/1.1 400 ".getBytes(StandardCharsets.US_ASCII);
+  private static final int LONGEST = 256;
+  private static final Pattern ANSWER =
+      Pattern.compile(
+          "HTTP/1\\.1 400 ([A-Za-z -]+)\r\n(Connection: close\r\n)?Content-Length: 0\r\n"
+              + "(Connection: close\r\n)?\r\n");
+
+  private BodilessRefusal() {}
+
+  /**
+   * Returns what to write in place of an answer.
+   *
+   * @param answer what the parser wants to write; its position stays
+   * @return the answer with a body, or null where it is not a refusal without one
+   */
+  static ByteBuffer withBody(final ByteBuffer answer) {
+    if (answer.remaining() > LONGEST || !isRefusal(answer)) {
+      return null;
+    }
+    final Matcher matcher = ANSWER.matcher(StandardCharsets.US_ASCII.decode(answer.duplicate()));
+    if (!matcher.matches()) {
+      return null;
+    }
+    final String reason = matcher.group(1);
+    final String body =
+        reason.equals("Bad Request")
+            ? "\"request: its line or its headers are malformed or too large\""
+            : "\"Host: " + reason + "\"";
+    final String text =
+        "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n"
+            + "Content-Length: "
+            + body.length()
+            + "\r\n\r\n"
+            + body;
+    return ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII));
+  }
+
+  private static boolean isRefusal(final ByteBuffer answer) {
+    if (answer.remaining() < START.length) {
+      return false;
+    }
+    for (int i = START.length - 1; i >= 0; i--) {
+      if (answer.get(answer.position() + i) != START[i]) {
+        return false;
+      }
+    }
+    return true;
+  }
+}
