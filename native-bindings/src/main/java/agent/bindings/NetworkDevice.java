@@ -2,6 +2,7 @@ package agent.bindings;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static java.lang.foreign.ValueLayout.JAVA_SHORT;
 
 import java.lang.foreign.Arena;
@@ -17,8 +18,10 @@ import java.util.Optional;
  * @param mac 48 bits, the first byte highest, or -1 where it is no Ethernet device
  * @param mtu in bytes
  * @param isUp whether it is administratively up
+ * @param driver what drives it, {@code veth} for one; empty where it does not say
  */
-public record NetworkDevice(String name, int index, long mac, int mtu, boolean isUp) {
+public record NetworkDevice(
+    String name, int index, long mac, int mtu, boolean isUp, String driver) {
   private static final int AF_UNIX = 1;
   private static final int SOCK_DGRAM_CLOEXEC = 2 | 0x80000;
   private static final long SIOCGIFNAME = 0x8910;
@@ -26,6 +29,10 @@ public record NetworkDevice(String name, int index, long mac, int mtu, boolean i
   private static final long SIOCGIFMTU = 0x8921;
   private static final long SIOCGIFHWADDR = 0x8927;
   private static final long SIOCGIFINDEX = 0x8933;
+  private static final long SIOCETHTOOL = 0x8946;
+  private static final int ETHTOOL_GDRVINFO = 3;
+  private static final int SIZE_OF_DRVINFO = 196;
+  private static final int DRVINFO_DRIVER_OFFSET = Integer.BYTES;
   private static final int SIZE_OF_IFREQ = 40;
   private static final int IFNAMSIZ = 16;
   private static final int ARPHRD_ETHER = 1;
@@ -87,8 +94,27 @@ public record NetworkDevice(String name, int index, long mac, int mtu, boolean i
       return Optional.empty();
     }
     BindingsException.check(result, "interface " + asked);
+    final long mac = mac(request);
     return Optional.of(
-        new NetworkDevice(request.getString(0), index, mac(request), mtu, (flags & IFF_UP) != 0));
+        new NetworkDevice(
+            request.getString(0),
+            index,
+            mac,
+            mtu,
+            (flags & IFF_UP) != 0,
+            driver(state, socket, request)));
+  }
+
+  /** ethtool(8) with {@code -i}; the loopback device is one that does not answer. */
+  private static String driver(
+      final MemorySegment state, final int socket, final MemorySegment request) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment info = arena.allocate(SIZE_OF_DRVINFO, Integer.BYTES);
+      info.set(JAVA_INT, 0, ETHTOOL_GDRVINFO);
+      request.set(JAVA_LONG, IFNAMSIZ, info.address());
+      final int result = LibC.ioctl(state, socket, SIOCETHTOOL, request);
+      return result < 0 ? "" : info.getString(DRVINFO_DRIVER_OFFSET);
+    }
   }
 
   /** A sockaddr: the kind of hardware, then the address. */

@@ -3,6 +3,7 @@ package agent.cli;
 import agent.client.RequestPath;
 import agent.contract.ipam.IpamAllocationModel;
 import java.io.IOException;
+import java.util.Map;
 import picocli.CommandLine.Model.CommandSpec;
 
 /** {@code agentctl ip}. */
@@ -38,8 +39,7 @@ final class IpCommands {
         throw new UsageException("--family and --expire do not go together with an address");
       }
       call.agent().allocateAddress(address, call.option("--owner"), call.option("--pool"));
-      call.out().println(Text.oneLine(address) + " allocated");
-      return AgentCtl.OK;
+      return tell(call, address, "allocated");
     }
     if (call.wantsJson() && !expires) {
       return call.printJson(
@@ -72,7 +72,20 @@ final class IpCommands {
   private static int release(final Invocation call) throws IOException {
     final String address = call.argument(0);
     call.agent().release(address, call.option("--pool"));
-    call.out().println(Text.oneLine(address) + " released");
+    return tell(call, address, "released");
+  }
+
+  /** The agent answers these without a body; in JSON it is the address record, as elsewhere. */
+  private static int tell(final Invocation call, final String address, final String what) {
+    if (call.wantsJson()) {
+      final String family = address.indexOf(':') < 0 ? "ipv4" : "ipv6";
+      call.out()
+          .println(
+              agent.contract.WireFormat.lenientMapper()
+                  .writeValueAsString(Map.of("address", Map.of(family, address))));
+    } else {
+      call.out().println(Text.oneLine(address) + " " + what);
+    }
     return AgentCtl.OK;
   }
 }

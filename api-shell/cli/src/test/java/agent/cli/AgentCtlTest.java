@@ -278,6 +278,10 @@ class AgentCtlTest {
     assertTrue(out().contains("10.1.0.5"), out());
     assertEquals(AgentCtl.OK, run("ip", "allocate", "10.1.0.9"), this::err);
     assertEquals("10.1.0.9 allocated\n", out());
+    assertEquals(AgentCtl.OK, run("ip", "allocate", "10.1.0.9", "-o", "json"), this::err);
+    assertTrue(out().endsWith("{\"address\":{\"ipv4\":\"10.1.0.9\"}}\n"), this::out);
+    assertEquals(AgentCtl.OK, run("ip", "release", "10.1.0.9", "-o", "json"), this::err);
+    assertTrue(out().endsWith("{\"address\":{\"ipv4\":\"10.1.0.9\"}}\n"), this::out);
     assertEquals(AgentCtl.OK, run("ip", "release", "10.1.0.9"), this::err);
     assertEquals(AgentCtl.OK, run("metrics", "list", "a_"), this::err);
     assertEquals("METRIC   VALUE  LABELS\na_total  3      x=y\n", out());

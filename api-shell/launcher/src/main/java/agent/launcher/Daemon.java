@@ -83,6 +83,7 @@ final class Daemon implements AutoCloseable {
             EndpointConductor.launch(
                 new EndpointContext()
                     .node(node)
+                    .nodeDevices(settings.nodeDevices())
                     .identities(identities)
                     .ipam(ipam)
                     .policy(policy)

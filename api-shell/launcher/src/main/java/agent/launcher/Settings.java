@@ -33,7 +33,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
+import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** What the options mean for each part of the agent: every option is read here and nowhere else. */
 final class Settings {
@@ -153,6 +157,14 @@ final class Settings {
                     (int) options.number("conntrack-garbage-collector-interval"))
                 .compileDebug(options.bool("bpf-compile-debug"))
                 .conclude());
+  }
+
+  /** What faces the network can be no workload's interface. */
+  Set<String> nodeDevices() {
+    return Stream.of("device", "prefilter-device")
+        .map(this::device)
+        .filter(Objects::nonNull)
+        .collect(Collectors.toSet());
   }
 
   private String device(final String option) {

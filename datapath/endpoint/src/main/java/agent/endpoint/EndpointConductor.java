@@ -30,9 +30,7 @@ public final class EndpointConductor implements AutoCloseable {
     final Regeneration regeneration =
         new Regeneration(context, registry, journal, realization, ipcache, answers);
     final Removal removal = new Removal(context, registry, journal, realization, ipcache, answers);
-    final RequestReader reader =
-        new RequestReader(
-            new RequestIdentifiers(lookup), context.devices(), context.defaultOptions());
+    final RequestReader reader = new RequestReader(new RequestIdentifiers(lookup), context);
     endpoints =
         new EndpointsProxy(
             queue,

@@ -13,6 +13,7 @@ import agent.policy.PolicyEngine;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.Objects;
+import java.util.Set;
 
 /** What {@link EndpointConductor} is made of; not changed after {@link #conclude()}. */
 public final class EndpointContext {
@@ -22,6 +23,7 @@ public final class EndpointContext {
   private Ipam ipam;
   private NodeAddressing addressing;
   private Devices devices;
+  private Set<String> nodeDevices = Set.of();
   private LocalAddresses localAddresses;
   private WorkloadRoutes routes;
   private EndpointStore store = EndpointStore.inMemory();
@@ -77,6 +79,12 @@ public final class EndpointContext {
   /** Where host sides are looked up; required. */
   public EndpointContext devices(Devices value) {
     devices = value;
+    return this;
+  }
+
+  /** Names of devices that are the node's own and never a workload's. */
+  public EndpointContext nodeDevices(Set<String> value) {
+    nodeDevices = Set.copyOf(value);
     return this;
   }
 
@@ -202,6 +210,10 @@ public final class EndpointContext {
 
   Devices devices() {
     return devices;
+  }
+
+  Set<String> nodeDevices() {
+    return nodeDevices;
   }
 
   LocalAddresses localAddresses() {

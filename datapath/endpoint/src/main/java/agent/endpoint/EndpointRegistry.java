@@ -52,6 +52,12 @@ final class EndpointRegistry {
     published.remove(endpoint.id());
   }
 
+  /** As if it had never been added; that it was not is no failure. */
+  void forget(int id) {
+    live.remove(id);
+    published.remove(id);
+  }
+
   boolean holds(Endpoint endpoint) {
     return live.get(endpoint.id()) == endpoint;
   }

@@ -8,17 +8,20 @@ import agent.terms.MacAddress;
 import agent.terms.Refusal;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** Makes records of requests: every value is checked before anything is done. */
 final class RequestReader {
   private final RequestIdentifiers identifiers;
   private final Devices devices;
+  private final Set<String> nodeDevices;
   private final EndpointOptions defaults;
 
-  RequestReader(RequestIdentifiers identifiers, Devices devices, EndpointOptions defaults) {
+  RequestReader(RequestIdentifiers identifiers, EndpointContext context) {
     this.identifiers = identifiers;
-    this.devices = devices;
-    this.defaults = defaults;
+    this.devices = context.devices();
+    this.nodeDevices = context.nodeDevices();
+    this.defaults = context.defaultOptions();
   }
 
   /** The local id that is asked for, 0 for any. */
@@ -162,7 +165,21 @@ final class RequestReader {
     return mac;
   }
 
+  /** The host side of a veth: any other device would be lost to the node with its endpoint. */
   private Device device(String name, Integer index) {
+    final Device device = found(name, index);
+    if (nodeDevices.contains(device.name())) {
+      throw Refusal.conflict(
+          "interface-name", "'" + device.name() + "' is in use as a device of the node");
+    }
+    if (!device.isVeth()) {
+      throw Refusal.invalid(
+          "interface-name", "'" + device.name() + "' is not the host side of a veth");
+    }
+    return device;
+  }
+
+  private Device found(String name, Integer index) {
     final boolean isNamed = name != null && !name.isEmpty();
     if (!isNamed && (index == null || index == 0)) {
       throw Refusal.invalid("interface-name", "the host side of the workload's veth is needed");

@@ -60,6 +60,7 @@ final class Restoration {
       } catch (RuntimeException failure) {
         // Its programs go with forgetOthers; the record stays where it is, to be looked at.
         errors.add("endpoint " + record.id() + " is not taken up: " + failure.getMessage());
+        registry.forget(record.id());
       }
     }
     final List<Endpoint> endpoints =
@@ -87,7 +88,8 @@ final class Restoration {
     return new RestoreReport(restored, failedIds, List.copyOf(removed), List.copyOf(errors));
   }
 
-  private void takeUp(EndpointRecord record, Set<Device> devices) {
+  private void takeUp(EndpointRecord stored, Set<Device> devices) {
+    final EndpointRecord record = withUsableOptions(stored);
     if (!isPresent(record, devices)) {
       LOG.warn(
           "endpoint {}: interface '{}' with index {} is gone: removed",
@@ -114,6 +116,17 @@ final class Restoration {
     } catch (RuntimeException failure) {
       errors.add("endpoint " + record.id() + ": " + failure.getMessage());
       journal.invalid(endpoint, failure.getMessage());
+    }
+  }
+
+  /** For the sake of an option nobody is cut off: it gets those of a new endpoint. */
+  private EndpointRecord withUsableOptions(EndpointRecord stored) {
+    try {
+      EndpointOptions.defaults().with(stored.options());
+      return stored;
+    } catch (RuntimeException unusable) {
+      errors.add("endpoint " + stored.id() + " has the default options: " + unusable.getMessage());
+      return stored.withOptions(context.defaultOptions().toMap(), stored.datapathConfiguration());
     }
   }
 

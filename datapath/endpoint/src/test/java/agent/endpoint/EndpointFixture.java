@@ -28,6 +28,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 
@@ -109,6 +110,7 @@ final class EndpointFixture {
                         FamilyAddressing.of(IpAddress.parse("192.0.2.1"), RANGE4),
                         FamilyAddressing.of(null, RANGE6)))
                 .devices(node.devices)
+                .nodeDevices(Set.of("ext0"))
                 .localAddresses(node.localAddresses)
                 .routes(node.routes)
                 .store(store)

@@ -149,6 +149,25 @@ class EndpointLifeTest {
     assertEquals(2, agent.ipam.leases().size());
   }
 
+  /** Removing an endpoint takes its interface down. */
+  @Test
+  void shouldRefuseInterfacesThatAreNoWorkloads() {
+    agent.node.hasDevice("lo", 1, null);
+    agent.node.hasDevice("br0", 2, "bridge");
+    agent.node.hasDevice("ext0", 3);
+    for (final String name : List.of("lo", "br0")) {
+      assertRefused(
+          Refusal.Kind.INVALID, "interface-name", () -> agent.create("1", Requests.on(name)));
+    }
+    assertRefused(
+        Refusal.Kind.CONFLICT, "interface-name", () -> agent.create("1", Requests.on("ext0")));
+    agent.create("1", Requests.on("lxc1"));
+    assertRefused(
+        Refusal.Kind.CONFLICT, "interface-name", () -> agent.modify("1", Requests.on("ext0")));
+    assertEquals("lxc1", agent.get("1").networking().interfaceName());
+    assertEquals(1, agent.node.routed.size());
+  }
+
   @Test
   void shouldRefuseWhatIsMissingOrMalformedAndChangeNothing() {
     agent.datapath.calls.clear();

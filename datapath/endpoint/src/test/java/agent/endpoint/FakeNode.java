@@ -81,7 +81,12 @@ final class FakeNode {
       };
 
   void hasDevice(String name, int index) {
-    present.put(name, new Device(name, index, MacAddress.of(0x020000000000L + index), 1500, true));
+    hasDevice(name, index, "veth");
+  }
+
+  void hasDevice(String name, int index, String kind) {
+    final MacAddress mac = MacAddress.of(0x020000000000L + index);
+    present.put(name, new Device(name, index, mac, 1500, true, kind));
   }
 
   void hasAddress(String address) {

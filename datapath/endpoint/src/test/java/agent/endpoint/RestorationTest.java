@@ -167,6 +167,17 @@ class RestorationTest {
   }
 
   @Test
+  void shouldKeepAnEndpointWhoseOptionsMakeNoSense() {
+    final EndpointRecord record = agent.store.load().get(1);
+    agent.store.save(
+        record.withOptions(Map.of("Debug", "-1", "NoOption", "x"), record.datapathConfiguration()));
+    agent.restart();
+    assertEquals(List.of(1, 2, 40), agent.report.restored());
+    assertTrue(agent.report.errors().getFirst().contains("endpoint 2 has the default options"));
+    assertEquals("Disabled", agent.get("2").options().get("Debug"));
+  }
+
+  @Test
   void shouldBeInvalidWhereTheAddressIsNotOursAnyMore() {
     final EndpointRecord record = agent.store.load().get(1);
     agent.store.save(

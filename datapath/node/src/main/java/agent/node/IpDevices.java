@@ -27,7 +27,7 @@ public final class IpDevices implements Devices {
   public Optional<Device> byName(String name) {
     final List<String> lines;
     try {
-      lines = ip.show(List.of("-o", "link", "show", "dev", name));
+      lines = ip.show(List.of("-d", "-o", "link", "show", "dev", name));
     } catch (Refusal refusal) {
       if (refusal.reason().contains("does not exist")) {
         return Optional.empty();
@@ -44,10 +44,12 @@ public final class IpDevices implements Devices {
 
   @Override
   public List<Device> all() {
-    return ip.show(List.of("-o", "link", "show")).stream().map(IpDevices::device).toList();
+    return ip.show(List.of("-d", "-o", "link", "show")).stream().map(IpDevices::device).toList();
   }
 
-  /** {@code 5: v0@if4: <BROADCAST,UP> mtu 1500 ...\ link/ether 02:00:00:00:00:01 brd ...}. */
+  /**
+   * {@code 5: v0@if4: <BROADCAST,UP> mtu 1500 ...\ link/ether 02:00:00:00:00:01 brd ...\ veth ...}.
+   */
   static Device device(String line) {
     final Matcher matcher = LINE.matcher(line);
     if (!matcher.matches()) {
@@ -61,7 +63,14 @@ public final class IpDevices implements Devices {
         Integer.parseInt(matcher.group("index")),
         mac(words),
         Integer.parseInt(after(words, "mtu")),
-        List.of(matcher.group("flags").split(",")).contains("UP"));
+        List.of(matcher.group("flags").split(",")).contains("UP"),
+        kind(matcher.group("rest")));
+  }
+
+  /** Details come after the addresses, behind a line end of their own. */
+  private static String kind(String rest) {
+    final String[] lines = rest.split("\\\\");
+    return lines.length < 3 ? null : lines[2].strip().split("\\s", 2)[0];
   }
 
   private static MacAddress mac(String[] words) {

@@ -30,7 +30,8 @@ final class KernelDevices implements Devices {
 
   private static Device device(final NetworkDevice found) {
     final MacAddress mac = found.mac() < 0 ? null : MacAddress.of(found.mac());
-    return new Device(found.name(), found.index(), mac, found.mtu(), found.isUp());
+    final String kind = found.driver().isEmpty() ? null : found.driver();
+    return new Device(found.name(), found.index(), mac, found.mtu(), found.isUp(), kind);
   }
 
   @Override

@@ -92,6 +92,7 @@ class NodeKernelTest {
     assertEquals(MacAddress.parse(veth.hostMac()), device.mac());
     assertEquals(1500, device.mtu());
     assertEquals(device, inHost(() -> node.devices().byIndex(device.index())).orElseThrow());
+    assertTrue(device.isVeth());
     assertTrue(inHost(() -> node.devices().byName("nosuch")).isEmpty());
     assertTrue(inHost(() -> node.devices().byIndex(99_999)).isEmpty());
   }
@@ -140,6 +141,7 @@ class NodeKernelTest {
     assertTrue(inHost(() -> node.devices().byName("other-name")).isEmpty());
     assertEquals("lxcnode", inHost(() -> node.devices().byName("lxcnode")).orElseThrow().name());
     assertEquals(null, inHost(() -> node.devices().byName("lo")).orElseThrow().mac());
+    assertFalse(inHost(() -> node.devices().byName("lo")).orElseThrow().isVeth());
   }
 
   private void addHere(Node node) throws Exception {

@@ -129,7 +129,11 @@ public final class StateFolder {
   public <T> Optional<T> read(final String name, final Class<T> type) {
     final Path file = file(name);
     try {
-      return Optional.of(json.readValue(StateFile.decode(kind, Files.readAllBytes(file)), type));
+      final T document = json.readValue(StateFile.decode(kind, Files.readAllBytes(file)), type);
+      if (document == null) {
+        throw new DamagedStateException("holds null");
+      }
+      return Optional.of(document);
     } catch (final NoSuchFileException e) {
       return Optional.empty();
     } catch (final DamagedStateException e) {

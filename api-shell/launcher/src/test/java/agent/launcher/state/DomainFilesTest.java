@@ -104,6 +104,9 @@ class DomainFilesTest {
     assertEquals(Optional.empty(), PolicyFile.open(directory).load());
     PolicyFile.open(directory).save(state);
     assertEquals(Optional.of(state), PolicyFile.open(directory).load());
+    PolicyFile.open(directory).setAside("rules[0]: is no rule");
+    assertEquals(Optional.empty(), PolicyFile.open(directory).load());
+    assertTrue(Files.exists(directory.resolve("policy/rules.json.corrupt-1")));
   }
 
   @Test

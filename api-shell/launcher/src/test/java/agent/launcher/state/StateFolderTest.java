@@ -114,6 +114,13 @@ class StateFolderTest {
   }
 
   @Test
+  void shouldSetAsideADocumentThatIsNull() {
+    folder.write("none", null);
+    assertEquals(Optional.empty(), folder.read("none", Note.class));
+    assertEquals(List.of("none.json.corrupt-1"), entries());
+  }
+
+  @Test
   void shouldFailAndKeepTheFormerDocumentWhereTheFolderIsGone() throws IOException {
     Files.delete(path);
     final UncheckedIOException failure =
