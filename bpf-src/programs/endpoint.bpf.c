@@ -25,6 +25,17 @@ static __always_inline int endpoint_judge_by(struct __sk_buff *skb, struct packe
 	return hook == METRICS_EGRESS ? judge_from_endpoint(skb, packet) : judge_to_endpoint(skb, packet);
 }
 
+/* Later fragments find the ports of a first one that may pass. */
+static __always_inline int endpoint_judge_slowly(struct __sk_buff *skb, struct packet *packet,
+						 enum metrics_direction hook)
+{
+	const int action = endpoint_judge_by(skb, packet, hook);
+
+	if (packet->first_fragment && !action_is_drop(action))
+		fragment_remember(packet);
+	return action;
+}
+
 /*
  * Headers that take the long way to read: an action, or PACKET_IS_READ. These do not judge themselves: kernels before
  * 6.8 count each frame of a chain of calls in steps of 32 bytes, and the longest chain has little left of its 512.
@@ -72,7 +83,7 @@ static __always_inline int endpoint_ipv4(struct __sk_buff *skb, struct packet *p
 	if (unlikely(!ip) || (source_is_verified(hook) && unlikely(!ipv4_equals(&ip->saddr, endpoint_config.ipv4)))) {
 		const int action = endpoint_ipv4_slowly(skb, packet, hook);
 
-		return action == PACKET_IS_READ ? endpoint_judge_by(skb, packet, hook) : action;
+		return action == PACKET_IS_READ ? endpoint_judge_slowly(skb, packet, hook) : action;
 	}
 
 	const enum conntrack_side side = conntrack4_key_of(&key, ip->saddr, ip->daddr, l4.source_port_be,
@@ -107,7 +118,7 @@ static __always_inline int endpoint_ipv6(struct __sk_buff *skb, struct packet *p
 	if (unlikely(!ip) || (source_is_verified(hook) && unlikely(!ipv6_equals(&ip->saddr, endpoint_config.ipv6)))) {
 		const int action = endpoint_ipv6_slowly(skb, packet, hook);
 
-		return action == PACKET_IS_READ ? endpoint_judge_by(skb, packet, hook) : action;
+		return action == PACKET_IS_READ ? endpoint_judge_slowly(skb, packet, hook) : action;
 	}
 
 	const union address *source = (const union address *)&ip->saddr;

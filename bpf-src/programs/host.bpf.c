@@ -5,30 +5,64 @@
 #include "lib/flow.h"
 #include "lib/metrics.h"
 #include "lib/quick_parse.h"
+#include "lib/vlan.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
 #define PACKET_TYPE_HOST 0 /* PACKET_HOST of linux/if_packet.h: addressed to this device */
 
-/* An address of a local endpoint cannot come from outside. */
-__global int network_source_is_local(struct __sk_buff *skb, __u32 family)
+/* An address of a local endpoint, or of this node, cannot come from outside. */
+__global int network_source_is_local(struct __sk_buff *skb, __u32 family, __u32 ip_offset)
 {
 	const struct ipcache_entry *entry;
 	union address source = {};
 
-	if (family == FAMILY_IPV4 ? bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct iphdr, saddr), &source, 4)
-				  : bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct ipv6hdr, saddr), &source, 16))
+	if (family == FAMILY_IPV4 ? bpf_skb_load_bytes(skb, ip_offset + offsetof(struct iphdr, saddr), &source, 4)
+				  : bpf_skb_load_bytes(skb, ip_offset + offsetof(struct ipv6hdr, saddr), &source, 16))
 		return false;
 	entry = ipcache_find(&source, family);
-	return entry && entry->endpoint_id;
+	return entry && (entry->endpoint_id || entry->flags & IPCACHE_FLAG_HOST);
+}
+
+static __always_inline int network_drop(const struct __sk_buff *skb, enum drop_reason reason)
+{
+	metrics_count(METRICS_NETWORK, reason, skb->len);
+	return TC_ACT_SHOT;
 }
 
 static __always_inline int network_judge(struct __sk_buff *skb, __u8 family)
 {
-	if (unlikely(network_source_is_local(skb, family))) {
-		metrics_count(METRICS_NETWORK, DROP_INVALID_SOURCE_ADDRESS, skb->len);
-		return TC_ACT_SHOT;
+	if (unlikely(network_source_is_local(skb, family, ETH_HLEN)))
+		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
+	return ACTION_PASS;
+}
+
+/*
+ * Tagged frames are the stack's. It takes off any number of tags that carry a priority and no VLAN, and goes on with
+ * what is inside as if it had come without: so that is held against forged sources, too.
+ */
+__global int network_tagged(struct __sk_buff *skb)
+{
+	__be16 ethertype = skb->protocol;
+	__u32 offset = ETH_HLEN;
+
+	unrolled
+	for (int i = 0; i < VLAN_TAGS_MAX; i++) {
+		struct vlan_tag tag;
+
+		if (!vlan_is_tag(ethertype))
+			break;
+		if (bpf_skb_load_bytes(skb, offset, &tag, sizeof(tag)))
+			return network_drop(skb, DROP_MALFORMED);
+		offset += sizeof(tag);
+		ethertype = tag.ethertype;
 	}
+	if (vlan_is_tag(ethertype))
+		return network_drop(skb, DROP_UNKNOWN_ETHERTYPE);
+	if (ethertype != bpf_htons(ETH_P_IP) && ethertype != bpf_htons(ETH_P_IPV6))
+		return ACTION_PASS;
+	if (network_source_is_local(skb, ethertype == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6, offset))
+		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
 	return ACTION_PASS;
 }
 
@@ -37,8 +71,9 @@ static __always_inline bool network_may_deliver(const struct conntrack_entry *en
 						__u8 protocol, __u8 tcp_flags, __u64 now)
 {
 	return likely(!entry->endpoint_id[source_side] && entry->delivery[1 - source_side].ifindex &&
-		      !(entry->flags & CONNTRACK_DENIED) && conntrack_is_current(entry) &&
-		      !conntrack_is_expired(entry, now) && !conntrack_is_reopened(entry->flags, protocol, tcp_flags));
+		      !(entry->flags & (CONNTRACK_DENIED | CONNTRACK_BY_STACK)) && conntrack_is_current(entry) &&
+		      !conntrack_is_expired(entry, now) &&
+		      !conntrack_is_reopened(entry->flags, source_side, protocol, tcp_flags));
 }
 
 static __always_inline int network_follow(struct __sk_buff *skb, struct conntrack_entry *entry,
@@ -56,6 +91,8 @@ static __always_inline int network_follow(struct __sk_buff *skb, struct conntrac
 	if (likely(action != ACTION_PASS)) {
 		if (unlikely(!conntrack_rests(entry, source_side, l4->protocol, l4->tcp_flags, now)))
 			conntrack_advance(entry, source_side, l4->protocol, l4->tcp_flags, now);
+		if (entry->flags & CONNTRACK_COUNTED)
+			conntrack_account(entry, source_side, bytes);
 		metrics_count(METRICS_NETWORK, DROP_NONE, bytes);
 	}
 	return action;
@@ -95,8 +132,10 @@ static __always_inline int network_ipv6(struct __sk_buff *skb)
 SEC("tc")
 int from_network(struct __sk_buff *skb)
 {
-	if (skb->pkt_type != PACKET_TYPE_HOST || skb->vlan_present)
-		return ACTION_PASS;
+	if (skb->pkt_type != PACKET_TYPE_HOST)
+		return ACTION_PASS; /* the stack forwards none of it */
+	if (unlikely(skb->vlan_present || vlan_is_tag(skb->protocol)))
+		return network_tagged(skb);
 	if (skb->protocol == bpf_htons(ETH_P_IP) && node_config.enable_ipv4)
 		return network_ipv4(skb);
 	if (skb->protocol == bpf_htons(ETH_P_IPV6) && node_config.enable_ipv6)

@@ -7,16 +7,10 @@
 #include "config/prefilter_config.h"
 #include "lib/compiler.h"
 #include "lib/metrics.h"
+#include "lib/vlan.h"
 #include "maps/prefilter_map.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
-
-#define VLAN_TAGS_MAX 2
-
-struct vlan_tag {
-	__be16 control;
-	__be16 ethertype;
-};
 
 static __always_inline __u64 cells_word(void *map, __u32 index)
 {
@@ -87,7 +81,7 @@ int prefilter(struct xdp_md *context)
 	for (int i = 0; i < VLAN_TAGS_MAX; i++) {
 		const struct vlan_tag *tag = header;
 
-		if (likely(ethertype != bpf_htons(ETH_P_8021Q) && ethertype != bpf_htons(ETH_P_8021AD)))
+		if (likely(!vlan_is_tag(ethertype)))
 			break;
 		header += sizeof(*tag);
 		if (header > data_end)
@@ -103,6 +97,10 @@ int prefilter(struct xdp_md *context)
 		if (header + sizeof(struct ipv6hdr) > data_end)
 			return XDP_PASS;
 		return prefilter_verdict(context, ipv6_is_denied(header));
+	}
+	if (unlikely(vlan_is_tag(ethertype))) {
+		metrics_count(METRICS_NETWORK, DROP_UNKNOWN_ETHERTYPE, context->data_end - context->data);
+		return XDP_DROP;
 	}
 	return XDP_PASS;
 }

@@ -84,10 +84,14 @@ static __always_inline void conntrack_set_flags(struct conntrack_entry *entry, _
 	__sync_fetch_and_or((__u32 *)&entry->flags, flags);
 }
 
-/* A connection that has ended and is opened again is a new flow: its policy is asked anew. */
-static __always_inline bool conntrack_is_reopened(__u32 flags, __u8 protocol, __u8 tcp_flags)
+/*
+ * A connection that has ended and is opened again is a new flow, and so is one that its responder opens after it has
+ * answered: policy is asked anew. Before it has answered, its SYN is half of a simultaneous open.
+ */
+static __always_inline bool conntrack_is_reopened(__u32 flags, enum conntrack_side side, __u8 protocol, __u8 tcp_flags)
 {
-	return flags & CONNTRACK_ENDED && protocol == IPPROTO_TCP && tcp_is_opening(tcp_flags);
+	return protocol == IPPROTO_TCP && unlikely(tcp_is_opening(tcp_flags)) &&
+	       (flags & CONNTRACK_ENDED || (flags & CONNTRACK_SEEN_REPLY && !conntrack_is_initiator(flags, side)));
 }
 
 /* Moves the flow on by one packet, as enum conntrack_change. The expiry is written only when it moved enough to matter. */

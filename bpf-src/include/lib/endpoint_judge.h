@@ -111,7 +111,7 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 	int error;
 
 	flow_fill_entry(&entry, &judgement->flow, side);
-	entry.flags = (side == CONNTRACK_HIGH ? CONNTRACK_INITIATOR_HIGH : 0) |
+	entry.flags = (side == CONNTRACK_HIGH ? CONNTRACK_INITIATOR_HIGH : 0) | judgement->flow.entry_flags |
 		      conntrack_flags_of(true, side, packet->protocol, packet->tcp_flags);
 	entry.expires_ns = conntrack_expiry(judgement, entry.flags, packet->protocol);
 	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING)) {
@@ -145,10 +145,11 @@ __global int endpoint_renew_flow(const struct packet *packet, const struct judge
 		return 0;
 
 	const enum conntrack_side side = judgement->source_side & 1;
-	__u32 flags = old->flags & ~CONNTRACK_DENIED;
+	__u32 flags = old->flags & ~(CONNTRACK_DENIED | CONNTRACK_COUNTED | CONNTRACK_BY_STACK);
 	struct conntrack_entry entry;
 
 	flow_fill_entry(&entry, &judgement->flow, side);
+	flags |= judgement->flow.entry_flags;
 	flags |= conntrack_flags_of(conntrack_is_initiator(flags, side), side, packet->protocol, packet->tcp_flags);
 	if (reason)
 		flags |= CONNTRACK_DENIED;
@@ -201,6 +202,8 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct pack
 	reason = flow_find_parties(flow, packet, own_side(hook), endpoint_config.endpoint_id);
 	if (reason)
 		return endpoint_drop(skb, packet, flow, hook, reason);
+	flow->entry_flags |= (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING) ? CONNTRACK_COUNTED : 0) |
+			     (ENDPOINT_OPTION(TRACE_NOTIFICATION) ? CONNTRACK_BY_STACK : 0);
 	if (!error || !ENDPOINT_OPTION(CONNTRACK) || !endpoint_error_relates(skb, packet, hook)) {
 		reason = endpoint_ask_policy(skb, packet, judgement, old != NULL, hook);
 		if (reason && error)
@@ -235,13 +238,15 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, struct packet *
 		const __u32 flags = READ_ONCE(entry->flags);
 
 		if (conntrack_is_expired(entry, judgement.now) ||
-		    conntrack_is_reopened(flags, packet->protocol, packet->tcp_flags)) {
+		    conntrack_is_reopened(flags, side, packet->protocol, packet->tcp_flags)) {
 			judgement.put_flags = BPF_ANY;
 		} else if (icmp_contradicts(packet, flags, side)) {
 			packet->kind = PACKET_STATELESS;
 		} else if (endpoint_verdict_holds(entry, side, hook, packet->protocol, packet->tcp_flags,
 						  judgement.now)) {
 			return endpoint_follow_slowly(skb, packet, entry, &judgement, hook);
+		} else if (flow_lost_endpoint(entry, side_of_source(side, own_side(hook)), endpoint_config.endpoint_id)) {
+			judgement.put_flags = BPF_ANY; /* its direction says nothing about those who are here now */
 		} else {
 			old = entry;
 			judgement.initiator = conntrack_is_initiator(flags, side) ? PACKET_SOURCE : PACKET_DESTINATION;

@@ -34,7 +34,7 @@ static __always_inline bool endpoint_verdict_holds(const struct conntrack_entry 
 	const enum conntrack_side own = side_of_source(source_side, own_side(hook));
 
 	return likely(entry->endpoint_id[own] == endpoint_config.endpoint_id && conntrack_is_current(entry) &&
-		      !conntrack_is_expired(entry, now) && !conntrack_is_reopened(entry->flags, protocol, tcp_flags));
+		      !conntrack_is_expired(entry, now) && !conntrack_is_reopened(entry->flags, source_side, protocol, tcp_flags));
 }
 
 static __always_inline int endpoint_forward(struct __sk_buff *skb, __u8 family, enum metrics_direction hook,

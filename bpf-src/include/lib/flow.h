@@ -14,7 +14,8 @@ struct flow {
 	__u32 generation[2];
 	__u16 endpoint_id[2]; /* 0: not an endpoint of this node */
 	__u8 audited;         /* a drop reason that audit mode let pass */
-	__u8 reserved[3];
+	__u8 reserved;
+	__u16 entry_flags;    /* enum conntrack_flag: what the host program has to know of the flow */
 };
 
 static __always_inline __u32 generation_of(__u32 endpoint_id)
@@ -60,6 +61,7 @@ static __always_inline void flow_find_peer(struct flow *flow, enum packet_side s
 	if (entry) {
 		flow->identity[side] = entry->identity;
 		flow->endpoint_id[side] = entry->endpoint_id;
+		flow->entry_flags = entry->flags & IPCACHE_FLAG_HOST ? CONNTRACK_BY_STACK : 0;
 	} else {
 		flow->identity[side] =
 			family == FAMILY_IPV4 ? node_config.world_identity4 : node_config.world_identity6;
@@ -164,6 +166,22 @@ static __always_inline void flow_set_delivery(struct conntrack_entry *entry, enu
 	entry->delivery[side].ifindex = endpoint->ifindex;
 	__builtin_memcpy(entry->delivery[side].destination_mac, endpoint->mac, ETH_ALEN);
 	__builtin_memcpy(entry->delivery[side].source_mac, endpoint->host_mac, ETH_ALEN);
+}
+
+/* An endpoint with which the entry was made has gone, or has another address now, which may be own_id's. */
+__global int flow_lost_endpoint(const struct conntrack_entry *entry, __u32 own_side, __u32 own_id)
+{
+	if (!entry)
+		return false;
+	unrolled
+	for (int i = 0; i < 2; i++) {
+		const __u32 endpoint_id = entry->endpoint_id[i];
+
+		if (endpoint_id && ((generation_of(endpoint_id) ^ entry->generation[i]) >> GENERATION_OWNER_SHIFT ||
+				    ((__u32)i == own_side && endpoint_id != own_id)))
+			return true;
+	}
+	return false;
 }
 
 /* An entry for the flow as this packet shows it. */

@@ -37,12 +37,13 @@ static __always_inline void fragment6_key_of(const struct packet *packet, __be32
 	__builtin_memset(key->reserved, 0, sizeof(key->reserved));
 }
 
-/* Keeps what the first fragment says of its ports. */
-__global int fragment_remember(const struct packet *packet, __be32 id_be)
+/* Keeps what a first fragment says of its ports, once it may pass: what is denied or forged leaves nothing here. */
+__global int fragment_remember(const struct packet *packet)
 {
 	if (!packet)
 		return 0;
 
+	const __be32 id_be = packet->fragment_id_be;
 	const bool icmp = packet_is_icmp(packet);
 	const struct fragment_entry entry = {
 		.source_port_be = packet->source_port_be,

@@ -44,7 +44,9 @@ struct packet {
 	__u8 icmp_type;
 	__u16 l4_offset;
 	__u8 kind;     /* enum packet_kind */
-	__u8 untracked; /* conntrack was asked already and knows no such flow */
+	__u8 untracked : 1;      /* conntrack was asked already and knows no such flow */
+	__u8 first_fragment : 1; /* others follow, which have no ports */
+	__be32 fragment_id_be;
 };
 
 /* The side of a packet that an array of two is indexed by. */

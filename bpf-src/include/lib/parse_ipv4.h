@@ -54,8 +54,8 @@ __global int parse_ipv4(struct __sk_buff *skb, struct packet *packet)
 		return protocol_has_ports(packet) ? fragment_recall(packet, ip.id) : DROP_NONE;
 	}
 	reason = parse_l4(skb, packet, bytes - header_bytes);
-	if (reason == DROP_NONE && fragment & IPV4_MORE_FRAGMENTS && protocol_has_ports(packet))
-		fragment_remember(packet, ip.id);
+	packet->fragment_id_be = ip.id;
+	packet->first_fragment = fragment & IPV4_MORE_FRAGMENTS && protocol_has_ports(packet);
 	return reason;
 }
 

@@ -125,8 +125,8 @@ __global int parse_ipv6(struct __sk_buff *skb, struct packet *packet)
 
 	packet->l4_offset = offset;
 	reason = parse_l4(skb, packet, end - offset);
-	if (reason == DROP_NONE && fragmented && protocol_has_ports(packet))
-		fragment_remember(packet, fragment_id_be);
+	packet->fragment_id_be = fragment_id_be;
+	packet->first_fragment = fragmented && protocol_has_ports(packet);
 	return reason;
 }
 

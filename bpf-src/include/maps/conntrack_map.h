@@ -49,6 +49,8 @@ enum conntrack_flag {
 	CONNTRACK_SEEN_RST = 16,
 	CONNTRACK_DENIED = 32, /* policy cut the flow: it stays denied in both directions */
 	CONNTRACK_SEEN_NON_SYN = 64, /* TCP: the initiator went past its SYN */
+	CONNTRACK_COUNTED = 128,     /* the host program counts its packets, too */
+	CONNTRACK_BY_STACK = 256,    /* the host program leaves it to the stack: it is traced, or with this node itself */
 };
 
 /* How a packet reaches one side of the flow. ifindex 0: through the stack. */

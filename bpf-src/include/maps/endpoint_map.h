@@ -33,8 +33,12 @@ struct {
 /*
  * Endpoint id -> generation of its policy; index 0 is the generation of everything that is not an
  * endpoint of this node (ipcache changes). A verdict kept in conntrack holds only while the
- * generations under which it was given are current. The agent writes it through a mapping.
+ * generations under which it was given are current. The agent writes it through a mapping. The low bits count changes,
+ * the bits from GENERATION_OWNER_SHIFT on the endpoints and addresses that the id stood for: a flow of one before is
+ * not judged as a flow of the present one.
  */
+#define GENERATION_OWNER_SHIFT 24
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);

@@ -9,6 +9,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  */
 public final class GenerationArray implements AutoCloseable {
   private static final int STRIDE = 8; // the kernel rounds an array's element up to 8 bytes
+  private static final int OWNER_SHIFT = 24;
 
   private final BpfMap map;
   private final MappedMemory memory;
@@ -42,6 +43,16 @@ public final class GenerationArray implements AutoCloseable {
    */
   public int bump(int endpointId) {
     return buffer.getAndAddInt(endpointId * STRIDE, 1) + 1;
+  }
+
+  /**
+   * As {@link #bump}, where the id is free for another endpoint: no flow of the one before is
+   * judged as its flow. {@code GENERATION_OWNER_SHIFT} in {@code maps/endpoint_map.h}.
+   *
+   * @return the new generation
+   */
+  public int disown(int endpointId) {
+    return buffer.getAndAddInt(endpointId * STRIDE, 1 << OWNER_SHIFT) + (1 << OWNER_SHIFT);
   }
 
   /** Unmaps the array; the map stays. */

@@ -12,7 +12,11 @@ public enum ConntrackFlag implements Numbered {
   /** Policy cut the flow: it stays denied in both directions. */
   DENIED(32),
   /** TCP: the initiator went past its SYN. */
-  SEEN_NON_SYN(64);
+  SEEN_NON_SYN(64),
+  /** The host program counts its packets, too. */
+  COUNTED(128),
+  /** The host program leaves it to the stack: it is traced, or with this node itself. */
+  BY_STACK(256);
 
   public static final EnumSpec ENUM = EnumSpec.of("conntrack_flag", "CONNTRACK_", values());
 

@@ -187,7 +187,9 @@ class ConductorKernelTest {
     assertEquals(0, ipcache4.lookup((int) IpAddress.parse(workload.ipv4()).low(), 32));
     assertEquals(4001, ipcache4.found().identity());
     assertEquals(401, ipcache4.found().endpointId());
+    final int owner = generation(401) >>> 24;
     await(manager.proxy().detachEndpoint(401));
+    assertEquals(owner + 1 & 0xff, generation(401) >>> 24, "its flows are nobody's");
     assertTrue(ipcache4.lookup((int) IpAddress.parse(workload.ipv4()).low(), 32) < 0);
   }
 

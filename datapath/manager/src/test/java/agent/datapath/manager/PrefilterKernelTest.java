@@ -14,6 +14,7 @@ import agent.maps.layout.MetricsDirection;
 import agent.terms.IpAddress;
 import agent.terms.Prefix;
 import agent.terms.Refusal;
+import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.Packets;
@@ -137,6 +138,27 @@ class PrefilterKernelTest {
     }
   }
 
+  /** The stack takes off any number of priority tags and goes on with what is inside. */
+  @Test
+  void shouldFindTheSourceBehindTagsAndDropWhatHasTooMany() {
+    try (DatapathManager manager = launch(PrefilterMode.NATIVE);
+        Judge judge = new Judge(node)) {
+      manager
+          .prefilter()
+          .add(
+              OptionalLong.empty(),
+              List.of(Prefix.parse("10.0.0.1/32"), Prefix.parse("fd00::/32")));
+      for (int tags = 0; tags <= 4; tags++) {
+        assertEquals(XDP_DROP, judge.verdict(IpAddress.parse("10.0.0.1"), tags));
+        assertEquals(XDP_DROP, judge.verdict(IpAddress.parse("fd00::1"), tags));
+        assertEquals(XDP_PASS, judge.verdict(IpAddress.parse("10.0.0.2"), tags));
+        assertEquals(XDP_PASS, judge.verdict(IpAddress.parse("fd01::1"), tags));
+      }
+      assertEquals(XDP_DROP, judge.verdict(IpAddress.parse("10.0.0.1"), 5));
+      assertEquals(XDP_DROP, judge.verdict(IpAddress.parse("fd00::1"), 5));
+    }
+  }
+
   @Test
   void shouldRefuseAndChangeNothing() {
     try (DatapathManager manager =
@@ -254,10 +276,18 @@ class PrefilterKernelTest {
     }
 
     int verdict(final IpAddress source) {
-      final byte[] packet =
+      return verdict(source, 0);
+    }
+
+    int verdict(final IpAddress source, final int tags) {
+      final IpPacket from =
           source.isIpv4()
-              ? Packets.ipv4(source.toString(), "192.0.2.1").tcp(31337, 80).syn().bytes()
-              : Packets.ipv6(source.toString(), "2001:db8::1").tcp(31337, 80).syn().bytes();
+              ? Packets.ipv4(source.toString(), "192.0.2.1")
+              : Packets.ipv6(source.toString(), "2001:db8::1");
+      for (int i = 0; i < tags; i++) {
+        from.vlan(0);
+      }
+      final byte[] packet = from.tcp(31337, 80).syn().bytes();
       run.input(packet);
       assertEquals(0, run.run(programFd, packet.length, 0, 1));
       return run.returnValue();

@@ -110,12 +110,17 @@ public final class Endpoints implements AutoCloseable {
     attachedCount = attached.size();
     boolean isNew = upsertAddress(endpoint, endpoint.ipv4());
     isNew |= upsertAddress(endpoint, endpoint.ipv6());
+    boolean isElsewhere = false;
     if (before != null) {
-      isNew |= removeAddress(before.ipv4(), endpoint.ipv4());
-      isNew |= removeAddress(before.ipv6(), endpoint.ipv6());
+      isElsewhere |= removeAddress(before.ipv4(), endpoint.ipv4());
+      isElsewhere |= removeAddress(before.ipv6(), endpoint.ipv6());
     }
-    generations.bump(id);
-    if (isNew) {
+    if (isElsewhere) {
+      generations.disown(id);
+    } else {
+      generations.bump(id);
+    }
+    if (isNew || isElsewhere) {
       generations.bump(ELSEWHERE);
     }
   }
@@ -147,7 +152,7 @@ public final class Endpoints implements AutoCloseable {
     if (policyMap != null) {
       attempt(errors, () -> maps.removePolicyMap(policyMap.map()));
     }
-    generations.bump(id);
+    generations.disown(id);
     generations.bump(ELSEWHERE);
     return errors;
   }

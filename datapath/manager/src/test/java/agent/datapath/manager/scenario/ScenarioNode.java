@@ -141,6 +141,12 @@ final class ScenarioNode implements AutoCloseable {
     generations.bump(endpointId);
   }
 
+  /** The endpoint is gone, and another one has its id and address. */
+  void handOver(final Party party) {
+    generations.disown(party.id);
+    bump(0);
+  }
+
   Outcome fromWorkload(final Party workload, final IpPacket packet) {
     return fromWorkload(workload, packet.bytes());
   }
