@@ -15,6 +15,7 @@ import agent.testkit.Workload;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -53,7 +54,7 @@ class LaunchKernelTest {
 
   @Test
   void shouldNameTheDeviceThatIsNotThereAndLeaveNothingOpen() throws IOException {
-    final int before = descriptors();
+    final List<String> before = descriptors();
     final Refusal refusal =
         assertThrows(Refusal.class, () -> node.launch(node.context().device("eth77")));
     assertEquals(Refusal.Kind.INVALID, refusal.kind());
@@ -135,9 +136,15 @@ class LaunchKernelTest {
         .orElseThrow();
   }
 
-  private static int descriptors() throws IOException {
-    try (var paths = Files.list(Path.of("/proc/self/fd"))) {
-      return (int) paths.count();
+  /** What each open descriptor is; where it is one of many of a kind, without its number. */
+  private static List<String> descriptors() throws IOException {
+    final List<String> open = new ArrayList<>();
+    try (var descriptors = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
+      for (final Path descriptor : descriptors) {
+        open.add(Files.readSymbolicLink(descriptor).toString());
+      }
     }
+    open.sort(null);
+    return open;
   }
 }
