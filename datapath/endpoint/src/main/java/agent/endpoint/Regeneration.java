@@ -55,6 +55,7 @@ final class Regeneration {
     try {
       checkDevice(endpoint);
       moveInterface(endpoint);
+      prepare(endpoint);
       policy(endpoint);
       programs(endpoint);
       ipcache.reconcile();
@@ -103,6 +104,19 @@ final class Regeneration {
     }
   }
 
+  /** The verifier takes longest: it reads while the policy is resolved and written. */
+  private void prepare(Endpoint endpoint) {
+    if (needsPrograms(endpoint)) {
+      context.datapath().prepareEndpoint(endpoint.spec());
+    }
+  }
+
+  private static boolean needsPrograms(Endpoint endpoint) {
+    final EndpointSpec wanted = endpoint.spec();
+    final EndpointSpec attached = endpoint.attached();
+    return attached == null || !wanted.equals(withIdentity(attached, wanted.identity()));
+  }
+
   /** The policy of all who select the identity, and its own. */
   private void policy(Endpoint endpoint) {
     final PolicyEngine engine = context.policy();
@@ -125,7 +139,7 @@ final class Regeneration {
     if (wanted.equals(attached)) {
       return;
     }
-    if (attached != null && wanted.equals(withIdentity(attached, wanted.identity()))) {
+    if (!needsPrograms(endpoint)) {
       answers.await(
           context.datapath().setIdentity(endpoint.id(), wanted.identity()),
           "endpoint " + endpoint.id() + ": identity");

@@ -49,6 +49,11 @@ final class FakeDatapath implements DatapathProxy {
   }
 
   @Override
+  public CompletableFuture<Void> prepareEndpoint(EndpointSpec endpoint) {
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
   public CompletableFuture<Void> attachEndpoint(EndpointSpec endpoint) {
     final String call = "attach " + endpoint.id();
     if (fails.test(call)) {

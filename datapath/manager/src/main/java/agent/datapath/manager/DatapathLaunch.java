@@ -17,6 +17,7 @@ import agent.datapath.manager.conductor.EndpointAttachments;
 import agent.datapath.manager.conductor.Endpoints;
 import agent.datapath.manager.conductor.Failures;
 import agent.datapath.manager.conductor.ParkingIdleStrategy;
+import agent.datapath.manager.conductor.Preparations;
 import agent.datapath.manager.events.EventsAgent;
 import agent.datapath.manager.events.KernelMetrics;
 import agent.datapath.manager.load.KernelRequirements;
@@ -97,9 +98,10 @@ final class DatapathLaunch implements AutoCloseable {
                 FeatureSet.of(context.compileDebug())),
             maps);
     final NodeConstants constants = new NodeConstants(context);
-    endpoints =
-        resources.add(
-            new Endpoints(maps, pins, loader, constants, new EndpointAttachments(pins, tcMode)));
+    final EndpointAttachments attachments = new EndpointAttachments(pins, tcMode);
+    final Preparations preparations =
+        resources.add(new Preparations(loader, constants, attachments, context.threadFactory()));
+    endpoints = resources.add(new Endpoints(maps, pins, preparations, attachments));
     conductor = new DatapathConductor(conductorIdle, reconcileStep());
     proxy = new ConductorProxy(conductor, endpoints);
     attachDevices(pins, maps, loader, constants);

@@ -73,7 +73,14 @@ class LeakKernelTest {
   }
 
   private void round(final DatapathManager manager, final int id, final TcMode mode) {
-    TestNode.attach(manager, TestNode.spec(id, workload, 3001), TestNode.open());
+    final EndpointSpec spec = TestNode.spec(id, workload, 3001);
+    if (id % 2 == 0) {
+      await(manager.proxy().prepareEndpoint(spec));
+    }
+    TestNode.attach(manager, spec, TestNode.open());
+    if (id % 3 == 2) {
+      await(manager.proxy().prepareEndpoint(spec.withIdentity(3002)));
+    }
     final BpfMap policy = manager.maps().find("policy_%05d".formatted(id)).orElseThrow();
     maps.add(policy.description().id());
     if (mode == TcMode.TCX) {

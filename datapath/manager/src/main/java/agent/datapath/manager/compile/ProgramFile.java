@@ -3,6 +3,7 @@ package agent.datapath.manager.compile;
 /** One C file of {@code bpf-src/programs}, and the object it becomes. */
 public enum ProgramFile {
   ENDPOINT("endpoint"),
+  CLOSED("closed"),
   HOST("host"),
   PREFILTER("prefilter"),
   CONNTRACK_GC("conntrack_gc");

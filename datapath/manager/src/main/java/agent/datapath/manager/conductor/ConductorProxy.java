@@ -23,6 +23,11 @@ public final class ConductorProxy implements DatapathProxy {
   }
 
   @Override
+  public CompletableFuture<Void> prepareEndpoint(final EndpointSpec endpoint) {
+    return run(() -> endpoints.prepare(endpoint));
+  }
+
+  @Override
   public CompletableFuture<Void> attachEndpoint(final EndpointSpec endpoint) {
     return run(() -> endpoints.attach(endpoint));
   }

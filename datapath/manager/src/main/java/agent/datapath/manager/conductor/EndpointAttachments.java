@@ -42,6 +42,39 @@ public final class EndpointAttachments {
     other.detach(ingress);
   }
 
+  /** Whether the first program on a hook has to wait for the kernel, and later ones have not. */
+  boolean waitForFirstLink() {
+    return wanted instanceof TcxAttachment;
+  }
+
+  /**
+   * Lets nothing pass until the endpoint's programs are attached, where nothing of ours hangs yet.
+   *
+   * @return whether both hooks are closed; otherwise they are as they were
+   */
+  boolean shut(final EndpointSpec endpoint, final BpfObject closed) {
+    final List<Hook> hooks = hooks(endpoint.id(), endpoint.ifindex(), endpoint.interfaceName());
+    for (final Hook hook : hooks) {
+      if (wanted.isAttached(hook) || other.isAttached(hook)) {
+        return false;
+      }
+    }
+    try {
+      for (final Hook hook : hooks) {
+        wanted.attach(hook, closed.programFd("closed_" + hook.program())).release();
+      }
+    } catch (final RuntimeException failure) {
+      open(endpoint);
+      throw failure;
+    }
+    return true;
+  }
+
+  /** Undoes {@link #shut}. */
+  void open(final EndpointSpec endpoint) {
+    hooks(endpoint.id(), endpoint.ifindex(), endpoint.interfaceName()).forEach(wanted::detach);
+  }
+
   /**
    * Takes both programs away, whichever way they hang.
    *

@@ -7,10 +7,7 @@ import agent.datapath.manager.IpcacheEntry;
 import agent.datapath.manager.PolicyMapDelta;
 import agent.datapath.manager.PolicyMapEntry;
 import agent.datapath.manager.attach.Pins;
-import agent.datapath.manager.compile.ProgramFile;
-import agent.datapath.manager.load.NodeConstants;
 import agent.datapath.manager.load.NodeMapSet;
-import agent.datapath.manager.load.ProgramLoader;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.GenerationArray;
@@ -49,8 +46,7 @@ public final class Endpoints implements AutoCloseable {
 
   private final NodeMapSet maps;
   private final Pins pins;
-  private final ProgramLoader loader;
-  private final NodeConstants node;
+  private final Preparations preparations;
   private final EndpointAttachments attachments;
   private final EndpointMap endpointMap;
   private final PolicyMapArray policies;
@@ -65,13 +61,11 @@ public final class Endpoints implements AutoCloseable {
   public Endpoints(
       final NodeMapSet maps,
       final Pins pins,
-      final ProgramLoader loader,
-      final NodeConstants node,
+      final Preparations preparations,
       final EndpointAttachments attachments) {
     this.maps = maps;
     this.pins = pins;
-    this.loader = loader;
-    this.node = node;
+    this.preparations = preparations;
     this.attachments = attachments;
     endpointMap = new EndpointMap(maps.get(NodeMaps.ENDPOINTS));
     policies = new PolicyMapArray(maps.get(NodeMaps.POLICIES));
@@ -87,24 +81,21 @@ public final class Endpoints implements AutoCloseable {
     return attachedCount;
   }
 
+  /** Begins what takes long in {@link #attach}, which is to follow with the same endpoint. */
+  void prepare(final EndpointSpec endpoint) {
+    preparations.begin(endpoint, slot(endpoint.id()).ifindex() == 0);
+  }
+
   void attach(final EndpointSpec endpoint) {
     final int id = endpoint.id();
-    try (BpfObject object =
-        loader.load(
-            ProgramFile.ENDPOINT,
-            constants -> {
-              node.write(constants);
-              constants.endpoint(endpoint);
-            })) {
-      policyMap(id);
-      final Slot slot = slot(id);
-      setEntry(endpoint);
-      try {
-        attachments.attach(endpoint, object);
-      } catch (final RuntimeException failure) {
-        restore(id, slot);
-        throw failure;
+    final Preparations.Prepared prepared = preparations.take(endpoint);
+    try (BpfObject object = prepared.programs()) {
+      attach(endpoint, object);
+    } catch (final RuntimeException failure) {
+      if (prepared.isShut()) {
+        attachments.open(endpoint);
       }
+      throw failure;
     }
     final EndpointSpec before = attached.put(id, endpoint);
     attachedCount = attached.size();
@@ -125,9 +116,23 @@ public final class Endpoints implements AutoCloseable {
     }
   }
 
+  private void attach(final EndpointSpec endpoint, final BpfObject object) {
+    final int id = endpoint.id();
+    policyMap(id);
+    final Slot slot = slot(id);
+    setEntry(endpoint);
+    try {
+      attachments.attach(endpoint, object);
+    } catch (final RuntimeException failure) {
+      restore(id, slot);
+      throw failure;
+    }
+  }
+
   /** Cuts the workload off first, then takes everything of it away; goes on where a part fails. */
   List<String> detach(final int id) {
     final List<String> errors = new ArrayList<>();
+    preparations.discard(id);
     final EndpointSpec spec = attached.remove(id);
     attachedCount = attached.size();
     final int entryIfindex = endpointMap.lookup(id) == 0 ? endpointMap.found().ifindex() : 0;

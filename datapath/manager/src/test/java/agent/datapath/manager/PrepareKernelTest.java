@@ -1,0 +1,152 @@
+package agent.datapath.manager;
+
+import static agent.datapath.manager.TestNode.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.maps.layout.DropReason;
+import agent.maps.layout.MetricsDirection;
+import agent.terms.Refusal;
+import agent.testkit.KernelTest;
+import agent.testkit.Ping;
+import agent.testkit.TcpConnection;
+import agent.testkit.TcpEchoServer;
+import agent.testkit.UdpEchoServer;
+import agent.testkit.UdpStream;
+import agent.testkit.Workload;
+import java.io.IOException;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** An endpoint that is prepared ends up as one that is not, and lets nothing through before. */
+@KernelTest
+class PrepareKernelTest {
+  private static final int ID = 41;
+  private static final int IDENTITY = 1001;
+  private static final int LONGEST_MS = 5000;
+
+  private TestNode node;
+  private Workload workload;
+  private Workload peer;
+
+  @BeforeEach
+  void create() {
+    node = new TestNode();
+    workload = node.workload(ID);
+    peer = node.workload(ID + 1);
+  }
+
+  @AfterEach
+  void remove() throws IOException {
+    node.close();
+  }
+
+  private EndpointSpec spec() {
+    return TestNode.spec(ID, workload, IDENTITY);
+  }
+
+  private boolean isReached() throws Exception {
+    return Ping.isAnswered(node.namespace(), workload.ipv4(), 300);
+  }
+
+  private static void untilClosed(final DatapathManager manager) throws InterruptedException {
+    final long end = System.nanoTime() + LONGEST_MS * 1_000_000L;
+    while (closedPackets(manager) == 0 && System.nanoTime() < end) {
+      Thread.sleep(20);
+    }
+  }
+
+  private static long closedPackets(final DatapathManager manager) {
+    long packets = 0;
+    for (final MetricsDirection direction : MetricsDirection.values()) {
+      packets += manager.metrics().packets(direction.number(), DropReason.NO_ENDPOINT.number());
+    }
+    return packets;
+  }
+
+  @Test
+  void shouldLetNothingPassANewEndpointBeforeItsProgramsDo() throws Exception {
+    try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
+      await(manager.proxy().prepareEndpoint(spec()));
+      await(manager.proxy().synchronizePolicy(ID, TestNode.open()));
+      final List<String> closed = pinsOfLinks();
+      for (int i = 0; i < 20 && closedPackets(manager) == 0; i++) {
+        isReached();
+      }
+      untilClosed(manager);
+      assertTrue(closedPackets(manager) > 0, "counted as dropped");
+      assertFalse(isReached());
+      await(manager.proxy().attachEndpoint(spec()));
+      assertTrue(isReached());
+      assertEquals(
+          List.of("agent/endpoints/41/from_endpoint", "agent/endpoints/41/to_endpoint"),
+          pinsOfLinks());
+      assertTrue(pinsOfLinks().containsAll(closed));
+      assertEquals(List.of(), await(manager.proxy().detachEndpoint(ID)));
+      assertEquals(List.of(), pinsOfLinks());
+    }
+  }
+
+  @Test
+  void shouldTakeTheClosedHooksAwayWithAnEndpointThatWasNeverAttached() throws Exception {
+    try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
+      await(manager.proxy().prepareEndpoint(spec()));
+      assertEquals(List.of(), await(manager.proxy().detachEndpoint(ID)));
+      assertEquals(List.of(), pinsOfLinks());
+    }
+  }
+
+  @Test
+  void shouldOpenTheHooksAgainWhereAttachingFails() throws Exception {
+    try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
+      await(manager.proxy().prepareEndpoint(spec()));
+      final EndpointSpec nowhere =
+          new EndpointSpec(
+              ID,
+              999_999,
+              "nowhere",
+              spec().ipv4(),
+              spec().ipv6(),
+              spec().mac(),
+              spec().hostMac(),
+              IDENTITY,
+              spec().options(),
+              0);
+      assertThrows(Refusal.class, () -> await(manager.proxy().attachEndpoint(nowhere)));
+      assertEquals(List.of(), pinsOfLinks());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"TCX", "CLSACT"})
+  void shouldNotTouchTheTrafficOfAnEndpointThatIsThere(final TcMode mode) throws Exception {
+    try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
+      TestNode.attach(manager, spec(), TestNode.open());
+      TestNode.attach(manager, TestNode.spec(ID + 1, peer, IDENTITY), TestNode.open());
+      try (TcpEchoServer tcp = TcpEchoServer.start(workload.namespace(), 8080);
+          UdpEchoServer udp = UdpEchoServer.start(workload.namespace(), workload.ipv4(), 8081);
+          TcpConnection connection = TcpConnection.open(peer.namespace(), workload.ipv4(), 8080);
+          UdpStream stream = UdpStream.start(peer.namespace(), workload.ipv4(), 8081, 1)) {
+        for (int i = 0; i < 10; i++) {
+          final EndpointSpec next = spec().withIdentity(IDENTITY + i);
+          await(manager.proxy().prepareEndpoint(next));
+          await(manager.proxy().attachEndpoint(next));
+        }
+        assertTrue(connection.exchangesMore(20, LONGEST_MS));
+        assertEquals(0, stream.stopAndCountLost());
+        assertEquals(1, tcp.connections());
+        assertTrue(udp.datagrams() >= stream.sent());
+      }
+    }
+  }
+
+  private List<String> pinsOfLinks() {
+    return node.pins().stream().filter(pin -> pin.startsWith("agent/endpoints/")).toList();
+  }
+}
