@@ -13,9 +13,21 @@ import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /** Keeps the kernel's ipcache what the table says; after a failed write it is compared whole. */
 final class IpcacheWriter {
+  /**
+   * What a workload's link ends at: link-local unicast, multicast and broadcast reach this node's
+   * own sockets and nothing else. They are no addresses of this node, so others may send from them.
+   */
+  private static final List<IpcacheEntry> LINK_SCOPE =
+      Stream.of("fe80::/10", "ff00::/8", "224.0.0.0/4", "255.255.255.255/32")
+          .map(
+              prefix ->
+                  new IpcacheEntry(Prefix.parse(prefix), ReservedIdentity.HOST.id(), 0, false))
+          .toList();
+
   private final IpcacheTable table = new IpcacheTable();
   private final DatapathProxy datapath;
   private final DatapathAnswers answers;
@@ -51,6 +63,7 @@ final class IpcacheWriter {
   void setHosts(Set<IpAddress> addresses) {
     final Set<Prefix> gone = new HashSet<>(table.prefixes(Source.HOST));
     addresses.forEach(address -> gone.remove(Prefix.of(address)));
+    LINK_SCOPE.forEach(entry -> gone.remove(entry.prefix()));
     write(table.put(Source.HOST, hostEntries(addresses)));
     write(table.remove(Source.HOST, gone));
   }
@@ -106,7 +119,7 @@ final class IpcacheWriter {
   }
 
   private static List<IpcacheEntry> hostEntries(Set<IpAddress> addresses) {
-    final List<IpcacheEntry> entries = new ArrayList<>(addresses.size());
+    final List<IpcacheEntry> entries = new ArrayList<>(LINK_SCOPE);
     for (final IpAddress address : addresses) {
       entries.add(new IpcacheEntry(Prefix.of(address), ReservedIdentity.HOST.id(), 0, true));
     }

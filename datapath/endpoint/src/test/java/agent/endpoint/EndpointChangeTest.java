@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.identity.ReservedIdentity;
 import agent.maps.layout.PolicyDirection;
 import agent.terms.IpAddress;
 import agent.terms.Refusal;
@@ -256,6 +257,18 @@ class EndpointChangeTest {
     return agent.conductor.endpoints().list(List.of(labels)).stream()
         .map(EndpointSnapshot::id)
         .toList();
+  }
+
+  /** Whatever the node is called on a workload's link, it is not the world. */
+  @Test
+  void shouldHoldWhatOnlyThisNodeCanHearForThisNode() {
+    for (final String address :
+        List.of("fe80::1", "ff02::1", "ff02::fb", "224.0.0.251", "239.1.2.3", "255.255.255.255")) {
+      assertEquals(
+          ReservedIdentity.HOST.id(), agent.datapath.identityOf(IpAddress.parse(address)), address);
+    }
+    assertEquals(9, agent.datapath.identityOf(IpAddress.parse("223.255.255.255")));
+    assertEquals(10, agent.datapath.identityOf(IpAddress.parse("fec0::1")));
   }
 
   @Test

@@ -2,6 +2,7 @@ package agent.node;
 
 import agent.terms.IpAddress;
 import agent.terms.Prefix;
+import java.util.Optional;
 
 /**
  * An address that the node has now.
@@ -19,6 +20,13 @@ public record LocalAddress(IpAddress address, int prefixLength, String device) {
   /** The network on the device. */
   public Prefix network() {
     return Prefix.of(address, prefixLength);
+  }
+
+  /** The IPv4 broadcast address of the network, where it has one (RFC 3021: not with 31 bits). */
+  public Optional<IpAddress> broadcast() {
+    return address.isIpv4() && prefixLength > 0 && prefixLength < 31
+        ? Optional.of(IpAddress.ofIpv4((int) address.low() | -1 >>> prefixLength))
+        : Optional.empty();
   }
 
   /** Whether it never leaves the node. */

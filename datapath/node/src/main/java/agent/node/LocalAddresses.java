@@ -20,15 +20,18 @@ public interface LocalAddresses {
   Optional<String> defaultDevice(boolean ipv4);
 
   /**
-   * The addresses that mean this node to a workload: all but loopback and link-local ones.
+   * The addresses that mean this node to a workload: all but loopback ones and IPv6 link-local
+   * ones, which each link has; and the IPv4 broadcast addresses of its networks, which its sockets
+   * hear.
    *
    * @return the addresses in order
    */
   default SortedSet<IpAddress> reachable() {
     final SortedSet<IpAddress> addresses = new TreeSet<>();
     for (final LocalAddress local : all()) {
-      if (!local.isLoopback() && !local.isLinkLocal()) {
+      if (!local.isLoopback() && (local.address().isIpv4() || !local.isLinkLocal())) {
         addresses.add(local.address());
+        local.broadcast().ifPresent(addresses::add);
       }
     }
     return addresses;
