@@ -22,6 +22,7 @@ class BpfLinksKernelTest {
       """;
 
   @Test
+  @KernelTest(since = "6.6")
   void shouldKeepAPinnedTcxLinkAndReplaceItsProgram() throws Exception {
     try (NetworkNamespace host = NetworkNamespace.create("links");
         NetworkNamespace workload = NetworkNamespace.create("links");

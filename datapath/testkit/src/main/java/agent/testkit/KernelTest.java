@@ -15,4 +15,10 @@ import org.junit.jupiter.api.extension.ExtendWith;
 @Retention(RetentionPolicy.RUNTIME)
 @Inherited
 @ExtendWith(KernelTestCondition.class)
-public @interface KernelTest {}
+public @interface KernelTest {
+  /**
+   * The first kernel that has what is tested, as "6.6". An older one leaves the test out,
+   * everywhere: nothing is missing on the machine.
+   */
+  String since() default "";
+}

@@ -1,9 +1,11 @@
 package agent.testkit;
 
+import java.lang.module.ModuleDescriptor.Version;
 import java.util.Optional;
 import org.junit.jupiter.api.extension.ConditionEvaluationResult;
 import org.junit.jupiter.api.extension.ExecutionCondition;
 import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.platform.commons.support.AnnotationSupport;
 
 /** Decides whether a kernel test can run here; never in silence. */
 final class KernelTestCondition implements ExecutionCondition {
@@ -11,12 +13,28 @@ final class KernelTestCondition implements ExecutionCondition {
 
   @Override
   public ConditionEvaluationResult evaluateExecutionCondition(final ExtensionContext context) {
+    final String since =
+        AnnotationSupport.findAnnotation(context.getElement(), KernelTest.class)
+            .map(KernelTest::since)
+            .orElse("");
+    final String test = context.getDisplayName();
     final ConditionEvaluationResult result =
-        decide(context.getDisplayName(), MISSING, "true".equalsIgnoreCase(System.getenv("CI")));
+        isOlder(System.getProperty("os.version"), since)
+            ? ConditionEvaluationResult.disabled(
+                "kernel test " + test + " is of something that came with Linux " + since)
+            : decide(test, MISSING, "true".equalsIgnoreCase(System.getenv("CI")));
     if (result.isDisabled()) {
       System.out.println("SKIPPED " + result.getReason().orElseThrow());
     }
     return result;
+  }
+
+  /** Whether the release, as uname -r says, came before the version. */
+  static boolean isOlder(final String release, final String version) {
+    return !version.isEmpty()
+        && Version.parse(release.replaceFirst("^(\\d+\\.\\d+).*", "$1"))
+                .compareTo(Version.parse(version))
+            < 0;
   }
 
   static ConditionEvaluationResult decide(

@@ -29,4 +29,13 @@ class KernelTestConditionTest {
         IllegalStateException.class,
         () -> KernelTestCondition.decide("t", Optional.of("not root"), true));
   }
+
+  @Test
+  void shouldCompareKernelsByNumbers() {
+    assertTrue(KernelTestCondition.isOlder("6.1.0-56-amd64", "6.6"));
+    assertFalse(KernelTestCondition.isOlder("6.6.0", "6.6"));
+    assertFalse(KernelTestCondition.isOlder("6.18.44", "6.6"));
+    assertTrue(KernelTestCondition.isOlder("5.15-rc1", "6.6"));
+    assertFalse(KernelTestCondition.isOlder("6.1.0", ""));
+  }
 }

@@ -20,7 +20,7 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 @KernelTest
 class EndpointTrafficKernelTest {
@@ -58,7 +58,7 @@ class EndpointTrafficKernelTest {
   }
 
   @ParameterizedTest
-  @EnumSource(names = {"TCX", "CLSACT"})
+  @MethodSource("agent.datapath.manager.TestNode#tcModes")
   void shouldCarryTcpUdpAndEchoOfBothFamiliesWhenPolicyIsOpen(final TcMode mode) throws Exception {
     launch(mode, TestNode.open());
     assertEquals(mode, manager.status().tcMode());
@@ -79,7 +79,7 @@ class EndpointTrafficKernelTest {
   }
 
   @ParameterizedTest
-  @EnumSource(names = {"TCX", "CLSACT"})
+  @MethodSource("agent.datapath.manager.TestNode#tcModes")
   void shouldLetOnlyTheAllowedPortThroughAndCountTheRest(final TcMode mode) throws Exception {
     launch(
         mode,
@@ -111,7 +111,7 @@ class EndpointTrafficKernelTest {
   }
 
   @ParameterizedTest
-  @EnumSource(names = {"TCX", "CLSACT"})
+  @MethodSource("agent.datapath.manager.TestNode#tcModes")
   void shouldCutARunningConnectionWhenPolicyForbidsItAndLetItGoOnAfterwards(final TcMode mode)
       throws Exception {
     final PolicyMapEntry allow =
@@ -140,7 +140,7 @@ class EndpointTrafficKernelTest {
   }
 
   @ParameterizedTest
-  @EnumSource(names = {"TCX", "CLSACT"})
+  @MethodSource("agent.datapath.manager.TestNode#tcModes")
   void shouldJudgeAnewWhenTheIdentityOfThePeerChanges(final TcMode mode) throws Exception {
     launch(
         mode,
@@ -158,7 +158,7 @@ class EndpointTrafficKernelTest {
   }
 
   @ParameterizedTest
-  @EnumSource(names = {"TCX", "CLSACT"})
+  @MethodSource("agent.datapath.manager.TestNode#tcModes")
   void shouldReplaceProgramsWithoutLosingAPacket(final TcMode mode) throws Exception {
     launch(mode, TestNode.open());
     try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);

@@ -58,6 +58,7 @@ class ForeignProgramsKernelTest {
   }
 
   @Test
+  @KernelTest(since = "6.6")
   void shouldLeaveTcxLinksAndFiltersOfOthersAlone() throws Exception {
     final int ifindex = workload.veth().hostIfindex();
     final int link =
@@ -92,6 +93,16 @@ class ForeignProgramsKernelTest {
           new TcFilter(workload.veth().hostIfindex(), false, OUR_NUMBER, OUR_NUMBER);
       assertTrue(node.namespace().run(egress::programId) < 0, "neither program is attached");
     }
+    assertEquals(program, node.namespace().run(taken::programId));
+  }
+
+  @Test
+  @KernelTest(since = "6.6")
+  void shouldTakeALinkWhereAFilterOfItsNumberIsAnothers() throws Exception {
+    final TcFilter taken =
+        new TcFilter(workload.veth().hostIfindex(), true, OUR_NUMBER, OUR_NUMBER);
+    assertEquals(0, node.namespace().run(() -> taken.attachOrReplace(foreignProgram())));
+    final int program = node.namespace().run(taken::programId);
     try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
       TestNode.attach(manager, TestNode.spec(802, workload, 8002), TestNode.open());
       assertTrue(Ping.isAnswered(workload.namespace(), TestNode.GATEWAY4, 2000));
@@ -101,6 +112,7 @@ class ForeignProgramsKernelTest {
   }
 
   @Test
+  @KernelTest(since = "6.6")
   void shouldGiveUpLinksOfAnInterfaceThatIsGoneAndTakeTheNewOne() throws Exception {
     try (DatapathManager manager = node.launch(node.context())) {
       TestNode.attach(manager, TestNode.spec(803, workload, 8003), TestNode.open());

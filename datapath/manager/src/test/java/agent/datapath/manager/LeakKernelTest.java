@@ -22,7 +22,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Each object is followed by its id: other tests of this machine make and free objects, too. */
 @KernelTest
@@ -48,7 +48,7 @@ class LeakKernelTest {
   }
 
   @ParameterizedTest
-  @EnumSource(names = {"TCX", "CLSACT"})
+  @MethodSource("agent.datapath.manager.TestNode#tcModes")
   void shouldLeaveNothingBehindAfterAHundredRounds(final TcMode mode) throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
       round(manager, 300, mode);

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 @KernelTest
 class TakeoverKernelTest {
@@ -45,7 +45,7 @@ class TakeoverKernelTest {
   }
 
   @ParameterizedTest
-  @EnumSource(names = {"TCX", "CLSACT"})
+  @MethodSource("agent.datapath.manager.TestNode#tcModes")
   void shouldForwardWhileItIsKilledAndTakenOverWithoutLosingAPacket(final TcMode mode)
       throws Exception {
     final List<String> before;
@@ -103,22 +103,33 @@ class TakeoverKernelTest {
     }
   }
 
-  @Test
-  void shouldForgetWhatNobodyAskedFor() {
-    try (DatapathManager manager = node.launch(node.context())) {
+  @ParameterizedTest
+  @MethodSource("agent.datapath.manager.TestNode#tcModes")
+  void shouldForgetWhatNobodyAskedFor(final TcMode mode) throws Exception {
+    try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
       TestNode.attach(manager, clientSpec, TestNode.open());
       TestNode.attach(manager, serverSpec, TestNode.open());
     }
-    try (DatapathManager manager = node.launch(node.context())) {
+    try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
       assertEquals(List.of(), await(manager.proxy().forgetEndpointsExcept(Set.of(201))));
       assertEquals(Set.of(201), await(manager.proxy().knownEndpoints()));
       assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("202")));
-      assertTrue(node.pins().contains("agent/endpoints/201/from_endpoint"));
       assertTrue(manager.maps().find("policy_00202").isEmpty());
+      final boolean isLinked = mode == TcMode.TCX;
+      assertEquals(isLinked, node.pins().contains("agent/endpoints/201/from_endpoint"));
+      assertEquals(!isLinked, hasFilter(clientSpec));
+      assertFalse(hasFilter(serverSpec));
     }
   }
 
+  private boolean hasFilter(final EndpointSpec spec) throws Exception {
+    return node.namespace()
+        .exec("tc", "filter", "show", "dev", spec.interfaceName(), "ingress")
+        .contains("from_endpoint");
+  }
+
   @Test
+  @KernelTest(since = "6.6")
   void shouldMoveBetweenLinksAndFiltersWithoutLosingAPacket() throws Exception {
     try (UdpEchoServer udp = UdpEchoServer.start(server.namespace(), server.ipv4(), 8081)) {
       try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
@@ -133,10 +144,7 @@ class TakeoverKernelTest {
           }
           final boolean isPinned = node.pins().contains("agent/endpoints/201/from_endpoint");
           assertEquals(mode == TcMode.TCX, isPinned);
-          final String filters =
-              node.namespace()
-                  .exec("tc", "filter", "show", "dev", clientSpec.interfaceName(), "ingress");
-          assertEquals(mode == TcMode.CLSACT, filters.contains("from_endpoint"), filters);
+          assertEquals(mode == TcMode.CLSACT, hasFilter(clientSpec));
         }
         assertEquals(0, stream.stopAndCountLost());
         assertTrue(stream.sent() > 50);

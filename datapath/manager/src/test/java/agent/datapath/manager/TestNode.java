@@ -1,5 +1,6 @@
 package agent.datapath.manager;
 
+import agent.bindings.KernelFeatures;
 import agent.maps.layout.EndpointOption;
 import agent.maps.layout.PolicyDirection;
 import agent.terms.IpAddress;
@@ -77,6 +78,13 @@ final class TestNode implements AutoCloseable {
         .gateway6(IpAddress.parse(GATEWAY6))
         .conntrackTcpMax(8192)
         .conntrackAnyMax(8192);
+  }
+
+  /** The ways to hang programs on tc hooks that this kernel has. */
+  static List<TcMode> tcModes() {
+    return KernelFeatures.probe().tcx()
+        ? List.of(TcMode.TCX, TcMode.CLSACT)
+        : List.of(TcMode.CLSACT);
   }
 
   DatapathManager launch(final Context context) {
