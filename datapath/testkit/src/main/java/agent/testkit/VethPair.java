@@ -55,10 +55,19 @@ public record VethPair(
     namespace.exec("ip", "link", "set", name, "up");
   }
 
-  /** {@code ip} asks by netlink: sysfs shows the namespace in which it was mounted. */
+  /**
+   * {@code ip} asks by netlink: sysfs shows the namespace in which it was mounted. It may warn of a
+   * peer's namespace that is going, in a line before.
+   */
   private static String attribute(
       final NetworkNamespace namespace, final String name, final String attribute) {
-    final String line = namespace.exec("ip", "-o", "link", "show", "dev", name);
+    final String line =
+        namespace
+            .exec("ip", "-o", "link", "show", "dev", name)
+            .lines()
+            .filter(answer -> answer.matches("\\d+: .*"))
+            .findFirst()
+            .orElseThrow();
     if (attribute.equals("ifindex")) {
       return line.substring(0, line.indexOf(':')).strip();
     }
