@@ -51,7 +51,16 @@ final class Settings {
   }
 
   Path stateDirectory() {
-    return Path.of(options.text("state-dir")).toAbsolutePath().normalize();
+    return directory("state-dir");
+  }
+
+  /** An empty path would be the folder that the agent happens to be started in. */
+  private Path directory(final String option) {
+    final String text = options.text(option);
+    if (text.isBlank()) {
+      throw new OptionException("--" + option + ": '" + text + "': a directory is wanted");
+    }
+    return Path.of(text).toAbsolutePath().normalize();
   }
 
   Path socketPath() {
@@ -60,7 +69,14 @@ final class Settings {
         : stateDirectory().resolve(SOCKET_NAME);
   }
 
+  /**
+   * What the configuration is shown as.
+   *
+   * @throws OptionException for a value that would be found late otherwise
+   */
   ConfigurationView shown() {
+    clusterName();
+    directory("bpf-root");
     return new ConfigurationView(options, endpointOptions().toMap(), nodeName());
   }
 
@@ -76,7 +92,8 @@ final class Settings {
                 .socketPath(socketPath())
                 .socketGroup(socketGroup())
                 .maxBodyBytes(options.number("api-max-body"))
-                .rateLimits(RateLimits.parse(options.pairs("api-rate-limit"), System::nanoTime)));
+                .rateLimits(RateLimits.parse(options.pairs("api-rate-limit"), System::nanoTime))
+                .conclude());
   }
 
   /** The group that was named has to exist; the default one is taken where it exists. */
@@ -140,7 +157,7 @@ final class Settings {
         "bpf-root",
         () ->
             new Context()
-                .bpfRoot(Path.of(options.text("bpf-root")).toAbsolutePath().normalize())
+                .bpfRoot(directory("bpf-root"))
                 .stateDirectory(stateDirectory())
                 .device(device("device"))
                 .prefilterDevice(device("prefilter-device"))
@@ -187,8 +204,13 @@ final class Settings {
     return on ? MutableOption.ENABLED : MutableOption.DISABLED;
   }
 
+  /** A part of agent-global identifiers, whose parts are divided by colons. */
   String clusterName() {
-    return options.text("cluster-name");
+    final String name = options.text("cluster-name");
+    if (name.isBlank() || name.indexOf(':') >= 0) {
+      throw new OptionException("--cluster-name: '" + name + "': a name without ':' is wanted");
+    }
+    return name;
   }
 
   /** The host's name, from the kernel: no name service is asked. */

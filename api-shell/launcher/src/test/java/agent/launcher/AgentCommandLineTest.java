@@ -40,6 +40,31 @@ class AgentCommandLineTest {
     refuses("agent: --mtu: 'x': not a number", Map.of("AGENT_MTU", "x"));
   }
 
+  @Test
+  void shouldEndWithTwoForAValueThatFitsNoMachine() throws Exception {
+    final String state = home.resolve("state").toString();
+    refusesLater("--state-dir: '': a directory is wanted", "--state-dir", "");
+    refusesLater("--bpf-root: '': a directory is wanted", "--state-dir", state, "--bpf-root", "");
+    refusesLater(
+        "--cluster-name: 'a:b': a name without ':' is wanted",
+        "--state-dir",
+        state,
+        "--cluster-name",
+        "a:b");
+    refusesLater(
+        "--socket-path: longer than 90 bytes: /xxx",
+        "--state-dir",
+        state,
+        "--socket-path",
+        "/" + "x".repeat(100));
+  }
+
+  private void refusesLater(final String message, final String... arguments) throws Exception {
+    final Outcome outcome = run(Map.of(), arguments);
+    assertEquals(2, outcome.exitCode, outcome.err);
+    assertTrue((outcome.out + outcome.err).contains("FATAL Agent: " + message), outcome.toString());
+  }
+
   private void refuses(
       final String line, final Map<String, String> environment, final String... arguments)
       throws Exception {

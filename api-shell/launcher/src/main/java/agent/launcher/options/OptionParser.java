@@ -94,7 +94,8 @@ final class OptionParser {
     for (final String element : elements(texts)) {
       final int equals = element.indexOf('=');
       if (equals < 1) {
-        throw bad(option, element, "key=value is wanted");
+        // It may be a part of a password, and goes to a log.
+        throw new OptionException("--" + option.name() + ": key=value is wanted");
       }
       pairs.put(element.substring(0, equals), element.substring(equals + 1));
     }

@@ -96,7 +96,7 @@ class OptionValuesTest {
     refuses("--mtu: '65536': outside 0 to 65535", "--mtu=65536");
     refuses("--enable-ipv4: 'perhaps': true or false is wanted", "--enable-ipv4=perhaps");
     refuses("--prefilter-mode: 'fast': not one of native, generic", "--prefilter-mode", "fast");
-    refuses("--kvstore-opt: 'secret': key=value is wanted", "--kvstore-opt", "secret");
+    refuses("--kvstore-opt: key=value is wanted", "--kvstore-opt", "secret");
     refuses(
         "--conntrack-garbage-collector-interval: '5x': neither seconds",
         "--conntrack-garbage-collector-interval",

@@ -5,6 +5,7 @@ import agent.contract.identity.IdentityModel;
 import agent.identity.Identity;
 import agent.identity.IdentityAllocator;
 import agent.identity.IdentityInUse;
+import agent.identity.Label;
 import agent.identity.LabelSet;
 import agent.server.Answer;
 import agent.server.ApiHandler;
@@ -41,12 +42,23 @@ public final class IdentityHandlers implements HandlerGroup {
     final LabelSet wanted = LabelSet.parse("labels", request.labels().orElse(List.of()));
     final List<Identity> found =
         identities.list().stream()
-            .filter(identity -> identity.labels().containsAll(wanted.asList()))
+            .filter(identity -> wanted.asList().stream().allMatch(label -> has(identity, label)))
             .toList();
     if (found.isEmpty()) {
       throw Refusal.notFound("labels", "no identity has " + wanted);
     }
     return Answer.streamedArray(found, IdentityHandlers::encode);
+  }
+
+  /** A label without a source is met by one of any source. */
+  private static boolean has(final Identity identity, final Label wanted) {
+    return identity.labels().asList().stream()
+        .anyMatch(
+            label ->
+                (wanted.source().equals(Label.UNSPECIFIED)
+                        || wanted.source().equals(label.source()))
+                    && wanted.key().equals(label.key())
+                    && wanted.value().equals(label.value()));
   }
 
   private Answer get(final ApiRequest request) {

@@ -286,6 +286,8 @@ class HandlersTest {
     assertEquals(List.of("k8s:app=web"), client.identity("" + identity.id()).labels());
     assertEquals(1L, client.identitiesInUse().getFirst().refCount());
     assertEquals(1, client.identities(List.of("k8s:app=web")).size());
+    assertEquals(1, client.identities(List.of("app=web", "k8s:app=web")).size());
+    assertThrows(AgentException.class, () -> client.identities(List.of("any:app=web")));
     assertTrue(client.identities(List.of()).size() >= 10);
     assertRefused(400, "id: 'x' is not the number of an identity", () -> client.identity("x"));
     assertRefused(

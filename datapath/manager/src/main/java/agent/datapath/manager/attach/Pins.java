@@ -49,7 +49,7 @@ public final class Pins {
       Files.createDirectories(pins.endpoints);
       Files.createDirectories(pins.devices);
     } catch (final IOException failure) {
-      throw new UncheckedIOException("bpf-root " + bpfRoot, failure);
+      throw new UncheckedIOException("bpf-root " + bpfRoot + ": " + failure, failure);
     }
     return pins;
   }
