@@ -11,6 +11,10 @@ import org.apache.logging.log4j.core.config.builder.impl.BuiltConfiguration;
 /** The log: lines on standard error with a UTC timestamp. */
 final class ConsoleLog {
   private static final String LINE = "%d{yyyy-MM-dd'T'HH:mm:ss.SSSX}{UTC} %-5p %c{1}: %m%n%ex{0}";
+
+  /** Log4j asks the name service for it where nobody says it, and a start waits for nobody. */
+  private static final String HOST_NAME = "hostName";
+
   private static final String DEBUG_LINE =
       "%d{yyyy-MM-dd'T'HH:mm:ss.SSSX}{UTC} %-5p [%t] %c{1}: %m%n%ex";
 
@@ -38,6 +42,8 @@ final class ConsoleLog {
                 log.newLayout("PatternLayout").addAttribute("pattern", debug ? DEBUG_LINE : LINE)));
     LIBRARIES.forEach((name, level) -> log.add(log.newLogger(name, level)));
     log.add(log.newRootLogger(debug ? Level.DEBUG : Level.INFO).add(log.newAppenderRef("console")));
-    Configurator.initialize(log.build(false));
+    final BuiltConfiguration configuration = log.build(false);
+    configuration.getProperties().put(HOST_NAME, "localhost");
+    Configurator.initialize(configuration);
   }
 }
