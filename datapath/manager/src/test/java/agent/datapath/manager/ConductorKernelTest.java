@@ -194,6 +194,43 @@ class ConductorKernelTest {
   }
 
   @Test
+  void shouldJudgeAnewTheFlowsOfAnEndpointThatLosesItsAddress() {
+    final Workload workload = node.workload(42);
+    TestNode.attach(manager, TestNode.spec(402, workload, 4002), TestNode.open());
+    final Prefix address = Prefix.of(IpAddress.parse(workload.ipv4()));
+    final int before = generation(402);
+    await(manager.proxy().upsertIpcache(List.of(new IpcacheEntry(address, 7000, 0, false))));
+    assertEquals(before + 1, generation(402));
+    await(manager.proxy().upsertIpcache(List.of(new IpcacheEntry(address, 4002, 402, false))));
+    assertEquals(before + 2, generation(402));
+  }
+
+  @Test
+  void shouldJudgeAnewWhatWasOpenedWhileAnAttachmentFailed() {
+    final Workload workload = node.workload(43);
+    final EndpointSpec spec = TestNode.spec(403, workload, 4003);
+    TestNode.attach(manager, spec, TestNode.open());
+    final int before = generation(403);
+    final EndpointSpec elsewhere =
+        new EndpointSpec(
+            403,
+            99_999,
+            "lxcnowhere",
+            spec.ipv4(),
+            spec.ipv6(),
+            spec.mac(),
+            spec.hostMac(),
+            spec.identity(),
+            spec.options(),
+            0);
+    assertThrows(Refusal.class, () -> await(manager.proxy().attachEndpoint(elsewhere)));
+    assertEquals(before + 1, generation(403));
+    final EndpointMap endpoints = new EndpointMap(map("endpoints"));
+    assertEquals(0, endpoints.lookup(403));
+    assertEquals(spec.ifindex(), endpoints.found().ifindex());
+  }
+
+  @Test
   void shouldLeaveNoTraceOfAnEndpointWhoseInterfaceIsNotThere() {
     final EndpointSpec nowhere =
         new EndpointSpec(

@@ -125,6 +125,7 @@ public final class Endpoints implements AutoCloseable {
       attachments.attach(endpoint, object);
     } catch (final RuntimeException failure) {
       restore(id, slot);
+      generations.bump(id); // a flow may have been opened toward the new interface
       throw failure;
     }
   }
@@ -196,9 +197,7 @@ public final class Endpoints implements AutoCloseable {
   void upsertIpcache(final Collection<IpcacheEntry> entries) {
     try {
       for (final IpcacheEntry entry : entries) {
-        if (ipcache.upsert(entry) && entry.endpointId() != 0) {
-          generations.bump(entry.endpointId());
-        }
+        upsert(entry);
       }
     } finally {
       generations.bump(ELSEWHERE);
@@ -227,7 +226,7 @@ public final class Endpoints implements AutoCloseable {
     }
     boolean isChanged = false;
     for (final IpcacheEntry entry : desired) {
-      isChanged |= ipcache.upsert(entry);
+      isChanged |= upsert(entry);
     }
     for (final IpcacheEntry entry : ipcache.snapshot()) {
       if (!kept.contains(entry.prefix())) {
@@ -351,8 +350,22 @@ public final class Endpoints implements AutoCloseable {
 
   private boolean upsertAddress(final EndpointSpec endpoint, final IpAddress address) {
     return address != null
-        && ipcache.upsert(
-            new IpcacheEntry(Prefix.of(address), endpoint.identity(), endpoint.id(), false));
+        && upsert(new IpcacheEntry(Prefix.of(address), endpoint.identity(), endpoint.id(), false));
+  }
+
+  /** Flows with the endpoint that the prefix leads to now, and with the one before, are stale. */
+  private boolean upsert(final IpcacheEntry entry) {
+    final IpcacheEntry before = ipcache.get(entry.prefix());
+    if (!ipcache.upsert(entry)) {
+      return false;
+    }
+    if (before != null && before.endpointId() != 0 && before.endpointId() != entry.endpointId()) {
+      generations.bump(before.endpointId());
+    }
+    if (entry.endpointId() != 0) {
+      generations.bump(entry.endpointId());
+    }
+    return true;
   }
 
   private boolean removeAddress(final IpAddress before, final IpAddress now) {
