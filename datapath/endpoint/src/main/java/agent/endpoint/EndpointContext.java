@@ -5,6 +5,7 @@ import agent.identity.IdentityAllocator;
 import agent.identity.LabelFilter;
 import agent.ipam.Ipam;
 import agent.node.Devices;
+import agent.node.Gateways;
 import agent.node.LocalAddresses;
 import agent.node.Node;
 import agent.node.NodeAddressing;
@@ -12,6 +13,7 @@ import agent.node.WorkloadRoutes;
 import agent.policy.PolicyEngine;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 
@@ -25,6 +27,7 @@ public final class EndpointContext {
   private Devices devices;
   private Set<String> nodeDevices = Set.of();
   private LocalAddresses localAddresses;
+  private Gateways gateways = present -> List.of();
   private WorkloadRoutes routes;
   private EndpointStore store = EndpointStore.inMemory();
   private ConductorThread thread;
@@ -67,6 +70,7 @@ public final class EndpointContext {
     return addressing(node.addressing())
         .devices(node.devices())
         .localAddresses(node.localAddresses())
+        .gateways(node.gateways())
         .routes(node.routes());
   }
 
@@ -91,6 +95,12 @@ public final class EndpointContext {
   /** What the node is addressed by: the ipcache's host entries; required. */
   public EndpointContext localAddresses(LocalAddresses value) {
     localAddresses = value;
+    return this;
+  }
+
+  /** What the node's gateways are kept by; nothing, unless told otherwise. */
+  public EndpointContext gateways(Gateways value) {
+    gateways = value;
     return this;
   }
 
@@ -218,6 +228,10 @@ public final class EndpointContext {
 
   LocalAddresses localAddresses() {
     return localAddresses;
+  }
+
+  Gateways gateways() {
+    return gateways;
   }
 
   WorkloadRoutes routes() {

@@ -1,7 +1,11 @@
 package agent.endpoint;
 
 import agent.node.Device;
+import agent.terms.IpAddress;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -37,9 +41,19 @@ final class NodeWatch {
     start();
   }
 
+  private Set<IpAddress> hosts() {
+    final Set<IpAddress> hosts = new TreeSet<>(context.localAddresses().reachable());
+    final List<IpAddress> restored = context.gateways().keep(hosts);
+    if (!restored.isEmpty()) {
+      LOG.warn("node: somebody took gateways away, they are there again: {}", restored);
+      hosts.addAll(restored);
+    }
+    return hosts;
+  }
+
   void refresh() {
     ipcache.reconcile();
-    ipcache.setHosts(context.localAddresses().reachable());
+    ipcache.setHosts(hosts());
     context.ipam().expire();
     final Map<String, Integer> devices =
         context.devices().all().stream()

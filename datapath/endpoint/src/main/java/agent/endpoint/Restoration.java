@@ -4,6 +4,7 @@ import agent.datapath.manager.PolicyMapDelta;
 import agent.identity.Identity;
 import agent.ipam.Lease;
 import agent.node.Device;
+import agent.node.InterfaceName;
 import agent.policy.EndpointPolicyChange;
 import agent.policy.PolicyUpdate;
 import agent.terms.IpAddress;
@@ -14,6 +15,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
@@ -89,7 +91,7 @@ final class Restoration {
   }
 
   private void takeUp(EndpointRecord stored, Set<Device> devices) {
-    final EndpointRecord record = withUsableOptions(stored);
+    final EndpointRecord record = onItsInterface(withUsableOptions(stored), devices);
     if (!isPresent(record, devices)) {
       LOG.warn(
           "endpoint {}: interface '{}' with index {} is gone: removed",
@@ -128,6 +130,29 @@ final class Restoration {
       errors.add("endpoint " + stored.id() + " has the default options: " + unusable.getMessage());
       return stored.withOptions(context.defaultOptions().toMap(), stored.datapathConfiguration());
     }
+  }
+
+  /** An interface that was given another name meanwhile is told by its index and its address. */
+  private EndpointRecord onItsInterface(EndpointRecord record, Set<Device> devices) {
+    final Optional<Device> device =
+        devices.stream().filter(d -> d.index() == record.interfaceIndex()).findFirst();
+    if (device.isEmpty()
+        || device.get().name().equals(record.interfaceName())
+        || !device.get().isVeth()
+        || !record.hostMac().equals(device.get().mac())
+        || devices.stream().anyMatch(d -> d.name().equals(record.interfaceName()))) {
+      return record;
+    }
+    final String name = InterfaceName.check("interface-name", device.get().name());
+    LOG.warn(
+        "endpoint {}: interface '{}' is called '{}' now",
+        record.id(),
+        record.interfaceName(),
+        name);
+    final EndpointRecord renamed =
+        record.withInterface(name, device.get().index(), record.mac(), record.hostMac());
+    context.store().save(renamed);
+    return renamed;
   }
 
   private boolean isPresent(EndpointRecord record, Set<Device> devices) {

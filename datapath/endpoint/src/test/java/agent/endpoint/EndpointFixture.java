@@ -252,7 +252,7 @@ final class EndpointFixture {
         null);
   }
 
-  private static SelectorSpec selector(String label) {
+  static SelectorSpec selector(String label) {
     final int equals = label.indexOf('=');
     return new SelectorSpec(Map.of(label.substring(0, equals), label.substring(equals + 1)), null);
   }

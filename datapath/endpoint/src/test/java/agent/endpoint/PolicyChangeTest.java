@@ -11,11 +11,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.maps.layout.PolicyDirection;
 import agent.policy.PolicySnapshot;
+import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PortRuleSpec;
+import agent.policy.spec.PortSpec;
 import agent.policy.spec.RuleSpec;
 import agent.terms.IpAddress;
 import agent.terms.Refusal;
 import java.time.Duration;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -238,5 +242,44 @@ class PolicyChangeTest {
     assertTrue(
         agent.conductor.policy().selectors().stream()
             .anyMatch(s -> s.identities().equals(List.of(agent.get("2").identity().id()))));
+  }
+
+  @Test
+  void shouldWarnWhereThePolicyOfAnIdentityThatCameLaterDoesNotFit() {
+    agent.importRules(manyPortsFrom("group=g"));
+    agent.create("4", Requests.on("lxc4").labels("group=g", "n=1"));
+    assertEquals(EndpointState.READY, agent.get("1").state());
+    agent.create("5", Requests.on("lxc5").labels("group=g", "n=2"));
+    final EndpointSnapshot web = agent.get("1");
+    assertEquals(EndpointState.NOT_READY, web.state());
+    assertEquals(HealthLevel.WARNING, web.health().overall());
+    assertTrue(web.error().contains("policy map entries, a policy map holds 16384"), web.error());
+    agent.delete("5");
+    agent.thread.advance(Duration.ofSeconds(10));
+    assertEquals(HealthLevel.OK, agent.get("1").health().overall());
+  }
+
+  private static RuleSpec manyPortsFrom(String peer) {
+    final List<PortSpec> ports =
+        IntStream.range(0, 9000)
+            .mapToObj(i -> new PortSpec("" + (2 * i + 1), null, "TCP"))
+            .toList();
+    return new RuleSpec(
+        EndpointFixture.selector("app=web"),
+        List.of(
+            new PeerRuleSpec(
+                List.of(EndpointFixture.selector(peer)),
+                null,
+                null,
+                null,
+                null,
+                List.of(new PortRuleSpec(ports, null)),
+                null,
+                null)),
+        null,
+        null,
+        null,
+        null,
+        null);
   }
 }

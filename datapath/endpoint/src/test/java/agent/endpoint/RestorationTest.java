@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.identity.Identity;
 import agent.maps.layout.PolicyDirection;
+import agent.node.Device;
 import agent.terms.IpAddress;
 import agent.terms.Prefix;
 import agent.terms.Refusal;
@@ -133,6 +134,17 @@ class RestorationTest {
     agent.node.hasDevice("lxc3", 777);
     agent.restart();
     assertEquals(List.of(40), agent.report.removed());
+  }
+
+  @Test
+  void shouldFollowAnInterfaceThatWasGivenAnotherName() {
+    final Device former = agent.node.present.remove("lxc3");
+    agent.node.hasDevice("renamed", former.index());
+    agent.restart();
+    assertEquals(List.of(), agent.report.removed());
+    assertEquals("renamed", agent.get("40").networking().interfaceName());
+    assertEquals("renamed", agent.datapath.attached.get(40).interfaceName());
+    assertEquals("renamed", agent.store.load().getLast().interfaceName());
   }
 
   @Test

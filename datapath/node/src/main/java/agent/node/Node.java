@@ -6,6 +6,8 @@ import agent.terms.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Stream;
 
 /**
  * This node as the agent found and prepared it: its addresses are chosen, it owns the workloads'
@@ -91,6 +93,19 @@ public final class Node {
     }
   }
 
+  private List<IpAddress> keepGateways(Set<IpAddress> present) {
+    final List<IpAddress> missing =
+        Stream.of(addressing.ipv4(), addressing.ipv6())
+            .filter(FamilyAddressing::enabled)
+            .map(FamilyAddressing::gateway)
+            .filter(gateway -> !present.contains(gateway))
+            .toList();
+    if (!missing.isEmpty()) {
+      ownGateways(localAddresses.all(), Optional.empty());
+    }
+    return missing;
+  }
+
   private static void formerGateway(
       Prefix range, FamilyAddressing now, List<LocalAddress> present, List<String> commands) {
     if (range == null || !now.enabled() || range.equals(now.range())) {
@@ -150,6 +165,11 @@ public final class Node {
   /** The node's devices, read anew at each call. */
   public Devices devices() {
     return new KernelDevices(new IpDevices(ip));
+  }
+
+  /** The workloads' gateways. */
+  public Gateways gateways() {
+    return this::keepGateways;
   }
 
   /** Routes to workloads. */

@@ -85,6 +85,18 @@ class NodeKernelTest {
   }
 
   @Test
+  void shouldTakeBackAGatewayThatWasTakenAway() throws Exception {
+    final Node node = open();
+    assertEquals(List.of(), inHost(() -> node.gateways().keep(node.localAddresses().reachable())));
+    host.exec("ip", "address", "del", "10.1.0.1/32", "dev", "lo");
+    assertEquals(
+        List.of(IpAddress.parse("10.1.0.1")),
+        inHost(() -> node.gateways().keep(node.localAddresses().reachable())));
+    final String addresses = host.exec("ip", "-o", "address", "show", "dev", "lo");
+    assertTrue(addresses.contains("10.1.0.1/32"), addresses);
+  }
+
+  @Test
   void shouldFindDevicesThatHaveNoAddress() throws Exception {
     final Node node = open();
     final Device device = inHost(() -> node.devices().byName("lxcnode")).orElseThrow();
