@@ -206,6 +206,30 @@ class ConductorKernelTest {
   }
 
   @Test
+  void shouldLeaveTheFlowsOfAnAddressBehindWhenAnEndpointMovesToAnother() {
+    final Workload workload = node.workload(44);
+    final EndpointSpec spec = TestNode.spec(404, workload, 4004);
+    TestNode.attach(manager, spec, TestNode.open());
+    final int owner = generation(404) >>> 24;
+    TestNode.attach(manager, spec, TestNode.open());
+    assertEquals(owner, generation(404) >>> 24);
+    final EndpointSpec moved =
+        new EndpointSpec(
+            404,
+            spec.ifindex(),
+            spec.interfaceName(),
+            IpAddress.parse("10.77.0.98"),
+            spec.ipv6(),
+            spec.mac(),
+            spec.hostMac(),
+            spec.identity(),
+            spec.options(),
+            0);
+    TestNode.attach(manager, moved, TestNode.open());
+    assertEquals(owner + 1 & 0xff, generation(404) >>> 24);
+  }
+
+  @Test
   void shouldJudgeAnewWhatWasOpenedWhileAnAttachmentFailed() {
     final Workload workload = node.workload(43);
     final EndpointSpec spec = TestNode.spec(403, workload, 4003);
