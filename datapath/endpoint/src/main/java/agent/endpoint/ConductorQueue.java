@@ -36,7 +36,7 @@ final class ConductorQueue {
       answer.completeExceptionally(refusal);
       return;
     } catch (RuntimeException failure) {
-      LOG.error("unexpected failure", failure);
+      LOG.error("unexpected failure: {}", failure.toString(), failure);
       answer.completeExceptionally(
           Refusal.of(Refusal.Kind.FAILED, "", failure.toString(), failure));
       return;

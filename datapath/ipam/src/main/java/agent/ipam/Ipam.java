@@ -20,6 +20,8 @@ import java.util.TreeMap;
  * A change is in the store before the call returns; where the store fails nothing has changed.
  */
 public final class Ipam {
+  private static final int LONGEST_OWNER = 1024;
+
   private final IpamContext context;
   private final Map<String, AddressPool> pools = new LinkedHashMap<>();
   private final Map<Prefix, PrefixCursor> cursors = new HashMap<>();
@@ -58,10 +60,12 @@ public final class Ipam {
    * @param pool the pool's name; null or empty for the default one
    * @param expiring whether the address goes back unless an endpoint claims it in time
    * @return the addresses
-   * @throws Refusal INVALID for an unknown pool, DISABLED, EXHAUSTED; then nothing is given
+   * @throws Refusal INVALID for an unknown pool or an endless owner, DISABLED, EXHAUSTED; then
+   *     nothing is given
    */
   public synchronized Allocation allocate(
       AddressFamily family, String owner, String pool, boolean expiring) {
+    checkOwner(owner);
     expire();
     final AddressPool from = pool(pool);
     final boolean wants4 = wants(family, from, true);
@@ -114,6 +118,13 @@ public final class Ipam {
     return ipv4 ? "IPv4" : "IPv6";
   }
 
+  /** It is kept with each lease and told in refusals. */
+  private static void checkOwner(String owner) {
+    if (owner != null && owner.length() > LONGEST_OWNER) {
+      throw Refusal.invalid("owner", "longer than " + LONGEST_OWNER + " characters");
+    }
+  }
+
   private Lease next(AddressPool pool, boolean ipv4, String owner, boolean expiring) {
     for (final Prefix cidr : pool.cidrs(ipv4)) {
       final IpAddress address = cursors.get(cidr).find(this::isTaken);
@@ -152,6 +163,7 @@ public final class Ipam {
    */
   public synchronized AllocatedAddress allocateAddress(
       String field, IpAddress address, String owner, String pool) {
+    checkOwner(owner);
     expire();
     final Lease lease = specific(field, address, owner, pool);
     commit(Map.of(address, lease));

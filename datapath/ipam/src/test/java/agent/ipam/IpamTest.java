@@ -220,6 +220,20 @@ class IpamTest {
   }
 
   @Test
+  void shouldRefuseAnOwnerWithoutEnd() {
+    final Ipam ipam = open("10.1.0.0/24");
+    final String owner = "o".repeat(1025);
+    for (final Executable call :
+        List.<Executable>of(
+            () -> ipam.allocate(AddressFamily.IPV4, owner, null, false),
+            () -> ipam.allocateAddress("ip", IpAddress.parse("10.1.0.9"), owner, null))) {
+      assertEquals(
+          "owner: longer than 1024 characters", refused(Refusal.Kind.INVALID, call).getMessage());
+    }
+    assertEquals(List.of(), ipam.leases());
+  }
+
+  @Test
   void shouldRefuseADisabledFamily() {
     final Ipam ipam =
         Ipam.open(context("10.1.0.0/24", "fd00::/96").families(true, false).conclude());
