@@ -1,5 +1,6 @@
 package agent.launcher.state;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -26,6 +27,7 @@ import agent.terms.Prefix;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -107,6 +109,25 @@ class DomainFilesTest {
     PolicyFile.open(directory).setAside("rules[0]: is no rule");
     assertEquals(Optional.empty(), PolicyFile.open(directory).load());
     assertTrue(Files.exists(directory.resolve("policy/rules.json.corrupt-1")));
+  }
+
+  @Test
+  void shouldLoseNoRuleWithEitherOfTheTwoFiles() throws Exception {
+    final PolicyState state = new PolicyState(7, List.of(), List.of());
+    final Path rules = directory.resolve("policy/rules.json");
+    final Path copy = directory.resolve("policy/rules-copy.json");
+    for (final Path damaged : List.of(rules, copy)) {
+      PolicyFile.open(directory).save(state);
+      final byte[] content = Files.readAllBytes(damaged);
+      Files.write(damaged, Arrays.copyOf(content, content.length - 9));
+      assertEquals(Optional.of(state), PolicyFile.open(directory).load());
+      PolicyFile.open(directory).save(state);
+      assertArrayEquals(content, Files.readAllBytes(damaged), "whole again");
+    }
+    assertTrue(Files.exists(directory.resolve("policy/rules.json.corrupt-1")));
+    Files.delete(rules);
+    assertEquals(Optional.of(state), PolicyFile.open(directory).load());
+    assertTrue(Files.exists(rules));
   }
 
   @Test
