@@ -298,6 +298,7 @@ final class Restoration {
     final Set<Integer> kept = new TreeSet<>();
     registry.all().forEach(endpoint -> kept.add(endpoint.id()));
     try {
+      cutOffExcept(kept);
       errors.addAll(
           answers.await(context.datapath().forgetEndpointsExcept(kept), "forget endpoints"));
     } catch (Refusal refusal) {
@@ -316,5 +317,22 @@ final class Restoration {
           LOG.warn("endpoint {} is not there: {} go back", id, addresses);
           context.ipam().releaseEndpoint(id);
         });
+  }
+
+  /** A workload whose endpoint was lost would be without policy when its programs go. */
+  private void cutOffExcept(Set<Integer> kept) {
+    for (final int id : answers.await(context.datapath().knownEndpoints(), "known endpoints")) {
+      if (!kept.contains(id)) {
+        final int index = answers.await(context.datapath().interfaceOf(id), "interface of " + id);
+        final Optional<Device> device = context.devices().byIndex(index);
+        final boolean isTaken =
+            registry.all().stream().anyMatch(e -> e.record().interfaceIndex() == index);
+        if (device.isPresent() && device.get().isVeth() && !isTaken) {
+          LOG.warn("endpoint {} is forgotten: '{}' goes down", id, device.get().name());
+          errors.addAll(
+              context.routes().cutOff(InterfaceName.check("interface", device.get().name())));
+        }
+      }
+    }
   }
 }

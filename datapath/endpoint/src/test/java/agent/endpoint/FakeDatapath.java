@@ -172,6 +172,12 @@ final class FakeDatapath implements DatapathProxy {
   }
 
   @Override
+  public CompletableFuture<Integer> interfaceOf(int endpointId) {
+    final EndpointSpec spec = attached.get(endpointId);
+    return CompletableFuture.completedFuture(spec == null ? 0 : spec.ifindex());
+  }
+
+  @Override
   public CompletableFuture<List<String>> forgetEndpointsExcept(Set<Integer> endpointIds) {
     for (final int id : List.copyOf(policies.keySet())) {
       if (!endpointIds.contains(id)) {

@@ -23,6 +23,7 @@ final class FakeNode {
   final Map<String, Device> present = new TreeMap<>();
   final List<LocalAddress> addresses = new ArrayList<>();
   final Set<WorkloadRoute> routed = new LinkedHashSet<>();
+  final List<String> cutOff = new ArrayList<>();
   boolean routesFail;
 
   final Devices devices =
@@ -70,6 +71,12 @@ final class FakeNode {
         public List<String> remove(WorkloadRoute route) {
           routed.remove(route);
           return routesFail ? List.of("ip route del: Operation not permitted") : List.of();
+        }
+
+        @Override
+        public List<String> cutOff(String interfaceName) {
+          cutOff.add(interfaceName);
+          return List.of();
         }
 
         @Override

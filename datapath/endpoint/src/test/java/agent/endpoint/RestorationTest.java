@@ -152,6 +152,7 @@ class RestorationTest {
     agent.store.remove(40);
     agent.restart();
     assertFalse(agent.datapath.policies.containsKey(40));
+    assertEquals(List.of("lxc3"), agent.node.cutOff, "or it would be without policy");
     assertEquals(2, agent.ipam.leases().size());
     assertTrue(agent.datapath.ipcache.values().stream().noneMatch(e -> e.endpointId() == 40));
   }

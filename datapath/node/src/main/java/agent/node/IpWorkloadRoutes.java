@@ -145,8 +145,21 @@ final class IpWorkloadRoutes implements WorkloadRoutes {
     for (final IpAddress address : route.addresses()) {
       commands.add(deletion(address, route.interfaceName()));
     }
-    // Neighbours go with it (neigh_ifdown), and nothing of the workload passes any more.
-    commands.add("link set dev " + route.interfaceName() + " down");
+    commands.add(down(route.interfaceName()));
+    return runUnlessGone(commands);
+  }
+
+  @Override
+  public List<String> cutOff(String interfaceName) {
+    return runUnlessGone(List.of(down(interfaceName)));
+  }
+
+  /** Neighbours go with it (neigh_ifdown). */
+  private static String down(String interfaceName) {
+    return "link set dev " + interfaceName + " down";
+  }
+
+  private List<String> runUnlessGone(List<String> commands) {
     try {
       return ip.batch(commands).stream()
           .filter(failure -> !isGone(failure.message()))

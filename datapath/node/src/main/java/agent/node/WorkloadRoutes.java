@@ -28,6 +28,15 @@ public interface WorkloadRoutes {
   List<String> remove(WorkloadRoute route);
 
   /**
+   * Takes the host side of a workload down, so that nothing of it passes any more. One that is gone
+   * is no error.
+   *
+   * @param interfaceName the host side
+   * @return what went wrong, empty where it is down
+   */
+  List<String> cutOff(String interfaceName);
+
+  /**
    * Makes the routes those of these workloads: adds what is missing, removes what an earlier life
    * of the agent added for others.
    *

@@ -110,6 +110,10 @@ class AgentStartKernelTest {
     final JsonNode endpoints = second.expect(200, "GET", "/endpoint", null).json();
     assertEquals(1, endpoints.size());
     assertEquals(kept.id(), endpoints.get(0).get("id").asInt());
+    assertTrue(node.namespace().exec("ip", "link", "show", "up").contains("wl-kept"));
+    assertFalse(
+        node.namespace().exec("ip", "link", "show", "up").contains("wl-lost"),
+        "a workload without an endpoint is cut off");
     assertTrue(
         second
             .expect(200, "GET", "/policy", null)

@@ -66,6 +66,9 @@ public interface DatapathProxy {
   /** Endpoints that have a policy map, an entry or programs: after a restart, those taken over. */
   CompletableFuture<Set<Integer>> knownEndpoints();
 
+  /** The index of the host side of an endpoint's interface, 0 where it has none. */
+  CompletableFuture<Integer> interfaceOf(int endpointId);
+
   /**
    * Detaches every known endpoint that is not among these: after a restart, what nobody asked for.
    *

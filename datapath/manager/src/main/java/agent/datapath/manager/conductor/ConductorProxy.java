@@ -82,6 +82,12 @@ public final class ConductorProxy implements DatapathProxy {
   }
 
   @Override
+  public CompletableFuture<Integer> interfaceOf(final int endpointId) {
+    EndpointSpec.requireId(endpointId);
+    return conductor.submit(() -> endpoints.interfaceOf(endpointId));
+  }
+
+  @Override
   public CompletableFuture<List<String>> forgetEndpointsExcept(final Set<Integer> endpointIds) {
     final Set<Integer> copy = Set.copyOf(endpointIds);
     return conductor.submit(() -> endpoints.forgetExcept(copy));

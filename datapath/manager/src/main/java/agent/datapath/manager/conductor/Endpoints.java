@@ -136,7 +136,7 @@ public final class Endpoints implements AutoCloseable {
     preparations.discard(id);
     final EndpointSpec spec = attached.remove(id);
     attachedCount = attached.size();
-    final int entryIfindex = endpointMap.lookup(id) == 0 ? endpointMap.found().ifindex() : 0;
+    final int entryIfindex = interfaceOf(id);
     final int ifindex = spec == null ? entryIfindex : spec.ifindex();
     final String interfaceName = spec == null ? "endpoint " + id : spec.interfaceName();
     final int cleared = policies.clear(id);
@@ -251,6 +251,10 @@ public final class Endpoints implements AutoCloseable {
       }
     }
     return known;
+  }
+
+  int interfaceOf(final int id) {
+    return endpointMap.lookup(id) == 0 ? endpointMap.found().ifindex() : 0;
   }
 
   List<String> forgetExcept(final Set<Integer> wanted) {
