@@ -259,6 +259,24 @@ class PolicyChangeTest {
     assertEquals(HealthLevel.OK, agent.get("1").health().overall());
   }
 
+  @Test
+  void shouldLetNobodyInWhereNotEvenWhatIsForbiddenFits() {
+    final RuleSpec rule = manyPortsFrom("group=g");
+    agent.importRules(
+        allowIngress("app=web", "app=client", 80),
+        new RuleSpec(rule.endpointSelector(), null, null, rule.ingress(), null, null, null));
+    agent.create("4", Requests.on("lxc4").ipv4("10.5.0.40").labels("group=g", "n=1"));
+    assertTrue(webLetsIn(CLIENT, 80));
+    agent.create("5", Requests.on("lxc5").ipv4("10.5.0.50").labels("group=g", "n=2"));
+    assertEquals(HealthLevel.WARNING, agent.get("1").health().overall());
+    assertFalse(webLetsIn(CLIENT, 80));
+    assertFalse(webLetsIn(IpAddress.parse("10.5.0.50"), 80));
+    agent.delete("5");
+    agent.thread.advance(Duration.ofSeconds(10));
+    assertEquals(HealthLevel.OK, agent.get("1").health().overall());
+    assertTrue(webLetsIn(CLIENT, 80));
+  }
+
   private static RuleSpec manyPortsFrom(String peer) {
     final List<PortSpec> ports =
         IntStream.range(0, 9000)

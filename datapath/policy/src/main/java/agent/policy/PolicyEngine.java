@@ -145,9 +145,7 @@ public final class PolicyEngine {
 
   private ResolvedPolicy resolve(
       int endpointId, Identity identity, PolicyRepository rules, EnforcementMode how) {
-    final ResolvedPolicy policy =
-        new PolicyResolver(selectors, how, context.allowLocalhost())
-            .resolve(identity, rules.rules(), rules.revision());
+    final ResolvedPolicy policy = unchecked(identity, rules, how);
     final int count = policy.entries().size();
     if (count > context.mapCapacity()) {
       throw Refusal.exhausted(
@@ -158,6 +156,11 @@ public final class PolicyEngine {
     return policy;
   }
 
+  private ResolvedPolicy unchecked(Identity identity, PolicyRepository rules, EnforcementMode how) {
+    return new PolicyResolver(selectors, how, context.allowLocalhost())
+        .resolve(identity, rules.rules(), rules.revision());
+  }
+
   private PolicyUpdate settle() {
     return settle(Map.of());
   }
@@ -165,6 +168,7 @@ public final class PolicyEngine {
   /** Resolves what is dirty, unless it is resolved already, and tells what has changed. */
   private PolicyUpdate settle(Map<Integer, ResolvedPolicy> resolved) {
     final List<EndpointPolicyChange> changes = new ArrayList<>();
+    final List<EndpointPolicyChange> denials = new ArrayList<>();
     final Map<Integer, Refusal> failures = new TreeMap<>();
     for (final int endpoint : List.copyOf(dirty)) {
       final PolicySubjects.Subject subject = subjects.get(endpoint);
@@ -179,17 +183,32 @@ public final class PolicyEngine {
         }
       } catch (Refusal refusal) {
         failures.put(endpoint, refusal);
+        close(endpoint, subject, changes, denials);
       }
     }
     dirty.clear();
     dirty.addAll(failures.keySet());
     return new PolicyUpdate(
-        repository.revision(),
-        changes,
-        failures,
-        cidrs.takeAdded(),
-        cidrs.takeRemoved(),
-        List.of());
+        repository.revision(), changes, failures, cidrs.takeAdded(), cidrs.takeRemoved(), denials);
+  }
+
+  /** First what makes room, then what is forbidden: both lists are written in their order. */
+  private void close(
+      int endpoint,
+      PolicySubjects.Subject subject,
+      List<EndpointPolicyChange> changes,
+      List<EndpointPolicyChange> denials) {
+    final ClosedPolicy closed =
+        ClosedPolicy.of(
+            subject.policy(),
+            unchecked(subject.identity(), repository, mode),
+            context.mapCapacity());
+    if (!closed.kept().entries().equals(subject.policy().entries())) {
+      changes.add(told(endpoint, subject.identity(), closed.kept()));
+    }
+    if (!closed.whole().entries().equals(closed.kept().entries())) {
+      denials.add(told(endpoint, subject.identity(), closed.whole()));
+    }
   }
 
   private EndpointPolicyChange told(int endpoint, Identity identity, ResolvedPolicy policy) {

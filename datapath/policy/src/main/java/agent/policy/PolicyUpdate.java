@@ -17,11 +17,12 @@ import java.util.TreeMap;
  *
  * @param revision the revision of the rules now
  * @param endpoints the endpoints whose policy is another one
- * @param failures endpoints that keep their policy because the new one does not fit into the map
+ * @param failures endpoints whose new policy does not fit into the map: of the former one stays
+ *     what the new one allows, too, and what it forbids is forbidden
  * @param cidrsAdded identities of CIDRs that appeared
  * @param cidrsRemoved identities of CIDRs that went
- * @param cleanups endpoints whose policy maps still know identities that went; where an endpoint is
- *     in both lists, this is its policy in the end
+ * @param cleanups endpoints whose policy maps still know identities that went, or have room only
+ *     now for what is forbidden; where an endpoint is in both lists, this is its policy in the end
  */
 public record PolicyUpdate(
     long revision,
@@ -43,7 +44,9 @@ public record PolicyUpdate(
     added.addAll(release.cidrsAdded);
     final List<Identity> removed = new ArrayList<>(cidrsRemoved);
     removed.addAll(release.cidrsRemoved);
-    return new PolicyUpdate(
-        release.revision, endpoints, allFailures, added, removed, release.endpoints);
+    final List<EndpointPolicyChange> last = new ArrayList<>(cleanups);
+    last.addAll(release.endpoints);
+    last.addAll(release.cleanups);
+    return new PolicyUpdate(release.revision, endpoints, allFailures, added, removed, last);
   }
 }

@@ -349,6 +349,46 @@ class PolicyEngineTest {
   }
 
   @Test
+  void shouldForbidWhatIsForbiddenWhereTheRestDoesNotFit() {
+    final PolicyEngine small =
+        PolicyEngine.open(context().store(PolicyStore.inMemory()).mapCapacity(3).conclude());
+    small.endpointSet(1, web);
+    small.add(
+        List.of(
+            ingress(WEB, endpoints(labels("app", "db"), labels("n", ""))),
+            ingressDeny(WEB, endpoints(labels("bad", "")))),
+        false);
+    final Identity bad = identities.acquire(LabelSet.parse("l", List.of("bad")));
+    small.refresh();
+    final List<PolicyEntry> full = small.policyOf(1).orElseThrow().entries();
+    assertEquals(3, full.size());
+    final Identity worse = identities.acquire(LabelSet.parse("l", List.of("bad", "i=1")));
+    final PolicyUpdate update = small.refresh();
+    assertEquals(Refusal.Kind.EXHAUSTED, update.failures().get(1).kind());
+    final List<PolicyEntry> closed = small.policyOf(1).orElseThrow().entries();
+    assertEquals(3, closed.size());
+    assertEquals(
+        List.of(bad.id(), worse.id()),
+        closed.stream().filter(PolicyEntry::deny).map(PolicyEntry::identity).toList());
+    assertEquals(1, update.endpoints().getFirst().diff().deletes().size());
+    assertEquals(List.of(), update.endpoints().getFirst().diff().upserts());
+    assertEquals(1, update.cleanups().getFirst().diff().upserts().size());
+    assertEquals(List.of(), update.cleanups().getFirst().diff().deletes());
+    assertEquals(List.of(), small.refresh().endpoints());
+    for (int i = 2; i < 4; i++) {
+      identities.acquire(LabelSet.parse("l", List.of("bad", "i=" + i)));
+    }
+    small.refresh();
+    assertEquals(List.of(), small.policyOf(1).orElseThrow().entries());
+    for (int i = 1; i < 4; i++) {
+      identities.release(
+          identities.find(LabelSet.parse("l", List.of("bad", "i=" + i))).orElseThrow().id());
+    }
+    assertEquals(Map.of(), small.refresh().failures());
+    assertEquals(full, small.policyOf(1).orElseThrow().entries());
+  }
+
+  @Test
   void shouldFindAndDeleteRulesByLabels() {
     engine.add(
         List.of(
