@@ -29,6 +29,7 @@ public final class BpfMap implements AutoCloseable {
   private final int copiedValueSize;
   private volatile MapWriteListener writeListener = MapWriteListener.NONE;
   private volatile boolean retriesRefused;
+  private final SlotsInUse slots;
   private boolean ownerClosed;
 
   private BpfMap(int fd, MapDefinition definition, MapDescription description, String pinPath) {
@@ -37,6 +38,12 @@ public final class BpfMap implements AutoCloseable {
     this.description = description;
     this.pinPath = pinPath;
     copiedValueSize = copiedValueSize(description);
+    slots = description.type() == MapType.ARRAY_OF_MAPS ? new SlotsInUse() : null;
+  }
+
+  /** The slots that hold a map, as far as this object met them; null for maps of other types. */
+  SlotsInUse slots() {
+    return slots;
   }
 
   private static int copiedValueSize(MapDescription description) {
@@ -164,7 +171,11 @@ public final class BpfMap implements AutoCloseable {
 
   /** Copies the value of the entry's key into the entry; 0 or a negative errno. */
   public int lookup(EntryBuffer entry) {
-    return MapCalls.lookup(fd, entry.keySegment(), entry.valueSegment());
+    final int result = MapCalls.lookup(fd, entry.keySegment(), entry.valueSegment());
+    if (slots != null) {
+      slots.onLookup(entry.key().getInt(0), result);
+    }
+    return result;
   }
 
   /**
@@ -175,6 +186,9 @@ public final class BpfMap implements AutoCloseable {
    */
   public int update(EntryBuffer entry, long flags) {
     final int result = MapCalls.update(fd, entry.keySegment(), entry.valueSegment(), flags);
+    if (slots != null) {
+      slots.onUpdate(entry.key().getInt(0), result);
+    }
     writeListener.onUpdate(this, entry.key(), entry.value(), result);
     return result;
   }
@@ -182,6 +196,9 @@ public final class BpfMap implements AutoCloseable {
   /** Deletes the entry's key, and tells the listener; 0 or a negative errno. */
   public int delete(EntryBuffer entry) {
     final int result = MapCalls.delete(fd, entry.keySegment());
+    if (slots != null) {
+      slots.onDelete(entry.key().getInt(0), result);
+    }
     writeListener.onDelete(this, entry.key(), result);
     return result;
   }
@@ -212,6 +229,9 @@ public final class BpfMap implements AutoCloseable {
 
   /** Walks the whole map to count what it holds, unused array slots aside; allocates. */
   public long countEntries() {
+    if (slots != null) {
+      return slots.count();
+    }
     final MapCursor cursor = new MapCursor();
     long count = 0;
     if (cursor.open(this) == 0) {

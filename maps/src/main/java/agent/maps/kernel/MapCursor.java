@@ -12,9 +12,9 @@ import org.agrona.concurrent.UnsafeBuffer;
 /**
  * Walks the entries of any map with keys: by batches where the kernel has them for the map's type,
  * else key by key. Reused from map to map; a second walk over a map of the same shape allocates
- * nothing. Unused array slots are passed over. Per-CPU values are summed as 64-bit words. A map
- * that changes meanwhile may show an entry twice or not at all; the walk ends all the same. One
- * thread uses it.
+ * nothing. Unused array slots are passed over; of an array of maps, those that {@link BpfMap} met
+ * in use are read. Per-CPU values are summed as 64-bit words. A map that changes meanwhile may show
+ * an entry twice or not at all; the walk ends all the same. One thread uses it.
  */
 public final class MapCursor implements AutoCloseable {
   private static final int DEFAULT_BATCH = 1024;
@@ -36,6 +36,8 @@ public final class MapCursor implements AutoCloseable {
   private int index;
   private long visited;
   private long visitLimit;
+  private int[] slots;
+  private int nextSlot;
   private boolean batches;
   private boolean started;
   private boolean exhausted;
@@ -70,7 +72,9 @@ public final class MapCursor implements AutoCloseable {
     index = -1;
     visited = 0;
     visitLimit = (long) opened.maxEntries() + capacity;
-    batches = true;
+    slots = opened.slots() == null ? null : opened.slots().toArray();
+    nextSlot = 0;
+    batches = slots == null;
     started = false;
     exhausted = false;
     error = 0;
@@ -156,7 +160,9 @@ public final class MapCursor implements AutoCloseable {
     if (batches) {
       loadBatch();
     }
-    if (!batches) {
+    if (slots != null) {
+      loadSlot();
+    } else if (!batches) {
       loadOne();
     }
     return loaded > 0;
@@ -188,6 +194,23 @@ public final class MapCursor implements AutoCloseable {
 
   private static boolean unsupported(int result) {
     return result == -Errno.ENOTSUPP || result == -Errno.EOPNOTSUPP || result == -Errno.EINVAL;
+  }
+
+  private void loadSlot() {
+    while (nextSlot < slots.length) {
+      keys.set(JAVA_INT, 0, slots[nextSlot++]);
+      final int result = MapCalls.lookup(map.fd(), keys, values);
+      if (result == 0) {
+        loaded = 1;
+        return;
+      }
+      if (result != -Errno.ENOENT) {
+        exhausted = true;
+        fail(result);
+        return;
+      }
+    }
+    exhausted = true;
   }
 
   private void loadOne() {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.BpfFileSystem;
 import agent.bindings.Errno;
 import agent.bindings.MapType;
 import agent.bindings.ObjectDescriptions;
@@ -14,6 +15,8 @@ import agent.maps.layout.PolicyFlag;
 import agent.maps.layout.PrefilterCell;
 import agent.testkit.Allocation;
 import agent.testkit.KernelTest;
+import agent.testkit.TemporaryBpfFileSystem;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -113,9 +116,50 @@ class TypedMapsKernelTest {
     assertEquals(-Errno.ENOENT, policies.mapId(12));
     assertEquals(0, policies.set(12, inner.fd()));
     assertEquals(inner.description().id(), policies.mapId(12));
+    assertEquals(List.of(12), slots(outer));
+    assertEquals(1, outer.countEntries());
     assertEquals(0, policies.clear(12));
     assertEquals(-Errno.ENOENT, policies.mapId(12));
     assertEquals(-Errno.ENOENT, policies.clear(12));
+    assertEquals(List.of(), slots(outer));
+    assertEquals(0, outer.countEntries());
+  }
+
+  @Test
+  void shouldWalkTheSlotsOfAnArrayOfMapsThatWereFoundInUse() throws Exception {
+    final BpfMap inner = create(NodeMaps.policy(7));
+    final BpfMap outer = BpfMap.create(NodeMaps.POLICIES, "", inner.fd());
+    opened.add(outer);
+    final PolicyMapArray first = new PolicyMapArray(outer);
+    assertEquals(0, first.set(300, inner.fd()));
+    assertEquals(0, first.set(7, inner.fd()));
+    assertEquals(List.of(7, 300), slots(outer));
+    assertEquals(-Errno.E2BIG, first.set(65_536, inner.fd()));
+    final BpfMap again;
+    try (TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount()) {
+      final Path pin = bpffs.path().resolve("policies");
+      assertEquals(0, BpfFileSystem.pin(outer.fd(), pin));
+      again = BpfMap.adopt(BpfFileSystem.open(pin), NodeMaps.POLICIES, pin.toString());
+    }
+    opened.add(again);
+    final PolicyMapArray second = new PolicyMapArray(again);
+    assertEquals(inner.description().id(), second.mapId(300));
+    assertEquals(-Errno.ENOENT, second.mapId(301));
+    assertEquals(List.of(300), slots(again));
+    assertEquals(0, first.clear(300));
+    assertEquals(List.of(), slots(again));
+  }
+
+  private static List<Integer> slots(final BpfMap outer) {
+    final List<Integer> slots = new ArrayList<>();
+    try (MapCursor cursor = new MapCursor()) {
+      assertEquals(0, cursor.open(outer));
+      while (cursor.next()) {
+        slots.add(cursor.key().getInt(0));
+      }
+      assertEquals(0, cursor.error());
+    }
+    return slots;
   }
 
   @Test
