@@ -9,6 +9,7 @@ import agent.testkit.NetworkNamespace;
 import agent.testkit.VethPair;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Set;
 import java.util.TreeSet;
@@ -88,11 +89,15 @@ class AgentLifeKernelTest {
       long descriptors = 0;
       try (Stream<Path> files = Files.list(Path.of("/proc/" + agent.pid() + "/fd"))) {
         for (final Path file : files.toList()) {
-          descriptors++;
           final Path target = Path.of("/proc/" + agent.pid() + "/fdinfo/" + file.getFileName());
-          Files.readAllLines(target).stream()
-              .filter(line -> line.matches("(map|prog|link)_id:.*"))
-              .forEach(objects::add);
+          try {
+            Files.readAllLines(target).stream()
+                .filter(line -> line.matches("(map|prog|link)_id:.*"))
+                .forEach(objects::add);
+            descriptors++;
+          } catch (final NoSuchFileException closedSinceTheList) {
+            continue;
+          }
         }
       }
       return new Holdings(objects, descriptors);
