@@ -28,7 +28,7 @@ public final class ClsactAttachment implements TcAttachment {
       Descriptors.close(before);
       throw new AttachException(hook, "attach clsact filter", result);
     }
-    return new Before(hook, before);
+    return new PreviousProgram(this, hook, before);
   }
 
   @Override
@@ -86,33 +86,5 @@ public final class ClsactAttachment implements TcAttachment {
 
   private static String truncated(final String name) {
     return name.substring(0, Math.min(name.length(), LONGEST_NAME));
-  }
-
-  private final class Before implements Previous {
-    private final Hook hook;
-    private final int programFd;
-
-    Before(final Hook hook, final int programFd) {
-      this.hook = hook;
-      this.programFd = programFd;
-    }
-
-    @Override
-    public void putBack() {
-      if (programFd < 0) {
-        detach(hook);
-        return;
-      }
-      final int result = filter(hook).attachOrReplace(programFd);
-      release();
-      if (result < 0) {
-        throw new AttachException(hook, "put the program before back", result);
-      }
-    }
-
-    @Override
-    public void release() {
-      Descriptors.close(programFd);
-    }
   }
 }

@@ -21,7 +21,7 @@ public final class TcxAttachment implements TcAttachment {
       }
     }
     create(hook, programFd);
-    return new Before(hook, -1);
+    return new PreviousProgram(this, hook, -1);
   }
 
   @Override
@@ -67,7 +67,7 @@ public final class TcxAttachment implements TcAttachment {
       Descriptors.close(before);
       throw new AttachException(hook, "update link", result);
     }
-    return new Before(hook, before);
+    return new PreviousProgram(this, hook, before);
   }
 
   /**
@@ -94,35 +94,5 @@ public final class TcxAttachment implements TcAttachment {
     Descriptors.close(link);
     Pins.unpin(hook.pin());
     return -Errno.ENOENT;
-  }
-
-  private final class Before implements Previous {
-    private final Hook hook;
-    private final int programFd;
-
-    Before(final Hook hook, final int programFd) {
-      this.hook = hook;
-      this.programFd = programFd;
-    }
-
-    @Override
-    public void putBack() {
-      if (programFd < 0) {
-        detach(hook);
-        return;
-      }
-      final int link = openLive(hook);
-      final int result = link < 0 ? link : BpfLinks.update(link, programFd);
-      Descriptors.close(link);
-      release();
-      if (result < 0) {
-        throw new AttachException(hook, "put the program before back", result);
-      }
-    }
-
-    @Override
-    public void release() {
-      Descriptors.close(programFd);
-    }
   }
 }
