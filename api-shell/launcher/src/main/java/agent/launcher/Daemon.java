@@ -1,5 +1,7 @@
 package agent.launcher;
 
+import agent.bindings.BindingsException;
+import agent.bindings.LibBpf;
 import agent.datapath.manager.DatapathManager;
 import agent.endpoint.ConductorThread;
 import agent.endpoint.EndpointConductor;
@@ -51,13 +53,16 @@ final class Daemon implements AutoCloseable {
   }
 
   /**
-   * Starts everything; returns when the datapath enforces and the API answers.
+   * Starts everything; returns when the datapath enforces and the API answers. libbpf is the first,
+   * since ip, which the node asks, is linked with it, too, and would not say what to do.
    *
+   * @throws BindingsException where libbpf is missing or too old
    * @throws OptionException naming an option whose value does not fit this machine
    * @throws Refusal where the kernel or the node is not fit
    * @throws IOException where the socket cannot be bound
    */
   void start() throws IOException, InterruptedException {
+    LibBpf.ensureLoaded();
     final Path state = settings.stateDirectory();
     keep(StateLock.take(state));
     final Doors doors = new Doors(new DaemonStatus(settings.shown()));

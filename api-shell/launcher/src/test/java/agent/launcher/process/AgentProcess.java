@@ -27,6 +27,11 @@ final class AgentProcess implements AutoCloseable {
     "-Dchronicle.analytics.disable=true"
   };
 
+  /** Each file before the two dashes is an empty one for the command after them. */
+  private static final String HIDE =
+      "while [ \"$1\" != -- ]; do mount --bind /dev/null \"$1\" || exit 9; shift; done;"
+          + " shift; exec \"$@\"";
+
   private final Process process;
   private final Path log;
   private final Path socket;
@@ -41,7 +46,38 @@ final class AgentProcess implements AutoCloseable {
   static AgentProcess start(
       final NetworkNamespace node, final Path state, final Path bpfRoot, final String... options)
       throws IOException {
-    final List<String> line = new ArrayList<>(List.of(node.inside(java())));
+    return start(List.of(node.inside(java())), state, bpfRoot, options);
+  }
+
+  /** Starts it where the file is an empty one. */
+  static AgentProcess startWithout(
+      final Path hidden,
+      final NetworkNamespace node,
+      final Path state,
+      final Path bpfRoot,
+      final String... options)
+      throws IOException {
+    final String[] command = {
+      "unshare",
+      "--mount",
+      "--propagation",
+      "private",
+      "--",
+      "sh",
+      "-c",
+      HIDE,
+      "sh",
+      hidden.toString(),
+      "--",
+      java()
+    };
+    return start(List.of(node.inside(command)), state, bpfRoot, options);
+  }
+
+  private static AgentProcess start(
+      final List<String> command, final Path state, final Path bpfRoot, final String... options)
+      throws IOException {
+    final List<String> line = new ArrayList<>(command);
     line.addAll(List.of(OPENED));
     line.addAll(List.of("-cp", System.getProperty("java.class.path"), Agent.class.getName()));
     line.addAll(List.of("--state-dir", state.toString(), "--bpf-root", bpfRoot.toString()));

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.LibBpf;
 import agent.testkit.KernelTest;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -45,6 +46,15 @@ class AgentStartKernelTest {
                     + first.pid()),
         second.log());
     first.expect(200, "GET", "/healthz", null);
+  }
+
+  @Test
+  void shouldSayInOneLineThatLibbpfIsMissing() throws Exception {
+    LibBpf.ensureLoaded();
+    final AgentProcess agent = node.launchWithout(mapped("/libbpf.so"));
+    assertEquals(1, agent.exitCode(), agent.log());
+    assertEquals(1, agent.log().lines().count(), agent.log());
+    assertTrue(agent.log().contains("libbpf is missing: libbpf.so.1 "), agent.log());
   }
 
   @Test
@@ -151,6 +161,17 @@ class AgentStartKernelTest {
     assertEquals(0, first.terminate(), first.log());
     final AgentProcess second = node.agent("--restore=false");
     assertEquals(0, second.expect(200, "GET", "/endpoint", null).json().size());
+  }
+
+  /** The file that this process has mapped. */
+  private static Path mapped(final String part) throws java.io.IOException {
+    try (var lines = Files.lines(Path.of("/proc/self/maps"))) {
+      return lines
+          .filter(line -> line.contains(part))
+          .map(line -> Path.of(line.substring(line.indexOf('/'))))
+          .findFirst()
+          .orElseThrow();
+    }
   }
 
   private static String mode(final Path file) {

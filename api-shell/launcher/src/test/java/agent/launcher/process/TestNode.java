@@ -58,6 +58,14 @@ final class TestNode implements AutoCloseable {
     return agent;
   }
 
+  /** Starts an agent on this node's state, for which the file is an empty one. */
+  AgentProcess launchWithout(final Path hidden) throws Exception {
+    final AgentProcess agent =
+        AgentProcess.startWithout(hidden, namespace, state, bpf.path(), RANGES);
+    parts.add(agent);
+    return agent;
+  }
+
   /** Plumbs a workload, has an address allocated for it, and makes it an endpoint. */
   TestWorkload workload(final AgentProcess agent, final String name, final String... labels)
       throws IOException {
