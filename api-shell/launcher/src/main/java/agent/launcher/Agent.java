@@ -39,7 +39,6 @@ public final class Agent {
   public static void main(final String[] arguments) {
     final long startNs = System.nanoTime();
     final OptionValues options;
-    final List<String> warnings;
     try {
       options = OptionValues.read(List.of(arguments), System.getenv());
       if (options.bool("help")) {
@@ -50,7 +49,7 @@ public final class Agent {
         System.out.println("agent " + Version.TEXT);
         return;
       }
-      warnings = ServedCheck.check(options, new FeatureProbe());
+      ServedCheck.check(options, new FeatureProbe());
     } catch (final OptionException | IllegalStateException e) {
       System.err.println("agent: " + e.getMessage());
       System.exit(e instanceof OptionException ? USAGE : FAILED);
@@ -58,7 +57,6 @@ public final class Agent {
     }
     ConsoleLog.start(options.bool("debug"));
     final Logger log = LogManager.getLogger(Agent.class);
-    warnings.forEach(log::warn);
     options.unknownVariables().forEach(name -> log.warn("{} is no option of the agent", name));
     new Agent(new Daemon(options)).run(log, startNs);
   }

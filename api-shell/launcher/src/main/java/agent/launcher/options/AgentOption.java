@@ -17,7 +17,7 @@ import java.util.Locale;
  * @param minimum lowest number of an INT or DURATION (seconds)
  * @param maximum highest number of an INT or DURATION (seconds)
  * @param served whether this version does what the option says
- * @param inert values of an option that is not served which ask for nothing, beside the default
+ * @param inert values of an option that is not served which ask for nothing
  */
 public record AgentOption(
     String name,

@@ -1,8 +1,8 @@
 package agent.launcher.options;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
@@ -23,38 +23,41 @@ public final class ServedCheck {
     Optional<String> missingSymbol(String option, String value);
   }
 
+  /** Defaults by which an option says that it wants nothing. */
+  private static final Set<String> NOTHING = Set.of("", "false", "0", "undefined");
+
   private ServedCheck() {}
 
   /**
-   * Checks all values.
+   * Checks all values that were given; one that is not served is not taken at its default either,
+   * where that asks for something.
    *
    * @param values what was asked
    * @param probe the running kernel
-   * @return warnings: options that were named, are not served, and ask for nothing
    * @throws OptionException for the first option that asks for what is not there
    */
-  public static List<String> check(final OptionValues values, final KernelProbe probe) {
-    final List<String> warnings = new ArrayList<>();
+  public static void check(final OptionValues values, final KernelProbe probe) {
     for (final AgentOption option : OptionTable.all()) {
       if (!values.isGiven(option.name())) {
         continue;
       }
       final Object value = values.value(option.name());
-      final String shown = shown(option, value);
-      final Object standard = OptionParser.parse(option, List.of(option.defaultText()));
-      if (!value.equals(standard)) {
+      final boolean isDefault =
+          value.equals(OptionParser.parse(option, List.of(option.defaultText())));
+      if (!isDefault) {
         final Optional<String> missing = probe.missingSymbol(option.name(), String.valueOf(value));
         if (missing.isPresent()) {
-          throw new OptionException(shown + ": this kernel is built without " + missing.get());
+          throw new OptionException(
+              shown(option, value) + ": this kernel is built without " + missing.get());
         }
-        if (!option.served() && !option.inert().contains(plain(value))) {
-          throw new OptionException(shown + ": not served by this version");
-        }
-      } else if (!option.served() && !option.defaultText().isEmpty()) {
-        warnings.add(shown + ": not served by this version, the default is taken as no wish");
+      }
+      final boolean asksForNothing =
+          option.inert().contains(plain(value))
+              || isDefault && NOTHING.contains(option.defaultText());
+      if (!option.served() && !asksForNothing) {
+        throw new OptionException(shown(option, value) + ": not served by this version");
       }
     }
-    return warnings;
   }
 
   private static String elements(final List<?> list) {
