@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 # Compiles the programs: build.sh [output directory], by default target/classes/bpf beside this script.
 # Leaves there <name>.bpf.o, the sources and flags under src/, and build.properties; does nothing where
 # the sources, the flags and the compiler are those of the last time. CLANG names another compiler.

@@ -16,6 +16,7 @@ import java.util.List;
  * One ELF object of programs and maps: opened, prepared, loaded, closed, by one thread. Closing it
  * closes the descriptors that it gave out; what is pinned or attached stays in the kernel.
  */
+@SuppressWarnings("restricted") // it links native code, and knows its sizes
 public final class BpfObject implements AutoCloseable {
   private static final MethodHandle OPEN_MEMORY =
       Linker.nativeLinker()

@@ -11,6 +11,7 @@ import java.lang.invoke.MethodHandle;
 import java.util.concurrent.atomic.AtomicReference;
 
 /** The system's libbpf: found, new enough, and silent on stderr. */
+@SuppressWarnings("restricted") // it links native code, and knows its sizes
 public final class LibBpf {
   /** The soname since libbpf 1.0; it needs no development package. */
   public static final String SONAME = "libbpf.so.1";

@@ -17,6 +17,7 @@ import java.util.List;
  * What libbpf would write to stderr, collected for the thread that made the call; outside of a
  * collection it is dropped, for the call's result says the same.
  */
+@SuppressWarnings("restricted") // it links native code, and knows its sizes
 final class LibBpfMessages {
   private static final int LEVEL_INFO = 1;
   private static final int MAX_MESSAGE_BYTES = 2048;

@@ -16,6 +16,7 @@ import java.lang.invoke.VarHandle;
  * The system calls beside bpf(2) that the agent makes, through the C library. A call that sets
  * errno writes it into the segment given first, of {@link #CALL_STATE}'s layout.
  */
+@SuppressWarnings("restricted") // it links native code, and knows its sizes
 final class LibC {
   static final StructLayout CALL_STATE = Linker.Option.captureStateLayout();
 
