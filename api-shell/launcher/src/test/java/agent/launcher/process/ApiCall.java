@@ -43,14 +43,14 @@ final class ApiCall {
             + "\r\n";
     try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX)) {
       channel.connect(UnixDomainSocketAddress.of(socket));
-      write(channel, head.getBytes(StandardCharsets.US_ASCII));
-      write(channel, content);
+      final ByteBuffer request = ByteBuffer.allocate(head.length() + content.length);
+      write(channel, request.put(head.getBytes(StandardCharsets.US_ASCII)).put(content).flip());
       return parse(readAll(channel));
     }
   }
 
-  private static void write(final SocketChannel channel, final byte[] bytes) throws IOException {
-    final ByteBuffer buffer = ByteBuffer.wrap(bytes);
+  private static void write(final SocketChannel channel, final ByteBuffer buffer)
+      throws IOException {
     while (buffer.hasRemaining()) {
       channel.write(buffer);
     }

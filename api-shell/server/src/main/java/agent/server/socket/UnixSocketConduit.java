@@ -31,6 +31,9 @@ import org.xnio.conduits.WriteReadyHandler;
  */
 final class UnixSocketConduit
     implements StreamSourceConduit, StreamSinkConduit, UnixIoThread.Selected {
+  private static final int DISCARD_BYTES = 16 << 10;
+  private static final int DISCARDS_MAX = 64;
+
   private final UnixStreamConnection connection;
   private final UnixIoThread ioThread;
   private final SocketChannel channel;
@@ -94,11 +97,28 @@ final class UnixSocketConduit
   /** Closes the socket; the selector is woken so that it lets go of the descriptor. */
   void close() throws IOException {
     key.cancel();
+    discardUnread();
     channel.close();
     ioThread.wakeup();
     synchronized (this) {
       LockSupport.unpark(readWaiter);
       LockSupport.unpark(writeWaiter);
+    }
+  }
+
+  /**
+   * Takes what the client sent and nobody reads, the body of a refused request: the kernel answers
+   * a close over unread bytes with a reset, which would overtake the answer (unix_release_sock).
+   */
+  private void discardUnread() {
+    final ByteBuffer unread = ByteBuffer.allocate(DISCARD_BYTES);
+    try {
+      int discards = 0;
+      while (discards < DISCARDS_MAX && channel.read(unread.clear()) > 0) {
+        discards++;
+      }
+    } catch (final IOException gone) {
+      return; // nobody is there to be answered
     }
   }
 
