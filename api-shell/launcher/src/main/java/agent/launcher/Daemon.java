@@ -155,6 +155,7 @@ final class Daemon implements AutoCloseable {
     }
   }
 
+  /** Which endpoints; the errors are told where they are met. */
   private static void report(final RestoreReport report) {
     if (!report.restored().isEmpty()) {
       LOG.info("restored endpoints {}", report.restored());
@@ -165,7 +166,6 @@ final class Daemon implements AutoCloseable {
     if (!report.failed().isEmpty()) {
       LOG.warn("endpoints {} run on what they had, and are tried again", report.failed());
     }
-    report.errors().forEach(error -> LOG.warn("restore: {}", error));
   }
 
   /** What is refused as invalid here came in by an option of that name. */
