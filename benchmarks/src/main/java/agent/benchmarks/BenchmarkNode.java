@@ -4,20 +4,20 @@ import agent.bindings.BindingsException;
 import agent.bindings.BpfFileSystem;
 import agent.bindings.Descriptors;
 import agent.bindings.ObjectDescriptions;
-import agent.datapath.manager.Context;
 import agent.datapath.manager.DatapathManager;
-import agent.datapath.manager.EndpointSpec;
-import agent.datapath.manager.IpcacheEntry;
-import agent.datapath.manager.PolicyMapEntry;
-import agent.datapath.manager.PrefilterList;
-import agent.datapath.manager.PrefilterStore;
+import agent.datapath.manager.spec.Context;
+import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.manager.spec.PolicyMapEntry;
+import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.manager.spec.PrefilterStore;
 import agent.maps.layout.PolicyDirection;
-import agent.terms.IpAddress;
-import agent.terms.MacAddress;
-import agent.terms.Prefix;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TemporaryBpfFileSystem;
 import agent.testkit.VethPair;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
+import agent.types.Prefix;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -59,7 +59,7 @@ final class BenchmarkNode implements AutoCloseable {
     final String ipv4;
     final String ipv6;
 
-    End(final int id, final int identity, final String ipv4, final String ipv6) {
+    End(int id, int identity, String ipv4, String ipv6) {
       this.id = id;
       this.identity = identity;
       this.ipv4 = ipv4;
@@ -84,7 +84,7 @@ final class BenchmarkNode implements AutoCloseable {
   }
 
   /** Launches the datapath; on a thread of the namespace. */
-  void launch(final int options) {
+  void launch(int options) {
     VethPair.create(host, DEVICE, workload, "peer");
     manager =
         DatapathManager.launch(
@@ -113,7 +113,7 @@ final class BenchmarkNode implements AutoCloseable {
   }
 
   /** The program behind a pinned link of an endpoint: from_endpoint or to_endpoint. */
-  int endpointProgram(final End end, final String name) {
+  int endpointProgram(End end, String name) {
     return program(Path.of("endpoints", Integer.toString(end.id), name));
   }
 
@@ -122,7 +122,7 @@ final class BenchmarkNode implements AutoCloseable {
     return program(Path.of("devices", DEVICE, "prefilter"));
   }
 
-  private void attach(final End end, final VethPair veth, final int options) {
+  private void attach(End end, VethPair veth, int options) {
     manager.proxy().synchronizePolicy(end.id, policy(end)).join();
     manager
         .proxy()
@@ -144,7 +144,7 @@ final class BenchmarkNode implements AutoCloseable {
   /**
    * The open port for the remote and the other endpoint; the second one has much more beside it.
    */
-  private static List<PolicyMapEntry> policy(final End end) {
+  private static List<PolicyMapEntry> policy(End end) {
     final List<PolicyMapEntry> entries = new ArrayList<>();
     for (final PolicyDirection direction : PolicyDirection.values()) {
       entries.add(PolicyMapEntry.allow(REMOTE_IDENTITY, direction, TCP, OPEN_PORT));
@@ -160,7 +160,7 @@ final class BenchmarkNode implements AutoCloseable {
     return entries;
   }
 
-  private int program(final Path link) {
+  private int program(Path link) {
     final int linkFd = descriptor(BpfFileSystem.open(bpffs.path().resolve("agent").resolve(link)));
     final int id = ObjectDescriptions.link(linkFd).programId();
     Descriptors.close(linkFd);
@@ -169,14 +169,14 @@ final class BenchmarkNode implements AutoCloseable {
     return fd;
   }
 
-  private static int descriptor(final int fd) {
+  private static int descriptor(int fd) {
     if (fd < 0) {
       throw new BindingsException("open a program", fd);
     }
     return fd;
   }
 
-  private static IpcacheEntry entry(final String prefix, final int identity, final int endpoint) {
+  private static IpcacheEntry entry(String prefix, int identity, int endpoint) {
     return new IpcacheEntry(Prefix.parse(prefix), identity, endpoint, false);
   }
 
@@ -203,6 +203,6 @@ final class BenchmarkNode implements AutoCloseable {
     }
 
     @Override
-    public void store(final PrefilterList list) {}
+    public void store(PrefilterList list) {}
   }
 }

@@ -16,7 +16,7 @@ public final class Benchmarks {
    * Arguments: {@code programs}, {@code maps}, {@code sweep}, {@code daemon=PREFIX} for what is
    * installed under a prefix; none runs all but the last.
    */
-  public static void main(final String[] arguments) throws Exception {
+  public static void main(String[] arguments) throws Exception {
     LibBpf.ensureLoaded();
     System.out.printf(
         "# Measured on Linux %s, %d CPUs, Java %s%n%n",
@@ -28,7 +28,7 @@ public final class Benchmarks {
     }
   }
 
-  private static Report report(final String name) throws Exception {
+  private static Report report(String name) throws Exception {
     if (name.startsWith(DAEMON)) {
       return DaemonReport.run(Path.of(name.substring(DAEMON.length())));
     }

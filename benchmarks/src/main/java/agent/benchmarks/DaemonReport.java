@@ -25,12 +25,12 @@ final class DaemonReport {
   private final Report report =
       new Report("The daemon", "work", "measured", "reference", "goal", "what was seen");
 
-  private DaemonReport(final Path daemon) {
+  private DaemonReport(Path daemon) {
     this.daemon = daemon;
   }
 
   /** Measures the daemon under an installation prefix. */
-  static Report run(final Path prefix) throws Exception {
+  static Report run(Path prefix) throws Exception {
     final DaemonReport daemon = new DaemonReport(prefix.resolve("bin/agent"));
     daemon.starts();
     daemon.endpoints();
@@ -72,8 +72,7 @@ final class DaemonReport {
     }
   }
 
-  private void row(
-      final String work, final long[] timesUs, final String reference, final String goal) {
+  private void row(String work, long[] timesUs, String reference, String goal) {
     Arrays.sort(timesUs);
     report.row(
         work,
@@ -88,7 +87,7 @@ final class DaemonReport {
             + millis(timesUs[timesUs.length - 1]));
   }
 
-  private static String millis(final long us) {
+  private static String millis(long us) {
     return Report.figure(us / 1000.0) + " ms";
   }
 
@@ -102,7 +101,7 @@ final class DaemonReport {
     private final Process process;
     private final long startedNs;
 
-    Running(final Path daemon) throws IOException {
+    Running(Path daemon) throws IOException {
       final String[] command =
           node.inside(
               daemon.toString(),
@@ -123,14 +122,14 @@ final class DaemonReport {
     }
 
     /** Microseconds from the start to the first good answer. */
-    long until(final String path) throws Exception {
+    long until(String path) throws Exception {
       while (true) {
         try {
           final int status = http.call("GET", path, "").status();
           if (status == 200 || status == 404) {
             return elapsedUs(startedNs);
           }
-        } catch (final IOException notYet) {
+        } catch (IOException notYet) {
           // There is no socket yet, or nobody listens on it.
         }
         if (!process.isAlive() || elapsedUs(startedNs) > START_LIMIT_MS * 1000) {
@@ -142,7 +141,7 @@ final class DaemonReport {
     }
 
     /** Makes a workload's interface, and gives the request that makes it an endpoint. */
-    String plumb(final int index) {
+    String plumb(int index) {
       final VethPair veth = VethPair.create(node, "h" + index, workloads, "w" + index);
       return """
           {"state":"waiting-for-identity","sync-build-endpoint":true,"container-id":"bench-%d",
@@ -157,7 +156,7 @@ final class DaemonReport {
               20 + index);
     }
 
-    long[] create(final List<String> requests) throws IOException {
+    long[] create(List<String> requests) throws IOException {
       final long[] times = new long[requests.size()];
       for (int i = 0; i < times.length; i++) {
         final long start = System.nanoTime();
@@ -180,7 +179,7 @@ final class DaemonReport {
       throw new IOException("no VmRSS of process " + process.pid());
     }
 
-    private static long elapsedUs(final long sinceNs) {
+    private static long elapsedUs(long sinceNs) {
       return (System.nanoTime() - sinceNs) / 1000;
     }
 
@@ -189,9 +188,9 @@ final class DaemonReport {
       process.destroy();
       try {
         process.onExit().get(10, TimeUnit.SECONDS);
-      } catch (final TimeoutException late) {
+      } catch (TimeoutException late) {
         process.destroyForcibly().onExit().join();
-      } catch (final InterruptedException | ExecutionException failure) {
+      } catch (InterruptedException | ExecutionException failure) {
         throw new IOException("the daemon's end", failure);
       }
       bpffs.close();

@@ -47,7 +47,7 @@ final class MapReport {
             MapSpec.of(
                 MapType.HASH, "bench", KEY_BYTES, VALUE_BYTES, MapCallsBenchmark.ENTRIES, 0));
     try (BpfObject object = TrivialObject.load();
-        Twin twin = Twin.compile(Path.of("benchmarks/src/main/c/twin.c"))) {
+        CTwin twin = CTwin.compile(Path.of("benchmarks/src/main/c/twin.c"))) {
       fill(map);
       final int id = ObjectDescriptions.map(map).id();
       final String calls = MapCallsBenchmark.class.getName();
@@ -84,18 +84,18 @@ final class MapReport {
     return report;
   }
 
-  private static double figure(final Twin twin, final Object... arguments) {
+  private static double figure(CTwin twin, Object... arguments) {
     return twin == null ? Double.NaN : twin.run(arguments);
   }
 
   private static void row(
-      final Report report,
-      final String work,
-      final String benchmark,
-      final String goal,
-      final int mapId,
-      final int programId,
-      final double reference)
+      Report report,
+      String work,
+      String benchmark,
+      String goal,
+      int mapId,
+      int programId,
+      double reference)
       throws RunnerException {
     final RunResult result = measure(benchmark, mapId, programId);
     final double java = result.getPrimaryResult().getScore();
@@ -108,7 +108,7 @@ final class MapReport {
         Report.figure(result.getSecondaryResults().get("gc.alloc.rate.norm").getScore()));
   }
 
-  private static RunResult measure(final String benchmark, final int mapId, final int programId)
+  private static RunResult measure(String benchmark, int mapId, int programId)
       throws RunnerException {
     final OptionsBuilder options = new OptionsBuilder();
     options
@@ -132,7 +132,7 @@ final class MapReport {
     return ManagementFactory.getRuntimeMXBean().getInputArguments();
   }
 
-  private static void fill(final int map) {
+  private static void fill(int map) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment keys = arena.allocate((long) FILL_BATCH * KEY_BYTES, 8);
       final MemorySegment values = arena.allocate((long) FILL_BATCH * VALUE_BYTES, 8);

@@ -1,7 +1,7 @@
 package agent.benchmarks;
 
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
+import agent.types.IpAddress;
+import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -21,7 +21,7 @@ final class PrefixList {
   private final Set<Prefix> known = new HashSet<>();
   private final boolean ipv6;
 
-  PrefixList(final boolean ipv6, final int count) {
+  PrefixList(boolean ipv6, int count) {
     this.ipv6 = ipv6;
     final int[] lengths = lengths();
     while (prefixes.size() < count) {
@@ -57,7 +57,7 @@ final class PrefixList {
     return IpAddress.ofIpv6(prefix.address().high(), low);
   }
 
-  private boolean covers(final IpAddress address) {
+  private boolean covers(IpAddress address) {
     for (final int length : lengths()) {
       if (known.contains(Prefix.of(address, length))) {
         return true;

@@ -8,8 +8,8 @@ import static agent.testkit.Packets.ipv6;
 import agent.benchmarks.BenchmarkNode.End;
 import agent.bindings.BpfObject;
 import agent.maps.layout.EndpointOption;
-import agent.terms.IpAddress;
 import agent.testkit.IpPacket;
+import agent.types.IpAddress;
 import java.util.OptionalLong;
 import java.util.function.Supplier;
 
@@ -49,7 +49,7 @@ final class ProgramReport implements AutoCloseable {
           "goal net",
           "goal");
 
-  private ProgramReport(final BenchmarkNode node) {
+  private ProgramReport(BenchmarkNode node) {
     this.node = node;
   }
 
@@ -74,7 +74,7 @@ final class ProgramReport implements AutoCloseable {
     endpoints(true);
   }
 
-  private void endpoints(final boolean ipv6) {
+  private void endpoints(boolean ipv6) {
     final String family = ipv6 ? "IPv6 " : "";
     final int from = node.endpointProgram(End.FIRST, "from_endpoint");
     final int to = node.endpointProgram(End.SECOND, "to_endpoint");
@@ -126,32 +126,25 @@ final class ProgramReport implements AutoCloseable {
   }
 
   /** SYN, SYN and ACK, ACK: through the programs that such packets meet. */
-  private void establish(
-      final boolean ipv6,
-      final int forwardFd,
-      final int replyFd,
-      final End client,
-      final End server) {
+  private void establish(boolean ipv6, int forwardFd, int replyFd, End client, End server) {
     final int there = server != null && client != null ? ACT_REDIRECT : ACT_UNSPEC;
     expect(there, forwardFd, () -> packet(ipv6, client, server, CLIENT_PORT, OPEN_PORT).syn());
     expect(there, replyFd, () -> packet(ipv6, server, client, OPEN_PORT, CLIENT_PORT).syn().ack());
     expect(there, forwardFd, () -> packet(ipv6, client, server, CLIENT_PORT, OPEN_PORT).ack());
   }
 
-  private void expect(final int expected, final int programFd, final Supplier<IpPacket> packet) {
+  private void expect(int expected, int programFd, Supplier<IpPacket> packet) {
     final int returned = timer.once(programFd, packet.get().bytes());
     if (returned != expected) {
       throw new IllegalStateException("to establish: " + returned + ", not " + expected);
     }
   }
 
-  private TestRunTimer.Figures direct(
-      final int programFd, final byte[] packet, final int expected) {
+  private TestRunTimer.Figures direct(int programFd, byte[] packet, int expected) {
     return timer.measure(programFd, trivial.programFd("trivial_tc"), fd -> fd, packet, expected);
   }
 
-  private TestRunTimer.Figures restored(
-      final boolean ipv6, final int programFd, final byte[] packet) {
+  private TestRunTimer.Figures restored(boolean ipv6, int programFd, byte[] packet) {
     variations.restore(packet, HOP_LIMIT);
     return timer.measure(
         programFd,
@@ -161,7 +154,7 @@ final class ProgramReport implements AutoCloseable {
         ACT_REDIRECT);
   }
 
-  private TestRunTimer.Figures manyFlows(final int fromFd, final int toFd, final byte[] packet) {
+  private TestRunTimer.Figures manyFlows(int fromFd, int toFd, byte[] packet) {
     for (int i = 0; i < Variations.COUNT; i++) {
       final String remote = "192.0.2." + (i >>> 8);
       final int port = 10_000 + (i & 255);
@@ -180,7 +173,7 @@ final class ProgramReport implements AutoCloseable {
         ACT_UNSPEC);
   }
 
-  private void prefilter(final boolean ipv6) {
+  private void prefilter(boolean ipv6) {
     final int program = node.prefilterProgram();
     final PrefixList list = new PrefixList(ipv6, LONG_LIST);
     final byte[] packet = packet(ipv6, null, End.FIRST, CLIENT_PORT, OPEN_PORT).syn().bytes();
@@ -211,11 +204,7 @@ final class ProgramReport implements AutoCloseable {
   }
 
   private TestRunTimer.Figures varied(
-      final boolean ipv6,
-      final int programFd,
-      final byte[] packet,
-      final Supplier<IpAddress> sources,
-      final int expected) {
+      boolean ipv6, int programFd, byte[] packet, Supplier<IpAddress> sources, int expected) {
     for (int i = 0; i < Variations.COUNT; i++) {
       variations.address(i, sources.get().toBytes());
     }
@@ -229,11 +218,7 @@ final class ProgramReport implements AutoCloseable {
 
   /** A packet between endpoints; null stands for the remote address. */
   private static IpPacket packet(
-      final boolean ipv6,
-      final End source,
-      final End destination,
-      final int sourcePort,
-      final int destinationPort) {
+      boolean ipv6, End source, End destination, int sourcePort, int destinationPort) {
     final IpPacket packet =
         ipv6
             ? ipv6(
@@ -248,15 +233,11 @@ final class ProgramReport implements AutoCloseable {
     return packet.ttl(HOP_LIMIT).tcp(sourcePort, destinationPort);
   }
 
-  private static IpPacket local(final IpPacket packet) {
+  private static IpPacket local(IpPacket packet) {
     return packet.from(End.FIRST.mac()).to(End.FIRST.hostMac());
   }
 
-  private void row(
-      final String scenario,
-      final TestRunTimer.Figures figures,
-      final double reference,
-      final double goal) {
+  private void row(String scenario, TestRunTimer.Figures figures, double reference, double goal) {
     report.row(
         scenario,
         Report.figure(figures.absoluteNs()),

@@ -9,12 +9,12 @@ final class Report {
   private final String title;
   private final List<String[]> rows = new ArrayList<>();
 
-  Report(final String title, final String... columns) {
+  Report(String title, String... columns) {
     this.title = title;
     rows.add(columns);
   }
 
-  void row(final String... cells) {
+  void row(String... cells) {
     if (cells.length != rows.getFirst().length) {
       throw new IllegalArgumentException(title + ": " + cells.length + " cells");
     }
@@ -22,7 +22,7 @@ final class Report {
   }
 
   /** A figure with as many digits as it is worth. */
-  static String figure(final double value) {
+  static String figure(double value) {
     if (Double.isNaN(value)) {
       return "–";
     }
@@ -30,7 +30,7 @@ final class Report {
   }
 
   /** How many times b is a, as "4.4x". */
-  static String ratio(final double a, final double b) {
+  static String ratio(double a, double b) {
     return Double.isNaN(a) || Double.isNaN(b) || b <= 0
         ? "–"
         : String.format(Locale.ROOT, "%.1fx", a / b);
@@ -58,7 +58,7 @@ final class Report {
     return text.toString();
   }
 
-  private static void line(final StringBuilder text, final String[] cells, final int[] widths) {
+  private static void line(StringBuilder text, String[] cells, int[] widths) {
     text.append('|');
     for (int i = 0; i < cells.length; i++) {
       text.append(' ').append(cells[i]).append(" ".repeat(widths[i] - cells[i].length()));

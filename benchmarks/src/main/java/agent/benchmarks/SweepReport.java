@@ -12,7 +12,7 @@ import agent.maps.layout.Conntrack4KeyFlyweight;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.maps.layout.ConntrackSweepFlyweight;
 import agent.maps.layout.ConntrackTable;
-import agent.testkit.Allocation;
+import agent.testkit.HeapAllocation;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.foreign.Arena;
@@ -31,7 +31,7 @@ final class SweepReport {
   private final BpfMap table;
   private final ProgramSweeper sweeper;
 
-  private SweepReport(final BpfMap table, final ProgramSweeper sweeper) {
+  private SweepReport(BpfMap table, ProgramSweeper sweeper) {
     this.table = table;
     this.sweeper = sweeper;
   }
@@ -55,7 +55,7 @@ final class SweepReport {
     return report;
   }
 
-  private static BpfObject open(final BpfMap table) throws IOException {
+  private static BpfObject open(BpfMap table) throws IOException {
     try (InputStream elf = SweepReport.class.getResourceAsStream("/bpf/conntrack_gc.bpf.o")) {
       final BpfObject object = BpfObject.open(elf.readAllBytes(), "conntrack_gc");
       object.setMaxEntries(table.name(), CAPACITY);
@@ -65,17 +65,16 @@ final class SweepReport {
     }
   }
 
-  private void row(
-      final Report report, final String work, final String reference, final boolean half) {
+  private void row(Report report, String work, String reference, boolean half) {
     final long[] times = new long[RUNS];
     long allocated = 0;
     for (int i = 0; i < RUNS; i++) {
       fill(half);
-      final long before = Allocation.bytes();
+      final long before = HeapAllocation.bytes();
       final long start = System.nanoTime();
       final int error = sweeper.sweep(ConntrackTable.TCP4.number(), result);
       times[i] = System.nanoTime() - start;
-      allocated = Allocation.bytes() - before;
+      allocated = HeapAllocation.bytes() - before;
       if (error != 0) {
         throw new IllegalStateException("sweep: " + Errno.name(error));
       }
@@ -90,7 +89,7 @@ final class SweepReport {
             .formatted(result.visited(), result.deleted()));
   }
 
-  private void fill(final boolean half) {
+  private void fill(boolean half) {
     final int keyLength = Conntrack4KeyFlyweight.LENGTH;
     final int entryLength = ConntrackEntryFlyweight.LENGTH;
     final Conntrack4KeyFlyweight key = new Conntrack4KeyFlyweight();

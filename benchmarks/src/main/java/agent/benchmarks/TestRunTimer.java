@@ -31,17 +31,12 @@ final class TestRunTimer implements AutoCloseable {
   }
 
   /** Runs a program once, and returns what it returned. */
-  int once(final int programFd, final byte[] packet) {
+  int once(int programFd, byte[] packet) {
     return repeat(programFd, packet, 1);
   }
 
   /** Measures; the program has to return what is expected, each time. */
-  Figures measure(
-      final int programFd,
-      final int trivialFd,
-      final Selection selection,
-      final byte[] packet,
-      final int expected) {
+  Figures measure(int programFd, int trivialFd, Selection selection, byte[] packet, int expected) {
     final long[] real = new long[RUNS];
     final long[] trivial = new long[RUNS];
     repeat(selection.select(programFd), packet, REPEATS / 10);
@@ -57,7 +52,7 @@ final class TestRunTimer implements AutoCloseable {
     return new Figures(median(real), median(trivial));
   }
 
-  private int repeat(final int programFd, final byte[] packet, final int times) {
+  private int repeat(int programFd, byte[] packet, int times) {
     run.input(packet);
     final int result = run.run(programFd, packet.length, 0, times);
     if (result < 0) {
@@ -66,7 +61,7 @@ final class TestRunTimer implements AutoCloseable {
     return run.returnValue();
   }
 
-  private static double median(final long[] values) {
+  private static double median(long[] values) {
     Arrays.sort(values);
     return values[values.length / 2];
   }

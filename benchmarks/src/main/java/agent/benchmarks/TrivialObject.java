@@ -15,7 +15,7 @@ final class TrivialObject {
       final BpfObject object = BpfObject.open(elf.readAllBytes(), "trivial");
       object.load();
       return object;
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }

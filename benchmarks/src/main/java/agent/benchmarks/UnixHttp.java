@@ -12,7 +12,7 @@ import java.nio.file.Path;
 final class UnixHttp {
   private final UnixDomainSocketAddress address;
 
-  UnixHttp(final Path socket) {
+  UnixHttp(Path socket) {
     address = UnixDomainSocketAddress.of(socket);
   }
 
@@ -24,7 +24,7 @@ final class UnixHttp {
    */
   record Answer(int status, String text) {}
 
-  Answer call(final String method, final String path, final String body) throws IOException {
+  Answer call(String method, String path, String body) throws IOException {
     final byte[] content = body.getBytes(StandardCharsets.UTF_8);
     final String head =
         method
@@ -51,8 +51,7 @@ final class UnixHttp {
     }
   }
 
-  private static void write(final SocketChannel channel, final ByteBuffer bytes)
-      throws IOException {
+  private static void write(SocketChannel channel, ByteBuffer bytes) throws IOException {
     while (bytes.hasRemaining()) {
       channel.write(bytes);
     }

@@ -27,24 +27,24 @@ final class Variations implements AutoCloseable {
   private final BpfObject object;
   private final MappedMemory mapping;
 
-  Variations(final BpfObject object) {
+  Variations(BpfObject object) {
     this.object = object;
     mapping = MappedMemory.map(object.mapFd("variations"), 0, (long) COUNT * SIZE, true);
   }
 
-  void address(final int index, final byte[] address) {
+  void address(int index, byte[] address) {
     MemorySegment.copy(
         address, 0, mapping.segment(), JAVA_BYTE, (long) index * SIZE, address.length);
   }
 
-  void port(final int index, final int port) {
+  void port(int index, int port) {
     final long offset = (long) index * SIZE + PORT_OFFSET;
     mapping.segment().set(JAVA_BYTE, offset, (byte) (port >>> 8));
     mapping.segment().set(JAVA_BYTE, offset + 1, (byte) port);
   }
 
   /** Has every repeat begin with the Ethernet addresses and the hop limit of the packet. */
-  void restore(final byte[] packet, final int hopLimit) {
+  void restore(byte[] packet, int hopLimit) {
     for (int i = 0; i < COUNT; i++) {
       final long offset = (long) i * SIZE;
       MemorySegment.copy(packet, 0, mapping.segment(), JAVA_BYTE, offset + MACS_OFFSET, 12);
@@ -53,7 +53,7 @@ final class Variations implements AutoCloseable {
   }
 
   /** Runs programs behind a varying one. */
-  TestRunTimer.Selection behind(final String varyingProgram, final String nextMap) {
+  TestRunTimer.Selection behind(String varyingProgram, String nextMap) {
     final int varyingFd = object.programFd(varyingProgram);
     final int nextFd = object.mapFd(nextMap);
     return programFd -> {

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.terms.IpAddress;
+import agent.types.IpAddress;
 import java.util.HashSet;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class PrefixListTest {
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void shouldTellWhatIsInsideFromWhatIsOutside(final boolean ipv6) {
+  void shouldTellWhatIsInsideFromWhatIsOutside(boolean ipv6) {
     final PrefixList list = new PrefixList(ipv6, 500);
     assertEquals(500, new HashSet<>(list.prefixes()).size());
     for (int i = 0; i < 500; i++) {
@@ -21,7 +21,7 @@ class PrefixListTest {
     }
   }
 
-  private static boolean isCovered(final PrefixList list, final IpAddress address) {
+  private static boolean isCovered(PrefixList list, IpAddress address) {
     return list.prefixes().stream().anyMatch(prefix -> prefix.contains(address));
   }
 }

@@ -21,47 +21,46 @@ public final class ConntrackCounters {
   ConntrackCounters() {}
 
   /** Sweeps that ended well. */
-  public long sweeps(final ConntrackTable table) {
+  public long sweeps(ConntrackTable table) {
     return get(table, SWEEPS);
   }
 
   /** Entries that the sweeps saw, in all. */
-  public long visited(final ConntrackTable table) {
+  public long visited(ConntrackTable table) {
     return get(table, VISITED);
   }
 
   /** Entries that the sweeps deleted, in all. */
-  public long deleted(final ConntrackTable table) {
+  public long deleted(ConntrackTable table) {
     return get(table, DELETED);
   }
 
   /** Entries that the last sweep left. */
-  public long entries(final ConntrackTable table) {
+  public long entries(ConntrackTable table) {
     return get(table, ENTRIES);
   }
 
   /** Time of the last sweep. */
-  public long lastDurationNs(final ConntrackTable table) {
+  public long lastDurationNs(ConntrackTable table) {
     return get(table, LAST_DURATION);
   }
 
   /** Time of the longest sweep: for so long the kernel worked without a break. */
-  public long longestDurationNs(final ConntrackTable table) {
+  public long longestDurationNs(ConntrackTable table) {
     return get(table, LONGEST_DURATION);
   }
 
   /** Sweeps that the kernel refused. */
-  public long failures(final ConntrackTable table) {
+  public long failures(ConntrackTable table) {
     return get(table, FAILURES);
   }
 
   /** The error of the last sweep, positive; 0 where it ended well. */
-  public int lastErrno(final ConntrackTable table) {
+  public int lastErrno(ConntrackTable table) {
     return (int) get(table, LAST_ERRNO);
   }
 
-  void onSweep(
-      final ConntrackTable table, final long visited, final long deleted, final long durationNs) {
+  void onSweep(ConntrackTable table, long visited, long deleted, long durationNs) {
     add(table, SWEEPS, 1);
     add(table, VISITED, visited);
     add(table, DELETED, deleted);
@@ -71,25 +70,25 @@ public final class ConntrackCounters {
     set(table, LAST_ERRNO, 0);
   }
 
-  void onFailure(final ConntrackTable table, final int errno) {
+  void onFailure(ConntrackTable table, int errno) {
     add(table, FAILURES, 1);
     set(table, LAST_ERRNO, errno);
   }
 
-  private long get(final ConntrackTable table, final int field) {
+  private long get(ConntrackTable table, int field) {
     return values.get(index(table, field));
   }
 
-  private void set(final ConntrackTable table, final int field, final long value) {
+  private void set(ConntrackTable table, int field, long value) {
     values.setRelease(index(table, field), value);
   }
 
-  private void add(final ConntrackTable table, final int field, final long value) {
+  private void add(ConntrackTable table, int field, long value) {
     final int index = index(table, field);
     values.setRelease(index, values.getPlain(index) + value);
   }
 
-  private static int index(final ConntrackTable table, final int field) {
+  private static int index(ConntrackTable table, int field) {
     return table.number() * FIELDS + field;
   }
 }

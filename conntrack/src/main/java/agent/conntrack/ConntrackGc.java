@@ -41,10 +41,10 @@ public final class ConntrackGc implements Agent {
    *     --conntrack-garbage-collector-interval} (agent-api.md)
    */
   public ConntrackGc(
-      final ConntrackSweeper sweeper,
-      final Collection<ConntrackTable> tables,
-      final NanoClock clock,
-      final long configuredIntervalNs) {
+      ConntrackSweeper sweeper,
+      Collection<ConntrackTable> tables,
+      NanoClock clock,
+      long configuredIntervalNs) {
     if (tables.isEmpty() || configuredIntervalNs <= 0) {
       throw new IllegalArgumentException(
           "conntrack: " + tables.size() + " tables, interval " + configuredIntervalNs + " ns");
@@ -90,7 +90,7 @@ public final class ConntrackGc implements Agent {
     return nextRoundNs;
   }
 
-  private void sweepTable(final ConntrackTable table, final long startNs) {
+  private void sweepTable(ConntrackTable table, long startNs) {
     final int result = sweeper.sweep(table.number(), sweep);
     if (result < 0) {
       onFailure(table, -result);
@@ -103,14 +103,14 @@ public final class ConntrackGc implements Agent {
     counters.onSweep(table, visited, deleted, clock.nanoTime() - startNs);
   }
 
-  private void onFailure(final ConntrackTable table, final int errno) {
+  private void onFailure(ConntrackTable table, int errno) {
     if (counters.lastErrno(table) != errno) {
       LOGGER.warn("conntrack: sweep of table {}: {}", table, Errno.name(errno));
     }
     counters.onFailure(table, errno);
   }
 
-  private void endRound(final long nowNs) {
+  private void endRound(long nowNs) {
     intervalNs = SweepInterval.nextNs(intervalNs, configuredIntervalNs, roundVisited, roundDeleted);
     nextRoundNs = nowNs + intervalNs;
     cursor = 0;

@@ -25,13 +25,13 @@ public final class ProgramSweeper implements ConntrackSweeper, AutoCloseable {
    *
    * @param programFd of {@code conntrack_sweep}, open for as long as this object is used
    */
-  public ProgramSweeper(final int programFd) {
+  public ProgramSweeper(int programFd) {
     this.programFd = programFd;
   }
 
   /** As the interface says; entries go whose time is over on the program's own clock. */
   @Override
-  public int sweep(final int table, final ConntrackSweepFlyweight result) {
+  public int sweep(int table, ConntrackSweepFlyweight result) {
     return sweep(table, 0, result);
   }
 
@@ -41,7 +41,7 @@ public final class ProgramSweeper implements ConntrackSweeper, AutoCloseable {
    * @param nowNs on CLOCK_MONOTONIC; 0: the program reads the clock
    * @return 0 or -errno
    */
-  int sweep(final int table, final long nowNs, final ConntrackSweepFlyweight result) {
+  int sweep(int table, long nowNs, ConntrackSweepFlyweight result) {
     result.wrap(buffer, 0).clear().table(table).nowNs(nowNs);
     final int ran = run.runSyscall(programFd, context);
     return ran < 0 ? ran : Math.min(0, run.returnValue());

@@ -21,8 +21,7 @@ final class SweepInterval {
    * @param deleted entries that it deleted, at most visited
    * @return at least the smaller of a second and configuredNs, and at least a tenth of configuredNs
    */
-  static long nextNs(
-      final long currentNs, final long configuredNs, final long visited, final long deleted) {
+  static long nextNs(long currentNs, long configuredNs, long visited, long deleted) {
     final long deletedPercent = visited == 0 ? 0 : deleted * 100 / visited;
     long nextNs = currentNs;
     if (deletedPercent > MUCH_PERCENT) {

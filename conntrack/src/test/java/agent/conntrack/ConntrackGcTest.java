@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import agent.bindings.Errno;
 import agent.maps.layout.ConntrackSweepFlyweight;
 import agent.maps.layout.ConntrackTable;
-import agent.testkit.Allocation;
+import agent.testkit.HeapAllocation;
 import java.util.ArrayList;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -113,10 +113,10 @@ class ConntrackGcTest {
           gc.doWork();
         };
 
-    assertEquals(0, Allocation.steady(20_000, work));
+    assertEquals(0, HeapAllocation.steady(20_000, work));
   }
 
-  private void round(final ConntrackGc gc) {
+  private void round(ConntrackGc gc) {
     nowNs = gc.nextRoundNs();
     for (int i = 0; i < ALL.size(); i++) {
       assertEquals(1, gc.doWork());
@@ -133,7 +133,7 @@ class ConntrackGcTest {
     private long durationNs;
 
     @Override
-    public int sweep(final int table, final ConntrackSweepFlyweight result) {
+    public int sweep(int table, ConntrackSweepFlyweight result) {
       if (remember) {
         swept.add(table);
       }

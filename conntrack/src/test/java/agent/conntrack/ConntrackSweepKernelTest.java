@@ -14,7 +14,7 @@ import agent.maps.kernel.NodeMaps;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.maps.layout.ConntrackSweepFlyweight;
 import agent.maps.layout.ConntrackTable;
-import agent.testkit.Allocation;
+import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import java.io.InputStream;
 import java.util.List;
@@ -132,25 +132,19 @@ class ConntrackSweepKernelTest {
           gc.doWork();
         };
 
-    assertEquals(0, Allocation.steady(1_000, work));
+    assertEquals(0, HeapAllocation.steady(1_000, work));
     assertTrue(gc.counters().sweeps(ConntrackTable.TCP4) >= 250);
   }
 
-  private static BpfMap create(final MapDefinition definition) {
+  private static BpfMap create(MapDefinition definition) {
     return BpfMap.create(definition.withMaxEntries(CAPACITY), "", 0);
   }
 
-  private static void fill4(
-      final BpfMap map, final int protocol, final int flows, final long expiresNs) {
+  private static void fill4(BpfMap map, int protocol, int flows, long expiresNs) {
     fill4(map, protocol, flows, expiresNs, 0);
   }
 
-  private static void fill4(
-      final BpfMap map,
-      final int protocol,
-      final int flows,
-      final long expiresNs,
-      final int firstPort) {
+  private static void fill4(BpfMap map, int protocol, int flows, long expiresNs, int firstPort) {
     final Conntrack4Map table = new Conntrack4Map(map);
     for (int i = 0; i < flows; i++) {
       table.foundKey().clear().protocol(protocol);
@@ -161,8 +155,7 @@ class ConntrackSweepKernelTest {
     }
   }
 
-  private static void fill6(
-      final BpfMap map, final int protocol, final int flows, final long expiresNs) {
+  private static void fill6(BpfMap map, int protocol, int flows, long expiresNs) {
     final Conntrack6Map table = new Conntrack6Map(map);
     for (int i = 0; i < flows; i++) {
       table.foundKey().clear().protocol(protocol);
@@ -172,7 +165,7 @@ class ConntrackSweepKernelTest {
     }
   }
 
-  private static void expire(final ConntrackEntryFlyweight entry, final long expiresNs) {
+  private static void expire(ConntrackEntryFlyweight entry, long expiresNs) {
     entry.clear().expiresNs(expiresNs);
   }
 }

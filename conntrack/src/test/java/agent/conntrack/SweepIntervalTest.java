@@ -34,7 +34,7 @@ class SweepIntervalTest {
     assertEquals(SECOND_NS / 2, SweepInterval.nextNs(SECOND_NS / 2, SECOND_NS / 2, 10, 10));
   }
 
-  private static long next(final long currentSec, final long visited, final long deleted) {
+  private static long next(long currentSec, long visited, long deleted) {
     return SweepInterval.nextNs(currentSec * SECOND_NS, CONFIGURED_NS, visited, deleted);
   }
 }

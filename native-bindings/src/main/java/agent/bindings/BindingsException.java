@@ -11,7 +11,7 @@ public class BindingsException extends RuntimeException {
    *
    * @param message one line a person can act on
    */
-  public BindingsException(final String message) {
+  public BindingsException(String message) {
     super(message);
     this.errno = 0;
   }
@@ -22,7 +22,7 @@ public class BindingsException extends RuntimeException {
    * @param operation what was tried, with its subject and numbers
    * @param errno the positive error number, or the negative one as calls return it
    */
-  public BindingsException(final String operation, final int errno) {
+  public BindingsException(String operation, int errno) {
     super(operation + ": " + Errno.name(errno));
     this.errno = Math.abs(errno);
   }
@@ -39,7 +39,7 @@ public class BindingsException extends RuntimeException {
    * @param operation what was tried
    * @return result
    */
-  static int check(final int result, final String operation) {
+  static int check(int result, String operation) {
     if (result < 0) {
       throw new BindingsException(operation, result);
     }

@@ -18,7 +18,7 @@ public final class BpfFileSystem {
   private BpfFileSystem() {}
 
   /** Whether the path lies on a mounted BPF file system; false where it does not exist. */
-  public static boolean isMounted(final Path path) {
+  public static boolean isMounted(Path path) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment buffer = arena.allocate(STATFS_BYTES, 8);
       final int result =
@@ -33,7 +33,7 @@ public final class BpfFileSystem {
    * @param path an existing directory
    * @throws BindingsException where the kernel refuses
    */
-  public static void mount(final Path path) {
+  public static void mount(Path path) {
     try (Arena arena = Arena.ofConfined()) {
       BindingsException.check(
           LibC.mount(
@@ -52,7 +52,7 @@ public final class BpfFileSystem {
    *
    * @throws BindingsException where nothing is mounted there
    */
-  public static void unmount(final Path path) {
+  public static void unmount(Path path) {
     try (Arena arena = Arena.ofConfined()) {
       BindingsException.check(
           LibC.unmount(
@@ -66,7 +66,7 @@ public final class BpfFileSystem {
    *
    * @return 0 or -errno
    */
-  public static int pin(final int fd, final Path path) {
+  public static int pin(int fd, Path path) {
     try (Arena arena = Arena.ofConfined()) {
       return Libbpf.bpf_obj_pin(fd, arena.allocateFrom(path.toString()));
     }
@@ -77,7 +77,7 @@ public final class BpfFileSystem {
    *
    * @return a descriptor, or -errno
    */
-  public static int open(final Path path) {
+  public static int open(Path path) {
     try (Arena arena = Arena.ofConfined()) {
       return Libbpf.bpf_obj_get(arena.allocateFrom(path.toString()));
     }
@@ -88,7 +88,7 @@ public final class BpfFileSystem {
    *
    * @return 0 or -errno
    */
-  public static int unpin(final Path path) {
+  public static int unpin(Path path) {
     try (Arena arena = Arena.ofConfined()) {
       return LibC.unlink(arena.allocate(LibC.CALL_STATE), arena.allocateFrom(path.toString()));
     }

@@ -23,7 +23,7 @@ public final class BpfLinks {
    * @param ingress whether at the interface's ingress hook, else at its egress hook
    * @return the link's descriptor, or -errno (-EINVAL before Linux 6.6)
    */
-  public static int createTcx(final int programFd, final int ifindex, final boolean ingress) {
+  public static int createTcx(int programFd, int ifindex, boolean ingress) {
     return Libbpf.bpf_link_create(
         programFd, ifindex, ingress ? BPF_TCX_INGRESS : BPF_TCX_EGRESS, MemorySegment.NULL);
   }
@@ -34,7 +34,7 @@ public final class BpfLinks {
    * @return the link's descriptor, or -errno (-EBUSY where another program is there, -EOPNOTSUPP
    *     where the driver has no native mode)
    */
-  public static int createXdp(final int programFd, final int ifindex, final XdpMode mode) {
+  public static int createXdp(int programFd, int ifindex, XdpMode mode) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment options = bpf_link_create_opts.allocate(arena);
       bpf_link_create_opts.sz(options, bpf_link_create_opts.sizeof());
@@ -48,7 +48,7 @@ public final class BpfLinks {
    *
    * @return 0 or -errno
    */
-  public static int update(final int linkFd, final int programFd) {
+  public static int update(int linkFd, int programFd) {
     return Libbpf.bpf_link_update(linkFd, programFd, MemorySegment.NULL);
   }
 
@@ -57,7 +57,7 @@ public final class BpfLinks {
    *
    * @return 0 or -errno
    */
-  public static int detach(final int linkFd) {
+  public static int detach(int linkFd) {
     return Libbpf.bpf_link_detach(linkFd);
   }
 }

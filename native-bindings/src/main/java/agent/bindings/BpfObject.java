@@ -32,11 +32,7 @@ public final class BpfObject implements AutoCloseable {
   private final String name;
   private MemorySegment object;
 
-  private BpfObject(
-      final Arena arena,
-      final MappedMemory kernelLog,
-      final String name,
-      final MemorySegment object) {
+  private BpfObject(Arena arena, MappedMemory kernelLog, String name, MemorySegment object) {
     this.arena = arena;
     this.kernelLog = kernelLog;
     this.name = name;
@@ -50,7 +46,7 @@ public final class BpfObject implements AutoCloseable {
    * @param name for messages, and the prefix of the kernel's name for .rodata
    * @throws LoadException where it is not a BPF object
    */
-  public static BpfObject open(final byte[] elf, final String name) {
+  public static BpfObject open(byte[] elf, String name) {
     final Arena arena = Arena.ofShared();
     final MappedMemory kernelLog = MappedMemory.anonymous(LOG_BYTES);
     LibBpfMessages.begin();
@@ -71,7 +67,7 @@ public final class BpfObject implements AutoCloseable {
             "open object " + name, LibC.errno(state), LoadLog.of(messages, null));
       }
       return new BpfObject(arena, kernelLog, name, object);
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       LibBpfMessages.end();
       kernelLog.close();
       arena.close();
@@ -114,12 +110,12 @@ public final class BpfObject implements AutoCloseable {
   }
 
   /** Whether the object declares the map. */
-  public boolean hasMap(final String map) {
+  public boolean hasMap(String map) {
     return mapNames().contains(map);
   }
 
   /** What the object declares of a map, as changed by the setters of this class. */
-  public MapSpec mapSpec(final String map) {
+  public MapSpec mapSpec(String map) {
     final MemorySegment handle = map(map);
     return MapSpec.of(
         Libbpf.bpf_map__type(handle),
@@ -135,7 +131,7 @@ public final class BpfObject implements AutoCloseable {
    *
    * @throws BindingsException where the map has none
    */
-  public MapSpec innerMapSpec(final String map) {
+  public MapSpec innerMapSpec(String map) {
     final MemorySegment handle = Libbpf.bpf_map__inner_map(map(map));
     if (handle.equals(MemorySegment.NULL)) {
       throw new BindingsException("object " + name + ": map " + map + " has no inner map");
@@ -150,38 +146,38 @@ public final class BpfObject implements AutoCloseable {
   }
 
   /** Before load: uses an existing map; libbpf keeps a descriptor of its own. */
-  public void reuseMap(final String map, final int fd) {
+  public void reuseMap(String map, int fd) {
     check(Libbpf.bpf_map__reuse_fd(map(map), fd), "reuse map " + map);
   }
 
   /** Before load: the map's capacity. */
-  public void setMaxEntries(final String map, final int maxEntries) {
+  public void setMaxEntries(String map, int maxEntries) {
     check(
         Libbpf.bpf_map__set_max_entries(map(map), maxEntries),
         "map " + map + ": set " + maxEntries + " entries");
   }
 
   /** Before load: the map's BPF_F_ flags. */
-  public void setMapFlags(final String map, final int flags) {
+  public void setMapFlags(String map, int flags) {
     check(
         Libbpf.bpf_map__set_map_flags(map(map), flags),
         "map " + map + ": set flags 0x" + Integer.toHexString(flags));
   }
 
   /** Before load: an existing map whose shape the inner maps of this map of maps have. */
-  public void setInnerMapFd(final String map, final int fd) {
+  public void setInnerMapFd(String map, int fd) {
     check(Libbpf.bpf_map__set_inner_map_fd(map(map), fd), "map " + map + ": set inner map");
   }
 
   /** Before load: whether the program is loaded. */
-  public void setAutoload(final String program, final boolean autoload) {
+  public void setAutoload(String program, boolean autoload) {
     check(
         Libbpf.bpf_program__set_autoload(program(program), autoload),
         "program " + program + ": set autoload");
   }
 
   /** Before load: whether the map is made; one that no loaded program uses may be left out. */
-  public void setAutocreate(final String map, final boolean autocreate) {
+  public void setAutocreate(String map, boolean autocreate) {
     check(Libbpf.bpf_map__set_autocreate(map(map), autocreate), "map " + map + ": set autocreate");
   }
 
@@ -219,12 +215,12 @@ public final class BpfObject implements AutoCloseable {
   }
 
   /** After load: the program's descriptor, open until this object is closed. */
-  public int programFd(final String program) {
+  public int programFd(String program) {
     return check(Libbpf.bpf_program__fd(program(program)), "descriptor of program " + program);
   }
 
   /** After load: the map's descriptor, open until this object is closed. */
-  public int mapFd(final String map) {
+  public int mapFd(String map) {
     return check(Libbpf.bpf_map__fd(map(map)), "descriptor of map " + map);
   }
 
@@ -245,7 +241,7 @@ public final class BpfObject implements AutoCloseable {
     return object;
   }
 
-  private MemorySegment map(final String map) {
+  private MemorySegment map(String map) {
     try (Arena scratch = Arena.ofConfined()) {
       final MemorySegment handle =
           Libbpf.bpf_object__find_map_by_name(object(), scratch.allocateFrom(map));
@@ -256,7 +252,7 @@ public final class BpfObject implements AutoCloseable {
     }
   }
 
-  private MemorySegment program(final String program) {
+  private MemorySegment program(String program) {
     try (Arena scratch = Arena.ofConfined()) {
       final MemorySegment handle =
           Libbpf.bpf_object__find_program_by_name(object(), scratch.allocateFrom(program));
@@ -267,7 +263,7 @@ public final class BpfObject implements AutoCloseable {
     }
   }
 
-  private int check(final int result, final String operation) {
+  private int check(int result, String operation) {
     return BindingsException.check(result, "object " + name + ": " + operation);
   }
 }

@@ -11,7 +11,7 @@ public final class Descriptors {
    *
    * @return 0 or -errno
    */
-  public static int close(final int fd) {
+  public static int close(int fd) {
     if (fd < 0) {
       return 0;
     }

@@ -63,7 +63,7 @@ public final class Errno {
    *
    * @param errno positive, or negative as calls return it
    */
-  public static String name(final int errno) {
+  public static String name(int errno) {
     return switch (Math.abs(errno)) {
       case 1 -> "EPERM";
       case 2 -> "ENOENT";

@@ -54,7 +54,7 @@ public final class EventPoll implements AutoCloseable {
    *
    * @param token what {@link #token(int)} gives for it; not Long.MIN_VALUE
    */
-  public void add(final int fd, final long token) {
+  public void add(int fd, long token) {
     try (Arena scratch = Arena.ofConfined()) {
       final MemorySegment event = scratch.allocate(EVENT_SIZE, 8);
       event.set(JAVA_INT, 0, EPOLLIN);
@@ -66,7 +66,7 @@ public final class EventPoll implements AutoCloseable {
   }
 
   /** Ends watching a descriptor. */
-  public void remove(final int fd) {
+  public void remove(int fd) {
     try (Arena scratch = Arena.ofConfined()) {
       BindingsException.check(
           LibC.epollControl(
@@ -85,7 +85,7 @@ public final class EventPoll implements AutoCloseable {
    * @param timeoutMs 0 does not wait, -1 waits without limit
    * @return how many tokens there are, wake-ups not counted; -errno (-EINTR among them)
    */
-  public int await(final int timeoutMs) {
+  public int await(int timeoutMs) {
     final int ready = LibC.epollWait(waitState, epollFd, events, MAX_EVENTS, timeoutMs);
     int count = 0;
     for (int i = 0; i < ready; i++) {
@@ -100,7 +100,7 @@ public final class EventPoll implements AutoCloseable {
   }
 
   /** The token of the i-th ready descriptor of the last {@link #await(int)}. */
-  public long token(final int i) {
+  public long token(int i) {
     return tokens[i];
   }
 

@@ -53,7 +53,7 @@ public record KernelFeatures(
   private static String readRelease() {
     try {
       return Files.readString(RELEASE).strip();
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException(RELEASE.toString(), e);
     }
   }
@@ -70,7 +70,7 @@ public record KernelFeatures(
     }
   }
 
-  private static boolean probeHelper(final int programType, final int helper) {
+  private static boolean probeHelper(int programType, int helper) {
     return Libbpf.libbpf_probe_bpf_helper(programType, helper, MemorySegment.NULL) == 1;
   }
 }

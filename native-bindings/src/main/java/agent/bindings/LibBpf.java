@@ -57,12 +57,12 @@ public final class LibBpf {
    * @param libraryName as dlopen(3) takes it
    * @throws BindingsException with one line, where it is missing or too old
    */
-  public static Version version(final String libraryName) {
+  public static Version version(String libraryName) {
     try (Arena arena = Arena.ofConfined()) {
       final SymbolLookup library;
       try {
         library = SymbolLookup.libraryLookup(libraryName, arena);
-      } catch (final IllegalArgumentException e) {
+      } catch (IllegalArgumentException e) {
         throw new BindingsException(
             "libbpf is missing: "
                 + libraryName
@@ -86,20 +86,19 @@ public final class LibBpf {
     return BindingsException.check(Libbpf.libbpf_num_possible_cpus(), "count of possible CPUs");
   }
 
-  private static int number(
-      final SymbolLookup library, final String libraryName, final String symbol) {
+  private static int number(SymbolLookup library, String libraryName, String symbol) {
     final MemorySegment address =
         library.find(symbol).orElseThrow(() -> tooOld(libraryName, "older than 0.6"));
     final MethodHandle handle =
         Linker.nativeLinker().downcallHandle(address, FunctionDescriptor.of(ValueLayout.JAVA_INT));
     try {
       return (int) handle.invokeExact();
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw new IllegalStateException(symbol, t);
     }
   }
 
-  private static BindingsException tooOld(final String libraryName, final String version) {
+  private static BindingsException tooOld(String libraryName, String version) {
     return new BindingsException(
         "libbpf is too old: "
             + libraryName

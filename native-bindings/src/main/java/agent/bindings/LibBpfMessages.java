@@ -41,7 +41,7 @@ final class LibBpfMessages {
                   FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, ADDRESS),
                   Arena.global());
       Libbpf.libbpf_set_print(callback);
-    } catch (final ReflectiveOperationException e) {
+    } catch (ReflectiveOperationException e) {
       throw new IllegalStateException(e);
     }
   }
@@ -59,8 +59,7 @@ final class LibBpfMessages {
   }
 
   /** libbpf_print_fn_t: a va_list reaches it as a pointer on all 64-bit Linux ABIs in use. */
-  private static int onMessage(
-      final int level, final MemorySegment format, final MemorySegment arguments) {
+  private static int onMessage(int level, MemorySegment format, MemorySegment arguments) {
     final List<String> lines = COLLECTED.get();
     if (lines == null || level > LEVEL_INFO || lines.size() >= MAX_LINES) {
       return 0;

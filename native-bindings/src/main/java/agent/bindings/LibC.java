@@ -75,207 +75,190 @@ final class LibC {
 
   private LibC() {}
 
-  private static MethodHandle handle(final String name, final FunctionDescriptor descriptor) {
+  private static MethodHandle handle(String name, FunctionDescriptor descriptor) {
     return LINKER.downcallHandle(
         LINKER.defaultLookup().findOrThrow(name),
         descriptor,
         Linker.Option.captureCallState("errno"));
   }
 
-  static int errno(final MemorySegment state) {
+  static int errno(MemorySegment state) {
     return (int) ERRNO.get(state, 0L);
   }
 
-  static int close(final MemorySegment state, final int fd) {
+  static int close(MemorySegment state, int fd) {
     try {
       return result(state, (int) CLOSE.invokeExact(state, fd));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
   /** The mapping, or {@link MemorySegment#NULL} with errno in state. */
   static MemorySegment mmap(
-      final MemorySegment state,
-      final long length,
-      final int protection,
-      final int flags,
-      final int fd,
-      final long offset) {
+      MemorySegment state, long length, int protection, int flags, int fd, long offset) {
     try {
       final MemorySegment address =
           (MemorySegment)
               MMAP.invokeExact(state, MemorySegment.NULL, length, protection, flags, fd, offset);
       return address.address() == -1L ? MemorySegment.NULL : address.reinterpret(length);
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
-  static int munmap(final MemorySegment state, final MemorySegment mapping) {
+  static int munmap(MemorySegment state, MemorySegment mapping) {
     try {
       return result(state, (int) MUNMAP.invokeExact(state, mapping, mapping.byteSize()));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
   static int mount(
-      final MemorySegment state,
-      final MemorySegment source,
-      final MemorySegment target,
-      final MemorySegment type,
-      final long flags,
-      final MemorySegment options) {
+      MemorySegment state,
+      MemorySegment source,
+      MemorySegment target,
+      MemorySegment type,
+      long flags,
+      MemorySegment options) {
     try {
       return result(state, (int) MOUNT.invokeExact(state, source, target, type, flags, options));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
-  static int unmount(final MemorySegment state, final MemorySegment target, final int flags) {
+  static int unmount(MemorySegment state, MemorySegment target, int flags) {
     try {
       return result(state, (int) UMOUNT.invokeExact(state, target, flags));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
-  static int unlink(final MemorySegment state, final MemorySegment path) {
+  static int unlink(MemorySegment state, MemorySegment path) {
     try {
       return result(state, (int) UNLINK.invokeExact(state, path));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
-  static int statfs(
-      final MemorySegment state, final MemorySegment path, final MemorySegment buffer) {
+  static int statfs(MemorySegment state, MemorySegment path, MemorySegment buffer) {
     try {
       return result(state, (int) STATFS.invokeExact(state, path, buffer));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
   static int getsockopt(
-      final MemorySegment state,
-      final int fd,
-      final int level,
-      final int option,
-      final MemorySegment value,
-      final MemorySegment length) {
+      MemorySegment state,
+      int fd,
+      int level,
+      int option,
+      MemorySegment value,
+      MemorySegment length) {
     try {
       return result(state, (int) GETSOCKOPT.invokeExact(state, fd, level, option, value, length));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
-  static int epollCreate(final MemorySegment state, final int flags) {
+  static int epollCreate(MemorySegment state, int flags) {
     try {
       return result(state, (int) EPOLL_CREATE.invokeExact(state, flags));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
   static int epollControl(
-      final MemorySegment state,
-      final int epollFd,
-      final int operation,
-      final int fd,
-      final MemorySegment event) {
+      MemorySegment state, int epollFd, int operation, int fd, MemorySegment event) {
     try {
       return result(state, (int) EPOLL_CTL.invokeExact(state, epollFd, operation, fd, event));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
   static int epollWait(
-      final MemorySegment state,
-      final int epollFd,
-      final MemorySegment events,
-      final int maxEvents,
-      final int timeoutMs) {
+      MemorySegment state, int epollFd, MemorySegment events, int maxEvents, int timeoutMs) {
     try {
       return result(
           state, (int) EPOLL_WAIT.invokeExact(state, epollFd, events, maxEvents, timeoutMs));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
-  static int eventFd(final MemorySegment state, final int initial, final int flags) {
+  static int eventFd(MemorySegment state, int initial, int flags) {
     try {
       return result(state, (int) EVENTFD.invokeExact(state, initial, flags));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
-  static int read(final MemorySegment state, final int fd, final MemorySegment buffer) {
+  static int read(MemorySegment state, int fd, MemorySegment buffer) {
     try {
       return result(state, (int) (long) READ.invokeExact(state, fd, buffer, buffer.byteSize()));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
-  static int write(final MemorySegment state, final int fd, final MemorySegment buffer) {
+  static int write(MemorySegment state, int fd, MemorySegment buffer) {
     try {
       return result(state, (int) (long) WRITE.invokeExact(state, fd, buffer, buffer.byteSize()));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
-  static int socket(
-      final MemorySegment state, final int family, final int type, final int protocol) {
+  static int socket(MemorySegment state, int family, int type, int protocol) {
     try {
       return result(state, (int) SOCKET.invokeExact(state, family, type, protocol));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
-  static int ioctl(
-      final MemorySegment state, final int fd, final long request, final MemorySegment argument) {
+  static int ioctl(MemorySegment state, int fd, long request, MemorySegment argument) {
     try {
       return result(state, (int) IOCTL.invokeExact(state, fd, request, argument));
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
   /** The index, or -errno. */
-  static int interfaceIndex(final MemorySegment state, final MemorySegment name) {
+  static int interfaceIndex(MemorySegment state, MemorySegment name) {
     try {
       final int index = (int) IF_NAMETOINDEX.invokeExact(state, name);
       return index == 0 ? -errno(state) : index;
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
   /** The length of the whole text, of which the buffer holds what fits. */
-  static int vsnprintf(
-      final MemorySegment buffer, final MemorySegment format, final MemorySegment arguments) {
+  static int vsnprintf(MemorySegment buffer, MemorySegment format, MemorySegment arguments) {
     try {
       return (int) VSNPRINTF.invokeExact(buffer, buffer.byteSize(), format, arguments);
-    } catch (final Throwable t) {
+    } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
-  private static int result(final MemorySegment state, final int value) {
+  private static int result(MemorySegment state, int value) {
     return value < 0 ? -errno(state) : value;
   }
 
   /** A downcall's handle declares Throwable; only a linkage error can come out of it. */
-  private static RuntimeException unexpected(final Throwable t) {
+  private static RuntimeException unexpected(Throwable t) {
     if (t instanceof Error error) {
       throw error;
     }

@@ -6,7 +6,7 @@ public final class LoadException extends BindingsException {
 
   private final String log;
 
-  LoadException(final String operation, final int errno, final String log) {
+  LoadException(String operation, int errno, String log) {
     super(log.isEmpty() ? operation : operation + " (" + lastLine(log) + ")", errno);
     this.log = log;
   }
@@ -16,7 +16,7 @@ public final class LoadException extends BindingsException {
     return log;
   }
 
-  private static String lastLine(final String log) {
+  private static String lastLine(String log) {
     return log.substring(log.lastIndexOf('\n') + 1);
   }
 }

@@ -14,7 +14,7 @@ final class LoadLog {
 
   private LoadLog() {}
 
-  static String of(final List<String> messages, final MemorySegment kernelLogOrNull) {
+  static String of(List<String> messages, MemorySegment kernelLogOrNull) {
     final List<String> lines = new ArrayList<>();
     for (final String message : messages) {
       lines.add(message.strip());
@@ -26,21 +26,21 @@ final class LoadLog {
     return String.join("\n", lines.subList(Math.max(0, lines.size() - MAX_LINES), lines.size()));
   }
 
-  private static boolean saysNothing(final String line) {
+  private static boolean saysNothing(String line) {
     return line.isBlank()
         || line.startsWith("processed ")
         || line.startsWith("verification time ")
         || line.startsWith("stack depth ");
   }
 
-  private static String tail(final MemorySegment log) {
+  private static String tail(MemorySegment log) {
     final long length = length(log);
     final long from = Math.max(0, length - MAX_TAIL_BYTES);
     final byte[] bytes = log.asSlice(from, length - from).toArray(JAVA_BYTE);
     return new String(bytes, StandardCharsets.UTF_8);
   }
 
-  private static long length(final MemorySegment log) {
+  private static long length(MemorySegment log) {
     long length = 0;
     while (length < log.byteSize() && log.get(JAVA_BYTE, length) != 0) {
       length++;

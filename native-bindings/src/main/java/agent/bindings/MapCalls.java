@@ -14,7 +14,7 @@ public final class MapCalls {
   private MapCalls() {}
 
   /** Copies the value at key into value; -ENOENT where there is none. */
-  public static int lookup(final int fd, final MemorySegment key, final MemorySegment value) {
+  public static int lookup(int fd, MemorySegment key, MemorySegment value) {
     return Libbpf.bpf_map_lookup_elem(fd, key, value);
   }
 
@@ -23,13 +23,12 @@ public final class MapCalls {
    *
    * @param flags {@link MapFlag#ANY}, {@link MapFlag#NO_EXIST} or {@link MapFlag#EXIST}
    */
-  public static int update(
-      final int fd, final MemorySegment key, final MemorySegment value, final long flags) {
+  public static int update(int fd, MemorySegment key, MemorySegment value, long flags) {
     return Libbpf.bpf_map_update_elem(fd, key, value, flags);
   }
 
   /** Removes one entry; -ENOENT where there is none. */
-  public static int delete(final int fd, final MemorySegment key) {
+  public static int delete(int fd, MemorySegment key) {
     return Libbpf.bpf_map_delete_elem(fd, key);
   }
 
@@ -39,7 +38,7 @@ public final class MapCalls {
    * @param keyOrNull the key before, or {@link MemorySegment#NULL} for the first one
    * @return 0, or -ENOENT after the last key
    */
-  public static int nextKey(final int fd, final MemorySegment keyOrNull, final MemorySegment next) {
+  public static int nextKey(int fd, MemorySegment keyOrNull, MemorySegment next) {
     return Libbpf.bpf_map_get_next_key(fd, keyOrNull, next);
   }
 
@@ -56,12 +55,12 @@ public final class MapCalls {
    *     count is smaller than a hash bucket's chain
    */
   public static int lookupBatch(
-      final int fd,
-      final MemorySegment inOrNull,
-      final MemorySegment out,
-      final MemorySegment keys,
-      final MemorySegment values,
-      final MemorySegment count) {
+      int fd,
+      MemorySegment inOrNull,
+      MemorySegment out,
+      MemorySegment keys,
+      MemorySegment values,
+      MemorySegment count) {
     return Libbpf.bpf_map_lookup_batch(fd, inOrNull, out, keys, values, count, MemorySegment.NULL);
   }
 
@@ -71,10 +70,7 @@ public final class MapCalls {
    * @param count in: entries; out: entries written
    */
   public static int updateBatch(
-      final int fd,
-      final MemorySegment keys,
-      final MemorySegment values,
-      final MemorySegment count) {
+      int fd, MemorySegment keys, MemorySegment values, MemorySegment count) {
     return Libbpf.bpf_map_update_batch(fd, keys, values, count, MemorySegment.NULL);
   }
 
@@ -83,7 +79,7 @@ public final class MapCalls {
    *
    * @param count in: entries; out: entries removed
    */
-  public static int deleteBatch(final int fd, final MemorySegment keys, final MemorySegment count) {
+  public static int deleteBatch(int fd, MemorySegment keys, MemorySegment count) {
     return Libbpf.bpf_map_delete_batch(fd, keys, count, MemorySegment.NULL);
   }
 
@@ -92,7 +88,7 @@ public final class MapCalls {
    *
    * @return its descriptor, or -errno
    */
-  public static int create(final MapSpec spec) {
+  public static int create(MapSpec spec) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment options = bpf_map_create_opts.allocate(arena);
       bpf_map_create_opts.sz(options, bpf_map_create_opts.sizeof());
@@ -109,7 +105,7 @@ public final class MapCalls {
   }
 
   /** Forbids further writes by system calls; programs still write. */
-  public static int freeze(final int fd) {
+  public static int freeze(int fd) {
     return Libbpf.bpf_map_freeze(fd);
   }
 }

@@ -16,12 +16,7 @@ public record MapSpec(
 
   /** A map that holds values rather than maps. */
   public static MapSpec of(
-      final int type,
-      final String name,
-      final int keySize,
-      final int valueSize,
-      final int maxEntries,
-      final int flags) {
+      int type, String name, int keySize, int valueSize, int maxEntries, int flags) {
     return new MapSpec(type, name, keySize, valueSize, maxEntries, flags, 0);
   }
 }

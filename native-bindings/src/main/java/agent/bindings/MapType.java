@@ -38,7 +38,7 @@ public final class MapType {
   private MapType() {}
 
   /** The name as bpftool prints it, e.g. "lru_hash", or "type 99". */
-  public static String name(final int type) {
+  public static String name(int type) {
     return switch (type) {
       case HASH -> "hash";
       case ARRAY -> "array";
@@ -56,7 +56,7 @@ public final class MapType {
   }
 
   /** Whether a lookup gives one value for each possible CPU. */
-  public static boolean isPerCpu(final int type) {
+  public static boolean isPerCpu(int type) {
     return type == PERCPU_HASH || type == PERCPU_ARRAY || type == LRU_PERCPU_HASH;
   }
 }

@@ -17,7 +17,7 @@ public final class MappedMemory implements AutoCloseable {
 
   private MemorySegment segment;
 
-  private MappedMemory(final MemorySegment segment) {
+  private MappedMemory(MemorySegment segment) {
     this.segment = segment;
   }
 
@@ -30,24 +30,19 @@ public final class MappedMemory implements AutoCloseable {
    * @param writable whether the mapping can be written
    * @throws BindingsException where the kernel refuses
    */
-  public static MappedMemory map(
-      final int fd, final long offset, final long lengthBytes, final boolean writable) {
+  public static MappedMemory map(int fd, long offset, long lengthBytes, boolean writable) {
     final int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
     return map(fd, offset, lengthBytes, protection, MAP_SHARED);
   }
 
   /** Zeroed pages that the kernel provides as they are touched. */
-  static MappedMemory anonymous(final long lengthBytes) {
+  static MappedMemory anonymous(long lengthBytes) {
     return map(
         -1, 0, lengthBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
   }
 
   private static MappedMemory map(
-      final int fd,
-      final long offset,
-      final long lengthBytes,
-      final int protection,
-      final int flags) {
+      int fd, long offset, long lengthBytes, int protection, int flags) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment state = arena.allocate(LibC.CALL_STATE);
       final MemorySegment mapping = LibC.mmap(state, lengthBytes, protection, flags, fd, offset);

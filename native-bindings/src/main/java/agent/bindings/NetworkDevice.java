@@ -45,7 +45,7 @@ public record NetworkDevice(
    *
    * @return the index, or -errno (-ENODEV where there is none)
    */
-  public static int index(final String name) {
+  public static int index(String name) {
     try (Arena arena = Arena.ofConfined()) {
       return LibC.interfaceIndex(arena.allocate(LibC.CALL_STATE), arena.allocateFrom(name));
     }
@@ -57,7 +57,7 @@ public record NetworkDevice(
    * @param name at most 15 bytes; a longer one is none
    * @throws BindingsException where it cannot be asked for
    */
-  public static Optional<NetworkDevice> find(final String name) {
+  public static Optional<NetworkDevice> find(String name) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment state = arena.allocate(LibC.CALL_STATE);
       final MemorySegment text = arena.allocateFrom(name);
@@ -78,10 +78,7 @@ public record NetworkDevice(
 
   /** The requests share the name that the second one writes; one that is gone meanwhile is none. */
   private static Optional<NetworkDevice> read(
-      final String asked,
-      final MemorySegment state,
-      final int socket,
-      final MemorySegment request) {
+      String asked, MemorySegment state, int socket, MemorySegment request) {
     int result = LibC.ioctl(state, socket, SIOCGIFINDEX, request);
     final int index = request.get(JAVA_INT, IFNAMSIZ);
     result = result < 0 ? result : LibC.ioctl(state, socket, SIOCGIFNAME, request);
@@ -106,8 +103,7 @@ public record NetworkDevice(
   }
 
   /** ethtool(8) with {@code -i}; the loopback device is one that does not answer. */
-  private static String driver(
-      final MemorySegment state, final int socket, final MemorySegment request) {
+  private static String driver(MemorySegment state, int socket, MemorySegment request) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment info = arena.allocate(SIZE_OF_DRVINFO, Integer.BYTES);
       info.set(JAVA_INT, 0, ETHTOOL_GDRVINFO);
@@ -118,7 +114,7 @@ public record NetworkDevice(
   }
 
   /** A sockaddr: the kind of hardware, then the address. */
-  private static long mac(final MemorySegment request) {
+  private static long mac(MemorySegment request) {
     if (request.get(JAVA_SHORT, IFNAMSIZ) != ARPHRD_ETHER) {
       return -1;
     }

@@ -27,7 +27,7 @@ public final class ObjectDescriptions {
    *
    * @throws BindingsException where the descriptor is none
    */
-  public static MapDescription map(final int fd) {
+  public static MapDescription map(int fd) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment found = bpf_map_info.allocate(arena);
       describe(arena, fd, found, "map");
@@ -50,7 +50,7 @@ public final class ObjectDescriptions {
    *
    * @throws BindingsException where the descriptor is none
    */
-  public static ProgramDescription program(final int fd) {
+  public static ProgramDescription program(int fd) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment found = bpf_prog_info.allocate(arena);
       describe(arena, fd, found, "program");
@@ -71,7 +71,7 @@ public final class ObjectDescriptions {
    *
    * @throws BindingsException where the descriptor is none
    */
-  public static LinkDescription link(final int fd) {
+  public static LinkDescription link(int fd) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment found = bpf_link_info.allocate(arena);
       describe(arena, fd, found, "link");
@@ -92,7 +92,7 @@ public final class ObjectDescriptions {
    * @param btfId from a map's or program's description
    * @throws BindingsException where there is none
    */
-  public static byte[] btf(final int btfId) {
+  public static byte[] btf(int btfId) {
     final int fd = BindingsException.check(Libbpf.bpf_btf_get_fd_by_id(btfId), "open BTF " + btfId);
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment found = bpf_btf_info.allocate(arena);
@@ -109,17 +109,17 @@ public final class ObjectDescriptions {
   }
 
   /** A new descriptor of the map with that id, or -errno. */
-  public static int openMap(final int id) {
+  public static int openMap(int id) {
     return Libbpf.bpf_map_get_fd_by_id(id);
   }
 
   /** A new descriptor of the program with that id, or -errno. */
-  public static int openProgram(final int id) {
+  public static int openProgram(int id) {
     return Libbpf.bpf_prog_get_fd_by_id(id);
   }
 
   /** A new descriptor of the link with that id, or -errno. */
-  public static int openLink(final int id) {
+  public static int openLink(int id) {
     return Libbpf.bpf_link_get_fd_by_id(id);
   }
 
@@ -142,7 +142,7 @@ public final class ObjectDescriptions {
     int call(int id, MemorySegment next);
   }
 
-  private static int[] ids(final NextId nextId) {
+  private static int[] ids(NextId nextId) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment next = arena.allocate(JAVA_INT);
       int[] ids = new int[64];
@@ -157,8 +157,7 @@ public final class ObjectDescriptions {
     }
   }
 
-  private static void describe(
-      final Arena arena, final int fd, final MemorySegment found, final String kind) {
+  private static void describe(Arena arena, int fd, MemorySegment found, String kind) {
     BindingsException.check(
         Libbpf.bpf_obj_get_info_by_fd(
             fd, found, arena.allocateFrom(JAVA_INT, (int) found.byteSize())),

@@ -22,7 +22,7 @@ public record PeerCredentials(int pid, int uid, int gid) {
    * @param fd a connected Unix socket
    * @throws BindingsException where it is not one
    */
-  public static PeerCredentials of(final int fd) {
+  public static PeerCredentials of(int fd) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment credentials = arena.allocate(JAVA_INT, 3);
       final MemorySegment length = arena.allocateFrom(JAVA_INT, (int) credentials.byteSize());

@@ -31,7 +31,7 @@ public final class ProgramTestRun implements AutoCloseable {
    *
    * @param capacityBytes of a packet, at least 14 for the kernel to take it
    */
-  public ProgramTestRun(final int capacityBytes) {
+  public ProgramTestRun(int capacityBytes) {
     input = arena.allocate(capacityBytes, 8);
     output = arena.allocate((long) capacityBytes + OUTPUT_ROOM, 8);
   }
@@ -42,7 +42,7 @@ public final class ProgramTestRun implements AutoCloseable {
   }
 
   /** Copies a packet to {@link #input()}. */
-  public void input(final byte[] packet) {
+  public void input(byte[] packet) {
     MemorySegment.copy(packet, 0, input, JAVA_BYTE, 0, packet.length);
   }
 
@@ -55,7 +55,7 @@ public final class ProgramTestRun implements AutoCloseable {
    * @param repeat how often, at least 1; the packet is not restored between them
    * @return 0 or -errno
    */
-  public int run(final int programFd, final int length, final int ifindex, final int repeat) {
+  public int run(int programFd, int length, int ifindex, int repeat) {
     prepare(length, repeat);
     if (ifindex != 0) {
       skBuff.set(JAVA_INT, SK_BUFF_IFINDEX_OFFSET, ifindex);
@@ -73,7 +73,7 @@ public final class ProgramTestRun implements AutoCloseable {
    * @param context what the program gets and writes; native memory
    * @return 0 or -errno
    */
-  public int runSyscall(final int programFd, final MemorySegment context) {
+  public int runSyscall(int programFd, MemorySegment context) {
     options.fill((byte) 0);
     bpf_test_run_opts.sz(options, bpf_test_run_opts.sizeof());
     bpf_test_run_opts.ctx_in(options, context);
@@ -111,7 +111,7 @@ public final class ProgramTestRun implements AutoCloseable {
     arena.close();
   }
 
-  private void prepare(final int length, final int repeat) {
+  private void prepare(int length, int repeat) {
     options.fill((byte) 0);
     skBuff.fill((byte) 0);
     bpf_test_run_opts.sz(options, bpf_test_run_opts.sizeof());

@@ -14,7 +14,7 @@ public final class ProgramType {
   private ProgramType() {}
 
   /** The name as bpftool prints it, e.g. "sched_cls", or "type 99". */
-  public static String name(final int type) {
+  public static String name(int type) {
     return switch (type) {
       case SCHED_CLS -> "sched_cls";
       case XDP -> "xdp";

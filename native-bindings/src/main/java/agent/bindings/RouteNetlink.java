@@ -46,7 +46,7 @@ public final class RouteNetlink implements AutoCloseable {
    * @param message a whole one, header included, with NLM_F_REQUEST and NLM_F_ACK
    * @return 0, or -errno as the kernel answered or as the socket failed
    */
-  public int request(final ByteBuffer message) {
+  public int request(ByteBuffer message) {
     try (Arena scratch = Arena.ofConfined()) {
       final MemorySegment bytes = scratch.allocate(message.remaining(), Integer.BYTES);
       bytes.copyFrom(MemorySegment.ofBuffer(message));

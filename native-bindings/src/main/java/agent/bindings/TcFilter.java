@@ -23,7 +23,7 @@ public record TcFilter(int ifindex, boolean ingress, int handle, int priority) {
    *
    * @return 0 or -errno
    */
-  public int attachOrReplace(final int programFd) {
+  public int attachOrReplace(int programFd) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment hook = hook(arena);
       final int created = Libbpf.bpf_tc_hook_create(hook);
@@ -61,7 +61,7 @@ public record TcFilter(int ifindex, boolean ingress, int handle, int priority) {
     }
   }
 
-  private MemorySegment hook(final Arena arena) {
+  private MemorySegment hook(Arena arena) {
     final MemorySegment hook = bpf_tc_hook.allocate(arena);
     bpf_tc_hook.sz(hook, bpf_tc_hook.sizeof());
     bpf_tc_hook.ifindex(hook, ifindex);
@@ -69,7 +69,7 @@ public record TcFilter(int ifindex, boolean ingress, int handle, int priority) {
     return hook;
   }
 
-  private MemorySegment options(final Arena arena) {
+  private MemorySegment options(Arena arena) {
     final MemorySegment options = bpf_tc_opts.allocate(arena);
     bpf_tc_opts.sz(options, bpf_tc_opts.sizeof());
     bpf_tc_opts.handle(options, handle);

@@ -9,7 +9,7 @@ public enum XdpMode {
 
   private final int flags;
 
-  XdpMode(final int flags) {
+  XdpMode(int flags) {
     this.flags = flags;
   }
 

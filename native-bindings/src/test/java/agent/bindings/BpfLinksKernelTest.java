@@ -36,7 +36,7 @@ class BpfLinksKernelTest {
     }
   }
 
-  private static void checkTcx(final int ifindex, final Path pin) {
+  private static void checkTcx(int ifindex, Path pin) {
     try (BpfObject object = open()) {
       final int link = BpfLinks.createTcx(object.programFd("first"), ifindex, true);
       assertTrue(link >= 0, () -> Errno.name(link));
@@ -107,7 +107,7 @@ class BpfLinksKernelTest {
     }
   }
 
-  private static void checkFilter(final TcFilter filter) {
+  private static void checkFilter(TcFilter filter) {
     try (BpfObject object = open()) {
       assertEquals(-Errno.ENOENT, noFilter(filter.programId()));
       assertEquals(0, filter.attachOrReplace(object.programFd("first")));
@@ -120,11 +120,11 @@ class BpfLinksKernelTest {
   }
 
   /** Without a clsact qdisc the kernel says EINVAL. */
-  private static int noFilter(final int result) {
+  private static int noFilter(int result) {
     return result == -Errno.EINVAL ? -Errno.ENOENT : result;
   }
 
-  private static int programId(final BpfObject object, final String program) {
+  private static int programId(BpfObject object, String program) {
     return ObjectDescriptions.program(object.programFd(program)).id();
   }
 

@@ -156,12 +156,12 @@ class BpfObjectKernelTest {
   static final class RefusedLoad {
     private RefusedLoad() {}
 
-    public static void main(final String[] arguments) {
+    public static void main(String[] arguments) {
       LibBpf.ensureLoaded();
       try (BpfObject object = BpfObject.open(TestObjects.compile(REFUSED), "refused")) {
         object.load();
         System.out.println("loaded");
-      } catch (final LoadException e) {
+      } catch (LoadException e) {
         System.out.println("refused");
       }
       new TcFilter(Integer.MAX_VALUE, true, 1, 1).attachOrReplace(0);

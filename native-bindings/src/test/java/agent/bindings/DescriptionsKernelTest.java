@@ -108,7 +108,7 @@ class DescriptionsKernelTest {
     assertEquals(Files.exists(Path.of("/sys/kernel/btf/vmlinux")), features.btf());
   }
 
-  private static boolean contains(final int[] ids, final int id) {
+  private static boolean contains(int[] ids, int id) {
     return Arrays.stream(ids).anyMatch(candidate -> candidate == id);
   }
 }

@@ -3,7 +3,7 @@ package agent.bindings;
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.testkit.Allocation;
+import agent.testkit.HeapAllocation;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
@@ -69,7 +69,7 @@ class EventPollTest {
             poll.await(0);
           };
 
-      assertEquals(0, Allocation.steady(20_000, work));
+      assertEquals(0, HeapAllocation.steady(20_000, work));
     }
   }
 
@@ -116,12 +116,12 @@ class EventPollTest {
       }
     }
 
-    private static boolean isSocket(final int fd) {
+    private static boolean isSocket(int fd) {
       try {
         return Files.readSymbolicLink(OPEN_DESCRIPTORS.resolve(Integer.toString(fd)))
             .toString()
             .startsWith("socket:");
-      } catch (final IOException e) {
+      } catch (IOException e) {
         return false;
       }
     }

@@ -5,7 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.testkit.Allocation;
+import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -121,7 +121,7 @@ class MapCallsKernelTest {
           MapCalls.delete(fd, key);
         };
 
-    assertEquals(0, Allocation.steady(CALLS, work));
+    assertEquals(0, HeapAllocation.steady(CALLS, work));
   }
 
   @Test
@@ -136,21 +136,21 @@ class MapCallsKernelTest {
           MapCalls.deleteBatch(fd, keys, count);
         };
 
-    assertEquals(0, Allocation.steady(2_000, work));
+    assertEquals(0, HeapAllocation.steady(2_000, work));
   }
 
-  private int lookup(final int k) {
+  private int lookup(int k) {
     key.set(JAVA_INT, 0, k);
     return MapCalls.lookup(fd, key, value);
   }
 
-  private int update(final int k, final long v, final long flags) {
+  private int update(int k, long v, long flags) {
     key.set(JAVA_INT, 0, k);
     value.set(JAVA_LONG, 0, v);
     return MapCalls.update(fd, key, value, flags);
   }
 
-  private void fillBatch(final int entries) {
+  private void fillBatch(int entries) {
     for (int i = 0; i < entries; i++) {
       keys.setAtIndex(JAVA_INT, i, i);
       values.setAtIndex(JAVA_LONG, i, i * 10L);
@@ -158,7 +158,7 @@ class MapCallsKernelTest {
     count.set(JAVA_INT, 0, entries);
   }
 
-  private Map<Integer, Long> readAll(final int batch) {
+  private Map<Integer, Long> readAll(int batch) {
     final Map<Integer, Long> read = new HashMap<>();
     MemorySegment in = MemorySegment.NULL;
     int result = 0;

@@ -6,7 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.testkit.Allocation;
+import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -112,7 +112,7 @@ class ProgramTestRunKernelTest {
             run.runSyscall(syscallProgram, context);
           };
 
-      assertEquals(0, Allocation.steady(20_000, work));
+      assertEquals(0, HeapAllocation.steady(20_000, work));
     }
   }
 }

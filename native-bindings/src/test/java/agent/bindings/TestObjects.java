@@ -29,7 +29,7 @@ final class TestObjects {
 
   private TestObjects() {}
 
-  static byte[] compile(final String source) {
+  static byte[] compile(String source) {
     try {
       final Path directory = Files.createTempDirectory("agent-bpf-");
       final Path code = Files.writeString(directory.resolve("test.bpf.c"), HEADERS + source);
@@ -56,7 +56,7 @@ final class TestObjects {
         Files.delete(code);
         Files.delete(directory);
       }
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }

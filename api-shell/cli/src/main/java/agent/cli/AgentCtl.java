@@ -24,7 +24,7 @@ public final class AgentCtl {
   private final PrintStream err;
   private final Map<String, String> environment;
 
-  AgentCtl(final PrintStream out, final PrintStream err, final Map<String, String> environment) {
+  AgentCtl(PrintStream out, PrintStream err, Map<String, String> environment) {
     this.out = out;
     this.err = err;
     this.environment = environment;
@@ -35,7 +35,7 @@ public final class AgentCtl {
    *
    * @param arguments the command with its options
    */
-  public static void main(final String[] arguments) {
+  public static void main(String[] arguments) {
     final PrintStream out =
         new PrintStream(
             new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), BUFFER_BYTES),
@@ -48,7 +48,7 @@ public final class AgentCtl {
     System.exit(exitCode);
   }
 
-  int run(final String... arguments) {
+  int run(String... arguments) {
     final CommandLine commandLine = new CommandLine(CommandTree.build());
     commandLine.setOut(new PrintWriter(out, true));
     commandLine.setErr(new PrintWriter(err, true));
@@ -58,7 +58,7 @@ public final class AgentCtl {
     return commandLine.execute(arguments);
   }
 
-  private int execute(final ParseResult parsed) throws CommandLine.ExecutionException {
+  private int execute(ParseResult parsed) throws CommandLine.ExecutionException {
     final Integer help = CommandLine.executeHelpRequest(parsed);
     if (help != null) {
       return help;
@@ -71,14 +71,14 @@ public final class AgentCtl {
     }
     try (Invocation invocation = new Invocation(leaf, environment, out, err)) {
       return action.run(invocation);
-    } catch (final UsageException e) {
+    } catch (UsageException e) {
       throw new CommandLine.ParameterException(command.commandLine(), e.getMessage());
-    } catch (final Exception e) {
+    } catch (Exception e) {
       throw new CommandLine.ExecutionException(command.commandLine(), e.toString(), e);
     }
   }
 
-  private static ParseResult leafOf(final ParseResult parsed) {
+  private static ParseResult leafOf(ParseResult parsed) {
     ParseResult leaf = parsed;
     while (leaf.hasSubcommand()) {
       leaf = leaf.subcommand();
@@ -86,14 +86,14 @@ public final class AgentCtl {
     return leaf;
   }
 
-  private int usageError(final CommandLine.ParameterException failure) {
+  private int usageError(CommandLine.ParameterException failure) {
     final String command = failure.getCommandLine().getCommandSpec().qualifiedName();
     err.println(Text.oneLine(failure.getMessage()));
     err.println("Try '" + command + " --help'.");
     return USAGE_ERROR;
   }
 
-  private int executionError(final Exception failure) {
+  private int executionError(Exception failure) {
     final Throwable cause =
         failure instanceof CommandLine.ExecutionException && failure.getCause() != null
             ? failure.getCause()

@@ -55,7 +55,7 @@ final class CommandTree {
         .addSubcommand("completion", CompletionCommand.build());
   }
 
-  private static OutputFormat outputFormat(final String text) {
+  private static OutputFormat outputFormat(String text) {
     return switch (text.toLowerCase(Locale.ROOT)) {
       case "json" -> OutputFormat.JSON;
       case "table" -> OutputFormat.TABLE;
@@ -71,16 +71,16 @@ final class CommandTree {
   }
 
   /** Returns a command that only holds others. */
-  static CommandSpec group(final String name, final String description) {
+  static CommandSpec group(String name, String description) {
     return withHelp(CommandSpec.create().name(name), description);
   }
 
   /** Returns a command that does something. */
-  static CommandSpec command(final String description, final Command action) {
+  static CommandSpec command(String description, Command action) {
     return withHelp(CommandSpec.wrapWithoutInspection(action), description);
   }
 
-  private static CommandSpec withHelp(final CommandSpec spec, final String description) {
+  private static CommandSpec withHelp(CommandSpec spec, String description) {
     spec.usageMessage().description(description).sortOptions(false).autoWidth(true);
     return spec.addOption(
         OptionSpec.builder("-h", "--help")
@@ -90,16 +90,15 @@ final class CommandTree {
             .build());
   }
 
-  static PositionalParamSpec required(final String label, final String description) {
+  static PositionalParamSpec required(String label, String description) {
     return positional(label, description).arity("1").required(true).type(String.class).build();
   }
 
-  static PositionalParamSpec optional(final String label, final String description) {
+  static PositionalParamSpec optional(String label, String description) {
     return positional(label, description).arity("0..1").type(String.class).build();
   }
 
-  static PositionalParamSpec several(
-      final int index, final String label, final String description) {
+  static PositionalParamSpec several(int index, String label, String description) {
     return PositionalParamSpec.builder()
         .index(index + "..*")
         .paramLabel(label)
@@ -110,16 +109,15 @@ final class CommandTree {
         .build();
   }
 
-  private static PositionalParamSpec.Builder positional(
-      final String label, final String description) {
+  private static PositionalParamSpec.Builder positional(String label, String description) {
     return PositionalParamSpec.builder().index("0").paramLabel(label).description(description);
   }
 
-  static OptionSpec flag(final String name, final String description) {
+  static OptionSpec flag(String name, String description) {
     return OptionSpec.builder(name).type(boolean.class).description(description).build();
   }
 
-  static OptionSpec value(final String name, final String label, final String description) {
+  static OptionSpec value(String name, String label, String description) {
     return OptionSpec.builder(name)
         .paramLabel(label)
         .type(String.class)
@@ -137,7 +135,7 @@ final class CommandTree {
         .build();
   }
 
-  static List<String> labelsOf(final Invocation call) {
+  static List<String> labelsOf(Invocation call) {
     final List<String> labels = call.option("--labels");
     return labels == null ? List.of() : labels;
   }

@@ -26,7 +26,7 @@ final class CompletionCommand {
                 .build());
   }
 
-  private static int print(final Invocation call) {
+  private static int print(Invocation call) {
     final String shell = call.argument(0);
     if (!shell.equals("bash") && !shell.equals("zsh")) {
       throw new UsageException("'" + shell + "' is neither bash nor zsh");

@@ -52,12 +52,12 @@ final class EndpointCommands {
                     CommandTree.several(1, "OPTION=VALUE", "For example Debug=Enabled.")));
   }
 
-  private static CommandSpec withId(final String description, final Command action) {
+  private static CommandSpec withId(String description, Command action) {
     return CommandTree.command(description, action)
         .addPositional(CommandTree.required("ID", "[prefix:]id of the endpoint."));
   }
 
-  private static int list(final Invocation call) throws IOException {
+  private static int list(Invocation call) throws IOException {
     final List<String> labels = CommandTree.labelsOf(call);
     if (call.wantsJson()) {
       return call.printJson(RequestPath.of("endpoint").queryEach("labels", labels));
@@ -82,7 +82,7 @@ final class EndpointCommands {
     return AgentCtl.OK;
   }
 
-  private static AddressPairModel address(final EndpointStatusModel status) {
+  private static AddressPairModel address(EndpointStatusModel status) {
     final boolean hasAddress =
         status.networking() != null
             && status.networking().addressing() != null
@@ -90,11 +90,11 @@ final class EndpointCommands {
     return hasAddress ? status.networking().addressing().getFirst() : NO_ADDRESS;
   }
 
-  private static String enforcement(final EndpointPolicyModel policy) {
+  private static String enforcement(EndpointPolicyModel policy) {
     return policy == null || policy.realized() == null ? null : policy.realized().policyEnabled();
   }
 
-  private static int get(final Invocation call) throws IOException {
+  private static int get(Invocation call) throws IOException {
     final String id = call.argument(0);
     if (call.wantsJson()) {
       return call.printJson(RequestPath.of("endpoint", id));
@@ -129,7 +129,7 @@ final class EndpointCommands {
     return AgentCtl.OK;
   }
 
-  private static void policy(final Table table, final EndpointPolicyModel.Resolved policy) {
+  private static void policy(Table table, EndpointPolicyModel.Resolved policy) {
     table.row("policy", policy.policyEnabled()).row("policy-revision", policy.policyRevision());
     table.row("allowed-ingress", Text.list(policy.allowedIngressIdentities()));
     table.row("allowed-egress", Text.list(policy.allowedEgressIdentities()));
@@ -137,7 +137,7 @@ final class EndpointCommands {
     table.row("denied-egress", Text.list(policy.deniedEgressIdentities()));
   }
 
-  private static int delete(final Invocation call) throws IOException {
+  private static int delete(Invocation call) throws IOException {
     final String id = call.argument(0);
     if (call.wantsJson()) {
       return call.printJson("DELETE", RequestPath.of("endpoint", id), null);
@@ -148,7 +148,7 @@ final class EndpointCommands {
     return AgentCtl.OK;
   }
 
-  private static int log(final Invocation call) throws IOException {
+  private static int log(Invocation call) throws IOException {
     final String id = call.argument(0);
     if (call.wantsJson()) {
       return call.printJson(RequestPath.of("endpoint", id, "log"));
@@ -161,7 +161,7 @@ final class EndpointCommands {
     return AgentCtl.OK;
   }
 
-  private static int health(final Invocation call) throws IOException {
+  private static int health(Invocation call) throws IOException {
     final String id = call.argument(0);
     if (call.wantsJson()) {
       return call.printJson(RequestPath.of("endpoint", id, "healthz"));
@@ -173,7 +173,7 @@ final class EndpointCommands {
     return AgentCtl.OK;
   }
 
-  private static int labels(final Invocation call) throws IOException {
+  private static int labels(Invocation call) throws IOException {
     final String id = call.argument(0);
     final List<String> wanted = call.option("--set");
     if (call.wantsJson() && wanted == null) {
@@ -197,13 +197,13 @@ final class EndpointCommands {
     return AgentCtl.OK;
   }
 
-  private static void rows(final Table table, final String set, final List<String> labels) {
+  private static void rows(Table table, String set, List<String> labels) {
     if (labels != null) {
       labels.forEach(label -> table.row(set, label));
     }
   }
 
-  private static int config(final Invocation call) throws IOException {
+  private static int config(Invocation call) throws IOException {
     final String id = call.argument(0);
     final Map<String, String> options = new LinkedHashMap<>();
     for (final String assignment : call.arguments(1)) {

@@ -24,7 +24,7 @@ final class IdentityCommands {
                 .addPositional(CommandTree.required("ID", "Number of the identity.")));
   }
 
-  private static int list(final Invocation call) throws IOException {
+  private static int list(Invocation call) throws IOException {
     final List<String> labels = CommandTree.labelsOf(call);
     if (call.isSet("--endpoints")) {
       return listInUse(call, labels);
@@ -35,8 +35,7 @@ final class IdentityCommands {
     return print(call, call.agent().identities(labels));
   }
 
-  private static int listInUse(final Invocation call, final List<String> labels)
-      throws IOException {
+  private static int listInUse(Invocation call, List<String> labels) throws IOException {
     if (!labels.isEmpty()) {
       throw new UsageException("--endpoints and --labels do not go together");
     }
@@ -51,14 +50,14 @@ final class IdentityCommands {
     return AgentCtl.OK;
   }
 
-  private static int get(final Invocation call) throws IOException {
+  private static int get(Invocation call) throws IOException {
     final String id = call.argument(0);
     return call.wantsJson()
         ? call.printJson(RequestPath.of("identity", id))
         : print(call, List.of(call.agent().identity(id)));
   }
 
-  private static int print(final Invocation call, final List<IdentityModel> identities) {
+  private static int print(Invocation call, List<IdentityModel> identities) {
     final Table table = new Table(call.out(), "ID", "LABELS");
     identities.forEach(identity -> table.row(identity.id(), Text.list(identity.labels())));
     table.end();

@@ -26,10 +26,7 @@ final class Invocation implements AutoCloseable {
   private AgentClient client;
 
   Invocation(
-      final ParseResult parsed,
-      final Map<String, String> environment,
-      final PrintStream out,
-      final PrintStream err) {
+      ParseResult parsed, Map<String, String> environment, PrintStream out, PrintStream err) {
     this.parsed = parsed;
     this.environment = environment;
     this.out = out;
@@ -47,7 +44,7 @@ final class Invocation implements AutoCloseable {
       final String address = option(CommandTree.HOST);
       try {
         client = AgentClient.of(address == null ? fallback : address);
-      } catch (final IllegalArgumentException e) {
+      } catch (IllegalArgumentException e) {
         throw new UsageException("--host: " + e.getMessage());
       }
     }
@@ -67,7 +64,7 @@ final class Invocation implements AutoCloseable {
   }
 
   /** Returns the value of an option wherever on the line it stands, or null. */
-  <T> T option(final String name) {
+  <T> T option(String name) {
     for (ParseResult level = parsed; level != null; level = parent(level)) {
       if (level.hasMatchedOption(name)) {
         return level.matchedOptionValue(name, null);
@@ -76,32 +73,32 @@ final class Invocation implements AutoCloseable {
     return null;
   }
 
-  private ParseResult parent(final ParseResult level) {
+  private ParseResult parent(ParseResult level) {
     final var above = level.commandSpec().parent();
     return above == null ? null : above.commandLine().getParseResult();
   }
 
-  boolean isSet(final String name) {
+  boolean isSet(String name) {
     return Boolean.TRUE.equals(option(name));
   }
 
   /** Returns the positional argument at this place, or null. */
-  <T> T argument(final int index) {
+  <T> T argument(int index) {
     return parsed.matchedPositionalValue(index, null);
   }
 
   /** Returns the positional arguments from this place on. */
-  List<String> arguments(final int index) {
+  List<String> arguments(int index) {
     final List<String> values = argument(index);
     return values == null ? List.of() : values;
   }
 
   /** Prints the agent's answer as it is, indented; memory does not grow with it. */
-  int printJson(final RequestPath path) throws IOException {
+  int printJson(RequestPath path) throws IOException {
     return printJson("GET", path, null);
   }
 
-  int printJson(final String method, final RequestPath path, final String body) throws IOException {
+  int printJson(String method, RequestPath path, String body) throws IOException {
     final JsonFactory factory =
         JsonFactory.builder().disable(StreamWriteFeature.AUTO_CLOSE_TARGET).build();
     try (InputStream answer = agent().open(method, path, body);

@@ -30,7 +30,7 @@ final class IpCommands {
                 .addOption(CommandTree.value("--pool", "POOL", "Pool that it is from.")));
   }
 
-  private static int allocate(final Invocation call) throws IOException {
+  private static int allocate(Invocation call) throws IOException {
     final String address = call.argument(0);
     final String family = call.option("--family");
     final boolean expires = call.isSet("--expire");
@@ -63,20 +63,20 @@ final class IpCommands {
     return AgentCtl.OK;
   }
 
-  private static void row(final Table table, final IpamAllocationModel.Family family) {
+  private static void row(Table table, IpamAllocationModel.Family family) {
     if (family != null) {
       table.row(family.ip(), family.gateway(), Text.list(family.cidrs()), family.expirationUuid());
     }
   }
 
-  private static int release(final Invocation call) throws IOException {
+  private static int release(Invocation call) throws IOException {
     final String address = call.argument(0);
     call.agent().release(address, call.option("--pool"));
     return tell(call, address, "released");
   }
 
   /** The agent answers these without a body; in JSON it is the address record, as elsewhere. */
-  private static int tell(final Invocation call, final String address, final String what) {
+  private static int tell(Invocation call, String address, String what) {
     if (call.wantsJson()) {
       final String family = address.indexOf(':') < 0 ? "ipv4" : "ipv6";
       call.out()

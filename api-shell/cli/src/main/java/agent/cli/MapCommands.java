@@ -24,7 +24,7 @@ final class MapCommands {
                 .addPositional(CommandTree.required("NAME", "Name of the map.")));
   }
 
-  private static int list(final Invocation call) throws IOException {
+  private static int list(Invocation call) throws IOException {
     if (call.wantsJson()) {
       return call.printJson(RequestPath.of("map"));
     }
@@ -47,7 +47,7 @@ final class MapCommands {
     return AgentCtl.OK;
   }
 
-  private static int get(final Invocation call) throws IOException {
+  private static int get(Invocation call) throws IOException {
     final RequestPath path = RequestPath.of("map", call.argument(0));
     if (call.wantsJson()) {
       return call.printJson(path);
@@ -67,12 +67,12 @@ final class MapCommands {
   }
 
   /** An entry is an object in the array {@code cache} of the map's record. */
-  private static boolean isEntry(final JsonParser json) {
+  private static boolean isEntry(JsonParser json) {
     final var array = json.streamReadContext().getParent();
     return array != null && array.inArray() && "cache".equals(array.getParent().currentName());
   }
 
-  private static void entry(final JsonParser json, final Table table) {
+  private static void entry(JsonParser json, Table table) {
     String key = null;
     String value = null;
     String action = null;

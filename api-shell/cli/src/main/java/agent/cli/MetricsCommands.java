@@ -17,7 +17,7 @@ final class MetricsCommands {
                 .addPositional(CommandTree.optional("TEXT", "Only names that contain this.")));
   }
 
-  private static int list(final Invocation call) throws IOException {
+  private static int list(Invocation call) throws IOException {
     if (call.wantsJson()) {
       return call.printJson(RequestPath.of("metrics", ""));
     }
@@ -32,7 +32,7 @@ final class MetricsCommands {
     return AgentCtl.OK;
   }
 
-  private static String number(final double value) {
+  private static String number(double value) {
     final long whole = (long) value;
     return whole == value ? Long.toString(whole) : Double.toString(value);
   }

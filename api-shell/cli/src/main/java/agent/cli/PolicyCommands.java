@@ -36,7 +36,7 @@ final class PolicyCommands {
                 .addOption(CommandTree.flag("--all", "All rules.")));
   }
 
-  private static int get(final Invocation call) throws IOException {
+  private static int get(Invocation call) throws IOException {
     final List<String> labels = call.arguments(0);
     return call.wantsJson()
         ? call.printJson(RequestPath.of("policy").queryEach("labels", labels))
@@ -44,7 +44,7 @@ final class PolicyCommands {
   }
 
   /** The rules come as JSON text within JSON: they are shown as the document that they are. */
-  private static int print(final Invocation call, final PolicyModel policy) {
+  private static int print(Invocation call, PolicyModel policy) {
     final JsonMapper mapper = WireFormat.lenientMapper();
     call.out()
         .println(
@@ -54,32 +54,32 @@ final class PolicyCommands {
     return revision(call, policy);
   }
 
-  private static int revision(final Invocation call, final PolicyModel policy) {
+  private static int revision(Invocation call, PolicyModel policy) {
     call.out().println("Revision: " + policy.revision());
     return AgentCtl.OK;
   }
 
-  private static int importRules(final Invocation call) throws IOException {
+  private static int importRules(Invocation call) throws IOException {
     final String rules = read(call.argument(0));
     return call.wantsJson()
         ? call.printJson("PUT", RequestPath.of("policy"), rules)
         : revision(call, call.agent().importPolicy(rules));
   }
 
-  private static String read(final String file) throws IOException {
+  private static String read(String file) throws IOException {
     if (file.equals("-")) {
       return new String(System.in.readAllBytes(), StandardCharsets.UTF_8);
     }
     try {
       return Files.readString(Path.of(file));
-    } catch (final NoSuchFileException e) {
+    } catch (NoSuchFileException e) {
       throw new UsageException("there is no file '" + file + "'");
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UsageException("cannot read '" + file + "': " + e.getMessage());
     }
   }
 
-  private static int delete(final Invocation call) throws IOException {
+  private static int delete(Invocation call) throws IOException {
     final List<String> labels = call.arguments(0);
     if (labels.isEmpty() != call.isSet("--all")) {
       throw new UsageException("either labels or --all is needed");

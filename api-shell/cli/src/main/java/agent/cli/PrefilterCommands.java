@@ -29,7 +29,7 @@ final class PrefilterCommands {
             change("Removes prefixes.", call -> change(call, call.agent()::removeFromPrefilter)));
   }
 
-  private static CommandSpec change(final String description, final Command action) {
+  private static CommandSpec change(String description, Command action) {
     return CommandTree.command(description, action)
         .addPositional(CommandTree.several(0, "CIDR", "Prefixes."))
         .addOption(CommandTree.value("--file", "FILE", "Prefixes, one a line."))
@@ -41,20 +41,20 @@ final class PrefilterCommands {
                 .build());
   }
 
-  private static int list(final Invocation call) throws IOException {
+  private static int list(Invocation call) throws IOException {
     return call.wantsJson()
         ? call.printJson(RequestPath.of("prefilter"))
         : print(call, call.agent().prefilter());
   }
 
-  private static int print(final Invocation call, final PrefilterModel prefilter) {
+  private static int print(Invocation call, PrefilterModel prefilter) {
     final PrefilterListModel realized = prefilter.status().realized();
     call.out().println("Revision: " + realized.revision());
     realized.deny().forEach(prefix -> call.out().println(Text.oneLine(prefix)));
     return AgentCtl.OK;
   }
 
-  private static int change(final Invocation call, final Change change) throws IOException {
+  private static int change(Invocation call, Change change) throws IOException {
     final List<String> prefixes = new ArrayList<>(call.arguments(0));
     final String file = call.option("--file");
     if (file != null) {
@@ -74,13 +74,13 @@ final class PrefilterCommands {
     return AgentCtl.OK;
   }
 
-  private static List<String> read(final String file) {
+  private static List<String> read(String file) {
     try {
       return Files.readAllLines(Path.of(file)).stream()
           .map(String::strip)
           .filter(line -> !line.isEmpty() && !line.startsWith("#"))
           .toList();
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UsageException("cannot read '" + file + "': " + e.getMessage());
     }
   }

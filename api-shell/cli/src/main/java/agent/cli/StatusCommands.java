@@ -18,7 +18,7 @@ final class StatusCommands {
         .addOption(CommandTree.flag("--brief", "Only the states."));
   }
 
-  private static int status(final Invocation call) throws IOException {
+  private static int status(Invocation call) throws IOException {
     final boolean brief = call.isSet("--brief");
     if (call.wantsJson()) {
       return call.printJson(RequestPath.of("healthz"));
@@ -45,14 +45,13 @@ final class StatusCommands {
     return AgentCtl.OK;
   }
 
-  private static void component(
-      final Table table, final String name, final ComponentStatus component) {
+  private static void component(Table table, String name, ComponentStatus component) {
     if (component != null) {
       table.row(name, component.state(), component.msg());
     }
   }
 
-  private static void details(final Invocation call, final DaemonStatusModel status) {
+  private static void details(Invocation call, DaemonStatusModel status) {
     call.out().println();
     final Table table = new Table(call.out(), "DATAPATH", "VALUE");
     row(table, "attach-mode", status.attachMode());
@@ -79,7 +78,7 @@ final class StatusCommands {
     table.end();
   }
 
-  private static void row(final Table table, final String name, final Object value) {
+  private static void row(Table table, String name, Object value) {
     if (value != null) {
       table.row(
           name,
@@ -89,11 +88,11 @@ final class StatusCommands {
     }
   }
 
-  private static void modules(final Invocation call) throws IOException {
+  private static void modules(Invocation call) throws IOException {
     final ModuleHealthModel health;
     try {
       health = call.agent().health(false);
-    } catch (final agent.client.AgentException e) {
+    } catch (agent.client.AgentException e) {
       call.out().println();
       call.out().println("Modules: " + Text.oneLine(e.getMessage()));
       return;

@@ -17,14 +17,14 @@ final class Table {
   private final List<String[]> waiting = new ArrayList<>();
   private boolean isDecided;
 
-  Table(final PrintStream out, final String... headings) {
+  Table(PrintStream out, String... headings) {
     this.out = out;
     this.widths = new int[headings.length];
     row((Object[]) headings);
   }
 
   /** Adds a row; null shows as a dash. */
-  Table row(final Object... cells) {
+  Table row(Object... cells) {
     final String[] texts = new String[widths.length];
     for (int i = 0; i < texts.length; i++) {
       texts[i] = Text.oneLine(Text.of(cells[i]));
@@ -58,7 +58,7 @@ final class Table {
     waiting.clear();
   }
 
-  private void print(final String[] row) {
+  private void print(String[] row) {
     final StringBuilder line = new StringBuilder();
     for (int i = 0; i < row.length; i++) {
       line.append(row[i]);

@@ -12,7 +12,7 @@ final class Text {
   private Text() {}
 
   /** Returns one line in which no control character reaches the terminal. */
-  static String oneLine(final String text) {
+  static String oneLine(String text) {
     if (text == null) {
       return "";
     }
@@ -23,17 +23,17 @@ final class Text {
   }
 
   /** Returns the value's text, or a dash where there is none. */
-  static String of(final Object value) {
+  static String of(Object value) {
     return value == null || value.toString().isEmpty() ? NONE : value.toString();
   }
 
-  static String list(final List<?> values) {
+  static String list(List<?> values) {
     return values == null || values.isEmpty()
         ? NONE
         : values.stream().map(Object::toString).collect(Collectors.joining(","));
   }
 
-  static String map(final Map<String, ?> values) {
+  static String map(Map<String, ?> values) {
     return values == null || values.isEmpty()
         ? NONE
         : new TreeMap<>(values)

@@ -38,7 +38,7 @@ class AgentCtlTest {
     agent.close();
   }
 
-  private String answer(final String request) {
+  private String answer(String request) {
     final String line = request.substring(0, request.indexOf(" HTTP/1.1"));
     final String answer = answers.get(line);
     return answer != null
@@ -46,23 +46,23 @@ class AgentCtlTest {
         : CannedHttpServer.answer(404, "\"path: nobody told me of " + line + "\"");
   }
 
-  private AgentCtlTest on(final String requestLine, final String body) {
+  private AgentCtlTest on(String requestLine, String body) {
     return on(requestLine, 200, body);
   }
 
-  private AgentCtlTest on(final String requestLine, final int status, final String body) {
+  private AgentCtlTest on(String requestLine, int status, String body) {
     answers.put(requestLine, CannedHttpServer.answer(status, body));
     return this;
   }
 
-  private int run(final String... arguments) {
+  private int run(String... arguments) {
     return runWith(
         Map.of(),
         Stream.concat(Arrays.stream(arguments), Stream.of("-H", "unix://" + agent.socket()))
             .toArray(String[]::new));
   }
 
-  private int runWith(final Map<String, String> environment, final String... arguments) {
+  private int runWith(Map<String, String> environment, String... arguments) {
     out.reset();
     err.reset();
     try (PrintStream stdout = new PrintStream(out, false, StandardCharsets.UTF_8);
@@ -211,7 +211,7 @@ class AgentCtlTest {
   }
 
   @Test
-  void shouldImportAndDeletePolicy(@TempDir final Path directory) throws IOException {
+  void shouldImportAndDeletePolicy(@TempDir Path directory) throws IOException {
     final Path file = Files.writeString(directory.resolve("rules.json"), "[{\"é\":1}]");
     on("PUT /policy", "{\"policy\":\"[]\",\"revision\":8}");
     on("DELETE /policy?labels=a%3Db", "{\"policy\":\"[]\",\"revision\":9}");
@@ -229,7 +229,7 @@ class AgentCtlTest {
   }
 
   @Test
-  void shouldChangeThePrefilter(@TempDir final Path directory) throws IOException {
+  void shouldChangeThePrefilter(@TempDir Path directory) throws IOException {
     final Path file = Files.writeString(directory.resolve("list"), "# bad ones\n\n fd00::/8 \n");
     final String list = "{\"status\":{\"realized\":{\"deny\":[\"10.0.0.0/8\"],\"revision\":3}}}";
     on("PATCH /prefilter", list).on("DELETE /prefilter", list).on("GET /prefilter", list);
@@ -308,7 +308,7 @@ class AgentCtlTest {
   }
 
   @Test
-  void shouldPrintCompletionsThatBashAccepts(@TempDir final Path directory) throws Exception {
+  void shouldPrintCompletionsThatBashAccepts(@TempDir Path directory) throws Exception {
     assertEquals(AgentCtl.OK, run("completion", "bash"), this::err);
     final Path script = Files.writeString(directory.resolve("agentctl"), out());
     final Process bash =

@@ -51,7 +51,7 @@ public final class AgentClient implements AutoCloseable {
   private final HttpCaller caller;
   private final JsonMapper mapper = WireFormat.lenientMapper();
 
-  private AgentClient(final Path socketPath, final Duration timeout) {
+  private AgentClient(Path socketPath, Duration timeout) {
     caller = new HttpCaller(socketPath, timeout);
   }
 
@@ -61,7 +61,7 @@ public final class AgentClient implements AutoCloseable {
    * @param address {@code unix://<path>} or an absolute path
    * @throws IllegalArgumentException for another address
    */
-  public static AgentClient of(final String address) {
+  public static AgentClient of(String address) {
     return of(address, DEFAULT_TIMEOUT);
   }
 
@@ -72,7 +72,7 @@ public final class AgentClient implements AutoCloseable {
    * @param timeout how long the agent may be silent
    * @throws IllegalArgumentException for another address
    */
-  public static AgentClient of(final String address, final Duration timeout) {
+  public static AgentClient of(String address, Duration timeout) {
     final String path = address.startsWith(SCHEME) ? address.substring(SCHEME.length()) : address;
     if (!path.startsWith("/")) {
       throw new IllegalArgumentException(
@@ -82,16 +82,16 @@ public final class AgentClient implements AutoCloseable {
   }
 
   /** GET /healthz. */
-  public DaemonStatusModel status(final boolean brief) throws IOException {
+  public DaemonStatusModel status(boolean brief) throws IOException {
     return one(DaemonStatusModel.class, open("GET", RequestPath.of("healthz"), brief(brief), null));
   }
 
   /** GET /health. */
-  public ModuleHealthModel health(final boolean brief) throws IOException {
+  public ModuleHealthModel health(boolean brief) throws IOException {
     return one(ModuleHealthModel.class, open("GET", RequestPath.of("health"), brief(brief), null));
   }
 
-  private static Map<String, String> brief(final boolean brief) {
+  private static Map<String, String> brief(boolean brief) {
     return brief ? Map.of("brief", "true") : Map.of();
   }
 
@@ -106,60 +106,57 @@ public final class AgentClient implements AutoCloseable {
   }
 
   /** GET /endpoint; without labels all of them. */
-  public List<EndpointModel> endpoints(final List<String> labels) throws IOException {
+  public List<EndpointModel> endpoints(List<String> labels) throws IOException {
     return list(EndpointModel.class, get(RequestPath.of("endpoint").queryEach("labels", labels)));
   }
 
   /** GET /endpoint/{id}. */
-  public EndpointModel endpoint(final String id) throws IOException {
+  public EndpointModel endpoint(String id) throws IOException {
     return one(EndpointModel.class, get("endpoint", id));
   }
 
   /** PUT /endpoint/{id}. */
-  public EndpointModel createEndpoint(final String id, final EndpointChangeRequest request)
-      throws IOException {
+  public EndpointModel createEndpoint(String id, EndpointChangeRequest request) throws IOException {
     return one(EndpointModel.class, send("PUT", RequestPath.of("endpoint", id), request));
   }
 
   /** PATCH /endpoint/{id}. */
-  public EndpointModel modifyEndpoint(final String id, final EndpointChangeRequest request)
-      throws IOException {
+  public EndpointModel modifyEndpoint(String id, EndpointChangeRequest request) throws IOException {
     return one(EndpointModel.class, send("PATCH", RequestPath.of("endpoint", id), request));
   }
 
   /** DELETE /endpoint/{id}; returns the errors that were met. */
-  public List<String> deleteEndpoint(final String id) throws IOException {
+  public List<String> deleteEndpoint(String id) throws IOException {
     return list(String.class, send("DELETE", RequestPath.of("endpoint", id), null));
   }
 
   /** DELETE /endpoint; returns the errors that were met. */
-  public List<String> deleteEndpointsOf(final String containerId) throws IOException {
+  public List<String> deleteEndpointsOf(String containerId) throws IOException {
     return list(
         String.class,
         send("DELETE", RequestPath.of("endpoint"), new EndpointBatchDeleteRequest(containerId)));
   }
 
   /** GET /endpoint/{id}/config. */
-  public EndpointConfigurationModel endpointConfiguration(final String id) throws IOException {
+  public EndpointConfigurationModel endpointConfiguration(String id) throws IOException {
     return one(EndpointConfigurationModel.class, get("endpoint", id, "config"));
   }
 
   /** PATCH /endpoint/{id}/config. */
   public EndpointConfigurationModel configureEndpoint(
-      final String id, final EndpointConfigurationSpecModel request) throws IOException {
+      String id, EndpointConfigurationSpecModel request) throws IOException {
     return one(
         EndpointConfigurationModel.class,
         send("PATCH", RequestPath.of("endpoint", id, "config"), request));
   }
 
   /** GET /endpoint/{id}/labels. */
-  public EndpointLabelsModel endpointLabels(final String id) throws IOException {
+  public EndpointLabelsModel endpointLabels(String id) throws IOException {
     return one(EndpointLabelsModel.class, get("endpoint", id, "labels"));
   }
 
   /** PATCH /endpoint/{id}/labels. */
-  public EndpointLabelsModel labelEndpoint(final String id, final List<String> userLabels)
-      throws IOException {
+  public EndpointLabelsModel labelEndpoint(String id, List<String> userLabels) throws IOException {
     return one(
         EndpointLabelsModel.class,
         send(
@@ -169,22 +166,22 @@ public final class AgentClient implements AutoCloseable {
   }
 
   /** GET /endpoint/{id}/log. */
-  public List<EndpointLogEntryModel> endpointLog(final String id) throws IOException {
+  public List<EndpointLogEntryModel> endpointLog(String id) throws IOException {
     return list(EndpointLogEntryModel.class, get("endpoint", id, "log"));
   }
 
   /** GET /endpoint/{id}/healthz. */
-  public EndpointHealthModel endpointHealth(final String id) throws IOException {
+  public EndpointHealthModel endpointHealth(String id) throws IOException {
     return one(EndpointHealthModel.class, get("endpoint", id, "healthz"));
   }
 
   /** GET /identity; without labels all of them. */
-  public List<IdentityModel> identities(final List<String> labels) throws IOException {
+  public List<IdentityModel> identities(List<String> labels) throws IOException {
     return list(IdentityModel.class, get(RequestPath.of("identity").queryEach("labels", labels)));
   }
 
   /** GET /identity/{id}. */
-  public IdentityModel identity(final String id) throws IOException {
+  public IdentityModel identity(String id) throws IOException {
     return one(IdentityModel.class, get("identity", id));
   }
 
@@ -201,8 +198,7 @@ public final class AgentClient implements AutoCloseable {
    * @param pool pool, or null for the default one
    * @param expires whether the address goes back unless an endpoint claims it
    */
-  public IpamAllocationModel allocate(
-      final String family, final String owner, final String pool, final boolean expires)
+  public IpamAllocationModel allocate(String family, String owner, String pool, boolean expires)
       throws IOException {
     final RequestPath path =
         RequestPath.of("ipam").query("family", family).query("owner", owner).query("pool", pool);
@@ -211,30 +207,29 @@ public final class AgentClient implements AutoCloseable {
   }
 
   /** POST /ipam/{ip}. */
-  public void allocateAddress(final String ip, final String owner, final String pool)
-      throws IOException {
+  public void allocateAddress(String ip, String owner, String pool) throws IOException {
     drain(send("POST", RequestPath.of("ipam", ip).query("owner", owner).query("pool", pool), null));
   }
 
   /** DELETE /ipam/{ip}. */
-  public void release(final String ip, final String pool) throws IOException {
+  public void release(String ip, String pool) throws IOException {
     drain(send("DELETE", RequestPath.of("ipam", ip).query("pool", pool), null));
   }
 
   /** GET /policy; without labels all rules. */
-  public PolicyModel policy(final List<String> labels) throws IOException {
+  public PolicyModel policy(List<String> labels) throws IOException {
     return one(PolicyModel.class, get(RequestPath.of("policy").queryEach("labels", labels)));
   }
 
   /** PUT /policy with rules as JSON text. */
-  public PolicyModel importPolicy(final String rules) throws IOException {
+  public PolicyModel importPolicy(String rules) throws IOException {
     return one(
         PolicyModel.class,
         open("PUT", RequestPath.of("policy"), Map.of(), rules.getBytes(StandardCharsets.UTF_8)));
   }
 
   /** DELETE /policy; without labels all rules. */
-  public PolicyModel deletePolicy(final List<String> labels) throws IOException {
+  public PolicyModel deletePolicy(List<String> labels) throws IOException {
     return one(
         PolicyModel.class,
         send("DELETE", RequestPath.of("policy").queryEach("labels", labels), null));
@@ -251,12 +246,12 @@ public final class AgentClient implements AutoCloseable {
   }
 
   /** PATCH /prefilter. */
-  public PrefilterModel addToPrefilter(final PrefilterListModel change) throws IOException {
+  public PrefilterModel addToPrefilter(PrefilterListModel change) throws IOException {
     return one(PrefilterModel.class, send("PATCH", RequestPath.of("prefilter"), change));
   }
 
   /** DELETE /prefilter. */
-  public PrefilterModel removeFromPrefilter(final PrefilterListModel change) throws IOException {
+  public PrefilterModel removeFromPrefilter(PrefilterListModel change) throws IOException {
     return one(PrefilterModel.class, send("DELETE", RequestPath.of("prefilter"), change));
   }
 
@@ -266,7 +261,7 @@ public final class AgentClient implements AutoCloseable {
   }
 
   /** GET /map/{name}, all of it in memory. */
-  public MapContentsModel map(final String name) throws IOException {
+  public MapContentsModel map(String name) throws IOException {
     return one(MapContentsModel.class, get("map", name));
   }
 
@@ -278,30 +273,25 @@ public final class AgentClient implements AutoCloseable {
    * @param body JSON text, or null
    * @return the answer's body, valid until the next call
    */
-  public InputStream open(final String method, final RequestPath path, final String body)
-      throws IOException {
+  public InputStream open(String method, RequestPath path, String body) throws IOException {
     return open(
         method, path, Map.of(), body == null ? null : body.getBytes(StandardCharsets.UTF_8));
   }
 
-  private InputStream get(final String... segments) throws IOException {
+  private InputStream get(String... segments) throws IOException {
     return get(RequestPath.of(segments));
   }
 
-  private InputStream get(final RequestPath path) throws IOException {
+  private InputStream get(RequestPath path) throws IOException {
     return open("GET", path, Map.of(), null);
   }
 
-  private InputStream send(final String method, final RequestPath path, final Object body)
-      throws IOException {
+  private InputStream send(String method, RequestPath path, Object body) throws IOException {
     return open(method, path, Map.of(), body == null ? null : mapper.writeValueAsBytes(body));
   }
 
   private InputStream open(
-      final String method,
-      final RequestPath path,
-      final Map<String, String> headers,
-      final byte[] body)
+      String method, RequestPath path, Map<String, String> headers, byte[] body)
       throws IOException {
     final HttpCaller.HttpAnswer answer = caller.call(method, path, headers, body);
     if (answer.status() >= FIRST_ERROR) {
@@ -311,30 +301,30 @@ public final class AgentClient implements AutoCloseable {
   }
 
   /** An error's body is a JSON string; anything else is shown as it came. */
-  private String message(final HttpCaller.HttpAnswer answer) throws IOException {
+  private String message(HttpCaller.HttpAnswer answer) throws IOException {
     final byte[] body = answer.body().readAllBytes();
     try {
       return mapper.readValue(body, String.class);
-    } catch (final JacksonException e) {
+    } catch (JacksonException e) {
       final String text = new String(body, StandardCharsets.UTF_8).strip();
       return text.isEmpty() ? "HTTP status " + answer.status() : text;
     }
   }
 
-  private <T> T one(final Class<T> type, final InputStream body) throws IOException {
+  private <T> T one(Class<T> type, InputStream body) throws IOException {
     return read(mapper.constructType(type), body);
   }
 
-  private <T> List<T> list(final Class<T> type, final InputStream body) throws IOException {
+  private <T> List<T> list(Class<T> type, InputStream body) throws IOException {
     return read(mapper.getTypeFactory().constructCollectionType(List.class, type), body);
   }
 
-  private <T> T read(final JavaType type, final InputStream body) throws IOException {
+  private <T> T read(JavaType type, InputStream body) throws IOException {
     try {
       final T value = mapper.readValue(body, type);
       drain(body);
       return value;
-    } catch (final JacksonException e) {
+    } catch (JacksonException e) {
       if (e.getCause() instanceof IOException broken) {
         throw broken;
       }
@@ -342,7 +332,7 @@ public final class AgentClient implements AutoCloseable {
     }
   }
 
-  private static void drain(final InputStream body) throws IOException {
+  private static void drain(InputStream body) throws IOException {
     body.transferTo(java.io.OutputStream.nullOutputStream());
   }
 

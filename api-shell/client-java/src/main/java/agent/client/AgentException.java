@@ -6,7 +6,7 @@ public final class AgentException extends RuntimeException {
 
   private final int status;
 
-  AgentException(final int status, final String message) {
+  AgentException(int status, String message) {
     super(message);
     this.status = status;
   }

@@ -13,19 +13,18 @@ final class AnswerBody extends InputStream {
   private long remaining;
   private boolean isComplete;
 
-  private AnswerBody(
-      final UnixHttpConnection connection, final boolean isChunked, final long length) {
+  private AnswerBody(UnixHttpConnection connection, boolean isChunked, long length) {
     this.connection = connection;
     this.isChunked = isChunked;
     this.remaining = length;
     this.isComplete = !isChunked && length == 0;
   }
 
-  static AnswerBody ofLength(final UnixHttpConnection connection, final long length) {
+  static AnswerBody ofLength(UnixHttpConnection connection, long length) {
     return new AnswerBody(connection, false, length);
   }
 
-  static AnswerBody chunked(final UnixHttpConnection connection) {
+  static AnswerBody chunked(UnixHttpConnection connection) {
     return new AnswerBody(connection, true, 0);
   }
 
@@ -41,7 +40,7 @@ final class AnswerBody extends InputStream {
   }
 
   @Override
-  public int read(final byte[] bytes, final int offset, final int length) throws IOException {
+  public int read(byte[] bytes, int offset, int length) throws IOException {
     if (length == 0) {
       return 0;
     }
@@ -70,7 +69,7 @@ final class AnswerBody extends InputStream {
     final String size = connection.readLine(MAX_LINE_BYTES).split(";", 2)[0].strip();
     try {
       remaining = Long.parseLong(size, 16);
-    } catch (final NumberFormatException e) {
+    } catch (NumberFormatException e) {
       throw new IOException("malformed chunk size '" + size + "'", e);
     }
     if (remaining < 0) {

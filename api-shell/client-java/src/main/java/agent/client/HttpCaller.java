@@ -37,22 +37,18 @@ final class HttpCaller implements AutoCloseable {
    */
   record HttpAnswer(int status, Map<String, String> headers, InputStream body) {}
 
-  HttpCaller(final Path socketPath, final Duration timeout) {
+  HttpCaller(Path socketPath, Duration timeout) {
     this.socketPath = socketPath;
     this.timeout = timeout;
   }
 
-  HttpAnswer call(
-      final String method,
-      final RequestPath path,
-      final Map<String, String> headers,
-      final byte[] body)
+  HttpAnswer call(String method, RequestPath path, Map<String, String> headers, byte[] body)
       throws IOException {
     final byte[] head = head(method, path, headers, body);
     if (method.equals("GET") && isReusable()) {
       try {
         return exchange(head, body);
-      } catch (final IOException e) {
+      } catch (IOException e) {
         // The agent may have closed the connection meanwhile; a read may be asked again.
         isKeptAlive = false;
       }
@@ -69,18 +65,15 @@ final class HttpCaller implements AutoCloseable {
   private void connect() throws IOException {
     try {
       connection = UnixHttpConnection.open(socketPath, timeout);
-    } catch (final ConnectException e) {
+    } catch (ConnectException e) {
       throw new IOException("no agent listens on " + socketPath + ": " + e.getMessage(), e);
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new IOException("cannot reach the agent on " + socketPath + ": " + e.getMessage(), e);
     }
   }
 
   private static byte[] head(
-      final String method,
-      final RequestPath path,
-      final Map<String, String> headers,
-      final byte[] body) {
+      String method, RequestPath path, Map<String, String> headers, byte[] body) {
     final StringBuilder head = new StringBuilder(256);
     head.append(method).append(' ').append(path).append(" HTTP/1.1\r\nHost: localhost\r\n");
     headers.forEach((name, value) -> head.append(name + ": " + value + "\r\n"));
@@ -90,20 +83,20 @@ final class HttpCaller implements AutoCloseable {
     return head.append("\r\n").toString().getBytes(StandardCharsets.ISO_8859_1);
   }
 
-  private HttpAnswer exchange(final byte[] head, final byte[] body) throws IOException {
+  private HttpAnswer exchange(byte[] head, byte[] body) throws IOException {
     IOException notSent = null;
     try {
       connection.write(ByteBuffer.wrap(head));
       if (body != null) {
         connection.write(ByteBuffer.wrap(body));
       }
-    } catch (final IOException e) {
+    } catch (IOException e) {
       // The agent may refuse a body before it has read it: its answer says more than the socket.
       notSent = e;
     }
     try {
       return readAnswer();
-    } catch (final IOException e) {
+    } catch (IOException e) {
       if (notSent != null) {
         e.addSuppressed(notSent);
       }
@@ -123,7 +116,7 @@ final class HttpCaller implements AutoCloseable {
     return new HttpAnswer(status, headers, body(status, headers));
   }
 
-  private InputStream body(final int status, final Map<String, String> headers) throws IOException {
+  private InputStream body(int status, Map<String, String> headers) throws IOException {
     final String encoding = headers.get("transfer-encoding");
     final String length = headers.get("content-length");
     if (status == NO_CONTENT) {

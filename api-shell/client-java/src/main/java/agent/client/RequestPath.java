@@ -14,7 +14,7 @@ public final class RequestPath {
   private RequestPath() {}
 
   /** Starts with these segments. */
-  public static RequestPath of(final String... segments) {
+  public static RequestPath of(String... segments) {
     final RequestPath path = new RequestPath();
     for (final String segment : segments) {
       path.text.append('/');
@@ -24,7 +24,7 @@ public final class RequestPath {
   }
 
   /** Adds a query parameter, unless its value is null. */
-  public RequestPath query(final String name, final String value) {
+  public RequestPath query(String name, String value) {
     if (value != null) {
       text.append(hasQuery ? '&' : '?');
       hasQuery = true;
@@ -36,12 +36,12 @@ public final class RequestPath {
   }
 
   /** Adds a query parameter once for each value. */
-  public RequestPath queryEach(final String name, final List<String> values) {
+  public RequestPath queryEach(String name, List<String> values) {
     values.forEach(value -> query(name, value));
     return this;
   }
 
-  private void append(final String raw) {
+  private void append(String raw) {
     for (final byte b : raw.getBytes(StandardCharsets.UTF_8)) {
       if (b > 0 && PLAIN.indexOf(b) >= 0) {
         text.append((char) b);

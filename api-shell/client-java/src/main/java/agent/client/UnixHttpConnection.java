@@ -22,8 +22,7 @@ final class UnixHttpConnection implements AutoCloseable {
   private final long timeoutMs;
   private final ByteBuffer received = ByteBuffer.allocate(BUFFER_BYTES).flip();
 
-  private UnixHttpConnection(
-      final SocketChannel channel, final Selector selector, final Duration timeout)
+  private UnixHttpConnection(SocketChannel channel, Selector selector, Duration timeout)
       throws IOException {
     this.channel = channel;
     this.selector = selector;
@@ -32,18 +31,18 @@ final class UnixHttpConnection implements AutoCloseable {
     key = channel.register(selector, 0);
   }
 
-  static UnixHttpConnection open(final Path path, final Duration timeout) throws IOException {
+  static UnixHttpConnection open(Path path, Duration timeout) throws IOException {
     final SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
     try {
       channel.connect(UnixDomainSocketAddress.of(path));
       return new UnixHttpConnection(channel, Selector.open(), timeout);
-    } catch (final IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException e) {
       channel.close();
       throw e;
     }
   }
 
-  void write(final ByteBuffer bytes) throws IOException {
+  void write(ByteBuffer bytes) throws IOException {
     while (bytes.hasRemaining()) {
       if (channel.write(bytes) == 0) {
         await(SelectionKey.OP_WRITE);
@@ -57,7 +56,7 @@ final class UnixHttpConnection implements AutoCloseable {
   }
 
   /** Returns how many bytes were read, or -1 at the end. */
-  int read(final byte[] bytes, final int offset, final int length) throws IOException {
+  int read(byte[] bytes, int offset, int length) throws IOException {
     if (!received.hasRemaining() && !fill()) {
       return -1;
     }
@@ -77,7 +76,7 @@ final class UnixHttpConnection implements AutoCloseable {
     return count > 0;
   }
 
-  private void await(final int op) throws IOException {
+  private void await(int op) throws IOException {
     key.interestOps(op);
     if (selector.select(timeoutMs) == 0) {
       throw new IOException("the agent did not answer for " + timeoutMs / 1000 + " s");
@@ -86,7 +85,7 @@ final class UnixHttpConnection implements AutoCloseable {
   }
 
   /** Reads a line that ends with CR LF or LF, without its end. */
-  String readLine(final int maxBytes) throws IOException {
+  String readLine(int maxBytes) throws IOException {
     final StringBuilder line = new StringBuilder();
     for (int c = read(); c != '\n'; c = read()) {
       if (c < 0) {
@@ -116,7 +115,7 @@ final class UnixHttpConnection implements AutoCloseable {
       }
 
       @Override
-      public int read(final byte[] bytes, final int offset, final int length) throws IOException {
+      public int read(byte[] bytes, int offset, int length) throws IOException {
         return length == 0 ? 0 : UnixHttpConnection.this.read(bytes, offset, length);
       }
     };

@@ -24,7 +24,7 @@ class AgentClientTest {
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
           + "6\r\n[{\"id\"\r\nA;note=1\r\n:1234},{\"i\r\n5\r\nd\":5}\r\n1\r\n]\r\n0\r\nLater: x\r\n\r\n";
 
-  private static AgentClient clientOf(final CannedHttpServer server) {
+  private static AgentClient clientOf(CannedHttpServer server) {
     return AgentClient.of("unix://" + server.socket(), Duration.ofSeconds(10));
   }
 
@@ -90,7 +90,7 @@ class AgentClientTest {
     }
   }
 
-  private static Function<String, String> onceThenClose(final String answer) {
+  private static Function<String, String> onceThenClose(String answer) {
     final AtomicInteger asked = new AtomicInteger();
     return request -> asked.getAndIncrement() == 0 ? answer : "";
   }
@@ -162,12 +162,12 @@ class AgentClientTest {
   }
 
   @Test
-  void shouldSayThatNobodyListens(@TempDir final Path directory) {
+  void shouldSayThatNobodyListens(@TempDir Path directory) {
     final Path socket = directory.resolve("none.sock");
     try (AgentClient client = AgentClient.of(socket.toString())) {
       final IOException failed = assertThrows(IOException.class, () -> client.maps());
       assertTrue(failed.getMessage().contains(socket.toString()), failed.getMessage());
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new AssertionError(e);
     }
     assertThrows(IllegalArgumentException.class, () -> AgentClient.of("http://localhost"));
@@ -182,13 +182,13 @@ class AgentClientTest {
       try (CannedHttpServer server = CannedHttpServer.start(onceThenClose(broken));
           AgentClient client = AgentClient.of(server.socket().toString(), Duration.ofMillis(50))) {
         client.identities(List.of());
-      } catch (final IOException | AgentException e) {
+      } catch (IOException | AgentException e) {
         assertTrue(e.getMessage() != null, () -> "no message for " + broken);
       }
     }
   }
 
-  private static String mutated(final Random random, final String text) {
+  private static String mutated(Random random, String text) {
     final byte[] bytes = text.getBytes(StandardCharsets.ISO_8859_1);
     for (int i = random.nextInt(4); i >= 0; i--) {
       bytes[random.nextInt(bytes.length)] = (byte) random.nextInt(128);

@@ -48,7 +48,7 @@ public final class WireFormat {
   }
 
   /** Returns the time as the contract writes it: RFC 3339, UTC, milliseconds. */
-  public static String timestamp(final Instant instant) {
+  public static String timestamp(Instant instant) {
     return TIMESTAMP.format(instant);
   }
 

@@ -42,7 +42,7 @@ class GoldenJsonTest {
         agent.contract.policy.RuleModel.class,
         agent.contract.policy.SelectorModel.class
       })
-  void shouldReadAndWriteEveryFieldUnderItsName(final Class<?> type) throws Exception {
+  void shouldReadAndWriteEveryFieldUnderItsName(Class<?> type) throws Exception {
     final JsonMapper mapper = WireFormat.strictMapper();
     final JsonNode golden;
     try (InputStream in = open(type)) {
@@ -54,14 +54,14 @@ class GoldenJsonTest {
     assertEquals(value, WireFormat.lenientMapper().treeToValue(golden, type));
   }
 
-  private static InputStream open(final Class<?> type) throws IOException {
+  private static InputStream open(Class<?> type) throws IOException {
     final InputStream in =
         GoldenJsonTest.class.getResourceAsStream("/golden/" + type.getSimpleName() + ".json");
     assertNotNull(in, "no golden file for " + type.getSimpleName());
     return in;
   }
 
-  private static void assertComplete(final String path, final Object value) throws Exception {
+  private static void assertComplete(String path, Object value) throws Exception {
     assertNotNull(value, path + " is not in the golden file");
     switch (value) {
       case Record aRecord -> {

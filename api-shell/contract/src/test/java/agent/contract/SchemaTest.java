@@ -41,7 +41,7 @@ class SchemaTest {
     assertTrue(coded.size() > 80, "only " + coded.size() + " records were found");
   }
 
-  private static String lines(final Map<String, String> described) {
+  private static String lines(Map<String, String> described) {
     final StringBuilder text = new StringBuilder();
     described.forEach((name, fields) -> text.append(name).append(fields).append('\n'));
     return text.toString();
@@ -60,19 +60,19 @@ class SchemaTest {
     }
   }
 
-  private static Class<?> classOf(final String name) {
+  private static Class<?> classOf(String name) {
     try {
       return Class.forName(name);
-    } catch (final ClassNotFoundException e) {
+    } catch (ClassNotFoundException e) {
       throw new AssertionError(e);
     }
   }
 
-  private static String nameOf(final Class<?> type) {
+  private static String nameOf(Class<?> type) {
     return type.getName().substring("agent.contract.".length()).replace('$', '.');
   }
 
-  private static String describe(final Class<?> type) {
+  private static String describe(Class<?> type) {
     final StringBuilder text = new StringBuilder();
     final Map<String, String> fields = new TreeMap<>();
     for (final RecordComponent component : type.getRecordComponents()) {
@@ -87,11 +87,11 @@ class SchemaTest {
     return text.toString();
   }
 
-  private static boolean typeIsText(final RecordComponent component) {
+  private static boolean typeIsText(RecordComponent component) {
     return component.getType() == String.class;
   }
 
-  private static String describe(final Type type) {
+  private static String describe(Type type) {
     if (type instanceof ParameterizedType generic) {
       final Type[] arguments = generic.getActualTypeArguments();
       return generic.getRawType() == List.class
@@ -113,7 +113,7 @@ class SchemaTest {
   }
 
   @SuppressWarnings("unchecked")
-  private static String describe(final String file, final Object schema) {
+  private static String describe(String file, Object schema) {
     final Map<String, Object> object = (Map<String, Object>) schema;
     assertEquals(false, object.get("additionalProperties"));
     final List<String> required = (List<String>) object.getOrDefault("required", List.of());
@@ -128,7 +128,7 @@ class SchemaTest {
   }
 
   @SuppressWarnings("unchecked")
-  private static String typeOf(final String file, final Object schema) {
+  private static String typeOf(String file, Object schema) {
     final Map<String, Object> object = (Map<String, Object>) schema;
     if (object.isEmpty()) {
       return "any";
@@ -150,7 +150,7 @@ class SchemaTest {
   }
 
   @SuppressWarnings("unchecked")
-  private static Map<String, Object> load(final String resource) throws IOException {
+  private static Map<String, Object> load(String resource) throws IOException {
     try (InputStream in = SchemaTest.class.getResourceAsStream(resource)) {
       return (Map<String, Object>)
           new Load(LoadSettings.builder().setLabel(resource).build()).loadFromInputStream(in);

@@ -55,7 +55,7 @@ class WireFormatTest {
         "\"ready\"",
         "",
       })
-  void shouldRefuseWhatTheContractDoesNotShow(final String json) {
+  void shouldRefuseWhatTheContractDoesNotShow(String json) {
     assertThrows(
         JacksonException.class, () -> strict.readValue(json, EndpointChangeRequest.class), json);
   }

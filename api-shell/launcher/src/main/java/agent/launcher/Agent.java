@@ -27,7 +27,7 @@ public final class Agent {
   private final Daemon daemon;
   private volatile int exitCode = OK;
 
-  private Agent(final Daemon daemon) {
+  private Agent(Daemon daemon) {
     this.daemon = daemon;
   }
 
@@ -36,7 +36,7 @@ public final class Agent {
    *
    * @param arguments the command line
    */
-  public static void main(final String[] arguments) {
+  public static void main(String[] arguments) {
     final long startNs = System.nanoTime();
     final OptionValues options;
     try {
@@ -50,7 +50,7 @@ public final class Agent {
         return;
       }
       ServedCheck.check(options, new FeatureProbe());
-    } catch (final OptionException | IllegalStateException e) {
+    } catch (OptionException | IllegalStateException e) {
       System.err.println("agent: " + e.getMessage());
       System.exit(e instanceof OptionException ? USAGE : FAILED);
       return;
@@ -61,7 +61,7 @@ public final class Agent {
     new Agent(new Daemon(options)).run(log, startNs);
   }
 
-  private void run(final Logger log, final long startNs) {
+  private void run(Logger log, long startNs) {
     Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> fail(log, thread, failure));
     Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(log), "shutdown"));
     try {
@@ -69,12 +69,12 @@ public final class Agent {
       final long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNs);
       log.info("agent {} is ready, {} ms after its start", Version.TEXT, tookMs);
       new CountDownLatch(1).await();
-    } catch (final OptionException e) {
+    } catch (OptionException e) {
       log.fatal("{}", e.getMessage());
       exitCode = USAGE;
-    } catch (final InterruptedException e) {
+    } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } catch (final Exception e) {
+    } catch (Exception e) {
       log.fatal("the agent cannot start: {}", message(e), e);
       exitCode = FAILED;
     }
@@ -85,7 +85,7 @@ public final class Agent {
    * An owner's thread that ends by a failure takes the process with it: what the kernel enforces
    * stays, and a new agent takes over. A library's thread, or a request's, is only told of.
    */
-  private void fail(final Logger log, final Thread thread, final Throwable failure) {
+  private void fail(Logger log, Thread thread, Throwable failure) {
     log.error("thread {}: {}", thread.getName(), message(failure), failure);
     if (OWNERS.stream().anyMatch(thread.getName()::startsWith)) {
       log.fatal("the agent ends: {} owned a part of it", thread.getName());
@@ -95,13 +95,13 @@ public final class Agent {
   }
 
   /** Runs in the shutdown hook. A signal's own exit code would be 128 and more. */
-  private void stop(final Logger log) {
+  private void stop(Logger log) {
     final Thread closing = new Thread(() -> close(log), "closing");
     closing.setDaemon(true);
     closing.start();
     try {
       closing.join(LONGEST_STOP_MS);
-    } catch (final InterruptedException e) {
+    } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
     if (closing.isAlive()) {
@@ -114,16 +114,16 @@ public final class Agent {
     Runtime.getRuntime().halt(exitCode);
   }
 
-  private void close(final Logger log) {
+  private void close(Logger log) {
     try {
       daemon.close();
-    } catch (final RuntimeException e) {
+    } catch (RuntimeException e) {
       log.error("stopping: {}", message(e), e);
       exitCode = FAILED;
     }
   }
 
-  private static String message(final Throwable failure) {
+  private static String message(Throwable failure) {
     return failure.getMessage() == null ? failure.toString() : failure.getMessage();
   }
 }

@@ -29,7 +29,7 @@ final class ConsoleLog {
   private ConsoleLog() {}
 
   /** Starts it. Stack traces are for debugging; without it a failure is its message. */
-  static void start(final boolean debug) {
+  static void start(boolean debug) {
     final ConfigurationBuilder<BuiltConfiguration> log =
         ConfigurationBuilderFactory.newConfigurationBuilder();
     log.setConfigurationName("console").setStatusLevel(Level.ERROR);

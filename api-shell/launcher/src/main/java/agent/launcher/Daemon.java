@@ -22,7 +22,7 @@ import agent.launcher.view.StartedParts;
 import agent.node.Node;
 import agent.policy.PolicyEngine;
 import agent.server.ApiServer;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -42,13 +42,13 @@ import org.apache.logging.log4j.Logger;
  * domain, the datapath, what an earlier life left, and then every route.
  */
 final class Daemon implements AutoCloseable {
-  private static final Logger LOG = LogManager.getLogger(Daemon.class);
+  private static final Logger LOGGER = LogManager.getLogger(Daemon.class);
   private static final long LONGEST_RESTORE_SEC = 120;
 
   private final Settings settings;
   private final Deque<AutoCloseable> parts = new ArrayDeque<>();
 
-  Daemon(final OptionValues options) {
+  Daemon(OptionValues options) {
     settings = new Settings(options);
   }
 
@@ -121,14 +121,14 @@ final class Daemon implements AutoCloseable {
         final AutoCloseable part = parts.pop();
         try {
           part.close();
-        } catch (final Exception e) {
-          LOG.error("stopping {}: {}", part.getClass().getSimpleName(), e.toString(), e);
+        } catch (Exception e) {
+          LOGGER.error("stopping {}: {}", part.getClass().getSimpleName(), e.toString(), e);
         }
       }
     }
   }
 
-  private <T extends AutoCloseable> T keep(final T part) {
+  private <T extends AutoCloseable> T keep(T part) {
     synchronized (parts) {
       parts.push(part);
     }
@@ -136,43 +136,42 @@ final class Daemon implements AutoCloseable {
   }
 
   /** The socket is in the state directory by default, and has a group of its own. */
-  private void letTheGroupPass(final Path state) throws IOException {
+  private void letTheGroupPass(Path state) throws IOException {
     if (state.equals(settings.socketPath().getParent())) {
       Files.setPosixFilePermissions(state, PosixFilePermissions.fromString("rwxr-xr-x"));
     }
   }
 
-  private static RestoreReport restore(final EndpointConductor conductor)
-      throws InterruptedException {
+  private static RestoreReport restore(EndpointConductor conductor) throws InterruptedException {
     try {
       return conductor.restore().get(LONGEST_RESTORE_SEC, TimeUnit.SECONDS);
-    } catch (final ExecutionException e) {
+    } catch (ExecutionException e) {
       throw Refusal.of(
           Refusal.Kind.FAILED, "restore", String.valueOf(e.getCause().getMessage()), e.getCause());
-    } catch (final TimeoutException e) {
+    } catch (TimeoutException e) {
       throw Refusal.of(
           Refusal.Kind.FAILED, "restore", "no end after " + LONGEST_RESTORE_SEC + " s", e);
     }
   }
 
   /** Which endpoints; the errors are told where they are met. */
-  private static void report(final RestoreReport report) {
+  private static void report(RestoreReport report) {
     if (!report.restored().isEmpty()) {
-      LOG.info("restored endpoints {}", report.restored());
+      LOGGER.info("restored endpoints {}", report.restored());
     }
     if (!report.removed().isEmpty()) {
-      LOG.warn("removed endpoints {}: their interfaces are gone", report.removed());
+      LOGGER.warn("removed endpoints {}: their interfaces are gone", report.removed());
     }
     if (!report.failed().isEmpty()) {
-      LOG.warn("endpoints {} run on what they had, and are tried again", report.failed());
+      LOGGER.warn("endpoints {} run on what they had, and are tried again", report.failed());
     }
   }
 
   /** What is refused as invalid here came in by an option of that name. */
-  private static <T> T refusalNamesOption(final Supplier<T> part) {
+  private static <T> T refusalNamesOption(Supplier<T> part) {
     try {
       return part.get();
-    } catch (final Refusal e) {
+    } catch (Refusal e) {
       if (e.kind() == Refusal.Kind.INVALID) {
         throw new OptionException("--" + e.getMessage());
       }
@@ -180,7 +179,7 @@ final class Daemon implements AutoCloseable {
     }
   }
 
-  private static Thread thread(final Runnable work) {
+  private static Thread thread(Runnable work) {
     final Thread thread = new Thread(work);
     thread.setDaemon(true);
     return thread;

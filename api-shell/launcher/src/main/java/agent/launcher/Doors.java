@@ -29,7 +29,7 @@ final class Doors {
   private final MetricRegistry metrics = new MetricRegistry();
   private final DaemonHandlers daemon;
 
-  Doors(final DaemonStatus status) {
+  Doors(DaemonStatus status) {
     this.status = status;
     metrics.add(new ProcessMetricSource());
     daemon = new DaemonHandlers(status, metrics);
@@ -41,7 +41,7 @@ final class Doors {
   }
 
   /** All routes. */
-  RouteTable open(final StartedParts parts, final IdentityAllocator identities) {
+  RouteTable open(StartedParts parts, IdentityAllocator identities) {
     metrics.add(
         new DatapathMetricSource(
             parts.datapath().metrics(), parts.datapath().events(), parts.datapath()::status));
@@ -59,17 +59,17 @@ final class Doors {
 
   private record PolicyDoor(PolicyService policy) implements PolicyView {
     @Override
-    public PolicySnapshot rules(final List<String> labels) {
+    public PolicySnapshot rules(List<String> labels) {
       return policy.get(labels);
     }
 
     @Override
-    public CompletableFuture<PolicySnapshot> add(final List<RuleSpec> rules) {
+    public CompletableFuture<PolicySnapshot> add(List<RuleSpec> rules) {
       return policy.importRules(rules);
     }
 
     @Override
-    public CompletableFuture<PolicySnapshot> delete(final List<String> labels) {
+    public CompletableFuture<PolicySnapshot> delete(List<String> labels) {
       return policy.deleteRules(labels);
     }
 

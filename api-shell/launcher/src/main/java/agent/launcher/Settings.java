@@ -1,8 +1,8 @@
 package agent.launcher;
 
-import agent.datapath.manager.Context;
-import agent.datapath.manager.PrefilterMode;
-import agent.datapath.manager.PrefilterStore;
+import agent.datapath.manager.spec.Context;
+import agent.datapath.manager.spec.PrefilterMode;
+import agent.datapath.manager.spec.PrefilterStore;
 import agent.endpoint.EndpointOptions;
 import agent.endpoint.MutableOption;
 import agent.identity.IdentityAllocator;
@@ -23,9 +23,9 @@ import agent.policy.PolicyContext;
 import agent.policy.PolicyStore;
 import agent.server.ApiContext;
 import agent.server.RateLimits;
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.io.IOException;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
@@ -46,7 +46,7 @@ final class Settings {
 
   private final OptionValues options;
 
-  Settings(final OptionValues options) {
+  Settings(OptionValues options) {
     this.options = options;
   }
 
@@ -55,7 +55,7 @@ final class Settings {
   }
 
   /** An empty path would be the folder that the agent happens to be started in. */
-  private Path directory(final String option) {
+  private Path directory(String option) {
     final String text = options.text(option);
     if (text.isBlank()) {
       throw new OptionException("--" + option + ": '" + text + "': a directory is wanted");
@@ -102,7 +102,7 @@ final class Settings {
     try {
       FileSystems.getDefault().getUserPrincipalLookupService().lookupPrincipalByGroupName(group);
       return group;
-    } catch (final IOException e) {
+    } catch (IOException e) {
       if (options.isGiven("socket-group")) {
         throw new OptionException("--socket-group: there is no group '" + group + "'");
       }
@@ -122,7 +122,7 @@ final class Settings {
         options.text("device"));
   }
 
-  IpamContext ipam(final NodeAddressing addressing, final LeaseStore store) {
+  IpamContext ipam(NodeAddressing addressing, LeaseStore store) {
     final FamilyAddressing ipv4 = addressing.ipv4();
     final FamilyAddressing ipv6 = addressing.ipv6();
     final List<Prefix> ranges = new ArrayList<>();
@@ -143,7 +143,7 @@ final class Settings {
     return context.conclude();
   }
 
-  PolicyContext policy(final IdentityAllocator identities, final PolicyStore store) {
+  PolicyContext policy(IdentityAllocator identities, PolicyStore store) {
     return new PolicyContext()
         .identities(identities)
         .store(store)
@@ -152,7 +152,7 @@ final class Settings {
         .conclude();
   }
 
-  Context datapath(final NodeAddressing addressing, final PrefilterStore store) {
+  Context datapath(NodeAddressing addressing, PrefilterStore store) {
     return naming(
         "bpf-root",
         () ->
@@ -184,7 +184,7 @@ final class Settings {
         .collect(Collectors.toSet());
   }
 
-  private String device(final String option) {
+  private String device(String option) {
     final String name = options.text(option);
     return name.isEmpty() || name.equals(UNDEFINED) ? null : name;
   }
@@ -200,7 +200,7 @@ final class Settings {
         .with(MutableOption.MONITOR_AGGREGATION_LEVEL, options.text("monitor-aggregation"));
   }
 
-  private static String onOff(final boolean on) {
+  private static String onOff(boolean on) {
     return on ? MutableOption.ENABLED : MutableOption.DISABLED;
   }
 
@@ -217,25 +217,25 @@ final class Settings {
   String nodeName() {
     try {
       return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
-    } catch (final IOException e) {
+    } catch (IOException e) {
       return "localhost";
     }
   }
 
   /** Turns what a context refuses into the refusal of an option. */
-  private static <T> T naming(final String option, final Supplier<T> part) {
+  private static <T> T naming(String option, Supplier<T> part) {
     try {
       return part.get();
-    } catch (final Refusal e) {
+    } catch (Refusal e) {
       throw new OptionException("--" + e.getMessage());
-    } catch (final IllegalArgumentException e) {
+    } catch (IllegalArgumentException e) {
       final String message = e.getMessage();
       final boolean named = message.contains(": ") && isOption(message);
       throw new OptionException("--" + (named ? message : option + ": " + message));
     }
   }
 
-  private static boolean isOption(final String message) {
+  private static boolean isOption(String message) {
     return OptionTable.byName(message.substring(0, message.indexOf(": "))) != null;
   }
 }

@@ -14,7 +14,7 @@ final class Version {
   private static String read() {
     try (InputStream resource = Version.class.getResourceAsStream("version")) {
       return new String(resource.readAllBytes(), StandardCharsets.US_ASCII).strip();
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException("resource version", e);
     }
   }

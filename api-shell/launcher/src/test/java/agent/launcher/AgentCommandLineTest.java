@@ -59,14 +59,13 @@ class AgentCommandLineTest {
         "/" + "x".repeat(100));
   }
 
-  private void refusesLater(final String message, final String... arguments) throws Exception {
+  private void refusesLater(String message, String... arguments) throws Exception {
     final Outcome outcome = run(Map.of(), arguments);
     assertEquals(2, outcome.exitCode, outcome.err);
     assertTrue((outcome.out + outcome.err).contains("FATAL Agent: " + message), outcome.toString());
   }
 
-  private void refuses(
-      final String line, final Map<String, String> environment, final String... arguments)
+  private void refuses(String line, Map<String, String> environment, String... arguments)
       throws Exception {
     final Outcome outcome = run(environment, arguments);
     assertEquals(2, outcome.exitCode, outcome.err);
@@ -74,8 +73,7 @@ class AgentCommandLineTest {
     assertEquals("", outcome.out);
   }
 
-  private Outcome run(final Map<String, String> environment, final String... arguments)
-      throws Exception {
+  private Outcome run(Map<String, String> environment, String... arguments) throws Exception {
     final List<String> line =
         new ArrayList<>(
             List.of(

@@ -53,7 +53,7 @@ public record Answer(int status, Body body) {
   }
 
   /** Returns 200 with a value. */
-  public static Answer ok(final Object value) {
+  public static Answer ok(Object value) {
     return new Answer(OK, new Json(value));
   }
 
@@ -63,18 +63,18 @@ public record Answer(int status, Body body) {
   }
 
   /** Returns 201 with a value. */
-  public static Answer created(final Object value) {
+  public static Answer created(Object value) {
     return new Answer(CREATED, new Json(value));
   }
 
   /** Returns 200 with a list that is streamed. */
-  public static Answer streamed(final JsonWriter writer) {
+  public static Answer streamed(JsonWriter writer) {
     return new Answer(OK, new Streamed(writer));
   }
 
   /** Returns 200 with an array whose elements are made one by one. */
   public static <T> Answer streamedArray(
-      final Iterable<T> elements, final java.util.function.Function<? super T, ?> encoder) {
+      Iterable<T> elements, java.util.function.Function<? super T, ?> encoder) {
     return streamed(
         json -> {
           json.writeStartArray();

@@ -16,22 +16,22 @@ final class AnswerWriter {
 
   private final JsonMapper mapper;
 
-  AnswerWriter(final JsonMapper mapper) {
+  AnswerWriter(JsonMapper mapper) {
     this.mapper = mapper;
   }
 
-  void write(final HttpServerExchange exchange, final Answer answer) throws Exception {
+  void write(HttpServerExchange exchange, Answer answer) throws Exception {
     exchange.setStatusCode(answer.status());
     switch (answer.body()) {
-      case Answer.Json(final Object value) -> send(exchange, JSON, mapper.writeValueAsBytes(value));
-      case Answer.Text(final String contentType, final String text) ->
+      case Answer.Json(Object value) -> send(exchange, JSON, mapper.writeValueAsBytes(value));
+      case Answer.Text(String contentType, String text) ->
           send(exchange, contentType, text.getBytes(StandardCharsets.UTF_8));
-      case Answer.Streamed(final Answer.JsonWriter writer) -> stream(exchange, writer);
+      case Answer.Streamed(Answer.JsonWriter writer) -> stream(exchange, writer);
       case Answer.Empty() -> exchange.endExchange();
     }
   }
 
-  void writeFailure(final HttpServerExchange exchange, final Failures failure) {
+  void writeFailure(HttpServerExchange exchange, ErrorAnswers failure) {
     exchange.setStatusCode(failure.status());
     failure
         .headers()
@@ -41,14 +41,12 @@ final class AnswerWriter {
     send(exchange, JSON, mapper.writeValueAsBytes(failure.message()));
   }
 
-  private static void send(
-      final HttpServerExchange exchange, final String contentType, final byte[] bytes) {
+  private static void send(HttpServerExchange exchange, String contentType, byte[] bytes) {
     exchange.getResponseHeaders().put(Headers.CONTENT_TYPE, contentType);
     exchange.getResponseSender().send(ByteBuffer.wrap(bytes));
   }
 
-  private void stream(final HttpServerExchange exchange, final Answer.JsonWriter writer)
-      throws Exception {
+  private void stream(HttpServerExchange exchange, Answer.JsonWriter writer) throws Exception {
     exchange.getResponseHeaders().put(Headers.CONTENT_TYPE, JSON);
     exchange.startBlocking();
     final OutputStream out = exchange.getOutputStream();
@@ -57,7 +55,7 @@ final class AnswerWriter {
       writer.writeTo(json);
       json.close();
       exchange.endExchange();
-    } catch (final Exception e) {
+    } catch (Exception e) {
       if (exchange.isResponseStarted()) {
         throw new TruncatedAnswerException(e);
       }
@@ -70,7 +68,7 @@ final class AnswerWriter {
   static final class TruncatedAnswerException extends IOException {
     private static final long serialVersionUID = 1L;
 
-    TruncatedAnswerException(final Exception cause) {
+    TruncatedAnswerException(Exception cause) {
       super(cause);
     }
   }

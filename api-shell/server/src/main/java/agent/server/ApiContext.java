@@ -18,37 +18,37 @@ public final class ApiContext {
   private boolean isConcluded;
 
   /** Sets the path of the socket ({@code --socket-path}). */
-  public ApiContext socketPath(final Path path) {
+  public ApiContext socketPath(Path path) {
     socketPath = changing(path);
     return this;
   }
 
   /** Sets the group that may connect, or null for the process's own ({@code --socket-group}). */
-  public ApiContext socketGroup(final String group) {
+  public ApiContext socketGroup(String group) {
     socketGroup = changing(group);
     return this;
   }
 
   /** Sets the largest body ({@code --api-max-body}). */
-  public ApiContext maxBodyBytes(final long bytes) {
+  public ApiContext maxBodyBytes(long bytes) {
     maxBodyBytes = changing(bytes);
     return this;
   }
 
   /** Sets how many threads read and write sockets. */
-  public ApiContext ioThreads(final int count) {
+  public ApiContext ioThreads(int count) {
     ioThreads = changing(count);
     return this;
   }
 
   /** Sets how long a worker waits for a client that neither sends nor reads. */
-  public ApiContext stallLimitMs(final long limitMs) {
+  public ApiContext stallLimitMs(long limitMs) {
     stallLimitMs = changing(limitMs);
     return this;
   }
 
   /** Sets how often operations may be called ({@code --api-rate-limit}). */
-  public ApiContext rateLimits(final RateLimits limits) {
+  public ApiContext rateLimits(RateLimits limits) {
     rateLimits = changing(limits);
     return this;
   }
@@ -102,13 +102,13 @@ public final class ApiContext {
     return this;
   }
 
-  private static void positive(final String name, final long value) {
+  private static void positive(String name, long value) {
     if (value <= 0) {
       throw new IllegalArgumentException(name + ": " + value + " is not above 0");
     }
   }
 
-  private <T> T changing(final T value) {
+  private <T> T changing(T value) {
     if (isConcluded) {
       throw new IllegalStateException("the context is concluded");
     }

@@ -21,7 +21,7 @@ final class ApiDispatcher implements HttpHandler {
   /** How much is read of a body that is refused, in units of the largest one that is not. */
   static final int DRAINED_BODIES = 4;
 
-  private static final Logger LOG = LogManager.getLogger(ApiDispatcher.class);
+  private static final Logger LOGGER = LogManager.getLogger(ApiDispatcher.class);
 
   private final JsonMapper mapper;
   private final AnswerWriter answers;
@@ -30,11 +30,7 @@ final class ApiDispatcher implements HttpHandler {
   private final long maxBodyBytes;
   private volatile RouteTable routes;
 
-  ApiDispatcher(
-      final ApiContext context,
-      final RouteTable routes,
-      final JsonMapper mapper,
-      final ExecutorService workers) {
+  ApiDispatcher(ApiContext context, RouteTable routes, JsonMapper mapper, ExecutorService workers) {
     this.routes = routes;
     this.mapper = mapper;
     this.answers = new AnswerWriter(mapper);
@@ -43,12 +39,12 @@ final class ApiDispatcher implements HttpHandler {
     this.maxBodyBytes = context.maxBodyBytes();
   }
 
-  void serve(final RouteTable table) {
+  void serve(RouteTable table) {
     routes = table;
   }
 
   @Override
-  public void handleRequest(final HttpServerExchange exchange) {
+  public void handleRequest(HttpServerExchange exchange) {
     exchange.setDispatchExecutor(workers);
     Route route = null;
     try {
@@ -75,20 +71,20 @@ final class ApiDispatcher implements HttpHandler {
       } else {
         onWorker(exchange, () -> serve(exchange, match, request));
       }
-    } catch (final Exception e) {
+    } catch (Exception e) {
       fail(exchange, route, e);
     }
   }
 
-  private void onWorker(final HttpServerExchange exchange, final Runnable work) {
+  private void onWorker(HttpServerExchange exchange, Runnable work) {
     try {
       exchange.dispatch(workers, work);
-    } catch (final RejectedExecutionException e) {
+    } catch (RejectedExecutionException e) {
       IoUtils.safeClose(exchange.getConnection());
     }
   }
 
-  private void limitRate(final Route route) {
+  private void limitRate(Route route) {
     final int waitSec = rateLimits.secondsUntilAllowed(route.operationClass());
     if (waitSec > 0) {
       throw HttpRefusal.withHeader(
@@ -100,7 +96,7 @@ final class ApiDispatcher implements HttpHandler {
   }
 
   /** A body in another coding has no end that could be seen (RFC 9112 section 6.3). */
-  private static void checkTransferCoding(final HttpServerExchange exchange) {
+  private static void checkTransferCoding(HttpServerExchange exchange) {
     final String coding = exchange.getRequestHeaders().getFirst(Headers.TRANSFER_ENCODING);
     if (coding != null && !coding.strip().equalsIgnoreCase("chunked")) {
       exchange.setPersistent(false);
@@ -108,7 +104,7 @@ final class ApiDispatcher implements HttpHandler {
     }
   }
 
-  private static void checkContentType(final HttpServerExchange exchange) {
+  private static void checkContentType(HttpServerExchange exchange) {
     final String contentType = exchange.getRequestHeaders().getFirst(Headers.CONTENT_TYPE);
     if (contentType != null && !exchange.isRequestComplete()) {
       final String mediaType = contentType.split(";", 2)[0].strip().toLowerCase(Locale.ROOT);
@@ -118,26 +114,25 @@ final class ApiDispatcher implements HttpHandler {
     }
   }
 
-  private void serve(
-      final HttpServerExchange exchange, final RouteTable.Match match, final ApiRequest request) {
+  private void serve(HttpServerExchange exchange, RouteTable.Match match, ApiRequest request) {
     exchange.setDispatchExecutor(workers);
     try {
       final Answer answer = match.handler().handle(request);
       logChange(exchange, match.route(), answer.status(), "");
       answers.write(exchange, answer);
-    } catch (final Exception e) {
+    } catch (Exception e) {
       fail(exchange, match.route(), e);
     }
   }
 
-  private void fail(final HttpServerExchange exchange, final Route route, final Exception thrown) {
-    final Throwable cause = Failures.unwrapped(thrown);
+  private void fail(HttpServerExchange exchange, Route route, Exception thrown) {
+    final Throwable cause = ErrorAnswers.unwrapped(thrown);
     if (exchange.isResponseStarted() || cause instanceof AnswerWriter.TruncatedAnswerException) {
-      LOG.debug("api: a client went away: {}", cause.toString());
+      LOGGER.debug("api: a client went away: {}", cause.toString());
       IoUtils.safeClose(exchange.getConnection());
       return;
     }
-    final Failures failure = Failures.of(route, thrown);
+    final ErrorAnswers failure = ErrorAnswers.of(route, thrown);
     logChange(exchange, route, failure.status(), failure.message());
     if (cause instanceof BoundedBody.ClientGoneException) {
       exchange.setPersistent(false);
@@ -153,7 +148,7 @@ final class ApiDispatcher implements HttpHandler {
    * Answers at once, and then reads on for a while: a client that is still sending would otherwise
    * meet a closed socket before it meets the answer.
    */
-  private void refuseBody(final HttpServerExchange exchange, final Failures failure) {
+  private void refuseBody(HttpServerExchange exchange, ErrorAnswers failure) {
     if (exchange.isInIoThread()) {
       onWorker(exchange, () -> refuseBody(exchange, failure));
       return;
@@ -171,14 +166,14 @@ final class ApiDispatcher implements HttpHandler {
       exchange.getOutputStream().write(message);
       exchange.getOutputStream().close();
       drain(exchange.getInputStream());
-    } catch (final IOException | RuntimeException e) {
-      LOG.debug("api: a client went away while its body was refused: {}", e.toString());
+    } catch (IOException | RuntimeException e) {
+      LOGGER.debug("api: a client went away while its body was refused: {}", e.toString());
     } finally {
       IoUtils.safeClose(exchange.getConnection());
     }
   }
 
-  private void drain(final InputStream body) throws IOException {
+  private void drain(InputStream body) throws IOException {
     final byte[] chunk = new byte[16 * 1024];
     long drained = 0;
     for (int count = 0; count >= 0 && drained < DRAINED_BODIES * maxBodyBytes; drained += count) {
@@ -187,14 +182,11 @@ final class ApiDispatcher implements HttpHandler {
   }
 
   private static void logChange(
-      final HttpServerExchange exchange,
-      final Route route,
-      final int status,
-      final String message) {
+      HttpServerExchange exchange, Route route, int status, String message) {
     if (route == null || !route.verb().changes()) {
       return;
     }
-    LOG.info(
+    LOGGER.info(
         "api: {} {} {} by {}{}{}",
         route.verb(),
         exchange.getRequestURI(),
@@ -204,12 +196,12 @@ final class ApiDispatcher implements HttpHandler {
         message.replaceAll("\\p{Cntrl}", "?"));
   }
 
-  private static String peer(final HttpServerExchange exchange) {
+  private static String peer(HttpServerExchange exchange) {
     try {
       final HttpServerConnection connection = (HttpServerConnection) exchange.getConnection();
       final PeerCredentials peer = ((UnixStreamConnection) connection.getChannel()).credentials();
       return "pid=" + peer.pid() + " uid=" + peer.uid() + " gid=" + peer.gid();
-    } catch (final IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException e) {
       return "a peer that has gone";
     }
   }

@@ -8,7 +8,7 @@ public interface ApiHandler {
    *
    * @param request the request
    * @return the answer
-   * @throws Exception a {@link agent.terms.Refusal} becomes its status code, anything else 500
+   * @throws Exception a {@link agent.types.Refusal} becomes its status code, anything else 500
    */
   Answer handle(ApiRequest request) throws Exception;
 }

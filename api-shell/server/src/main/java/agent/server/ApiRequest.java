@@ -35,11 +35,11 @@ public final class ApiRequest {
   }
 
   ApiRequest(
-      final RouteTable.Match match,
-      final Map<String, List<String>> query,
-      final Headers headers,
-      final Body body,
-      final JsonMapper mapper) {
+      RouteTable.Match match,
+      Map<String, List<String>> query,
+      Headers headers,
+      Body body,
+      JsonMapper mapper) {
     this.pathParameters = match.pathParameters();
     this.query = query;
     this.headers = headers;
@@ -48,7 +48,7 @@ public final class ApiRequest {
     query.forEach((name, values) -> check(match.route(), name, values));
   }
 
-  private static void check(final Route route, final String name, final List<String> values) {
+  private static void check(Route route, String name, List<String> values) {
     if (!route.queryParameters().contains(name)) {
       throw HttpRefusal.badRequest(name, "is not a query parameter of this call");
     }
@@ -58,12 +58,12 @@ public final class ApiRequest {
   }
 
   /** Returns a path parameter, decoded. */
-  public String path(final String name) {
+  public String path(String name) {
     return pathParameters.get(name);
   }
 
   /** Returns a query parameter, or null where it is not given. */
-  public String query(final String name) {
+  public String query(String name) {
     final List<String> values = query.get(name);
     return values == null ? null : values.getFirst();
   }
@@ -73,7 +73,7 @@ public final class ApiRequest {
    *
    * @throws HttpRefusal 400 where it is neither {@code true} nor {@code false}
    */
-  public boolean headerSwitch(final String name) {
+  public boolean headerSwitch(String name) {
     final String value = headers.first(name);
     if (value == null || value.equalsIgnoreCase("false")) {
       return false;
@@ -85,7 +85,7 @@ public final class ApiRequest {
   }
 
   /** Returns a header, or an empty string. */
-  public String header(final String name) {
+  public String header(String name) {
     final String value = headers.first(name);
     return value == null ? "" : value;
   }
@@ -96,7 +96,7 @@ public final class ApiRequest {
    * @param type a record of the contract
    * @throws HttpRefusal 400 naming the field, or the line and column
    */
-  public <T> T body(final Class<T> type) {
+  public <T> T body(Class<T> type) {
     return RequestBody.read(mapper, mapper.constructType(type), required());
   }
 
@@ -106,11 +106,11 @@ public final class ApiRequest {
    * @param elementType type of the elements
    * @throws HttpRefusal 400 naming the field, or the line and column
    */
-  public <T> List<T> bodyList(final Class<T> elementType) {
+  public <T> List<T> bodyList(Class<T> elementType) {
     return RequestBody.read(mapper, listOf(elementType), required());
   }
 
-  private JavaType listOf(final Class<?> elementType) {
+  private JavaType listOf(Class<?> elementType) {
     return mapper.getTypeFactory().constructCollectionType(ArrayList.class, elementType);
   }
 
@@ -128,7 +128,7 @@ public final class ApiRequest {
    * @param field the field
    * @param reason what is wrong with it
    */
-  public static RuntimeException badBody(final String field, final String reason) {
+  public static RuntimeException badBody(String field, String reason) {
     return HttpRefusal.badRequest(field, reason);
   }
 

@@ -29,7 +29,7 @@ public final class ApiServer implements AutoCloseable {
   private final ExecutorService workers;
   private final ApiDispatcher dispatcher;
 
-  private ApiServer(final ApiContext context, final RouteTable routes) throws IOException {
+  private ApiServer(ApiContext context, RouteTable routes) throws IOException {
     buffers = new DefaultByteBufferPool(true, BUFFER_BYTES, MAX_POOLED_BUFFERS, 0);
     workers = Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("api-", 0).factory());
     dispatcher = new ApiDispatcher(context, routes, WireFormat.strictMapper(), workers);
@@ -63,15 +63,14 @@ public final class ApiServer implements AutoCloseable {
    * @param routes what is served at first: {@link RouteTable#starting}, or all at once
    * @throws IOException naming the socket, where it is taken or cannot be bound
    */
-  public static ApiServer start(final ApiContext context, final RouteTable routes)
-      throws IOException {
+  public static ApiServer start(ApiContext context, RouteTable routes) throws IOException {
     final ApiServer server = new ApiServer(context.conclude(), routes);
     server.listener.start();
     return server;
   }
 
   /** Serves these routes from now on: the datapath is ready. */
-  public void serve(final RouteTable routes) {
+  public void serve(RouteTable routes) {
     dispatcher.serve(routes);
   }
 

@@ -6,7 +6,7 @@ import java.io.IOException;
 final class BodyTooLargeException extends IOException {
   private static final long serialVersionUID = 1L;
 
-  BodyTooLargeException(final long maxBytes) {
+  BodyTooLargeException(long maxBytes) {
     super("body: larger than " + maxBytes + " bytes");
   }
 }

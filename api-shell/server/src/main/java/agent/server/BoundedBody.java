@@ -9,7 +9,7 @@ final class BoundedBody extends FilterInputStream {
   private final long maxBytes;
   private long readBytes;
 
-  BoundedBody(final InputStream body, final long maxBytes) {
+  BoundedBody(InputStream body, long maxBytes) {
     super(body);
     this.maxBytes = maxBytes;
   }
@@ -21,7 +21,7 @@ final class BoundedBody extends FilterInputStream {
   }
 
   @Override
-  public int read(final byte[] bytes, final int offset, final int length) throws IOException {
+  public int read(byte[] bytes, int offset, int length) throws IOException {
     final int count = readOrLose(bytes, offset, length);
     readBytes += Math.max(0, count);
     if (readBytes > maxBytes) {
@@ -34,11 +34,10 @@ final class BoundedBody extends FilterInputStream {
   @Override
   public void close() {}
 
-  private int readOrLose(final byte[] bytes, final int offset, final int length)
-      throws ClientGoneException {
+  private int readOrLose(byte[] bytes, int offset, int length) throws ClientGoneException {
     try {
       return in.read(bytes, offset, length);
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new ClientGoneException(e);
     }
   }
@@ -47,7 +46,7 @@ final class BoundedBody extends FilterInputStream {
   static final class ClientGoneException extends IOException {
     private static final long serialVersionUID = 1L;
 
-    ClientGoneException(final IOException cause) {
+    ClientGoneException(IOException cause) {
       super(cause.getMessage(), cause);
     }
   }

@@ -9,22 +9,21 @@ final class HttpRefusal extends RuntimeException {
   private final int status;
   private final transient Map<String, String> headers;
 
-  private HttpRefusal(final int status, final String message, final Map<String, String> headers) {
+  private HttpRefusal(int status, String message, Map<String, String> headers) {
     super(message, null, false, false);
     this.status = status;
     this.headers = headers;
   }
 
-  static HttpRefusal of(final int status, final String message) {
+  static HttpRefusal of(int status, String message) {
     return new HttpRefusal(status, message, Map.of());
   }
 
-  static HttpRefusal badRequest(final String field, final String reason) {
+  static HttpRefusal badRequest(String field, String reason) {
     return of(400, field + ": " + reason);
   }
 
-  static HttpRefusal withHeader(
-      final int status, final String message, final String name, final String value) {
+  static HttpRefusal withHeader(int status, String message, String name, String value) {
     return new HttpRefusal(status, message, Map.of(name, value));
   }
 

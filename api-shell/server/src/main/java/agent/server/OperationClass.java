@@ -15,7 +15,7 @@ public enum OperationClass {
 
   private final String text;
 
-  OperationClass(final String text) {
+  OperationClass(String text) {
     this.text = text;
   }
 

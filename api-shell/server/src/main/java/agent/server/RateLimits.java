@@ -15,7 +15,7 @@ public final class RateLimits {
   private final Map<OperationClass, Bucket> buckets = new EnumMap<>(OperationClass.class);
   private final LongSupplier clockNs;
 
-  private RateLimits(final Map<OperationClass, Double> ratesPerSecond, final LongSupplier clockNs) {
+  private RateLimits(Map<OperationClass, Double> ratesPerSecond, LongSupplier clockNs) {
     this.clockNs = clockNs;
     ratesPerSecond.forEach(
         (operationClass, rate) ->
@@ -29,13 +29,13 @@ public final class RateLimits {
    * @param clockNs the time
    * @throws IllegalArgumentException naming what is wrong
    */
-  public static RateLimits parse(final Map<String, String> option, final LongSupplier clockNs) {
+  public static RateLimits parse(Map<String, String> option, LongSupplier clockNs) {
     final Map<OperationClass, Double> rates = new EnumMap<>(OperationClass.class);
     option.forEach((name, rate) -> rates.put(operationClass(name), ratePerSecond(name, rate)));
     return new RateLimits(rates, clockNs);
   }
 
-  private static OperationClass operationClass(final String name) {
+  private static OperationClass operationClass(String name) {
     return Arrays.stream(OperationClass.values())
         .filter(candidate -> candidate.text().equals(name))
         .findFirst()
@@ -50,7 +50,7 @@ public final class RateLimits {
                             .toList()));
   }
 
-  private static double ratePerSecond(final String name, final String text) {
+  private static double ratePerSecond(String name, String text) {
     final String number = text.replaceFirst("/[sm]$", "");
     if (!number.matches("[0-9]{1,9}") || Long.parseLong(number) == 0) {
       throw new IllegalArgumentException(
@@ -64,7 +64,7 @@ public final class RateLimits {
    *
    * @return 0, or the seconds after which the next call may come
    */
-  int secondsUntilAllowed(final OperationClass operationClass) {
+  int secondsUntilAllowed(OperationClass operationClass) {
     final Bucket bucket = buckets.get(operationClass);
     return bucket == null ? 0 : bucket.take(clockNs.getAsLong());
   }
@@ -75,14 +75,14 @@ public final class RateLimits {
     private double tokens;
     private long lastNs;
 
-    Bucket(final double ratePerSecond, final long nowNs) {
+    Bucket(double ratePerSecond, long nowNs) {
       this.ratePerSecond = ratePerSecond;
       this.burst = Math.max(1.0, ratePerSecond);
       this.tokens = burst;
       this.lastNs = nowNs;
     }
 
-    synchronized int take(final long nowNs) {
+    synchronized int take(long nowNs) {
       tokens = Math.min(burst, tokens + (nowNs - lastNs) / NS_PER_SECOND * ratePerSecond);
       lastNs = nowNs;
       if (tokens >= 1.0) {

@@ -26,11 +26,11 @@ final class RequestBody {
 
   private RequestBody() {}
 
-  static <T> T read(final JsonMapper mapper, final JavaType type, final InputStream body) {
+  static <T> T read(JsonMapper mapper, JavaType type, InputStream body) {
     final T value;
     try {
       value = mapper.readValue(body, type);
-    } catch (final JacksonException e) {
+    } catch (JacksonException e) {
       throw refusal(e);
     }
     if (value == null) {
@@ -40,7 +40,7 @@ final class RequestBody {
     return value;
   }
 
-  private static RuntimeException refusal(final JacksonException failure) {
+  private static RuntimeException refusal(JacksonException failure) {
     return switch (failure) {
       case JacksonIOException io -> io;
       case StreamConstraintsException tooLarge ->
@@ -64,12 +64,12 @@ final class RequestBody {
     };
   }
 
-  private static boolean isMissing(final MismatchedInputException mismatch) {
+  private static boolean isMissing(MismatchedInputException mismatch) {
     return mismatch.getOriginalMessage().startsWith("Missing required creator property");
   }
 
   /** The message quotes the name; the path leads to the object that lacks it. */
-  private static String missingField(final MismatchedInputException mismatch) {
+  private static String missingField(MismatchedInputException mismatch) {
     final String name = mismatch.getOriginalMessage().split("'")[1];
     final String path = field(mismatch);
     if (path.equals("body")) {
@@ -79,7 +79,7 @@ final class RequestBody {
   }
 
   /** Returns the path of a failure, such as {@code [3].ingress[0].toPorts[0].ports}. */
-  private static String field(final JacksonException failure) {
+  private static String field(JacksonException failure) {
     final List<JacksonException.Reference> path = failure.getPath();
     final StringBuilder text = new StringBuilder();
     for (final JacksonException.Reference step : path) {
@@ -92,19 +92,19 @@ final class RequestBody {
     return text.isEmpty() ? "body" : text.toString();
   }
 
-  private static String position(final JacksonException failure) {
+  private static String position(JacksonException failure) {
     final TokenStreamLocation location = failure.getLocation();
     return location == null || location.getLineNr() < 0
         ? ""
         : " at line " + location.getLineNr() + ", column " + location.getColumnNr();
   }
 
-  private static String reason(final JacksonException failure) {
+  private static String reason(JacksonException failure) {
     final String said = failure.getOriginalMessage().lines().findFirst().orElse("unreadable");
     return printable(PARSER_TERMS.split(said, 2)[0]);
   }
 
-  private static String excess(final StreamConstraintsException failure) {
+  private static String excess(StreamConstraintsException failure) {
     final String said = failure.getOriginalMessage();
     if (said.contains("nesting depth")) {
       return "is nested too deeply";
@@ -112,12 +112,12 @@ final class RequestBody {
     return said.contains("Number") ? "a number has too many digits" : "a text is too long";
   }
 
-  private static String printable(final String text) {
+  private static String printable(String text) {
     final String safe = text.replaceAll("\\p{Cntrl}", "?");
     return safe.length() <= LONGEST_REASON ? safe : safe.substring(0, LONGEST_REASON) + "...";
   }
 
-  private static String nameOf(final Class<?> type) {
+  private static String nameOf(Class<?> type) {
     if (type == null) {
       return "another value";
     }

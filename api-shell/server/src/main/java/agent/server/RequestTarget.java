@@ -24,7 +24,7 @@ record RequestTarget(List<String> segments, Map<String, List<String>> query) {
    * @param queryText query as sent, without the question mark
    * @throws HttpRefusal 400 for a malformed escape or a character that no name has
    */
-  static RequestTarget parse(final String target, final String queryText) {
+  static RequestTarget parse(String target, String queryText) {
     final String path = withoutAuthority(target);
     if (!path.startsWith("/")) {
       throw HttpRefusal.badRequest("path", "does not start with '/'");
@@ -36,7 +36,7 @@ record RequestTarget(List<String> segments, Map<String, List<String>> query) {
     return new RequestTarget(segments, parseQuery(queryText));
   }
 
-  private static String withoutAuthority(final String target) {
+  private static String withoutAuthority(String target) {
     final int scheme = target.indexOf("://");
     if (target.startsWith("/") || scheme < 0) {
       return target;
@@ -45,7 +45,7 @@ record RequestTarget(List<String> segments, Map<String, List<String>> query) {
     return slash < 0 ? "/" : target.substring(slash);
   }
 
-  private static Map<String, List<String>> parseQuery(final String text) {
+  private static Map<String, List<String>> parseQuery(String text) {
     final Map<String, List<String>> query = new LinkedHashMap<>();
     if (text == null || text.isEmpty()) {
       return query;
@@ -61,7 +61,7 @@ record RequestTarget(List<String> segments, Map<String, List<String>> query) {
     return query;
   }
 
-  private static String decode(final String field, final String text, final boolean plusIsSpace) {
+  private static String decode(String field, String text, boolean plusIsSpace) {
     final byte[] bytes = new byte[text.length() * 3];
     int length = 0;
     for (int i = 0; i < text.length(); i++) {
@@ -85,7 +85,7 @@ record RequestTarget(List<String> segments, Map<String, List<String>> query) {
     return checked(field, bytes, length);
   }
 
-  private static String checked(final String field, final byte[] bytes, final int length) {
+  private static String checked(String field, byte[] bytes, int length) {
     for (int i = 0; i < length; i++) {
       if (bytes[i] >= 0 && bytes[i] < 0x20 || bytes[i] == 0x7f) {
         throw HttpRefusal.badRequest(field, "contains a control character");
@@ -99,7 +99,7 @@ record RequestTarget(List<String> segments, Map<String, List<String>> query) {
           .newDecoder()
           .decode(ByteBuffer.wrap(bytes, 0, length))
           .toString();
-    } catch (final CharacterCodingException e) {
+    } catch (CharacterCodingException e) {
       throw HttpRefusal.badRequest(field, "is not UTF-8");
     }
   }

@@ -11,7 +11,7 @@ import static agent.server.Verb.PATCH;
 import static agent.server.Verb.POST;
 import static agent.server.Verb.PUT;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.List;
 
 /**
@@ -62,11 +62,7 @@ public enum Route {
   private final OperationClass operationClass;
   private final List<String> queryParameters;
 
-  Route(
-      final Verb verb,
-      final String path,
-      final OperationClass operationClass,
-      final String... queryParameters) {
+  Route(Verb verb, String path, OperationClass operationClass, String... queryParameters) {
     this.verb = verb;
     this.path = path;
     this.operationClass = operationClass;
@@ -119,7 +115,7 @@ public enum Route {
    *
    * @param kind why it was refused
    */
-  public int statusOf(final Refusal.Kind kind) {
+  public int statusOf(Refusal.Kind kind) {
     return switch (kind) {
       case INVALID -> operationClass == PREFILTER ? 461 : 400;
       case NOT_FOUND -> 404;

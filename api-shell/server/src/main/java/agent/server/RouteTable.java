@@ -11,7 +11,7 @@ public final class RouteTable {
   private final Map<Route, ApiHandler> handlers;
   private final Node root = new Node();
 
-  private RouteTable(final Map<Route, ApiHandler> handlers) {
+  private RouteTable(Map<Route, ApiHandler> handlers) {
     this.handlers = new EnumMap<>(handlers);
     for (final Route route : Route.values()) {
       Node node = root;
@@ -27,7 +27,7 @@ public final class RouteTable {
    *
    * @param handlers a handler for every route
    */
-  public static RouteTable of(final Map<Route, ApiHandler> handlers) {
+  public static RouteTable of(Map<Route, ApiHandler> handlers) {
     for (final Route route : Route.values()) {
       if (!handlers.containsKey(route)) {
         throw new IllegalArgumentException("no handler for " + route);
@@ -41,7 +41,7 @@ public final class RouteTable {
    *
    * @param groups handlers that together serve every route
    */
-  public static RouteTable of(final HandlerGroup... groups) {
+  public static RouteTable of(HandlerGroup... groups) {
     final Map<Route, ApiHandler> handlers = new EnumMap<>(Route.class);
     for (final HandlerGroup group : groups) {
       group.addTo(handlers);
@@ -55,14 +55,14 @@ public final class RouteTable {
    *
    * @param group handlers, among them those that are served while starting
    */
-  public static RouteTable starting(final HandlerGroup group) {
+  public static RouteTable starting(HandlerGroup group) {
     final Map<Route, ApiHandler> handlers = new EnumMap<>(Route.class);
     group.addTo(handlers);
     handlers.keySet().removeIf(route -> !route.servedWhileStarting());
     return starting(handlers);
   }
 
-  static RouteTable starting(final Map<Route, ApiHandler> handlers) {
+  static RouteTable starting(Map<Route, ApiHandler> handlers) {
     return new RouteTable(handlers);
   }
 
@@ -80,7 +80,7 @@ public final class RouteTable {
    *
    * @throws HttpRefusal 404, 405 or 503
    */
-  Match find(final String method, final List<String> segments) {
+  Match find(String method, List<String> segments) {
     final Node node = root.find(segments, 0);
     final Verb verb = Verb.of(method);
     final Route route = node == null || verb == null ? null : node.routes.get(verb);
@@ -101,7 +101,7 @@ public final class RouteTable {
         node.allow());
   }
 
-  private static Map<String, String> parameters(final Route route, final List<String> segments) {
+  private static Map<String, String> parameters(Route route, List<String> segments) {
     final String[] template = route.path().substring(1).split("/", -1);
     Map<String, String> parameters = Map.of();
     for (int i = 0; i < template.length; i++) {
@@ -112,7 +112,7 @@ public final class RouteTable {
     return parameters;
   }
 
-  private static boolean isParameter(final String segment) {
+  private static boolean isParameter(String segment) {
     return segment.startsWith("{");
   }
 
@@ -121,7 +121,7 @@ public final class RouteTable {
     private final Map<Verb, Route> routes = new EnumMap<>(Verb.class);
     private Node parameter;
 
-    Node child(final String segment) {
+    Node child(String segment) {
       if (isParameter(segment)) {
         parameter = parameter == null ? new Node() : parameter;
         return parameter;
@@ -129,7 +129,7 @@ public final class RouteTable {
       return literals.computeIfAbsent(segment, key -> new Node());
     }
 
-    Node find(final List<String> segments, final int index) {
+    Node find(List<String> segments, int index) {
       if (index == segments.size()) {
         return routes.isEmpty() && literals.containsKey("") ? literals.get("") : this;
       }

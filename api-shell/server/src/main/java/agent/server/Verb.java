@@ -18,7 +18,7 @@ public enum Verb {
     return this != GET;
   }
 
-  static Verb of(final String method) {
+  static Verb of(String method) {
     return switch (method) {
       case "GET" -> GET;
       case "PUT" -> PUT;

@@ -40,7 +40,7 @@ class RateLimitsTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"", "0", "0/s", "-1", "1/h", "x", "1.5", "/s", "99999999999"})
-  void shouldRefuseWhatIsNoRate(final String rate) {
+  void shouldRefuseWhatIsNoRate(String rate) {
     assertThrows(
         IllegalArgumentException.class, () -> RateLimits.parse(Map.of("read", rate), nowNs::get));
   }

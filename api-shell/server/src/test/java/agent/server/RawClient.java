@@ -13,16 +13,16 @@ import java.nio.file.Path;
 final class RawClient implements AutoCloseable {
   private final SocketChannel channel;
 
-  RawClient(final Path socket) throws IOException {
+  RawClient(Path socket) throws IOException {
     channel = SocketChannel.open(StandardProtocolFamily.UNIX);
     channel.connect(UnixDomainSocketAddress.of(socket));
   }
 
-  RawClient send(final String text) throws IOException {
+  RawClient send(String text) throws IOException {
     return send(text.getBytes(StandardCharsets.UTF_8));
   }
 
-  RawClient send(final byte[] bytes) throws IOException {
+  RawClient send(byte[] bytes) throws IOException {
     final ByteBuffer buffer = ByteBuffer.wrap(bytes);
     while (buffer.hasRemaining()) {
       channel.write(buffer);
@@ -35,7 +35,7 @@ final class RawClient implements AutoCloseable {
     return this;
   }
 
-  int read(final int maxBytes) throws IOException {
+  int read(int maxBytes) throws IOException {
     return channel.read(ByteBuffer.allocate(maxBytes));
   }
 
@@ -63,7 +63,7 @@ final class RawClient implements AutoCloseable {
     return head + new String(readExactly(length), StandardCharsets.UTF_8);
   }
 
-  private byte[] readExactly(final int count) throws IOException {
+  private byte[] readExactly(int count) throws IOException {
     final ByteBuffer buffer = ByteBuffer.allocate(count);
     while (buffer.hasRemaining()) {
       if (channel.read(buffer) < 0) {

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.contract.WireFormat;
 import agent.contract.endpoint.EndpointChangeRequest;
 import agent.contract.policy.RuleModel;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.io.IOException;
 import java.util.Map;
 import java.util.Random;
@@ -69,13 +69,13 @@ class RequestRefusalTest {
     server.close();
   }
 
-  private static String statusAndBody(final String request) throws IOException {
+  private static String statusAndBody(String request) throws IOException {
     final String answer = server.exchange(request);
     final String status = answer.substring("HTTP/1.1 ".length(), "HTTP/1.1 ".length() + 3);
     return status + " " + answer.substring(answer.indexOf("\r\n\r\n") + 4);
   }
 
-  private static String put(final String path, final String body) throws IOException {
+  private static String put(String path, String body) throws IOException {
     return statusAndBody(TestServer.request("PUT", path, body.replace('\'', '"')));
   }
 
@@ -99,7 +99,7 @@ class RequestRefusalTest {
         "{'state':'ready','addressing':7}"
             + "|addressing: an object is expected at line 1, column 31",
       })
-  void shouldNameTheFieldThatIsWrong(final String body, final String message) throws IOException {
+  void shouldNameTheFieldThatIsWrong(String body, String message) throws IOException {
     assertEquals("400 \"" + message + "\"", put("/endpoint/7", body));
   }
 
@@ -139,7 +139,7 @@ class RequestRefusalTest {
     assertEquals("200 \"getIdentity\"", statusAndBody(get("/identity/7")));
   }
 
-  private static String get(final String path) {
+  private static String get(String path) {
     return TestServer.get(path);
   }
 
@@ -165,7 +165,7 @@ class RequestRefusalTest {
         "PUT /policy HTTP/1.1~Host: x~Transfer-Encoding: gzip~~[]"
             + "|Transfer-Encoding: 'gzip' is not chunked",
       })
-  void shouldTellInJsonWhatTheGrammarOfHttpDoesNotAllow(final String request, final String message)
+  void shouldTellInJsonWhatTheGrammarOfHttpDoesNotAllow(String request, String message)
       throws IOException {
     final String answer = statusAndBody(request.replace("~", "\r\n"));
     assertTrue(answer.startsWith("400 \"" + message), answer);
@@ -307,7 +307,7 @@ class RequestRefusalTest {
     }
   }
 
-  private static String mutated(final Random random, final String good) {
+  private static String mutated(Random random, String good) {
     final String alphabet = "{}[]\",:019truefalsn\\ab\u0000\u00e9 \n";
     final StringBuilder text = new StringBuilder(good);
     for (int i = random.nextInt(5); i >= 0; i--) {

@@ -36,7 +36,7 @@ class RequestTargetTest {
         "", "x", "*", "/%", "/%2", "/%2g", "/%zz", "/a%2Fb", "/a%00b", "/%0a", "/%7f", "/%ff",
         "/%c3", "/%c0%af", "/é"
       })
-  void shouldRefuseWhatIsNoPath(final String path) {
+  void shouldRefuseWhatIsNoPath(String path) {
     final HttpRefusal refusal =
         assertThrows(HttpRefusal.class, () -> RequestTarget.parse(path, null));
     assertEquals(400, refusal.status());
@@ -60,14 +60,14 @@ class RequestTargetTest {
                 String.join("/", target.segments()).getBytes(StandardCharsets.UTF_8),
                 StandardCharsets.UTF_8);
         assertEquals(String.join("/", target.segments()), again);
-      } catch (final HttpRefusal refusal) {
+      } catch (HttpRefusal refusal) {
         assertEquals(400, refusal.status());
         assertTrue(refusal.getMessage().contains(": "), refusal.getMessage());
       }
     }
   }
 
-  private static String random(final Random random, final String alphabet) {
+  private static String random(Random random, String alphabet) {
     final StringBuilder text = new StringBuilder();
     for (int i = random.nextInt(20); i > 0; i--) {
       text.append(alphabet.charAt(random.nextInt(alphabet.length())));

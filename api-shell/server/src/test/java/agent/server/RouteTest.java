@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.contract.WireFormat;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
@@ -46,7 +46,7 @@ class RouteTest {
     return operations;
   }
 
-  private static List<Map<String, Object>> parameters(final Map<String, Object> operation) {
+  private static List<Map<String, Object>> parameters(Map<String, Object> operation) {
     final Map<String, Map<String, Object>> shared =
         (Map<String, Map<String, Object>>)
             ((Map<String, Object>) document.get("components")).get("parameters");
@@ -99,7 +99,7 @@ class RouteTest {
   }
 
   /** The kinds of refusals that the facade behind a route has. */
-  private static List<Refusal.Kind> kindsOf(final Route route) {
+  private static List<Refusal.Kind> kindsOf(Route route) {
     return switch (route) {
       case PUT_ENDPOINT, PATCH_ENDPOINT ->
           List.of(

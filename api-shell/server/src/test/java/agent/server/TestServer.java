@@ -14,26 +14,25 @@ public final class TestServer implements AutoCloseable {
   private final Path socket;
   private final ApiServer server;
 
-  private TestServer(final ApiContext context, final RouteTable routes) throws IOException {
+  private TestServer(ApiContext context, RouteTable routes) throws IOException {
     directory = Files.createTempDirectory("api");
     socket = directory.resolve("agent.sock");
     server = ApiServer.start(context.socketPath(socket), routes);
   }
 
-  public static TestServer start(final Map<Route, ApiHandler> handlers) throws IOException {
+  public static TestServer start(Map<Route, ApiHandler> handlers) throws IOException {
     return start(new ApiContext(), handlers);
   }
 
-  static TestServer start(final ApiContext context, final Map<Route, ApiHandler> handlers)
-      throws IOException {
+  static TestServer start(ApiContext context, Map<Route, ApiHandler> handlers) throws IOException {
     return new TestServer(context, RouteTable.of(withNames(handlers)));
   }
 
-  static TestServer starting(final Map<Route, ApiHandler> handlers) throws IOException {
+  static TestServer starting(Map<Route, ApiHandler> handlers) throws IOException {
     return new TestServer(new ApiContext(), RouteTable.starting(handlers));
   }
 
-  static Map<Route, ApiHandler> withNames(final Map<Route, ApiHandler> handlers) {
+  static Map<Route, ApiHandler> withNames(Map<Route, ApiHandler> handlers) {
     final Map<Route, ApiHandler> all = new EnumMap<>(Route.class);
     for (final Route route : Route.values()) {
       all.put(route, request -> Answer.ok(route.operationId()));
@@ -55,13 +54,13 @@ public final class TestServer implements AutoCloseable {
   }
 
   /** Sends one request on a connection of its own and returns the whole answer. */
-  public String exchange(final String request) throws IOException {
+  public String exchange(String request) throws IOException {
     try (RawClient client = connect()) {
       return client.send(request).readAnswer();
     }
   }
 
-  static String request(final String method, final String path, final String body) {
+  static String request(String method, String path, String body) {
     return method
         + " "
         + path
@@ -71,7 +70,7 @@ public final class TestServer implements AutoCloseable {
         + body;
   }
 
-  static String get(final String path) {
+  static String get(String path) {
     return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
   }
 

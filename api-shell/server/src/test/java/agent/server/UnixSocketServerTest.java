@@ -235,7 +235,7 @@ class UnixSocketServerTest {
     awaitDescriptors(before);
   }
 
-  private static void awaitDescriptors(final long expected) throws Exception {
+  private static void awaitDescriptors(long expected) throws Exception {
     final long deadlineNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
     while (descriptors() > expected && System.nanoTime() < deadlineNs) {
       Thread.sleep(20);
@@ -267,7 +267,7 @@ class UnixSocketServerTest {
                         good.incrementAndGet();
                       }
                     }
-                  } catch (final IOException e) {
+                  } catch (IOException e) {
                     good.set(Integer.MIN_VALUE);
                   } finally {
                     done.countDown();
@@ -292,8 +292,7 @@ class UnixSocketServerTest {
   }
 
   @Test
-  void shouldTakeThePlaceOfASocketThatNobodyListensOn(@TempDir final Path directory)
-      throws IOException {
+  void shouldTakeThePlaceOfASocketThatNobodyListensOn(@TempDir Path directory) throws IOException {
     final Path socket = directory.resolve("agent.sock");
     try (var stale =
         java.nio.channels.ServerSocketChannel.open(java.net.StandardProtocolFamily.UNIX)) {
@@ -308,7 +307,7 @@ class UnixSocketServerTest {
   }
 
   @Test
-  void shouldRefuseAPlaceThatIsTaken(@TempDir final Path directory) throws IOException {
+  void shouldRefuseAPlaceThatIsTaken(@TempDir Path directory) throws IOException {
     final Path socket = directory.resolve("agent.sock");
     try (ApiServer _ = start(socket, null)) {
       final IOException second = assertThrows(IOException.class, () -> start(socket, null).close());
@@ -322,7 +321,7 @@ class UnixSocketServerTest {
   }
 
   @Test
-  void shouldRefuseAGroupThatDoesNotExist(@TempDir final Path directory) throws IOException {
+  void shouldRefuseAGroupThatDoesNotExist(@TempDir Path directory) throws IOException {
     final Path socket = directory.resolve("agent.sock");
     final IOException refused =
         assertThrows(IOException.class, () -> start(socket, "no-such-group").close());
@@ -332,7 +331,7 @@ class UnixSocketServerTest {
     }
   }
 
-  private static ApiServer start(final Path socket, final String group) throws IOException {
+  private static ApiServer start(Path socket, String group) throws IOException {
     return ApiServer.start(
         new ApiContext().socketPath(socket).socketGroup(group),
         RouteTable.of(TestServer.withNames(Map.of())));

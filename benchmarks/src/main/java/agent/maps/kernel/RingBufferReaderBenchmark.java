@@ -86,7 +86,7 @@ public class RingBufferReaderBenchmark {
     return sum;
   }
 
-  private void onRecord(final UnsafeBuffer buffer, final int offset, final int length) {
+  private void onRecord(UnsafeBuffer buffer, int offset, int length) {
     sum += buffer.getByte(offset);
   }
 }

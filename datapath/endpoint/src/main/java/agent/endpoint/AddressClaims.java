@@ -1,12 +1,12 @@
 package agent.endpoint;
 
+import agent.ipam.AddressAllocation;
 import agent.ipam.AddressFamily;
 import agent.ipam.AllocatedAddress;
-import agent.ipam.Allocation;
 import agent.ipam.Ipam;
 import agent.ipam.Lease;
-import agent.terms.IpAddress;
-import agent.terms.Refusal;
+import agent.types.IpAddress;
+import agent.types.Refusal;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Stream;
@@ -102,7 +102,7 @@ final class AddressClaims {
 
   private EndpointAddressing allocated(int endpointId, EndpointAddressing named) {
     final String pool = named.ipv4PoolName() == null ? named.ipv6PoolName() : named.ipv4PoolName();
-    final Allocation allocation =
+    final AddressAllocation allocation =
         ipam.allocate(AddressFamily.BOTH, "endpoint " + endpointId, pool, false);
     final AllocatedAddress ipv4 = allocation.ipv4().orElse(null);
     final AllocatedAddress ipv6 = allocation.ipv6().orElse(null);

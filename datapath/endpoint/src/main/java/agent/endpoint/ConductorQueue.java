@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Supplier;
@@ -9,7 +9,7 @@ import org.apache.logging.log4j.Logger;
 
 /** The caller's side of the conductor's queue: work goes in, a future comes back. */
 final class ConductorQueue {
-  private static final Logger LOG = LogManager.getLogger(ConductorQueue.class);
+  private static final Logger LOGGER = LogManager.getLogger(ConductorQueue.class);
 
   private final ConductorThread thread;
 
@@ -36,7 +36,7 @@ final class ConductorQueue {
       answer.completeExceptionally(refusal);
       return;
     } catch (RuntimeException failure) {
-      LOG.error("unexpected failure: {}", failure.toString(), failure);
+      LOGGER.error("unexpected failure: {}", failure.toString(), failure);
       answer.completeExceptionally(
           Refusal.of(Refusal.Kind.FAILED, "", failure.toString(), failure));
       return;

@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;

@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.datapath.manager.EndpointSpec;
+import agent.datapath.manager.spec.EndpointSpec;
 import agent.identity.Identity;
 import agent.node.WorkloadRoute;
 import agent.policy.ResolvedPolicy;

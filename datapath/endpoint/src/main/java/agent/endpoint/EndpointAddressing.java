@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.terms.IpAddress;
+import agent.types.IpAddress;
 
 /**
  * The addresses of an endpoint. Every value may be null.

@@ -3,7 +3,7 @@ package agent.endpoint;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.ReservedIdentity;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.List;
 import java.util.Map;
 

@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.datapath.manager.DatapathProxy;
+import agent.datapath.manager.spec.DatapathProxy;
 import agent.identity.IdentityAllocator;
 import agent.identity.LabelFilter;
 import agent.ipam.Ipam;

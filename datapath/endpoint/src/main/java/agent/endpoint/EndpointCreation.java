@@ -2,15 +2,15 @@ package agent.endpoint;
 
 import agent.identity.Identity;
 import agent.ipam.Lease;
-import agent.terms.IpAddress;
-import agent.terms.Refusal;
+import agent.types.IpAddress;
+import agent.types.Refusal;
 import java.util.List;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /** Takes new endpoints in: checked, with id, addresses and identity, and stored. */
 final class EndpointCreation {
-  private static final Logger LOG = LogManager.getLogger(EndpointCreation.class);
+  private static final Logger LOGGER = LogManager.getLogger(EndpointCreation.class);
 
   private final EndpointContext context;
   private final EndpointRegistry registry;
@@ -71,7 +71,7 @@ final class EndpointCreation {
         "identity " + identity.id() + " " + identity.labels(),
         context.clock().instant());
     registry.add(endpoint);
-    LOG.info(
+    LOGGER.info(
         "endpoint {}: created on {} with identity {}",
         record.id(),
         record.interfaceName(),

@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 
 /**
  * The endpoint id string of the contract: {@code [prefix:]id}.

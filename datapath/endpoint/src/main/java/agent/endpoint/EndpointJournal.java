@@ -11,7 +11,7 @@ import org.apache.logging.log4j.Logger;
  * and has failed builds tried again.
  */
 final class EndpointJournal {
-  private static final Logger LOG = LogManager.getLogger(EndpointJournal.class);
+  private static final Logger LOGGER = LogManager.getLogger(EndpointJournal.class);
 
   private final EndpointRegistry registry;
   private final ConductorThread thread;
@@ -41,7 +41,7 @@ final class EndpointJournal {
 
   void note(Endpoint endpoint, EndpointState next, String message) {
     endpoint.transition(next, message, clock.instant());
-    LOG.debug("endpoint {}: {}: {}", endpoint.id(), next.text(), message);
+    LOGGER.debug("endpoint {}: {}: {}", endpoint.id(), next.text(), message);
     registry.publish(endpoint);
   }
 
@@ -67,7 +67,7 @@ final class EndpointJournal {
       return;
     }
     final Duration pause = endpoint.controller().pause();
-    LOG.warn("endpoint {}: {}; next try in {} ms", endpoint.id(), message, pause.toMillis());
+    LOGGER.warn("endpoint {}: {}; next try in {} ms", endpoint.id(), message, pause.toMillis());
     endpoint.retryPending(true);
     thread.schedule(
         pause,
@@ -83,7 +83,7 @@ final class EndpointJournal {
   void invalid(Endpoint endpoint, String message) {
     endpoint.error(message);
     endpoint.transition(EndpointState.INVALID, HealthLevel.FAILURE, message, clock.instant());
-    LOG.error("endpoint {}: {}", endpoint.id(), message);
+    LOGGER.error("endpoint {}: {}", endpoint.id(), message);
     registry.publish(endpoint);
   }
 }

@@ -1,7 +1,7 @@
 package agent.endpoint;
 
 import agent.node.NodeAddressing;
-import agent.terms.MacAddress;
+import agent.types.MacAddress;
 
 /**
  * Where an endpoint is attached.

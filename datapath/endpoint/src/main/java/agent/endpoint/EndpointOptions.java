@@ -27,7 +27,7 @@ public final class EndpointOptions {
    *
    * @param changes option name to value
    * @return the changed options; nothing of the changes where one of them is refused
-   * @throws agent.terms.Refusal INVALID of {@code options.<name>}: unknown or immutable option, or
+   * @throws agent.types.Refusal INVALID of {@code options.<name>}: unknown or immutable option, or
    *     bad value
    */
   public EndpointOptions with(Map<String, String> changes) {
@@ -53,8 +53,8 @@ public final class EndpointOptions {
   }
 
   /** How many trace events are merged. */
-  public AggregationLevel aggregation() {
-    return AggregationLevel.parse("", values.get(MutableOption.MONITOR_AGGREGATION_LEVEL));
+  public MonitorAggregation aggregation() {
+    return MonitorAggregation.parse("", values.get(MutableOption.MONITOR_AGGREGATION_LEVEL));
   }
 
   /** The bits of the switches that are on, as {@code endpoint_config.options} takes them. */

@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.terms.MacAddress;
+import agent.types.MacAddress;
 import java.util.List;
 import java.util.Map;
 

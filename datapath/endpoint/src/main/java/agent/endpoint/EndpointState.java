@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 
 /** Where an endpoint stands; the transition table says what may follow what. */
 public enum EndpointState {

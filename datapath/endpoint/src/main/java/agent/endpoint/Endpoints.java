@@ -7,7 +7,7 @@ import java.util.concurrent.CompletableFuture;
 /**
  * The endpoints of this node, as the doors see them. Safe for every thread. Reads come from
  * immutable snapshots and never wait; a change is queued to {@code ep-conductor} and its future
- * completes there, with the new snapshot or exceptionally with a {@link agent.terms.Refusal}. What
+ * completes there, with the new snapshot or exceptionally with a {@link agent.types.Refusal}. What
  * a future returns is stored already.
  */
 public interface Endpoints {
@@ -74,7 +74,7 @@ public interface Endpoints {
    *
    * @param id the endpoint
    * @return its snapshot
-   * @throws agent.terms.Refusal NOT_FOUND
+   * @throws agent.types.Refusal NOT_FOUND
    */
   EndpointSnapshot get(EndpointIdentifier id);
 
@@ -83,7 +83,7 @@ public interface Endpoints {
    *
    * @param labels labels in display form; empty selects all
    * @return the snapshots
-   * @throws agent.terms.Refusal INVALID for a malformed label, NOT_FOUND where labels were given
+   * @throws agent.types.Refusal INVALID for a malformed label, NOT_FOUND where labels were given
    *     and nothing matches
    */
   List<EndpointSnapshot> list(List<String> labels);

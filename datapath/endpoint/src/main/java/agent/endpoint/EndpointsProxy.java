@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

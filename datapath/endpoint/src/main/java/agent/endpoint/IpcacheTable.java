@@ -1,7 +1,7 @@
 package agent.endpoint;
 
-import agent.datapath.manager.IpcacheEntry;
-import agent.terms.Prefix;
+import agent.datapath.manager.spec.IpcacheEntry;
+import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.EnumMap;

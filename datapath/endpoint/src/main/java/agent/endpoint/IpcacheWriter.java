@@ -1,13 +1,13 @@
 package agent.endpoint;
 
-import agent.datapath.manager.DatapathProxy;
-import agent.datapath.manager.IpcacheEntry;
+import agent.datapath.manager.spec.DatapathProxy;
+import agent.datapath.manager.spec.IpcacheEntry;
 import agent.endpoint.IpcacheTable.Source;
 import agent.identity.Identity;
 import agent.identity.ReservedIdentity;
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;

@@ -1,7 +1,7 @@
 package agent.endpoint;
 
 import agent.maps.layout.EndpointOption;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.Arrays;
 
 /** The mutable options (decisions.md, section 6), with their bits in the programs' options. */
@@ -59,7 +59,7 @@ public enum MutableOption {
   /** Its value where nobody set one. */
   public String defaultValue() {
     if (this == MONITOR_AGGREGATION_LEVEL) {
-      return AggregationLevel.NONE.text();
+      return MonitorAggregation.NONE.text();
     }
     return onByDefault ? ENABLED : DISABLED;
   }
@@ -88,7 +88,7 @@ public enum MutableOption {
    */
   public String check(String value) {
     if (this == MONITOR_AGGREGATION_LEVEL) {
-      return AggregationLevel.parse("options." + optionName, value).text();
+      return MonitorAggregation.parse("options." + optionName, value).text();
     }
     if (ENABLED.equalsIgnoreCase(value)) {
       return ENABLED;

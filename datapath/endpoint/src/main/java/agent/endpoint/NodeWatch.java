@@ -1,7 +1,7 @@
 package agent.endpoint;
 
 import agent.node.Device;
-import agent.terms.IpAddress;
+import agent.types.IpAddress;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -15,7 +15,7 @@ import org.apache.logging.log4j.Logger;
  * entries, and an endpoint whose interface is gone is not connected any more.
  */
 final class NodeWatch {
-  private static final Logger LOG = LogManager.getLogger(NodeWatch.class);
+  private static final Logger LOGGER = LogManager.getLogger(NodeWatch.class);
 
   private final EndpointContext context;
   private final EndpointRegistry registry;
@@ -36,7 +36,7 @@ final class NodeWatch {
     try {
       refresh();
     } catch (RuntimeException failure) {
-      LOG.warn("node: {}", failure.getMessage());
+      LOGGER.warn("node: {}", failure.getMessage());
     }
     start();
   }
@@ -45,7 +45,7 @@ final class NodeWatch {
     final Set<IpAddress> hosts = new TreeSet<>(context.localAddresses().reachable());
     final List<IpAddress> restored = context.gateways().keep(hosts);
     if (!restored.isEmpty()) {
-      LOG.warn("node: somebody took gateways away, they are there again: {}", restored);
+      LOGGER.warn("node: somebody took gateways away, they are there again: {}", restored);
       hosts.addAll(restored);
     }
     return hosts;
@@ -63,7 +63,7 @@ final class NodeWatch {
       final boolean present =
           Integer.valueOf(record.interfaceIndex()).equals(devices.get(record.interfaceName()));
       if (present != endpoint.isDevicePresent()) {
-        LOG.info(
+        LOGGER.info(
             "endpoint {}: interface '{}' {}",
             endpoint.id(),
             record.interfaceName(),

@@ -1,7 +1,7 @@
 package agent.endpoint;
 
-import agent.datapath.manager.PolicyMapDelta;
-import agent.datapath.manager.PolicyMapEntry;
+import agent.datapath.manager.spec.PolicyMapDelta;
+import agent.datapath.manager.spec.PolicyMapEntry;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyFlag;
 import agent.policy.Direction;

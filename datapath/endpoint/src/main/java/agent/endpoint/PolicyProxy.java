@@ -14,7 +14,7 @@ import org.apache.logging.log4j.Logger;
 
 /** The policy, seen from other threads: reads from the engine, changes by the queue. */
 final class PolicyProxy implements PolicyService {
-  private static final Logger LOG = LogManager.getLogger(PolicyProxy.class);
+  private static final Logger LOGGER = LogManager.getLogger(PolicyProxy.class);
 
   private final ConductorQueue queue;
   private final PolicyEngine engine;
@@ -38,7 +38,7 @@ final class PolicyProxy implements PolicyService {
 
   private PolicySnapshot realized(String what, Supplier<PolicyUpdate> change) {
     final PolicyUpdate update = change.get();
-    LOG.info(
+    LOGGER.info(
         "policy {}: revision {}, {} endpoints change",
         what,
         update.revision(),

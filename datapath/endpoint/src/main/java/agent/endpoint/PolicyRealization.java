@@ -1,10 +1,10 @@
 package agent.endpoint;
 
-import agent.datapath.manager.DatapathProxy;
-import agent.datapath.manager.PolicyMapDelta;
+import agent.datapath.manager.spec.DatapathProxy;
+import agent.datapath.manager.spec.PolicyMapDelta;
 import agent.policy.EndpointPolicyChange;
 import agent.policy.PolicyUpdate;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;

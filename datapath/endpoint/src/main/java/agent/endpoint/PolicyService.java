@@ -36,7 +36,7 @@ public interface PolicyService {
    *
    * @param labels {@code [source:]key[=value]}; none returns all rules
    * @return the rules
-   * @throws agent.terms.Refusal NOT_FOUND where labels were given and no rule has them
+   * @throws agent.types.Refusal NOT_FOUND where labels were given and no rule has them
    */
   PolicySnapshot get(List<String> labels);
 

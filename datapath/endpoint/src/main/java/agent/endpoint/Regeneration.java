@@ -1,12 +1,12 @@
 package agent.endpoint;
 
-import agent.datapath.manager.EndpointSpec;
+import agent.datapath.manager.spec.EndpointSpec;
 import agent.identity.IdentityAllocator;
 import agent.node.Device;
 import agent.node.WorkloadRoute;
 import agent.policy.PolicyEngine;
 import agent.policy.ResolvedPolicy;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 
 /**
  * Builds one endpoint: makes what is enforced what was asked. Every step is one that changes

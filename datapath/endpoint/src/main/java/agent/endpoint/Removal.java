@@ -1,7 +1,7 @@
 package agent.endpoint;
 
 import agent.identity.IdentityAllocator;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
@@ -13,7 +13,7 @@ import org.apache.logging.log4j.Logger;
  * cut off before its programs go, so that nothing passes unfiltered.
  */
 final class Removal {
-  private static final Logger LOG = LogManager.getLogger(Removal.class);
+  private static final Logger LOGGER = LogManager.getLogger(Removal.class);
 
   private final EndpointContext context;
   private final EndpointRegistry registry;
@@ -60,7 +60,7 @@ final class Removal {
     attempt(errors, () -> context.ipam().releaseEndpoint(id));
     journal.note(endpoint, EndpointState.DISCONNECTED, "removed");
     registry.remove(endpoint);
-    LOG.info("endpoint {}: removed: {}{}", id, why, errors.isEmpty() ? "" : "; " + errors);
+    LOGGER.info("endpoint {}: removed: {}{}", id, why, errors.isEmpty() ? "" : "; " + errors);
     return List.copyOf(errors);
   }
 

@@ -1,6 +1,6 @@
 package agent.endpoint;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 
 /** The names of an endpoint, from the path and the body of a request, which must agree. */
 final class RequestIdentifiers {

@@ -1,15 +1,15 @@
 package agent.endpoint;
 
-import agent.datapath.manager.PolicyMapDelta;
+import agent.datapath.manager.spec.PolicyMapDelta;
 import agent.identity.Identity;
 import agent.ipam.Lease;
 import agent.node.Device;
 import agent.node.InterfaceName;
 import agent.policy.EndpointPolicyChange;
 import agent.policy.PolicyUpdate;
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -30,7 +30,7 @@ import org.apache.logging.log4j.Logger;
  * what is not wanted, and programs are replaced in place.
  */
 final class Restoration {
-  private static final Logger LOG = LogManager.getLogger(Restoration.class);
+  private static final Logger LOGGER = LogManager.getLogger(Restoration.class);
 
   private final EndpointContext context;
   private final EndpointRegistry registry;
@@ -81,19 +81,19 @@ final class Restoration {
       }
     }
     final List<Integer> failedIds = failed.keySet().stream().map(Endpoint::id).sorted().toList();
-    LOG.info(
+    LOGGER.info(
         "endpoints: {} restored, {} failed, {} removed",
         restored.size(),
         failedIds.size(),
         removed.size());
-    errors.forEach(error -> LOG.warn("restore: {}", error));
+    errors.forEach(error -> LOGGER.warn("restore: {}", error));
     return new RestoreReport(restored, failedIds, List.copyOf(removed), List.copyOf(errors));
   }
 
   private void takeUp(EndpointRecord stored, Set<Device> devices) {
     final EndpointRecord record = onItsInterface(withUsableOptions(stored), devices);
     if (!isPresent(record, devices)) {
-      LOG.warn(
+      LOGGER.warn(
           "endpoint {}: interface '{}' with index {} is gone: removed",
           record.id(),
           record.interfaceName(),
@@ -144,7 +144,7 @@ final class Restoration {
       return record;
     }
     final String name = InterfaceName.check("interface-name", device.get().name());
-    LOG.warn(
+    LOGGER.warn(
         "endpoint {}: interface '{}' is called '{}' now",
         record.id(),
         record.interfaceName(),
@@ -173,7 +173,7 @@ final class Restoration {
       identity = context.identities().restore(record.identity(), endpoint.labels().identity());
     } catch (Refusal refusal) {
       // The filter of labels may be another one since, or the number be given away.
-      LOG.warn("endpoint {}: {}: gets another identity", endpoint.id(), refusal.getMessage());
+      LOGGER.warn("endpoint {}: {}: gets another identity", endpoint.id(), refusal.getMessage());
       identity = context.identities().acquire(endpoint.labels().identity());
     }
     endpoint.identify(identity);
@@ -207,7 +207,7 @@ final class Restoration {
     }
     final PolicyUpdate rest = context.policy().refresh();
     for (final EndpointPolicyChange change : rest.endpoints()) {
-      LOG.debug("endpoint {}: policy resolved again", change.endpointId());
+      LOGGER.debug("endpoint {}: policy resolved again", change.endpointId());
     }
     for (final Endpoint endpoint : endpoints) {
       context.policy().policyOf(endpoint.id()).ifPresent(endpoint::resolved);
@@ -314,7 +314,7 @@ final class Restoration {
     }
     orphans.forEach(
         (id, addresses) -> {
-          LOG.warn("endpoint {} is not there: {} go back", id, addresses);
+          LOGGER.warn("endpoint {} is not there: {} go back", id, addresses);
           context.ipam().releaseEndpoint(id);
         });
   }
@@ -328,7 +328,7 @@ final class Restoration {
         final boolean isTaken =
             registry.all().stream().anyMatch(e -> e.record().interfaceIndex() == index);
         if (device.isPresent() && device.get().isVeth() && !isTaken) {
-          LOG.warn("endpoint {} is forgotten: '{}' goes down", id, device.get().name());
+          LOGGER.warn("endpoint {} is forgotten: '{}' goes down", id, device.get().name());
           errors.addAll(
               context.routes().cutOff(InterfaceName.check("interface", device.get().name())));
         }

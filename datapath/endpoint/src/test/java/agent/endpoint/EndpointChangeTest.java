@@ -9,8 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.identity.ReservedIdentity;
 import agent.maps.layout.PolicyDirection;
-import agent.terms.IpAddress;
-import agent.terms.Refusal;
+import agent.types.IpAddress;
+import agent.types.Refusal;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;

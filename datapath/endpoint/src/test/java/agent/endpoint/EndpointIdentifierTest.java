@@ -3,7 +3,7 @@ package agent.endpoint;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.endpoint.EndpointIdentifier.Kind;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

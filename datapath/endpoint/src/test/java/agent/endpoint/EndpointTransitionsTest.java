@@ -13,7 +13,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.Map;

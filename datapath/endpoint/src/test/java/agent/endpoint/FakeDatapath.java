@@ -1,14 +1,14 @@
 package agent.endpoint;
 
-import agent.datapath.manager.DatapathProxy;
-import agent.datapath.manager.EndpointSpec;
-import agent.datapath.manager.IpcacheEntry;
-import agent.datapath.manager.PolicyMapDelta;
-import agent.datapath.manager.PolicyMapEntry;
+import agent.datapath.manager.spec.DatapathProxy;
+import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.manager.spec.PolicyMapDelta;
+import agent.datapath.manager.spec.PolicyMapEntry;
 import agent.maps.layout.PolicyDirection;
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;

@@ -2,10 +2,10 @@ package agent.endpoint;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.datapath.manager.IpcacheEntry;
+import agent.datapath.manager.spec.IpcacheEntry;
 import agent.endpoint.IpcacheTable.Change;
 import agent.endpoint.IpcacheTable.Source;
-import agent.terms.Prefix;
+import agent.types.Prefix;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

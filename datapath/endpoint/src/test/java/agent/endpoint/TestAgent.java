@@ -1,7 +1,7 @@
 package agent.endpoint;
 
-import agent.datapath.manager.Context;
 import agent.datapath.manager.DatapathManager;
+import agent.datapath.manager.spec.Context;
 import agent.identity.LocalIdentityAllocator;
 import agent.ipam.AddressPool;
 import agent.ipam.Ipam;

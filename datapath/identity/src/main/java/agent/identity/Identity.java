@@ -1,6 +1,6 @@
 package agent.identity;
 
-import agent.terms.Prefix;
+import agent.types.Prefix;
 import java.util.Objects;
 import java.util.Optional;
 

@@ -1,6 +1,6 @@
 package agent.identity;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.Comparator;
 import java.util.Objects;
 

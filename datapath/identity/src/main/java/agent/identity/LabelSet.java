@@ -1,6 +1,6 @@
 package agent.identity;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;

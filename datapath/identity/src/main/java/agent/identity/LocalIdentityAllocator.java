@@ -1,7 +1,7 @@
 package agent.identity;
 
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;

@@ -1,6 +1,6 @@
 package agent.identity;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.BitSet;
 
 /** Numbers from a range, in ascending order and round again; the caller holds the lock. */

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;

@@ -1,6 +1,6 @@
 package agent.ipam;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 
 /** Which family an allocation asks for. */
 public enum AddressFamily {

@@ -1,8 +1,8 @@
 package agent.ipam;
 
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -63,7 +63,7 @@ public final class Ipam {
    * @throws Refusal INVALID for an unknown pool or an endless owner, DISABLED, EXHAUSTED; then
    *     nothing is given
    */
-  public synchronized Allocation allocate(
+  public synchronized AddressAllocation allocate(
       AddressFamily family, String owner, String pool, boolean expiring) {
     checkOwner(owner);
     expire();
@@ -88,7 +88,7 @@ public final class Ipam {
       throw Refusal.disabled("family", "pool '" + from.name() + "' has no enabled family");
     }
     commit(change);
-    return new Allocation(
+    return new AddressAllocation(
         Optional.ofNullable(ipv4).map(this::answer), Optional.ofNullable(ipv6).map(this::answer));
   }
 

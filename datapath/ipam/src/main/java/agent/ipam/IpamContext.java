@@ -1,8 +1,8 @@
 package agent.ipam;
 
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;

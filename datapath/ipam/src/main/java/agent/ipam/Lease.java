@@ -1,6 +1,6 @@
 package agent.ipam;
 
-import agent.terms.IpAddress;
+import agent.types.IpAddress;
 import java.time.Instant;
 import java.util.Objects;
 

@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -82,7 +82,7 @@ class IpamTest {
 
   @Test
   void shouldGiveBothFamiliesWithGatewayAndCidrs() {
-    final Allocation both =
+    final AddressAllocation both =
         open("10.1.0.0/24", "fd00::/96").allocate(AddressFamily.BOTH, "a", "", false);
     assertEquals(
         Optional.of(
@@ -288,7 +288,7 @@ class IpamTest {
   @Test
   void shouldGiveOneTimerPerFamilyAndNoneUnlessAsked() {
     final Ipam ipam = open("10.1.0.0/24", "fd00::/96");
-    final Allocation both = ipam.allocate(AddressFamily.BOTH, "x", null, true);
+    final AddressAllocation both = ipam.allocate(AddressFamily.BOTH, "x", null, true);
     assertEquals("timer-1", both.ipv4().orElseThrow().expirationUuid());
     assertEquals("timer-2", both.ipv6().orElseThrow().expirationUuid());
   }
@@ -374,7 +374,7 @@ class IpamTest {
     for (int i = 0; i < 20_000; i++) {
       if (random.nextInt(5) < 3) {
         try {
-          final Allocation given =
+          final AddressAllocation given =
               random.nextBoolean()
                   ? ipam.allocate(AddressFamily.IPV4, "", null, false)
                   : ipam.allocate(AddressFamily.IPV6, "", null, false);

@@ -1,6 +1,6 @@
 package agent.node;
 
-import agent.terms.MacAddress;
+import agent.types.MacAddress;
 
 /**
  * A network device of the agent's namespace, as it was when it was looked up.

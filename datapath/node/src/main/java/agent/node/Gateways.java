@@ -1,6 +1,6 @@
 package agent.node;
 
-import agent.terms.IpAddress;
+import agent.types.IpAddress;
 import java.util.List;
 import java.util.Set;
 
@@ -13,7 +13,7 @@ public interface Gateways {
    *
    * @param present the node's addresses now
    * @return the gateways that were not among them, and are now
-   * @throws agent.terms.Refusal FAILED with the kernel's message
+   * @throws agent.types.Refusal FAILED with the kernel's message
    */
   List<IpAddress> keep(Set<IpAddress> present);
 }

@@ -1,6 +1,6 @@
 package agent.node;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 
 /** Which names of a request may stand for a network interface. */
 public final class InterfaceName {

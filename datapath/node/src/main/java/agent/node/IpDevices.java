@@ -1,7 +1,7 @@
 package agent.node;
 
-import agent.terms.MacAddress;
-import agent.terms.Refusal;
+import agent.types.MacAddress;
+import agent.types.Refusal;
 import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;

@@ -1,7 +1,7 @@
 package agent.node;
 
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
+import agent.types.IpAddress;
+import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -1,6 +1,6 @@
 package agent.node;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;

@@ -25,7 +25,7 @@ public interface IpRunner {
    *
    * @param commands each one line, words separated by single spaces
    * @return the failures in order, empty where all succeeded
-   * @throws agent.terms.Refusal FAILED where ip cannot be run, hangs, or stops before the end
+   * @throws agent.types.Refusal FAILED where ip cannot be run, hangs, or stops before the end
    */
   List<Failure> batch(List<String> commands);
 
@@ -34,7 +34,7 @@ public interface IpRunner {
    *
    * @param arguments the words after {@code ip}
    * @return its lines
-   * @throws agent.terms.Refusal FAILED with ip's message
+   * @throws agent.types.Refusal FAILED with ip's message
    */
   List<String> show(List<String> arguments);
 }

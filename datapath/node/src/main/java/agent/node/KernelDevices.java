@@ -2,8 +2,8 @@ package agent.node;
 
 import agent.bindings.BindingsException;
 import agent.bindings.NetworkDevice;
-import agent.terms.MacAddress;
-import agent.terms.Refusal;
+import agent.types.MacAddress;
+import agent.types.Refusal;
 import java.util.List;
 import java.util.Optional;
 
@@ -13,29 +13,29 @@ import java.util.Optional;
 final class KernelDevices implements Devices {
   private final Devices listed;
 
-  KernelDevices(final Devices listed) {
+  KernelDevices(Devices listed) {
     this.listed = listed;
   }
 
   @Override
-  public Optional<Device> byName(final String name) {
+  public Optional<Device> byName(String name) {
     try {
       return NetworkDevice.find(name)
           .filter(found -> found.name().equals(name))
           .map(KernelDevices::device);
-    } catch (final BindingsException failure) {
+    } catch (BindingsException failure) {
       throw Refusal.of(Refusal.Kind.FAILED, "", failure.getMessage(), failure);
     }
   }
 
-  private static Device device(final NetworkDevice found) {
+  private static Device device(NetworkDevice found) {
     final MacAddress mac = found.mac() < 0 ? null : MacAddress.of(found.mac());
     final String kind = found.driver().isEmpty() ? null : found.driver();
     return new Device(found.name(), found.index(), mac, found.mtu(), found.isUp(), kind);
   }
 
   @Override
-  public Optional<Device> byIndex(final int index) {
+  public Optional<Device> byIndex(int index) {
     return listed.byIndex(index);
   }
 

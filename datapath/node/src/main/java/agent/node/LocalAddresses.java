@@ -1,6 +1,6 @@
 package agent.node;
 
-import agent.terms.IpAddress;
+import agent.types.IpAddress;
 import java.util.List;
 import java.util.Optional;
 import java.util.SortedSet;

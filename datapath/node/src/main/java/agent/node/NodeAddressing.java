@@ -1,6 +1,6 @@
 package agent.node;
 
-import agent.terms.IpAddress;
+import agent.types.IpAddress;
 
 /**
  * The node's addresses and the ranges of its endpoints.

@@ -1,6 +1,6 @@
 package agent.node;
 
-import agent.terms.Prefix;
+import agent.types.Prefix;
 
 /**
  * What the agent remembers of its node over restarts, so that ranges chosen once stay: endpoints

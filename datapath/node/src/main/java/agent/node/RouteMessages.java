@@ -1,7 +1,7 @@
 package agent.node;
 
-import agent.terms.IpAddress;
-import agent.terms.MacAddress;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
@@ -41,13 +41,13 @@ final class RouteMessages {
 
   private final ByteBuffer buffer = ByteBuffer.allocate(LONGEST).order(ByteOrder.nativeOrder());
 
-  private RouteMessages(final int type, final int flags) {
+  private RouteMessages(int type, int flags) {
     buffer.putInt(0).putShort((short) type).putShort((short) (NLM_F_REQUEST_AND_ACK | flags));
     buffer.putInt(1).putInt(0);
   }
 
   /** Switches a device on. */
-  static ByteBuffer up(final int ifindex) {
+  static ByteBuffer up(int ifindex) {
     final RouteMessages message = new RouteMessages(RTM_NEWLINK, 0);
     message.buffer.putInt(0).putInt(ifindex).putInt(IFF_UP).putInt(IFF_UP);
     return message.end();
@@ -58,8 +58,7 @@ final class RouteMessages {
    *
    * @param source the node's own address towards it, or null
    */
-  static ByteBuffer route(
-      final IpAddress address, final int ifindex, final IpAddress source, final int protocol) {
+  static ByteBuffer route(IpAddress address, int ifindex, IpAddress source, int protocol) {
     final RouteMessages message = new RouteMessages(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
     message.buffer.put((byte) family(address)).put((byte) address.bitLength());
     message.buffer.putShort((short) 0).put((byte) RT_TABLE_MAIN).put((byte) protocol);
@@ -70,8 +69,7 @@ final class RouteMessages {
   }
 
   /** Says for good which hardware address an address has. */
-  static ByteBuffer neighbour(
-      final IpAddress address, final int ifindex, final MacAddress mac, final int protocol) {
+  static ByteBuffer neighbour(IpAddress address, int ifindex, MacAddress mac, int protocol) {
     final RouteMessages message = new RouteMessages(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE);
     message.buffer.putInt(family(address)).putInt(ifindex);
     message.buffer.putShort((short) NUD_PERMANENT).putShort((short) 0);
@@ -82,12 +80,12 @@ final class RouteMessages {
         .end();
   }
 
-  private RouteMessages attribute(final int type, final int value) {
+  private RouteMessages attribute(int type, int value) {
     final ByteBuffer bytes = ByteBuffer.allocate(Integer.BYTES).order(ByteOrder.nativeOrder());
     return attribute(type, bytes.putInt(value).array());
   }
 
-  private RouteMessages attribute(final int type, final byte[] value) {
+  private RouteMessages attribute(int type, byte[] value) {
     buffer.putShort((short) (Integer.BYTES + value.length)).putShort((short) type).put(value);
     while (buffer.position() % Integer.BYTES != 0) {
       buffer.put((byte) 0);
@@ -99,11 +97,11 @@ final class RouteMessages {
     return buffer.flip().putInt(0, buffer.limit());
   }
 
-  private static int family(final IpAddress address) {
+  private static int family(IpAddress address) {
     return address.isIpv4() ? AF_INET : AF_INET6;
   }
 
-  private static byte[] bytes(final MacAddress mac) {
+  private static byte[] bytes(MacAddress mac) {
     final byte[] bytes = new byte[SIZE_OF_MAC];
     for (int i = 0; i < SIZE_OF_MAC; i++) {
       bytes[i] = (byte) (mac.bits() >>> Byte.SIZE * (SIZE_OF_MAC - 1 - i));

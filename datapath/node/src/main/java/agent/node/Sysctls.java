@@ -1,6 +1,6 @@
 package agent.node;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;

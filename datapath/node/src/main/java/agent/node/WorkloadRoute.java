@@ -1,7 +1,7 @@
 package agent.node;
 
-import agent.terms.IpAddress;
-import agent.terms.MacAddress;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
 import java.util.List;
 import java.util.stream.Stream;
 

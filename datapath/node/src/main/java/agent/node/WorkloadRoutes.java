@@ -13,7 +13,7 @@ public interface WorkloadRoutes {
    * what is there already changes nothing.
    *
    * @param route the workload
-   * @throws agent.terms.Refusal FAILED with the kernel's message; what was added before stays, so
+   * @throws agent.types.Refusal FAILED with the kernel's message; what was added before stays, so
    *     that adding again completes it
    */
   void add(WorkloadRoute route);

@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -3,8 +3,8 @@ package agent.node;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import agent.terms.MacAddress;
-import agent.terms.Refusal;
+import agent.types.MacAddress;
+import agent.types.Refusal;
 import org.junit.jupiter.api.Test;
 
 class IpDevicesTest {

@@ -2,7 +2,7 @@ package agent.node;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.terms.IpAddress;
+import agent.types.IpAddress;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
@@ -40,11 +40,11 @@ class LocalAddressesTest {
         Optional.of(IpAddress.parse("192.0.2.3")), local("192.0.2.1", 30, "eth0").broadcast());
   }
 
-  private static LocalAddress local(final String address, final int length, final String device) {
+  private static LocalAddress local(String address, int length, String device) {
     return new LocalAddress(IpAddress.parse(address), length, device);
   }
 
-  private static List<IpAddress> reachable(final LocalAddress... all) {
+  private static List<IpAddress> reachable(LocalAddress... all) {
     final LocalAddresses addresses =
         new LocalAddresses() {
           @Override
@@ -53,7 +53,7 @@ class LocalAddressesTest {
           }
 
           @Override
-          public Optional<String> defaultDevice(final boolean ipv4) {
+          public Optional<String> defaultDevice(boolean ipv4) {
             return Optional.empty();
           }
         };

@@ -5,13 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.terms.IpAddress;
-import agent.terms.MacAddress;
-import agent.terms.Refusal;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.Ping;
 import agent.testkit.VethPair;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
+import agent.types.Refusal;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.junit.jupiter.api.AfterEach;

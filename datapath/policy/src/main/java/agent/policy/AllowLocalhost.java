@@ -1,6 +1,6 @@
 package agent.policy;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 
 /** When the node itself may reach its endpoints (option {@code --allow-localhost}). */
 public enum AllowLocalhost {

@@ -1,6 +1,6 @@
 package agent.policy;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 
 /** When policy is enforced (option {@code --enable-policy}). */
 public enum EnforcementMode {

@@ -2,7 +2,7 @@ package agent.policy;
 
 import agent.identity.Identity;
 import agent.identity.ReservedIdentity;
-import agent.terms.Prefix;
+import agent.types.Prefix;
 import java.util.Optional;
 import java.util.function.Predicate;
 

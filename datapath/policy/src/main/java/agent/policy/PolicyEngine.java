@@ -3,7 +3,7 @@ package agent.policy;
 import agent.identity.Identity;
 import agent.identity.IdentityListener;
 import agent.policy.spec.RuleSpec;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;

@@ -2,7 +2,7 @@ package agent.policy;
 
 import agent.identity.LabelSet;
 import agent.policy.spec.RuleSpec;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;

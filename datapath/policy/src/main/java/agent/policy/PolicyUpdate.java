@@ -1,7 +1,7 @@
 package agent.policy;
 
 import agent.identity.Identity;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -5,7 +5,7 @@ import agent.policy.spec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PortRuleSpec;
 import agent.policy.spec.PortSpec;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;

@@ -2,7 +2,7 @@ package agent.policy;
 
 import agent.identity.LabelSet;
 import agent.policy.spec.RuleSpec;
-import agent.terms.Prefix;
+import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;

@@ -5,7 +5,7 @@ import agent.identity.LabelSet;
 import agent.policy.spec.LabelSpec;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.RuleSpec;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;

@@ -2,8 +2,8 @@ package agent.policy;
 
 import agent.policy.spec.CidrSetSpec;
 import agent.policy.spec.PeerRuleSpec;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;

@@ -1,7 +1,7 @@
 package agent.policy;
 
 import agent.identity.Identity;
-import agent.terms.Prefix;
+import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;

@@ -3,7 +3,7 @@ package agent.policy;
 import agent.identity.Label;
 import agent.policy.spec.ExpressionSpec;
 import agent.policy.spec.SelectorSpec;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -1,8 +1,8 @@
 package agent.policy;
 
 import agent.policy.spec.RuleSpec;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -13,7 +13,7 @@ import agent.policy.model.PolicyMapModel;
 import agent.policy.model.RandomPolicy;
 import agent.policy.model.Verdict;
 import agent.policy.spec.RuleSpec;
-import agent.terms.IpAddress;
+import agent.types.IpAddress;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.HashMap;

@@ -21,7 +21,7 @@ import agent.policy.spec.PortRuleSpec;
 import agent.policy.spec.PortSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;

@@ -5,7 +5,7 @@ final class Checksums {
   private Checksums() {}
 
   /** Ones' complement sum of 16-bit words, not yet folded. */
-  static long sum(final byte[] bytes, final int offset, final int length) {
+  static long sum(byte[] bytes, int offset, int length) {
     long sum = 0;
     for (int i = 0; i < length; i++) {
       final int value = bytes[offset + i] & 0xff;
@@ -14,7 +14,7 @@ final class Checksums {
     return sum;
   }
 
-  static int fold(final long sum) {
+  static int fold(long sum) {
     long folded = sum;
     while (folded >>> 16 != 0) {
       folded = (folded & 0xffff) + (folded >>> 16);
@@ -23,8 +23,7 @@ final class Checksums {
   }
 
   /** Sum of the pseudo header (RFC 9293, section 3.1; RFC 8200, section 8.1). */
-  static long pseudoHeader(
-      final byte[] source, final byte[] destination, final int protocol, final int length) {
+  static long pseudoHeader(byte[] source, byte[] destination, int protocol, int length) {
     return sum(source, 0, source.length)
         + sum(destination, 0, destination.length)
         + protocol

@@ -13,7 +13,7 @@ public final class Commands {
   private Commands() {}
 
   /** Output (both streams) of a command that has to succeed. */
-  public static String run(final String... command) {
+  public static String run(String... command) {
     final Outcome outcome = attempt(command);
     if (outcome.status() != 0) {
       throw new IllegalStateException(
@@ -23,7 +23,7 @@ public final class Commands {
   }
 
   /** Status and output of a command that may fail. */
-  public static Outcome attempt(final String... command) {
+  public static Outcome attempt(String... command) {
     try {
       final Process process =
           new ProcessBuilder(List.of(command)).redirectErrorStream(true).start();
@@ -35,9 +35,9 @@ public final class Commands {
         throw new IllegalStateException(String.join(" ", command) + ": still runs");
       }
       return new Outcome(process.exitValue(), output);
-    } catch (final IOException failure) {
+    } catch (IOException failure) {
       throw new UncheckedIOException(failure);
-    } catch (final InterruptedException failure) {
+    } catch (InterruptedException failure) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException(failure);
     }

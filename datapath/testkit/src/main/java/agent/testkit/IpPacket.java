@@ -36,47 +36,47 @@ public final class IpPacket {
   private Layer4 layer4 = new Layer4.Raw(59);
   private byte[] payload = {};
 
-  IpPacket(final boolean isIpv6, final byte[] source, final byte[] destination) {
+  IpPacket(boolean isIpv6, byte[] source, byte[] destination) {
     this.isIpv6 = isIpv6;
     this.source = source;
     this.destination = destination;
   }
 
-  public IpPacket from(final String mac) {
+  public IpPacket from(String mac) {
     sourceMac = mac;
     return this;
   }
 
-  public IpPacket to(final String mac) {
+  public IpPacket to(String mac) {
     destinationMac = mac;
     return this;
   }
 
   /** Adds a VLAN tag, outermost first. */
-  public IpPacket vlan(final int vlanId) {
+  public IpPacket vlan(int vlanId) {
     vlans.add(new int[] {Packets.ETHERTYPE_VLAN, vlanId});
     return this;
   }
 
   /** Adds a service tag (802.1ad), outermost first. */
-  public IpPacket serviceVlan(final int vlanId) {
+  public IpPacket serviceVlan(int vlanId) {
     vlans.add(new int[] {Packets.ETHERTYPE_SERVICE_VLAN, vlanId});
     return this;
   }
 
   /** Time to live, or hop limit. */
-  public IpPacket ttl(final int value) {
+  public IpPacket ttl(int value) {
     ttl = value;
     return this;
   }
 
-  public IpPacket trafficClass(final int value) {
+  public IpPacket trafficClass(int value) {
     trafficClass = value;
     return this;
   }
 
   /** The identification that fragments share. */
-  public IpPacket id(final int value) {
+  public IpPacket id(int value) {
     id = value;
     return this;
   }
@@ -87,7 +87,7 @@ public final class IpPacket {
   }
 
   /** IPv4 options, padded to four bytes. */
-  public IpPacket options(final int... bytes) {
+  public IpPacket options(int... bytes) {
     options = new byte[(bytes.length + 3) / 4 * 4];
     for (int i = 0; i < bytes.length; i++) {
       options[i] = (byte) bytes[i];
@@ -96,7 +96,7 @@ public final class IpPacket {
   }
 
   /** Adds an IPv6 extension header of the given size in units of eight bytes. */
-  public IpPacket extension(final int protocol, final int units) {
+  public IpPacket extension(int protocol, int units) {
     extensions.add(new int[] {protocol, units});
     return this;
   }
@@ -105,7 +105,7 @@ public final class IpPacket {
    * Marks the packet as one fragment and leaves its content alone: what follows the IP header is
    * the layer 4 header for offset 0, and the payload only for another.
    */
-  public IpPacket fragment(final int offsetBytes, final boolean more) {
+  public IpPacket fragment(int offsetBytes, boolean more) {
     isFragment = true;
     fragmentOffsetBytes = offsetBytes;
     moreFragments = more;
@@ -113,7 +113,7 @@ public final class IpPacket {
   }
 
   /** TCP without a flag: add {@link #syn()}, {@link #ack()} and the like. */
-  public IpPacket tcp(final int sourcePort, final int destinationPort) {
+  public IpPacket tcp(int sourcePort, int destinationPort) {
     layer4 = new Layer4.Tcp(sourcePort, destinationPort);
     return this;
   }
@@ -138,39 +138,39 @@ public final class IpPacket {
     return flag(Layer4.Tcp.PSH);
   }
 
-  public IpPacket udp(final int sourcePort, final int destinationPort) {
+  public IpPacket udp(int sourcePort, int destinationPort) {
     layer4 = new Layer4.Udp(sourcePort, destinationPort);
     return this;
   }
 
-  public IpPacket sctp(final int sourcePort, final int destinationPort) {
+  public IpPacket sctp(int sourcePort, int destinationPort) {
     layer4 = new Layer4.Sctp(sourcePort, destinationPort);
     return this;
   }
 
   /** Any other protocol: the payload follows the IP header. */
-  public IpPacket protocol(final int number) {
+  public IpPacket protocol(int number) {
     layer4 = new Layer4.Raw(number);
     return this;
   }
 
-  public IpPacket echoRequest(final int identifier, final int sequence) {
+  public IpPacket echoRequest(int identifier, int sequence) {
     return icmp(isIpv6 ? 128 : 8, 0, echo(identifier, sequence));
   }
 
-  public IpPacket echoReply(final int identifier, final int sequence) {
+  public IpPacket echoReply(int identifier, int sequence) {
     return icmp(isIpv6 ? 129 : 0, 0, echo(identifier, sequence));
   }
 
   /** ICMP or ICMPv6: the body begins after type, code and checksum. */
-  public IpPacket icmp(final int type, final int code, final byte[] body) {
+  public IpPacket icmp(int type, int code, byte[] body) {
     layer4 = new Layer4.Icmp(isIpv6, type, code);
     payload = body;
     return this;
   }
 
   /** An ICMP error about a packet, of which the IP header and the first bytes are embedded. */
-  public IpPacket icmpError(final int type, final int code, final IpPacket about) {
+  public IpPacket icmpError(int type, int code, IpPacket about) {
     final byte[] original = about.ipBytes();
     final int embedded = Math.min(original.length, isIpv6 ? 1232 : about.ipHeaderLength() + 8);
     final byte[] body = new byte[4 + embedded];
@@ -178,17 +178,17 @@ public final class IpPacket {
     return icmp(type, code, body);
   }
 
-  public IpPacket payload(final String text) {
+  public IpPacket payload(String text) {
     return payload(text.getBytes(StandardCharsets.UTF_8));
   }
 
-  public IpPacket payload(final byte[] bytes) {
+  public IpPacket payload(byte[] bytes) {
     payload = bytes.clone();
     return this;
   }
 
   /** A payload of so many bytes that count up. */
-  public IpPacket payloadOf(final int length) {
+  public IpPacket payloadOf(int length) {
     payload = new byte[length];
     for (int i = 0; i < length; i++) {
       payload[i] = (byte) i;
@@ -202,12 +202,12 @@ public final class IpPacket {
   }
 
   /** The whole frame, cut to so many bytes. */
-  public byte[] truncatedTo(final int length) {
+  public byte[] truncatedTo(int length) {
     return Arrays.copyOf(bytes(), length);
   }
 
   /** The packet as fragments whose IP payload is at most so many bytes (a multiple of eight). */
-  public List<byte[]> fragments(final int fragmentBytes) {
+  public List<byte[]> fragments(int fragmentBytes) {
     final byte[] whole = layer4.bytes(source, destination, payload);
     final List<byte[]> frames = new ArrayList<>();
     for (int offset = 0; offset < whole.length; offset += fragmentBytes) {
@@ -218,7 +218,7 @@ public final class IpPacket {
     return frames;
   }
 
-  private IpPacket flag(final int flag) {
+  private IpPacket flag(int flag) {
     if (!(layer4 instanceof Layer4.Tcp tcp)) {
       throw new IllegalStateException("a TCP flag without tcp(source, destination)");
     }
@@ -226,13 +226,13 @@ public final class IpPacket {
     return this;
   }
 
-  private static byte[] echo(final int identifier, final int sequence) {
+  private static byte[] echo(int identifier, int sequence) {
     return new byte[] {
       (byte) (identifier >>> 8), (byte) identifier, (byte) (sequence >>> 8), (byte) sequence
     };
   }
 
-  private byte[] frame(final byte[] ip) {
+  private byte[] frame(byte[] ip) {
     final ByteArrayOutputStream inner = new ByteArrayOutputStream();
     final int inside = isIpv6 ? Packets.ETHERTYPE_IPV6 : Packets.ETHERTYPE_IPV4;
     for (int i = 0; i < vlans.size(); i++) {
@@ -256,12 +256,11 @@ public final class IpPacket {
     return isIpv6 ? 40 : 20 + options.length;
   }
 
-  private byte[] ip(
-      final byte[] content, final boolean fragment, final int offset, final boolean more) {
+  private byte[] ip(byte[] content, boolean fragment, int offset, boolean more) {
     return isIpv6 ? ipv6(content, fragment, offset, more) : ipv4(content, offset, more);
   }
 
-  private byte[] ipv4(final byte[] content, final int offset, final boolean more) {
+  private byte[] ipv4(byte[] content, int offset, boolean more) {
     final ByteArrayOutputStream out = new ByteArrayOutputStream();
     final int headerLength = ipHeaderLength();
     out.write(0x40 | headerLength / 4);
@@ -284,8 +283,7 @@ public final class IpPacket {
     return packet;
   }
 
-  private byte[] ipv6(
-      final byte[] content, final boolean fragment, final int offset, final boolean more) {
+  private byte[] ipv6(byte[] content, boolean fragment, int offset, boolean more) {
     final List<int[]> chain = new ArrayList<>(extensions);
     if (fragment) {
       chain.add(new int[] {FRAGMENT, 1});

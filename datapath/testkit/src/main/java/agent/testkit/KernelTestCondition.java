@@ -12,7 +12,7 @@ final class KernelTestCondition implements ExecutionCondition {
   private static final Optional<String> MISSING = SystemCalls.whyNoKernelTests();
 
   @Override
-  public ConditionEvaluationResult evaluateExecutionCondition(final ExtensionContext context) {
+  public ConditionEvaluationResult evaluateExecutionCondition(ExtensionContext context) {
     final String since =
         AnnotationSupport.findAnnotation(context.getElement(), KernelTest.class)
             .map(KernelTest::since)
@@ -30,15 +30,14 @@ final class KernelTestCondition implements ExecutionCondition {
   }
 
   /** Whether the release, as uname -r says, came before the version. */
-  static boolean isOlder(final String release, final String version) {
+  static boolean isOlder(String release, String version) {
     return !version.isEmpty()
         && Version.parse(release.replaceFirst("^(\\d+\\.\\d+).*", "$1"))
                 .compareTo(Version.parse(version))
             < 0;
   }
 
-  static ConditionEvaluationResult decide(
-      final String test, final Optional<String> missing, final boolean mustRun) {
+  static ConditionEvaluationResult decide(String test, Optional<String> missing, boolean mustRun) {
     if (missing.isEmpty()) {
       return ConditionEvaluationResult.enabled("root and BPF are there");
     }

@@ -24,7 +24,7 @@ sealed interface Layer4 {
     private final int sourcePort;
     private final int destinationPort;
 
-    Tcp(final int sourcePort, final int destinationPort) {
+    Tcp(int sourcePort, int destinationPort) {
       this.sourcePort = sourcePort;
       this.destinationPort = destinationPort;
     }
@@ -35,7 +35,7 @@ sealed interface Layer4 {
     }
 
     @Override
-    public byte[] bytes(final byte[] source, final byte[] destination, final byte[] payload) {
+    public byte[] bytes(byte[] source, byte[] destination, byte[] payload) {
       final ByteArrayOutputStream out = new ByteArrayOutputStream();
       put16(out, sourcePort);
       put16(out, destinationPort);
@@ -58,7 +58,7 @@ sealed interface Layer4 {
     }
 
     @Override
-    public byte[] bytes(final byte[] source, final byte[] destination, final byte[] payload) {
+    public byte[] bytes(byte[] source, byte[] destination, byte[] payload) {
       final ByteArrayOutputStream out = new ByteArrayOutputStream();
       put16(out, sourcePort);
       put16(out, destinationPort);
@@ -77,7 +77,7 @@ sealed interface Layer4 {
     }
 
     @Override
-    public byte[] bytes(final byte[] source, final byte[] destination, final byte[] payload) {
+    public byte[] bytes(byte[] source, byte[] destination, byte[] payload) {
       final ByteArrayOutputStream out = new ByteArrayOutputStream();
       put16(out, sourcePort);
       put16(out, destinationPort);
@@ -103,7 +103,7 @@ sealed interface Layer4 {
     }
 
     @Override
-    public byte[] bytes(final byte[] source, final byte[] destination, final byte[] payload) {
+    public byte[] bytes(byte[] source, byte[] destination, byte[] payload) {
       final ByteArrayOutputStream out = new ByteArrayOutputStream();
       out.write(type);
       out.write(code);
@@ -123,17 +123,13 @@ sealed interface Layer4 {
   /** Nothing but the payload. */
   record Raw(int protocol) implements Layer4 {
     @Override
-    public byte[] bytes(final byte[] source, final byte[] destination, final byte[] payload) {
+    public byte[] bytes(byte[] source, byte[] destination, byte[] payload) {
       return payload.clone();
     }
   }
 
   private static byte[] withChecksum(
-      final byte[] bytes,
-      final int at,
-      final byte[] source,
-      final byte[] destination,
-      final int protocol) {
+      byte[] bytes, int at, byte[] source, byte[] destination, int protocol) {
     final long sum =
         Checksums.pseudoHeader(source, destination, protocol, bytes.length)
             + Checksums.sum(bytes, 0, bytes.length);

@@ -15,12 +15,12 @@ public final class NetworkNamespace implements AutoCloseable {
 
   private final String name;
 
-  private NetworkNamespace(final String name) {
+  private NetworkNamespace(String name) {
     this.name = name;
   }
 
   /** Creates a namespace whose name begins with the stem and is unique on this machine. */
-  public static NetworkNamespace create(final String stem) {
+  public static NetworkNamespace create(String stem) {
     final NetworkNamespace namespace =
         new NetworkNamespace(
             stem + "-" + ProcessHandle.current().pid() + "-" + SERIAL.incrementAndGet());
@@ -43,7 +43,7 @@ public final class NetworkNamespace implements AutoCloseable {
    * Runs the work on a new thread inside the namespace, and waits for it. Sockets that it opens
    * live there for good, and so do threads that it starts.
    */
-  public <T> T run(final Callable<T> work) throws Exception {
+  public <T> T run(Callable<T> work) throws Exception {
     final FutureTask<T> task =
         new FutureTask<>(
             () -> {
@@ -53,7 +53,7 @@ public final class NetworkNamespace implements AutoCloseable {
     Thread.ofPlatform().name("in-" + name).daemon().start(task);
     try {
       return task.get();
-    } catch (final ExecutionException failure) {
+    } catch (ExecutionException failure) {
       if (failure.getCause() instanceof Exception cause) {
         throw cause;
       }
@@ -65,7 +65,7 @@ public final class NetworkNamespace implements AutoCloseable {
   }
 
   /** Starts a daemon thread inside the namespace. */
-  public Thread start(final String threadName, final Runnable work) {
+  public Thread start(String threadName, Runnable work) {
     return Thread.ofPlatform()
         .name(threadName)
         .daemon()
@@ -82,17 +82,17 @@ public final class NetworkNamespace implements AutoCloseable {
   }
 
   /** Runs a command in the namespace that has to succeed, and returns its output. */
-  public String exec(final String... command) {
+  public String exec(String... command) {
     return Commands.run(inside(command));
   }
 
   /** Runs a command in the namespace that may fail. */
-  public Commands.Outcome attempt(final String... command) {
+  public Commands.Outcome attempt(String... command) {
     return Commands.attempt(inside(command));
   }
 
   /** The command line that runs the command in this namespace, and in no other mount namespace. */
-  public String[] inside(final String... command) {
+  public String[] inside(String... command) {
     final List<String> line = new ArrayList<>(List.of("nsenter", "--net=" + path(), "--"));
     line.addAll(List.of(command));
     return line.toArray(String[]::new);

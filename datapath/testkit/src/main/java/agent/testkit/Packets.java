@@ -20,21 +20,18 @@ public final class Packets {
   private Packets() {}
 
   /** An IPv4 packet. */
-  public static IpPacket ipv4(final String source, final String destination) {
+  public static IpPacket ipv4(String source, String destination) {
     return new IpPacket(false, address(source, 4), address(destination, 4));
   }
 
   /** An IPv6 packet. */
-  public static IpPacket ipv6(final String source, final String destination) {
+  public static IpPacket ipv6(String source, String destination) {
     return new IpPacket(true, address(source, 16), address(destination, 16));
   }
 
   /** A frame of any EtherType. */
   public static byte[] frame(
-      final String destinationMac,
-      final String sourceMac,
-      final int etherType,
-      final byte[] payload) {
+      String destinationMac, String sourceMac, int etherType, byte[] payload) {
     final ByteArrayOutputStream out = new ByteArrayOutputStream();
     out.writeBytes(mac(destinationMac));
     out.writeBytes(mac(sourceMac));
@@ -44,8 +41,7 @@ public final class Packets {
   }
 
   /** An ARP request, broadcast. */
-  public static byte[] arpRequest(
-      final String senderMac, final String senderAddress, final String targetAddress) {
+  public static byte[] arpRequest(String senderMac, String senderAddress, String targetAddress) {
     return frame(
         "ff:ff:ff:ff:ff:ff",
         senderMac,
@@ -55,10 +51,7 @@ public final class Packets {
 
   /** An ARP reply. */
   public static byte[] arpReply(
-      final String senderMac,
-      final String senderAddress,
-      final String targetMac,
-      final String targetAddress) {
+      String senderMac, String senderAddress, String targetMac, String targetAddress) {
     return frame(
         targetMac,
         senderMac,
@@ -68,7 +61,7 @@ public final class Packets {
 
   /** A neighbour solicitation to the target's solicited-node group (RFC 4861, section 4.3). */
   public static IpPacket neighbourSolicitation(
-      final String senderMac, final String senderAddress, final String targetAddress) {
+      String senderMac, String senderAddress, String targetAddress) {
     final byte[] target = address(targetAddress, 16);
     final byte[] group = address("ff02::1:ff00:0", 16);
     System.arraycopy(target, 13, group, 13, 3);
@@ -90,7 +83,7 @@ public final class Packets {
 
   /** A solicited neighbour advertisement with the target's link-layer address. */
   public static IpPacket neighbourAdvertisement(
-      final String senderMac, final String senderAddress, final String destination) {
+      String senderMac, String senderAddress, String destination) {
     final ByteArrayOutputStream body = new ByteArrayOutputStream();
     put32(body, 0x60000000);
     body.writeBytes(address(senderAddress, 16));
@@ -104,7 +97,7 @@ public final class Packets {
   }
 
   /** The bytes of a numeric address; no name is ever looked up. */
-  public static byte[] address(final String text, final int length) {
+  public static byte[] address(String text, int length) {
     final byte[] bytes = InetAddress.ofLiteral(text).getAddress();
     if (bytes.length != length) {
       throw new IllegalArgumentException(text + " does not have " + length + " bytes");
@@ -113,7 +106,7 @@ public final class Packets {
   }
 
   /** The six bytes of {@code aa:bb:cc:dd:ee:ff}. */
-  public static byte[] mac(final String text) {
+  public static byte[] mac(String text) {
     final String[] parts = text.split(":");
     if (parts.length != 6) {
       throw new IllegalArgumentException(text + " is not a MAC address");
@@ -125,22 +118,22 @@ public final class Packets {
     return bytes;
   }
 
-  static void put16(final ByteArrayOutputStream out, final int value) {
+  static void put16(ByteArrayOutputStream out, int value) {
     out.write(value >>> 8);
     out.write(value);
   }
 
-  static void put32(final ByteArrayOutputStream out, final int value) {
+  static void put32(ByteArrayOutputStream out, int value) {
     put16(out, value >>> 16);
     put16(out, value);
   }
 
   private static byte[] arp(
-      final int operation,
-      final String senderMac,
-      final String senderAddress,
-      final String targetMac,
-      final String targetAddress) {
+      int operation,
+      String senderMac,
+      String senderAddress,
+      String targetMac,
+      String targetAddress) {
     final ByteArrayOutputStream out = new ByteArrayOutputStream();
     put16(out, 1);
     put16(out, ETHERTYPE_IPV4);

@@ -30,7 +30,7 @@ public record ParsedPacket(
     boolean checksumsAreRight) {
 
   /** Reads a frame whose headers are all there. */
-  public static ParsedPacket of(final byte[] frame) {
+  public static ParsedPacket of(byte[] frame) {
     return new Reader(frame).read();
   }
 
@@ -47,7 +47,7 @@ public record ParsedPacket(
     private int end;
     private boolean headerChecksumIsRight = true;
 
-    Reader(final byte[] frame) {
+    Reader(byte[] frame) {
       this.frame = frame;
       end = frame.length;
     }
@@ -121,11 +121,7 @@ public record ParsedPacket(
     }
 
     private ParsedPacket rest(
-        final List<Integer> vlans,
-        final int etherType,
-        final byte[] source,
-        final byte[] destination,
-        final int ttl) {
+        List<Integer> vlans, int etherType, byte[] source, byte[] destination, int ttl) {
       final boolean hasPorts =
           fragmentOffset == 0 && (protocol == 6 || protocol == 17 || protocol == 132);
       final boolean hasIcmp = fragmentOffset == 0 && (protocol == 1 || protocol == 58);
@@ -163,7 +159,7 @@ public record ParsedPacket(
       };
     }
 
-    private boolean layer4ChecksumIsRight(final byte[] source, final byte[] destination) {
+    private boolean layer4ChecksumIsRight(byte[] source, byte[] destination) {
       if (fragmentOffset > 0 || moreFragments) {
         return true; // covers the whole datagram: not to be told from one fragment
       }
@@ -179,15 +175,15 @@ public record ParsedPacket(
       };
     }
 
-    private int int16(final int offset) {
+    private int int16(int offset) {
       return (frame[offset] & 0xff) << 8 | frame[offset + 1] & 0xff;
     }
 
-    private byte[] slice(final int offset, final int length) {
+    private byte[] slice(int offset, int length) {
       return Arrays.copyOfRange(frame, offset, offset + length);
     }
 
-    private String mac(final int offset) {
+    private String mac(int offset) {
       return "%02x:%02x:%02x:%02x:%02x:%02x"
           .formatted(
               frame[offset],
@@ -198,10 +194,10 @@ public record ParsedPacket(
               frame[offset + 5]);
     }
 
-    private static String text(final byte[] address) {
+    private static String text(byte[] address) {
       try {
         return InetAddress.getByAddress(address).getHostAddress();
-      } catch (final UnknownHostException impossible) {
+      } catch (UnknownHostException impossible) {
         throw new IllegalStateException(impossible);
       }
     }

@@ -8,16 +8,15 @@ public final class Ping {
   private Ping() {}
 
   /** Whether an echo request is answered in time. */
-  public static boolean isAnswered(
-      final NetworkNamespace from, final String address, final int timeoutMs) {
+  public static boolean isAnswered(NetworkNamespace from, String address, int timeoutMs) {
     try {
       return from.run(() -> ping(address, timeoutMs));
-    } catch (final Exception failure) {
+    } catch (Exception failure) {
       throw new IllegalStateException("ping " + address, failure);
     }
   }
 
-  private static boolean ping(final String address, final int timeoutMs) throws Exception {
+  private static boolean ping(String address, int timeoutMs) throws Exception {
     final boolean isIpv6 = address.indexOf(':') >= 0;
     Files.writeString(Path.of("/proc/sys/net/ipv4/ping_group_range"), "0 0");
     final int fd =
@@ -37,7 +36,7 @@ public final class Ping {
   }
 
   /** {@code struct sockaddr_in} or {@code struct sockaddr_in6} without a port. */
-  private static byte[] socketAddress(final String address, final boolean isIpv6) {
+  private static byte[] socketAddress(String address, boolean isIpv6) {
     final byte[] bytes = new byte[isIpv6 ? 28 : 16];
     bytes[0] = (byte) (isIpv6 ? SystemCalls.AF_INET6 : SystemCalls.AF_INET);
     final byte[] numeric = Packets.address(address, isIpv6 ? 16 : 4);

@@ -48,7 +48,7 @@ final class SystemCalls {
   private SystemCalls() {}
 
   @SuppressWarnings("restricted")
-  private static MethodHandle handle(final String name, final FunctionDescriptor descriptor) {
+  private static MethodHandle handle(String name, FunctionDescriptor descriptor) {
     return LINKER.downcallHandle(
         LINKER.defaultLookup().findOrThrow(name),
         descriptor,
@@ -56,7 +56,7 @@ final class SystemCalls {
   }
 
   /** Moves the calling thread into the network namespace that is mounted at the path. */
-  static void enterNetworkNamespace(final String path) {
+  static void enterNetworkNamespace(String path) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment state = arena.allocate(CAPTURED);
       final MemorySegment text = arena.allocateFrom(path, StandardCharsets.UTF_8);
@@ -66,22 +66,22 @@ final class SystemCalls {
       } finally {
         closeDescriptor(fd);
       }
-    } catch (final Throwable failure) {
+    } catch (Throwable failure) {
       throw sneaky(failure);
     }
   }
 
-  static int socket(final int family, final int type, final int protocol) {
+  static int socket(int family, int type, int protocol) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment state = arena.allocate(CAPTURED);
       return check("socket", state, (int) SOCKET.invokeExact(state, family, type, protocol));
-    } catch (final Throwable failure) {
+    } catch (Throwable failure) {
       throw sneaky(failure);
     }
   }
 
   /** Sends to a socket address; returns false where the kernel says that it cannot (a drop). */
-  static boolean sendTo(final int fd, final byte[] bytes, final byte[] socketAddress) {
+  static boolean sendTo(int fd, byte[] bytes, byte[] socketAddress) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment state = arena.allocate(CAPTURED);
       final MemorySegment content = arena.allocateFrom(ValueLayout.JAVA_BYTE, bytes);
@@ -91,13 +91,13 @@ final class SystemCalls {
               SENDTO.invokeExact(
                   state, fd, content, (long) bytes.length, 0, address, socketAddress.length);
       return sent == bytes.length;
-    } catch (final Throwable failure) {
+    } catch (Throwable failure) {
       throw sneaky(failure);
     }
   }
 
   /** Waits for a message; empty where none came in time. */
-  static Optional<byte[]> receive(final int fd, final int timeoutMs) {
+  static Optional<byte[]> receive(int fd, int timeoutMs) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment state = arena.allocate(CAPTURED);
       final MemorySegment poll = arena.allocate(8);
@@ -111,16 +111,16 @@ final class SystemCalls {
       return length < 0
           ? Optional.empty()
           : Optional.of(buffer.asSlice(0, length).toArray(ValueLayout.JAVA_BYTE));
-    } catch (final Throwable failure) {
+    } catch (Throwable failure) {
       throw sneaky(failure);
     }
   }
 
-  static void closeDescriptor(final int fd) {
+  static void closeDescriptor(int fd) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment state = arena.allocate(CAPTURED);
       check("close", state, (int) CLOSE.invokeExact(state, fd));
-    } catch (final Throwable failure) {
+    } catch (Throwable failure) {
       throw sneaky(failure);
     }
   }
@@ -144,19 +144,19 @@ final class SystemCalls {
       }
       closeDescriptor((int) fd);
       return Optional.empty();
-    } catch (final Throwable failure) {
+    } catch (Throwable failure) {
       throw sneaky(failure);
     }
   }
 
-  private static int check(final String what, final MemorySegment state, final int result) {
+  private static int check(String what, MemorySegment state, int result) {
     if (result < 0) {
       throw new IllegalStateException(what + ": errno " + (int) ERRNO.get(state, 0L));
     }
     return result;
   }
 
-  private static RuntimeException sneaky(final Throwable failure) {
+  private static RuntimeException sneaky(Throwable failure) {
     return failure instanceof RuntimeException unchecked
         ? unchecked
         : new IllegalStateException(failure);

@@ -32,35 +32,33 @@ public final class TcpConnection implements AutoCloseable {
   private volatile long longestGapNs;
   private volatile IOException failure;
 
-  private TcpConnection(final Socket socket) {
+  private TcpConnection(Socket socket) {
     this.socket = socket;
     this.talker = Thread.ofPlatform().name("tcp-talker").daemon().unstarted(this::talk);
   }
 
   /** Tries to connect once, for at most so long. */
-  public static Outcome attempt(
-      final NetworkNamespace from, final String address, final int port, final int timeoutMs) {
+  public static Outcome attempt(NetworkNamespace from, String address, int port, int timeoutMs) {
     try (Socket socket = connect(from, address, port, timeoutMs)) {
       return socket.isConnected() ? Outcome.CONNECTED : Outcome.HANGS;
-    } catch (final SocketTimeoutException nobodyAnswered) {
+    } catch (SocketTimeoutException nobodyAnswered) {
       return Outcome.HANGS;
-    } catch (final ConnectException refused) {
+    } catch (ConnectException refused) {
       return Outcome.REFUSED;
-    } catch (final NoRouteToHostException unreachable) {
+    } catch (NoRouteToHostException unreachable) {
       return Outcome.UNREACHABLE;
-    } catch (final Exception other) {
+    } catch (Exception other) {
       throw new IllegalStateException("connect to " + address + " port " + port, other);
     }
   }
 
   /** Connects to an echo server and exchanges numbered messages until it is closed. */
-  public static TcpConnection open(
-      final NetworkNamespace from, final String address, final int port) {
+  public static TcpConnection open(NetworkNamespace from, String address, int port) {
     try {
       final TcpConnection connection = new TcpConnection(connect(from, address, port, 5000));
       connection.talker.start();
       return connection;
-    } catch (final Exception failure) {
+    } catch (Exception failure) {
       throw new IllegalStateException("connect to " + address + " port " + port, failure);
     }
   }
@@ -81,7 +79,7 @@ public final class TcpConnection implements AutoCloseable {
   }
 
   /** Whether so many more messages come back in the given time. */
-  public boolean exchangesMore(final long messages, final int withinMs) {
+  public boolean exchangesMore(long messages, int withinMs) {
     final long goal = exchanged + messages;
     final long deadline = System.nanoTime() + withinMs * 1_000_000L;
     while (exchanged < goal) {
@@ -94,15 +92,14 @@ public final class TcpConnection implements AutoCloseable {
   }
 
   /** Whether the connection stands still for the given time: what a cut looks like. */
-  public boolean isCutFor(final int quietMs) {
+  public boolean isCutFor(int quietMs) {
     pause(100); // what was on the wire arrives
     final long before = exchanged;
     pause(quietMs);
     return exchanged == before;
   }
 
-  private static Socket connect(
-      final NetworkNamespace from, final String address, final int port, final int timeoutMs)
+  private static Socket connect(NetworkNamespace from, String address, int port, int timeoutMs)
       throws Exception {
     return from.run(
         () -> {
@@ -111,7 +108,7 @@ public final class TcpConnection implements AutoCloseable {
             socket.setTcpNoDelay(true);
             socket.connect(new InetSocketAddress(InetAddress.ofLiteral(address), port), timeoutMs);
             return socket;
-          } catch (final IOException failure) {
+          } catch (IOException failure) {
             socket.close();
             throw failure;
           }
@@ -134,25 +131,25 @@ public final class TcpConnection implements AutoCloseable {
         exchanged = number;
         pause(STEP_MS);
       }
-    } catch (final IOException ended) {
+    } catch (IOException ended) {
       if (!isStopped) {
         failure = ended;
       }
     }
   }
 
-  static void join(final Thread thread) {
+  static void join(Thread thread) {
     try {
       thread.join(5000);
-    } catch (final InterruptedException interrupted) {
+    } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();
     }
   }
 
-  static void pause(final int milliseconds) {
+  static void pause(int milliseconds) {
     try {
       Thread.sleep(milliseconds);
-    } catch (final InterruptedException interrupted) {
+    } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();
     }
   }

@@ -16,19 +16,19 @@ public final class TcpEchoServer implements AutoCloseable {
 
   private final Thread acceptor;
 
-  private TcpEchoServer(final ServerSocket listener) {
+  private TcpEchoServer(ServerSocket listener) {
     this.listener = listener;
     acceptor = Thread.ofPlatform().name("echo-tcp").daemon().unstarted(this::accept);
   }
 
   /** Listens on the port; it answers as soon as this returns. */
-  public static TcpEchoServer start(final NetworkNamespace namespace, final int port) {
+  public static TcpEchoServer start(NetworkNamespace namespace, int port) {
     try {
       final TcpEchoServer server =
           new TcpEchoServer(namespace.run(() -> new ServerSocket(port, 128)));
       server.acceptor.start();
       return server;
-    } catch (final Exception failure) {
+    } catch (Exception failure) {
       throw new IllegalStateException("TCP echo server on port " + port, failure);
     }
   }
@@ -50,13 +50,13 @@ public final class TcpEchoServer implements AutoCloseable {
         connections.incrementAndGet();
         open.add(socket);
         Thread.ofPlatform().name("echo-connection").daemon().start(() -> echo(socket));
-      } catch (final IOException closed) {
+      } catch (IOException closed) {
         return;
       }
     }
   }
 
-  private void echo(final Socket socket) {
+  private void echo(Socket socket) {
     final byte[] buffer = new byte[65536];
     try (socket) {
       socket.setTcpNoDelay(true);
@@ -66,7 +66,7 @@ public final class TcpEchoServer implements AutoCloseable {
         bytes.addAndGet(length);
         length = socket.getInputStream().read(buffer);
       }
-    } catch (final IOException ended) {
+    } catch (IOException ended) {
       // The client went away: that is its right.
     } finally {
       open.remove(socket);

@@ -11,7 +11,7 @@ import java.nio.file.Path;
 public final class TemporaryBpfFileSystem implements AutoCloseable {
   private final Path path;
 
-  private TemporaryBpfFileSystem(final Path path) {
+  private TemporaryBpfFileSystem(Path path) {
     this.path = path;
   }
 
@@ -21,7 +21,7 @@ public final class TemporaryBpfFileSystem implements AutoCloseable {
       final Path path = Files.createTempDirectory("agent-bpffs-");
       Commands.run("mount", "-t", "bpf", "bpf", path.toString());
       return new TemporaryBpfFileSystem(path);
-    } catch (final IOException failure) {
+    } catch (IOException failure) {
       throw new UncheckedIOException(failure);
     }
   }
@@ -38,7 +38,7 @@ public final class TemporaryBpfFileSystem implements AutoCloseable {
     }
     try {
       Files.delete(path);
-    } catch (final IOException failure) {
+    } catch (IOException failure) {
       throw new UncheckedIOException(failure);
     }
   }

@@ -15,14 +15,13 @@ public final class UdpEchoServer implements AutoCloseable {
 
   private final Thread echoer;
 
-  private UdpEchoServer(final DatagramChannel channel) {
+  private UdpEchoServer(DatagramChannel channel) {
     this.channel = channel;
     echoer = Thread.ofPlatform().name("echo-udp").daemon().unstarted(this::echo);
   }
 
   /** Listens on an address and port; it answers as soon as this returns. */
-  public static UdpEchoServer start(
-      final NetworkNamespace namespace, final String address, final int port) {
+  public static UdpEchoServer start(NetworkNamespace namespace, String address, int port) {
     try {
       final UdpEchoServer server =
           new UdpEchoServer(
@@ -32,7 +31,7 @@ public final class UdpEchoServer implements AutoCloseable {
                           .bind(new InetSocketAddress(InetAddress.ofLiteral(address), port))));
       server.echoer.start();
       return server;
-    } catch (final Exception failure) {
+    } catch (Exception failure) {
       throw new IllegalStateException("UDP echo server on port " + port, failure);
     }
   }
@@ -49,7 +48,7 @@ public final class UdpEchoServer implements AutoCloseable {
         final SocketAddress peer = channel.receive(buffer.clear());
         channel.send(buffer.flip(), peer);
         datagrams.incrementAndGet();
-      } catch (final IOException ended) {
+      } catch (IOException ended) {
         if (!channel.isOpen()) {
           return;
         }

@@ -17,14 +17,13 @@ public final class UdpStream implements AutoCloseable {
   private final Thread sender;
   private volatile boolean isStopped;
 
-  private UdpStream(final DatagramChannel channel, final int intervalMs) {
+  private UdpStream(DatagramChannel channel, int intervalMs) {
     this.channel = channel;
     this.sender = Thread.ofPlatform().name("udp-sender").daemon().unstarted(() -> send(intervalMs));
   }
 
   /** Starts to send, one datagram every so many milliseconds. */
-  public static UdpStream start(
-      final NetworkNamespace from, final String address, final int port, final int intervalMs) {
+  public static UdpStream start(NetworkNamespace from, String address, int port, int intervalMs) {
     try {
       final UdpStream stream =
           new UdpStream(
@@ -36,14 +35,13 @@ public final class UdpStream implements AutoCloseable {
       Thread.ofPlatform().name("udp-receiver").daemon().start(stream::receive);
       stream.sender.start();
       return stream;
-    } catch (final Exception failure) {
+    } catch (Exception failure) {
       throw new IllegalStateException("UDP to " + address + " port " + port, failure);
     }
   }
 
   /** Whether one datagram sent to the echo server comes back in time. */
-  public static boolean isAnswered(
-      final NetworkNamespace from, final String address, final int port, final int timeoutMs) {
+  public static boolean isAnswered(NetworkNamespace from, String address, int port, int timeoutMs) {
     try {
       final DatagramChannel channel =
           from.run(
@@ -55,10 +53,10 @@ public final class UdpStream implements AutoCloseable {
         channel.socket().setSoTimeout(timeoutMs);
         channel.socket().receive(new java.net.DatagramPacket(new byte[16], 16));
         return true;
-      } catch (final IOException unanswered) {
+      } catch (IOException unanswered) {
         return false;
       }
-    } catch (final Exception failure) {
+    } catch (Exception failure) {
       throw new IllegalStateException("UDP to " + address + " port " + port, failure);
     }
   }
@@ -76,20 +74,20 @@ public final class UdpStream implements AutoCloseable {
     isStopped = true;
     try {
       sender.join();
-    } catch (final InterruptedException interrupted) {
+    } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();
     }
     TcpConnection.pause(STRAGGLERS_MS);
     return sent.get() - received.get();
   }
 
-  private void send(final int intervalMs) {
+  private void send(int intervalMs) {
     final ByteBuffer buffer = ByteBuffer.allocateDirect(Long.BYTES);
     for (long number = 1; !isStopped; number++) {
       sent.incrementAndGet();
       try {
         channel.write(buffer.clear().putLong(number).flip());
-      } catch (final IOException refused) {
+      } catch (IOException refused) {
         // Counted as lost: it was sent and does not come back.
       }
       TcpConnection.pause(intervalMs);
@@ -103,7 +101,7 @@ public final class UdpStream implements AutoCloseable {
         if (channel.read(buffer.clear()) > 0) {
           received.incrementAndGet();
         }
-      } catch (final IOException ended) {
+      } catch (IOException ended) {
         if (!channel.isOpen()) {
           return;
         }

@@ -16,10 +16,10 @@ public record VethPair(
 
   /** Creates the pair, both sides up and without automatic IPv6 addresses. */
   public static VethPair create(
-      final NetworkNamespace host,
-      final String hostInterface,
-      final NetworkNamespace workload,
-      final String workloadInterface) {
+      NetworkNamespace host,
+      String hostInterface,
+      NetworkNamespace workload,
+      String workloadInterface) {
     host.exec(
         "ip",
         "link",
@@ -50,7 +50,7 @@ public record VethPair(
     host.exec("ip", "link", "delete", hostInterface);
   }
 
-  private static void up(final NetworkNamespace namespace, final String name) {
+  private static void up(NetworkNamespace namespace, String name) {
     namespace.exec("ip", "link", "set", name, "addrgenmode", "none");
     namespace.exec("ip", "link", "set", name, "up");
   }
@@ -59,8 +59,7 @@ public record VethPair(
    * {@code ip} asks by netlink: sysfs shows the namespace in which it was mounted. It may warn of a
    * peer's namespace that is going, in a line before.
    */
-  private static String attribute(
-      final NetworkNamespace namespace, final String name, final String attribute) {
+  private static String attribute(NetworkNamespace namespace, String name, String attribute) {
     final String line =
         namespace
             .exec("ip", "-o", "link", "show", "dev", name)

@@ -10,12 +10,12 @@ public record Workload(NetworkNamespace namespace, VethPair veth, String ipv4, S
 
   /** Creates it; an address or gateway of null leaves that family out. */
   public static Workload create(
-      final NetworkNamespace node,
-      final String name,
-      final String ipv4,
-      final String gateway4,
-      final String ipv6,
-      final String gateway6) {
+      NetworkNamespace node,
+      String name,
+      String ipv4,
+      String gateway4,
+      String ipv6,
+      String gateway6) {
     final NetworkNamespace namespace = NetworkNamespace.create(name);
     final VethPair veth = VethPair.create(node, "lxc" + name, namespace, "eth0");
     if (ipv4 != null) {

@@ -49,7 +49,7 @@ public record BtfMap(
 
   /** The shape that a struct declares, for example of the inner map of a map of maps. */
   public static BtfMap declared(Btf btf, String name, int structType) {
-    if (!(btf.resolve(structType) instanceof final Composite declaration)) {
+    if (!(btf.resolve(structType) instanceof Composite declaration)) {
       throw new BtfException("BTF: map " + name + " is not declared by a struct");
     }
     int type = 0;
@@ -86,7 +86,7 @@ public record BtfMap(
   }
 
   private static int target(Btf btf, String map, Member member) {
-    if (btf.resolve(member.type()) instanceof final Ptr pointer) {
+    if (btf.resolve(member.type()) instanceof Ptr pointer) {
       return pointer.type();
     }
     throw new BtfException("BTF: map " + map + ": " + member.name() + " is not a pointer");
@@ -94,7 +94,7 @@ public record BtfMap(
 
   /** {@code __uint(name, n)} is a pointer to an array of n. */
   private static int number(Btf btf, String map, Member member) {
-    if (btf.resolve(target(btf, map, member)) instanceof final Array array) {
+    if (btf.resolve(target(btf, map, member)) instanceof Array array) {
       return array.count();
     }
     throw new BtfException("BTF: map " + map + ": " + member.name() + " is not a number");

@@ -53,7 +53,7 @@ final class BtfReader {
         read.add(readType(read.size()));
       }
       return new Btf(read);
-    } catch (final BufferUnderflowException | IndexOutOfBoundsException e) {
+    } catch (BufferUnderflowException | IndexOutOfBoundsException e) {
       final BtfException truncated =
           new BtfException("BTF: truncated, " + data.capacity() + " bytes");
       truncated.initCause(e);

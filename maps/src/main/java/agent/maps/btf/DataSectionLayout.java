@@ -41,7 +41,7 @@ public record DataSectionLayout(String section, int length, List<Location> varia
     final int length = object.section(section).length;
     final List<Location> locations = new ArrayList<>();
     for (final Slot slot : described.slots()) {
-      if (!(btf.type(slot.variable()) instanceof final Variable variable)) {
+      if (!(btf.type(slot.variable()) instanceof Variable variable)) {
         throw new BtfException("BTF: section " + section + ": " + slot + " is not a variable");
       }
       final int size = btf.sizeOf(variable.type());

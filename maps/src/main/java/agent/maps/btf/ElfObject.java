@@ -48,7 +48,7 @@ public final class ElfObject {
     final ElfObject parsed = new ElfObject(object);
     try {
       parsed.read();
-    } catch (final BufferUnderflowException | IndexOutOfBoundsException | ArithmeticException e) {
+    } catch (BufferUnderflowException | IndexOutOfBoundsException | ArithmeticException e) {
       final BtfException truncated =
           new BtfException("ELF object: truncated, " + object.length + " bytes");
       truncated.initCause(e);

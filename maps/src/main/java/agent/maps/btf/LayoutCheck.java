@@ -74,7 +74,7 @@ public final class LayoutCheck {
     }
     int elementType = inC.type();
     int count = 0;
-    if (btf.resolve(elementType) instanceof final Array array) {
+    if (btf.resolve(elementType) instanceof Array array) {
       count = array.count();
       elementType = array.elementType();
     }
@@ -93,7 +93,7 @@ public final class LayoutCheck {
     if (!scalar.typedef().equals(declared)) {
       differ(where + ": type", scalar.typedef(), declared);
     }
-    if (!(btf.resolve(type) instanceof final Int number)) {
+    if (!(btf.resolve(type) instanceof Int number)) {
       differ(where + ": type", "an integer", btf.resolve(type));
     } else if (number.size() != scalar.length()
         || number.bits() != scalar.length() * Byte.SIZE

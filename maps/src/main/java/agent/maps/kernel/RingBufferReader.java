@@ -45,7 +45,7 @@ public final class RingBufferReader implements AutoCloseable {
     final MappedMemory rest;
     try {
       rest = MappedMemory.map(fd, pageSize, pageSize + 2L * size, false);
-    } catch (final RuntimeException e) {
+    } catch (RuntimeException e) {
       consumerPage.close();
       throw e;
     }

@@ -22,7 +22,7 @@ import org.apache.logging.log4j.Logger;
  * that neither the start nor a node whose maps nobody reads pays for it.
  */
 final class MirrorAgent implements Agent, MessageHandler {
-  private static final Logger LOG = LogManager.getLogger(MirrorAgent.class);
+  private static final Logger LOGGER = LogManager.getLogger(MirrorAgent.class);
   private static final int JOURNAL_LIMIT = 1024;
   private static final int ENTRIES_PER_STEP = 4096;
   private static final long UNREAD_NS = TimeUnit.SECONDS.toNanos(60);
@@ -105,9 +105,9 @@ final class MirrorAgent implements Agent, MessageHandler {
           MirrorStore.open(
               "maps", context.sharedEntries(), SHARED_KEY_SIZE, SHARED_VALUE_SIZE, null);
       state = State.OPEN;
-    } catch (final RuntimeException | LinkageError e) {
+    } catch (RuntimeException | LinkageError e) {
       state = State.FAILED;
-      LOG.warn("mirrors: no store, maps are read from the kernel: {}", e.toString());
+      LOGGER.warn("mirrors: no store, maps are read from the kernel: {}", e.toString());
     }
     return 1;
   }
@@ -150,8 +150,8 @@ final class MirrorAgent implements Agent, MessageHandler {
     final MirrorStore store;
     try {
       store = storeOf(mirror);
-    } catch (final RuntimeException e) {
-      LOG.warn("mirror of {}: no store: {}", mirror.map(), e.toString());
+    } catch (RuntimeException e) {
+      LOGGER.warn("mirror of {}: no store: {}", mirror.map(), e.toString());
       return false;
     }
     final boolean begun = refresh.begin(mirror, store);
@@ -191,8 +191,8 @@ final class MirrorAgent implements Agent, MessageHandler {
       if (refresh.step(ENTRIES_PER_STEP)) {
         endRefresh();
       }
-    } catch (final IllegalStateException e) { // the store is full
-      LOG.warn("mirror of {}: {}", refresh.mirror().map(), e.getMessage());
+    } catch (IllegalStateException e) { // the store is full
+      LOGGER.warn("mirror of {}: {}", refresh.mirror().map(), e.getMessage());
       refresh.cancel();
       waiting.remove().complete(false);
     }
@@ -202,7 +202,7 @@ final class MirrorAgent implements Agent, MessageHandler {
     final MirroredMap mirror = refresh.mirror();
     final boolean whole = refresh.error() == 0 && !refresh.tooLarge();
     if (refresh.error() != 0) {
-      LOG.warn("mirror of {}: refresh ended with errno {}", mirror.map(), -refresh.error());
+      LOGGER.warn("mirror of {}: refresh ended with errno {}", mirror.map(), -refresh.error());
     }
     final boolean tooLarge = refresh.tooLarge();
     refresh.end(context.nanoTime(), context.epochMs());
@@ -259,7 +259,7 @@ final class MirrorAgent implements Agent, MessageHandler {
     if (wanted) {
       try {
         shared.put(serial, mirror.epoch(), buffer, keyAt, keySize, buffer, valueAt, valueSize);
-      } catch (final IllegalStateException e) { // the store is full
+      } catch (IllegalStateException e) { // the store is full
         mirror.onBulkWrite(mirror.map());
         return;
       }

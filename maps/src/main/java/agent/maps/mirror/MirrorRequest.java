@@ -51,7 +51,7 @@ final class MirrorRequest {
   boolean await(long timeoutNs) {
     try {
       return done.await(timeoutNs, TimeUnit.NANOSECONDS) && current;
-    } catch (final InterruptedException e) {
+    } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;
     }

@@ -63,7 +63,7 @@ final class MirrorStore {
       Files.createDirectories(file.getParent());
       Files.deleteIfExists(file);
       return new MirrorStore(builder.createPersistedTo(file.toFile()), file);
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException("mirror " + file + ": cannot be made", e);
     }
   }
@@ -188,7 +188,7 @@ final class MirrorStore {
       if (file != null) {
         try {
           Files.deleteIfExists(file);
-        } catch (final IOException e) {
+        } catch (IOException e) {
           throw new UncheckedIOException("mirror " + file + ": cannot be deleted", e);
         }
       }

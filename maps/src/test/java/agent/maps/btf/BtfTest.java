@@ -130,7 +130,7 @@ class BtfTest {
       try {
         final Btf btf = Btf.parse(damaged);
         assertTrue(btf.size() >= 1);
-      } catch (final BtfException expected) {
+      } catch (BtfException expected) {
         assertTrue(expected.getMessage().startsWith("BTF: "));
       }
     }

@@ -15,7 +15,7 @@ final class ShippedObjects {
     try (InputStream stream = ShippedObjects.class.getResourceAsStream(path)) {
       assertNotNull(stream, path + " is not on the class path");
       return ElfObject.parse(stream.readAllBytes());
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }

@@ -8,7 +8,7 @@ import agent.bindings.MapFlag;
 import agent.bindings.MapSpec;
 import agent.bindings.MapType;
 import agent.maps.layout.Prefilter4KeyFlyweight;
-import agent.testkit.Allocation;
+import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import java.util.BitSet;
 import java.util.HashSet;
@@ -133,8 +133,8 @@ class BatchAndCursorKernelTest {
             }
             trie.deleteStaged();
           };
-      Allocation.of(2_000, work);
-      assertEquals(0, Allocation.steady(500, work));
+      HeapAllocation.of(2_000, work);
+      assertEquals(0, HeapAllocation.steady(500, work));
     }
   }
 
@@ -209,8 +209,8 @@ class BatchAndCursorKernelTest {
               throw new IllegalStateException("walked " + count);
             }
           };
-      Allocation.of(50, walk);
-      assertEquals(0, Allocation.steady(50, walk));
+      HeapAllocation.of(50, walk);
+      assertEquals(0, HeapAllocation.steady(50, walk));
     }
   }
 

@@ -9,7 +9,7 @@ import agent.bindings.BpfObject;
 import agent.bindings.EventPoll;
 import agent.bindings.ObjectDescriptions;
 import agent.bindings.ProgramTestRun;
-import agent.testkit.Allocation;
+import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import java.io.IOException;
 import java.io.InputStream;
@@ -106,11 +106,13 @@ class RingBufferReaderKernelTest {
       reader.poll(handler, Integer.MAX_VALUE);
     }
     long least = Long.MAX_VALUE;
-    for (int i = 0; i < 10 && least > 0; i++) { // as Allocation.steady, without the producer's part
+    for (int i = 0;
+        i < 10 && least > 0;
+        i++) { // as HeapAllocation.steady, without the producer's part
       produce(10_000);
-      final long before = Allocation.bytes();
+      final long before = HeapAllocation.bytes();
       final int polled = reader.poll(handler, Integer.MAX_VALUE);
-      least = Math.min(least, Allocation.bytes() - before);
+      least = Math.min(least, HeapAllocation.bytes() - before);
       assertEquals(10_000, polled);
     }
     assertEquals(0, least);

@@ -13,7 +13,7 @@ import agent.maps.layout.ConntrackFlag;
 import agent.maps.layout.EndpointFlag;
 import agent.maps.layout.PolicyFlag;
 import agent.maps.layout.PrefilterCell;
-import agent.testkit.Allocation;
+import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import agent.testkit.TemporaryBpfFileSystem;
 import java.nio.file.Path;
@@ -42,8 +42,8 @@ class TypedMapsKernelTest {
   }
 
   private static void assertNoAllocation(Runnable work) {
-    Allocation.of(WARM_UP, work);
-    assertEquals(0, Allocation.steady(MEASURED, work));
+    HeapAllocation.of(WARM_UP, work);
+    assertEquals(0, HeapAllocation.steady(MEASURED, work));
   }
 
   @Test
@@ -150,7 +150,7 @@ class TypedMapsKernelTest {
     assertEquals(List.of(), slots(again));
   }
 
-  private static List<Integer> slots(final BpfMap outer) {
+  private static List<Integer> slots(BpfMap outer) {
     final List<Integer> slots = new ArrayList<>();
     try (MapCursor cursor = new MapCursor()) {
       assertEquals(0, cursor.open(outer));
@@ -337,8 +337,8 @@ class TypedMapsKernelTest {
           metrics.refresh();
           lost.read();
         };
-    Allocation.of(500, counters);
-    assertEquals(0, Allocation.steady(500, counters));
+    HeapAllocation.of(500, counters);
+    assertEquals(0, HeapAllocation.steady(500, counters));
   }
 
   @Test

@@ -14,7 +14,7 @@ import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.PolicyMap;
 import agent.maps.kernel.Prefilter4Trie;
-import agent.testkit.Allocation;
+import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -442,7 +442,7 @@ class MapMirrorsKernelTest {
           policy.upsert(2031, 0, TCP, 443, 64, 0, 0);
           policy.delete(2031, 0, TCP, 443, 64);
         };
-    Allocation.of(20_000, work);
-    assertEquals(0, Allocation.steady(2_000, work));
+    HeapAllocation.of(20_000, work);
+    assertEquals(0, HeapAllocation.steady(2_000, work));
   }
 }

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.testkit.Allocation;
+import agent.testkit.HeapAllocation;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -112,7 +112,7 @@ class MirrorStoreTest {
             store.remove(1, key, 3, KEY_SIZE);
           }
         };
-    assertEquals(0, Allocation.steady(10_000, work));
+    assertEquals(0, HeapAllocation.steady(10_000, work));
     store.release();
   }
 

@@ -8,7 +8,7 @@ import tools.jackson.databind.ValueDeserializer;
 /** Reads a port, which people write as {@code "80"}, as {@code 80} or by its name. */
 final class PortText extends ValueDeserializer<String> {
   @Override
-  public String deserialize(final JsonParser parser, final DeserializationContext context) {
+  public String deserialize(JsonParser parser, DeserializationContext context) {
     if (parser.hasToken(JsonToken.VALUE_STRING) || parser.hasToken(JsonToken.VALUE_NUMBER_INT)) {
       return parser.getString();
     }

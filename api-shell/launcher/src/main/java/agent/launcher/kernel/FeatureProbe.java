@@ -15,7 +15,7 @@ public final class FeatureProbe implements ServedCheck.KernelProbe {
   private static final long LONGEST_SEC = 10;
 
   @Override
-  public Optional<String> missingSymbol(final String option, final String value) {
+  public Optional<String> missingSymbol(String option, String value) {
     return switch (option + "=" + value) {
       case "tunnel=geneve" ->
           tried("CONFIG_GENEVE", "ip link add probe0 type geneve id 1 remote 192.0.2.1");
@@ -38,7 +38,7 @@ public final class FeatureProbe implements ServedCheck.KernelProbe {
   }
 
   /** A symbol is missing where the kernel says that it does not know the type. */
-  private static Optional<String> tried(final String symbol, final String script) {
+  private static Optional<String> tried(String symbol, String script) {
     final String answer = run(script);
     final boolean unknown =
         answer.contains("Unknown device type")
@@ -48,7 +48,7 @@ public final class FeatureProbe implements ServedCheck.KernelProbe {
     return unknown ? Optional.of(symbol) : Optional.empty();
   }
 
-  private static String run(final String script) {
+  private static String run(String script) {
     try {
       final Process process =
           new ProcessBuilder(List.of("unshare", "--net", "--", "sh", "-c", script))
@@ -60,9 +60,9 @@ public final class FeatureProbe implements ServedCheck.KernelProbe {
         throw new IllegalStateException("kernel probe '" + script + "': no end after 10 s");
       }
       return new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new IllegalStateException("kernel probe '" + script + "': " + e.getMessage(), e);
-    } catch (final InterruptedException e) {
+    } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IllegalStateException("kernel probe '" + script + "': interrupted", e);
     }

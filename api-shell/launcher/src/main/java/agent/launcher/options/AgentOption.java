@@ -33,11 +33,7 @@ public record AgentOption(
     List<String> inert) {
 
   static AgentOption served(
-      final OptionGroup group,
-      final String name,
-      final OptionType type,
-      final String defaultText,
-      final String meaning) {
+      OptionGroup group, String name, OptionType type, String defaultText, String meaning) {
     return new AgentOption(
         name,
         '\0',
@@ -53,11 +49,7 @@ public record AgentOption(
   }
 
   static AgentOption later(
-      final OptionGroup group,
-      final String name,
-      final OptionType type,
-      final String defaultText,
-      final String meaning) {
+      OptionGroup group, String name, OptionType type, String defaultText, String meaning) {
     return new AgentOption(
         name,
         '\0',
@@ -72,12 +64,12 @@ public record AgentOption(
         List.of());
   }
 
-  AgentOption withShort(final char letter) {
+  AgentOption withShort(char letter) {
     return new AgentOption(
         name, letter, type, defaultText, group, meaning, choices, minimum, maximum, served, inert);
   }
 
-  AgentOption withChoices(final String... values) {
+  AgentOption withChoices(String... values) {
     return new AgentOption(
         name,
         shortName,
@@ -92,7 +84,7 @@ public record AgentOption(
         inert);
   }
 
-  AgentOption withRange(final long lowest, final long highest) {
+  AgentOption withRange(long lowest, long highest) {
     return new AgentOption(
         name,
         shortName,
@@ -107,7 +99,7 @@ public record AgentOption(
         inert);
   }
 
-  AgentOption withInert(final String... values) {
+  AgentOption withInert(String... values) {
     return new AgentOption(
         name,
         shortName,

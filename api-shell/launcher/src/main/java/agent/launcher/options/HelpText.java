@@ -26,7 +26,7 @@ public final class HelpText {
     return text.toString();
   }
 
-  private static void append(final StringBuilder text, final AgentOption option) {
+  private static void append(StringBuilder text, AgentOption option) {
     final String letter = option.shortName() == 0 ? "    " : "-" + option.shortName() + ", ";
     final String name = "--" + option.name();
     final String form = option.type() == OptionType.BOOL ? "" : " " + option.type().label();

@@ -11,7 +11,7 @@ public final class OptionException extends RuntimeException {
    *
    * @param message one line, starting with the option
    */
-  public OptionException(final String message) {
+  public OptionException(String message) {
     super(message);
   }
 }

@@ -15,15 +15,15 @@ import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
 final class OptionFile {
   private OptionFile() {}
 
-  static Map<String, List<String>> read(final Path file) {
+  static Map<String, List<String>> read(Path file) {
     final Object document;
     try {
       document =
           new Load(LoadSettings.builder().setLabel(file.toString()).build())
               .loadFromString(Files.readString(file));
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new OptionException("--config " + file + ": cannot be read: " + e.getMessage());
-    } catch (final YamlEngineException e) {
+    } catch (YamlEngineException e) {
       throw new OptionException("--config " + file + ": not YAML: " + oneLine(e.getMessage()));
     }
     final Map<String, List<String>> given = new LinkedHashMap<>();
@@ -45,7 +45,7 @@ final class OptionFile {
     return given;
   }
 
-  private static List<String> texts(final AgentOption option, final Object value, final Path file) {
+  private static List<String> texts(AgentOption option, Object value, Path file) {
     final List<String> texts = new ArrayList<>();
     switch (value) {
       case null -> texts.add("");
@@ -58,7 +58,7 @@ final class OptionFile {
     return texts;
   }
 
-  private static String scalar(final AgentOption option, final Object value, final Path file) {
+  private static String scalar(AgentOption option, Object value, Path file) {
     if (value instanceof List || value instanceof Map) {
       throw new OptionException(
           "--" + option.name() + ": not a " + option.type().label() + " in --config " + file);
@@ -66,7 +66,7 @@ final class OptionFile {
     return String.valueOf(value);
   }
 
-  private static String oneLine(final String text) {
+  private static String oneLine(String text) {
     return text.strip().replaceAll("\\s*\\n\\s*", "; ");
   }
 }

@@ -16,7 +16,7 @@ public enum OptionGroup {
 
   private final String title;
 
-  OptionGroup(final String title) {
+  OptionGroup(String title) {
     this.title = title;
   }
 

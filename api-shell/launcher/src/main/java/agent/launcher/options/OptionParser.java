@@ -15,7 +15,7 @@ final class OptionParser {
 
   private OptionParser() {}
 
-  static Object parse(final AgentOption option, final List<String> texts) {
+  static Object parse(AgentOption option, List<String> texts) {
     return switch (option.type()) {
       case BOOL -> bool(option, texts.getLast());
       case INT -> inRange(option, texts.getLast(), integer(option, texts.getLast()));
@@ -26,7 +26,7 @@ final class OptionParser {
     };
   }
 
-  private static boolean bool(final AgentOption option, final String text) {
+  private static boolean bool(AgentOption option, String text) {
     return switch (text) {
       case "true", "1" -> true;
       case "false", "0" -> false;
@@ -34,38 +34,38 @@ final class OptionParser {
     };
   }
 
-  private static long integer(final AgentOption option, final String text) {
+  private static long integer(AgentOption option, String text) {
     try {
       return Long.parseLong(text);
-    } catch (final NumberFormatException e) {
+    } catch (NumberFormatException e) {
       throw bad(option, text, "not a number");
     }
   }
 
-  private static long seconds(final AgentOption option, final String text) {
+  private static long seconds(AgentOption option, String text) {
     final Matcher matcher = DURATION.matcher(text);
     if (text.isEmpty() || !matcher.matches()) {
       try {
         return Long.parseLong(text);
-      } catch (final NumberFormatException e) {
+      } catch (NumberFormatException e) {
         throw bad(option, text, "neither seconds nor a duration such as 5m0s");
       }
     }
     return part(matcher, 1) * 3600 + part(matcher, 2) * 60 + part(matcher, 3);
   }
 
-  private static long part(final Matcher matcher, final int group) {
+  private static long part(Matcher matcher, int group) {
     return matcher.group(group) == null ? 0 : Long.parseLong(matcher.group(group));
   }
 
-  private static long inRange(final AgentOption option, final String text, final long number) {
+  private static long inRange(AgentOption option, String text, long number) {
     if (number < option.minimum() || number > option.maximum()) {
       throw bad(option, text, "outside " + option.minimum() + " to " + option.maximum());
     }
     return number;
   }
 
-  private static String choice(final AgentOption option, final String text) {
+  private static String choice(AgentOption option, String text) {
     if (option.choices().isEmpty()) {
       return text;
     }
@@ -77,7 +77,7 @@ final class OptionParser {
     throw bad(option, text, "not one of " + String.join(", ", option.choices()));
   }
 
-  private static List<String> elements(final List<String> texts) {
+  private static List<String> elements(List<String> texts) {
     final List<String> elements = new ArrayList<>();
     for (final String text : texts) {
       for (final String element : text.split(",")) {
@@ -89,7 +89,7 @@ final class OptionParser {
     return List.copyOf(elements);
   }
 
-  private static Map<String, String> pairs(final AgentOption option, final List<String> texts) {
+  private static Map<String, String> pairs(AgentOption option, List<String> texts) {
     final Map<String, String> pairs = new LinkedHashMap<>();
     for (final String element : elements(texts)) {
       final int equals = element.indexOf('=');
@@ -102,7 +102,7 @@ final class OptionParser {
     return Collections.unmodifiableMap(pairs);
   }
 
-  static OptionException bad(final AgentOption option, final String text, final String why) {
+  static OptionException bad(AgentOption option, String text, String why) {
     return new OptionException("--" + option.name() + ": '" + text + "': " + why);
   }
 }

@@ -18,7 +18,7 @@ final class OptionSources {
   private OptionSources() {}
 
   /** Reads {@code --name value}, {@code --name=value}, {@code -x value}, {@code -xvalue}. */
-  static Map<String, List<String>> commandLine(final List<String> arguments) {
+  static Map<String, List<String>> commandLine(List<String> arguments) {
     final Map<String, List<String>> given = new LinkedHashMap<>();
     int i = 0;
     while (i < arguments.size()) {
@@ -58,7 +58,7 @@ final class OptionSources {
 
   /** Reads {@code AGENT_<NAME>}; names that are no option's are returned in {@code unknown}. */
   static Map<String, List<String>> environment(
-      final Map<String, String> environment, final List<String> unknown) {
+      Map<String, String> environment, List<String> unknown) {
     final Map<String, AgentOption> byVariable = new LinkedHashMap<>();
     OptionTable.all().forEach(option -> byVariable.put(option.environmentName(), option));
     final Map<String, List<String>> given = new LinkedHashMap<>();

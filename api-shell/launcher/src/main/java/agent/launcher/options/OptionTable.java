@@ -52,11 +52,11 @@ public final class OptionTable {
    * @param name long name without dashes
    * @return the row, or null where there is none
    */
-  public static AgentOption byName(final String name) {
+  public static AgentOption byName(String name) {
     return BY_NAME.get(name);
   }
 
-  static AgentOption byShortName(final char letter) {
+  static AgentOption byShortName(char letter) {
     for (final AgentOption option : BY_NAME.values()) {
       if (option.shortName() == letter) {
         return option;

@@ -17,7 +17,7 @@ public enum OptionType {
 
   private final String label;
 
-  OptionType(final String label) {
+  OptionType(String label) {
     this.label = label;
   }
 

@@ -19,9 +19,7 @@ public final class OptionValues {
   private final List<String> unknownVariables;
 
   private OptionValues(
-      final Map<String, Object> values,
-      final Set<String> given,
-      final List<String> unknownVariables) {
+      Map<String, Object> values, Set<String> given, List<String> unknownVariables) {
     this.values = values;
     this.given = given;
     this.unknownVariables = unknownVariables;
@@ -35,8 +33,7 @@ public final class OptionValues {
    * @return every option's value
    * @throws OptionException for an unknown option or a bad value
    */
-  public static OptionValues read(
-      final List<String> arguments, final Map<String, String> environment) {
+  public static OptionValues read(List<String> arguments, Map<String, String> environment) {
     final List<String> unknown = new ArrayList<>();
     final Map<String, List<String>> line = OptionSources.commandLine(arguments);
     final Map<String, List<String>> variables = OptionSources.environment(environment, unknown);
@@ -54,9 +51,9 @@ public final class OptionValues {
   }
 
   private static Map<String, List<String>> file(
-      final Map<String, List<String>> line,
-      final Map<String, List<String>> variables,
-      final Map<String, String> environment) {
+      Map<String, List<String>> line,
+      Map<String, List<String>> variables,
+      Map<String, String> environment) {
     final List<String> asked = line.getOrDefault("config", variables.get("config"));
     if (asked != null) {
       return OptionFile.read(Path.of(asked.getLast()));
@@ -75,7 +72,7 @@ public final class OptionValues {
    * @param name long name
    * @return false where the default stands
    */
-  public boolean isGiven(final String name) {
+  public boolean isGiven(String name) {
     return given.contains(name);
   }
 
@@ -94,7 +91,7 @@ public final class OptionValues {
    * @param name long name
    * @return its value
    */
-  public boolean bool(final String name) {
+  public boolean bool(String name) {
     return (Boolean) values.get(name);
   }
 
@@ -104,7 +101,7 @@ public final class OptionValues {
    * @param name long name
    * @return its value
    */
-  public long number(final String name) {
+  public long number(String name) {
     return (Long) values.get(name);
   }
 
@@ -114,7 +111,7 @@ public final class OptionValues {
    * @param name long name
    * @return its value, empty where there is none
    */
-  public String text(final String name) {
+  public String text(String name) {
     return (String) values.get(name);
   }
 
@@ -125,7 +122,7 @@ public final class OptionValues {
    * @return its elements
    */
   @SuppressWarnings("unchecked")
-  public List<String> texts(final String name) {
+  public List<String> texts(String name) {
     return (List<String>) values.get(name);
   }
 
@@ -136,7 +133,7 @@ public final class OptionValues {
    * @return its pairs
    */
   @SuppressWarnings("unchecked")
-  public Map<String, String> pairs(final String name) {
+  public Map<String, String> pairs(String name) {
     return (Map<String, String>) values.get(name);
   }
 
@@ -152,7 +149,7 @@ public final class OptionValues {
     return shown;
   }
 
-  Object value(final String name) {
+  Object value(String name) {
     return values.get(name);
   }
 }

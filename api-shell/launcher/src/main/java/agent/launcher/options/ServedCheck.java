@@ -36,7 +36,7 @@ public final class ServedCheck {
    * @param probe the running kernel
    * @throws OptionException for the first option that asks for what is not there
    */
-  public static void check(final OptionValues values, final KernelProbe probe) {
+  public static void check(OptionValues values, KernelProbe probe) {
     for (final AgentOption option : OptionTable.all()) {
       if (!values.isGiven(option.name())) {
         continue;
@@ -60,16 +60,16 @@ public final class ServedCheck {
     }
   }
 
-  private static String elements(final List<?> list) {
+  private static String elements(List<?> list) {
     return list.stream().map(String::valueOf).collect(Collectors.joining(","));
   }
 
-  private static String plain(final Object value) {
+  private static String plain(Object value) {
     return value instanceof List<?> list ? elements(list) : String.valueOf(value);
   }
 
   /** Values of MAP options may hold passwords, so they are not shown. */
-  private static String shown(final AgentOption option, final Object value) {
+  private static String shown(AgentOption option, Object value) {
     return switch (option.type()) {
       case BOOL -> "--" + option.name() + ((Boolean) value ? "" : "=false");
       case MAP -> "--" + option.name();

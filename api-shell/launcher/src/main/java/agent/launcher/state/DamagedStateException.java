@@ -4,7 +4,7 @@ package agent.launcher.state;
 final class DamagedStateException extends Exception {
   private static final long serialVersionUID = 1L;
 
-  DamagedStateException(final String reason) {
+  DamagedStateException(String reason) {
     super(reason);
   }
 }

@@ -11,7 +11,7 @@ import java.util.Optional;
 public final class EndpointFiles implements EndpointStore {
   private final StateFolder folder;
 
-  private EndpointFiles(final StateFolder folder) {
+  private EndpointFiles(StateFolder folder) {
     this.folder = folder;
   }
 
@@ -21,7 +21,7 @@ public final class EndpointFiles implements EndpointStore {
    * @param stateDirectory the agent's state directory
    * @return the store
    */
-  public static EndpointFiles open(final Path stateDirectory) {
+  public static EndpointFiles open(Path stateDirectory) {
     return new EndpointFiles(StateFolder.open(stateDirectory.resolve("endpoints"), "endpoint"));
   }
 
@@ -40,16 +40,16 @@ public final class EndpointFiles implements EndpointStore {
   }
 
   @Override
-  public void save(final EndpointRecord endpoint) {
+  public void save(EndpointRecord endpoint) {
     folder.write(name(endpoint.id()), endpoint);
   }
 
   @Override
-  public void remove(final int id) {
+  public void remove(int id) {
     folder.remove(name(id));
   }
 
-  private static String name(final int id) {
+  private static String name(int id) {
     return Integer.toString(id);
   }
 }

@@ -11,7 +11,7 @@ public final class LeaseFile implements LeaseStore {
 
   private final StateFolder folder;
 
-  private LeaseFile(final StateFolder folder) {
+  private LeaseFile(StateFolder folder) {
     this.folder = folder;
   }
 
@@ -21,7 +21,7 @@ public final class LeaseFile implements LeaseStore {
    * @param stateDirectory the agent's state directory
    * @return the store
    */
-  public static LeaseFile open(final Path stateDirectory) {
+  public static LeaseFile open(Path stateDirectory) {
     return new LeaseFile(StateFolder.open(stateDirectory.resolve("ipam"), NAME));
   }
 
@@ -31,7 +31,7 @@ public final class LeaseFile implements LeaseStore {
   }
 
   @Override
-  public void save(final List<Lease> leases) {
+  public void save(List<Lease> leases) {
     folder.write(NAME, new Document(leases));
   }
 

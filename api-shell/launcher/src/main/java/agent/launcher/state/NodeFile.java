@@ -11,7 +11,7 @@ public final class NodeFile implements NodeStore {
 
   private final StateFolder folder;
 
-  private NodeFile(final StateFolder folder) {
+  private NodeFile(StateFolder folder) {
     this.folder = folder;
   }
 
@@ -21,7 +21,7 @@ public final class NodeFile implements NodeStore {
    * @param stateDirectory the agent's state directory
    * @return the store
    */
-  public static NodeFile open(final Path stateDirectory) {
+  public static NodeFile open(Path stateDirectory) {
     return new NodeFile(StateFolder.open(stateDirectory.resolve(NAME), NAME));
   }
 
@@ -31,7 +31,7 @@ public final class NodeFile implements NodeStore {
   }
 
   @Override
-  public void save(final NodeRecord node) {
+  public void save(NodeRecord node) {
     folder.write(NAME, node);
   }
 }

@@ -13,13 +13,13 @@ import org.apache.logging.log4j.Logger;
  * not lose them.
  */
 public final class PolicyFile implements PolicyStore {
-  private static final Logger LOG = LogManager.getLogger(PolicyFile.class);
+  private static final Logger LOGGER = LogManager.getLogger(PolicyFile.class);
   private static final String NAME = "rules";
   private static final String COPY = "rules-copy";
 
   private final StateFolder folder;
 
-  private PolicyFile(final StateFolder folder) {
+  private PolicyFile(StateFolder folder) {
     this.folder = folder;
   }
 
@@ -29,7 +29,7 @@ public final class PolicyFile implements PolicyStore {
    * @param stateDirectory the agent's state directory
    * @return the store
    */
-  public static PolicyFile open(final Path stateDirectory) {
+  public static PolicyFile open(Path stateDirectory) {
     return new PolicyFile(StateFolder.open(stateDirectory.resolve("policy"), "policy"));
   }
 
@@ -43,14 +43,14 @@ public final class PolicyFile implements PolicyStore {
     final Optional<PolicyState> copy = folder.read(COPY, PolicyState.class);
     copy.ifPresent(
         state -> {
-          LOG.warn("policy: the rules are those of the copy, revision {}", state.revision());
+          LOGGER.warn("policy: the rules are those of the copy, revision {}", state.revision());
           save(state);
         });
     return copy;
   }
 
   @Override
-  public void setAside(final String reason) {
+  public void setAside(String reason) {
     folder.setAside(NAME, reason);
     if (folder.names().contains(COPY)) {
       folder.setAside(COPY, reason);
@@ -58,7 +58,7 @@ public final class PolicyFile implements PolicyStore {
   }
 
   @Override
-  public void save(final PolicyState state) {
+  public void save(PolicyState state) {
     folder.write(NAME, state);
     folder.write(COPY, state);
   }

@@ -1,7 +1,7 @@
 package agent.launcher.state;
 
-import agent.datapath.manager.PrefilterList;
-import agent.datapath.manager.PrefilterStore;
+import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.manager.spec.PrefilterStore;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -13,7 +13,7 @@ public final class PrefilterFile implements PrefilterStore {
 
   private final StateFolder folder;
 
-  private PrefilterFile(final StateFolder folder) {
+  private PrefilterFile(StateFolder folder) {
     this.folder = folder;
   }
 
@@ -23,7 +23,7 @@ public final class PrefilterFile implements PrefilterStore {
    * @param stateDirectory the agent's state directory
    * @return the store
    */
-  public static PrefilterFile open(final Path stateDirectory) {
+  public static PrefilterFile open(Path stateDirectory) {
     return new PrefilterFile(StateFolder.open(stateDirectory.resolve("prefilter"), "prefilter"));
   }
 
@@ -33,10 +33,10 @@ public final class PrefilterFile implements PrefilterStore {
   }
 
   @Override
-  public void store(final PrefilterList list) throws IOException {
+  public void store(PrefilterList list) throws IOException {
     try {
       folder.write(NAME, list);
-    } catch (final UncheckedIOException e) {
+    } catch (UncheckedIOException e) {
       throw e.getCause();
     }
   }

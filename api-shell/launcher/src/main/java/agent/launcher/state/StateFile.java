@@ -24,7 +24,7 @@ final class StateFile {
 
   private StateFile() {}
 
-  static byte[] encode(final String kind, final byte[] document) {
+  static byte[] encode(String kind, byte[] document) {
     final String header =
         String.format(
             Locale.ROOT,
@@ -46,7 +46,7 @@ final class StateFile {
    *
    * @throws DamagedStateException with the reason, where the file is not what was written
    */
-  static byte[] decode(final String kind, final byte[] file) throws DamagedStateException {
+  static byte[] decode(String kind, byte[] file) throws DamagedStateException {
     int end = 0;
     while (end < file.length && file[end] != '\n') {
       end++;
@@ -82,7 +82,7 @@ final class StateFile {
     return document;
   }
 
-  private static int checksum(final byte[] bytes, final int offset, final int length) {
+  private static int checksum(byte[] bytes, int offset, int length) {
     final CRC32C crc = new CRC32C();
     crc.update(bytes, offset, length);
     return (int) crc.getValue();

@@ -31,7 +31,7 @@ import tools.jackson.databind.json.JsonMapper;
  * <p>Thread-safe for different names; one name has one writer.
  */
 public final class StateFolder {
-  private static final Logger LOG = LogManager.getLogger(StateFolder.class);
+  private static final Logger LOGGER = LogManager.getLogger(StateFolder.class);
   private static final String SUFFIX = ".json";
   private static final String UNFINISHED = ".new";
   private static final FileAttribute<Set<PosixFilePermission>> OWNER_ONLY =
@@ -43,7 +43,7 @@ public final class StateFolder {
   private final String kind;
   private final JsonMapper json = StateJson.mapper();
 
-  private StateFolder(final Path folder, final String kind) {
+  private StateFolder(Path folder, String kind) {
     this.folder = folder;
     this.kind = kind;
   }
@@ -56,7 +56,7 @@ public final class StateFolder {
    * @return the folder
    * @throws UncheckedIOException where it cannot be created or listed
    */
-  public static StateFolder open(final Path folder, final String kind) {
+  public static StateFolder open(Path folder, String kind) {
     try {
       Files.createDirectories(folder, OWNER_ONLY_FOLDER);
       try (DirectoryStream<Path> unfinished =
@@ -65,7 +65,7 @@ public final class StateFolder {
           Files.delete(file);
         }
       }
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException("state folder " + folder + ": " + e.getMessage(), e);
     }
     return new StateFolder(folder, kind);
@@ -78,7 +78,7 @@ public final class StateFolder {
    * @param document a record that Jackson writes
    * @throws UncheckedIOException where it could not be stored; the former one is still there
    */
-  public void write(final String name, final Object document) {
+  public void write(String name, Object document) {
     final Path file = file(name);
     final Path unfinished = folder.resolve(name + SUFFIX + UNFINISHED);
     try {
@@ -97,7 +97,7 @@ public final class StateFolder {
       }
       Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE);
       sync();
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException("state file " + file + ": write: " + e, e);
     }
   }
@@ -108,12 +108,12 @@ public final class StateFolder {
    * @param name file name without suffix; that there is none is no failure
    * @throws UncheckedIOException where it could not be removed
    */
-  public void remove(final String name) {
+  public void remove(String name) {
     try {
       if (Files.deleteIfExists(file(name))) {
         sync();
       }
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException("state file " + file(name) + ": remove: " + e, e);
     }
   }
@@ -126,7 +126,7 @@ public final class StateFolder {
    * @param type its type
    * @return the document, or nothing where there is none that can be used
    */
-  public <T> Optional<T> read(final String name, final Class<T> type) {
+  public <T> Optional<T> read(String name, Class<T> type) {
     final Path file = file(name);
     try {
       final T document = json.readValue(StateFile.decode(kind, Files.readAllBytes(file)), type);
@@ -134,13 +134,13 @@ public final class StateFolder {
         throw new DamagedStateException("holds null");
       }
       return Optional.of(document);
-    } catch (final NoSuchFileException e) {
+    } catch (NoSuchFileException e) {
       return Optional.empty();
-    } catch (final DamagedStateException e) {
+    } catch (DamagedStateException e) {
       setAside(name, e.getMessage());
-    } catch (final JacksonException e) {
+    } catch (JacksonException e) {
       setAside(name, e.getOriginalMessage());
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException("state file " + file + ": read: " + e, e);
     }
     return Optional.empty();
@@ -158,7 +158,7 @@ public final class StateFolder {
         final String name = file.getFileName().toString();
         names.add(name.substring(0, name.length() - SUFFIX.length()));
       }
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException("state folder " + folder + ": list: " + e, e);
     }
     Collections.sort(names);
@@ -171,7 +171,7 @@ public final class StateFolder {
    * @param name file name without suffix
    * @param reason why, for the log
    */
-  public void setAside(final String name, final String reason) {
+  public void setAside(String name, String reason) {
     final Path file = file(name);
     int n = 1;
     Path aside = folder.resolve(name + SUFFIX + ".corrupt-" + n);
@@ -181,13 +181,13 @@ public final class StateFolder {
     try {
       Files.move(file, aside, StandardCopyOption.ATOMIC_MOVE);
       sync();
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException("state file " + file + ": set aside: " + e, e);
     }
-    LOG.warn("state file {}: {}; set aside as {}", file, reason, aside.getFileName());
+    LOGGER.warn("state file {}: {}; set aside as {}", file, reason, aside.getFileName());
   }
 
-  private Path file(final String name) {
+  private Path file(String name) {
     return folder.resolve(name + SUFFIX);
   }
 

@@ -1,8 +1,8 @@
 package agent.launcher.state;
 
-import agent.terms.IpAddress;
-import agent.terms.MacAddress;
-import agent.terms.Prefix;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
+import agent.types.Prefix;
 import com.fasterxml.jackson.annotation.JsonAutoDetect.Visibility;
 import java.util.function.Function;
 import tools.jackson.databind.DeserializationContext;
@@ -17,26 +17,25 @@ final class StateJson {
   private StateJson() {}
 
   static JsonMapper mapper() {
-    final SimpleModule terms = new SimpleModule("terms");
-    add(terms, IpAddress.class, IpAddress::parse);
-    add(terms, MacAddress.class, MacAddress::parse);
-    add(terms, Prefix.class, Prefix::parse);
+    final SimpleModule types = new SimpleModule("types");
+    add(types, IpAddress.class, IpAddress::parse);
+    add(types, MacAddress.class, MacAddress::parse);
+    add(types, Prefix.class, Prefix::parse);
     return JsonMapper.builder()
-        .addModule(terms)
+        .addModule(types)
         .enable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
         .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
         .changeDefaultVisibility(visibility -> visibility.withIsGetterVisibility(Visibility.NONE))
         .build();
   }
 
-  private static <T> void add(
-      final SimpleModule module, final Class<T> type, final Function<String, T> parser) {
+  private static <T> void add(SimpleModule module, Class<T> type, Function<String, T> parser) {
     module.addSerializer(type, new ToStringSerializer(type));
     module.addDeserializer(
         type,
         new FromStringDeserializer<T>(type) {
           @Override
-          protected T _deserialize(final String text, final DeserializationContext context) {
+          protected T _deserialize(String text, DeserializationContext context) {
             return parser.apply(text);
           }
         });

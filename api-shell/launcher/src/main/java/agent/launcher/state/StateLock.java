@@ -22,7 +22,7 @@ public final class StateLock implements AutoCloseable {
 
   private final FileChannel channel;
 
-  private StateLock(final FileChannel channel) {
+  private StateLock(FileChannel channel) {
     this.channel = channel;
   }
 
@@ -34,7 +34,7 @@ public final class StateLock implements AutoCloseable {
    * @throws IllegalStateException where another agent holds it, in one line
    * @throws UncheckedIOException where the directory or the file cannot be made
    */
-  public static StateLock take(final Path directory) {
+  public static StateLock take(Path directory) {
     final Path file = directory.resolve(NAME);
     try {
       Files.createDirectories(
@@ -57,21 +57,21 @@ public final class StateLock implements AutoCloseable {
               (ProcessHandle.current().pid() + "\n").getBytes(StandardCharsets.US_ASCII)),
           0);
       return new StateLock(channel);
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException("state directory " + directory + ": " + e, e);
     }
   }
 
-  private static boolean isLocked(final FileChannel channel) throws IOException {
+  private static boolean isLocked(FileChannel channel) throws IOException {
     try {
       final FileLock lock = channel.tryLock();
       return lock != null;
-    } catch (final OverlappingFileLockException e) {
+    } catch (OverlappingFileLockException e) {
       return false;
     }
   }
 
-  private static String read(final FileChannel channel) throws IOException {
+  private static String read(FileChannel channel) throws IOException {
     final ByteBuffer bytes = ByteBuffer.allocate(32);
     channel.read(bytes, 0);
     return new String(bytes.array(), 0, bytes.position(), StandardCharsets.US_ASCII).strip();
@@ -81,7 +81,7 @@ public final class StateLock implements AutoCloseable {
   public void close() {
     try {
       channel.close();
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException("lock of the state directory: close: " + e, e);
     }
   }

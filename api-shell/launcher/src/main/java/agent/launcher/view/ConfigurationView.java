@@ -25,9 +25,7 @@ public final class ConfigurationView {
    * @param nodeName the node's name
    */
   public ConfigurationView(
-      final OptionValues options,
-      final Map<String, String> endpointOptions,
-      final String nodeName) {
+      OptionValues options, Map<String, String> endpointOptions, String nodeName) {
     this.options = options;
     this.endpointOptions = endpointOptions;
     this.nodeName = nodeName;
@@ -45,7 +43,7 @@ public final class ConfigurationView {
     return new DaemonStatusModel.Masquerading(false, NO_FAMILY, null, null, null, null, null);
   }
 
-  DaemonConfigurationModel model(final NodeAddressing addressing, final String policyMode) {
+  DaemonConfigurationModel model(NodeAddressing addressing, String policyMode) {
     final DaemonConfigurationModel.Spec spec =
         new DaemonConfigurationModel.Spec(endpointOptions, policyMode);
     return new DaemonConfigurationModel(

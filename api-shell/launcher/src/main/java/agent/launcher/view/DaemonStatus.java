@@ -4,9 +4,9 @@ import agent.contract.daemon.DaemonConfigurationModel;
 import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
 import agent.contract.daemon.ModuleHealthModel;
-import agent.datapath.manager.DatapathStatus;
-import agent.datapath.manager.ModuleHealth;
-import agent.datapath.manager.TcMode;
+import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.manager.spec.ModuleHealth;
+import agent.datapath.manager.spec.TcMode;
 import agent.identity.Identity;
 import agent.server.view.DaemonView;
 import java.time.Instant;
@@ -35,7 +35,7 @@ public final class DaemonStatus implements DaemonView {
    *
    * @param configuration what it was asked
    */
-  public DaemonStatus(final ConfigurationView configuration) {
+  public DaemonStatus(ConfigurationView configuration) {
     this.configuration = configuration;
   }
 
@@ -44,12 +44,12 @@ public final class DaemonStatus implements DaemonView {
    *
    * @param started all parts
    */
-  public void ready(final StartedParts started) {
+  public void ready(StartedParts started) {
     parts = started;
   }
 
   @Override
-  public DaemonStatusModel status(final boolean brief) {
+  public DaemonStatusModel status(boolean brief) {
     final StartedParts now = parts;
     if (now == nothing) {
       return model(STARTING, null, null, null, brief);
@@ -59,11 +59,11 @@ public final class DaemonStatus implements DaemonView {
   }
 
   private DaemonStatusModel model(
-      final ComponentStatus agent,
-      final DatapathStatus datapath,
-      final StartedParts now,
-      final String attachMode,
-      final boolean brief) {
+      ComponentStatus agent,
+      DatapathStatus datapath,
+      StartedParts now,
+      String attachMode,
+      boolean brief) {
     final boolean whole = now != null && !brief;
     return new DaemonStatusModel(
         agent,
@@ -103,11 +103,11 @@ public final class DaemonStatus implements DaemonView {
   }
 
   /** As the contract's {@code attach-mode} names it. */
-  private static String attachMode(final TcMode mode) {
+  private static String attachMode(TcMode mode) {
     return mode == TcMode.TCX ? "tcx" : "tc";
   }
 
-  private static DaemonStatusModel.BpfMaps maps(final StartedParts now) {
+  private static DaemonStatusModel.BpfMaps maps(StartedParts now) {
     return new DaemonStatusModel.BpfMaps(
         null,
         now.datapath().maps().snapshot().stream()
@@ -115,7 +115,7 @@ public final class DaemonStatus implements DaemonView {
             .toList());
   }
 
-  private static Map<String, Object> ipam(final StartedParts now) {
+  private static Map<String, Object> ipam(StartedParts now) {
     return Map.of(
         "mode",
         "embedded",
@@ -133,13 +133,13 @@ public final class DaemonStatus implements DaemonView {
             .toList());
   }
 
-  private static Map<String, Object> monitor(final StartedParts now) {
+  private static Map<String, Object> monitor(StartedParts now) {
     return Map.of(
         "seen", now.datapath().events().received(), "lost", now.datapath().events().lost());
   }
 
   @Override
-  public ModuleHealthModel health(final boolean brief) {
+  public ModuleHealthModel health(boolean brief) {
     final StartedParts now = parts;
     final List<ModuleHealth> modules = now == nothing ? List.of() : modules(now);
     return new ModuleHealthModel(
@@ -149,13 +149,13 @@ public final class DaemonStatus implements DaemonView {
             .toList());
   }
 
-  private static List<ModuleHealth> modules(final StartedParts now) {
+  private static List<ModuleHealth> modules(StartedParts now) {
     final List<ModuleHealth> modules = new ArrayList<>(now.datapath().status().modules());
     modules.add(EndpointHealthReport.of(now.endpoints().list(List.of()), now.clock()));
     return modules;
   }
 
-  private static ModuleHealthModel.Module encode(final ModuleHealth module) {
+  private static ModuleHealthModel.Module encode(ModuleHealth module) {
     return new ModuleHealthModel.Module(
         timestamp(module.lastOkMs()),
         timestamp(module.lastUpdatedMs()),
@@ -164,11 +164,11 @@ public final class DaemonStatus implements DaemonView {
         module.moduleId());
   }
 
-  private static String timestamp(final long epochMs) {
+  private static String timestamp(long epochMs) {
     return epochMs == 0 ? null : RFC3339_MS.format(Instant.ofEpochMilli(epochMs));
   }
 
-  private static String level(final ModuleHealth.Level level) {
+  private static String level(ModuleHealth.Level level) {
     return switch (level) {
       case OK -> "OK";
       case DEGRADED -> "Degraded";
@@ -178,7 +178,7 @@ public final class DaemonStatus implements DaemonView {
   }
 
   /** The worst module speaks for the agent. */
-  private static ComponentStatus overall(final List<ModuleHealth> modules) {
+  private static ComponentStatus overall(List<ModuleHealth> modules) {
     return Stream.of(ModuleHealth.Level.STOPPED, ModuleHealth.Level.DEGRADED)
         .flatMap(level -> modules.stream().filter(module -> module.level() == level))
         .findFirst()

@@ -20,7 +20,7 @@ public final class DomainMetricSource implements MetricSource {
    * @param parts the daemon's parts
    * @param identities its identities
    */
-  public DomainMetricSource(final StartedParts parts, final IdentityAllocator identities) {
+  public DomainMetricSource(StartedParts parts, IdentityAllocator identities) {
     this.parts = parts;
     this.identities = identities;
   }

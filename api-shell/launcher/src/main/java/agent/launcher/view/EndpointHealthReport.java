@@ -1,6 +1,6 @@
 package agent.launcher.view;
 
-import agent.datapath.manager.ModuleHealth;
+import agent.datapath.manager.spec.ModuleHealth;
 import agent.endpoint.EndpointSnapshot;
 import agent.endpoint.EndpointState;
 import java.time.InstantSource;
@@ -12,7 +12,7 @@ final class EndpointHealthReport {
 
   private EndpointHealthReport() {}
 
-  static ModuleHealth of(final List<EndpointSnapshot> endpoints, final InstantSource clock) {
+  static ModuleHealth of(List<EndpointSnapshot> endpoints, InstantSource clock) {
     final long nowMs = clock.millis();
     final List<Integer> notReady =
         endpoints.stream()

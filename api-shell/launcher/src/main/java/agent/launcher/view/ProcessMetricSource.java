@@ -39,13 +39,13 @@ public final class ProcessMetricSource implements MetricSource {
               MetricFamily.gauge("agent_process_threads", "Threads of the agent", number(line)));
         }
       }
-    } catch (final IOException e) {
+    } catch (IOException e) {
       return families; // without /proc there are fewer metrics
     }
     return families;
   }
 
-  private static long number(final String line) {
+  private static long number(String line) {
     return Long.parseLong(line.replaceAll("[^0-9]", ""));
   }
 }

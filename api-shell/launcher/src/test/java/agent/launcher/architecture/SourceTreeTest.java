@@ -125,20 +125,20 @@ class SourceTreeTest {
   }
 
   /** What jextract wrote is never edited, and so is not judged either. */
-  private static boolean isGenerated(final Path file) {
+  private static boolean isGenerated(Path file) {
     return file.toString().contains("/agent/bindings/libbpf/");
   }
 
-  private static boolean isTest(final Path file) {
+  private static boolean isTest(Path file) {
     return file.toString().contains("/src/test/")
         || file.toString().contains("/bpf-src/tests/")
         || file.toString().contains("/datapath/testkit/");
   }
 
-  private static long lines(final Path file) {
+  private static long lines(Path file) {
     try (Stream<String> lines = Files.lines(file, StandardCharsets.UTF_8)) {
       return lines.count();
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }

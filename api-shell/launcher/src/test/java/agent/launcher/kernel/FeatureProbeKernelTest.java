@@ -42,7 +42,7 @@ class FeatureProbeKernelTest {
 
   /** A kernel that does not show its configuration may at least not miss another symbol. */
   private static void holds(
-      final Optional<Set<String>> builtIn, final String symbol, final Optional<String> missing) {
+      Optional<Set<String>> builtIn, String symbol, Optional<String> missing) {
     if (builtIn.isPresent()) {
       assertEquals(
           builtIn.get().contains(symbol) ? Optional.empty() : Optional.of(symbol), missing);
@@ -65,7 +65,7 @@ class FeatureProbeKernelTest {
     return Optional.empty();
   }
 
-  private static Set<String> builtIn(final InputStream content) {
+  private static Set<String> builtIn(InputStream content) {
     return new BufferedReader(new InputStreamReader(content, StandardCharsets.US_ASCII))
         .lines()
         .filter(line -> line.endsWith("=y") || line.endsWith("=m"))

@@ -113,13 +113,13 @@ class OptionValuesTest {
     assertEquals(List.of("AGENT_DEVIEC"), values.unknownVariables());
   }
 
-  private static void refuses(final String start, final String... arguments) {
+  private static void refuses(String start, String... arguments) {
     final OptionException refusal =
         assertThrows(OptionException.class, () -> OptionValues.read(List.of(arguments), Map.of()));
     assertTrue(refusal.getMessage().startsWith(start), refusal.getMessage());
   }
 
-  private Path file(final String text) throws IOException {
+  private Path file(String text) throws IOException {
     final Path file = Files.createTempFile(folder, "agent", ".yaml");
     Files.writeString(file, text);
     return file;

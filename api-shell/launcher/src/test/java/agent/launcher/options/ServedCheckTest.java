@@ -85,12 +85,12 @@ class ServedCheckTest {
     assertEquals("--kvstore-opt: not served by this version", refusal.getMessage());
   }
 
-  private static void check(final ServedCheck.KernelProbe probe, final String... arguments) {
+  private static void check(ServedCheck.KernelProbe probe, String... arguments) {
     ServedCheck.check(OptionValues.read(List.of(arguments), Map.of()), probe);
   }
 
   /** A value that is neither the default nor inert. */
-  private static String wish(final AgentOption option) {
+  private static String wish(AgentOption option) {
     return switch (option.type()) {
       case BOOL -> option.defaultText().equals("true") ? "false" : "true";
       case INT, DURATION -> option.defaultText().equals("2") ? "3" : "2";

@@ -154,7 +154,7 @@ class AgentBadInputKernelTest {
     final int status;
     try {
       status = agent.call("PUT", "/policy", body).status();
-    } catch (final java.io.IOException closedWhileWriting) {
+    } catch (java.io.IOException closedWhileWriting) {
       return; // the server is free to close once it has answered
     }
     assertEquals(413, status);
@@ -175,7 +175,7 @@ class AgentBadInputKernelTest {
     agent.expect(200, "GET", "/healthz", null);
   }
 
-  private static void named(final String field, final ApiCall.Answer answer) {
+  private static void named(String field, ApiCall.Answer answer) {
     assertTrue(answer.json().isString(), answer.text());
     assertTrue(answer.text().contains(field), answer.text());
   }
@@ -189,7 +189,7 @@ class AgentBadInputKernelTest {
   }
 
   /** The entries of a map come in the kernel's order or, later, in that of its mirror. */
-  private static String inOrder(final String json) {
+  private static String inOrder(String json) {
     return Stream.of(json.split("(?=\\{\"desired-action\")"))
         .map(entry -> entry.replaceAll("[],}]+$", ""))
         .sorted()
@@ -197,7 +197,7 @@ class AgentBadInputKernelTest {
   }
 
   /** When a mirror was read, and how often a task ran, is not what a request changes. */
-  private static String withoutTimes(final String json) {
+  private static String withoutTimes(String json) {
     return json.replaceAll("\"(mirrored-at|[a-z-]*timestamp)\":\"[^\"]*\",?", "")
         .replaceAll("\"[a-z-]*count\":\\d+,?", "");
   }

@@ -84,7 +84,7 @@ class AgentLifeKernelTest {
 
   /** What the agent's process holds, by kind: descriptors of maps, programs, links, and others. */
   private record Holdings(Set<String> kernelObjects, long descriptors) {
-    static Holdings of(final AgentProcess agent) throws IOException {
+    static Holdings of(AgentProcess agent) throws IOException {
       final Set<String> objects = new TreeSet<>();
       long descriptors = 0;
       try (Stream<Path> files = Files.list(Path.of("/proc/" + agent.pid() + "/fd"))) {
@@ -95,7 +95,7 @@ class AgentLifeKernelTest {
                 .filter(line -> line.matches("(map|prog|link)_id:.*"))
                 .forEach(objects::add);
             descriptors++;
-          } catch (final NoSuchFileException closedSinceTheList) {
+          } catch (NoSuchFileException closedSinceTheList) {
             continue;
           }
         }

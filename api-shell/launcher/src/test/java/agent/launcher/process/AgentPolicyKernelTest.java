@@ -148,19 +148,18 @@ class AgentPolicyKernelTest {
     assertReach(false, stranger, backend, TCP);
   }
 
-  private static void apply(final String rules) throws Exception {
+  private static void apply(String rules) throws Exception {
     agent.expect(200, "PUT", "/policy", rules);
   }
 
-  private static String rule(
-      final String key, final String value, final String direction, final String peers) {
+  private static String rule(String key, String value, String direction, String peers) {
     return """
     [{"endpointSelector": {"matchLabels": {"%s": "%s"}}, "%s": %s}]
     """
         .formatted(key, value, direction, peers);
   }
 
-  private static String from(final String app, final String port, final String protocol) {
+  private static String from(String app, String port, String protocol) {
     return """
     [{"fromEndpoints": [{"matchLabels": {"app": "%s"}}],
       "toPorts": [{"ports": [{"port": "%s", "protocol": "%s"}]}]}]
@@ -168,7 +167,7 @@ class AgentPolicyKernelTest {
         .formatted(app, port, protocol);
   }
 
-  private static String enforcement(final TestWorkload workload) throws Exception {
+  private static String enforcement(TestWorkload workload) throws Exception {
     return agent
         .expect(200, "GET", "/endpoint/" + workload.id(), null)
         .json()
@@ -185,8 +184,7 @@ class AgentPolicyKernelTest {
   }
 
   /** A denied attempt hangs: it is not reset. */
-  private static void assertReach(
-      final boolean reaches, final TestWorkload from, final TestWorkload to, final int port) {
+  private static void assertReach(boolean reaches, TestWorkload from, TestWorkload to, int port) {
     for (final String address : List.of(to.ipv4(), to.ipv6())) {
       assertEquals(
           reaches ? TcpConnection.Outcome.CONNECTED : TcpConnection.Outcome.HANGS,
@@ -195,8 +193,8 @@ class AgentPolicyKernelTest {
     }
   }
 
-  private static void assertUdp(
-      final boolean reaches, final TestWorkload from, final TestWorkload to) throws Exception {
+  private static void assertUdp(boolean reaches, TestWorkload from, TestWorkload to)
+      throws Exception {
     for (final String address : List.of(to.ipv4(), to.ipv6())) {
       try (UdpStream stream = UdpStream.start(from.namespace(), address, UDP, 5)) {
         Thread.sleep(60);

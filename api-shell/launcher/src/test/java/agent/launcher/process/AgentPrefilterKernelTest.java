@@ -130,7 +130,7 @@ class AgentPrefilterKernelTest {
     assertReached(false);
   }
 
-  private static String body(final List<String> prefixes) {
+  private static String body(List<String> prefixes) {
     return prefixes.stream()
         .map(prefix -> '"' + prefix + '"')
         .collect(Collectors.joining(", ", "{\"deny\": [", "]}"));
@@ -140,7 +140,7 @@ class AgentPrefilterKernelTest {
     return agent.expect(200, "GET", "/prefilter", null).json();
   }
 
-  private static void assertReached(final boolean reached) {
+  private static void assertReached(boolean reached) {
     for (final String address : List.of(NODE4, NODE6)) {
       assertEquals(
           reached ? TcpConnection.Outcome.CONNECTED : TcpConnection.Outcome.HANGS,

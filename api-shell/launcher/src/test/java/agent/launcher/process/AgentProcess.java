@@ -36,26 +36,21 @@ final class AgentProcess implements AutoCloseable {
   private final Path log;
   private final Path socket;
 
-  private AgentProcess(final Process process, final Path log, final Path socket) {
+  private AgentProcess(Process process, Path log, Path socket) {
     this.process = process;
     this.log = log;
     this.socket = socket;
   }
 
   /** Starts it; it is not ready yet. */
-  static AgentProcess start(
-      final NetworkNamespace node, final Path state, final Path bpfRoot, final String... options)
+  static AgentProcess start(NetworkNamespace node, Path state, Path bpfRoot, String... options)
       throws IOException {
     return start(List.of(node.inside(java())), state, bpfRoot, options);
   }
 
   /** Starts it where the file is an empty one. */
   static AgentProcess startWithout(
-      final Path hidden,
-      final NetworkNamespace node,
-      final Path state,
-      final Path bpfRoot,
-      final String... options)
+      Path hidden, NetworkNamespace node, Path state, Path bpfRoot, String... options)
       throws IOException {
     final String[] command = {
       "unshare",
@@ -75,8 +70,7 @@ final class AgentProcess implements AutoCloseable {
   }
 
   private static AgentProcess start(
-      final List<String> command, final Path state, final Path bpfRoot, final String... options)
-      throws IOException {
+      List<String> command, Path state, Path bpfRoot, String... options) throws IOException {
     final List<String> line = new ArrayList<>(command);
     line.addAll(List.of(OPENED));
     line.addAll(List.of("-cp", System.getProperty("java.class.path"), Agent.class.getName()));
@@ -106,21 +100,19 @@ final class AgentProcess implements AutoCloseable {
         if (call("GET", "/endpoint", null).status() == 200) {
           return this;
         }
-      } catch (final IOException notYet) {
+      } catch (IOException notYet) {
         // the socket is not there yet
       }
       Thread.sleep(20);
     }
   }
 
-  ApiCall.Answer call(final String method, final String path, final String body)
-      throws IOException {
+  ApiCall.Answer call(String method, String path, String body) throws IOException {
     return ApiCall.call(socket, method, path, body);
   }
 
   /** A call that has to succeed. */
-  ApiCall.Answer expect(final int status, final String method, final String path, final String body)
-      throws IOException {
+  ApiCall.Answer expect(int status, String method, String path, String body) throws IOException {
     final ApiCall.Answer answer = call(method, path, body);
     if (answer.status() != status) {
       throw new AssertionError(

@@ -62,7 +62,7 @@ class AgentRestartKernelTest {
     void of(AgentProcess agent) throws Exception;
   }
 
-  private void overARestart(final End end) throws Exception {
+  private void overARestart(End end) throws Exception {
     try (TestNode opened = new TestNode()) {
       node = opened;
       final AgentProcess first = node.agent();
@@ -94,7 +94,7 @@ class AgentRestartKernelTest {
     }
   }
 
-  private void assertEnforced(final String when) {
+  private void assertEnforced(String when) {
     for (final String address : List.of(backend.ipv4(), backend.ipv6())) {
       assertEquals(
           TcpConnection.Outcome.CONNECTED,
@@ -108,7 +108,7 @@ class AgentRestartKernelTest {
   }
 
   /** Ids, identities and addresses. */
-  private static Set<String> endpoints(final AgentProcess agent) throws Exception {
+  private static Set<String> endpoints(AgentProcess agent) throws Exception {
     final Set<String> endpoints = new TreeSet<>();
     for (final JsonNode endpoint : agent.expect(200, "GET", "/endpoint", null).json()) {
       final JsonNode status = endpoint.get("status");
@@ -123,7 +123,7 @@ class AgentRestartKernelTest {
     return endpoints;
   }
 
-  private static long revision(final AgentProcess agent) throws Exception {
+  private static long revision(AgentProcess agent) throws Exception {
     return agent.expect(200, "GET", "/policy", null).json().get("revision").asLong();
   }
 
@@ -144,7 +144,7 @@ class AgentRestartKernelTest {
       streams.forEach(stream -> open.add(stream::close));
     }
 
-    void flows(final int messages) throws Exception {
+    void flows(int messages) throws Exception {
       for (final TcpConnection connection : connections) {
         assertTrue(connection.exchangesMore(messages, 10_000), "" + connection.failure());
       }

@@ -164,7 +164,7 @@ class AgentStartKernelTest {
   }
 
   /** The file that this process has mapped. */
-  private static Path mapped(final String part) throws java.io.IOException {
+  private static Path mapped(String part) throws java.io.IOException {
     try (var lines = Files.lines(Path.of("/proc/self/maps"))) {
       return lines
           .filter(line -> line.contains(part))
@@ -174,10 +174,10 @@ class AgentStartKernelTest {
     }
   }
 
-  private static String mode(final Path file) {
+  private static String mode(Path file) {
     try {
       return PosixFilePermissions.toString(Files.getPosixFilePermissions(file));
-    } catch (final java.io.IOException e) {
+    } catch (java.io.IOException e) {
       throw new java.io.UncheckedIOException(e);
     }
   }

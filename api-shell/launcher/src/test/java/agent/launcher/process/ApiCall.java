@@ -29,8 +29,7 @@ final class ApiCall {
     }
   }
 
-  static Answer call(final Path socket, final String method, final String path, final String body)
-      throws IOException {
+  static Answer call(Path socket, String method, String path, String body) throws IOException {
     final byte[] content = body == null ? new byte[0] : body.getBytes(StandardCharsets.UTF_8);
     final String head =
         method
@@ -49,14 +48,13 @@ final class ApiCall {
     }
   }
 
-  private static void write(final SocketChannel channel, final ByteBuffer buffer)
-      throws IOException {
+  private static void write(SocketChannel channel, ByteBuffer buffer) throws IOException {
     while (buffer.hasRemaining()) {
       channel.write(buffer);
     }
   }
 
-  private static String readAll(final SocketChannel channel) throws IOException {
+  private static String readAll(SocketChannel channel) throws IOException {
     final ByteArrayOutputStream all = new ByteArrayOutputStream();
     final ByteBuffer buffer = ByteBuffer.allocate(65536);
     while (channel.read(buffer.clear()) >= 0) {
@@ -65,7 +63,7 @@ final class ApiCall {
     return all.toString(StandardCharsets.UTF_8);
   }
 
-  private static Answer parse(final String answer) throws IOException {
+  private static Answer parse(String answer) throws IOException {
     final int end = answer.indexOf("\r\n\r\n");
     if (end < 0 || !answer.startsWith("HTTP/1.")) {
       throw new IOException("no HTTP answer: '" + answer + "'");

@@ -44,12 +44,12 @@ final class TestNode implements AutoCloseable {
   }
 
   /** Starts an agent on this node's state and waits until it is ready. */
-  AgentProcess agent(final String... options) throws Exception {
+  AgentProcess agent(String... options) throws Exception {
     return launch(options).ready();
   }
 
   /** Starts an agent on this node's state. */
-  AgentProcess launch(final String... options) throws Exception {
+  AgentProcess launch(String... options) throws Exception {
     final List<String> all = new ArrayList<>(List.of(RANGES));
     all.addAll(List.of(options));
     final AgentProcess agent =
@@ -59,7 +59,7 @@ final class TestNode implements AutoCloseable {
   }
 
   /** Starts an agent on this node's state, for which the file is an empty one. */
-  AgentProcess launchWithout(final Path hidden) throws Exception {
+  AgentProcess launchWithout(Path hidden) throws Exception {
     final AgentProcess agent =
         AgentProcess.startWithout(hidden, namespace, state, bpf.path(), RANGES);
     parts.add(agent);
@@ -67,8 +67,7 @@ final class TestNode implements AutoCloseable {
   }
 
   /** Plumbs a workload, has an address allocated for it, and makes it an endpoint. */
-  TestWorkload workload(final AgentProcess agent, final String name, final String... labels)
-      throws IOException {
+  TestWorkload workload(AgentProcess agent, String name, String... labels) throws IOException {
     final NetworkNamespace inside = NetworkNamespace.create(name);
     parts.add(inside);
     final VethPair veth = VethPair.create(namespace, "wl-" + name, inside, "eth0");
@@ -79,7 +78,7 @@ final class TestNode implements AutoCloseable {
         agent.expect(201, "PUT", "/endpoint/0", workload.request()).json().get("id").asInt());
   }
 
-  void keep(final AutoCloseable part) {
+  void keep(AutoCloseable part) {
     parts.add(part);
   }
 
@@ -88,7 +87,7 @@ final class TestNode implements AutoCloseable {
     for (final AutoCloseable part : parts.reversed()) {
       try {
         part.close();
-      } catch (final Exception e) {
+      } catch (Exception e) {
         throw new IOException("closing " + part, e);
       }
     }
@@ -99,10 +98,10 @@ final class TestNode implements AutoCloseable {
     }
   }
 
-  private static void delete(final Path file) {
+  private static void delete(Path file) {
     try {
       Files.delete(file);
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }

@@ -19,11 +19,11 @@ record TestWorkload(
     List<String> labels) {
 
   static TestWorkload plumb(
-      final NetworkNamespace namespace,
-      final VethPair veth,
-      final JsonNode lease4,
-      final JsonNode lease6,
-      final String... labels) {
+      NetworkNamespace namespace,
+      VethPair veth,
+      JsonNode lease4,
+      JsonNode lease6,
+      String... labels) {
     final String ipv4 = lease4.get("ip").asString();
     final String gateway4 = lease4.get("gateway").asString();
     final String ipv6 = lease6.get("ip").asString();
@@ -37,7 +37,7 @@ record TestWorkload(
     return new TestWorkload(0, namespace, veth, ipv4, ipv6, List.of(labels));
   }
 
-  TestWorkload withId(final int number) {
+  TestWorkload withId(int number) {
     return new TestWorkload(number, namespace, veth, ipv4, ipv6, labels);
   }
 

@@ -8,7 +8,7 @@ import java.util.List;
 final class ChildJvm {
   private ChildJvm() {}
 
-  static Process start(final Class<?> main, final String argument) throws IOException {
+  static Process start(Class<?> main, String argument) throws IOException {
     return new ProcessBuilder(
             List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),

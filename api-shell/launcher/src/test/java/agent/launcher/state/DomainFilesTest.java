@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.PrefilterList;
+import agent.datapath.manager.spec.PrefilterList;
 import agent.endpoint.DatapathConfiguration;
 import agent.endpoint.EndpointAddressing;
 import agent.endpoint.EndpointRecord;
@@ -21,9 +21,9 @@ import agent.policy.spec.PortRuleSpec;
 import agent.policy.spec.PortSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
-import agent.terms.IpAddress;
-import agent.terms.MacAddress;
-import agent.terms.Prefix;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
+import agent.types.Prefix;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
@@ -178,7 +178,7 @@ class DomainFilesTest {
         Files.readAllLines(directory.resolve("endpoints/7.json")).get(1));
   }
 
-  private static EndpointRecord endpoint(final int id) {
+  private static EndpointRecord endpoint(int id) {
     return new EndpointRecord(
         id,
         256,

@@ -147,7 +147,7 @@ class StateFolderTest {
   private List<String> entries() {
     try (var files = Files.list(path)) {
       return files.map(file -> file.getFileName().toString()).sorted().toList();
-    } catch (final IOException e) {
+    } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
@@ -155,7 +155,7 @@ class StateFolderTest {
   static final class EndlessWriter {
     private EndlessWriter() {}
 
-    public static void main(final String[] arguments) {
+    public static void main(String[] arguments) {
       final StateFolder folder = StateFolder.open(Path.of(arguments[0]), "note");
       for (int i = 0; ; i++) {
         folder.write("endless", new Note(i, "x".repeat(i % 5000), List.of()));

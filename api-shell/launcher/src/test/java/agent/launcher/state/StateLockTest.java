@@ -49,7 +49,7 @@ class StateLockTest {
   static final class Holder {
     private Holder() {}
 
-    public static void main(final String[] arguments) throws Exception {
+    public static void main(String[] arguments) throws Exception {
       StateLock.take(Path.of(arguments[0]));
       System.out.print('.');
       System.out.flush();

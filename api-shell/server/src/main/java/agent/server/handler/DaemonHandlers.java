@@ -26,13 +26,13 @@ public final class DaemonHandlers implements HandlerGroup {
    * @param daemon the daemon
    * @param metrics its metrics
    */
-  public DaemonHandlers(final DaemonView daemon, final MetricRegistry metrics) {
+  public DaemonHandlers(DaemonView daemon, MetricRegistry metrics) {
     this.daemon = daemon;
     this.metrics = metrics;
   }
 
   @Override
-  public void addTo(final Map<Route, ApiHandler> handlers) {
+  public void addTo(Map<Route, ApiHandler> handlers) {
     handlers.put(
         Route.GET_HEALTHZ, request -> Answer.ok(daemon.status(request.headerSwitch("brief"))));
     handlers.put(
@@ -41,7 +41,7 @@ public final class DaemonHandlers implements HandlerGroup {
     handlers.put(Route.GET_METRICS, this::metrics);
   }
 
-  private Answer metrics(final ApiRequest request) {
+  private Answer metrics(ApiRequest request) {
     final List<MetricFamily> families = metrics.collect();
     final MetricText form = MetricText.accepted(request.header("Accept"));
     return form == null
@@ -49,7 +49,7 @@ public final class DaemonHandlers implements HandlerGroup {
         : new Answer(OK, new Answer.Text(form.contentType(), form.write(families)));
   }
 
-  private static List<MetricModel> samples(final List<MetricFamily> families) {
+  private static List<MetricModel> samples(List<MetricFamily> families) {
     return families.stream()
         .flatMap(
             family ->

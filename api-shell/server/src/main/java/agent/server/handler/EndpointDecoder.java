@@ -12,7 +12,7 @@ import tools.jackson.databind.json.JsonMapper;
 final class EndpointDecoder {
   private final JsonMapper mapper = WireFormat.strictMapper();
 
-  EndpointRequest decode(final EndpointChangeRequest body) {
+  EndpointRequest decode(EndpointChangeRequest body) {
     return new EndpointRequest(
         body.state(),
         addressing(body.addressing()),
@@ -40,7 +40,7 @@ final class EndpointDecoder {
         body.syncBuildEndpoint());
   }
 
-  private static AddressingRequest addressing(final AddressPairModel pair) {
+  private static AddressingRequest addressing(AddressPairModel pair) {
     return pair == null
         ? null
         : new AddressingRequest(
@@ -52,8 +52,7 @@ final class EndpointDecoder {
             pair.ipv6PoolName());
   }
 
-  private static DatapathConfiguration datapath(
-      final EndpointChangeRequest.DatapathConfiguration asked) {
+  private static DatapathConfiguration datapath(EndpointChangeRequest.DatapathConfiguration asked) {
     return asked == null
         ? null
         : new DatapathConfiguration(

@@ -34,13 +34,13 @@ import java.util.Map;
 final class EndpointEncoder {
   private EndpointEncoder() {}
 
-  static EndpointModel endpoint(final EndpointSnapshot endpoint) {
+  static EndpointModel endpoint(EndpointSnapshot endpoint) {
     final EndpointLabels labels = endpoint.labels();
     return new EndpointModel(
         endpoint.id(), settings(labels.user(), endpoint.options()), status(endpoint));
   }
 
-  private static EndpointStatusModel status(final EndpointSnapshot endpoint) {
+  private static EndpointStatusModel status(EndpointSnapshot endpoint) {
     return new EndpointStatusModel(
         endpoint.controllers().stream().map(EndpointEncoder::controller).toList(),
         identifiers(endpoint.externalIdentifiers()),
@@ -59,23 +59,23 @@ final class EndpointEncoder {
   }
 
   private static EndpointConfigurationSpecModel settings(
-      final List<String> userLabels, final Map<String, String> options) {
+      List<String> userLabels, Map<String, String> options) {
     return new EndpointConfigurationSpecModel(new LabelConfigurationModel(userLabels), options);
   }
 
-  static EndpointConfigurationModel configuration(final EndpointSnapshot endpoint) {
+  static EndpointConfigurationModel configuration(EndpointSnapshot endpoint) {
     return new EndpointConfigurationModel(
         endpoint.error(),
         Map.of(),
         settings(endpoint.labels().realizedUser(), endpoint.realizedOptions()));
   }
 
-  static EndpointLabelsModel labels(final EndpointSnapshot endpoint) {
+  static EndpointLabelsModel labels(EndpointSnapshot endpoint) {
     return new EndpointLabelsModel(
         new LabelConfigurationModel(endpoint.labels().user()), labelStatus(endpoint.labels()));
   }
 
-  private static EndpointLabelsModel.Status labelStatus(final EndpointLabels labels) {
+  private static EndpointLabelsModel.Status labelStatus(EndpointLabels labels) {
     return new EndpointLabelsModel.Status(
         labels.derived(),
         labels.disabled(),
@@ -83,7 +83,7 @@ final class EndpointEncoder {
         labels.securityRelevant());
   }
 
-  static List<EndpointLogEntryModel> log(final EndpointSnapshot endpoint) {
+  static List<EndpointLogEntryModel> log(EndpointSnapshot endpoint) {
     return endpoint.log().stream()
         .map(
             entry ->
@@ -95,13 +95,13 @@ final class EndpointEncoder {
         .toList();
   }
 
-  static EndpointHealthModel health(final EndpointSnapshot endpoint) {
+  static EndpointHealthModel health(EndpointSnapshot endpoint) {
     final EndpointHealth health = endpoint.health();
     return new EndpointHealthModel(
         health.bpf().text(), health.connected(), health.overall().text(), health.policy().text());
   }
 
-  private static EndpointIdentifiersModel identifiers(final ExternalIdentifiers names) {
+  private static EndpointIdentifiersModel identifiers(ExternalIdentifiers names) {
     return new EndpointIdentifiersModel(
         names.cniAttachmentId(),
         names.containerId(),
@@ -113,7 +113,7 @@ final class EndpointEncoder {
         names.runtimeNetworkId());
   }
 
-  private static EndpointNetworkingModel networking(final EndpointNetworking networking) {
+  private static EndpointNetworkingModel networking(EndpointNetworking networking) {
     final EndpointAddressing addressing = networking.addressing();
     return new EndpointNetworkingModel(
         List.of(
@@ -132,7 +132,7 @@ final class EndpointEncoder {
         text(networking.mac()));
   }
 
-  private static EndpointPolicyModel.Resolved policy(final EndpointPolicyStatus policy) {
+  private static EndpointPolicyModel.Resolved policy(EndpointPolicyStatus policy) {
     return new EndpointPolicyModel.Resolved(
         numbers(policy.allowedEgress()),
         numbers(policy.allowedIngress()),
@@ -146,22 +146,22 @@ final class EndpointEncoder {
         policy.revision());
   }
 
-  private static List<Long> numbers(final List<Integer> identities) {
+  private static List<Long> numbers(List<Integer> identities) {
     return identities.stream().map(Integer::toUnsignedLong).toList();
   }
 
   private static EndpointPolicyModel.Directions directions(
-      final List<DerivedRule> egress, final List<DerivedRule> ingress) {
+      List<DerivedRule> egress, List<DerivedRule> ingress) {
     return new EndpointPolicyModel.Directions(derived(egress), derived(ingress));
   }
 
-  private static List<EndpointPolicyModel.DerivedRule> derived(final List<DerivedRule> rules) {
+  private static List<EndpointPolicyModel.DerivedRule> derived(List<DerivedRule> rules) {
     return rules.stream()
         .map(rule -> new EndpointPolicyModel.DerivedRule(rule.derivedFrom(), rule.rule()))
         .toList();
   }
 
-  private static ControllerModel controller(final ControllerStatus controller) {
+  private static ControllerModel controller(ControllerStatus controller) {
     return new ControllerModel(
         controller.name(),
         text(controller.uuid()),
@@ -178,11 +178,11 @@ final class EndpointEncoder {
             time(controller.lastSuccess())));
   }
 
-  private static String seconds(final Duration duration) {
+  private static String seconds(Duration duration) {
     return duration == null ? null : duration.toMillis() / 1000.0 + "s";
   }
 
-  private static String time(final Instant instant) {
+  private static String time(Instant instant) {
     return instant == null ? null : WireFormat.timestamp(instant);
   }
 }

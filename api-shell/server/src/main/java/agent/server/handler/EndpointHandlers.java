@@ -28,12 +28,12 @@ public final class EndpointHandlers implements HandlerGroup {
    *
    * @param endpoints the endpoints
    */
-  public EndpointHandlers(final Endpoints endpoints) {
+  public EndpointHandlers(Endpoints endpoints) {
     this.endpoints = endpoints;
   }
 
   @Override
-  public void addTo(final Map<Route, ApiHandler> handlers) {
+  public void addTo(Map<Route, ApiHandler> handlers) {
     handlers.put(Route.LIST_ENDPOINTS, this::list);
     handlers.put(Route.DELETE_ENDPOINTS, this::deleteByContainer);
     handlers.put(Route.GET_ENDPOINT, request -> get(request, EndpointEncoder::endpoint));
@@ -49,48 +49,47 @@ public final class EndpointHandlers implements HandlerGroup {
     handlers.put(Route.GET_ENDPOINT_HEALTHZ, request -> get(request, EndpointEncoder::health));
   }
 
-  private static EndpointIdentifier id(final ApiRequest request) {
+  private static EndpointIdentifier id(ApiRequest request) {
     return EndpointIdentifier.parse(request.path("id"));
   }
 
-  private Answer list(final ApiRequest request) {
+  private Answer list(ApiRequest request) {
     return Answer.streamedArray(
         endpoints.list(request.labels().orElse(List.of())), EndpointEncoder::endpoint);
   }
 
-  private Answer get(
-      final ApiRequest request, final Function<? super EndpointSnapshot, ?> encoder) {
+  private Answer get(ApiRequest request, Function<? super EndpointSnapshot, ?> encoder) {
     return Answer.ok(encoder.apply(endpoints.get(id(request))));
   }
 
-  private Answer create(final ApiRequest request) throws Exception {
+  private Answer create(ApiRequest request) throws Exception {
     final EndpointIdentifier id = id(request);
     final EndpointChangeRequest body = request.body(EndpointChangeRequest.class);
     return Answer.created(
         EndpointEncoder.endpoint(Futures.await(endpoints.create(id, decoder.decode(body)))));
   }
 
-  private Answer modify(final ApiRequest request) throws Exception {
+  private Answer modify(ApiRequest request) throws Exception {
     final EndpointIdentifier id = id(request);
     final EndpointChangeRequest body = request.body(EndpointChangeRequest.class);
     return Answer.ok(
         EndpointEncoder.endpoint(Futures.await(endpoints.modify(id, decoder.decode(body)))));
   }
 
-  private Answer delete(final ApiRequest request) throws Exception {
+  private Answer delete(ApiRequest request) throws Exception {
     return deleted(Futures.await(endpoints.delete(id(request))));
   }
 
-  private Answer deleteByContainer(final ApiRequest request) throws Exception {
+  private Answer deleteByContainer(ApiRequest request) throws Exception {
     final String containerId = request.body(EndpointBatchDeleteRequest.class).containerId();
     return deleted(Futures.await(endpoints.deleteByContainerId(containerId)));
   }
 
-  private static Answer deleted(final List<String> errors) {
+  private static Answer deleted(List<String> errors) {
     return errors.isEmpty() ? Answer.ok(errors) : new Answer(ACCEPTED, new Answer.Json(errors));
   }
 
-  private Answer configure(final ApiRequest request) throws Exception {
+  private Answer configure(ApiRequest request) throws Exception {
     final EndpointIdentifier id = id(request);
     final EndpointConfigurationSpecModel body = request.body(EndpointConfigurationSpecModel.class);
     final List<String> labels =
@@ -100,7 +99,7 @@ public final class EndpointHandlers implements HandlerGroup {
             Futures.await(endpoints.configure(id, body.options(), labels))));
   }
 
-  private Answer label(final ApiRequest request) throws Exception {
+  private Answer label(ApiRequest request) throws Exception {
     final EndpointIdentifier id = id(request);
     final List<String> labels = request.body(LabelConfigurationModel.class).user();
     if (labels == null) {

@@ -11,7 +11,7 @@ final class Futures {
 
   private Futures() {}
 
-  static <T> T await(final CompletableFuture<T> future)
+  static <T> T await(CompletableFuture<T> future)
       throws ExecutionException, InterruptedException, TimeoutException {
     return future.get(LIMIT_SEC, TimeUnit.SECONDS);
   }

@@ -12,7 +12,7 @@ import agent.server.ApiHandler;
 import agent.server.ApiRequest;
 import agent.server.HandlerGroup;
 import agent.server.Route;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.List;
 import java.util.Map;
 
@@ -27,18 +27,18 @@ public final class IdentityHandlers implements HandlerGroup {
    *
    * @param identities the identities
    */
-  public IdentityHandlers(final IdentityAllocator identities) {
+  public IdentityHandlers(IdentityAllocator identities) {
     this.identities = identities;
   }
 
   @Override
-  public void addTo(final Map<Route, ApiHandler> handlers) {
+  public void addTo(Map<Route, ApiHandler> handlers) {
     handlers.put(Route.LIST_IDENTITIES, this::list);
     handlers.put(Route.GET_IDENTITY, this::get);
     handlers.put(Route.LIST_IDENTITIES_IN_USE, request -> inUse());
   }
 
-  private Answer list(final ApiRequest request) {
+  private Answer list(ApiRequest request) {
     final LabelSet wanted = LabelSet.parse("labels", request.labels().orElse(List.of()));
     final List<Identity> found =
         identities.list().stream()
@@ -51,7 +51,7 @@ public final class IdentityHandlers implements HandlerGroup {
   }
 
   /** A label without a source is met by one of any source. */
-  private static boolean has(final Identity identity, final Label wanted) {
+  private static boolean has(Identity identity, Label wanted) {
     return identity.labels().asList().stream()
         .anyMatch(
             label ->
@@ -61,7 +61,7 @@ public final class IdentityHandlers implements HandlerGroup {
                     && wanted.value().equals(label.value()));
   }
 
-  private Answer get(final ApiRequest request) {
+  private Answer get(ApiRequest request) {
     final String text = request.path("id");
     final long number = text.matches(NUMBER) ? Long.parseLong(text) : 0;
     if (number < 1 || number > Integer.MAX_VALUE) {
@@ -82,7 +82,7 @@ public final class IdentityHandlers implements HandlerGroup {
         used, one -> new IdentityInUseModel(encode(one.identity()), (long) one.refCount()));
   }
 
-  static IdentityModel encode(final Identity identity) {
+  static IdentityModel encode(Identity identity) {
     return new IdentityModel(
         (long) identity.id(), identity.labels().toStrings(), identity.labelsSha256());
   }

@@ -4,9 +4,9 @@ import static agent.server.handler.NodeEncoder.text;
 
 import agent.contract.ipam.AddressPairModel;
 import agent.contract.ipam.IpamAllocationModel;
+import agent.ipam.AddressAllocation;
 import agent.ipam.AddressFamily;
 import agent.ipam.AllocatedAddress;
-import agent.ipam.Allocation;
 import agent.ipam.Ipam;
 import agent.node.NodeAddressing;
 import agent.server.Answer;
@@ -14,10 +14,10 @@ import agent.server.ApiHandler;
 import agent.server.ApiRequest;
 import agent.server.HandlerGroup;
 import agent.server.Route;
-import agent.terms.IpAddress;
+import agent.types.IpAddress;
 import java.util.Map;
 
-/** Allocation of addresses. */
+/** AddressAllocation of addresses. */
 public final class IpamHandlers implements HandlerGroup {
   private final Ipam ipam;
   private final NodeAddressing node;
@@ -28,20 +28,20 @@ public final class IpamHandlers implements HandlerGroup {
    * @param ipam pools and leases
    * @param node addresses of the node
    */
-  public IpamHandlers(final Ipam ipam, final NodeAddressing node) {
+  public IpamHandlers(Ipam ipam, NodeAddressing node) {
     this.ipam = ipam;
     this.node = node;
   }
 
   @Override
-  public void addTo(final Map<Route, ApiHandler> handlers) {
+  public void addTo(Map<Route, ApiHandler> handlers) {
     handlers.put(Route.ALLOCATE_ADDRESS, this::allocate);
     handlers.put(Route.ALLOCATE_THIS_ADDRESS, this::allocateThis);
     handlers.put(Route.RELEASE_ADDRESS, this::release);
   }
 
-  private Answer allocate(final ApiRequest request) {
-    final Allocation allocation =
+  private Answer allocate(ApiRequest request) {
+    final AddressAllocation allocation =
         ipam.allocate(
             AddressFamily.parse(request.query("family")),
             request.query("owner"),
@@ -50,7 +50,7 @@ public final class IpamHandlers implements HandlerGroup {
     return Answer.created(encode(allocation));
   }
 
-  private Answer allocateThis(final ApiRequest request) {
+  private Answer allocateThis(ApiRequest request) {
     ipam.allocateAddress(
         "ip",
         IpAddress.parse("ip", request.path("ip")),
@@ -59,12 +59,12 @@ public final class IpamHandlers implements HandlerGroup {
     return Answer.ok();
   }
 
-  private Answer release(final ApiRequest request) {
+  private Answer release(ApiRequest request) {
     ipam.release("ip", IpAddress.parse("ip", request.path("ip")), request.query("pool"));
     return Answer.ok();
   }
 
-  private IpamAllocationModel encode(final Allocation allocation) {
+  private IpamAllocationModel encode(AddressAllocation allocation) {
     final AllocatedAddress ipv4 = allocation.ipv4().orElse(null);
     final AllocatedAddress ipv6 = allocation.ipv6().orElse(null);
     return new IpamAllocationModel(
@@ -80,7 +80,7 @@ public final class IpamHandlers implements HandlerGroup {
         family(ipv6));
   }
 
-  private static IpamAllocationModel.Family family(final AllocatedAddress allocated) {
+  private static IpamAllocationModel.Family family(AllocatedAddress allocated) {
     return allocated == null
         ? null
         : new IpamAllocationModel.Family(

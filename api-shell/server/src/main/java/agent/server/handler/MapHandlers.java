@@ -12,7 +12,7 @@ import agent.server.ApiHandler;
 import agent.server.ApiRequest;
 import agent.server.HandlerGroup;
 import agent.server.Route;
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.time.Instant;
 import java.util.Map;
 import tools.jackson.core.JsonGenerator;
@@ -26,12 +26,12 @@ public final class MapHandlers implements HandlerGroup {
    *
    * @param mirrors the mirrors of the open maps
    */
-  public MapHandlers(final MapMirrors mirrors) {
+  public MapHandlers(MapMirrors mirrors) {
     this.mirrors = mirrors;
   }
 
   @Override
-  public void addTo(final Map<Route, ApiHandler> handlers) {
+  public void addTo(Map<Route, ApiHandler> handlers) {
     handlers.put(Route.LIST_MAPS, request -> list());
     handlers.put(Route.GET_MAP, this::contents);
   }
@@ -41,7 +41,7 @@ public final class MapHandlers implements HandlerGroup {
         new MapListModel(mirrors.describe().stream().map(MapHandlers::encode).toList()));
   }
 
-  private static MapModel encode(final MapSummary map) {
+  private static MapModel encode(MapSummary map) {
     return new MapModel(
         map.entries(),
         (long) map.flags(),
@@ -54,7 +54,7 @@ public final class MapHandlers implements HandlerGroup {
         map.valueSize());
   }
 
-  private Answer contents(final ApiRequest request) {
+  private Answer contents(ApiRequest request) {
     final String name = request.path("name");
     return Answer.streamed(
         json -> {
@@ -69,7 +69,7 @@ public final class MapHandlers implements HandlerGroup {
   /** Writes the record of the map, and then each entry as it comes. */
   private record EntryWriter(JsonGenerator json) implements MapVisitor {
     @Override
-    public void onMap(final MapSummary map, final long mirroredAtMs) {
+    public void onMap(MapSummary map, long mirroredAtMs) {
       json.writeStartObject();
       json.writeNumberProperty("entries", map.entries());
       json.writeNumberProperty("flags", map.flags());
@@ -89,10 +89,7 @@ public final class MapHandlers implements HandlerGroup {
 
     @Override
     public boolean onEntry(
-        final CharSequence key,
-        final CharSequence value,
-        final DesiredAction action,
-        final String lastError) {
+        CharSequence key, CharSequence value, DesiredAction action, String lastError) {
       json.writeStartObject();
       json.writeStringProperty("desired-action", action.text());
       json.writeStringProperty("key", key.toString());

@@ -12,11 +12,11 @@ public final class NodeEncoder {
   private NodeEncoder() {}
 
   /** Encodes the addresses of both families. */
-  public static NodeAddressingModel encode(final NodeAddressing node) {
+  public static NodeAddressingModel encode(NodeAddressing node) {
     return new NodeAddressingModel(family(node.ipv4()), family(node.ipv6()));
   }
 
-  private static NodeAddressModel family(final FamilyAddressing family) {
+  private static NodeAddressModel family(FamilyAddressing family) {
     return new NodeAddressModel(
         family.enabled() ? INTERNAL_IP : null,
         text(family.range()),
@@ -25,7 +25,7 @@ public final class NodeEncoder {
   }
 
   /** Returns the text of a value, or null where there is none. */
-  static String text(final Object value) {
+  static String text(Object value) {
     return value == null ? null : value.toString();
   }
 }

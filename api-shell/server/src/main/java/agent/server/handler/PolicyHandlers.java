@@ -27,12 +27,12 @@ public final class PolicyHandlers implements HandlerGroup {
    *
    * @param policy the rules
    */
-  public PolicyHandlers(final PolicyView policy) {
+  public PolicyHandlers(PolicyView policy) {
     this.policy = policy;
   }
 
   @Override
-  public void addTo(final Map<Route, ApiHandler> handlers) {
+  public void addTo(Map<Route, ApiHandler> handlers) {
     handlers.put(Route.GET_POLICY, request -> answer(policy.rules(labels(request))));
     handlers.put(
         Route.PUT_POLICY,
@@ -45,17 +45,17 @@ public final class PolicyHandlers implements HandlerGroup {
         request -> Answer.streamedArray(policy.selectors(), PolicyHandlers::encode));
   }
 
-  private static List<String> labels(final ApiRequest request) {
+  private static List<String> labels(ApiRequest request) {
     return request.labels().orElse(List.of());
   }
 
-  private Answer answer(final PolicySnapshot snapshot) {
+  private Answer answer(PolicySnapshot snapshot) {
     return Answer.ok(
         new PolicyModel(
             mapper.writeValueAsString(RuleCodec.encode(snapshot.rules())), snapshot.revision()));
   }
 
-  private static SelectorModel encode(final SelectorListing listing) {
+  private static SelectorModel encode(SelectorListing listing) {
     return new SelectorModel(
         listing.identities().stream().map(Integer::longValue).toList(),
         listing.labels().stream()

@@ -2,15 +2,15 @@ package agent.server.handler;
 
 import agent.contract.datapath.PrefilterListModel;
 import agent.contract.datapath.PrefilterModel;
-import agent.datapath.manager.Prefilter;
-import agent.datapath.manager.PrefilterList;
+import agent.datapath.manager.spec.Prefilter;
+import agent.datapath.manager.spec.PrefilterList;
 import agent.server.Answer;
 import agent.server.ApiHandler;
 import agent.server.ApiRequest;
 import agent.server.HandlerGroup;
 import agent.server.Route;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -25,7 +25,7 @@ public final class PrefilterHandlers implements HandlerGroup {
    *
    * @param prefilter the prefilter
    */
-  public PrefilterHandlers(final Prefilter prefilter) {
+  public PrefilterHandlers(Prefilter prefilter) {
     this.prefilter = prefilter;
   }
 
@@ -34,7 +34,7 @@ public final class PrefilterHandlers implements HandlerGroup {
   }
 
   @Override
-  public void addTo(final Map<Route, ApiHandler> handlers) {
+  public void addTo(Map<Route, ApiHandler> handlers) {
     handlers.put(Route.GET_PREFILTER, request -> answer(prefilter.get()));
     handlers.put(
         Route.PATCH_PREFILTER,
@@ -44,15 +44,15 @@ public final class PrefilterHandlers implements HandlerGroup {
         request -> answer(change(request.body(PrefilterListModel.class), prefilter::remove)));
   }
 
-  private static PrefilterList change(final PrefilterListModel request, final Change change) {
+  private static PrefilterList change(PrefilterListModel request, Change change) {
     return change.apply(revision(request), prefixes(request));
   }
 
-  private static OptionalLong revision(final PrefilterListModel request) {
+  private static OptionalLong revision(PrefilterListModel request) {
     return request.revision() == null ? OptionalLong.empty() : OptionalLong.of(request.revision());
   }
 
-  private static List<Prefix> prefixes(final PrefilterListModel request) {
+  private static List<Prefix> prefixes(PrefilterListModel request) {
     if (request.deny() == null) {
       throw ApiRequest.badBody("deny", "is missing, an array of CIDRs is expected");
     }
@@ -61,14 +61,14 @@ public final class PrefilterHandlers implements HandlerGroup {
       final String text = request.deny().get(i);
       try {
         prefixes.add(Prefix.parse(text));
-      } catch (final Refusal refusal) {
+      } catch (Refusal refusal) {
         throw refusal.at("deny[" + i + "]");
       }
     }
     return prefixes;
   }
 
-  private static Answer answer(final PrefilterList list) {
+  private static Answer answer(PrefilterList list) {
     final PrefilterListModel model =
         new PrefilterListModel(
             list.deny().stream().map(Prefix::toString).toList(), list.revision());

@@ -27,16 +27,16 @@ public final class RuleCodec {
   private RuleCodec() {}
 
   /** Returns rules as the domain takes them; nothing is checked here. */
-  public static List<RuleSpec> decode(final List<RuleModel> rules) {
+  public static List<RuleSpec> decode(List<RuleModel> rules) {
     return each(rules, RuleCodec::decode);
   }
 
   /** Returns rules as the wire shows them. */
-  public static List<RuleModel> encode(final List<RuleSpec> rules) {
+  public static List<RuleModel> encode(List<RuleSpec> rules) {
     return each(rules, RuleCodec::encode);
   }
 
-  private static RuleSpec decode(final RuleModel rule) {
+  private static RuleSpec decode(RuleModel rule) {
     return new RuleSpec(
         one(rule.endpointSelector(), RuleCodec::selector),
         each(rule.ingress(), RuleCodec::ingress),
@@ -47,7 +47,7 @@ public final class RuleCodec {
         rule.description());
   }
 
-  private static SelectorSpec selector(final EndpointSelectorModel selector) {
+  private static SelectorSpec selector(EndpointSelectorModel selector) {
     return new SelectorSpec(
         selector.matchLabels(),
         each(
@@ -55,7 +55,7 @@ public final class RuleCodec {
             e -> new ExpressionSpec(e.key(), e.operator(), e.values())));
   }
 
-  private static PeerRuleSpec ingress(final IngressModel rule) {
+  private static PeerRuleSpec ingress(IngressModel rule) {
     return new PeerRuleSpec(
         each(rule.fromEndpoints(), RuleCodec::selector),
         each(rule.fromRequires(), RuleCodec::selector),
@@ -67,7 +67,7 @@ public final class RuleCodec {
         null);
   }
 
-  private static PeerRuleSpec egress(final EgressModel rule) {
+  private static PeerRuleSpec egress(EgressModel rule) {
     final List<String> unserved = new ArrayList<>();
     if (rule.toFQDNs() != null) {
       unserved.add("toFQDNs");
@@ -86,17 +86,17 @@ public final class RuleCodec {
         unserved.isEmpty() ? null : unserved);
   }
 
-  private static PortRuleSpec ports(final PortRuleModel rule) {
+  private static PortRuleSpec ports(PortRuleModel rule) {
     return new PortRuleSpec(
         each(rule.ports(), p -> new PortSpec(p.port(), p.endPort(), p.protocol())),
         rule.rules() == null ? null : List.of("rules"));
   }
 
-  private static IcmpRuleSpec icmp(final IcmpModel rule) {
+  private static IcmpRuleSpec icmp(IcmpModel rule) {
     return new IcmpRuleSpec(each(rule.fields(), f -> new IcmpFieldSpec(f.family(), f.type())));
   }
 
-  private static RuleModel encode(final RuleSpec rule) {
+  private static RuleModel encode(RuleSpec rule) {
     return new RuleModel(
         rule.description(),
         each(rule.egress(), RuleCodec::egress),
@@ -107,7 +107,7 @@ public final class RuleCodec {
         each(rule.labels(), l -> new LabelModel(l.key(), l.source(), l.value())));
   }
 
-  private static EndpointSelectorModel selector(final SelectorSpec selector) {
+  private static EndpointSelectorModel selector(SelectorSpec selector) {
     return new EndpointSelectorModel(
         each(
             selector.matchExpressions(),
@@ -115,7 +115,7 @@ public final class RuleCodec {
         selector.matchLabels());
   }
 
-  private static IngressModel ingress(final PeerRuleSpec rule) {
+  private static IngressModel ingress(PeerRuleSpec rule) {
     return new IngressModel(
         rule.cidrs(),
         each(rule.cidrSets(), c -> new CidrSetModel(c.cidr(), c.except())),
@@ -126,7 +126,7 @@ public final class RuleCodec {
         each(rule.toPorts(), RuleCodec::ports));
   }
 
-  private static EgressModel egress(final PeerRuleSpec rule) {
+  private static EgressModel egress(PeerRuleSpec rule) {
     return new EgressModel(
         each(rule.icmps(), RuleCodec::icmp),
         rule.cidrs(),
@@ -139,21 +139,21 @@ public final class RuleCodec {
         null);
   }
 
-  private static PortRuleModel ports(final PortRuleSpec rule) {
+  private static PortRuleModel ports(PortRuleSpec rule) {
     return new PortRuleModel(
         each(rule.ports(), p -> new PortRuleModel.Port(p.endPort(), p.port(), p.protocol())), null);
   }
 
-  private static IcmpModel icmp(final IcmpRuleSpec rule) {
+  private static IcmpModel icmp(IcmpRuleSpec rule) {
     return new IcmpModel(each(rule.fields(), f -> new IcmpModel.Field(f.family(), f.type())));
   }
 
-  private static <T, R> R one(final T value, final Function<? super T, R> codec) {
+  private static <T, R> R one(T value, Function<? super T, R> codec) {
     return value == null ? null : codec.apply(value);
   }
 
   /** An absent list stays absent: it does not mean the same as an empty one. */
-  private static <T, R> List<R> each(final List<T> values, final Function<? super T, R> codec) {
+  private static <T, R> List<R> each(List<T> values, Function<? super T, R> codec) {
     return values == null ? null : values.stream().<R>map(v -> one(v, codec)).toList();
   }
 }

@@ -1,8 +1,8 @@
 package agent.server.metrics;
 
-import agent.datapath.manager.DatapathEvents;
-import agent.datapath.manager.DatapathMetrics;
-import agent.datapath.manager.DatapathStatus;
+import agent.datapath.manager.spec.DatapathEvents;
+import agent.datapath.manager.spec.DatapathMetrics;
+import agent.datapath.manager.spec.DatapathStatus;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import java.util.ArrayList;
@@ -25,9 +25,7 @@ public final class DatapathMetricSource implements MetricSource {
    * @param status how the datapath is
    */
   public DatapathMetricSource(
-      final DatapathMetrics metrics,
-      final DatapathEvents events,
-      final Supplier<DatapathStatus> status) {
+      DatapathMetrics metrics, DatapathEvents events, Supplier<DatapathStatus> status) {
     this.metrics = metrics;
     this.events = events;
     this.status = status;
@@ -75,11 +73,11 @@ public final class DatapathMetricSource implements MetricSource {
   }
 
   private static MetricFamily counters(
-      final String name, final String help, final List<MetricFamily.Sample> samples) {
+      String name, String help, List<MetricFamily.Sample> samples) {
     return new MetricFamily(name, help, MetricFamily.Type.COUNTER, samples);
   }
 
-  private static List<MetricFamily> conntrack(final DatapathStatus.Conntrack conntrack) {
+  private static List<MetricFamily> conntrack(DatapathStatus.Conntrack conntrack) {
     return List.of(
         MetricFamily.counter(
             "agent_conntrack_gc_runs_total", "Finished garbage collections", conntrack.runs()),
@@ -95,7 +93,7 @@ public final class DatapathMetricSource implements MetricSource {
             conntrack.lastDurationNs() / 1e9));
   }
 
-  private static String nameOf(final int direction) {
+  private static String nameOf(int direction) {
     for (final MetricsDirection known : MetricsDirection.values()) {
       if (known.number() == direction) {
         return known.name().toLowerCase(Locale.ROOT);
@@ -104,7 +102,7 @@ public final class DatapathMetricSource implements MetricSource {
     return Integer.toString(direction);
   }
 
-  private static String why(final int reason) {
+  private static String why(int reason) {
     for (final DropReason known : DropReason.values()) {
       if (known.number() == reason) {
         return known.name().toLowerCase(Locale.ROOT);

@@ -37,12 +37,12 @@ public record MetricFamily(String name, String help, Type type, List<Sample> sam
   }
 
   /** Returns a gauge with one value. */
-  public static MetricFamily gauge(final String name, final String help, final double value) {
+  public static MetricFamily gauge(String name, String help, double value) {
     return new MetricFamily(name, help, Type.GAUGE, List.of(new Sample(Map.of(), value)));
   }
 
   /** Returns a counter with one value. */
-  public static MetricFamily counter(final String name, final String help, final double value) {
+  public static MetricFamily counter(String name, String help, double value) {
     return new MetricFamily(name, help, Type.COUNTER, List.of(new Sample(Map.of(), value)));
   }
 }

@@ -10,7 +10,7 @@ public final class MetricRegistry {
   private final List<MetricSource> sources = new CopyOnWriteArrayList<>();
 
   /** Adds a source, when its part of the daemon is there. */
-  public void add(final MetricSource source) {
+  public void add(MetricSource source) {
     sources.add(source);
   }
 

@@ -15,7 +15,7 @@ public enum MetricText {
 
   private final String contentType;
 
-  MetricText(final String contentType) {
+  MetricText(String contentType) {
     this.contentType = contentType;
   }
 
@@ -30,7 +30,7 @@ public enum MetricText {
    * @param accept value of the header {@code Accept}
    * @return the form, or null where no text is asked for
    */
-  public static MetricText accepted(final String accept) {
+  public static MetricText accepted(String accept) {
     final String wanted = accept.toLowerCase(Locale.ROOT);
     if (wanted.contains("application/openmetrics-text")) {
       return OPEN_METRICS;
@@ -39,7 +39,7 @@ public enum MetricText {
   }
 
   /** Writes the metrics. */
-  public String write(final List<MetricFamily> families) {
+  public String write(List<MetricFamily> families) {
     final StringBuilder text = new StringBuilder();
     for (final MetricFamily family : families) {
       final String described = describedName(family);
@@ -52,14 +52,13 @@ public enum MetricText {
   }
 
   /** OpenMetrics describes a counter without the suffix that its sample has. */
-  private String describedName(final MetricFamily family) {
+  private String describedName(MetricFamily family) {
     return this == OPEN_METRICS && family.type() == MetricFamily.Type.COUNTER
         ? family.name().substring(0, family.name().length() - TOTAL.length())
         : family.name();
   }
 
-  private static void write(
-      final StringBuilder text, final String name, final MetricFamily.Sample sample) {
+  private static void write(StringBuilder text, String name, MetricFamily.Sample sample) {
     text.append(name);
     char separator = '{';
     for (final var label : new TreeMap<>(sample.labels()).entrySet()) {
@@ -73,7 +72,7 @@ public enum MetricText {
     text.append('\n');
   }
 
-  private static StringBuilder escape(final StringBuilder text, final String raw) {
+  private static StringBuilder escape(StringBuilder text, String raw) {
     return text.append(raw.replace("\\", "\\\\").replace("\n", "\\n").replace("\"", "\\\""));
   }
 }

@@ -25,7 +25,7 @@ final class BodilessRefusal {
    * @param answer what the parser wants to write; its position stays
    * @return the answer with a body, or null where it is not a refusal without one
    */
-  static ByteBuffer withBody(final ByteBuffer answer) {
+  static ByteBuffer withBody(ByteBuffer answer) {
     if (answer.remaining() > LONGEST || !isRefusal(answer)) {
       return null;
     }
@@ -47,7 +47,7 @@ final class BodilessRefusal {
     return ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII));
   }
 
-  private static boolean isRefusal(final ByteBuffer answer) {
+  private static boolean isRefusal(ByteBuffer answer) {
     if (answer.remaining() < START.length) {
       return false;
     }

@@ -29,7 +29,7 @@ final class SocketFile {
   private final Path path;
   private Object fileKey;
 
-  SocketFile(final Path path) {
+  SocketFile(Path path) {
     this.path = path.toAbsolutePath();
   }
 
@@ -39,7 +39,7 @@ final class SocketFile {
    * @param group group that may connect, or null to leave it as it is
    * @throws IOException naming the path, where it is taken or the group does not exist
    */
-  ServerSocketChannel listen(final String group) throws IOException {
+  ServerSocketChannel listen(String group) throws IOException {
     final Path directory = path.getParent();
     Files.createDirectories(
         directory,
@@ -64,7 +64,7 @@ final class SocketFile {
       Files.move(bound, path, StandardCopyOption.ATOMIC_MOVE);
       server.configureBlocking(false);
       return server;
-    } catch (final IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException e) {
       server.close();
       Files.deleteIfExists(bound);
       throw new IOException("socket " + path + ": " + reason(e), e);
@@ -102,20 +102,20 @@ final class SocketFile {
   private boolean answers() throws IOException {
     try (SocketChannel probe = SocketChannel.open(StandardProtocolFamily.UNIX)) {
       return probe.connect(UnixDomainSocketAddress.of(path));
-    } catch (final java.net.ConnectException e) {
+    } catch (java.net.ConnectException e) {
       return false;
     }
   }
 
-  private GroupPrincipal lookup(final String group) throws IOException {
+  private GroupPrincipal lookup(String group) throws IOException {
     try {
       return path.getFileSystem().getUserPrincipalLookupService().lookupPrincipalByGroupName(group);
-    } catch (final UserPrincipalNotFoundException e) {
+    } catch (UserPrincipalNotFoundException e) {
       throw new IOException("there is no group '" + group + "'", e);
     }
   }
 
-  private static String reason(final Exception failure) {
+  private static String reason(Exception failure) {
     return failure.getMessage() == null ? failure.toString() : failure.getMessage();
   }
 }

@@ -20,7 +20,7 @@ import org.xnio.XnioIoThread;
  * stands in for them.
  */
 final class UnixIoThread extends XnioIoThread {
-  private static final Logger LOG = LogManager.getLogger(UnixIoThread.class);
+  private static final Logger LOGGER = LogManager.getLogger(UnixIoThread.class);
   private static final long NO_TIMER = -1;
 
   /** What a selection key carries: it is told on this thread what the kernel says is ready. */
@@ -34,7 +34,7 @@ final class UnixIoThread extends XnioIoThread {
   private final AtomicBoolean awake = new AtomicBoolean();
   private volatile boolean closed;
 
-  UnixIoThread(final int number) throws IOException {
+  UnixIoThread(int number) throws IOException {
     super(null, number, "api-io-" + number);
     setDaemon(true);
     selector = Selector.open();
@@ -48,8 +48,7 @@ final class UnixIoThread extends XnioIoThread {
    * @param selected is told what is ready
    * @return the key
    */
-  SelectionKey register(final SelectableChannel channel, final int ops, final Selected selected)
-      throws IOException {
+  SelectionKey register(SelectableChannel channel, int ops, Selected selected) throws IOException {
     final SelectionKey key = channel.register(selector, ops, selected);
     wakeup();
     return key;
@@ -69,7 +68,7 @@ final class UnixIoThread extends XnioIoThread {
   }
 
   @Override
-  public void execute(final Runnable command) {
+  public void execute(Runnable command) {
     if (closed) {
       throw new RejectedExecutionException("the server is closed");
     }
@@ -78,17 +77,17 @@ final class UnixIoThread extends XnioIoThread {
   }
 
   @Override
-  public Key executeAfter(final Runnable command, final long time, final TimeUnit unit) {
+  public Key executeAfter(Runnable command, long time, TimeUnit unit) {
     return schedule(new Timer(command, System.nanoTime() + unit.toNanos(time), 0));
   }
 
   @Override
-  public Key executeAtInterval(final Runnable command, final long time, final TimeUnit unit) {
+  public Key executeAtInterval(Runnable command, long time, TimeUnit unit) {
     return schedule(new Timer(command, System.nanoTime() + unit.toNanos(time), unit.toNanos(time)));
   }
 
   /** Undertow sets timers while connections close: after the end they have no effect. */
-  private Key schedule(final Timer timer) {
+  private Key schedule(Timer timer) {
     if (closed) {
       return Key.IMMEDIATE;
     }
@@ -106,21 +105,21 @@ final class UnixIoThread extends XnioIoThread {
         select(runTimers());
         runTasks();
       }
-    } catch (final ClosedSelectorException e) {
-      LOG.debug("selector closed");
-    } catch (final IOException e) {
-      LOG.error("API I/O thread stopped: {}", e.getMessage(), e);
+    } catch (ClosedSelectorException e) {
+      LOGGER.debug("selector closed");
+    } catch (IOException e) {
+      LOGGER.error("API I/O thread stopped: {}", e.getMessage(), e);
     } finally {
       runTasks();
       try {
         selector.close();
-      } catch (final IOException e) {
-        LOG.warn("closing the API selector: {}", e.getMessage());
+      } catch (IOException e) {
+        LOGGER.warn("closing the API selector: {}", e.getMessage());
       }
     }
   }
 
-  private void select(final long waitMs) throws IOException {
+  private void select(long waitMs) throws IOException {
     if (!tasks.isEmpty() || waitMs == 0) {
       selector.selectNow(UnixIoThread::dispatch);
     } else {
@@ -129,7 +128,7 @@ final class UnixIoThread extends XnioIoThread {
     awake.set(false);
   }
 
-  private static void dispatch(final SelectionKey key) {
+  private static void dispatch(SelectionKey key) {
     if (key.isValid()) {
       guarded(() -> ((Selected) key.attachment()).onReady(key.readyOps()));
     }
@@ -162,11 +161,11 @@ final class UnixIoThread extends XnioIoThread {
     }
   }
 
-  private static void guarded(final Runnable task) {
+  private static void guarded(Runnable task) {
     try {
       task.run();
-    } catch (final RuntimeException e) {
-      LOG.error("API I/O thread: a task failed: {}", e.toString(), e);
+    } catch (RuntimeException e) {
+      LOGGER.error("API I/O thread: a task failed: {}", e.toString(), e);
     }
   }
 
@@ -175,7 +174,7 @@ final class UnixIoThread extends XnioIoThread {
     private final long intervalNs;
     private long deadlineNs;
 
-    Timer(final Runnable command, final long deadlineNs, final long intervalNs) {
+    Timer(Runnable command, long deadlineNs, long intervalNs) {
       this.command = command;
       this.deadlineNs = deadlineNs;
       this.intervalNs = intervalNs;
@@ -195,7 +194,7 @@ final class UnixIoThread extends XnioIoThread {
     }
 
     @Override
-    public int compareTo(final Timer other) {
+    public int compareTo(Timer other) {
       return Long.signum(deadlineNs - other.deadlineNs);
     }
   }

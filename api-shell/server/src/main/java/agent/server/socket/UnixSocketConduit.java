@@ -48,10 +48,10 @@ final class UnixSocketConduit
   private ByteBuffer refusalInstead;
 
   UnixSocketConduit(
-      final UnixStreamConnection connection,
-      final UnixIoThread ioThread,
-      final SocketChannel channel,
-      final long stallLimitNs) {
+      UnixStreamConnection connection,
+      UnixIoThread ioThread,
+      SocketChannel channel,
+      long stallLimitNs) {
     this.connection = connection;
     this.ioThread = ioThread;
     this.channel = channel;
@@ -63,7 +63,7 @@ final class UnixSocketConduit
   }
 
   @Override
-  public void onReady(final int readyOps) {
+  public void onReady(int readyOps) {
     if ((readyOps & SelectionKey.OP_READ) != 0) {
       final Thread waiter;
       synchronized (this) {
@@ -117,25 +117,25 @@ final class UnixSocketConduit
       while (discards < DISCARDS_MAX && channel.read(unread.clear()) > 0) {
         discards++;
       }
-    } catch (final IOException gone) {
+    } catch (IOException gone) {
       return; // nobody is there to be answered
     }
   }
 
-  private void setInterest(final int op) {
+  private void setInterest(int op) {
     try {
       key.interestOpsOr(op);
       ioThread.wakeup();
-    } catch (final CancelledKeyException e) {
+    } catch (CancelledKeyException e) {
       // Closed meanwhile: the next read or write says so.
       return;
     }
   }
 
-  private void clearInterest(final int op) {
+  private void clearInterest(int op) {
     try {
       key.interestOpsAnd(~op);
-    } catch (final CancelledKeyException e) {
+    } catch (CancelledKeyException e) {
       // Closed meanwhile: there is no interest left.
       return;
     }
@@ -144,24 +144,22 @@ final class UnixSocketConduit
   // Reading.
 
   @Override
-  public int read(final ByteBuffer dst) throws IOException {
+  public int read(ByteBuffer dst) throws IOException {
     return connection.isReadShutdown() ? -1 : channel.read(dst);
   }
 
   @Override
-  public long read(final ByteBuffer[] dsts, final int offset, final int length) throws IOException {
+  public long read(ByteBuffer[] dsts, int offset, int length) throws IOException {
     return connection.isReadShutdown() ? -1 : channel.read(dsts, offset, length);
   }
 
   @Override
-  public long transferTo(final long position, final long count, final FileChannel target)
-      throws IOException {
+  public long transferTo(long position, long count, FileChannel target) throws IOException {
     return target.transferFrom(new ConduitReadableByteChannel(this), position, count);
   }
 
   @Override
-  public long transferTo(
-      final long count, final ByteBuffer throughBuffer, final StreamSinkChannel target)
+  public long transferTo(long count, ByteBuffer throughBuffer, StreamSinkChannel target)
       throws IOException {
     return Conduits.transfer(this, count, throughBuffer, target);
   }
@@ -202,7 +200,7 @@ final class UnixSocketConduit
   }
 
   @Override
-  public void awaitReadable(final long time, final TimeUnit unit) throws IOException {
+  public void awaitReadable(long time, TimeUnit unit) throws IOException {
     final long limitNs = Math.min(unit.toNanos(time), stallLimitNs);
     synchronized (this) {
       readWaiter = Thread.currentThread();
@@ -241,14 +239,14 @@ final class UnixSocketConduit
   }
 
   @Override
-  public void setReadReadyHandler(final ReadReadyHandler handler) {
+  public void setReadReadyHandler(ReadReadyHandler handler) {
     readHandler = handler;
   }
 
   // Writing.
 
   @Override
-  public int write(final ByteBuffer src) throws IOException {
+  public int write(ByteBuffer src) throws IOException {
     final ByteBuffer refusal = refusalInstead == null ? BodilessRefusal.withBody(src) : null;
     if (refusal != null) {
       refusalInstead = refusal;
@@ -257,7 +255,7 @@ final class UnixSocketConduit
   }
 
   /** The connection ends with a refusal, so that nothing is ever written behind it. */
-  private int writeRefusal(final ByteBuffer src) throws IOException {
+  private int writeRefusal(ByteBuffer src) throws IOException {
     channel.write(refusalInstead);
     if (refusalInstead.hasRemaining()) {
       return 0;
@@ -268,31 +266,27 @@ final class UnixSocketConduit
   }
 
   @Override
-  public long write(final ByteBuffer[] srcs, final int offset, final int length)
-      throws IOException {
+  public long write(ByteBuffer[] srcs, int offset, int length) throws IOException {
     return channel.write(srcs, offset, length);
   }
 
   @Override
-  public int writeFinal(final ByteBuffer src) throws IOException {
+  public int writeFinal(ByteBuffer src) throws IOException {
     return Conduits.writeFinalBasic(this, src);
   }
 
   @Override
-  public long writeFinal(final ByteBuffer[] srcs, final int offset, final int length)
-      throws IOException {
+  public long writeFinal(ByteBuffer[] srcs, int offset, int length) throws IOException {
     return Conduits.writeFinalBasic(this, srcs, offset, length);
   }
 
   @Override
-  public long transferFrom(final FileChannel src, final long position, final long count)
-      throws IOException {
+  public long transferFrom(FileChannel src, long position, long count) throws IOException {
     return src.transferTo(position, count, new ConduitWritableByteChannel(this));
   }
 
   @Override
-  public long transferFrom(
-      final StreamSourceChannel source, final long count, final ByteBuffer throughBuffer)
+  public long transferFrom(StreamSourceChannel source, long count, ByteBuffer throughBuffer)
       throws IOException {
     return Conduits.transfer(source, count, throughBuffer, this);
   }
@@ -338,7 +332,7 @@ final class UnixSocketConduit
   }
 
   @Override
-  public void awaitWritable(final long time, final TimeUnit unit) throws IOException {
+  public void awaitWritable(long time, TimeUnit unit) throws IOException {
     final long limitNs = Math.min(unit.toNanos(time), stallLimitNs);
     synchronized (this) {
       writeWaiter = Thread.currentThread();
@@ -385,7 +379,7 @@ final class UnixSocketConduit
   }
 
   @Override
-  public void setWriteReadyHandler(final WriteReadyHandler handler) {
+  public void setWriteReadyHandler(WriteReadyHandler handler) {
     writeHandler = handler;
   }
 

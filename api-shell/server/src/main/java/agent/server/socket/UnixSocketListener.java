@@ -13,7 +13,7 @@ import org.xnio.StreamConnection;
 
 /** Accepts clients on a Unix socket and hands each to one of the I/O threads, in turn. */
 public final class UnixSocketListener implements AutoCloseable {
-  private static final Logger LOG = LogManager.getLogger(UnixSocketListener.class);
+  private static final Logger LOGGER = LogManager.getLogger(UnixSocketListener.class);
   private static final int ACCEPTS_PER_WAKEUP = 64;
   private static final long BACKOFF_MS = 100;
   private static final long JOIN_MS = 2_000;
@@ -37,11 +37,11 @@ public final class UnixSocketListener implements AutoCloseable {
    * @throws IOException naming the path, where it is taken or cannot be bound
    */
   public UnixSocketListener(
-      final Path path,
-      final String group,
-      final int ioThreadCount,
-      final long stallLimitMs,
-      final ChannelListener<? super StreamConnection> openListener)
+      Path path,
+      String group,
+      int ioThreadCount,
+      long stallLimitMs,
+      ChannelListener<? super StreamConnection> openListener)
       throws IOException {
     this.openListener = openListener;
     this.stallLimitNs = TimeUnit.MILLISECONDS.toNanos(stallLimitMs);
@@ -70,9 +70,9 @@ public final class UnixSocketListener implements AutoCloseable {
         }
         open(channel);
       }
-    } catch (final IOException e) {
+    } catch (IOException e) {
       if (server.isOpen()) {
-        LOG.warn("API socket: accepting pauses for {} ms: {}", BACKOFF_MS, e.getMessage());
+        LOGGER.warn("API socket: accepting pauses for {} ms: {}", BACKOFF_MS, e.getMessage());
         key.interestOps(0);
         ioThreads[0].executeAfter(this::resumeAccepts, BACKOFF_MS, TimeUnit.MILLISECONDS);
       }
@@ -85,22 +85,22 @@ public final class UnixSocketListener implements AutoCloseable {
     }
   }
 
-  private void open(final SocketChannel channel) throws IOException {
+  private void open(SocketChannel channel) throws IOException {
     channel.configureBlocking(false);
     final UnixIoThread ioThread = ioThreads[next];
     next = (next + 1) % ioThreads.length;
     ioThread.execute(() -> handOver(ioThread, channel));
   }
 
-  private void handOver(final UnixIoThread ioThread, final SocketChannel channel) {
+  private void handOver(UnixIoThread ioThread, SocketChannel channel) {
     try {
       openListener.handleEvent(new UnixStreamConnection(ioThread, channel, stallLimitNs));
-    } catch (final IOException e) {
-      LOG.warn("API socket: a client could not be served: {}", e.getMessage());
+    } catch (IOException e) {
+      LOGGER.warn("API socket: a client could not be served: {}", e.getMessage());
       try {
         channel.close();
-      } catch (final IOException suppressed) {
-        LOG.debug("closing a client: {}", suppressed.getMessage());
+      } catch (IOException suppressed) {
+        LOGGER.debug("closing a client: {}", suppressed.getMessage());
       }
     }
   }
@@ -123,7 +123,7 @@ public final class UnixSocketListener implements AutoCloseable {
       for (final UnixIoThread ioThread : ioThreads) {
         ioThread.join(JOIN_MS);
       }
-    } catch (final InterruptedException e) {
+    } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
   }

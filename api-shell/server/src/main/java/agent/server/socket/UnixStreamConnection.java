@@ -13,8 +13,7 @@ public final class UnixStreamConnection extends StreamConnection {
   private final UnixSocketConduit conduit;
   private PeerCredentials credentials;
 
-  UnixStreamConnection(
-      final UnixIoThread ioThread, final SocketChannel channel, final long stallLimitNs)
+  UnixStreamConnection(UnixIoThread ioThread, SocketChannel channel, long stallLimitNs)
       throws IOException {
     super(ioThread);
     this.channel = channel;

@@ -15,7 +15,7 @@ public interface PolicyView {
    * Returns rules.
    *
    * @param labels labels that a rule must have; empty returns all
-   * @throws agent.terms.Refusal NOT_FOUND where labels were given and no rule has them
+   * @throws agent.types.Refusal NOT_FOUND where labels were given and no rule has them
    */
   PolicySnapshot rules(List<String> labels);
 

@@ -23,10 +23,10 @@ import agent.identity.LabelSet;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
 import agent.policy.DerivedRule;
-import agent.terms.IpAddress;
-import agent.terms.MacAddress;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -49,7 +49,7 @@ final class FakeEndpoints implements Endpoints {
 
   @Override
   public CompletableFuture<EndpointSnapshot> create(
-      final EndpointIdentifier id, final EndpointRequest request) {
+      EndpointIdentifier id, EndpointRequest request) {
     lastRequest = request;
     return id.localId() == 7
         ? CompletableFuture.failedFuture(Refusal.conflict("id", "endpoint 7 exists"))
@@ -58,18 +58,18 @@ final class FakeEndpoints implements Endpoints {
 
   @Override
   public CompletableFuture<EndpointSnapshot> modify(
-      final EndpointIdentifier id, final EndpointRequest request) {
+      EndpointIdentifier id, EndpointRequest request) {
     lastRequest = request;
     return found(id);
   }
 
   @Override
-  public CompletableFuture<List<String>> delete(final EndpointIdentifier id) {
+  public CompletableFuture<List<String>> delete(EndpointIdentifier id) {
     return found(id).thenApply(endpoint -> deletionErrors);
   }
 
   @Override
-  public CompletableFuture<List<String>> deleteByContainerId(final String containerId) {
+  public CompletableFuture<List<String>> deleteByContainerId(String containerId) {
     return containerId.equals("c0ffee")
         ? CompletableFuture.completedFuture(deletionErrors)
         : CompletableFuture.failedFuture(Refusal.notFound("container-id", "nothing has it"));
@@ -77,9 +77,7 @@ final class FakeEndpoints implements Endpoints {
 
   @Override
   public CompletableFuture<EndpointSnapshot> configure(
-      final EndpointIdentifier id,
-      final Map<String, String> options,
-      final List<String> userLabels) {
+      EndpointIdentifier id, Map<String, String> options, List<String> userLabels) {
     lastOptions = options;
     lastLabels = userLabels;
     return found(id);
@@ -87,25 +85,25 @@ final class FakeEndpoints implements Endpoints {
 
   @Override
   public CompletableFuture<EndpointSnapshot> setUserLabels(
-      final EndpointIdentifier id, final List<String> userLabels) {
+      EndpointIdentifier id, List<String> userLabels) {
     lastLabels = userLabels;
     return found(id);
   }
 
   @Override
-  public EndpointSnapshot get(final EndpointIdentifier id) {
+  public EndpointSnapshot get(EndpointIdentifier id) {
     return found(id).resultNow();
   }
 
   @Override
-  public List<EndpointSnapshot> list(final List<String> labels) {
+  public List<EndpointSnapshot> list(List<String> labels) {
     if (!labels.isEmpty() && !labels.equals(List.of("app=web"))) {
       throw Refusal.notFound("labels", "no endpoint has " + labels);
     }
     return List.of(sample());
   }
 
-  private static CompletableFuture<EndpointSnapshot> found(final EndpointIdentifier id) {
+  private static CompletableFuture<EndpointSnapshot> found(EndpointIdentifier id) {
     if (id.localId() != 7) {
       throw Refusal.notFound("id", "there is no endpoint " + id);
     }

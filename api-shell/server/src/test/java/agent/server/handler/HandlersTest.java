@@ -16,8 +16,8 @@ import agent.contract.endpoint.EndpointChangeRequest;
 import agent.contract.endpoint.EndpointConfigurationSpecModel;
 import agent.contract.endpoint.EndpointModel;
 import agent.contract.ipam.IpamAllocationModel;
-import agent.datapath.manager.Prefilter;
-import agent.datapath.manager.PrefilterList;
+import agent.datapath.manager.spec.Prefilter;
+import agent.datapath.manager.spec.PrefilterList;
 import agent.identity.LabelSet;
 import agent.identity.LocalIdentityAllocator;
 import agent.ipam.AddressPool;
@@ -36,9 +36,9 @@ import agent.server.metrics.MetricFamily;
 import agent.server.metrics.MetricRegistry;
 import agent.server.view.DaemonView;
 import agent.server.view.PolicyView;
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -99,19 +99,19 @@ class HandlersTest {
     server.close();
   }
 
-  private static void assertRefused(final int status, final String message, final Executable call) {
+  private static void assertRefused(int status, String message, Executable call) {
     final AgentException refused = assertThrows(AgentException.class, call);
     assertEquals(status + " " + message, refused.status() + " " + refused.getMessage());
   }
 
   private static final class FakeDaemon implements DaemonView {
     @Override
-    public DaemonStatusModel status(final boolean brief) {
+    public DaemonStatusModel status(boolean brief) {
       throw Refusal.unavailable("", brief ? "brief" : "whole");
     }
 
     @Override
-    public ModuleHealthModel health(final boolean brief) {
+    public ModuleHealthModel health(boolean brief) {
       return new ModuleHealthModel(
           List.of(new ModuleHealthModel.Module(null, null, "OK", brief ? "brief" : "whole", "m")));
     }
@@ -127,7 +127,7 @@ class HandlersTest {
     private final List<RuleSpec> rules = new ArrayList<>();
 
     @Override
-    public PolicySnapshot rules(final List<String> labels) {
+    public PolicySnapshot rules(List<String> labels) {
       if (labels.equals(List.of("none"))) {
         throw Refusal.notFound("labels", "no rule has [none]");
       }
@@ -135,7 +135,7 @@ class HandlersTest {
     }
 
     @Override
-    public CompletableFuture<PolicySnapshot> add(final List<RuleSpec> added) {
+    public CompletableFuture<PolicySnapshot> add(List<RuleSpec> added) {
       if (added.getFirst().endpointSelector() == null) {
         return CompletableFuture.failedFuture(
             Refusal.invalid("[0].endpointSelector", "is missing"));
@@ -145,7 +145,7 @@ class HandlersTest {
     }
 
     @Override
-    public CompletableFuture<PolicySnapshot> delete(final List<String> labels) {
+    public CompletableFuture<PolicySnapshot> delete(List<String> labels) {
       rules(labels);
       rules.clear();
       return CompletableFuture.completedFuture(rules(List.of()));
@@ -167,7 +167,7 @@ class HandlersTest {
     }
 
     @Override
-    public PrefilterList add(final OptionalLong revision, final List<Prefix> prefixes) {
+    public PrefilterList add(OptionalLong revision, List<Prefix> prefixes) {
       if (revision.isPresent() && revision.getAsLong() != list.revision()) {
         throw Refusal.stale("revision", revision.getAsLong() + " is not " + list.revision());
       }
@@ -176,7 +176,7 @@ class HandlersTest {
     }
 
     @Override
-    public PrefilterList remove(final OptionalLong revision, final List<Prefix> prefixes) {
+    public PrefilterList remove(OptionalLong revision, List<Prefix> prefixes) {
       throw Refusal.disabled("", "there is no prefilter device");
     }
   }

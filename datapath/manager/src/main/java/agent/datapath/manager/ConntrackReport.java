@@ -3,6 +3,7 @@ package agent.datapath.manager;
 import agent.bindings.Errno;
 import agent.conntrack.ConntrackCounters;
 import agent.conntrack.ConntrackGc;
+import agent.datapath.manager.spec.DatapathStatus;
 import agent.maps.layout.ConntrackTable;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -33,7 +34,7 @@ record ConntrackReport(ConntrackGc gc, List<ConntrackTable> tables) {
   }
 
   /** Says where the kernel refused the last sweep of a table. */
-  void report(final HealthBoard health) {
+  void report(HealthBoard health) {
     for (final ConntrackTable table : tables) {
       final int errno = gc.counters().lastErrno(table);
       if (errno != 0) {

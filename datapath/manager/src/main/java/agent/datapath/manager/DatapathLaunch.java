@@ -4,18 +4,18 @@ import agent.bindings.BpfObject;
 import agent.conntrack.ConntrackGc;
 import agent.conntrack.ProgramSweeper;
 import agent.datapath.manager.attach.ClsactAttachment;
-import agent.datapath.manager.attach.Devices;
+import agent.datapath.manager.attach.DeviceAttachments;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.attach.TcAttachment;
 import agent.datapath.manager.attach.TcxAttachment;
 import agent.datapath.manager.compile.FeatureSet;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.compile.ProgramObjects;
+import agent.datapath.manager.conductor.AttachedEndpoints;
 import agent.datapath.manager.conductor.ConductorProxy;
 import agent.datapath.manager.conductor.DatapathConductor;
+import agent.datapath.manager.conductor.DatapathFailures;
 import agent.datapath.manager.conductor.EndpointAttachments;
-import agent.datapath.manager.conductor.Endpoints;
-import agent.datapath.manager.conductor.Failures;
 import agent.datapath.manager.conductor.ParkingIdleStrategy;
 import agent.datapath.manager.conductor.Preparations;
 import agent.datapath.manager.events.EventsAgent;
@@ -27,6 +27,14 @@ import agent.datapath.manager.load.ProgramLoader;
 import agent.datapath.manager.prefilter.DevicePrefilter;
 import agent.datapath.manager.prefilter.NoPrefilter;
 import agent.datapath.manager.prefilter.PrefilterMaps;
+import agent.datapath.manager.spec.Context;
+import agent.datapath.manager.spec.DatapathEvents;
+import agent.datapath.manager.spec.DatapathMetrics;
+import agent.datapath.manager.spec.DatapathProxy;
+import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.manager.spec.ModuleHealth;
+import agent.datapath.manager.spec.Prefilter;
+import agent.datapath.manager.spec.TcMode;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.NodeMaps;
@@ -57,7 +65,7 @@ final class DatapathLaunch implements AutoCloseable {
   private KernelRequirements kernel;
   private TcMode tcMode;
   private MapMirrors mirrors;
-  private Endpoints endpoints;
+  private AttachedEndpoints endpoints;
   private DatapathConductor conductor;
   private Prefilter prefilter = new NoPrefilter();
   private EventsAgent events;
@@ -65,19 +73,19 @@ final class DatapathLaunch implements AutoCloseable {
   private ConntrackReport gcReport;
   private DatapathProxy proxy;
 
-  private DatapathLaunch(final Context context) {
+  private DatapathLaunch(Context context) {
     this.context = context;
     health = new HealthBoard(context.epochClock());
   }
 
-  static DatapathLaunch run(final Context context) {
+  static DatapathLaunch run(Context context) {
     final DatapathLaunch launch = new DatapathLaunch(context);
     try {
       launch.launch();
       return launch;
-    } catch (final RuntimeException failure) {
+    } catch (RuntimeException failure) {
       launch.close();
-      throw Failures.refusal(failure);
+      throw DatapathFailures.refusal(failure);
     }
   }
 
@@ -101,7 +109,7 @@ final class DatapathLaunch implements AutoCloseable {
     final EndpointAttachments attachments = new EndpointAttachments(pins, tcMode);
     final Preparations preparations =
         resources.add(new Preparations(loader, constants, attachments, context.threadFactory()));
-    endpoints = resources.add(new Endpoints(maps, pins, preparations, attachments));
+    endpoints = resources.add(new AttachedEndpoints(maps, pins, preparations, attachments));
     conductor = new DatapathConductor(conductorIdle, reconcileStep());
     proxy = new ConductorProxy(conductor, endpoints);
     attachDevices(pins, maps, loader, constants);
@@ -116,22 +124,20 @@ final class DatapathLaunch implements AutoCloseable {
   }
 
   private void attachDevices(
-      final Pins pins,
-      final NodeMapSet maps,
-      final ProgramLoader loader,
-      final NodeConstants constants) {
+      Pins pins, NodeMapSet maps, ProgramLoader loader, NodeConstants constants) {
     final TcAttachment tcx = new TcxAttachment();
     final TcAttachment clsact = new ClsactAttachment();
     final boolean isTcx = tcMode == TcMode.TCX;
-    final Devices devices = new Devices(pins, isTcx ? tcx : clsact, isTcx ? clsact : tcx);
+    final DeviceAttachments devices =
+        new DeviceAttachments(pins, isTcx ? tcx : clsact, isTcx ? clsact : tcx);
     if (context.device() != null) {
-      final int ifindex = Devices.ifindex("device", context.device());
+      final int ifindex = DeviceAttachments.ifindex("device", context.device());
       try (BpfObject object = loader.load(ProgramFile.HOST, constants::write)) {
         devices.attachHost(context.device(), ifindex, object.programFd("from_network"));
       }
     }
     if (context.prefilterDevice() != null) {
-      final int ifindex = Devices.ifindex("prefilter-device", context.prefilterDevice());
+      final int ifindex = DeviceAttachments.ifindex("prefilter-device", context.prefilterDevice());
       final PrefilterMaps prefilterMaps = resources.add(new PrefilterMaps(maps));
       prefilter = DevicePrefilter.restore(context, prefilterMaps, conductor);
       try (BpfObject object = loader.load(ProgramFile.PREFILTER, constants::write)) {
@@ -145,8 +151,7 @@ final class DatapathLaunch implements AutoCloseable {
     devices.detachOthers();
   }
 
-  private void startAgents(
-      final NodeMapSet maps, final ProgramLoader loader, final NodeConstants constants) {
+  private void startAgents(NodeMapSet maps, ProgramLoader loader, NodeConstants constants) {
     final BpfObject sweep = resources.add(loader.load(ProgramFile.CONNTRACK_GC, constants::write));
     final ProgramSweeper sweeper =
         resources.add(new ProgramSweeper(sweep.programFd("conntrack_sweep")));
@@ -180,7 +185,7 @@ final class DatapathLaunch implements AutoCloseable {
   }
 
   /** Starts an agent on a thread of its name; closing wakes it first. */
-  private void start(final Agent agent, final IdleStrategy idle, final Runnable wake) {
+  private void start(Agent agent, IdleStrategy idle, Runnable wake) {
     final String name = agent.roleName();
     final AgentRunner runner =
         new AgentRunner(idle, failure -> onFailure(name, failure), null, agent);
@@ -194,7 +199,7 @@ final class DatapathLaunch implements AutoCloseable {
         });
   }
 
-  private void onFailure(final String name, final Throwable failure) {
+  private void onFailure(String name, Throwable failure) {
     LOGGER.error("{}: a cycle failed", name, failure);
     health.degraded(name, String.valueOf(failure.getMessage()));
   }

@@ -1,5 +1,11 @@
 package agent.datapath.manager;
 
+import agent.datapath.manager.spec.Context;
+import agent.datapath.manager.spec.DatapathEvents;
+import agent.datapath.manager.spec.DatapathMetrics;
+import agent.datapath.manager.spec.DatapathProxy;
+import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.manager.spec.Prefilter;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.mirror.MapMirrors;
 
@@ -8,7 +14,7 @@ public final class DatapathManager implements AutoCloseable {
   private final DatapathLaunch parts;
   private boolean isClosed;
 
-  private DatapathManager(final DatapathLaunch parts) {
+  private DatapathManager(DatapathLaunch parts) {
     this.parts = parts;
   }
 
@@ -17,11 +23,11 @@ public final class DatapathManager implements AutoCloseable {
    * returns when the datapath is ready. Interfaces are those of the calling thread's network
    * namespace.
    *
-   * @throws agent.terms.Refusal UNAVAILABLE with one clear line where the kernel, libbpf or a
+   * @throws agent.types.Refusal UNAVAILABLE with one clear line where the kernel, libbpf or a
    *     capability is missing, INVALID where an option names a device that is not there, FAILED or
    *     EXHAUSTED where a map, program or link cannot be made
    */
-  public static DatapathManager launch(final Context context) {
+  public static DatapathManager launch(Context context) {
     return new DatapathManager(DatapathLaunch.run(context.conclude()));
   }
 

@@ -1,5 +1,6 @@
 package agent.datapath.manager;
 
+import agent.datapath.manager.spec.ModuleHealth;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
@@ -13,23 +14,23 @@ public final class HealthBoard {
   private final EpochClock clock;
 
   /** An empty board. */
-  public HealthBoard(final EpochClock clock) {
+  public HealthBoard(EpochClock clock) {
     this.clock = clock;
   }
 
   /** The part works. */
-  public void ok(final String moduleId, final String message) {
+  public void ok(String moduleId, String message) {
     final long now = clock.time();
     modules.put(moduleId, new ModuleHealth(moduleId, ModuleHealth.Level.OK, message, now, now));
   }
 
   /** The part works in part, or failed and will try again. */
-  public void degraded(final String moduleId, final String message) {
+  public void degraded(String moduleId, String message) {
     put(moduleId, ModuleHealth.Level.DEGRADED, message);
   }
 
   /** The part has ended. */
-  public void stopped(final String moduleId, final String message) {
+  public void stopped(String moduleId, String message) {
     put(moduleId, ModuleHealth.Level.STOPPED, message);
   }
 
@@ -45,7 +46,7 @@ public final class HealthBoard {
     return List.copyOf(modules.values());
   }
 
-  private void put(final String moduleId, final ModuleHealth.Level level, final String message) {
+  private void put(String moduleId, ModuleHealth.Level level, String message) {
     final long now = clock.time();
     final ModuleHealth before = modules.get(moduleId);
     modules.put(

@@ -13,7 +13,7 @@ final class Resources implements AutoCloseable {
 
   private final Deque<AutoCloseable> open = new ArrayDeque<>();
 
-  <T extends AutoCloseable> T add(final T resource) {
+  <T extends AutoCloseable> T add(T resource) {
     open.push(resource);
     return resource;
   }
@@ -23,7 +23,7 @@ final class Resources implements AutoCloseable {
     while (!open.isEmpty()) {
       try {
         open.pop().close();
-      } catch (final Exception failure) {
+      } catch (Exception failure) {
         LOGGER.error("closing the datapath", failure);
       }
     }

@@ -1,10 +1,14 @@
 package agent.datapath.manager;
 
-import static agent.datapath.manager.TestNode.await;
+import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.manager.spec.PolicyMapDelta;
+import agent.datapath.manager.spec.PolicyMapEntry;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.GenerationArray;
@@ -16,13 +20,13 @@ import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyFlag;
 import agent.maps.layout.PolicyKeyFlyweight;
-import agent.terms.IpAddress;
-import agent.terms.MacAddress;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
-import agent.testkit.Allocation;
+import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import agent.testkit.Workload;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -37,12 +41,12 @@ import org.junit.jupiter.api.Test;
 @KernelTest
 class ConductorKernelTest {
   private static final int TCP = 6;
-  private TestNode node;
+  private ManagerTestNode node;
   private DatapathManager manager;
 
   @BeforeEach
   void launch() {
-    node = new TestNode();
+    node = new ManagerTestNode();
     manager = node.launch(node.context());
   }
 
@@ -52,11 +56,11 @@ class ConductorKernelTest {
     node.close();
   }
 
-  private BpfMap map(final String name) {
+  private BpfMap map(String name) {
     return manager.maps().find(name).orElseThrow();
   }
 
-  private int generation(final int endpointId) {
+  private int generation(int endpointId) {
     try (GenerationArray generations = new GenerationArray(map("generations"))) {
       return generations.get(endpointId);
     }
@@ -181,7 +185,8 @@ class ConductorKernelTest {
   @Test
   void shouldKeepTheAddressesOfAttachedEndpointsWhenTheIpcacheIsSynchronized() {
     final Workload workload = node.workload(41);
-    TestNode.attach(manager, TestNode.spec(401, workload, 4001), TestNode.open());
+    ManagerTestNode.attach(
+        manager, ManagerTestNode.spec(401, workload, 4001), ManagerTestNode.open());
     await(manager.proxy().synchronizeIpcache(List.of()));
     final Ipcache4Map ipcache4 = new Ipcache4Map(map("ipcache4"));
     assertEquals(0, ipcache4.lookup((int) IpAddress.parse(workload.ipv4()).low(), 32));
@@ -196,7 +201,8 @@ class ConductorKernelTest {
   @Test
   void shouldJudgeAnewTheFlowsOfAnEndpointThatLosesItsAddress() {
     final Workload workload = node.workload(42);
-    TestNode.attach(manager, TestNode.spec(402, workload, 4002), TestNode.open());
+    ManagerTestNode.attach(
+        manager, ManagerTestNode.spec(402, workload, 4002), ManagerTestNode.open());
     final Prefix address = Prefix.of(IpAddress.parse(workload.ipv4()));
     final int before = generation(402);
     await(manager.proxy().upsertIpcache(List.of(new IpcacheEntry(address, 7000, 0, false))));
@@ -208,10 +214,10 @@ class ConductorKernelTest {
   @Test
   void shouldLeaveTheFlowsOfAnAddressBehindWhenAnEndpointMovesToAnother() {
     final Workload workload = node.workload(44);
-    final EndpointSpec spec = TestNode.spec(404, workload, 4004);
-    TestNode.attach(manager, spec, TestNode.open());
+    final EndpointSpec spec = ManagerTestNode.spec(404, workload, 4004);
+    ManagerTestNode.attach(manager, spec, ManagerTestNode.open());
     final int owner = generation(404) >>> 24;
-    TestNode.attach(manager, spec, TestNode.open());
+    ManagerTestNode.attach(manager, spec, ManagerTestNode.open());
     assertEquals(owner, generation(404) >>> 24);
     final EndpointSpec moved =
         new EndpointSpec(
@@ -225,15 +231,15 @@ class ConductorKernelTest {
             spec.identity(),
             spec.options(),
             0);
-    TestNode.attach(manager, moved, TestNode.open());
+    ManagerTestNode.attach(manager, moved, ManagerTestNode.open());
     assertEquals(owner + 1 & 0xff, generation(404) >>> 24);
   }
 
   @Test
   void shouldJudgeAnewWhatWasOpenedWhileAnAttachmentFailed() {
     final Workload workload = node.workload(43);
-    final EndpointSpec spec = TestNode.spec(403, workload, 4003);
-    TestNode.attach(manager, spec, TestNode.open());
+    final EndpointSpec spec = ManagerTestNode.spec(403, workload, 4003);
+    ManagerTestNode.attach(manager, spec, ManagerTestNode.open());
     final int before = generation(403);
     final EndpointSpec elsewhere =
         new EndpointSpec(
@@ -266,7 +272,7 @@ class ConductorKernelTest {
             MacAddress.parse("02:00:00:00:00:01"),
             MacAddress.parse("02:00:00:00:00:02"),
             5001,
-            TestNode.OPTIONS,
+            ManagerTestNode.OPTIONS,
             0);
     final Refusal refusal =
         assertThrows(Refusal.class, () -> await(manager.proxy().attachEndpoint(nowhere)));
@@ -283,7 +289,7 @@ class ConductorKernelTest {
 
   @Test
   void shouldAllocateNothingWhileItAppliesPolicy() throws Exception {
-    await(manager.proxy().synchronizePolicy(9, TestNode.open()));
+    await(manager.proxy().synchronizePolicy(9, ManagerTestNode.open()));
     final PolicyMapDelta in = new PolicyMapDelta(List.of(allow(1), allow(2).denied()), List.of());
     final PolicyMapDelta out = new PolicyMapDelta(List.of(), List.of(allow(1), allow(2).denied()));
     for (int i = 0; i < 3000; i++) {
@@ -295,7 +301,7 @@ class ConductorKernelTest {
     }
     final Thread conductor = thread("dp-conductor");
     final long allocated =
-        Allocation.steady(
+        HeapAllocation.steady(
             conductor,
             () -> {
               apply(in, out, 500);
@@ -304,14 +310,14 @@ class ConductorKernelTest {
     assertEquals(0, allocated, "bytes on dp-conductor for 1000 changes and its idle cycles");
   }
 
-  private static Thread thread(final String name) {
+  private static Thread thread(String name) {
     return Thread.getAllStackTraces().keySet().stream()
         .filter(thread -> thread.getName().equals(name))
         .findFirst()
         .orElseThrow();
   }
 
-  private void apply(final PolicyMapDelta in, final PolicyMapDelta out, final int times) {
+  private void apply(PolicyMapDelta in, PolicyMapDelta out, int times) {
     CompletableFuture<Void> last = null;
     for (int i = 0; i < times; i++) {
       manager.proxy().applyPolicy(9, in);
@@ -320,34 +326,33 @@ class ConductorKernelTest {
     await(last);
   }
 
-  private static PolicyMapEntry allow(final int identity) {
+  private static PolicyMapEntry allow(int identity) {
     return PolicyMapEntry.allow(identity, PolicyDirection.INGRESS, TCP, 80);
   }
 
   private record Recorder(List<String> order) implements MapWriteListener {
     @Override
-    public void onUpdate(
-        final BpfMap map, final DirectBuffer key, final DirectBuffer value, final int result) {
+    public void onUpdate(BpfMap map, DirectBuffer key, DirectBuffer value, int result) {
       final boolean isDeny =
           new PolicyEntryFlyweight().wrap(copy(value), 0).flags() == PolicyFlag.DENY.number();
       order.add((isDeny ? "deny " : "allow ") + identity(key));
     }
 
     @Override
-    public void onDelete(final BpfMap map, final DirectBuffer key, final int result) {
+    public void onDelete(BpfMap map, DirectBuffer key, int result) {
       order.add("delete " + identity(key));
     }
 
     @Override
-    public void onBulkWrite(final BpfMap map) {
+    public void onBulkWrite(BpfMap map) {
       order.add("bulk");
     }
 
-    private static int identity(final DirectBuffer key) {
+    private static int identity(DirectBuffer key) {
       return new PolicyKeyFlyweight().wrap(copy(key), 0).identity();
     }
 
-    private static MutableDirectBuffer copy(final DirectBuffer buffer) {
+    private static MutableDirectBuffer copy(DirectBuffer buffer) {
       final byte[] bytes = new byte[buffer.capacity()];
       buffer.getBytes(0, bytes);
       return new UnsafeBuffer(bytes);

@@ -1,10 +1,13 @@
 package agent.datapath.manager;
 
-import static agent.datapath.manager.TestNode.await;
+import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.PolicyMapDelta;
+import agent.datapath.manager.spec.PolicyMapEntry;
+import agent.datapath.manager.spec.TcMode;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.PolicyDirection;
@@ -31,14 +34,14 @@ class EndpointTrafficKernelTest {
   private static final int TCP = 6;
   private static final int UDP = 17;
 
-  private TestNode node;
+  private ManagerTestNode node;
   private Workload client;
   private Workload server;
   private DatapathManager manager;
 
   @BeforeEach
   void create() {
-    node = new TestNode();
+    node = new ManagerTestNode();
     client = node.workload(11);
     server = node.workload(12);
   }
@@ -51,16 +54,18 @@ class EndpointTrafficKernelTest {
     node.close();
   }
 
-  private void launch(final TcMode mode, final List<PolicyMapEntry> serverPolicy) {
+  private void launch(TcMode mode, List<PolicyMapEntry> serverPolicy) {
     manager = node.launch(node.context().tcMode(mode));
-    TestNode.attach(manager, TestNode.spec(CLIENT, client, CLIENT_IDENTITY), TestNode.open());
-    TestNode.attach(manager, TestNode.spec(SERVER, server, SERVER_IDENTITY), serverPolicy);
+    ManagerTestNode.attach(
+        manager, ManagerTestNode.spec(CLIENT, client, CLIENT_IDENTITY), ManagerTestNode.open());
+    ManagerTestNode.attach(
+        manager, ManagerTestNode.spec(SERVER, server, SERVER_IDENTITY), serverPolicy);
   }
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.TestNode#tcModes")
-  void shouldCarryTcpUdpAndEchoOfBothFamiliesWhenPolicyIsOpen(final TcMode mode) throws Exception {
-    launch(mode, TestNode.open());
+  void shouldCarryTcpUdpAndEchoOfBothFamiliesWhenPolicyIsOpen(TcMode mode) throws Exception {
+    launch(mode, ManagerTestNode.open());
     assertEquals(mode, manager.status().tcMode());
     assertEquals(2, manager.status().endpoints());
     for (final String address : List.of(server.ipv4(), server.ipv6())) {
@@ -74,16 +79,16 @@ class EndpointTrafficKernelTest {
         assertTrue(tcp.bytes() > 0 && udp.datagrams() > 0);
       }
     }
-    assertTrue(Ping.isAnswered(client.namespace(), TestNode.GATEWAY4, 2000));
-    assertTrue(Ping.isAnswered(client.namespace(), TestNode.GATEWAY6, 2000));
+    assertTrue(Ping.isAnswered(client.namespace(), ManagerTestNode.GATEWAY4, 2000));
+    assertTrue(Ping.isAnswered(client.namespace(), ManagerTestNode.GATEWAY6, 2000));
   }
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.TestNode#tcModes")
-  void shouldLetOnlyTheAllowedPortThroughAndCountTheRest(final TcMode mode) throws Exception {
+  void shouldLetOnlyTheAllowedPortThroughAndCountTheRest(TcMode mode) throws Exception {
     launch(
         mode,
-        TestNode.ingressOnly(
+        ManagerTestNode.ingressOnly(
             PolicyMapEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, TCP, 8080),
             PolicyMapEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, UDP, 8081)));
     for (final String address : List.of(server.ipv4(), server.ipv6())) {
@@ -112,11 +117,11 @@ class EndpointTrafficKernelTest {
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.TestNode#tcModes")
-  void shouldCutARunningConnectionWhenPolicyForbidsItAndLetItGoOnAfterwards(final TcMode mode)
+  void shouldCutARunningConnectionWhenPolicyForbidsItAndLetItGoOnAfterwards(TcMode mode)
       throws Exception {
     final PolicyMapEntry allow =
         PolicyMapEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, TCP, 8080);
-    launch(mode, TestNode.ingressOnly(allow));
+    launch(mode, ManagerTestNode.ingressOnly(allow));
     for (final String address : List.of(server.ipv4(), server.ipv6())) {
       try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
           TcpConnection connection = TcpConnection.open(client.namespace(), address, 8080)) {
@@ -141,10 +146,10 @@ class EndpointTrafficKernelTest {
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.TestNode#tcModes")
-  void shouldJudgeAnewWhenTheIdentityOfThePeerChanges(final TcMode mode) throws Exception {
+  void shouldJudgeAnewWhenTheIdentityOfThePeerChanges(TcMode mode) throws Exception {
     launch(
         mode,
-        TestNode.ingressOnly(
+        ManagerTestNode.ingressOnly(
             PolicyMapEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, TCP, 8080)));
     try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
         TcpConnection connection = TcpConnection.open(client.namespace(), server.ipv4(), 8080)) {
@@ -159,16 +164,18 @@ class EndpointTrafficKernelTest {
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.TestNode#tcModes")
-  void shouldReplaceProgramsWithoutLosingAPacket(final TcMode mode) throws Exception {
-    launch(mode, TestNode.open());
+  void shouldReplaceProgramsWithoutLosingAPacket(TcMode mode) throws Exception {
+    launch(mode, ManagerTestNode.open());
     try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
         UdpEchoServer udp = UdpEchoServer.start(server.namespace(), server.ipv4(), 8081);
         TcpConnection connection = TcpConnection.open(client.namespace(), server.ipv4(), 8080);
         UdpStream stream = UdpStream.start(client.namespace(), server.ipv4(), 8081, 1)) {
       assertTrue(connection.exchangesMore(20, 5000));
       for (int i = 0; i < 10; i++) {
-        await(manager.proxy().attachEndpoint(TestNode.spec(SERVER, server, SERVER_IDENTITY)));
-        await(manager.proxy().attachEndpoint(TestNode.spec(CLIENT, client, CLIENT_IDENTITY)));
+        await(
+            manager.proxy().attachEndpoint(ManagerTestNode.spec(SERVER, server, SERVER_IDENTITY)));
+        await(
+            manager.proxy().attachEndpoint(ManagerTestNode.spec(CLIENT, client, CLIENT_IDENTITY)));
       }
       assertTrue(connection.exchangesMore(20, 5000));
       assertEquals(0, stream.stopAndCountLost());

@@ -4,9 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.FlowSubscriber;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EventType;
-import agent.testkit.Allocation;
+import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import agent.testkit.TcpConnection;
 import agent.testkit.UdpStream;
@@ -21,19 +22,21 @@ import org.junit.jupiter.api.Test;
 
 @KernelTest
 class EventsKernelTest {
-  private TestNode node;
+  private ManagerTestNode node;
   private Workload client;
   private Workload server;
   private DatapathManager manager;
 
   @BeforeEach
   void launch() {
-    node = new TestNode();
+    node = new ManagerTestNode();
     client = node.workload(61);
     server = node.workload(62);
     manager = node.launch(node.context());
-    TestNode.attach(manager, TestNode.spec(601, client, 6001), TestNode.open());
-    TestNode.attach(manager, TestNode.spec(602, server, 6002), TestNode.ingressOnly());
+    ManagerTestNode.attach(
+        manager, ManagerTestNode.spec(601, client, 6001), ManagerTestNode.open());
+    ManagerTestNode.attach(
+        manager, ManagerTestNode.spec(602, server, 6002), ManagerTestNode.ingressOnly());
   }
 
   @AfterEach
@@ -103,7 +106,7 @@ class EventsKernelTest {
             .orElseThrow();
     deny(3000, 0); // the calls below the wait are compiled meanwhile
     final long allocated =
-        Allocation.steady(
+        HeapAllocation.steady(
             reader,
             () -> {
               final long received = manager.events().received();
@@ -114,7 +117,7 @@ class EventsKernelTest {
   }
 
   /** Datagrams that policy drops, for so long and at this pace. */
-  private void deny(final int milliseconds, final int intervalMs) throws Exception {
+  private void deny(int milliseconds, int intervalMs) throws Exception {
     try (UdpStream stream = UdpStream.start(client.namespace(), server.ipv4(), 4322, intervalMs)) {
       Thread.sleep(milliseconds);
       final long lost = stream.stopAndCountLost(); // first, since it sends until then

@@ -1,6 +1,6 @@
 package agent.datapath.manager;
 
-import static agent.datapath.manager.TestNode.await;
+import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -11,10 +11,12 @@ import agent.bindings.BpfObject;
 import agent.bindings.Descriptors;
 import agent.bindings.ObjectDescriptions;
 import agent.bindings.TcFilter;
-import agent.terms.Refusal;
+import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.TcMode;
 import agent.testkit.KernelTest;
 import agent.testkit.Ping;
 import agent.testkit.Workload;
+import agent.types.Refusal;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.List;
@@ -26,13 +28,13 @@ import org.junit.jupiter.api.Test;
 @KernelTest
 class ForeignProgramsKernelTest {
   private static final int OUR_NUMBER = 0x6167;
-  private TestNode node;
+  private ManagerTestNode node;
   private Workload workload;
   private BpfObject foreign;
 
   @BeforeEach
   void create() throws IOException {
-    node = new TestNode();
+    node = new ManagerTestNode();
     workload = node.workload(81);
     try (InputStream in = getClass().getClassLoader().getResourceAsStream("bpf/trivial.bpf.o")) {
       foreign = BpfObject.open(in.readAllBytes(), "foreign");
@@ -68,7 +70,8 @@ class ForeignProgramsKernelTest {
     assertEquals(0, node.namespace().run(() -> filter.attachOrReplace(foreignProgram())));
     for (final TcMode mode : List.of(TcMode.TCX, TcMode.CLSACT)) {
       try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
-        TestNode.attach(manager, TestNode.spec(801, workload, 8001), TestNode.open());
+        ManagerTestNode.attach(
+            manager, ManagerTestNode.spec(801, workload, 8001), ManagerTestNode.open());
         assertEquals(List.of(), await(manager.proxy().detachEndpoint(801)));
       }
       assertEquals(
@@ -85,7 +88,7 @@ class ForeignProgramsKernelTest {
     assertEquals(0, node.namespace().run(() -> taken.attachOrReplace(foreignProgram())));
     final int program = node.namespace().run(taken::programId);
     try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.CLSACT))) {
-      final EndpointSpec spec = TestNode.spec(802, workload, 8002);
+      final EndpointSpec spec = ManagerTestNode.spec(802, workload, 8002);
       final Refusal refusal =
           assertThrows(Refusal.class, () -> await(manager.proxy().attachEndpoint(spec)));
       assertTrue(refusal.getMessage().contains("another program"), refusal.getMessage());
@@ -104,8 +107,9 @@ class ForeignProgramsKernelTest {
     assertEquals(0, node.namespace().run(() -> taken.attachOrReplace(foreignProgram())));
     final int program = node.namespace().run(taken::programId);
     try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
-      TestNode.attach(manager, TestNode.spec(802, workload, 8002), TestNode.open());
-      assertTrue(Ping.isAnswered(workload.namespace(), TestNode.GATEWAY4, 2000));
+      ManagerTestNode.attach(
+          manager, ManagerTestNode.spec(802, workload, 8002), ManagerTestNode.open());
+      assertTrue(Ping.isAnswered(workload.namespace(), ManagerTestNode.GATEWAY4, 2000));
       assertEquals(List.of(), await(manager.proxy().detachEndpoint(802)));
     }
     assertEquals(program, node.namespace().run(taken::programId));
@@ -115,11 +119,13 @@ class ForeignProgramsKernelTest {
   @KernelTest(since = "6.6")
   void shouldGiveUpLinksOfAnInterfaceThatIsGoneAndTakeTheNewOne() throws Exception {
     try (DatapathManager manager = node.launch(node.context())) {
-      TestNode.attach(manager, TestNode.spec(803, workload, 8003), TestNode.open());
+      ManagerTestNode.attach(
+          manager, ManagerTestNode.spec(803, workload, 8003), ManagerTestNode.open());
       workload.veth().delete();
       final Workload again = node.workload(82);
-      TestNode.attach(manager, TestNode.spec(803, again, 8003), TestNode.open());
-      assertTrue(Ping.isAnswered(again.namespace(), TestNode.GATEWAY4, 2000));
+      ManagerTestNode.attach(
+          manager, ManagerTestNode.spec(803, again, 8003), ManagerTestNode.open());
+      assertTrue(Ping.isAnswered(again.namespace(), ManagerTestNode.GATEWAY4, 2000));
       final int link =
           BpfFileSystem.open(node.bpfRoot().resolve("agent/endpoints/803/from_endpoint"));
       assertEquals(again.veth().hostIfindex(), ObjectDescriptions.link(link).ifindex());

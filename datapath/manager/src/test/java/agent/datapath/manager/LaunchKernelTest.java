@@ -5,13 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.BpfFileSystem;
-import agent.terms.Refusal;
+import agent.datapath.manager.spec.DatapathProxy;
+import agent.datapath.manager.spec.ModuleHealth;
+import agent.datapath.manager.spec.TcMode;
 import agent.testkit.Commands;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.Ping;
 import agent.testkit.VethPair;
 import agent.testkit.Workload;
+import agent.types.Refusal;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -26,11 +29,11 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 @KernelTest
 class LaunchKernelTest {
-  private TestNode node;
+  private ManagerTestNode node;
 
   @BeforeEach
   void create() {
-    node = new TestNode();
+    node = new ManagerTestNode();
   }
 
   @AfterEach
@@ -41,7 +44,7 @@ class LaunchKernelTest {
   @Test
   void shouldMountABpfFileSystemWhereThereIsNone() throws IOException {
     final Path root = Files.createTempDirectory("agent-nobpf-").resolve("deep");
-    try (DatapathManager manager = node.launch(TestNode.context(root, node.state()))) {
+    try (DatapathManager manager = node.launch(ManagerTestNode.context(root, node.state()))) {
       assertTrue(BpfFileSystem.isMounted(root));
       assertTrue(Files.exists(root.resolve("agent/maps/conntrack4_tcp")));
       assertEquals("runs", health(manager, "dp-conductor").message());
@@ -68,7 +71,8 @@ class LaunchKernelTest {
   void shouldSayWhatTheCompilerIsMissingAndLeaveWhatRunsAlone() {
     final Workload workload = node.workload(71);
     try (DatapathManager manager = node.launch(node.context())) {
-      TestNode.attach(manager, TestNode.spec(701, workload, 7001), TestNode.open());
+      ManagerTestNode.attach(
+          manager, ManagerTestNode.spec(701, workload, 7001), ManagerTestNode.open());
     }
     final List<String> pins = node.pins();
     final Refusal refusal =
@@ -80,16 +84,17 @@ class LaunchKernelTest {
     assertEquals(Refusal.Kind.FAILED, refusal.kind());
     assertTrue(refusal.getMessage().contains("there is no clang"), refusal.getMessage());
     assertEquals(pins, node.pins());
-    assertTrue(Ping.isAnswered(workload.namespace(), TestNode.GATEWAY4, 2000));
+    assertTrue(Ping.isAnswered(workload.namespace(), ManagerTestNode.GATEWAY4, 2000));
   }
 
   @Test
   void shouldCompileAnotherFeatureSetAndRunIt() throws IOException {
     final Workload workload = node.workload(72);
     try (DatapathManager manager = node.launch(node.context().compileDebug(true))) {
-      TestNode.attach(manager, TestNode.spec(702, workload, 7002), TestNode.open());
-      assertTrue(Ping.isAnswered(workload.namespace(), TestNode.GATEWAY4, 2000));
-      assertTrue(Ping.isAnswered(workload.namespace(), TestNode.GATEWAY6, 2000));
+      ManagerTestNode.attach(
+          manager, ManagerTestNode.spec(702, workload, 7002), ManagerTestNode.open());
+      assertTrue(Ping.isAnswered(workload.namespace(), ManagerTestNode.GATEWAY4, 2000));
+      assertTrue(Ping.isAnswered(workload.namespace(), ManagerTestNode.GATEWAY6, 2000));
     }
     try (var cached = Files.list(node.state().resolve("bpf-cache"))) {
       assertEquals(2, cached.count(), "endpoint and conntrack_gc");
@@ -98,7 +103,7 @@ class LaunchKernelTest {
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.TestNode#tcModes")
-  void shouldDeliverFromTheNetworkThroughTheHostProgram(final TcMode mode) {
+  void shouldDeliverFromTheNetworkThroughTheHostProgram(TcMode mode) {
     final Workload workload = node.workload(73);
     try (NetworkNamespace outside = NetworkNamespace.create("out")) {
       VethPair.create(node.namespace(), "up0", outside, "net0");
@@ -106,7 +111,8 @@ class LaunchKernelTest {
       outside.exec("ip", "address", "add", "192.0.2.2/24", "dev", "net0");
       outside.exec("ip", "route", "add", "10.77.0.0/24", "via", "192.0.2.1");
       try (DatapathManager manager = node.launch(node.context().device("up0").tcMode(mode))) {
-        TestNode.attach(manager, TestNode.spec(703, workload, 7003), TestNode.open());
+        ManagerTestNode.attach(
+            manager, ManagerTestNode.spec(703, workload, 7003), ManagerTestNode.open());
         assertTrue(Ping.isAnswered(outside, workload.ipv4(), 2000));
         assertTrue(Ping.isAnswered(workload.namespace(), "192.0.2.2", 2000));
         assertEquals(mode == TcMode.TCX, node.pins().contains("agent/devices/up0/from_network"));
@@ -126,11 +132,11 @@ class LaunchKernelTest {
     manager.close();
     manager.close();
     final Refusal refusal =
-        assertThrows(Refusal.class, () -> TestNode.await(proxy.knownEndpoints()));
+        assertThrows(Refusal.class, () -> ManagerTestNode.await(proxy.knownEndpoints()));
     assertEquals(Refusal.Kind.UNAVAILABLE, refusal.kind());
   }
 
-  private static ModuleHealth health(final DatapathManager manager, final String id) {
+  private static ModuleHealth health(DatapathManager manager, String id) {
     return manager.status().modules().stream()
         .filter(module -> module.moduleId().equals(id))
         .findFirst()
@@ -147,7 +153,7 @@ class LaunchKernelTest {
           if (target.startsWith("anon_inode:")) {
             open.add(target);
           }
-        } catch (final NoSuchFileException closedMeanwhile) {
+        } catch (NoSuchFileException closedMeanwhile) {
           continue;
         }
       }

@@ -1,7 +1,9 @@
 package agent.datapath.manager;
 
-import agent.terms.IpAddress;
-import agent.terms.MacAddress;
+import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.TcMode;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -17,13 +19,12 @@ final class LaunchedElsewhere implements AutoCloseable {
 
   private final Process process;
 
-  private LaunchedElsewhere(final Process process) {
+  private LaunchedElsewhere(Process process) {
     this.process = process;
   }
 
   /** Starts it in the node's namespace, with the endpoints attached and their policy open. */
-  static LaunchedElsewhere start(
-      final TestNode node, final TcMode mode, final List<EndpointSpec> endpoints)
+  static LaunchedElsewhere start(ManagerTestNode node, TcMode mode, List<EndpointSpec> endpoints)
       throws IOException {
     final List<String> line = new ArrayList<>();
     line.addAll(
@@ -79,14 +80,15 @@ final class LaunchedElsewhere implements AutoCloseable {
     process.destroyForcibly();
   }
 
-  public static void main(final String[] args) throws InterruptedException {
+  public static void main(String[] args) throws InterruptedException {
     final DatapathManager manager =
         DatapathManager.launch(
-            TestNode.context(Path.of(args[0]), Path.of(args[1])).tcMode(TcMode.valueOf(args[2])));
+            ManagerTestNode.context(Path.of(args[0]), Path.of(args[1]))
+                .tcMode(TcMode.valueOf(args[2])));
     final Set<Integer> attached = new TreeSet<>();
     for (int i = 3; i < args.length; i++) {
       final EndpointSpec endpoint = read(args[i]);
-      TestNode.attach(manager, endpoint, TestNode.open());
+      ManagerTestNode.attach(manager, endpoint, ManagerTestNode.open());
       attached.add(endpoint.id());
     }
     System.out.println(READY);
@@ -94,7 +96,7 @@ final class LaunchedElsewhere implements AutoCloseable {
     System.out.println("nobody killed the process of endpoints " + attached);
   }
 
-  private static String write(final EndpointSpec endpoint) {
+  private static String write(EndpointSpec endpoint) {
     return String.join(
         ",",
         Integer.toString(endpoint.id()),
@@ -107,7 +109,7 @@ final class LaunchedElsewhere implements AutoCloseable {
         Integer.toString(endpoint.identity()));
   }
 
-  private static EndpointSpec read(final String text) {
+  private static EndpointSpec read(String text) {
     final String[] parts = text.split(",");
     return new EndpointSpec(
         Integer.parseInt(parts[0]),
@@ -118,7 +120,7 @@ final class LaunchedElsewhere implements AutoCloseable {
         MacAddress.parse(parts[5]),
         MacAddress.parse(parts[6]),
         Integer.parseInt(parts[7]),
-        TestNode.OPTIONS,
+        ManagerTestNode.OPTIONS,
         0);
   }
 }

@@ -1,6 +1,6 @@
 package agent.datapath.manager;
 
-import static agent.datapath.manager.TestNode.await;
+import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -8,6 +8,8 @@ import agent.bindings.BpfFileSystem;
 import agent.bindings.Descriptors;
 import agent.bindings.LinkDescription;
 import agent.bindings.ObjectDescriptions;
+import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.TcMode;
 import agent.maps.kernel.BpfMap;
 import agent.testkit.KernelTest;
 import agent.testkit.Workload;
@@ -33,12 +35,12 @@ class LeakKernelTest {
   private final Set<Integer> programs = new HashSet<>();
   private final Set<Integer> links = new HashSet<>();
   private final Set<Integer> maps = new HashSet<>();
-  private TestNode node;
+  private ManagerTestNode node;
   private Workload workload;
 
   @BeforeEach
   void create() {
-    node = new TestNode();
+    node = new ManagerTestNode();
     workload = node.workload(31);
   }
 
@@ -49,7 +51,7 @@ class LeakKernelTest {
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.TestNode#tcModes")
-  void shouldLeaveNothingBehindAfterAHundredRounds(final TcMode mode) throws Exception {
+  void shouldLeaveNothingBehindAfterAHundredRounds(TcMode mode) throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
       round(manager, 300, mode);
       final List<String> pins = node.pins();
@@ -72,12 +74,12 @@ class LeakKernelTest {
     assertFreed("policy map", maps, ObjectDescriptions::openMap);
   }
 
-  private void round(final DatapathManager manager, final int id, final TcMode mode) {
-    final EndpointSpec spec = TestNode.spec(id, workload, 3001);
+  private void round(DatapathManager manager, int id, TcMode mode) {
+    final EndpointSpec spec = ManagerTestNode.spec(id, workload, 3001);
     if (id % 2 == 0) {
       await(manager.proxy().prepareEndpoint(spec));
     }
-    TestNode.attach(manager, spec, TestNode.open());
+    ManagerTestNode.attach(manager, spec, ManagerTestNode.open());
     if (id % 3 == 2) {
       await(manager.proxy().prepareEndpoint(spec.withIdentity(3002)));
     }
@@ -99,7 +101,7 @@ class LeakKernelTest {
     assertEquals(List.of(), await(manager.proxy().detachEndpoint(id)));
   }
 
-  private int attachedFilter(final String hook) {
+  private int attachedFilter(String hook) {
     final String filters =
         node.namespace().exec("tc", "filter", "show", "dev", workload.veth().hostInterface(), hook);
     final int at = filters.indexOf(" id ") + 4;
@@ -115,8 +117,7 @@ class LeakKernelTest {
   }
 
   /** The kernel frees programs and maps a moment after the last reference has gone. */
-  private static void assertFreed(
-      final String kind, final Set<Integer> ids, final IntUnaryOperator open)
+  private static void assertFreed(String kind, Set<Integer> ids, IntUnaryOperator open)
       throws InterruptedException {
     final long deadline = System.currentTimeMillis() + FREED_WITHIN_MS;
     final Set<Integer> left = new HashSet<>(ids);
@@ -127,7 +128,7 @@ class LeakKernelTest {
     assertTrue(left.isEmpty(), kind + " ids that are still there: " + left);
   }
 
-  private static boolean isGone(final int id, final IntUnaryOperator open) {
+  private static boolean isGone(int id, IntUnaryOperator open) {
     final int fd = open.applyAsInt(id);
     Descriptors.close(fd);
     return fd < 0;

@@ -9,17 +9,20 @@ import agent.bindings.BpfFileSystem;
 import agent.bindings.Descriptors;
 import agent.bindings.ObjectDescriptions;
 import agent.bindings.ProgramTestRun;
+import agent.datapath.manager.spec.Prefilter;
+import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.manager.spec.PrefilterMode;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
 import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.Packets;
 import agent.testkit.Ping;
 import agent.testkit.VethPair;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -37,12 +40,12 @@ class PrefilterKernelTest {
   private static final int XDP_PASS = 2;
   private static final String DEVICE = "up0";
 
-  private TestNode node;
+  private ManagerTestNode node;
   private NetworkNamespace outside;
 
   @BeforeEach
   void create() {
-    node = new TestNode();
+    node = new ManagerTestNode();
     outside = NetworkNamespace.create("out");
     VethPair.create(node.namespace(), DEVICE, outside, "net0");
     node.namespace().exec("ip", "address", "add", "192.0.2.1/24", "dev", DEVICE);
@@ -58,13 +61,13 @@ class PrefilterKernelTest {
     node.close();
   }
 
-  private DatapathManager launch(final PrefilterMode mode) {
+  private DatapathManager launch(PrefilterMode mode) {
     return node.launch(node.context().prefilterDevice(DEVICE).prefilterMode(mode));
   }
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropRealPacketsOfBothFamiliesAndLetThemThroughAgain(final PrefilterMode mode) {
+  void shouldDropRealPacketsOfBothFamiliesAndLetThemThroughAgain(PrefilterMode mode) {
     try (DatapathManager manager = launch(mode)) {
       assertEquals(mode, manager.status().prefilterMode());
       final Prefilter prefilter = manager.prefilter();
@@ -229,11 +232,11 @@ class PrefilterKernelTest {
     }
   }
 
-  private static Refusal.Kind refusal(final Runnable change) {
+  private static Refusal.Kind refusal(Runnable change) {
     return assertThrows(Refusal.class, change::run).kind();
   }
 
-  private static long drops(final DatapathManager manager) {
+  private static long drops(DatapathManager manager) {
     return manager
         .metrics()
         .packets(MetricsDirection.NETWORK.number(), DropReason.PREFILTER.number());
@@ -244,7 +247,7 @@ class PrefilterKernelTest {
   }
 
   /** Prefixes of 12 to 32 and 16 to 128 bits, away from the addresses of the test's own hosts. */
-  private static List<Prefix> randomPrefixes(final Random random, final int count) {
+  private static List<Prefix> randomPrefixes(Random random, int count) {
     final List<Prefix> prefixes = new ArrayList<>(count);
     for (int i = 0; i < count; i++) {
       prefixes.add(
@@ -264,7 +267,7 @@ class PrefilterKernelTest {
     private final int programFd;
     private final ProgramTestRun run = new ProgramTestRun(1500);
 
-    Judge(final TestNode node) {
+    Judge(ManagerTestNode node) {
       final String device =
           node.pins().stream()
               .filter(path -> path.startsWith("agent/devices/"))
@@ -275,11 +278,11 @@ class PrefilterKernelTest {
       Descriptors.close(link);
     }
 
-    int verdict(final IpAddress source) {
+    int verdict(IpAddress source) {
       return verdict(source, 0);
     }
 
-    int verdict(final IpAddress source, final int tags) {
+    int verdict(IpAddress source, int tags) {
       final IpPacket from =
           source.isIpv4()
               ? Packets.ipv4(source.toString(), "192.0.2.1")

@@ -1,14 +1,15 @@
 package agent.datapath.manager;
 
-import static agent.datapath.manager.TestNode.await;
+import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.TcMode;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
-import agent.terms.Refusal;
 import agent.testkit.KernelTest;
 import agent.testkit.Ping;
 import agent.testkit.TcpConnection;
@@ -16,6 +17,7 @@ import agent.testkit.TcpEchoServer;
 import agent.testkit.UdpEchoServer;
 import agent.testkit.UdpStream;
 import agent.testkit.Workload;
+import agent.types.Refusal;
 import java.io.IOException;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -31,13 +33,13 @@ class PrepareKernelTest {
   private static final int IDENTITY = 1001;
   private static final int LONGEST_MS = 5000;
 
-  private TestNode node;
+  private ManagerTestNode node;
   private Workload workload;
   private Workload peer;
 
   @BeforeEach
   void create() {
-    node = new TestNode();
+    node = new ManagerTestNode();
     workload = node.workload(ID);
     peer = node.workload(ID + 1);
   }
@@ -48,21 +50,21 @@ class PrepareKernelTest {
   }
 
   private EndpointSpec spec() {
-    return TestNode.spec(ID, workload, IDENTITY);
+    return ManagerTestNode.spec(ID, workload, IDENTITY);
   }
 
   private boolean isReached() throws Exception {
     return Ping.isAnswered(node.namespace(), workload.ipv4(), 300);
   }
 
-  private static void untilClosed(final DatapathManager manager) throws InterruptedException {
+  private static void untilClosed(DatapathManager manager) throws InterruptedException {
     final long end = System.nanoTime() + LONGEST_MS * 1_000_000L;
     while (closedPackets(manager) == 0 && System.nanoTime() < end) {
       Thread.sleep(20);
     }
   }
 
-  private static long closedPackets(final DatapathManager manager) {
+  private static long closedPackets(DatapathManager manager) {
     long packets = 0;
     for (final MetricsDirection direction : MetricsDirection.values()) {
       packets += manager.metrics().packets(direction.number(), DropReason.NO_ENDPOINT.number());
@@ -74,7 +76,7 @@ class PrepareKernelTest {
   void shouldLetNothingPassANewEndpointBeforeItsProgramsDo() throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
       await(manager.proxy().prepareEndpoint(spec()));
-      await(manager.proxy().synchronizePolicy(ID, TestNode.open()));
+      await(manager.proxy().synchronizePolicy(ID, ManagerTestNode.open()));
       final List<String> closed = pinsOfLinks();
       for (int i = 0; i < 20 && closedPackets(manager) == 0; i++) {
         isReached();
@@ -126,10 +128,11 @@ class PrepareKernelTest {
 
   @ParameterizedTest
   @EnumSource(names = {"TCX", "CLSACT"})
-  void shouldNotTouchTheTrafficOfAnEndpointThatIsThere(final TcMode mode) throws Exception {
+  void shouldNotTouchTheTrafficOfAnEndpointThatIsThere(TcMode mode) throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
-      TestNode.attach(manager, spec(), TestNode.open());
-      TestNode.attach(manager, TestNode.spec(ID + 1, peer, IDENTITY), TestNode.open());
+      ManagerTestNode.attach(manager, spec(), ManagerTestNode.open());
+      ManagerTestNode.attach(
+          manager, ManagerTestNode.spec(ID + 1, peer, IDENTITY), ManagerTestNode.open());
       try (TcpEchoServer tcp = TcpEchoServer.start(workload.namespace(), 8080);
           UdpEchoServer udp = UdpEchoServer.start(workload.namespace(), workload.ipv4(), 8081);
           TcpConnection connection = TcpConnection.open(peer.namespace(), workload.ipv4(), 8080);

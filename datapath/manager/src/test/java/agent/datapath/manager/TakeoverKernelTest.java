@@ -1,10 +1,14 @@
 package agent.datapath.manager;
 
-import static agent.datapath.manager.TestNode.await;
+import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.PolicyMapDelta;
+import agent.datapath.manager.spec.PolicyMapEntry;
+import agent.datapath.manager.spec.TcMode;
 import agent.maps.layout.PolicyDirection;
 import agent.testkit.KernelTest;
 import agent.testkit.TcpConnection;
@@ -24,7 +28,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 @KernelTest
 class TakeoverKernelTest {
   private static final int TCP = 6;
-  private TestNode node;
+  private ManagerTestNode node;
   private Workload client;
   private Workload server;
   private EndpointSpec clientSpec;
@@ -32,11 +36,11 @@ class TakeoverKernelTest {
 
   @BeforeEach
   void create() {
-    node = new TestNode();
+    node = new ManagerTestNode();
     client = node.workload(21);
     server = node.workload(22);
-    clientSpec = TestNode.spec(201, client, 2001);
-    serverSpec = TestNode.spec(202, server, 2002);
+    clientSpec = ManagerTestNode.spec(201, client, 2001);
+    serverSpec = ManagerTestNode.spec(202, server, 2002);
   }
 
   @AfterEach
@@ -46,8 +50,7 @@ class TakeoverKernelTest {
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.TestNode#tcModes")
-  void shouldForwardWhileItIsKilledAndTakenOverWithoutLosingAPacket(final TcMode mode)
-      throws Exception {
+  void shouldForwardWhileItIsKilledAndTakenOverWithoutLosingAPacket(TcMode mode) throws Exception {
     final List<String> before;
     try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
         UdpEchoServer udp4 = UdpEchoServer.start(server.namespace(), server.ipv4(), 8081);
@@ -65,8 +68,8 @@ class TakeoverKernelTest {
       try (second) {
         assertEquals(before, node.pins(), "nothing was pinned anew or taken away");
         assertEquals(Set.of(201, 202), await(second.proxy().knownEndpoints()));
-        TestNode.attach(second, clientSpec, TestNode.open());
-        TestNode.attach(second, serverSpec, TestNode.open());
+        ManagerTestNode.attach(second, clientSpec, ManagerTestNode.open());
+        ManagerTestNode.attach(second, serverSpec, ManagerTestNode.open());
         assertEquals(List.of(), await(second.proxy().forgetEndpointsExcept(Set.of(201, 202))));
         assertTrue(connection.exchangesMore(50, 5000));
         assertEquals(0, stream4.stopAndCountLost());
@@ -84,8 +87,8 @@ class TakeoverKernelTest {
   void shouldKeepEnforcingWithoutAnAgent() throws Exception {
     try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080)) {
       try (DatapathManager manager = node.launch(node.context())) {
-        TestNode.attach(manager, clientSpec, TestNode.open());
-        TestNode.attach(manager, serverSpec, TestNode.ingressOnly());
+        ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.open());
+        ManagerTestNode.attach(manager, serverSpec, ManagerTestNode.ingressOnly());
       }
       assertEquals(
           TcpConnection.Outcome.HANGS,
@@ -93,7 +96,7 @@ class TakeoverKernelTest {
       try (DatapathManager manager = node.launch(node.context())) {
         final PolicyMapEntry allow = PolicyMapEntry.allow(2001, PolicyDirection.INGRESS, TCP, 8080);
         final PolicyMapDelta change =
-            await(manager.proxy().synchronizePolicy(202, TestNode.ingressOnly(allow)));
+            await(manager.proxy().synchronizePolicy(202, ManagerTestNode.ingressOnly(allow)));
         assertEquals(new PolicyMapDelta(List.of(allow), List.of()), change);
         assertEquals(
             TcpConnection.Outcome.CONNECTED,
@@ -105,10 +108,10 @@ class TakeoverKernelTest {
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.TestNode#tcModes")
-  void shouldForgetWhatNobodyAskedFor(final TcMode mode) throws Exception {
+  void shouldForgetWhatNobodyAskedFor(TcMode mode) throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
-      TestNode.attach(manager, clientSpec, TestNode.open());
-      TestNode.attach(manager, serverSpec, TestNode.open());
+      ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.open());
+      ManagerTestNode.attach(manager, serverSpec, ManagerTestNode.open());
     }
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
       assertEquals(List.of(), await(manager.proxy().forgetEndpointsExcept(Set.of(201))));
@@ -122,7 +125,7 @@ class TakeoverKernelTest {
     }
   }
 
-  private boolean hasFilter(final EndpointSpec spec) throws Exception {
+  private boolean hasFilter(EndpointSpec spec) throws Exception {
     return node.namespace()
         .exec("tc", "filter", "show", "dev", spec.interfaceName(), "ingress")
         .contains("from_endpoint");
@@ -133,14 +136,14 @@ class TakeoverKernelTest {
   void shouldMoveBetweenLinksAndFiltersWithoutLosingAPacket() throws Exception {
     try (UdpEchoServer udp = UdpEchoServer.start(server.namespace(), server.ipv4(), 8081)) {
       try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
-        TestNode.attach(manager, clientSpec, TestNode.open());
-        TestNode.attach(manager, serverSpec, TestNode.open());
+        ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.open());
+        ManagerTestNode.attach(manager, serverSpec, ManagerTestNode.open());
       }
       try (UdpStream stream = UdpStream.start(client.namespace(), server.ipv4(), 8081, 1)) {
         for (final TcMode mode : List.of(TcMode.CLSACT, TcMode.TCX)) {
           try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
-            TestNode.attach(manager, clientSpec, TestNode.open());
-            TestNode.attach(manager, serverSpec, TestNode.open());
+            ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.open());
+            ManagerTestNode.attach(manager, serverSpec, ManagerTestNode.open());
           }
           final boolean isPinned = node.pins().contains("agent/endpoints/201/from_endpoint");
           assertEquals(mode == TcMode.TCX, isPinned);
@@ -157,7 +160,7 @@ class TakeoverKernelTest {
   void shouldReplaceAMapOfAnotherShapeAndSayNothingOfTheRest() {
     final List<String> before;
     try (DatapathManager manager = node.launch(node.context())) {
-      TestNode.attach(manager, clientSpec, TestNode.open());
+      ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.open());
       before = node.pins();
     }
     try (DatapathManager manager = node.launch(node.context().conntrackTcpMax(4096))) {

@@ -1,7 +1,7 @@
 package agent.policy.model;
 
 import agent.identity.LabelSet;
-import agent.terms.IpAddress;
+import agent.types.IpAddress;
 
 /**
  * The other end of a packet, as a person sees it: what it is, and not which number it has.

@@ -11,7 +11,7 @@ import agent.policy.spec.PortRuleSpec;
 import agent.policy.spec.PortSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
-import agent.terms.IpAddress;
+import agent.types.IpAddress;
 import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.List;

@@ -6,11 +6,11 @@ import agent.bindings.Errno;
 public final class AttachException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  AttachException(final String message) {
+  AttachException(String message) {
     super(message);
   }
 
-  AttachException(final Hook hook, final String operation, final int errno) {
+  AttachException(Hook hook, String operation, int errno) {
     super(hook + ": " + operation + ": " + Errno.name(errno));
   }
 }

@@ -17,7 +17,7 @@ public final class ClsactAttachment implements TcAttachment {
   private static final int LONGEST_NAME = 15;
 
   @Override
-  public Previous attach(final Hook hook, final int programFd) {
+  public Previous attach(Hook hook, int programFd) {
     final TcFilter filter = filter(hook);
     final int before = openOurs(hook, filter);
     if (before == -Errno.EEXIST) {
@@ -32,7 +32,7 @@ public final class ClsactAttachment implements TcAttachment {
   }
 
   @Override
-  public void detach(final Hook hook) {
+  public void detach(Hook hook) {
     final TcFilter filter = filter(hook);
     final int ours = openOurs(hook, filter);
     if (ours >= 0) {
@@ -45,13 +45,13 @@ public final class ClsactAttachment implements TcAttachment {
   }
 
   @Override
-  public boolean isAttached(final Hook hook) {
+  public boolean isAttached(Hook hook) {
     final int ours = openOurs(hook, filter(hook));
     Descriptors.close(ours);
     return ours >= 0;
   }
 
-  private static TcFilter filter(final Hook hook) {
+  private static TcFilter filter(Hook hook) {
     return new TcFilter(hook.ifindex(), hook.isIngress(), HANDLE, PRIORITY);
   }
 
@@ -59,7 +59,7 @@ public final class ClsactAttachment implements TcAttachment {
    * A descriptor of the program that our filter has; -errno where there is no such filter, -EEXIST
    * where the filter of this number is somebody else's.
    */
-  private static int openOurs(final Hook hook, final TcFilter filter) {
+  private static int openOurs(Hook hook, TcFilter filter) {
     final int id = filter.programId();
     if (id < 0) {
       if (!isGone(id)) {
@@ -80,11 +80,11 @@ public final class ClsactAttachment implements TcAttachment {
   }
 
   /** No filter, no qdisc, or no interface. */
-  private static boolean isGone(final int result) {
+  private static boolean isGone(int result) {
     return result == -Errno.ENOENT || result == -Errno.EINVAL || result == -Errno.ENODEV;
   }
 
-  private static String truncated(final String name) {
+  private static String truncated(String name) {
     return name.substring(0, Math.min(name.length(), LONGEST_NAME));
   }
 }

@@ -27,7 +27,7 @@ public final class Pins {
   private final Path endpoints;
   private final Path devices;
 
-  private Pins(final Path root) {
+  private Pins(Path root) {
     maps = root.resolve("maps");
     endpoints = root.resolve("endpoints");
     devices = root.resolve("devices");
@@ -38,7 +38,7 @@ public final class Pins {
    *
    * @throws BindingsException where it cannot be mounted
    */
-  public static Pins prepare(final Path bpfRoot) {
+  public static Pins prepare(Path bpfRoot) {
     final Pins pins = new Pins(bpfRoot.resolve("agent"));
     try {
       Files.createDirectories(bpfRoot);
@@ -48,34 +48,34 @@ public final class Pins {
       Files.createDirectories(pins.maps);
       Files.createDirectories(pins.endpoints);
       Files.createDirectories(pins.devices);
-    } catch (final IOException failure) {
+    } catch (IOException failure) {
       throw new UncheckedIOException("bpf-root " + bpfRoot + ": " + failure, failure);
     }
     return pins;
   }
 
   /** The pin of a node map. */
-  public Path map(final String name) {
+  public Path map(String name) {
     return maps.resolve(name);
   }
 
   /** The pin of an endpoint's policy map. */
-  public Path policyMap(final int endpointId) {
+  public Path policyMap(int endpointId) {
     return maps.resolve(policyMapName(endpointId));
   }
 
   /** The name under which an endpoint's policy map is known. */
-  public static String policyMapName(final int endpointId) {
+  public static String policyMapName(int endpointId) {
     return "policy_%05d".formatted(endpointId);
   }
 
   /** The pin of an endpoint's link. */
-  public Path endpoint(final int endpointId, final String program) {
+  public Path endpoint(int endpointId, String program) {
     return endpoints.resolve(Integer.toString(endpointId)).resolve(program);
   }
 
   /** The pin of a device's link; dots, which the file system refuses, are written as %2E. */
-  public Path device(final String interfaceName, final String program) {
+  public Path device(String interfaceName, String program) {
     return devices.resolve(interfaceName.replace(".", "%2E")).resolve(program);
   }
 
@@ -110,34 +110,34 @@ public final class Pins {
    *
    * @return 0 or -errno
    */
-  static int pin(final int fd, final Path path) {
+  static int pin(int fd, Path path) {
     try {
       Files.createDirectories(path.getParent());
-    } catch (final IOException failure) {
+    } catch (IOException failure) {
       throw new UncheckedIOException("pin " + path, failure);
     }
     return BpfFileSystem.pin(fd, path);
   }
 
   /** Removes a pin, where it is there, and its folder, where that is empty then. */
-  static void unpin(final Path path) {
+  static void unpin(Path path) {
     try {
       Files.deleteIfExists(path);
       final Path folder = path.getParent();
       if (Files.isDirectory(folder) && list(folder).isEmpty()) {
         Files.delete(folder);
       }
-    } catch (final IOException failure) {
+    } catch (IOException failure) {
       throw new UncheckedIOException("unpin " + path, failure);
     }
   }
 
-  private static Set<Path> list(final Path folder) {
+  private static Set<Path> list(Path folder) {
     final Set<Path> found = new TreeSet<>();
     if (Files.isDirectory(folder)) {
       try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder)) {
         entries.forEach(found::add);
-      } catch (final IOException failure) {
+      } catch (IOException failure) {
         throw new UncheckedIOException("list " + folder, failure);
       }
     }

@@ -11,7 +11,7 @@ import agent.bindings.ObjectDescriptions;
 /** Attachment by pinned tcx links (Linux 6.6). */
 public final class TcxAttachment implements TcAttachment {
   @Override
-  public Previous attach(final Hook hook, final int programFd) {
+  public Previous attach(Hook hook, int programFd) {
     final int link = openLive(hook);
     if (link >= 0) {
       try {
@@ -25,7 +25,7 @@ public final class TcxAttachment implements TcAttachment {
   }
 
   @Override
-  public void detach(final Hook hook) {
+  public void detach(Hook hook) {
     final int link = BpfFileSystem.open(hook.pin());
     if (link >= 0) {
       final int result = BpfLinks.detach(link);
@@ -40,13 +40,13 @@ public final class TcxAttachment implements TcAttachment {
   }
 
   @Override
-  public boolean isAttached(final Hook hook) {
+  public boolean isAttached(Hook hook) {
     final int link = openLive(hook);
     Descriptors.close(link);
     return link >= 0;
   }
 
-  private void create(final Hook hook, final int programFd) {
+  private void create(Hook hook, int programFd) {
     final int link = BpfLinks.createTcx(programFd, hook.ifindex(), hook.isIngress());
     if (link < 0) {
       throw new AttachException(hook, "create tcx link", link);
@@ -60,7 +60,7 @@ public final class TcxAttachment implements TcAttachment {
     Descriptors.close(link);
   }
 
-  private Previous replace(final Hook hook, final int link, final int programFd) {
+  private Previous replace(Hook hook, int link, int programFd) {
     final int before = ObjectDescriptions.openProgram(ObjectDescriptions.link(link).programId());
     final int result = BpfLinks.update(link, programFd);
     if (result < 0) {
@@ -74,7 +74,7 @@ public final class TcxAttachment implements TcAttachment {
    * The pinned link, where it still hangs on this hook. One whose interface is gone, or that is of
    * an interface which had this name before, is unpinned.
    */
-  private static int openLive(final Hook hook) {
+  private static int openLive(Hook hook) {
     final int link = BpfFileSystem.open(hook.pin());
     if (link < 0) {
       return link;
@@ -86,7 +86,7 @@ public final class TcxAttachment implements TcAttachment {
           && found.isTcxIngress() == hook.isIngress()) {
         return link;
       }
-    } catch (final BindingsException notALink) {
+    } catch (BindingsException notALink) {
       Descriptors.close(link);
       throw new AttachException(hook.pin() + " is not a link");
     }

@@ -19,11 +19,7 @@ public final class XdpAttachment {
    * @throws AttachException where the driver has no such mode, or another program is there
    */
   public static void attach(
-      final String interfaceName,
-      final int ifindex,
-      final XdpMode mode,
-      final Path pin,
-      final int programFd) {
+      String interfaceName, int ifindex, XdpMode mode, Path pin, int programFd) {
     final String subject =
         "%s (ifindex %d, XDP %s)".formatted(interfaceName, ifindex, mode.name().toLowerCase());
     final int pinned = BpfFileSystem.open(pin);
@@ -44,12 +40,7 @@ public final class XdpAttachment {
     create(subject, ifindex, mode, pin, programFd);
   }
 
-  private static void create(
-      final String subject,
-      final int ifindex,
-      final XdpMode mode,
-      final Path pin,
-      final int programFd) {
+  private static void create(String subject, int ifindex, XdpMode mode, Path pin, int programFd) {
     final int link = BpfLinks.createXdp(programFd, ifindex, mode);
     if (link == -Errno.EOPNOTSUPP) {
       throw new AttachException(
@@ -72,7 +63,7 @@ public final class XdpAttachment {
   }
 
   /** Detaches and unpins any link, where it is there: what an option no longer asks for. */
-  public static void detachLink(final Path pin) {
+  public static void detachLink(Path pin) {
     final int link = BpfFileSystem.open(pin);
     if (link >= 0) {
       BpfLinks.detach(link);

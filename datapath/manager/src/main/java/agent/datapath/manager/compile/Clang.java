@@ -16,14 +16,14 @@ record Clang(String command, String version) {
   private static final int MESSAGE_LINES = 20;
 
   /** The first candidate that runs. */
-  static Optional<Clang> find(final List<String> candidates) {
+  static Optional<Clang> find(List<String> candidates) {
     for (final String candidate : candidates) {
       try {
         final Result result = run(List.of(candidate, "--version"), null, VERSION_SEC);
         if (result.status() == 0) {
           return Optional.of(new Clang(candidate, result.output().lines().findFirst().orElse("")));
         }
-      } catch (final IOException notThere) {
+      } catch (IOException notThere) {
         // The next candidate may be.
       }
     }
@@ -31,8 +31,7 @@ record Clang(String command, String version) {
   }
 
   /** Compiles one file of a source folder. */
-  void compile(
-      final Path folder, final String source, final List<String> flags, final Path object) {
+  void compile(Path folder, String source, List<String> flags, Path object) {
     final List<String> line = new ArrayList<>();
     line.add(command);
     line.addAll(flags);
@@ -50,13 +49,12 @@ record Clang(String command, String version) {
         throw new CompileException(
             source + ": " + command + " ended with " + result.status() + ":\n" + result.head());
       }
-    } catch (final IOException failure) {
+    } catch (IOException failure) {
       throw new CompileException(source + ": " + command + " cannot be run", failure);
     }
   }
 
-  private static Result run(final List<String> line, final Path folder, final long timeoutSec)
-      throws IOException {
+  private static Result run(List<String> line, Path folder, long timeoutSec) throws IOException {
     final Path output = Files.createTempFile("clang-", ".log");
     try {
       final Process process =
@@ -72,7 +70,7 @@ record Clang(String command, String version) {
       }
       final String text = new String(Files.readAllBytes(output), StandardCharsets.UTF_8);
       return new Result(process.exitValue(), text);
-    } catch (final InterruptedException interrupted) {
+    } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();
       throw new IOException(line.getFirst() + " was interrupted", interrupted);
     } finally {

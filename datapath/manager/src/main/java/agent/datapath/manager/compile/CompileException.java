@@ -4,11 +4,11 @@ package agent.datapath.manager.compile;
 public final class CompileException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  CompileException(final String message) {
+  CompileException(String message) {
     super(message);
   }
 
-  CompileException(final String message, final Throwable cause) {
+  CompileException(String message, Throwable cause) {
     super(message, cause);
   }
 }

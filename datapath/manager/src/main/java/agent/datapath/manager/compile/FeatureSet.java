@@ -18,7 +18,7 @@ public record FeatureSet(List<String> defines) {
   }
 
   /** The set that options ask for. */
-  public static FeatureSet of(final boolean compileDebug) {
+  public static FeatureSet of(boolean compileDebug) {
     return compileDebug ? new FeatureSet(List.of("AGENT_DEBUG")) : DEFAULT;
   }
 

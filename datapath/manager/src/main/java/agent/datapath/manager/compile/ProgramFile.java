@@ -10,7 +10,7 @@ public enum ProgramFile {
 
   private final String stem;
 
-  ProgramFile(final String stem) {
+  ProgramFile(String stem) {
     this.stem = stem;
   }
 

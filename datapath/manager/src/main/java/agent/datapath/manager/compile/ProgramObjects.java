@@ -36,8 +36,7 @@ public final class ProgramObjects {
    * @param clangCandidates names or paths of compilers, in order of preference
    * @param features of every object
    */
-  public ProgramObjects(
-      final Path cache, final List<String> clangCandidates, final FeatureSet features) {
+  public ProgramObjects(Path cache, List<String> clangCandidates, FeatureSet features) {
     this.cache = cache;
     this.features = features;
     this.clangCandidates = clangCandidates;
@@ -48,7 +47,7 @@ public final class ProgramObjects {
    *
    * @throws CompileException where clang is missing or refuses the source
    */
-  public byte[] read(final ProgramFile program) {
+  public byte[] read(ProgramFile program) {
     byte[] object = read.get(program);
     if (object == null) {
       object =
@@ -58,7 +57,7 @@ public final class ProgramObjects {
     return object;
   }
 
-  private byte[] compiled(final ProgramFile program) {
+  private byte[] compiled(ProgramFile program) {
     final Map<String, byte[]> sources = SourceTree.of(program);
     final List<String> flags = new ArrayList<>(SourceTree.flags());
     flags.addAll(features.flags());
@@ -69,12 +68,12 @@ public final class ProgramObjects {
         compile(program, sources, flags, compiler, object);
       }
       return Files.readAllBytes(object);
-    } catch (final IOException failure) {
+    } catch (IOException failure) {
       throw new CompileException(program.source() + ": cache " + cache, failure);
     }
   }
 
-  private Clang compiler(final ProgramFile program) {
+  private Clang compiler(ProgramFile program) {
     if (clang == null || clang.isEmpty()) {
       clang = Clang.find(clangCandidates);
     }
@@ -90,11 +89,11 @@ public final class ProgramObjects {
   }
 
   private void compile(
-      final ProgramFile program,
-      final Map<String, byte[]> sources,
-      final List<String> flags,
-      final Clang compiler,
-      final Path object)
+      ProgramFile program,
+      Map<String, byte[]> sources,
+      List<String> flags,
+      Clang compiler,
+      Path object)
       throws IOException {
     Files.createDirectories(
         cache, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
@@ -112,7 +111,7 @@ public final class ProgramObjects {
     }
   }
 
-  private static void delete(final Path folder) throws IOException {
+  private static void delete(Path folder) throws IOException {
     try (Stream<Path> paths = Files.walk(folder)) {
       for (final Path path : paths.sorted(java.util.Comparator.reverseOrder()).toList()) {
         Files.delete(path);
@@ -120,8 +119,7 @@ public final class ProgramObjects {
     }
   }
 
-  private static String hash(
-      final Map<String, byte[]> sources, final List<String> flags, final Clang compiler) {
+  private static String hash(Map<String, byte[]> sources, List<String> flags, Clang compiler) {
     try {
       final MessageDigest digest = MessageDigest.getInstance("SHA-256");
       sources.forEach(
@@ -132,12 +130,12 @@ public final class ProgramObjects {
       put(digest, String.join("\n", flags).getBytes(StandardCharsets.UTF_8));
       put(digest, compiler.version().getBytes(StandardCharsets.UTF_8));
       return HexFormat.of().formatHex(digest.digest());
-    } catch (final NoSuchAlgorithmException impossible) {
+    } catch (NoSuchAlgorithmException impossible) {
       throw new IllegalStateException(impossible);
     }
   }
 
-  private static void put(final MessageDigest digest, final byte[] content) {
+  private static void put(MessageDigest digest, byte[] content) {
     digest.update(Integer.toString(content.length).getBytes(StandardCharsets.UTF_8));
     digest.update((byte) ':');
     digest.update(content);

@@ -24,7 +24,7 @@ final class SourceTree {
   private SourceTree() {}
 
   /** Path under the source folder, to content; sorted, so that a hash over it is stable. */
-  static Map<String, byte[]> of(final ProgramFile program) {
+  static Map<String, byte[]> of(ProgramFile program) {
     final Map<String, byte[]> files = new TreeMap<>();
     final Deque<String> open = new ArrayDeque<>();
     open.add(program.source());
@@ -53,7 +53,7 @@ final class SourceTree {
     return flags;
   }
 
-  static void writeTo(final Path folder, final Map<String, byte[]> files) throws IOException {
+  static void writeTo(Path folder, Map<String, byte[]> files) throws IOException {
     for (final Map.Entry<String, byte[]> file : files.entrySet()) {
       final Path path = folder.resolve(file.getKey());
       Files.createDirectories(path.getParent());
@@ -61,17 +61,17 @@ final class SourceTree {
     }
   }
 
-  private static byte[] read(final String path) {
+  private static byte[] read(String path) {
     return resource(ROOT + path);
   }
 
-  static byte[] resource(final String name) {
+  static byte[] resource(String name) {
     try (InputStream in = SourceTree.class.getClassLoader().getResourceAsStream(name)) {
       if (in == null) {
         throw new CompileException("resource " + name + " is not in the jar");
       }
       return in.readAllBytes();
-    } catch (final IOException failure) {
+    } catch (IOException failure) {
       throw new UncheckedIOException("resource " + name, failure);
     }
   }

@@ -1,6 +1,6 @@
 package agent.datapath.manager.conductor;
 
-import agent.terms.Refusal;
+import agent.types.Refusal;
 import java.util.ArrayDeque;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
@@ -29,7 +29,7 @@ public final class DatapathConductor implements Agent {
   private volatile boolean isClosed;
 
   /** Nothing is done before an AgentRunner runs it. */
-  public DatapathConductor(final ParkingIdleStrategy idleStrategy, final ReconcileStep reconcile) {
+  public DatapathConductor(ParkingIdleStrategy idleStrategy, ReconcileStep reconcile) {
     this.idleStrategy = idleStrategy;
     this.reconcile = reconcile;
   }
@@ -40,7 +40,7 @@ public final class DatapathConductor implements Agent {
    * @return completed on the conductor's thread; with a {@link Refusal} UNAVAILABLE where the
    *     conductor is closed or its queue is full
    */
-  public <T> CompletableFuture<T> submit(final Callable<T> work) {
+  public <T> CompletableFuture<T> submit(Callable<T> work) {
     final Command<T> command = new Command<>(work);
     if (isClosed) {
       command.refuse("the datapath is closed");
@@ -56,7 +56,7 @@ public final class DatapathConductor implements Agent {
   }
 
   /** Starts long work, after what is queued and after long work that was started before. */
-  public void submit(final Work work) {
+  public void submit(Work work) {
     submit(
             () -> {
               longWork.add(work);
@@ -108,7 +108,7 @@ public final class DatapathConductor implements Agent {
       if (work.step()) {
         longWork.remove();
       }
-    } catch (final RuntimeException failure) {
+    } catch (RuntimeException failure) {
       longWork.remove();
       work.failed(failure);
     }
@@ -126,19 +126,19 @@ public final class DatapathConductor implements Agent {
     private final Callable<T> work;
     private final CompletableFuture<T> result = new CompletableFuture<>();
 
-    Command(final Callable<T> work) {
+    Command(Callable<T> work) {
       this.work = work;
     }
 
     void run() {
       try {
         result.complete(work.call());
-      } catch (final Exception failure) {
-        result.completeExceptionally(Failures.refusal(failure));
+      } catch (Exception failure) {
+        result.completeExceptionally(DatapathFailures.refusal(failure));
       }
     }
 
-    void refuse(final String reason) {
+    void refuse(String reason) {
       result.completeExceptionally(Refusal.unavailable("", reason));
     }
   }

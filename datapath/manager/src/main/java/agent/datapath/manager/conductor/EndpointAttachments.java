@@ -1,13 +1,13 @@
 package agent.datapath.manager.conductor;
 
 import agent.bindings.BpfObject;
-import agent.datapath.manager.EndpointSpec;
-import agent.datapath.manager.TcMode;
 import agent.datapath.manager.attach.ClsactAttachment;
 import agent.datapath.manager.attach.Hook;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.attach.TcAttachment;
 import agent.datapath.manager.attach.TcxAttachment;
+import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.TcMode;
 import java.util.List;
 
 /** Hangs an endpoint's two programs on the host side of its veth, in one of the two ways. */
@@ -17,7 +17,7 @@ public final class EndpointAttachments {
   private final TcAttachment other;
 
   /** By links or by filters; what an earlier start hung the other way is taken down. */
-  public EndpointAttachments(final Pins pins, final TcMode mode) {
+  public EndpointAttachments(Pins pins, TcMode mode) {
     final TcAttachment tcx = new TcxAttachment();
     final TcAttachment clsact = new ClsactAttachment();
     this.pins = pins;
@@ -26,14 +26,14 @@ public final class EndpointAttachments {
   }
 
   /** Attaches both programs, or neither where one of them fails: what was there runs on. */
-  void attach(final EndpointSpec endpoint, final BpfObject object) {
+  void attach(EndpointSpec endpoint, BpfObject object) {
     final List<Hook> hooks = hooks(endpoint.id(), endpoint.ifindex(), endpoint.interfaceName());
     final Hook ingress = hooks.getFirst();
     final Hook egress = hooks.getLast();
     final TcAttachment.Previous before = wanted.attach(egress, object.programFd(egress.program()));
     try {
       wanted.attach(ingress, object.programFd(ingress.program())).release();
-    } catch (final RuntimeException failure) {
+    } catch (RuntimeException failure) {
       before.putBack();
       throw failure;
     }
@@ -52,7 +52,7 @@ public final class EndpointAttachments {
    *
    * @return whether both hooks are closed; otherwise they are as they were
    */
-  boolean shut(final EndpointSpec endpoint, final BpfObject closed) {
+  boolean shut(EndpointSpec endpoint, BpfObject closed) {
     final List<Hook> hooks = hooks(endpoint.id(), endpoint.ifindex(), endpoint.interfaceName());
     for (final Hook hook : hooks) {
       if (wanted.isAttached(hook) || other.isAttached(hook)) {
@@ -63,7 +63,7 @@ public final class EndpointAttachments {
       for (final Hook hook : hooks) {
         wanted.attach(hook, closed.programFd("closed_" + hook.program())).release();
       }
-    } catch (final RuntimeException failure) {
+    } catch (RuntimeException failure) {
       open(endpoint);
       throw failure;
     }
@@ -71,7 +71,7 @@ public final class EndpointAttachments {
   }
 
   /** Undoes {@link #shut}. */
-  void open(final EndpointSpec endpoint) {
+  void open(EndpointSpec endpoint) {
     hooks(endpoint.id(), endpoint.ifindex(), endpoint.interfaceName()).forEach(wanted::detach);
   }
 
@@ -81,30 +81,25 @@ public final class EndpointAttachments {
    * @param ifindex of the interface, or 0 where it is not known any more
    * @param errors gets a line for what went wrong
    */
-  void detach(
-      final int endpointId,
-      final int ifindex,
-      final String interfaceName,
-      final List<String> errors) {
+  void detach(int endpointId, int ifindex, String interfaceName, List<String> errors) {
     for (final Hook hook : hooks(endpointId, ifindex, interfaceName)) {
       detach(wanted, hook, errors);
       detach(other, hook, errors);
     }
   }
 
-  private static void detach(
-      final TcAttachment attachment, final Hook hook, final List<String> errors) {
+  private static void detach(TcAttachment attachment, Hook hook, List<String> errors) {
     if (hook.ifindex() == 0 && attachment instanceof ClsactAttachment) {
       return;
     }
     try {
       attachment.detach(hook);
-    } catch (final RuntimeException failure) {
+    } catch (RuntimeException failure) {
       errors.add(failure.getMessage());
     }
   }
 
-  private List<Hook> hooks(final int endpointId, final int ifindex, final String interfaceName) {
+  private List<Hook> hooks(int endpointId, int ifindex, String interfaceName) {
     return List.of(
         new Hook(
             interfaceName,

@@ -1,7 +1,7 @@
 package agent.datapath.manager.conductor;
 
 import agent.bindings.Errno;
-import agent.datapath.manager.IpcacheEntry;
+import agent.datapath.manager.spec.IpcacheEntry;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.Ipcache4Map;
 import agent.maps.kernel.Ipcache6Map;
@@ -10,8 +10,8 @@ import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;
 import agent.maps.layout.IpcacheFlag;
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
+import agent.types.IpAddress;
+import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -25,7 +25,7 @@ final class Ipcache {
   private final Map<Prefix, IpcacheEntry> entries = new HashMap<>();
 
   /** Reads what the kernel has: after a restart, what was there before. */
-  Ipcache(final BpfMap ipcache4, final BpfMap ipcache6) {
+  Ipcache(BpfMap ipcache4, BpfMap ipcache6) {
     map4 = new Ipcache4Map(ipcache4);
     map6 = new Ipcache6Map(ipcache6);
     final Ipcache4KeyFlyweight key4 = new Ipcache4KeyFlyweight();
@@ -46,7 +46,7 @@ final class Ipcache {
   }
 
   /** Writes an entry; false where it is there already. */
-  boolean upsert(final IpcacheEntry entry) {
+  boolean upsert(IpcacheEntry entry) {
     if (entry.equals(entries.get(entry.prefix()))) {
       return false;
     }
@@ -81,7 +81,7 @@ final class Ipcache {
   }
 
   /** Removes a prefix; false where it is not there. */
-  boolean remove(final Prefix prefix) {
+  boolean remove(Prefix prefix) {
     if (!entries.containsKey(prefix)) {
       return false;
     }
@@ -102,7 +102,7 @@ final class Ipcache {
   }
 
   /** What a prefix stands for, or null. */
-  IpcacheEntry get(final Prefix prefix) {
+  IpcacheEntry get(Prefix prefix) {
     return entries.get(prefix);
   }
 
@@ -112,7 +112,7 @@ final class Ipcache {
   }
 
   /** The prefixes of one endpoint. */
-  List<Prefix> prefixesOf(final int endpointId) {
+  List<Prefix> prefixesOf(int endpointId) {
     final List<Prefix> prefixes = new ArrayList<>();
     for (final IpcacheEntry entry : entries.values()) {
       if (entry.endpointId() == endpointId) {
@@ -122,7 +122,7 @@ final class Ipcache {
     return prefixes;
   }
 
-  private void read(final BpfMap map, final Function<MapCursor, Prefix> prefixOf) {
+  private void read(BpfMap map, Function<MapCursor, Prefix> prefixOf) {
     final IpcacheEntryFlyweight value = new IpcacheEntryFlyweight();
     try (MapCursor cursor = new MapCursor()) {
       final int opened = cursor.open(map);

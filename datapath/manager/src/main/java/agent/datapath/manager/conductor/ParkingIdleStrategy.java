@@ -25,7 +25,7 @@ public final class ParkingIdleStrategy implements IdleStrategy {
   }
 
   @Override
-  public void idle(final int workCount) {
+  public void idle(int workCount) {
     if (workCount > 0) {
       turns = 0;
     } else {

@@ -1,8 +1,8 @@
 package agent.datapath.manager.conductor;
 
 import agent.bindings.Errno;
-import agent.datapath.manager.PolicyMapDelta;
-import agent.datapath.manager.PolicyMapEntry;
+import agent.datapath.manager.spec.PolicyMapDelta;
+import agent.datapath.manager.spec.PolicyMapEntry;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.MapCursor;
 import agent.maps.kernel.PolicyMap;
@@ -27,7 +27,7 @@ final class PolicyWriter {
   private BpfMapException failure;
 
   /** Writes a change. */
-  void apply(final PolicyMap map, final PolicyMapDelta delta) {
+  void apply(PolicyMap map, PolicyMapDelta delta) {
     failure = null;
     upsert(map, delta.upserts(), true);
     if (failure == null) {
@@ -46,7 +46,7 @@ final class PolicyWriter {
    * What has to change for the map to hold these entries and nothing else. What was refused before
    * is forgotten: only what is wanted now may be tried again.
    */
-  PolicyMapDelta difference(final PolicyMap map, final Collection<PolicyMapEntry> desired) {
+  PolicyMapDelta difference(PolicyMap map, Collection<PolicyMapEntry> desired) {
     map.map().forgetRefused();
     final Map<PolicyMapEntry.Key, PolicyMapEntry> there = read(map);
     final List<PolicyMapEntry> upserts = new ArrayList<>();
@@ -58,7 +58,7 @@ final class PolicyWriter {
     return new PolicyMapDelta(upserts, List.copyOf(there.values()));
   }
 
-  private Map<PolicyMapEntry.Key, PolicyMapEntry> read(final PolicyMap map) {
+  private Map<PolicyMapEntry.Key, PolicyMapEntry> read(PolicyMap map) {
     final Map<PolicyMapEntry.Key, PolicyMapEntry> entries = new HashMap<>();
     final int opened = cursor.open(map.map());
     if (opened < 0) {
@@ -85,8 +85,7 @@ final class PolicyWriter {
     return entries;
   }
 
-  private void upsert(
-      final PolicyMap map, final List<PolicyMapEntry> entries, final boolean isDeny) {
+  private void upsert(PolicyMap map, List<PolicyMapEntry> entries, boolean isDeny) {
     for (int i = 0; i < entries.size(); i++) {
       final PolicyMapEntry entry = entries.get(i);
       if (entry.isDeny() == isDeny) {
@@ -106,8 +105,7 @@ final class PolicyWriter {
     }
   }
 
-  private void delete(
-      final PolicyMap map, final List<PolicyMapEntry> entries, final boolean isDeny) {
+  private void delete(PolicyMap map, List<PolicyMapEntry> entries, boolean isDeny) {
     for (int i = 0; i < entries.size(); i++) {
       final PolicyMapEntry entry = entries.get(i);
       if (entry.isDeny() == isDeny) {

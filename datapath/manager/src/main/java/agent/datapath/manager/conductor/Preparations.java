@@ -1,11 +1,11 @@
 package agent.datapath.manager.conductor;
 
 import agent.bindings.BpfObject;
-import agent.datapath.manager.EndpointSpec;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.load.NodeConstants;
 import agent.datapath.manager.load.ProgramLoader;
-import agent.terms.Refusal;
+import agent.datapath.manager.spec.EndpointSpec;
+import agent.types.Refusal;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
@@ -36,10 +36,10 @@ public final class Preparations implements AutoCloseable {
 
   /** Threads start with the first endpoint. */
   public Preparations(
-      final ProgramLoader loader,
-      final NodeConstants node,
-      final EndpointAttachments attachments,
-      final ThreadFactory threads) {
+      ProgramLoader loader,
+      NodeConstants node,
+      EndpointAttachments attachments,
+      ThreadFactory threads) {
     this.loader = loader;
     this.node = node;
     this.attachments = attachments;
@@ -47,7 +47,7 @@ public final class Preparations implements AutoCloseable {
     hooks = Executors.newSingleThreadExecutor(work -> named("dp-hooks", threads, work));
   }
 
-  private static Thread named(final String name, final ThreadFactory threads, final Runnable work) {
+  private static Thread named(String name, ThreadFactory threads, Runnable work) {
     final Thread thread = threads.newThread(work);
     thread.setName(name);
     return thread;
@@ -58,7 +58,7 @@ public final class Preparations implements AutoCloseable {
    *
    * @param isNew whether nothing runs for the endpoint: its hooks are closed until it is attached
    */
-  void begin(final EndpointSpec endpoint, final boolean isNew) {
+  void begin(EndpointSpec endpoint, boolean isNew) {
     final Preparation before = begun.get(endpoint.id());
     if (before != null && before.endpoint().equals(endpoint)) {
       return;
@@ -75,7 +75,7 @@ public final class Preparations implements AutoCloseable {
   }
 
   /** Waits for what was begun for this endpoint as it is here, or begins and waits. */
-  Prepared take(final EndpointSpec endpoint) {
+  Prepared take(EndpointSpec endpoint) {
     Preparation preparation = begun.remove(endpoint.id());
     boolean isShut = false;
     if (preparation != null) {
@@ -88,7 +88,7 @@ public final class Preparations implements AutoCloseable {
     try {
       return new Prepared(
           await(preparation == null ? load(endpoint) : preparation.programs()), isShut);
-    } catch (final RuntimeException failure) {
+    } catch (RuntimeException failure) {
       if (isShut) {
         attachments.open(endpoint);
       }
@@ -97,7 +97,7 @@ public final class Preparations implements AutoCloseable {
   }
 
   /** Forgets what was begun; its hooks stay as they are. */
-  void discard(final int endpointId) {
+  void discard(int endpointId) {
     final Preparation preparation = begun.remove(endpointId);
     if (preparation != null) {
       isShut(preparation);
@@ -105,7 +105,7 @@ public final class Preparations implements AutoCloseable {
     }
   }
 
-  private CompletableFuture<BpfObject> load(final EndpointSpec endpoint) {
+  private CompletableFuture<BpfObject> load(EndpointSpec endpoint) {
     return supply(
         () ->
             loader.load(
@@ -116,39 +116,39 @@ public final class Preparations implements AutoCloseable {
                 }));
   }
 
-  private CompletableFuture<BpfObject> supply(final Supplier<BpfObject> load) {
+  private CompletableFuture<BpfObject> supply(Supplier<BpfObject> load) {
     return CompletableFuture.supplyAsync(load, loading);
   }
 
   /** Where the hooks could not be closed, attaching says why. */
-  private static boolean isShut(final Preparation preparation) {
+  private static boolean isShut(Preparation preparation) {
     try {
       return await(preparation.shut());
-    } catch (final RuntimeException failure) {
+    } catch (RuntimeException failure) {
       return false;
     }
   }
 
-  private static void drop(final Preparation preparation) {
+  private static void drop(Preparation preparation) {
     closeLater(preparation.programs());
   }
 
-  private static void closeLater(final CompletableFuture<BpfObject> object) {
+  private static void closeLater(CompletableFuture<BpfObject> object) {
     final Consumer<BpfObject> close = BpfObject::close;
     object.thenAccept(close);
   }
 
-  private static <T> T await(final CompletableFuture<T> answer) {
+  private static <T> T await(CompletableFuture<T> answer) {
     try {
       return answer.get(LONGEST_SEC, TimeUnit.SECONDS);
-    } catch (final ExecutionException failure) {
+    } catch (ExecutionException failure) {
       throw failure.getCause() instanceof RuntimeException cause
           ? cause
           : new CompletionException(failure.getCause());
-    } catch (final InterruptedException failure) {
+    } catch (InterruptedException failure) {
       Thread.currentThread().interrupt();
       throw Refusal.of(Refusal.Kind.UNAVAILABLE, "", "interrupted", failure);
-    } catch (final TimeoutException failure) {
+    } catch (TimeoutException failure) {
       throw Refusal.of(Refusal.Kind.FAILED, "", "not loaded within " + LONGEST_SEC + " s", failure);
     }
   }
@@ -166,13 +166,13 @@ public final class Preparations implements AutoCloseable {
     end(loading);
   }
 
-  private static void end(final ExecutorService executor) {
+  private static void end(ExecutorService executor) {
     executor.shutdown();
     try {
       if (!executor.awaitTermination(LONGEST_SEC, TimeUnit.SECONDS)) {
         executor.shutdownNow();
       }
-    } catch (final InterruptedException interrupted) {
+    } catch (InterruptedException interrupted) {
       executor.shutdownNow();
       Thread.currentThread().interrupt();
     }

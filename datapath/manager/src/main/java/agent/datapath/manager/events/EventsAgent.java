@@ -1,8 +1,8 @@
 package agent.datapath.manager.events;
 
 import agent.bindings.EventPoll;
-import agent.datapath.manager.DatapathEvents;
-import agent.datapath.manager.FlowSubscriber;
+import agent.datapath.manager.spec.DatapathEvents;
+import agent.datapath.manager.spec.FlowSubscriber;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.LostEvents;
 import agent.maps.kernel.RingBufferReader;
@@ -29,7 +29,7 @@ public final class EventsAgent implements Agent, DatapathEvents {
   private volatile boolean isClosing;
 
   /** Maps the ring; nothing is read before an AgentRunner runs it. */
-  public EventsAgent(final BpfMap events, final BpfMap eventsLost) {
+  public EventsAgent(BpfMap events, BpfMap eventsLost) {
     ring = new RingBufferReader(events);
     lost = new LostEvents(eventsLost);
     poll.add(ring.fd(), 0);
@@ -62,14 +62,14 @@ public final class EventsAgent implements Agent, DatapathEvents {
   }
 
   @Override
-  public synchronized void subscribe(final FlowSubscriber subscriber) {
+  public synchronized void subscribe(FlowSubscriber subscriber) {
     final FlowSubscriber[] more = Arrays.copyOf(subscribers, subscribers.length + 1);
     more[subscribers.length] = subscriber;
     subscribers = more;
   }
 
   @Override
-  public synchronized void unsubscribe(final FlowSubscriber subscriber) {
+  public synchronized void unsubscribe(FlowSubscriber subscriber) {
     subscribers =
         Arrays.stream(subscribers)
             .filter(other -> other != subscriber)
@@ -86,7 +86,7 @@ public final class EventsAgent implements Agent, DatapathEvents {
     return Math.max(0, lost.read());
   }
 
-  private void onRecord(final UnsafeBuffer buffer, final int offset, final int length) {
+  private void onRecord(UnsafeBuffer buffer, int offset, int length) {
     if (length < FlowEventFlyweight.LENGTH) {
       return;
     }
@@ -96,7 +96,7 @@ public final class EventsAgent implements Agent, DatapathEvents {
     for (int i = 0; i < current.length; i++) {
       try {
         current[i].onEvent(event);
-      } catch (final RuntimeException failure) {
+      } catch (RuntimeException failure) {
         unsubscribe(current[i]);
         LOGGER.error("a subscriber of events failed and gets no more", failure);
       }

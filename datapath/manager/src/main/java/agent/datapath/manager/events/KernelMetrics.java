@@ -1,7 +1,7 @@
 package agent.datapath.manager.events;
 
 import agent.bindings.Errno;
-import agent.datapath.manager.DatapathMetrics;
+import agent.datapath.manager.spec.DatapathMetrics;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.MetricsMap;
@@ -16,12 +16,12 @@ public final class KernelMetrics implements DatapathMetrics {
   private final MetricsMap map;
 
   /** Of the open map. */
-  public KernelMetrics(final BpfMap metrics) {
+  public KernelMetrics(BpfMap metrics) {
     map = new MetricsMap(metrics);
   }
 
   @Override
-  public synchronized void forEach(final Visitor visitor) {
+  public synchronized void forEach(Visitor visitor) {
     refresh();
     for (final MetricsDirection direction : DIRECTIONS) {
       for (final DropReason reason : REASONS) {
@@ -38,7 +38,7 @@ public final class KernelMetrics implements DatapathMetrics {
   }
 
   @Override
-  public synchronized long packets(final int direction, final int reason) {
+  public synchronized long packets(int direction, int reason) {
     refresh();
     return map.packets(direction, reason);
   }

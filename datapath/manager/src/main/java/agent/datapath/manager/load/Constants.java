@@ -1,12 +1,12 @@
 package agent.datapath.manager.load;
 
 import agent.bindings.BpfObject;
-import agent.datapath.manager.EndpointSpec;
+import agent.datapath.manager.spec.EndpointSpec;
 import agent.maps.btf.DataSectionLayout;
 import agent.maps.layout.EndpointConfigFlyweight;
 import agent.maps.layout.NodeConfigFlyweight;
 import agent.maps.layout.PrefilterConfigFlyweight;
-import agent.terms.IpAddress;
+import agent.types.IpAddress;
 import java.lang.foreign.MemorySegment;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -17,7 +17,7 @@ public final class Constants {
   private final DataSectionLayout layout;
   private final UnsafeBuffer buffer;
 
-  Constants(final DataSectionLayout layout, final BpfObject object) {
+  Constants(DataSectionLayout layout, BpfObject object) {
     this.layout = layout;
     final MemorySegment rodata = object.rodata();
     buffer = new UnsafeBuffer(rodata.address(), (int) rodata.byteSize());
@@ -36,7 +36,7 @@ public final class Constants {
   }
 
   /** Sets {@code endpoint_config}. */
-  public void endpoint(final EndpointSpec endpoint) {
+  public void endpoint(EndpointSpec endpoint) {
     final EndpointConfigFlyweight config =
         new EndpointConfigFlyweight()
             .wrap(at("endpoint_config", EndpointConfigFlyweight.LENGTH), 0)
@@ -58,11 +58,11 @@ public final class Constants {
   }
 
   /** Whether the object has the variable. */
-  boolean has(final String variable) {
+  boolean has(String variable) {
     return layout.has(variable);
   }
 
-  private UnsafeBuffer at(final String variable, final int length) {
+  private UnsafeBuffer at(String variable, int length) {
     final DataSectionLayout.Location location = layout.variable(variable);
     if (location.size() != length) {
       throw new IllegalStateException(

@@ -14,7 +14,7 @@ final class Generations {
    * Begins at a random number: a verdict that conntrack kept from an array that is gone must not be
    * current by chance.
    */
-  static void seed(final BpfMap map) {
+  static void seed(BpfMap map) {
     final int first = ThreadLocalRandom.current().nextInt();
     final BatchWriter batch = new BatchWriter(map, BATCH);
     for (int i = 0; i < map.maxEntries(); i++) {

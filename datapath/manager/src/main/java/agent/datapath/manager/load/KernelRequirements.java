@@ -3,8 +3,8 @@ package agent.datapath.manager.load;
 import agent.bindings.BindingsException;
 import agent.bindings.KernelFeatures;
 import agent.bindings.LibBpf;
-import agent.datapath.manager.TcMode;
-import agent.terms.Refusal;
+import agent.datapath.manager.spec.TcMode;
+import agent.types.Refusal;
 
 /**
  * What the datapath stands on.
@@ -28,7 +28,7 @@ public record KernelRequirements(LibBpf.Version libbpf, KernelFeatures features)
       require(
           features, features.mapSweep(), "bpf_for_each_map_elem in syscall programs (Linux 5.14)");
       return new KernelRequirements(version, features);
-    } catch (final BindingsException failure) {
+    } catch (BindingsException failure) {
       throw Refusal.of(Refusal.Kind.UNAVAILABLE, "", failure.getMessage(), failure);
     }
   }
@@ -38,7 +38,7 @@ public record KernelRequirements(LibBpf.Version libbpf, KernelFeatures features)
    *
    * @throws Refusal UNAVAILABLE where tcx was asked for and the kernel has none
    */
-  public TcMode choose(final TcMode asked) {
+  public TcMode choose(TcMode asked) {
     if (asked == TcMode.TCX) {
       require(features, features.tcx(), "tcx (Linux 6.6)");
     }
@@ -48,8 +48,7 @@ public record KernelRequirements(LibBpf.Version libbpf, KernelFeatures features)
     return features.tcx() ? TcMode.TCX : TcMode.CLSACT;
   }
 
-  private static void require(
-      final KernelFeatures features, final boolean isThere, final String what) {
+  private static void require(KernelFeatures features, boolean isThere, String what) {
     if (!isThere) {
       throw Refusal.unavailable(
           "",

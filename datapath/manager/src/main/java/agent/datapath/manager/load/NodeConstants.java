@@ -1,8 +1,8 @@
 package agent.datapath.manager.load;
 
-import agent.datapath.manager.ConntrackLifetimes;
-import agent.datapath.manager.Context;
-import agent.terms.IpAddress;
+import agent.datapath.manager.spec.ConntrackLifetimes;
+import agent.datapath.manager.spec.Context;
+import agent.types.IpAddress;
 import java.util.concurrent.TimeUnit;
 
 /** What is the same for every program of this node. */
@@ -10,12 +10,12 @@ public final class NodeConstants {
   private final Context context;
 
   /** Of a concluded context. */
-  public NodeConstants(final Context context) {
+  public NodeConstants(Context context) {
     this.context = context;
   }
 
   /** Sets those constants that the object has. */
-  public void write(final Constants constants) {
+  public void write(Constants constants) {
     if (constants.has("node_config")) {
       writeNode(constants);
     }
@@ -27,7 +27,7 @@ public final class NodeConstants {
     }
   }
 
-  private void writeNode(final Constants constants) {
+  private void writeNode(Constants constants) {
     final ConntrackLifetimes lifetimes = context.conntrackLifetimes();
     final var node =
         constants

@@ -7,8 +7,8 @@ import agent.bindings.Errno;
 import agent.bindings.MapDescription;
 import agent.bindings.MapType;
 import agent.bindings.ObjectDescriptions;
-import agent.datapath.manager.Context;
 import agent.datapath.manager.attach.Pins;
+import agent.datapath.manager.spec.Context;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.MapRegistry;
@@ -30,7 +30,7 @@ public final class NodeMapSet implements AutoCloseable {
   private final MapRegistry registry;
   private final Map<String, BpfMap> maps = new LinkedHashMap<>();
 
-  private NodeMapSet(final Pins pins, final MapRegistry registry) {
+  private NodeMapSet(Pins pins, MapRegistry registry) {
     this.pins = pins;
     this.registry = registry;
   }
@@ -40,8 +40,7 @@ public final class NodeMapSet implements AutoCloseable {
    *
    * @throws agent.maps.kernel.BpfMapException where the kernel refuses
    */
-  public static NodeMapSet open(
-      final Context context, final Pins pins, final MapRegistry registry) {
+  public static NodeMapSet open(Context context, Pins pins, MapRegistry registry) {
     final NodeMapSet set = new NodeMapSet(pins, registry);
     try {
       for (final MapDefinition definition : NodeMaps.ALL) {
@@ -52,13 +51,13 @@ public final class NodeMapSet implements AutoCloseable {
         }
       }
       return set;
-    } catch (final RuntimeException failure) {
+    } catch (RuntimeException failure) {
       set.close();
       throw failure;
     }
   }
 
-  private static MapDefinition sized(final Context context, final MapDefinition definition) {
+  private static MapDefinition sized(Context context, MapDefinition definition) {
     return switch (definition.name()) {
       case "conntrack4_tcp" -> sized(definition, context.conntrackTcpMax(), context.enableIpv4());
       case "conntrack4_any" -> sized(definition, context.conntrackAnyMax(), context.enableIpv4());
@@ -69,12 +68,11 @@ public final class NodeMapSet implements AutoCloseable {
   }
 
   /** These tables take their memory at once: one of a family that is off is kept small. */
-  private static MapDefinition sized(
-      final MapDefinition definition, final int entries, final boolean isOn) {
+  private static MapDefinition sized(MapDefinition definition, int entries, boolean isOn) {
     return definition.withMaxEntries(isOn ? entries : Context.CONNTRACK_SMALLEST);
   }
 
-  private void open(final MapDefinition definition) {
+  private void open(MapDefinition definition) {
     final Path pin = pins.map(definition.name());
     BpfMap map = openPinned(definition, pin);
     if (map == null) {
@@ -88,7 +86,7 @@ public final class NodeMapSet implements AutoCloseable {
   }
 
   /** A map that is open. */
-  public BpfMap get(final MapDefinition definition) {
+  public BpfMap get(MapDefinition definition) {
     final BpfMap map = maps.get(definition.name());
     if (map == null) {
       throw new IllegalStateException("map " + definition.name() + " is not open");
@@ -106,7 +104,7 @@ public final class NodeMapSet implements AutoCloseable {
    *
    * @throws agent.maps.kernel.BpfMapException where the kernel refuses
    */
-  public BpfMap openPolicyMap(final int endpointId) {
+  public BpfMap openPolicyMap(int endpointId) {
     final MapDefinition definition = NodeMaps.policy(endpointId);
     final Path pin = pins.policyMap(endpointId);
     final BpfMap pinned = openPinned(definition, pin);
@@ -116,13 +114,13 @@ public final class NodeMapSet implements AutoCloseable {
   }
 
   /** Closes an endpoint's policy map, which stays pinned and in use. */
-  public void releasePolicyMap(final BpfMap map) {
+  public void releasePolicyMap(BpfMap map) {
     registry.remove(map);
     map.close();
   }
 
   /** Unpins and closes an endpoint's policy map. */
-  public void removePolicyMap(final BpfMap map) {
+  public void removePolicyMap(BpfMap map) {
     registry.remove(map);
     final int result = BpfFileSystem.unpin(Path.of(map.pinPath()));
     map.close();
@@ -140,7 +138,7 @@ public final class NodeMapSet implements AutoCloseable {
     maps.clear();
   }
 
-  private static BpfMap openPinned(final MapDefinition definition, final Path pin) {
+  private static BpfMap openPinned(MapDefinition definition, Path pin) {
     final int fd = BpfFileSystem.open(pin);
     if (fd == -Errno.ENOENT) {
       return null;
@@ -165,7 +163,7 @@ public final class NodeMapSet implements AutoCloseable {
     return null;
   }
 
-  private static BpfMap create(final MapDefinition definition, final Path pin) {
+  private static BpfMap create(MapDefinition definition, Path pin) {
     final BpfMap map =
         definition.type() == MapType.ARRAY_OF_MAPS
             ? createOuter(definition, pin)
@@ -179,7 +177,7 @@ public final class NodeMapSet implements AutoCloseable {
   }
 
   /** The kernel takes the shape of the inner maps from one that is gone afterwards. */
-  private static BpfMap createOuter(final MapDefinition definition, final Path pin) {
+  private static BpfMap createOuter(MapDefinition definition, Path pin) {
     try (BpfMap shape = BpfMap.create(NodeMaps.POLICY, "", 0)) {
       return BpfMap.create(definition, pin.toString(), shape.fd());
     }

@@ -18,7 +18,7 @@ public final class ProgramLoader {
   private Optional<DataSectionLayout> layout = Optional.empty();
 
   /** Nothing is read before it is needed. */
-  public ProgramLoader(final ProgramObjects objects, final NodeMapSet maps) {
+  public ProgramLoader(ProgramObjects objects, NodeMapSet maps) {
     this.objects = objects;
     this.maps = maps;
   }
@@ -31,7 +31,7 @@ public final class ProgramLoader {
    * @throws agent.bindings.LoadException where the verifier refuses, with its last lines
    * @throws agent.datapath.manager.compile.CompileException where there is no object
    */
-  public BpfObject load(final ProgramFile program, final Consumer<Constants> constants) {
+  public BpfObject load(ProgramFile program, Consumer<Constants> constants) {
     final byte[] elf = objects.read(program);
     final BpfObject object = BpfObject.open(elf, program.stem());
     try {
@@ -47,14 +47,14 @@ public final class ProgramLoader {
       layoutOf(elf).ifPresent(found -> constants.accept(new Constants(found, object)));
       object.load();
       return object;
-    } catch (final RuntimeException failure) {
+    } catch (RuntimeException failure) {
       object.close();
       throw failure;
     }
   }
 
   /** Parsing BTF takes longer than it is worth for each endpoint: the same bytes come again. */
-  private Optional<DataSectionLayout> layoutOf(final byte[] elf) {
+  private Optional<DataSectionLayout> layoutOf(byte[] elf) {
     if (elf != parsed) {
       final ElfObject object = ElfObject.parse(elf);
       layout =
@@ -67,7 +67,7 @@ public final class ProgramLoader {
   }
 
   /** .rodata and the like belong to one object. */
-  private static boolean isSection(final String name) {
+  private static boolean isSection(String name) {
     return name.indexOf('.') >= 0;
   }
 }

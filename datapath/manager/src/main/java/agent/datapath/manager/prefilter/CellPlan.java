@@ -1,6 +1,6 @@
 package agent.datapath.manager.prefilter;
 
-import agent.terms.Prefix;
+import agent.types.Prefix;
 import java.util.Arrays;
 import java.util.List;
 
@@ -27,7 +27,7 @@ public final class CellPlan {
   private final long[] narrow6 = new long[NARROW_WORDS];
 
   /** Computes all cells of a list. */
-  public void rebuild(final List<Prefix> deny) {
+  public void rebuild(List<Prefix> deny) {
     Arrays.fill(cells4, 0);
     Arrays.fill(wide6, 0);
     Arrays.fill(narrow6, 0);
@@ -58,11 +58,11 @@ public final class CellPlan {
     return narrow6;
   }
 
-  static int narrowCell(final long high) {
+  static int narrowCell(long high) {
     return (int) ((high >>> 16) * HASH48 >>> 64 - CELL_BITS);
   }
 
-  private static void mark(final long[] words, final int cell, final int length) {
+  private static void mark(long[] words, int cell, int length) {
     if (length > CELL_BITS) {
       words[cell >>> 5] |= PART << ((cell & 31) << 1);
       return;

@@ -1,12 +1,12 @@
 package agent.datapath.manager.prefilter;
 
-import agent.datapath.manager.Context;
-import agent.datapath.manager.Prefilter;
-import agent.datapath.manager.PrefilterList;
-import agent.datapath.manager.PrefilterStore;
 import agent.datapath.manager.conductor.DatapathConductor;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.datapath.manager.spec.Context;
+import agent.datapath.manager.spec.Prefilter;
+import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.manager.spec.PrefilterStore;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.io.IOException;
 import java.util.List;
 import java.util.OptionalLong;
@@ -28,10 +28,7 @@ public final class DevicePrefilter implements Prefilter {
   private volatile PrefilterList current;
 
   private DevicePrefilter(
-      final Context context,
-      final PrefilterMaps maps,
-      final DatapathConductor conductor,
-      final PrefilterList current) {
+      Context context, PrefilterMaps maps, DatapathConductor conductor, PrefilterList current) {
     this.maps = maps;
     this.store = context.prefilterStore();
     this.enableIpv4 = context.enableIpv4();
@@ -47,7 +44,7 @@ public final class DevicePrefilter implements Prefilter {
    * @throws Refusal FAILED where the list cannot be read or written
    */
   public static DevicePrefilter restore(
-      final Context context, final PrefilterMaps maps, final DatapathConductor conductor) {
+      Context context, PrefilterMaps maps, DatapathConductor conductor) {
     final PrefilterList loaded = load(context.prefilterStore());
     final PrefilterList stored =
         new PrefilterList(loaded.revision(), PrefixLists.sorted(loaded.deny()));
@@ -73,7 +70,7 @@ public final class DevicePrefilter implements Prefilter {
   }
 
   @Override
-  public synchronized PrefilterList add(final OptionalLong revision, final List<Prefix> prefixes) {
+  public synchronized PrefilterList add(OptionalLong revision, List<Prefix> prefixes) {
     check(revision);
     prefixes.forEach(this::checkFamily);
     final List<Prefix> deny = current.deny();
@@ -84,8 +81,7 @@ public final class DevicePrefilter implements Prefilter {
   }
 
   @Override
-  public synchronized PrefilterList remove(
-      final OptionalLong revision, final List<Prefix> prefixes) {
+  public synchronized PrefilterList remove(OptionalLong revision, List<Prefix> prefixes) {
     check(revision);
     final List<Prefix> deny = current.deny();
     final List<Prefix> deletes = PrefixLists.intersection(PrefixLists.sorted(prefixes), deny);
@@ -93,14 +89,13 @@ public final class DevicePrefilter implements Prefilter {
     return change(next, List.of(), deletes);
   }
 
-  private PrefilterList change(
-      final List<Prefix> deny, final List<Prefix> inserts, final List<Prefix> deletes) {
+  private PrefilterList change(List<Prefix> deny, List<Prefix> inserts, List<Prefix> deletes) {
     final PrefilterList before = current;
     final PrefilterList after = new PrefilterList(before.revision() + 1, deny);
     enforce(after, inserts, deletes);
     try {
       store.store(after);
-    } catch (final IOException failure) {
+    } catch (IOException failure) {
       enforce(before, deletes, inserts);
       throw Refusal.of(
           Refusal.Kind.FAILED,
@@ -112,32 +107,31 @@ public final class DevicePrefilter implements Prefilter {
     return after;
   }
 
-  private void enforce(
-      final PrefilterList list, final List<Prefix> inserts, final List<Prefix> deletes) {
+  private void enforce(PrefilterList list, List<Prefix> inserts, List<Prefix> deletes) {
     plan.rebuild(list.deny());
     final PrefilterUpdate update = new PrefilterUpdate(maps, inserts, deletes, plan);
     conductor.submit(update);
     try {
       update.done().join();
-    } catch (final CompletionException failure) {
+    } catch (CompletionException failure) {
       throw failure.getCause() instanceof Refusal refusal ? refusal : failure;
     }
   }
 
-  private void check(final OptionalLong revision) {
+  private void check(OptionalLong revision) {
     if (revision.isPresent() && revision.getAsLong() != current.revision()) {
       throw Refusal.stale(
           "revision", revision.getAsLong() + " is not the current one, " + current.revision());
     }
   }
 
-  private void checkFamily(final Prefix prefix) {
+  private void checkFamily(Prefix prefix) {
     if (prefix.isIpv4() ? !enableIpv4 : !enableIpv6) {
       throw Refusal.invalid(FIELD, "'" + prefix + "' is of an address family that is off");
     }
   }
 
-  private void checkCapacity(final List<Prefix> deny) {
+  private void checkCapacity(List<Prefix> deny) {
     int ipv4 = 0;
     for (final Prefix prefix : deny) {
       ipv4 += prefix.isIpv4() ? 1 : 0;
@@ -149,10 +143,10 @@ public final class DevicePrefilter implements Prefilter {
     }
   }
 
-  private static PrefilterList load(final PrefilterStore store) {
+  private static PrefilterList load(PrefilterStore store) {
     try {
       return store.load().orElse(PrefilterList.EMPTY);
-    } catch (final IOException failure) {
+    } catch (IOException failure) {
       throw Refusal.of(
           Refusal.Kind.FAILED,
           "",

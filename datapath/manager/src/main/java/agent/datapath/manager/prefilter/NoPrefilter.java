@@ -1,9 +1,9 @@
 package agent.datapath.manager.prefilter;
 
-import agent.datapath.manager.Prefilter;
-import agent.datapath.manager.PrefilterList;
-import agent.terms.Prefix;
-import agent.terms.Refusal;
+import agent.datapath.manager.spec.Prefilter;
+import agent.datapath.manager.spec.PrefilterList;
+import agent.types.Prefix;
+import agent.types.Refusal;
 import java.util.List;
 import java.util.OptionalLong;
 
@@ -15,12 +15,12 @@ public final class NoPrefilter implements Prefilter {
   }
 
   @Override
-  public PrefilterList add(final OptionalLong revision, final List<Prefix> prefixes) {
+  public PrefilterList add(OptionalLong revision, List<Prefix> prefixes) {
     throw refusal();
   }
 
   @Override
-  public PrefilterList remove(final OptionalLong revision, final List<Prefix> prefixes) {
+  public PrefilterList remove(OptionalLong revision, List<Prefix> prefixes) {
     throw refusal();
   }
 

@@ -9,8 +9,8 @@ import agent.maps.kernel.Prefilter6Trie;
 import agent.maps.kernel.PrefilterCells;
 import agent.maps.layout.Prefilter4KeyFlyweight;
 import agent.maps.layout.Prefilter6KeyFlyweight;
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
+import agent.types.IpAddress;
+import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -23,7 +23,7 @@ public final class PrefilterMaps implements AutoCloseable {
   private final PrefilterCells narrow6;
 
   /** Maps the bitmaps of the open maps. */
-  public PrefilterMaps(final NodeMapSet maps) {
+  public PrefilterMaps(NodeMapSet maps) {
     trie4 = new Prefilter4Trie(maps.get(NodeMaps.PREFILTER4));
     trie6 = new Prefilter6Trie(maps.get(NodeMaps.PREFILTER6));
     cells4 = new PrefilterCells(maps.get(NodeMaps.PREFILTER4_CELLS));
@@ -67,7 +67,7 @@ public final class PrefilterMaps implements AutoCloseable {
    * @param limit at most so many
    * @return the index after the last one done
    */
-  int write(final List<Prefix> prefixes, final int from, final int limit, final boolean isInsert) {
+  int write(List<Prefix> prefixes, int from, int limit, boolean isInsert) {
     final int end = Math.min(prefixes.size(), from + limit);
     for (int i = from; i < end; i++) {
       final Prefix prefix = prefixes.get(i);
@@ -86,7 +86,7 @@ public final class PrefilterMaps implements AutoCloseable {
   }
 
   /** Copies the words of one of the bitmaps that differ: 0, 1 or 2. */
-  void copyCells(final CellPlan plan, final int bitmap) {
+  void copyCells(CellPlan plan, int bitmap) {
     switch (bitmap) {
       case 0 -> copy(plan.cells4(), cells4);
       case 1 -> copy(plan.wide6(), wide6);
@@ -101,25 +101,25 @@ public final class PrefilterMaps implements AutoCloseable {
     narrow6.close();
   }
 
-  private void flush4(final boolean isInsert) {
+  private void flush4(boolean isInsert) {
     final int result = isInsert ? trie4.insertStaged() : trie4.deleteStaged();
     if (result < 0) {
       throw trie4.stagedFailure(operation(isInsert), result);
     }
   }
 
-  private void flush6(final boolean isInsert) {
+  private void flush6(boolean isInsert) {
     final int result = isInsert ? trie6.insertStaged() : trie6.deleteStaged();
     if (result < 0) {
       throw trie6.stagedFailure(operation(isInsert), result);
     }
   }
 
-  private static String operation(final boolean isInsert) {
+  private static String operation(boolean isInsert) {
     return isInsert ? "update" : "delete";
   }
 
-  private static void copy(final long[] words, final PrefilterCells cells) {
+  private static void copy(long[] words, PrefilterCells cells) {
     for (int i = 0; i < words.length; i++) {
       if (cells.word(i) != words[i]) {
         cells.word(i, words[i]);
@@ -127,14 +127,14 @@ public final class PrefilterMaps implements AutoCloseable {
     }
   }
 
-  private static void open(final MapCursor cursor, final BpfMap map) {
+  private static void open(MapCursor cursor, BpfMap map) {
     final int result = cursor.open(map);
     if (result < 0) {
       throw map.failure("walk", "all", result);
     }
   }
 
-  private static void check(final MapCursor cursor, final BpfMap map) {
+  private static void check(MapCursor cursor, BpfMap map) {
     if (cursor.error() < 0) {
       throw map.failure("walk", "all", cursor.error());
     }

@@ -1,8 +1,8 @@
 package agent.datapath.manager.prefilter;
 
-import agent.datapath.manager.conductor.Failures;
+import agent.datapath.manager.conductor.DatapathFailures;
 import agent.datapath.manager.conductor.Work;
-import agent.terms.Prefix;
+import agent.types.Prefix;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
@@ -24,11 +24,7 @@ final class PrefilterUpdate implements Work {
   private int deleted;
   private int bitmap;
 
-  PrefilterUpdate(
-      final PrefilterMaps maps,
-      final List<Prefix> inserts,
-      final List<Prefix> deletes,
-      final CellPlan plan) {
+  PrefilterUpdate(PrefilterMaps maps, List<Prefix> inserts, List<Prefix> deletes, CellPlan plan) {
     this.maps = maps;
     this.inserts = inserts;
     this.deletes = deletes;
@@ -56,17 +52,17 @@ final class PrefilterUpdate implements Work {
 
   /** Undoes at most what the steps did, the one that failed included. */
   @Override
-  public void failed(final RuntimeException failure) {
+  public void failed(RuntimeException failure) {
     try {
       undo(inserts, inserted, false);
       undo(deletes, deleted, true);
-    } catch (final RuntimeException undo) {
+    } catch (RuntimeException undo) {
       failure.addSuppressed(undo);
     }
-    done.completeExceptionally(Failures.refusal(failure));
+    done.completeExceptionally(DatapathFailures.refusal(failure));
   }
 
-  private void undo(final List<Prefix> prefixes, final int done, final boolean isInsert) {
+  private void undo(List<Prefix> prefixes, int done, boolean isInsert) {
     final int end = Math.min(prefixes.size(), done + PREFIXES_PER_STEP);
     maps.write(prefixes, 0, end, isInsert);
   }

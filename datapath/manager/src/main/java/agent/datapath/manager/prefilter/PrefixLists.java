@@ -1,6 +1,6 @@
 package agent.datapath.manager.prefilter;
 
-import agent.terms.Prefix;
+import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -9,7 +9,7 @@ final class PrefixLists {
   private PrefixLists() {}
 
   /** The list sorted, and each prefix once. */
-  static List<Prefix> sorted(final List<Prefix> prefixes) {
+  static List<Prefix> sorted(List<Prefix> prefixes) {
     final List<Prefix> copy = new ArrayList<>(prefixes);
     copy.sort(null);
     final List<Prefix> once = new ArrayList<>(copy.size());
@@ -22,7 +22,7 @@ final class PrefixLists {
   }
 
   /** What is in both lists. */
-  static List<Prefix> intersection(final List<Prefix> left, final List<Prefix> right) {
+  static List<Prefix> intersection(List<Prefix> left, List<Prefix> right) {
     final List<Prefix> both = new ArrayList<>();
     int i = 0;
     for (final Prefix prefix : left) {
@@ -37,7 +37,7 @@ final class PrefixLists {
   }
 
   /** What is in the left list and not in the right one. */
-  static List<Prefix> difference(final List<Prefix> left, final List<Prefix> right) {
+  static List<Prefix> difference(List<Prefix> left, List<Prefix> right) {
     final List<Prefix> only = new ArrayList<>();
     int i = 0;
     for (final Prefix prefix : left) {
@@ -52,7 +52,7 @@ final class PrefixLists {
   }
 
   /** Both lists in one; they have nothing in common. */
-  static List<Prefix> union(final List<Prefix> left, final List<Prefix> right) {
+  static List<Prefix> union(List<Prefix> left, List<Prefix> right) {
     final List<Prefix> all = new ArrayList<>(left.size() + right.size());
     int i = 0;
     for (final Prefix prefix : left) {

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.Context;
+import agent.datapath.manager.spec.Context;
 import agent.maps.btf.ElfObject;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -74,7 +74,7 @@ class ProgramObjectsTest {
         failure.getMessage());
   }
 
-  private ProgramObjects objects(final List<String> candidates, final FeatureSet features) {
+  private ProgramObjects objects(List<String> candidates, FeatureSet features) {
     return new ProgramObjects(state.resolve("cache"), candidates, features);
   }
 

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.terms.Refusal;
-import agent.testkit.Allocation;
+import agent.testkit.HeapAllocation;
+import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -98,8 +98,8 @@ class DatapathConductorTest {
         () -> {
           conductor.doWork();
         };
-    Allocation.of(20_000, cycle);
-    assertEquals(0, Allocation.steady(100_000, cycle));
+    HeapAllocation.of(20_000, cycle);
+    assertEquals(0, HeapAllocation.steady(100_000, cycle));
   }
 
   @Test
@@ -138,7 +138,7 @@ class DatapathConductorTest {
     private int done;
     private RuntimeException failure;
 
-    Steps(final int count, final int failsAt) {
+    Steps(int count, int failsAt) {
       this.count = count;
       this.failsAt = failsAt;
     }
@@ -152,7 +152,7 @@ class DatapathConductorTest {
     }
 
     @Override
-    public void failed(final RuntimeException cause) {
+    public void failed(RuntimeException cause) {
       failure = cause;
     }
   }

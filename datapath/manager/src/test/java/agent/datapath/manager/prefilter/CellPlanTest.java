@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.maps.kernel.PrefilterCells;
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
+import agent.types.IpAddress;
+import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -95,7 +95,7 @@ class CellPlanTest {
   }
 
   /** An address in the prefix, or one that differs from it in one bit. */
-  private static IpAddress near(final Prefix prefix, final Random random) {
+  private static IpAddress near(Prefix prefix, Random random) {
     final IpAddress address = prefix.address();
     final int bit = random.nextInt(address.bitLength());
     if (address.isIpv4()) {
@@ -106,26 +106,26 @@ class CellPlanTest {
         : IpAddress.ofIpv6(address.high() ^ 1L << bit - 64, address.low());
   }
 
-  private int verdict4(final IpAddress address) {
+  private int verdict4(IpAddress address) {
     return cell(plan.cells4(), (int) address.low() >>> 8);
   }
 
-  private int verdict6(final IpAddress address) {
+  private int verdict6(IpAddress address) {
     final int wide = cell(plan.wide6(), (int) (address.high() >>> 40));
     final int cell = PrefilterCells.narrowCellOf(address.high());
     final boolean isNarrow = (plan.narrow6()[cell >>> 6] >>> (cell & 63) & 1) != 0;
     return wide == NONE && isNarrow ? PART : wide;
   }
 
-  private int cell4(final String address) {
+  private int cell4(String address) {
     return verdict4(IpAddress.parse(address));
   }
 
-  private int cell6(final String address) {
+  private int cell6(String address) {
     return cell(plan.wide6(), (int) (IpAddress.parse(address).high() >>> 40));
   }
 
-  private static int cell(final long[] words, final int cell) {
+  private static int cell(long[] words, int cell) {
     return (int) (words[cell >>> 5] >>> ((cell & 31) << 1)) & 3;
   }
 }

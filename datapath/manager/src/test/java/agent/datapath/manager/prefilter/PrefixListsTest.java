@@ -2,8 +2,8 @@ package agent.datapath.manager.prefilter;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.terms.IpAddress;
-import agent.terms.Prefix;
+import agent.types.IpAddress;
+import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -34,7 +34,7 @@ class PrefixListsTest {
     }
   }
 
-  private static List<Prefix> random(final Random random) {
+  private static List<Prefix> random(Random random) {
     final List<Prefix> prefixes = new ArrayList<>();
     for (int i = random.nextInt(20); i > 0; i--) {
       prefixes.add(

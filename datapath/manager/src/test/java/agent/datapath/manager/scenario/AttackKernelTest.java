@@ -32,7 +32,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropAForgedLocalSourceBehindAnyNumberOfTags(final Family family) {
+  void shouldDropAForgedLocalSourceBehindAnyNumberOfTags(Family family) {
     node.fromNetwork(arriving(family, BOB).udp(40000, 53))
         .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
     for (int tags = 1; tags <= 4; tags++) {
@@ -46,7 +46,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropAForgedSourceOfThisNode(final Family family) {
+  void shouldDropAForgedSourceOfThisNode(Family family) {
     node.policyOf(ALICE).allowFrom(HOST, TCP, 22);
     node.fromNetwork(arriving(family, HOST).tcp(40000, 22).syn())
         .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
@@ -59,7 +59,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldRememberNoFragmentOfAForgedSource(final Family family) {
+  void shouldRememberNoFragmentOfAForgedSource(Family family) {
     node.withoutPolicy();
     final List<byte[]> own = fragments(family, BOB, PEER, 53);
     final List<byte[]> forged =
@@ -77,7 +77,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldRememberNoFragmentThatPolicyDenies(final Family family) {
+  void shouldRememberNoFragmentThatPolicyDenies(Family family) {
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     final List<byte[]> denied = fragments(family, ALICE, PEER, 54);
     node.fromWorkload(ALICE, denied.get(0)).dropsFor(DropReason.POLICY_DENIED);
@@ -89,7 +89,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotLetAFlowOfTheAddressesFormerOwnerOpenTheNewOne(final Family family) {
+  void shouldNotLetAFlowOfTheAddressesFormerOwnerOpenTheNewOne(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     connect(family);
     node.handOver(ALICE);
@@ -100,7 +100,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotLetAWorkloadReachTheNewOwnerOverAFlowOfTheFormerOne(final Family family) {
+  void shouldNotLetAWorkloadReachTheNewOwnerOverAFlowOfTheFormerOne(Family family) {
     node.policyOf(BOB).allowTo(ALICE, UDP, 53);
     node.policyOf(ALICE).allowFrom(BOB, UDP, 53);
     node.fromWorkload(BOB, family.packet(BOB, ALICE).udp(40000, 53)).reaches(ALICE);
@@ -112,7 +112,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskPolicyWhenTheResponderOpensARunningConnection(final Family family) {
+  void shouldAskPolicyWhenTheResponderOpensARunningConnection(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     connect(family);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn())
@@ -124,7 +124,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldCountWhatTheHostProgramDelivers(final Family family) {
+  void shouldCountWhatTheHostProgramDelivers(Family family) {
     node.with(ALICE, EndpointOption.CONNTRACK_ACCOUNTING);
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     connect(family);
@@ -136,7 +136,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldLeaveATracedFlowToTheProgramThatTraces(final Family family) {
+  void shouldLeaveATracedFlowToTheProgramThatTraces(Family family) {
     node.with(ALICE, EndpointOption.TRACE_NOTIFICATION);
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     connect(family);
@@ -145,7 +145,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotTakeARouterAdvertisementHoweverItIsDressed(final Family family) {
+  void shouldNotTakeARouterAdvertisementHoweverItIsDressed(Family family) {
     if (family == Family.IPV4) {
       return;
     }
@@ -166,25 +166,24 @@ class AttackKernelTest {
         .dropsFor(DropReason.NEIGHBOUR_UNKNOWN);
   }
 
-  private void connect(final Family family) {
+  private void connect(Family family) {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn().ack()).passes();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).passes();
   }
 
-  private static IpPacket arriving(final Family family, final Party from) {
+  private static IpPacket arriving(Family family, Party from) {
     return family.packet(from, ALICE).to(DEVICE_MAC);
   }
 
-  private static IpPacket tagged(final IpPacket packet, final int tags) {
+  private static IpPacket tagged(IpPacket packet, int tags) {
     for (int i = 0; i < tags; i++) {
       packet.vlan(0);
     }
     return packet;
   }
 
-  private static List<byte[]> fragments(
-      final Family family, final Party from, final Party to, final int port) {
+  private static List<byte[]> fragments(Family family, Party from, Party to, int port) {
     return family.packet(from, to).id(port).udp(40000, port).payloadOf(1200).fragments(512);
   }
 }

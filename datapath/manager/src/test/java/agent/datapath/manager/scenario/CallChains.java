@@ -49,7 +49,7 @@ final class CallChains {
   private final Map<Place, Symbol> relocations = new HashMap<>();
   private final Map<Place, Function> functions = new HashMap<>();
 
-  private CallChains(final byte[] object) {
+  private CallChains(byte[] object) {
     elf = ByteBuffer.wrap(object).order(ByteOrder.LITTLE_ENDIAN);
     final int table = (int) elf.getLong(40);
     for (int i = 0; i < elf.getShort(60); i++) {
@@ -67,7 +67,7 @@ final class CallChains {
     symbols.stream().filter(Symbol::function).forEach(s -> functions.put(s.place, function(s)));
   }
 
-  static Chain deepest(final byte[] object) {
+  static Chain deepest(byte[] object) {
     final CallChains chains = new CallChains(object);
     Chain deepest = new Chain(0, List.of());
     for (final Place place : chains.functions.keySet()) {
@@ -76,7 +76,7 @@ final class CallChains {
     return deepest;
   }
 
-  private Chain from(final Place place) {
+  private Chain from(Place place) {
     final Function function = functions.get(place);
     Chain below = new Chain(0, List.of());
     for (final Place called : function.calls) {
@@ -88,11 +88,11 @@ final class CallChains {
     return new Chain(frame + below.bytes, names);
   }
 
-  private static Chain deeper(final Chain one, final Chain other) {
+  private static Chain deeper(Chain one, Chain other) {
     return other.bytes > one.bytes ? other : one;
   }
 
-  private void readSymbols(final Section table) {
+  private void readSymbols(Section table) {
     final int names = sections.get(table.link).offset;
     for (int at = table.offset; at < table.offset + table.size; at += 24) {
       symbols.add(
@@ -104,14 +104,14 @@ final class CallChains {
     }
   }
 
-  private void readRelocations(final Section table) {
+  private void readRelocations(Section table) {
     for (int at = table.offset; at < table.offset + table.size; at += 16) {
       relocations.put(
           new Place(table.info, elf.getLong(at)), symbols.get((int) (elf.getLong(at + 8) >>> 32)));
     }
   }
 
-  private Function function(final Symbol symbol) {
+  private Function function(Symbol symbol) {
     final int section = symbol.place.section;
     final TreeSet<Integer> depths = new TreeSet<>(List.of(0));
     final List<Place> calls = new ArrayList<>();
@@ -146,7 +146,7 @@ final class CallChains {
     return new Function(symbol.name, depths.last(), calls);
   }
 
-  private Place called(final Place call, final int immediate) {
+  private Place called(Place call, int immediate) {
     final long next = (immediate + 1L) * INSTRUCTION_BYTES;
     final Symbol symbol = relocations.get(call);
     if (symbol == null) {
@@ -155,7 +155,7 @@ final class CallChains {
     return symbol.function ? symbol.place : new Place(symbol.place.section, next);
   }
 
-  private String text(final int start) {
+  private String text(int start) {
     int end = start;
     while (elf.get(end) != 0) {
       end++;

@@ -51,7 +51,7 @@ class ComplexityKernelTest {
     assertEquals(Map.of(), found, "instructions verified, over the budget " + budgets);
   }
 
-  private static int loaded(final String object, final String program) {
+  private static int loaded(String object, String program) {
     final Shipped shipped = Shipped.open(object);
     try (var opened = shipped.object()) {
       for (final String map : opened.mapNames()) {

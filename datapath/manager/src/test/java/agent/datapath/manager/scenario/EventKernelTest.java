@@ -49,7 +49,7 @@ class EventKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldSayNothingUnlessAsked(final Family family) {
+  void shouldSayNothingUnlessAsked(Family family) {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn())
         .dropsFor(DropReason.POLICY_DENIED);
     node.withoutPolicy();
@@ -59,7 +59,7 @@ class EventKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTellOfADropWithBothParties(final Family family) {
+  void shouldTellOfADropWithBothParties(Family family) {
     node.with(ALICE, EndpointOption.DROP_NOTIFICATION);
     final byte[] frame = family.packet(ALICE, PEER).tcp(40000, 80).syn().bytes();
     node.fromWorkload(ALICE, frame).dropsFor(DropReason.POLICY_DENIED);
@@ -81,7 +81,7 @@ class EventKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTellOfADropBeforeThePartiesAreKnown(final Family family) {
+  void shouldTellOfADropBeforeThePartiesAreKnown(Family family) {
     node.with(ALICE, EndpointOption.DROP_NOTIFICATION).withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).from(BOB.mac()).udp(1, 2))
         .dropsFor(DropReason.INVALID_SOURCE_MAC);
@@ -93,7 +93,7 @@ class EventKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTellOfTheVerdictOnANewFlowOnce(final Family family) {
+  void shouldTellOfTheVerdictOnANewFlowOnce(Family family) {
     node.with(ALICE, EndpointOption.POLICY_VERDICT_NOTIFICATION);
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
@@ -107,7 +107,7 @@ class EventKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTraceEveryForwardedPacketWithoutAggregation(final Family family) {
+  void shouldTraceEveryForwardedPacketWithoutAggregation(Family family) {
     node.with(ALICE, EndpointOption.TRACE_NOTIFICATION).withoutPolicy();
     for (int i = 0; i < 3; i++) {
       node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53)).reaches(BOB);
@@ -123,7 +123,7 @@ class EventKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTellOfWhatAuditModeLetPass(final Family family) {
+  void shouldTellOfWhatAuditModeLetPass(Family family) {
     node.with(ALICE, EndpointOption.DROP_NOTIFICATION);
     node.register(ALICE, EndpointFlag.POLICY_AUDIT.number());
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
@@ -136,7 +136,7 @@ class EventKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldKeepQuietAboutLinkControl(final Family family) {
+  void shouldKeepQuietAboutLinkControl(Family family) {
     node.with(ALICE, EndpointOption.DROP_NOTIFICATION);
     node.policyOf(ALICE).open(PolicyDirection.EGRESS);
     if (family == Family.IPV6) {

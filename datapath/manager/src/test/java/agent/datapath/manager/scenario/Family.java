@@ -9,7 +9,7 @@ enum Family {
   IPV6;
 
   /** A packet as its sender's gateway, or its receiver's workload, sees it. */
-  IpPacket packet(final Party from, final Party to) {
+  IpPacket packet(Party from, Party to) {
     final IpPacket packet =
         this == IPV4 ? Packets.ipv4(from.ipv4, to.ipv4) : Packets.ipv6(from.ipv6, to.ipv6);
     return from.isLocal()
@@ -17,7 +17,7 @@ enum Family {
         : packet.from(to.hostMac()).to(to.mac());
   }
 
-  String address(final Party party) {
+  String address(Party party) {
     return this == IPV4 ? party.ipv4 : party.ipv6;
   }
 

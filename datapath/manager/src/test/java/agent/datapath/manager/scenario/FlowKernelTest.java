@@ -34,7 +34,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropFirstPacketWhenNoRuleSelectsTheDestination(final Family family) {
+  void shouldDropFirstPacketWhenNoRuleSelectsTheDestination(Family family) {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(31337, 80).syn())
         .dropsFor(DropReason.POLICY_DENIED);
     assertEquals(0, node.flows().count(), "a denied attempt leaves no state");
@@ -42,7 +42,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldPassTheListedPortAndNoOther(final Family family) {
+  void shouldPassTheListedPortAndNoOther(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 443).allowTo(PEER, UDP, 53);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(31337, 443).syn()).passes();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(31337, 53)).passes();
@@ -56,7 +56,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDeliverBetweenWorkloadsWhenBothEndsAllowIt(final Family family) {
+  void shouldDeliverBetweenWorkloadsWhenBothEndsAllowIt(Family family) {
     node.policyOf(ALICE).allowTo(BOB, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).tcp(40000, 80).syn())
         .dropsFor(DropReason.POLICY_DENIED);
@@ -75,7 +75,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotLetTheResponderOpenTheOtherDirection(final Family family) {
+  void shouldNotLetTheResponderOpenTheOtherDirection(Family family) {
     node.policyOf(ALICE).allowTo(BOB, TCP, 80);
     node.policyOf(BOB).allowFrom(ALICE, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).tcp(40000, 80).syn()).reaches(BOB);
@@ -85,7 +85,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAnswerTheStackForHostAndDeliverItsReplies(final Family family) {
+  void shouldAnswerTheStackForHostAndDeliverItsReplies(Family family) {
     node.policyOf(ALICE).allowTo(HOST, TCP, 22);
     node.fromWorkload(ALICE, family.packet(ALICE, HOST).tcp(40000, 22).syn()).passes();
     node.toWorkload(ALICE, family.packet(HOST, ALICE).tcp(22, 40000).syn().ack()).passes();
@@ -95,7 +95,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskTheIngressPolicyForWhatTheStackBrings(final Family family) {
+  void shouldAskTheIngressPolicyForWhatTheStackBrings(Family family) {
     node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 80).syn())
         .dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(BOB).allowFrom(PEER, TCP, 80);
@@ -105,7 +105,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldCutARunningFlowWhenItsPolicyIsWithdrawn(final Family family) {
+  void shouldCutARunningFlowWhenItsPolicyIsWithdrawn(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn().ack()).passes();
@@ -124,7 +124,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotLetTheReplySideTurnADeniedFlowRound(final Family family) {
+  void shouldNotLetTheReplySideTurnADeniedFlowRound(Family family) {
     node.policyOf(ALICE).allowTo(PEER, UDP, 53).open(PolicyDirection.INGRESS);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.policyOf(ALICE).revokeTo(PEER, UDP, 53);
@@ -136,7 +136,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldLetADeniedFlowGoOnOnceItIsAllowedAgain(final Family family) {
+  void shouldLetADeniedFlowGoOnOnceItIsAllowedAgain(Family family) {
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.policyOf(ALICE).revokeTo(PEER, UDP, 53);
@@ -151,7 +151,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskAgainWhenThePeersIdentityChanges(final Family family) {
+  void shouldAskAgainWhenThePeersIdentityChanges(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.know(PEER, 999, 0);
@@ -161,7 +161,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldFollowTheLifetimesOfTcp(final Family family) {
+  void shouldFollowTheLifetimesOfTcp(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn());
     assertLifetime(family, 60);
@@ -177,7 +177,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldCloseAFlowThatIsReset(final Family family) {
+  void shouldCloseAFlowThatIsReset(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn());
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).rst().ack());
@@ -187,7 +187,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldOpenAClosedFlowAnewOnSyn(final Family family) {
+  void shouldOpenAClosedFlowAnewOnSyn(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80).open(PolicyDirection.INGRESS);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).rst().ack()).passes();
@@ -200,7 +200,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskPolicyWhenAClosedFlowIsOpenedFromTheOtherSide(final Family family) {
+  void shouldAskPolicyWhenAClosedFlowIsOpenedFromTheOtherSide(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).rst().ack()).passes();
@@ -210,7 +210,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTakeASimultaneousOpenForOneFlow(final Family family) {
+  void shouldTakeASimultaneousOpenForOneFlow(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn()).passes();
@@ -224,7 +224,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTakeUpAFlowInTheMiddleWherePolicyAllowsIt(final Family family) {
+  void shouldTakeUpAFlowInTheMiddleWherePolicyAllowsIt(Family family) {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack())
         .dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
@@ -235,7 +235,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldKeepNothingOfAResetWithoutAFlow(final Family family) {
+  void shouldKeepNothingOfAResetWithoutAFlow(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).rst()).passes();
     assertEquals(0, node.flows().count());
@@ -243,7 +243,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotTrustAnEntryThatHasExpired(final Family family) throws InterruptedException {
+  void shouldNotTrustAnEntryThatHasExpired(Family family) throws InterruptedException {
     node.anyLifetime(50_000_000L);
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
@@ -259,7 +259,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropForAnEndpointThatIsGone(final Family family) {
+  void shouldDropForAnEndpointThatIsGone(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53)).reaches(BOB);
     node.unregister(BOB);
@@ -271,7 +271,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDeliverAWorkloadsPacketsToItsOwnAddress(final Family family) {
+  void shouldDeliverAWorkloadsPacketsToItsOwnAddress(Family family) {
     node.policyOf(ALICE).open();
     node.fromWorkload(ALICE, family.packet(ALICE, ALICE).udp(40000, 53)).reaches(ALICE);
     node.fromWorkload(ALICE, family.packet(ALICE, ALICE).udp(53, 40000)).reaches(ALICE);
@@ -280,7 +280,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldLeaveAPacketWhoseTimeIsUpToTheStack(final Family family) {
+  void shouldLeaveAPacketWhoseTimeIsUpToTheStack(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53).ttl(1)).passes();
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53).ttl(1)).passes();
@@ -289,7 +289,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotDeliverWhatIsNotAddressedToTheGateway(final Family family) {
+  void shouldNotDeliverWhatIsNotAddressedToTheGateway(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).to("02:00:00:00:09:09").udp(40000, 53))
         .passes();
@@ -297,7 +297,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTrackSctpByPorts(final Family family) {
+  void shouldTrackSctpByPorts(Family family) {
     node.policyOf(ALICE).allowTo(PEER, SCTP, 3868);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).sctp(40000, 3868)).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).sctp(3868, 40000)).passes();
@@ -307,7 +307,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNameAnyOtherProtocolByItsPeerAlone(final Family family) {
+  void shouldNameAnyOtherProtocolByItsPeerAlone(Family family) {
     final int gre = 47;
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).protocol(gre).payload("tunnel"))
@@ -320,7 +320,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldMatchAPortRangeByItsPrefix(final Family family) {
+  void shouldMatchAPortRangeByItsPrefix(Family family) {
     node.policyOf(BOB).allowPortsFrom(PEER, TCP, 8000, 13);
     node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 7999).syn())
         .dropsFor(DropReason.POLICY_DENIED);
@@ -332,7 +332,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldLetADenyRuleWinWhicheverPeerItNames(final Family family) {
+  void shouldLetADenyRuleWinWhicheverPeerItNames(Family family) {
     node.policyOf(BOB).open(PolicyDirection.INGRESS).denyFrom(PEER, TCP, 80);
     node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 80).syn())
         .dropsFor(DropReason.POLICY_DENY_RULE);
@@ -344,7 +344,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldSendMulticastToTheStackWherePolicyAllowsIt(final Family family) {
+  void shouldSendMulticastToTheStackWherePolicyAllowsIt(Family family) {
     final var packet =
         family == Family.IPV4
             ? agent.testkit.Packets.ipv4(ALICE.ipv4, "239.1.2.3")
@@ -357,7 +357,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldForgetNothingOfOtherFlows(final Family family) {
+  void shouldForgetNothingOfOtherFlows(Family family) {
     node.withoutPolicy();
     for (int port = 1000; port < 1100; port++) {
       node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(port, 53)).passes();
@@ -366,7 +366,7 @@ class FlowKernelTest {
     assertNull(node.flows().find(family, ALICE, 999, PEER, 53, UDP));
   }
 
-  private void assertLifetime(final Family family, final long seconds) {
+  private void assertLifetime(Family family, long seconds) {
     final Flows.Flow flow = node.flows().find(family, ALICE, 40000, PEER, 80, TCP);
     final long left = flow.lifetime().toMillis();
     assertTrue(

@@ -31,7 +31,7 @@ final class Flows {
       int responderIfindex,
       long initiatorPackets,
       long responderPackets) {
-    boolean has(final ConntrackFlag flag) {
+    boolean has(ConntrackFlag flag) {
       return (flags & flag.number()) != 0;
     }
   }
@@ -41,7 +41,7 @@ final class Flows {
   private final Conntrack6Map tcp6;
   private final Conntrack6Map any6;
 
-  Flows(final Map<String, BpfMap> maps) {
+  Flows(Map<String, BpfMap> maps) {
     tcp4 = new Conntrack4Map(maps.get("conntrack4_tcp"));
     any4 = new Conntrack4Map(maps.get("conntrack4_any"));
     tcp6 = new Conntrack6Map(maps.get("conntrack6_tcp"));
@@ -57,13 +57,7 @@ final class Flows {
   }
 
   /** The entry of a flow, or null. */
-  Flow find(
-      final Family family,
-      final Party a,
-      final int aPort,
-      final Party b,
-      final int bPort,
-      final int protocol) {
+  Flow find(Family family, Party a, int aPort, Party b, int bPort, int protocol) {
     final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight();
     final boolean aIsLow;
     if (family == Family.IPV4) {
@@ -85,7 +79,7 @@ final class Flows {
     return flow(entry, aIsLow ? a : b, aIsLow ? b : a);
   }
 
-  private static boolean isMissing(final int result) {
+  private static boolean isMissing(int result) {
     if (result == -Errno.ENOENT) {
       return true;
     }
@@ -93,7 +87,7 @@ final class Flows {
     return false;
   }
 
-  private static void copy(final ConntrackEntryFlyweight from, final ConntrackEntryFlyweight to) {
+  private static void copy(ConntrackEntryFlyweight from, ConntrackEntryFlyweight to) {
     to.wrap(new ExpandableArrayBuffer(ConntrackEntryFlyweight.LENGTH), 0)
         .expiresNs(from.expiresNs())
         .flags(from.flags())
@@ -104,7 +98,7 @@ final class Flows {
     }
   }
 
-  private static Flow flow(final ConntrackEntryFlyweight entry, final Party low, final Party high) {
+  private static Flow flow(ConntrackEntryFlyweight entry, Party low, Party high) {
     final int opened = (entry.flags() & ConntrackFlag.INITIATOR_HIGH.number()) != 0 ? 1 : 0;
     return new Flow(
         opened == 1 ? high : low,

@@ -90,7 +90,7 @@ class HeaderKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldFindThePortsOfLaterFragments(final Family family) {
+  void shouldFindThePortsOfLaterFragments(Family family) {
     node.policyOf(ALICE).allowTo(BOB, UDP, 53);
     node.policyOf(BOB).allowFrom(ALICE, UDP, 53);
     for (final byte[] fragment : fragments(family, 53)) {
@@ -104,7 +104,7 @@ class HeaderKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropALaterFragmentWhoseFirstWasNotSeen(final Family family) {
+  void shouldDropALaterFragmentWhoseFirstWasNotSeen(Family family) {
     node.withoutPolicy();
     final List<byte[]> fragments = fragments(family, 53);
     node.fromWorkload(ALICE, fragments.get(1)).dropsFor(DropReason.FRAGMENT_NOT_FOUND);
@@ -114,7 +114,7 @@ class HeaderKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldFollowAFragmentedPing(final Family family) {
+  void shouldFollowAFragmentedPing(Family family) {
     node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
     final byte[] body = new byte[1204];
     body[1] = 7;
@@ -131,7 +131,7 @@ class HeaderKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropAFragmentThatWouldOverwriteTcpFlags(final Family family) {
+  void shouldDropAFragmentThatWouldOverwriteTcpFlags(Family family) {
     node.withoutPolicy();
     node.fromWorkload(
             ALICE, family.packet(ALICE, PEER).id(5).tcp(40000, 80).syn().fragment(8, false))
@@ -140,7 +140,7 @@ class HeaderKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropAFirstFragmentWithoutAWholeTcpHeader(final Family family) {
+  void shouldDropAFirstFragmentWithoutAWholeTcpHeader(Family family) {
     node.withoutPolicy();
     final byte[] tiny = new byte[16];
     tiny[3] = 80;
@@ -151,7 +151,7 @@ class HeaderKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropTaggedFrames(final Family family) {
+  void shouldDropTaggedFrames(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).vlan(7).udp(40000, 53))
         .dropsFor(DropReason.UNKNOWN_ETHERTYPE);
@@ -167,7 +167,7 @@ class HeaderKernelTest {
         .dropsFor(DropReason.UNKNOWN_ETHERTYPE);
   }
 
-  private static IpPacket extended(final int headers) {
+  private static IpPacket extended(int headers) {
     final IpPacket packet = Family.IPV6.packet(ALICE, BOB).extension(IpPacket.HOP_BY_HOP, 1);
     for (int i = 1; i < headers; i++) {
       packet.extension(IpPacket.DESTINATION_OPTIONS, 2);
@@ -175,7 +175,7 @@ class HeaderKernelTest {
     return packet;
   }
 
-  private static List<byte[]> fragments(final Family family, final int port) {
+  private static List<byte[]> fragments(Family family, int port) {
     return family.packet(ALICE, BOB).id(port).udp(40000, port).payloadOf(1200).fragments(512);
   }
 }

@@ -30,7 +30,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTrackEchoByItsIdentifier(final Family family) {
+  void shouldTrackEchoByItsIdentifier(Family family) {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1))
         .dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
@@ -44,7 +44,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskPolicyForAnEchoRequestAgainstTheFlow(final Family family) {
+  void shouldAskPolicyForAnEchoRequestAgainstTheFlow(Family family) {
     node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1)).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).echoRequest(7, 1))
@@ -54,7 +54,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldKeepNothingOfAnEchoReplyToNothing(final Family family) {
+  void shouldKeepNothingOfAnEchoReplyToNothing(Family family) {
     node.policyOf(ALICE).allowFrom(PEER, family.icmp(), family.echoReplyType());
     node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 1)).passes();
     assertEquals(0, node.flows().count());
@@ -64,7 +64,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDeliverEchoBetweenWorkloads(final Family family) {
+  void shouldDeliverEchoBetweenWorkloads(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).echoRequest(7, 1)).reaches(BOB);
     node.fromWorkload(BOB, family.packet(BOB, ALICE).echoReply(7, 1)).reaches(ALICE);
@@ -72,7 +72,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAllowAnErrorAboutATrackedFlowFromAnyone(final Family family) {
+  void shouldAllowAnErrorAboutATrackedFlowFromAnyone(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     final IpPacket syn = family.packet(ALICE, PEER).tcp(40000, 80).syn();
     node.fromWorkload(ALICE, syn).passes();
@@ -83,7 +83,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropAnErrorAboutNoFlow(final Family family) {
+  void shouldDropAnErrorAboutNoFlow(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     final IpPacket syn = family.packet(ALICE, PEER).tcp(40000, 80).syn();
     node.toWorkload(ALICE, error(family, PEER, ALICE, syn))
@@ -92,7 +92,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropAnErrorWhoseQuoteIsOfAnotherSender(final Family family) {
+  void shouldDropAnErrorWhoseQuoteIsOfAnotherSender(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.policyOf(BOB).allowFrom(PEER, TCP, 80);
     final IpPacket syn = family.packet(ALICE, PEER).tcp(40000, 80).syn();
@@ -102,7 +102,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropAnErrorAboutAFlowThatPolicyCut(final Family family) {
+  void shouldDropAnErrorAboutAFlowThatPolicyCut(Family family) {
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     final IpPacket query = family.packet(ALICE, PEER).udp(40000, 53);
     node.fromWorkload(ALICE, query).passes();
@@ -117,7 +117,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDeliverAWorkloadsErrorAboutItsOwnFlowToTheOtherWorkload(final Family family) {
+  void shouldDeliverAWorkloadsErrorAboutItsOwnFlowToTheOtherWorkload(Family family) {
     node.policyOf(ALICE).allowTo(BOB, UDP, 53);
     node.policyOf(BOB).allowFrom(ALICE, UDP, 53);
     final IpPacket query = family.packet(ALICE, BOB).udp(40000, 53);
@@ -127,7 +127,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropAWorkloadsErrorAboutAFlowOfOthers(final Family family) {
+  void shouldDropAWorkloadsErrorAboutAFlowOfOthers(Family family) {
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     final IpPacket query = family.packet(ALICE, PEER).udp(40000, 53);
     node.fromWorkload(ALICE, query).passes();
@@ -137,7 +137,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldFollowAnErrorAboutEcho(final Family family) {
+  void shouldFollowAnErrorAboutEcho(Family family) {
     node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
     final IpPacket ping = family.packet(ALICE, PEER).echoRequest(7, 1);
     node.fromWorkload(ALICE, ping).passes();
@@ -146,7 +146,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAllowAnUntrackedErrorWherePolicyNamesItsType(final Family family) {
+  void shouldAllowAnUntrackedErrorWherePolicyNamesItsType(Family family) {
     node.policyOf(ALICE).allowFrom(PEER, family.icmp(), family.unreachableType());
     final IpPacket syn = family.packet(ALICE, PEER).tcp(40000, 80).syn();
     node.toWorkload(ALICE, error(family, PEER, ALICE, syn)).passes();
@@ -155,7 +155,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskPolicyByTypeForEveryOtherMessage(final Family family) {
+  void shouldAskPolicyByTypeForEveryOtherMessage(Family family) {
     final byte[] body = new byte[16];
     final int type = family.timestampType();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).icmp(type, 0, body))
@@ -167,7 +167,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskPolicyForBothDirectionsWithoutConntrack(final Family family) {
+  void shouldAskPolicyForBothDirectionsWithoutConntrack(Family family) {
     node.without(EndpointOption.CONNTRACK);
     node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1)).passes();
@@ -178,8 +178,7 @@ class IcmpKernelTest {
     assertEquals(0, node.flows().count());
   }
 
-  private static IpPacket error(
-      final Family family, final Party from, final Party to, final IpPacket about) {
+  private static IpPacket error(Family family, Party from, Party to, IpPacket about) {
     return family.packet(from, to).icmpError(family.unreachableType(), 1, about);
   }
 }

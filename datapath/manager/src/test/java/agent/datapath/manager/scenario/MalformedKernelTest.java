@@ -33,7 +33,7 @@ class MalformedKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropEveryTruncationOfAValidPacket(final Family family) {
+  void shouldDropEveryTruncationOfAValidPacket(Family family) {
     // BPF_PROG_TEST_RUN itself refuses less than an IP header.
     final int shortest = ETHERNET_BYTES + (family == Family.IPV4 ? 20 : 40);
     final IpPacket[] packets = {
@@ -54,7 +54,7 @@ class MalformedKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropHeadersThatContradictThemselves(final Family family) {
+  void shouldDropHeadersThatContradictThemselves(Family family) {
     final int ip = ETHERNET_BYTES;
     final int tcp = ip + (family == Family.IPV4 ? 20 : 40);
     final byte[] valid = family.packet(ALICE, BOB).tcp(40000, 80).syn().payload("hello").bytes();
@@ -76,7 +76,7 @@ class MalformedKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTakeTrailingPaddingForNothing(final Family family) {
+  void shouldTakeTrailingPaddingForNothing(Family family) {
     final byte[] valid = family.packet(ALICE, BOB).udp(40000, 80).bytes();
     node.fromWorkload(ALICE, Arrays.copyOf(valid, valid.length + 20));
     final byte[] cut = family.packet(ALICE, BOB).protocol(17).payload(new byte[7]).bytes();
@@ -99,7 +99,7 @@ class MalformedKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldSurviveDamagedPackets(final Family family) {
+  void shouldSurviveDamagedPackets(Family family) {
     final Random random = new Random(SEED);
     final byte[][] valid = {
       family.packet(ALICE, PEER).tcp(40000, 80).syn().payload("hello").bytes(),
@@ -126,7 +126,7 @@ class MalformedKernelTest {
   }
 
   /** As much of the header as a receiver needs to find its own address. */
-  private static boolean isSoundIp(final byte[] frame, final Family family) {
+  private static boolean isSoundIp(byte[] frame, Family family) {
     final int version = (frame[ETHERNET_BYTES] & 0xf0) >> 4;
     final int ipBytes = frame.length - ETHERNET_BYTES;
     if (family == Family.IPV6) {
@@ -138,7 +138,7 @@ class MalformedKernelTest {
     return version == 4 && header >= 20 && total >= header && total <= ipBytes;
   }
 
-  private static byte[] with(final byte[] frame, final int offset, final int value) {
+  private static byte[] with(byte[] frame, int offset, int value) {
     final byte[] changed = frame.clone();
     changed[offset] = (byte) value;
     return changed;

@@ -147,18 +147,18 @@ class NeighbourKernelTest {
         .passesUncounted();
   }
 
-  private static IpPacket solicitation(final String sender, final String target) {
+  private static IpPacket solicitation(String sender, String target) {
     return Packets.neighbourSolicitation(ALICE.mac(), sender, target).from(ALICE.mac());
   }
 
-  private static IpPacket control(final int type, final String from, final String to) {
+  private static IpPacket control(int type, String from, String to) {
     return Packets.ipv6(from, to)
         .from(ALICE.mac())
         .ttl(type < 133 || type == 143 ? 1 : 255)
         .icmp(type, 0, new byte[20]);
   }
 
-  private static String address(final String text) {
+  private static String address(String text) {
     return Arrays.toString(Packets.address(text, 16));
   }
 }

@@ -22,7 +22,7 @@ class OlderVerifierTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"endpoint", "host", "prefilter", "conntrack_gc"})
-  void shouldStayWithinTheStackThatOlderKernelsCount(final String object) throws IOException {
+  void shouldStayWithinTheStackThatOlderKernelsCount(String object) throws IOException {
     final CallChains.Chain deepest = CallChains.deepest(read("/bpf/" + object + ".bpf.o"));
     assertFalse(deepest.functions().isEmpty());
     assertTrue(deepest.bytes() <= STACK_BYTES, deepest::toString);
@@ -51,11 +51,11 @@ class OlderVerifierTest {
     assertEquals(List.of(), rolled);
   }
 
-  private static String text(final String path) throws IOException {
+  private static String text(String path) throws IOException {
     return new String(read(path), StandardCharsets.UTF_8);
   }
 
-  private static byte[] read(final String path) throws IOException {
+  private static byte[] read(String path) throws IOException {
     try (InputStream stream = OlderVerifierTest.class.getResourceAsStream(path)) {
       assertTrue(stream != null, path + " is not on the class path");
       return stream.readAllBytes();

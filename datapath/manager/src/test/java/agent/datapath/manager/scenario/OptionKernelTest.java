@@ -37,7 +37,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropForgedSources(final Family family) {
+  void shouldDropForgedSources(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).from(BOB.mac()).udp(1, 2))
         .dropsFor(DropReason.INVALID_SOURCE_MAC);
@@ -51,7 +51,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldForwardOthersSourcesWithoutVerification(final Family family) {
+  void shouldForwardOthersSourcesWithoutVerification(Family family) {
     node.withoutPolicy().without(EndpointOption.SOURCE_IP_VERIFICATION);
     node.fromWorkload(
             ALICE, family.packet(STRANGER, PEER).from(BOB.mac()).to(ALICE.hostMac()).udp(1, 2))
@@ -60,7 +60,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskTheSendersOwnPolicyWhateverSourceItClaims(final Family family) {
+  void shouldAskTheSendersOwnPolicyWhateverSourceItClaims(Family family) {
     node.without(EndpointOption.SOURCE_IP_VERIFICATION);
     node.policyOf(BOB).open();
     node.fromWorkload(
@@ -70,7 +70,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskPolicyForEachDirectionWithoutConntrack(final Family family) {
+  void shouldAskPolicyForEachDirectionWithoutConntrack(Family family) {
     node.without(EndpointOption.CONNTRACK);
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
@@ -83,7 +83,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldCountAFlowsPacketsWithAccounting(final Family family) {
+  void shouldCountAFlowsPacketsWithAccounting(Family family) {
     node.with(ALICE, EndpointOption.CONNTRACK_ACCOUNTING).withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
@@ -95,7 +95,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldPassWhatPolicyForbidsInAuditMode(final Family family) {
+  void shouldPassWhatPolicyForbidsInAuditMode(Family family) {
     node.register(BOB, AUDIT);
     node.policyOf(ALICE).open(PolicyDirection.EGRESS);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53)).reaches(BOB);
@@ -107,7 +107,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotLetAuditModeOfOneEndSpeakForTheOther(final Family family) {
+  void shouldNotLetAuditModeOfOneEndSpeakForTheOther(Family family) {
     node.register(BOB, AUDIT);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
         .dropsFor(DropReason.POLICY_DENIED);
@@ -115,7 +115,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDeliverAnEstablishedFlowFromTheNetwork(final Family family) {
+  void shouldDeliverAnEstablishedFlowFromTheNetwork(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.fromNetwork(arriving(family).tcp(80, 40000).syn().ack()).reaches(ALICE);
@@ -127,7 +127,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldLeaveADeniedFlowFromTheNetworkToTheEndpointsProgram(final Family family) {
+  void shouldLeaveADeniedFlowFromTheNetworkToTheEndpointsProgram(Family family) {
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.policyOf(ALICE).revokeTo(PEER, UDP, 53);
@@ -141,7 +141,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotDeliverFramesForOtherMachines(final Family family) {
+  void shouldNotDeliverFramesForOtherMachines(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.fromNetwork(arriving(family).to("02:00:00:00:77:77").udp(53, 40000)).passesUncounted();
@@ -149,7 +149,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropALocalSourceFromTheNetwork(final Family family) {
+  void shouldDropALocalSourceFromTheNetwork(Family family) {
     node.fromNetwork(family.packet(BOB, ALICE).to(DEVICE_MAC).udp(1, 2))
         .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
     node.fromNetwork(family.packet(BOB, HOST).to(DEVICE_MAC).echoRequest(1, 2))
@@ -158,7 +158,7 @@ class OptionKernelTest {
         .passesUncounted();
   }
 
-  private static IpPacket arriving(final Family family) {
+  private static IpPacket arriving(Family family) {
     return family.packet(PEER, ALICE).to(DEVICE_MAC);
   }
 }

@@ -37,14 +37,14 @@ record Outcome(int action, byte[] sent, byte[] frame, DropReason counted) {
     return this;
   }
 
-  Outcome dropsFor(final DropReason reason) {
+  Outcome dropsFor(DropReason reason) {
     assertEquals(SHOT, action, this::toString);
     assertEquals(reason, counted, this::toString);
     return this;
   }
 
   /** Rewritten for the workload's own link, one hop less, and redirected to it. */
-  Outcome reaches(final Party workload) {
+  Outcome reaches(Party workload) {
     assertEquals(REDIRECT, action, this::toString);
     assertEquals(DropReason.NONE, counted, this::toString);
     final ParsedPacket before = ParsedPacket.of(sent);

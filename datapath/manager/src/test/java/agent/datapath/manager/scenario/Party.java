@@ -20,7 +20,7 @@ enum Party {
   final String ipv4;
   final String ipv6;
 
-  Party(final int id, final int ifindex, final int identity, final String ipv4, final String ipv6) {
+  Party(int id, int ifindex, int identity, String ipv4, String ipv6) {
     this.id = id;
     this.ifindex = ifindex;
     this.identity = identity;
@@ -60,7 +60,7 @@ enum Party {
     return ByteBuffer.wrap(Packets.address(ipv6, 16)).getLong(8);
   }
 
-  private static long number(final String mac) {
+  private static long number(String mac) {
     long number = 0;
     for (final byte octet : Packets.mac(mac)) {
       number = number << 8 | octet & 0xff;

@@ -75,7 +75,7 @@ final class ScenarioNode implements AutoCloseable {
     }
   }
 
-  BpfMap map(final String name) {
+  BpfMap map(String name) {
     return maps.get(name);
   }
 
@@ -83,7 +83,7 @@ final class ScenarioNode implements AutoCloseable {
     return flows;
   }
 
-  Verdicts policyOf(final Party workload) {
+  Verdicts policyOf(Party workload) {
     return verdicts.get(workload);
   }
 
@@ -93,25 +93,25 @@ final class ScenarioNode implements AutoCloseable {
     return this;
   }
 
-  ScenarioNode with(final Party workload, final EndpointOption option) {
+  ScenarioNode with(Party workload, EndpointOption option) {
     options.put(workload, optionsOf(workload) | option.number());
     return this;
   }
 
-  ScenarioNode without(final EndpointOption option) {
+  ScenarioNode without(EndpointOption option) {
     for (final Party party : List.of(Party.ALICE, Party.BOB)) {
       options.put(party, optionsOf(party) & ~option.number());
     }
     return this;
   }
 
-  ScenarioNode anyLifetime(final long ns) {
+  ScenarioNode anyLifetime(long ns) {
     anyLifetimeNs = ns;
     return this;
   }
 
   /** Writes what the datapath knows of a workload; flags are of the endpoint's entry. */
-  void register(final Party party, final int flags) {
+  void register(Party party, int flags) {
     assertEquals(
         0,
         endpoints.set(
@@ -123,12 +123,12 @@ final class ScenarioNode implements AutoCloseable {
             flags));
   }
 
-  void unregister(final Party party) {
+  void unregister(Party party) {
     assertEquals(0, endpoints.clear(party.id));
     bump(party.id);
   }
 
-  void know(final Party party, final int identity, final int endpointId) {
+  void know(Party party, int identity, int endpointId) {
     final int flags = party == Party.HOST ? IpcacheFlag.HOST.number() : 0;
     assertEquals(0, ipcache4.upsert(party.ipv4Number(), 32, identity, endpointId, flags));
     assertEquals(
@@ -137,45 +137,45 @@ final class ScenarioNode implements AutoCloseable {
   }
 
   /** Verdicts that were given for the endpoint, or for all that is not one, are out of date. */
-  void bump(final int endpointId) {
+  void bump(int endpointId) {
     generations.bump(endpointId);
   }
 
   /** The endpoint is gone, and another one has its id and address. */
-  void handOver(final Party party) {
+  void handOver(Party party) {
     generations.disown(party.id);
     bump(0);
   }
 
-  Outcome fromWorkload(final Party workload, final IpPacket packet) {
+  Outcome fromWorkload(Party workload, IpPacket packet) {
     return fromWorkload(workload, packet.bytes());
   }
 
-  Outcome fromWorkload(final Party workload, final byte[] frame) {
+  Outcome fromWorkload(Party workload, byte[] frame) {
     return run(program(workload, "from_endpoint"), frame, MetricsDirection.EGRESS);
   }
 
-  Outcome toWorkload(final Party workload, final IpPacket packet) {
+  Outcome toWorkload(Party workload, IpPacket packet) {
     return toWorkload(workload, packet.bytes());
   }
 
-  Outcome toWorkload(final Party workload, final byte[] frame) {
+  Outcome toWorkload(Party workload, byte[] frame) {
     return run(program(workload, "to_endpoint"), frame, MetricsDirection.INGRESS);
   }
 
-  Outcome fromNetwork(final IpPacket packet) {
+  Outcome fromNetwork(IpPacket packet) {
     return run(network(), packet.bytes(), MetricsDirection.NETWORK);
   }
 
   /** What from_endpoint returns, without a look at the counters: for many packets. */
-  int actionFor(final Party workload, final byte[] frame) {
+  int actionFor(Party workload, byte[] frame) {
     run.input(frame);
     final int fd = program(workload, "from_endpoint");
     assertEquals(0, run.run(fd, frame.length, 0, 1), "BPF_PROG_TEST_RUN");
     return run.returnValue();
   }
 
-  private Outcome run(final int programFd, final byte[] frame, final MetricsDirection direction) {
+  private Outcome run(int programFd, byte[] frame, MetricsDirection direction) {
     final long[] before = counts(direction);
     run.input(frame);
     assertEquals(0, run.run(programFd, frame.length, 0, 1), "BPF_PROG_TEST_RUN");
@@ -194,7 +194,7 @@ final class ScenarioNode implements AutoCloseable {
     return new Outcome(run.returnValue(), frame, out, counted);
   }
 
-  private long[] counts(final MetricsDirection direction) {
+  private long[] counts(MetricsDirection direction) {
     assertEquals(0, metrics.refresh());
     final long[] counts = new long[DropReason.values().length];
     for (int i = 0; i < counts.length; i++) {
@@ -204,12 +204,12 @@ final class ScenarioNode implements AutoCloseable {
   }
 
   /** How many instructions the verifier walked to accept a program. */
-  int verifiedInstructions(final Party owner, final String name) {
+  int verifiedInstructions(Party owner, String name) {
     final int fd = owner == Party.HOST ? network() : program(owner, name);
     return ObjectDescriptions.program(fd).verifiedInstructions();
   }
 
-  private int program(final Party workload, final String name) {
+  private int program(Party workload, String name) {
     return programs.computeIfAbsent(workload, this::loadEndpoint).programFd(name);
   }
 
@@ -217,11 +217,11 @@ final class ScenarioNode implements AutoCloseable {
     return programs.computeIfAbsent(Party.HOST, party -> loadHost()).programFd("from_network");
   }
 
-  private int optionsOf(final Party workload) {
+  private int optionsOf(Party workload) {
     return options.getOrDefault(workload, DEFAULT_OPTIONS);
   }
 
-  private BpfObject loadEndpoint(final Party workload) {
+  private BpfObject loadEndpoint(Party workload) {
     final Shipped shipped = Shipped.open("endpoint");
     nodeConfig(shipped);
     new EndpointConfigFlyweight()
@@ -244,7 +244,7 @@ final class ScenarioNode implements AutoCloseable {
     return load(shipped);
   }
 
-  private void nodeConfig(final Shipped shipped) {
+  private void nodeConfig(Shipped shipped) {
     new NodeConfigFlyweight()
         .wrap(shipped.constant("node_config"), 0)
         .tcpSynLifetimeNs(60 * SECOND_NS)
@@ -259,7 +259,7 @@ final class ScenarioNode implements AutoCloseable {
         .enableIpv6(1);
   }
 
-  private BpfObject load(final Shipped shipped) {
+  private BpfObject load(Shipped shipped) {
     final BpfObject object = shipped.object();
     open.add(object);
     for (final Map.Entry<String, BpfMap> entry : maps.entrySet()) {
@@ -271,7 +271,7 @@ final class ScenarioNode implements AutoCloseable {
     return object;
   }
 
-  private static BpfMap create(final MapDefinition definition) {
+  private static BpfMap create(MapDefinition definition) {
     if (definition.equals(NodeMaps.POLICIES)) {
       try (BpfMap shape = BpfMap.create(NodeMaps.POLICY, "", 0)) {
         return BpfMap.create(definition.withMaxEntries(ENDPOINTS), "", shape.fd());

@@ -17,13 +17,13 @@ final class Shipped {
   private final BpfObject object;
   private final ElfObject elf;
 
-  private Shipped(final String name) {
+  private Shipped(String name) {
     final byte[] bytes = read(name);
     elf = ElfObject.parse(bytes);
     object = BpfObject.open(bytes, name);
   }
 
-  static Shipped open(final String name) {
+  static Shipped open(String name) {
     return new Shipped(name);
   }
 
@@ -32,19 +32,19 @@ final class Shipped {
   }
 
   /** The memory of one constant, until the object is loaded. */
-  UnsafeBuffer constant(final String variable) {
+  UnsafeBuffer constant(String variable) {
     final DataSectionLayout.Location location =
         DataSectionLayout.of(elf, Btf.of(elf), ".rodata").variable(variable);
     final MemorySegment memory = object.rodata().asSlice(location.offset(), location.size());
     return new UnsafeBuffer(memory.address(), location.size());
   }
 
-  private static byte[] read(final String name) {
+  private static byte[] read(String name) {
     final String path = "/bpf/" + name + ".bpf.o";
     try (InputStream stream = Shipped.class.getResourceAsStream(path)) {
       assertNotNull(stream, path + " is not on the class path");
       return stream.readAllBytes();
-    } catch (final IOException failure) {
+    } catch (IOException failure) {
       throw new UncheckedIOException(path, failure);
     }
   }

@@ -18,50 +18,49 @@ final class Verdicts implements AutoCloseable {
   private final BpfMap map;
   private final PolicyMap policy;
 
-  Verdicts(final Party workload, final PolicyMapArray array) {
+  Verdicts(Party workload, PolicyMapArray array) {
     map = BpfMap.create(NodeMaps.policy(workload.id), "", 0);
     policy = new PolicyMap(map);
     assertEquals(0, array.set(workload.id, map.fd()));
   }
 
-  Verdicts allowTo(final Party peer, final int protocol, final int port) {
+  Verdicts allowTo(Party peer, int protocol, int port) {
     return put(peer.identity, PolicyDirection.EGRESS, protocol, port, 64, 0);
   }
 
-  Verdicts allowFrom(final Party peer, final int protocol, final int port) {
+  Verdicts allowFrom(Party peer, int protocol, int port) {
     return put(peer.identity, PolicyDirection.INGRESS, protocol, port, 64, 0);
   }
 
-  Verdicts denyTo(final Party peer, final int protocol, final int port) {
+  Verdicts denyTo(Party peer, int protocol, int port) {
     return put(peer.identity, PolicyDirection.EGRESS, protocol, port, 64, PolicyFlag.DENY.number());
   }
 
-  Verdicts denyFrom(final Party peer, final int protocol, final int port) {
+  Verdicts denyFrom(Party peer, int protocol, int port) {
     return put(
         peer.identity, PolicyDirection.INGRESS, protocol, port, 64, PolicyFlag.DENY.number());
   }
 
-  Verdicts denyFromAnyone(final int protocol) {
+  Verdicts denyFromAnyone(int protocol) {
     return put(0, PolicyDirection.INGRESS, protocol, 0, 48, PolicyFlag.DENY.number());
   }
 
-  Verdicts allowAnythingTo(final Party peer) {
+  Verdicts allowAnythingTo(Party peer) {
     return put(peer.identity, PolicyDirection.EGRESS, 0, 0, 40, 0);
   }
 
-  Verdicts allowPortsFrom(
-      final Party peer, final int protocol, final int firstPort, final int bits) {
+  Verdicts allowPortsFrom(Party peer, int protocol, int firstPort, int bits) {
     return put(peer.identity, PolicyDirection.INGRESS, protocol, firstPort, 48 + bits, 0);
   }
 
-  Verdicts revokeTo(final Party peer, final int protocol, final int port) {
+  Verdicts revokeTo(Party peer, int protocol, int port) {
     assertEquals(
         0, policy.delete(peer.identity, PolicyDirection.EGRESS.number(), protocol, port, 64));
     return this;
   }
 
   /** Enforcement off: the map says so itself. */
-  Verdicts open(final PolicyDirection direction) {
+  Verdicts open(PolicyDirection direction) {
     return put(0, direction, 0, 0, 40, 0);
   }
 
@@ -69,18 +68,18 @@ final class Verdicts implements AutoCloseable {
     return open(PolicyDirection.INGRESS).open(PolicyDirection.EGRESS);
   }
 
-  Verdicts close(final PolicyDirection direction) {
+  Verdicts close(PolicyDirection direction) {
     assertEquals(0, policy.delete(0, direction.number(), 0, 0, 40));
     return this;
   }
 
   private Verdicts put(
-      final int identity,
-      final PolicyDirection direction,
-      final int protocol,
-      final int port,
-      final int prefixLength,
-      final int flags) {
+      int identity,
+      PolicyDirection direction,
+      int protocol,
+      int port,
+      int prefixLength,
+      int flags) {
     assertEquals(
         0, policy.upsert(identity, direction.number(), protocol, port, prefixLength, flags, 0));
     return this;

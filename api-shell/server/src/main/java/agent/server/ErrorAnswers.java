@@ -1,0 +1,68 @@
+package agent.server;
+
+import agent.types.Refusal;
+import java.util.Map;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * How a failure is told.
+ *
+ * @param status HTTP status code
+ * @param message what is wrong and with which field; one line
+ * @param headers headers that go with it
+ */
+record ErrorAnswers(int status, String message, Map<String, String> headers) {
+  private static final Logger LOGGER = LogManager.getLogger(ErrorAnswers.class);
+  private static final int BAD_REQUEST = 400;
+  private static final int TOO_LARGE = 413;
+  private static final int INTERNAL = 500;
+  private static final int LONGEST_MESSAGE = 1024;
+
+  /** A message that quotes a large value is cut in its middle: it goes into the log, too. */
+  ErrorAnswers {
+    if (message.length() > LONGEST_MESSAGE) {
+      final int half = LONGEST_MESSAGE / 2;
+      message = message.substring(0, half) + " ... " + message.substring(message.length() - half);
+    }
+  }
+
+  static ErrorAnswers of(Route route, Throwable thrown) {
+    final Throwable cause = unwrapped(thrown);
+    return switch (cause) {
+      case HttpRefusal refusal ->
+          new ErrorAnswers(refusal.status(), refusal.getMessage(), refusal.headers());
+      case Refusal refusal ->
+          new ErrorAnswers(route.statusOf(refusal.kind()), refusal.getMessage(), Map.of());
+      case BodyTooLargeException tooLarge ->
+          new ErrorAnswers(TOO_LARGE, tooLarge.getMessage(), Map.of());
+      case BoundedBody.ClientGoneException gone ->
+          new ErrorAnswers(BAD_REQUEST, "body: ends before it is complete", Map.of());
+      default -> internal(route, cause);
+    };
+  }
+
+  private static ErrorAnswers internal(Route route, Throwable cause) {
+    LOGGER.error(
+        "api: {} failed: {}",
+        route == null ? "a request" : route.operationId(),
+        cause.toString(),
+        cause);
+    final String said = cause.getMessage() == null ? "" : cause.getMessage();
+    final String firstLine = said.lines().findFirst().orElse(cause.getClass().getSimpleName());
+    return new ErrorAnswers(INTERNAL, "the agent failed: " + firstLine, Map.of());
+  }
+
+  static Throwable unwrapped(Throwable thrown) {
+    Throwable cause = thrown;
+    while ((cause instanceof CompletionException
+            || cause instanceof ExecutionException
+            || cause instanceof tools.jackson.core.exc.JacksonIOException)
+        && cause.getCause() != null) {
+      cause = cause.getCause();
+    }
+    return cause;
+  }
+}

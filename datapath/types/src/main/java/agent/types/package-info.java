@@ -1,0 +1,2 @@
+/** The values that all domain modules share: addresses, prefixes, MAC addresses and refusals. */
+package agent.types;

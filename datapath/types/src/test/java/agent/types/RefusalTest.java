@@ -1,0 +1,24 @@
+package agent.types;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+
+import org.junit.jupiter.api.Test;
+
+class RefusalTest {
+  @Test
+  void shouldReadAsFieldAndReason() {
+    assertEquals("pool: is empty", Refusal.invalid("pool", "is empty").getMessage());
+    assertEquals("is empty", Refusal.invalid("", "is empty").getMessage());
+  }
+
+  @Test
+  void shouldBeToldOfAnOuterField() {
+    final Throwable cause = new IllegalStateException();
+    final Refusal inner = Refusal.of(Refusal.Kind.CONFLICT, "x", "is taken", cause);
+    final Refusal outer = inner.at("labels[2]");
+    assertEquals("labels[2]: is taken", outer.getMessage());
+    assertEquals(Refusal.Kind.CONFLICT, outer.kind());
+    assertSame(cause, outer.getCause());
+  }
+}
