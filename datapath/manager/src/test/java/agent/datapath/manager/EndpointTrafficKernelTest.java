@@ -63,7 +63,7 @@ class EndpointTrafficKernelTest {
   }
 
   @ParameterizedTest
-  @MethodSource("agent.datapath.manager.TestNode#tcModes")
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldCarryTcpUdpAndEchoOfBothFamiliesWhenPolicyIsOpen(TcMode mode) throws Exception {
     launch(mode, ManagerTestNode.open());
     assertEquals(mode, manager.status().tcMode());
@@ -84,7 +84,7 @@ class EndpointTrafficKernelTest {
   }
 
   @ParameterizedTest
-  @MethodSource("agent.datapath.manager.TestNode#tcModes")
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldLetOnlyTheAllowedPortThroughAndCountTheRest(TcMode mode) throws Exception {
     launch(
         mode,
@@ -116,7 +116,7 @@ class EndpointTrafficKernelTest {
   }
 
   @ParameterizedTest
-  @MethodSource("agent.datapath.manager.TestNode#tcModes")
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldCutARunningConnectionWhenPolicyForbidsItAndLetItGoOnAfterwards(TcMode mode)
       throws Exception {
     final PolicyMapEntry allow =
@@ -145,7 +145,7 @@ class EndpointTrafficKernelTest {
   }
 
   @ParameterizedTest
-  @MethodSource("agent.datapath.manager.TestNode#tcModes")
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldJudgeAnewWhenTheIdentityOfThePeerChanges(TcMode mode) throws Exception {
     launch(
         mode,
@@ -163,7 +163,7 @@ class EndpointTrafficKernelTest {
   }
 
   @ParameterizedTest
-  @MethodSource("agent.datapath.manager.TestNode#tcModes")
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldReplaceProgramsWithoutLosingAPacket(TcMode mode) throws Exception {
     launch(mode, ManagerTestNode.open());
     try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);

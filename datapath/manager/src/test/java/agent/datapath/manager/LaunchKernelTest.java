@@ -102,7 +102,7 @@ class LaunchKernelTest {
   }
 
   @ParameterizedTest
-  @MethodSource("agent.datapath.manager.TestNode#tcModes")
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldDeliverFromTheNetworkThroughTheHostProgram(TcMode mode) {
     final Workload workload = node.workload(73);
     try (NetworkNamespace outside = NetworkNamespace.create("out")) {

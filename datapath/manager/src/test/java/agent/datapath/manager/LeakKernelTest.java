@@ -50,7 +50,7 @@ class LeakKernelTest {
   }
 
   @ParameterizedTest
-  @MethodSource("agent.datapath.manager.TestNode#tcModes")
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldLeaveNothingBehindAfterAHundredRounds(TcMode mode) throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
       round(manager, 300, mode);

@@ -49,7 +49,7 @@ class TakeoverKernelTest {
   }
 
   @ParameterizedTest
-  @MethodSource("agent.datapath.manager.TestNode#tcModes")
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldForwardWhileItIsKilledAndTakenOverWithoutLosingAPacket(TcMode mode) throws Exception {
     final List<String> before;
     try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
@@ -107,7 +107,7 @@ class TakeoverKernelTest {
   }
 
   @ParameterizedTest
-  @MethodSource("agent.datapath.manager.TestNode#tcModes")
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldForgetWhatNobodyAskedFor(TcMode mode) throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
       ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.open());
