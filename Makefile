@@ -1,4 +1,4 @@
-# The ways in. `make help` lists them.
+# `make help` lists the targets.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
@@ -7,39 +7,44 @@ SCRIPTS := api-shell/launcher/src/main/scripts
 BUILT   := target/built
 MAVEN    = JAVA_HOME="$$($(SCRIPTS)/find-jdk)" mvn -ntp -B
 
-# What a build reads. Folders count too, so that a file that went away is noticed.
+# The inputs of a build. Folders are listed, too, so that a removed file starts a new build.
 MODULES := bpf-src native-bindings maps conntrack datapath api-shell benchmarks
 SOURCES := pom.xml .mvn $(shell find .mvn $(MODULES) -name target -prune -o -print)
 
-.PHONY: help deps build test demo bench install uninstall clean
+.PHONY: help deps build test format demo bench install uninstall clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r target what; do \
 	  printf '  make %-10s %s\n' "$$target" "$$what"; done
 
-deps: ## install what is missing on this machine (apt-get, as root)
+deps: ## install missing packages (apt-get, as root)
 	@.build/install-dependencies
 
-build: $(BUILT) ## build everything; again only what changed
+build: $(BUILT) ## build what changed
 $(BUILT): $(SOURCES) | deps
 	$(MAVEN) -DskipTests package
 	@mkdir -p $(@D) && touch $@
 
 test: deps ## run every test, kernel tests included (as root; CI=true makes a skipped one a failure)
+	.build/check-spelling
 	$(MAVEN) -fae verify
 	@mkdir -p $(dir $(BUILT)) && touch $(BUILT)
 
-demo: $(BUILT) ## show three workloads, a policy and the prefilter on this machine (as root)
+format: deps ## format the Java and C sources
+	$(MAVEN) -q spotless:apply
+	.build/format-c --write
+
+demo: $(BUILT) ## run three workloads, a policy and the prefilter on this machine (as root)
 	$(SCRIPTS)/demo
 
-bench: $(BUILT) ## measure, each figure beside its reference (as root)
+bench: $(BUILT) ## run the benchmarks, each figure beside its reference (as root)
 	benchmarks/run
 
 install: $(BUILT) ## install PREFIX/bin/agent and PREFIX/bin/agentctl (PREFIX=/usr/local)
 	$(SCRIPTS)/install '$(PREFIX)'
 
-uninstall: ## remove what install put under PREFIX
+uninstall: ## remove the installation under PREFIX
 	$(SCRIPTS)/install --remove '$(PREFIX)'
 
-clean: ## remove what was built
+clean: ## remove build output
 	find . -name target -type d -prune -exec rm -rf {} +

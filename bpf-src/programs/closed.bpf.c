@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* Stands on the hooks of an endpoint that is being made until its own programs are verified: nothing passes. */
+/* Drops all packets of a new endpoint until its own programs are loaded and replace these. */
 #include "lib/compiler.h"
 #include "lib/metrics.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* Deletes expired flows where they lie: nothing is copied to user space. */
+/* Deletes expired conntrack entries in the kernel, without copying entries to user space. */
 #include "config/conntrack_sweep.h"
 #include "lib/compiler.h"
 #include "maps/conntrack_map.h"
@@ -8,7 +8,7 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 
 #define ERRNO_INVALID -22
 
-struct bpf_map; /* of the kernel */
+struct bpf_map; /* opaque kernel type */
 
 static long sweep_entry(struct bpf_map *map, const void *key, const struct conntrack_entry *entry,
 			struct conntrack_sweep *sweep)

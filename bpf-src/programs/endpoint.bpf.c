@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* The programs on the host side of a workload's veth: what it sends, and what it is sent. */
+/* The tc programs on the host-side veth interface of a workload, for packets from it and packets to it. */
 #include "lib/arp.h"
 #include "lib/endpoint_judge.h"
 #include "lib/quick_parse.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-/* With tracing on, every packet takes the path that notifies. */
+/* With trace notifications every packet takes the slow path, which emits them. */
 #define ENDPOINT_IS_QUICK (ENDPOINT_OPTION(CONNTRACK) && !ENDPOINT_OPTION(TRACE_NOTIFICATION))
 
 static __always_inline bool family_is_on(__u8 family)
@@ -25,7 +25,7 @@ static __always_inline int endpoint_judge_by(struct __sk_buff *skb, struct packe
 	return hook == METRICS_EGRESS ? judge_from_endpoint(skb, packet) : judge_to_endpoint(skb, packet);
 }
 
-/* Later fragments find the ports of a first one that may pass. */
+/* Judges a packet on the slow path. Stores the ports of a first fragment that is not dropped, for later fragments. */
 static __always_inline int endpoint_judge_slowly(struct __sk_buff *skb, struct packet *packet,
 						 enum metrics_direction hook)
 {
@@ -37,8 +37,9 @@ static __always_inline int endpoint_judge_slowly(struct __sk_buff *skb, struct p
 }
 
 /*
- * Headers that take the long way to read: an action, or PACKET_IS_READ. These do not judge themselves: kernels before
- * 6.8 count each frame of a chain of calls in steps of 32 bytes, and the longest chain has little left of its 512.
+ * The functions below parse headers that the quick parser does not handle; they return an action, or PACKET_IS_READ.
+ * They do not call the judging functions: kernels before 6.8 round each stack frame of a call chain up to 32 bytes, and
+ * the longest chain is close to the limit of 512 bytes.
  */
 #define PACKET_IS_READ -3
 
@@ -146,7 +147,7 @@ static __always_inline int endpoint_ipv6(struct __sk_buff *skb, struct packet *p
 	return endpoint_judge_by(skb, packet, hook);
 }
 
-/* Counts and notifies what is dropped; what is forwarded has been counted. */
+/* Counts and notifies a drop; forwarded packets are counted before. */
 __local int endpoint_conclude(struct __sk_buff *skb, const struct packet *packet, int action, __u32 hook)
 {
 	const enum drop_reason reason = action_reason(action);
@@ -164,7 +165,7 @@ static __always_inline bool source_mac_is_own(const struct __sk_buff *skb)
 	return data + ETH_HLEN <= (void *)(long)skb->data_end && mac_equals(data + ETH_ALEN, endpoint_config.mac);
 }
 
-/* What is not IP of a family in use, or not an untagged frame from the workload's own address. */
+/* Handles frames that are not IP of an enabled family, tagged frames, and frames with a forged source MAC address. */
 __local int endpoint_other(struct __sk_buff *skb, struct packet *packet, __u32 hook)
 {
 	__builtin_memset(packet, 0, sizeof(*packet));

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* What comes in from the network: established flows go straight to their workload, the rest to the stack. */
+/*
+ * The tc ingress program of the network device: delivers packets of established flows to their workload and passes
+ * other packets to the stack.
+ */
 #include "lib/action.h"
 #include "lib/delivery.h"
 #include "lib/flow.h"
@@ -9,9 +12,12 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-#define PACKET_TYPE_HOST 0 /* PACKET_HOST of linux/if_packet.h: addressed to this device */
+#define PACKET_TYPE_HOST 0 /* PACKET_HOST of linux/if_packet.h: the frame is addressed to this device */
 
-/* An address of a local endpoint, or of this node, cannot come from outside. */
+/*
+ * Returns whether the source is an address of a local endpoint or of this node, which is invalid for a packet from the
+ * network.
+ */
 __global int network_source_is_local(struct __sk_buff *skb, __u32 family, __u32 ip_offset)
 {
 	const struct ipcache_entry *entry;
@@ -38,8 +44,8 @@ static __always_inline int network_judge(struct __sk_buff *skb, __u8 family)
 }
 
 /*
- * Tagged frames are the stack's. It takes off any number of tags that carry a priority and no VLAN, and goes on with
- * what is inside as if it had come without: so that is held against forged sources, too.
+ * Tagged frames are passed to the stack. The stack strips any number of priority tags (VLAN id 0) and processes the
+ * inner packet as untagged; so the source of the inner packet is verified here, too.
  */
 __global int network_tagged(struct __sk_buff *skb)
 {
@@ -66,7 +72,9 @@ __global int network_tagged(struct __sk_buff *skb)
 	return ACTION_PASS;
 }
 
-/* Only a flow between a workload and the outside whose verdict holds and is to forward. */
+/*
+ * Returns whether the entry is of a flow between a local workload and an outside address with a valid forward verdict.
+ */
 static __always_inline bool network_may_deliver(const struct conntrack_entry *entry, enum conntrack_side source_side,
 						__u8 protocol, __u8 tcp_flags, __u64 now)
 {
@@ -133,7 +141,7 @@ SEC("tc")
 int from_network(struct __sk_buff *skb)
 {
 	if (skb->pkt_type != PACKET_TYPE_HOST)
-		return ACTION_PASS; /* the stack forwards none of it */
+		return ACTION_PASS; /* the stack does not forward such frames */
 	if (unlikely(skb->vlan_present || vlan_is_tag(skb->protocol)))
 		return network_tagged(skb);
 	if (skb->protocol == bpf_htons(ETH_P_IP) && node_config.enable_ipv4)

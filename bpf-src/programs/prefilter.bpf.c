@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* Drops packets from listed source prefixes, before anything is spent on them. */
+/* The XDP program: drops packets from listed source prefixes before the stack allocates an skb. */
 #include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -19,10 +19,24 @@ static __always_inline __u64 cells_word(void *map, __u32 index)
 	return word ? READ_ONCE(*word) : 0;
 }
 
+static __always_inline __u32 cell_state(void *map, __u32 cell)
+{
+	return cells_word(map, cell >> PREFILTER_WORD_SHIFT) >>
+		       (cell & ((1 << PREFILTER_WORD_SHIFT) - 1)) * PREFILTER_STATE_BITS &
+	       ((1 << PREFILTER_STATE_BITS) - 1);
+}
+
+static __always_inline bool narrow_cell_is_set(__u32 cell)
+{
+	return cells_word(&prefilter6_narrow_cells, cell >> PREFILTER_NARROW_WORD_SHIFT) >>
+		       (cell & ((1 << PREFILTER_NARROW_WORD_SHIFT) - 1)) &
+	       1;
+}
+
 static __always_inline bool ipv4_is_denied(const struct iphdr *ip)
 {
 	const __u32 cell = bpf_ntohl(ip->saddr) >> (32 - PREFILTER_CELL_BITS);
-	const __u32 state = cells_word(&prefilter4_cells, cell >> 5) >> (cell & 31) * 2 & 3;
+	const __u32 state = cell_state(&prefilter4_cells, cell);
 
 	if (likely(state == PREFILTER_CELL_NONE))
 		return false;
@@ -40,14 +54,15 @@ static __always_inline bool ipv6_is_denied(const struct ipv6hdr *ip)
 	const __u64 *halves = (const __u64 *)&ip->saddr;
 	const __u64 top = bpf_be64_to_cpu(halves[0]);
 	const __u32 wide = top >> (64 - PREFILTER_CELL_BITS);
-	const __u32 state = cells_word(&prefilter6_wide_cells, wide >> 5) >> (wide & 31) * 2 & 3;
+	const __u32 state = cell_state(&prefilter6_wide_cells, wide);
 
 	if (state == PREFILTER_CELL_WHOLE)
 		return true;
 	if (state == PREFILTER_CELL_NONE) {
-		const __u32 narrow = (top >> 16) * PREFILTER_HASH48 >> (64 - PREFILTER_CELL_BITS);
+		const __u32 narrow = (top >> (64 - PREFILTER_NARROW_PREFIX)) * PREFILTER_HASH >>
+				     (64 - PREFILTER_CELL_BITS);
 
-		if (likely(!(cells_word(&prefilter6_narrow_cells, narrow >> 6) >> (narrow & 63) & 1)))
+		if (likely(!narrow_cell_is_set(narrow)))
 			return false;
 	}
 

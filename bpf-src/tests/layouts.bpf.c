@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* Never loaded: its BTF carries every struct and enum that Java shares with the programs, for the layout check. */
+/* Never loaded. Its BTF contains every struct and enum that Java shares with the programs, for the layout check. */
 #include "config/conntrack_sweep.h"
 #include "config/endpoint_config.h"
 #include "config/node_config.h"
@@ -42,13 +42,20 @@ SHOW(struct, prefilter_entry);
 SHOW(enum, aggregation_level);
 SHOW(enum, conntrack_flag);
 SHOW(enum, conntrack_side);
+SHOW(enum, conntrack_size);
 SHOW(enum, conntrack_table);
 SHOW(enum, drop_reason);
 SHOW(enum, endpoint_flag);
 SHOW(enum, endpoint_option);
+SHOW(enum, endpoint_size);
 SHOW(enum, event_type);
+SHOW(enum, generation_layout);
 SHOW(enum, ipcache_flag);
 SHOW(enum, metrics_direction);
+SHOW(enum, metrics_layout);
 SHOW(enum, policy_direction);
 SHOW(enum, policy_flag);
+SHOW(enum, policy_prefix);
+SHOW(enum, policy_size);
 SHOW(enum, prefilter_cell);
+SHOW(enum, prefilter_geometry);

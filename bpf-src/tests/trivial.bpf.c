@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * What the benchmarks hold the real programs against, and what varies packets for them: a packet of
- * BPF_PROG_TEST_RUN is not restored between repeats, so that each "vary" program writes the parts
- * that change, or that the measured program changed, and calls the next program.
+ * Baseline programs of the benchmarks, and programs that vary the packet of a benchmark. BPF_PROG_TEST_RUN does not
+ * restore the packet between repeats; so each "vary" program writes the varying fields, each "restore" program the
+ * fields that the measured program changed, and both tail-call the measured program.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -47,7 +47,7 @@ struct {
 	__uint(max_entries, 1 << 20);
 } ring SEC(".maps");
 
-/* As large as struct flow_event. */
+/* Has the size of struct flow_event. */
 struct ring_event {
 	__u64 words[9];
 };
@@ -66,11 +66,11 @@ static __always_inline struct variation *next_variation(void)
 	return bpf_map_lookup_elem(&variations, &key);
 }
 
-#define BYTES_AT(context, offset, length)                                     \
-	({                                                                    \
-		void *start = (void *)(long)(context)->data + (offset);       \
-		void *end = (void *)(long)(context)->data_end;                \
-		start + (length) > end ? (void *)0 : start;                   \
+#define BYTES_AT(context, offset, length)                               \
+	({                                                              \
+		void *start = (void *)(long)(context)->data + (offset); \
+		void *end = (void *)(long)(context)->data_end;          \
+		start + (length) > end ? (void *)0 : start;             \
 	})
 
 SEC("tc")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The context of conntrack_sweep (SEC("syscall")): what the agent asks, and what one sweep did. */
+/* The context of conntrack_sweep (SEC("syscall")): the parameters and the result of one sweep. */
 #ifndef AGENT_CONFIG_CONNTRACK_SWEEP_H
 #define AGENT_CONFIG_CONNTRACK_SWEEP_H
 
@@ -13,9 +13,9 @@ enum conntrack_table {
 };
 
 struct conntrack_sweep {
-	__u64 now_ns;  /* in: CLOCK_MONOTONIC, entries with expires_ns <= now_ns go; 0: the program
-			* reads the clock itself, and writes it here */
-	__u64 visited; /* out: entries seen, the deleted ones included */
+	__u64 now_ns;  /* in: CLOCK_MONOTONIC; entries with expires_ns <= now_ns are deleted; 0: the program
+			* reads the clock and writes the time here */
+	__u64 visited; /* out: visited entries, including the deleted ones */
 	__u64 deleted; /* out */
 	__u32 table;   /* in: enum conntrack_table */
 	__u32 reserved;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What is one endpoint's own, set at load. */
+/* Load-time constants of one endpoint, in .rodata. */
 #ifndef AGENT_CONFIG_ENDPOINT_CONFIG_H
 #define AGENT_CONFIG_ENDPOINT_CONFIG_H
 
@@ -21,14 +21,14 @@ enum endpoint_option {
 /* MonitorAggregationLevel: which forwarded packets are traced. */
 enum aggregation_level {
 	AGGREGATION_NONE = 0,    /* every packet */
-	AGGREGATION_LOW = 1,     /* new flows, TCP state changes, and about one packet a second of a flow */
+	AGGREGATION_LOW = 1,     /* new flows, TCP state changes, and about one packet per second and flow */
 	AGGREGATION_MEDIUM = 2,  /* new flows and TCP state changes */
 	AGGREGATION_MAXIMUM = 3, /* new flows */
 };
 
 struct endpoint_config {
 	__u32 endpoint_id;
-	__u32 ifindex; /* host side of the veth */
+	__u32 ifindex; /* of the host-side veth interface */
 	__u32 options; /* enum endpoint_option */
 	__u8 has_ipv4;
 	__u8 has_ipv6;
@@ -36,7 +36,7 @@ struct endpoint_config {
 	__u8 reserved;
 	__u8 ipv4[4];
 	__u8 ipv6[16];
-	__u8 mac[6];      /* the workload's interface */
+	__u8 mac[6]; /* of the workload's interface */
 	__u8 host_mac[6];
 };
 _Static_assert(sizeof(struct endpoint_config) == 48, "endpoint_config");

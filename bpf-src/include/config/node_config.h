@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What is the same for every program of this node. In .rodata: the verifier removes what is off. */
+/* Load-time constants of the node, in .rodata: the verifier removes branches of disabled features. */
 #ifndef AGENT_CONFIG_NODE_CONFIG_H
 #define AGENT_CONFIG_NODE_CONFIG_H
 
@@ -9,10 +9,10 @@ struct node_config {
 	__u64 tcp_syn_lifetime_ns;
 	__u64 tcp_established_lifetime_ns;
 	__u64 tcp_closing_lifetime_ns;
-	__u64 any_lifetime_ns; /* UDP, ICMP and the rest */
-	__u32 world_identity4; /* of an IPv4 address that no ipcache prefix covers */
+	__u64 any_lifetime_ns; /* UDP, ICMP and other protocols */
+	__u32 world_identity4; /* of IPv4 addresses that no ipcache prefix covers */
 	__u32 world_identity6;
-	__u8 gateway4[4];      /* the workloads' gateway, an address of this node */
+	__u8 gateway4[4]; /* the workloads' gateway, an address of this node */
 	__u8 gateway6[16];
 	__u8 enable_ipv4;
 	__u8 enable_ipv6;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The prefilter's constants, set at load. */
+/* Load-time constants of the prefilter, in .rodata. */
 #ifndef AGENT_CONFIG_PREFILTER_CONFIG_H
 #define AGENT_CONFIG_PREFILTER_CONFIG_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What becomes of a packet, as the functions of a program tell each other. */
+/* Return values of the functions of a program: the action on the packet. */
 #ifndef AGENT_LIB_ACTION_H
 #define AGENT_LIB_ACTION_H
 
@@ -8,7 +8,7 @@
 #include "lib/compiler.h"
 #include "lib/drop_reason.h"
 
-/* Programs that others put on the hook run, then the stack. */
+/* The next program on the hook runs, then the stack. */
 #define ACTION_PASS TC_ACT_UNSPEC
 
 #define ACTION_DROP 0x100  /* the low byte is the drop reason */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Answers the workload's question for its gateway. RFC 826. */
+/* Answers ARP requests of the workload for its gateway. RFC 826. */
 #ifndef AGENT_LIB_ARP_H
 #define AGENT_LIB_ARP_H
 
@@ -8,7 +8,7 @@
 #include "lib/delivery.h"
 #include "lib/drop_reason.h"
 
-/* linux/if_arp.h draws in the C library. */
+/* linux/if_arp.h includes headers of the C library. */
 #define ARP_HARDWARE_ETHERNET 1
 #define ARP_OPERATION_REQUEST 1
 #define ARP_OPERATION_REPLY 2
@@ -63,7 +63,7 @@ static __always_inline int arp_answer(struct __sk_buff *skb, struct arp_frame *f
 	return (int)bpf_redirect(endpoint_config.ifindex, 0);
 }
 
-/* Returns an action. */
+/* Handles an ARP message of the workload; returns an action. */
 __global int arp_from_endpoint(struct __sk_buff *skb)
 {
 	struct arp_frame frame;
@@ -75,13 +75,14 @@ __global int arp_from_endpoint(struct __sk_buff *skb)
 		if (!mac_equals(frame.sender_mac, endpoint_config.mac))
 			return action_drop(DROP_INVALID_SOURCE_MAC);
 		if (*(__u16 *)frame.sender_address == 0 && *(__u16 *)(frame.sender_address + 2) == 0)
-			return action_drop(DROP_NEIGHBOUR_UNKNOWN); /* a probe: RFC 5227 */
+			return action_drop(DROP_NEIGHBOUR_UNKNOWN); /* an ARP probe: RFC 5227 */
 		if (!ipv4_equals(frame.sender_address, endpoint_config.ipv4))
 			return action_drop(DROP_INVALID_SOURCE_ADDRESS);
 	}
 	if (frame.operation == bpf_htons(ARP_OPERATION_REPLY))
 		return ACTION_PASS;
-	if (frame.operation == bpf_htons(ARP_OPERATION_REQUEST) && ipv4_equals(frame.target_address, node_config.gateway4))
+	if (frame.operation == bpf_htons(ARP_OPERATION_REQUEST) &&
+	    ipv4_equals(frame.target_address, node_config.gateway4))
 		return arp_answer(skb, &frame);
 	return endpoint_config.options & OPTION_ARP_PASSTHROUGH ? ACTION_PASS : action_drop(DROP_NEIGHBOUR_UNKNOWN);
 }

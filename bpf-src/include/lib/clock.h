@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* CLOCK_MONOTONIC to a few milliseconds, at the price of two loads. */
+/* CLOCK_MONOTONIC with a resolution of a few milliseconds, read with two loads. */
 #ifndef AGENT_LIB_CLOCK_H
 #define AGENT_LIB_CLOCK_H
 
 #include "lib/compiler.h"
 
 /*
- * The coarse clock moves only with the tick, which the verifier turns into a plain load, and asking for it costs as much
- * as half a conntrack lookup. So the last answer is kept with the low bits of the tick at which it was given, in one
- * word that CPUs read and write without a lock. The bits repeat after 70 minutes of 1000 ticks a second.
+ * The coarse clock changes only with the tick (jiffies), which the verifier inlines as a load, while the clock helper
+ * costs half a conntrack lookup. So the last time is cached together with the low bits of its tick in one word, which
+ * CPUs read and write without a lock. The tick bits repeat after 70 minutes at 1000 ticks per second.
  */
 #define CLOCK_TICK_MASK ((1ULL << 22) - 1)
 

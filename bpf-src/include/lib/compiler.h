@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What every file needs of the compiler. */
+/* Macros and attributes for all programs. */
 #ifndef AGENT_LIB_COMPILER_H
 #define AGENT_LIB_COMPILER_H
 
@@ -14,22 +14,23 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * A global function is verified once, for any arguments, not again for each call and state of its caller: that keeps
- * loading short. It checks its pointers for NULL. A local one may return a pointer, and is verified at each call.
+ * The verifier verifies a global function once for any arguments, and not again for each call, which shortens the load
+ * time. A global function must check its pointer arguments for NULL. A local function is verified at each call and may
+ * return a pointer.
  */
 #define __global __noinline __attribute__((used))
 #define __local static __noinline __attribute__((unused))
 
 /*
- * Before every loop. Kernels before 6.7 refuse a loop that the compiler closes by falling through rather than by a
- * jump ("back-edge from insn"); which one it takes is its own choice, so there is none left.
+ * Required before every loop. Kernels before 6.7 reject a loop whose back edge is a fall-through rather than a jump
+ * ("back-edge from insn"). The compiler chooses the form, so all loops are unrolled.
  */
 #define unrolled _Pragma("clang loop unroll(full)")
 
 /*
- * Put behind a call in one of two branches that differ in the map alone. Clang would merge the calls into one with a
- * variable map, which the verifier cannot turn into a direct call of the map's own function, and which kernels before
- * 6.9 refuse for bpf_for_each_map_elem. The number differs at each place, so that these are not merged themselves.
+ * Use after a call in one of two branches that differ only in the map. Clang would merge both calls into one with a
+ * variable map, which the verifier cannot inline as a direct call of the map's function, and which kernels before 6.9
+ * reject for bpf_for_each_map_elem. The counter makes each asm statement unique, so that these are not merged either.
  */
 #define keep_call_apart(value) asm volatile("" : "+r"(value) : "i"(__COUNTER__))
 

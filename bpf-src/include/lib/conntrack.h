@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The state of a flow: what each packet does to it, how long it lives, whether its verdict still holds. */
+/* The state of a conntrack entry: transitions by packets, lifetime, and validity of its verdict. */
 #ifndef AGENT_LIB_CONNTRACK_H
 #define AGENT_LIB_CONNTRACK_H
 
@@ -11,14 +11,13 @@
 #define CONNTRACK_ENDED (CONNTRACK_SEEN_FIN_LOW | CONNTRACK_SEEN_FIN_HIGH | CONNTRACK_SEEN_RST)
 #define CONNTRACK_ESTABLISHED (CONNTRACK_SEEN_REPLY | CONNTRACK_SEEN_NON_SYN)
 
-/* What a packet did to its flow; traces are aggregated by it. */
+/* The effect of a packet on its entry, by which trace events are aggregated. */
 enum conntrack_change {
 	CONNTRACK_UNCHANGED = 0,
 	CONNTRACK_REFRESHED = 1,
 	CONNTRACK_STATE_CHANGED = 2,
 	CONNTRACK_CREATED = 3,
 };
-
 
 static __always_inline bool generation_is(__u32 endpoint_id, __u32 generation)
 {
@@ -55,9 +54,8 @@ static __always_inline __u64 conntrack_lifetime_ns(__u32 flags, __u8 protocol)
 									: node_config.tcp_syn_lifetime_ns;
 }
 
-/* The flags that a packet from this side sets. */
-static __always_inline __u32 conntrack_flags_of(bool initiator, enum conntrack_side side, __u8 protocol,
-						__u8 tcp_flags)
+/* Returns the flags that a packet from this side sets. */
+static __always_inline __u32 conntrack_flags_of(bool initiator, enum conntrack_side side, __u8 protocol, __u8 tcp_flags)
 {
 	__u32 flags = initiator ? 0 : CONNTRACK_SEEN_REPLY;
 
@@ -74,7 +72,7 @@ static __always_inline __u32 conntrack_flags_of(bool initiator, enum conntrack_s
 	return flags;
 }
 
-/* Both directions may set flags at one time, on two CPUs; atomics are 32 bits wide and more. */
+/* Sets flags atomically, since both directions may set flags concurrently; BPF atomics are at least 32 bits wide. */
 static __always_inline void conntrack_set_flags(struct conntrack_entry *entry, __u32 flags)
 {
 	_Static_assert(offsetof(struct conntrack_entry, flags) % 4 == 0, "flags are the first half of a word");
@@ -85,8 +83,8 @@ static __always_inline void conntrack_set_flags(struct conntrack_entry *entry, _
 }
 
 /*
- * A connection that has ended and is opened again is a new flow, and so is one that its responder opens after it has
- * answered: policy is asked anew. Before it has answered, its SYN is half of a simultaneous open.
+ * A SYN on a closed connection opens a new flow, and so does a SYN of the responder after its first reply: policy is
+ * evaluated again. Before its first reply, a SYN of the responder is part of a simultaneous open.
  */
 static __always_inline bool conntrack_is_reopened(__u32 flags, enum conntrack_side side, __u8 protocol, __u8 tcp_flags)
 {
@@ -94,15 +92,17 @@ static __always_inline bool conntrack_is_reopened(__u32 flags, enum conntrack_si
 	       (flags & CONNTRACK_ENDED || (flags & CONNTRACK_SEEN_REPLY && !conntrack_is_initiator(flags, side)));
 }
 
-/* Moves the flow on by one packet, as enum conntrack_change. The expiry is written only when it moved enough to matter. */
+/*
+ * Updates the entry for one packet; returns an enum conntrack_change. Writes the expiry only where it changed
+ * significantly.
+ */
 __global int conntrack_advance(struct conntrack_entry *entry, __u32 side, __u8 protocol, __u8 tcp_flags, __u64 now)
 {
 	if (!entry)
 		return CONNTRACK_UNCHANGED;
 
 	const __u32 flags = READ_ONCE(entry->flags);
-	const __u32 seen =
-		conntrack_flags_of(conntrack_is_initiator(flags, side), side, protocol, tcp_flags) & ~flags;
+	const __u32 seen = conntrack_flags_of(conntrack_is_initiator(flags, side), side, protocol, tcp_flags) & ~flags;
 	const __u64 lifetime_ns = conntrack_lifetime_ns(flags | seen, protocol);
 
 	if (unlikely(seen)) {
@@ -119,7 +119,7 @@ __global int conntrack_advance(struct conntrack_entry *entry, __u32 side, __u8 p
 	return CONNTRACK_REFRESHED;
 }
 
-/* Nothing about the flow changes with this packet, and its expiry was written a moment ago: so it is for most. */
+/* Returns whether conntrack_advance() would not change the entry, which is the case for most packets. */
 static __always_inline bool conntrack_rests(const struct conntrack_entry *entry, enum conntrack_side side,
 					    __u8 protocol, __u8 tcp_flags, __u64 now)
 {

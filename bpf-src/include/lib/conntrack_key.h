@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The tuple in canonical order, and the table that its flow is in. */
+/* Builds the canonical conntrack key of a packet, and selects the table of its protocol. */
 #ifndef AGENT_LIB_CONNTRACK_KEY_H
 #define AGENT_LIB_CONNTRACK_KEY_H
 
 #include "lib/packet.h"
 #include "maps/conntrack_map.h"
 
-/* Two neighbours in memory as one word, so that a key is written in the words in which the kernel compares it. */
+/*
+ * Combines two adjacent fields into one word, so that a key is stored in the word size with which the kernel compares
+ * it.
+ */
 static __always_inline __u64 word_of(__u32 first, __u32 second)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -25,13 +28,13 @@ static __always_inline __u32 half_word_of(__u16 first, __u16 second)
 #endif
 }
 
-/* Ports, protocol and reserved bytes: the end of either key. */
+/* Returns the last word of the IPv4 and IPv6 keys: ports, protocol and reserved bytes. */
 static __always_inline __u64 key_end_of(__be16 low_port_be, __be16 high_port_be, __u8 protocol)
 {
 	return word_of(half_word_of(low_port_be, high_port_be), half_word_of(bpf_htons((__u16)(protocol << 8)), 0));
 }
 
-/* Fills in the key; returns the side of the key that sent the packet. */
+/* Fills in the key; returns the key side of the packet's source. */
 static __always_inline enum conntrack_side conntrack4_key_of(struct conntrack4_key *key, __be32 source,
 							     __be32 destination, __be16 source_port_be,
 							     __be16 destination_port_be, __u8 protocol)
@@ -138,7 +141,7 @@ static __always_inline enum conntrack_side packet6_key(const struct packet *pack
 				 packet->destination_port_be, packet->protocol);
 }
 
-/* The side of its flow's key that sent the packet. */
+/* Returns the key side of the packet's source. */
 static __always_inline enum conntrack_side packet_conntrack_side(const struct packet *packet)
 {
 	if (packet->family == FAMILY_IPV4)
@@ -164,8 +167,8 @@ __local struct conntrack_entry *conntrack_find(const struct packet *packet)
 }
 
 /*
- * 0 or a negative errno, as bpf_map_update_elem. Not global: kernels before 6.2 take no global function's argument as a
- * map's key or value, so the entry must be seen to lie on the stack.
+ * Returns 0 or a negative errno, as bpf_map_update_elem. Not global: kernels before 6.2 do not accept an argument of a
+ * global function as a map key or value; in a local function the verifier sees that the entry is on the stack.
  */
 __local int conntrack_put(const struct packet *packet, const struct conntrack_entry *entry, __u64 flags)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Hands a packet to a workload on this node: what a router does, without its stack. */
+/* Forwards a packet to a local workload as a router does, bypassing the stack. */
 #ifndef AGENT_LIB_DELIVERY_H
 #define AGENT_LIB_DELIVERY_H
 
@@ -7,8 +7,10 @@
 #include "lib/parse_ipv4.h"
 #include "lib/parse_ipv6.h"
 
-
-/* One hop less, as one's complement: the hop limit is the low byte of its 16-bit word. */
+/*
+ * The change of the checksum when the hop limit, the low byte of its 16-bit word, is decremented: -1 in one's
+ * complement.
+ */
 #define IPV6_HOP_CHECKSUM_DELTA 0xfffe
 
 static __always_inline void ethernet_write(void *ethernet, const void *macs)
@@ -21,7 +23,7 @@ static __always_inline void ethernet_write(void *ethernet, const void *macs)
 	to[2] = from[2];
 }
 
-/* RFC 1624: the checksum grows by what the word of the TTL loses. */
+/* RFC 1624: the checksum increases by the amount by which the 16-bit word of the TTL decreases. */
 static __always_inline void ipv4_decrement_ttl(struct iphdr *ip)
 {
 	const __u32 checksum = ip->check + (__u32)bpf_htons(0x0100);
@@ -39,8 +41,8 @@ static __always_inline bool mac_equals(const void *a, const volatile void *b)
 }
 
 /*
- * Rewrites the packet and redirects it into the workload's namespace. macs: the destination's and the source's, as
- * they lie in a frame. A packet whose time is up goes to the stack, which tells its sender.
+ * Rewrites the MAC addresses and the TTL, and redirects the packet to the workload's namespace. macs: destination and
+ * source MAC address in frame order. A packet whose TTL expires passes to the stack, which sends an ICMP error.
  */
 static __always_inline int deliver_to_workload(struct __sk_buff *skb, __u8 family, __u32 ifindex, const void *macs)
 {
@@ -66,7 +68,7 @@ static __always_inline int deliver_to_workload(struct __sk_buff *skb, __u8 famil
 	return (int)bpf_redirect_peer(ifindex, 0);
 }
 
-/* Makes the headers that delivery writes linear, where they are not. */
+/* Pulls the headers that the delivery rewrites into the linear part of the skb. */
 static __always_inline void deliver_prepare(struct __sk_buff *skb)
 {
 	const __u32 header_bytes = ETH_HLEN + IPV6_HEADER_BYTES;

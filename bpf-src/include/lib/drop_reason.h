@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Why a packet was dropped. Numbers are stable: metrics and notifications carry them. */
+/* Drop reasons. The numbers are stable, since metrics and events contain them. */
 #ifndef AGENT_LIB_DROP_REASON_H
 #define AGENT_LIB_DROP_REASON_H
 
 enum drop_reason {
 	DROP_NONE = 0,
-	DROP_POLICY_DENIED = 1,        /* no rule allows it */
-	DROP_POLICY_DENY_RULE = 2,     /* a deny rule forbids it */
+	DROP_POLICY_DENIED = 1,    /* no rule allows it */
+	DROP_POLICY_DENY_RULE = 2, /* a deny rule forbids it */
 	DROP_INVALID_SOURCE_MAC = 3,
 	DROP_INVALID_SOURCE_ADDRESS = 4,
 	DROP_UNKNOWN_ETHERTYPE = 5,
-	DROP_MALFORMED = 6,            /* truncated or inconsistent headers */
-	DROP_UNKNOWN_PROTOCOL = 7,     /* an L4 protocol that policy cannot name */
-	DROP_FRAGMENT_NOT_FOUND = 8,   /* a later fragment whose first one was not seen */
-	DROP_CONNTRACK_FULL = 9,       /* no entry could be made */
+	DROP_MALFORMED = 6,          /* truncated or inconsistent headers */
+	DROP_UNKNOWN_PROTOCOL = 7,   /* an L4 protocol that policy does not support */
+	DROP_FRAGMENT_NOT_FOUND = 8, /* a later fragment without a stored first fragment */
+	DROP_CONNTRACK_FULL = 9,     /* the conntrack entry cannot be created */
 	DROP_ICMP_ERROR_UNTRACKED = 10,
-	DROP_NEIGHBOUR_UNKNOWN = 11,   /* ARP or ND for another address than the gateway's */
+	DROP_NEIGHBOUR_UNKNOWN = 11, /* ARP or ND for an address other than the gateway's */
 	DROP_FAMILY_DISABLED = 12,
-	DROP_NO_ENDPOINT = 13,         /* the destination endpoint is gone */
+	DROP_NO_ENDPOINT = 13, /* the endpoint does not exist */
 	DROP_PREFILTER = 14,
-	DROP_EXTENSION_HEADERS = 15,   /* more IPv6 extension headers than are walked */
+	DROP_EXTENSION_HEADERS = 15, /* more IPv6 extension headers than the parser walks */
 };
 
 #endif

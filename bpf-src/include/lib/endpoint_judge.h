@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The slow path: packets whose flow has no verdict, or which are out of the ordinary. */
+/* The slow path: packets whose flow has no valid verdict, and packets that the quick parser does not handle. */
 #ifndef AGENT_LIB_ENDPOINT_JUDGE_H
 #define AGENT_LIB_ENDPOINT_JUDGE_H
 
@@ -7,11 +7,11 @@
 
 #define ERRNO_EXISTS -17
 
-/* What is known of the flow of the packet that is judged. */
+/* The state of a policy evaluation. */
 struct judgement {
 	struct flow flow;
 	__u64 now;
-	__u16 put_flags;  /* how a new entry is written */
+	__u16 put_flags;  /* flags of bpf_map_update_elem for a new entry */
 	__u8 source_side; /* enum conntrack_side */
 	__u8 initiator;   /* enum packet_side */
 };
@@ -21,7 +21,10 @@ static __always_inline bool endpoint_tracks(const struct packet *packet)
 	return ENDPOINT_OPTION(CONNTRACK) && packet->kind == PACKET_FLOW;
 }
 
-/* An echo request from the side that answers, or an answer from the side that asks, is not of this flow. */
+/*
+ * Returns whether an echo request comes from the responder, or an echo reply from the initiator: neither belongs to
+ * this flow.
+ */
 static __always_inline bool icmp_contradicts(const struct packet *packet, __u32 flags, enum conntrack_side source_side)
 {
 	const __u8 expected = conntrack_is_initiator(flags, source_side) ? icmp_request_type(packet->family)
@@ -30,7 +33,7 @@ static __always_inline bool icmp_contradicts(const struct packet *packet, __u32 
 	return packet_is_icmp(packet) && packet->icmp_type != expected;
 }
 
-/* A packet that must not open a flow: an echo reply to nothing, a reset of nothing. */
+/* Returns whether the packet must not create an entry: an echo reply or a TCP reset without a flow. */
 static __always_inline bool packet_opens_nothing(const struct packet *packet)
 {
 	if (packet_is_icmp(packet))
@@ -46,9 +49,10 @@ static __always_inline void flow_of_entry(struct flow *flow, const struct conntr
 	flow->identity[PACKET_DESTINATION] = source_side == CONNTRACK_LOW ? entry->identity[1] : entry->identity[0];
 }
 
-/* A packet of a flow whose verdict holds. */
+/* Forwards or drops a packet of a flow with a valid verdict. */
 static __always_inline int endpoint_follow_slowly(struct __sk_buff *skb, const struct packet *packet,
-					     struct conntrack_entry *entry, struct judgement *judgement, enum metrics_direction hook)
+						  struct conntrack_entry *entry, struct judgement *judgement,
+						  enum metrics_direction hook)
 {
 	const enum conntrack_side side = judgement->source_side & 1;
 	const struct conntrack_delivery *delivery = side == CONNTRACK_LOW ? &entry->delivery[CONNTRACK_HIGH]
@@ -66,7 +70,7 @@ static __always_inline int endpoint_follow_slowly(struct __sk_buff *skb, const s
 	return endpoint_forward(skb, packet->family, hook, delivery->ifindex, delivery->destination_mac);
 }
 
-/* The ICMP error quotes a packet of a flow that this endpoint may have; its own packet came from the other side. */
+/* Returns whether the ICMP error quotes a packet that its receiver sent in an allowed flow of this endpoint. */
 __global int endpoint_error_relates(struct __sk_buff *skb, const struct packet *packet, __u32 hook)
 {
 	if (!packet)
@@ -100,7 +104,7 @@ static __always_inline __u64 conntrack_expiry(const struct judgement *judgement,
 	return judgement->now + conntrack_lifetime_ns(flags, protocol);
 }
 
-/* Opens the flow; returns a drop reason. */
+/* Creates the conntrack entry; returns a drop reason. */
 __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *packet, const struct judgement *judgement)
 {
 	if (!packet || !judgement)
@@ -126,7 +130,7 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 	if (error != ERRNO_EXISTS)
 		return DROP_CONNTRACK_FULL;
 
-	/* Another CPU was first, with a packet of the same flow. */
+	/* Another CPU created the entry for a packet of the same flow. */
 	struct conntrack_entry *winner = conntrack_find(packet);
 
 	if (winner)
@@ -135,8 +139,8 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 }
 
 /*
- * Gives the flow its new verdict. The entry is replaced, not changed: readers see the old one or the new one. A flow
- * that is denied now keeps its entry, so that its other direction cannot pass for a new flow.
+ * Writes a new verdict to the entry of a flow. The entry is replaced atomically: readers see the old or the new one. A
+ * flow that is denied now keeps its entry, so that a packet of the reverse direction cannot open a new flow.
  */
 __global int endpoint_renew_flow(const struct packet *packet, const struct judgement *judgement,
 				 const struct conntrack_entry *old, __u32 reason)
@@ -161,7 +165,7 @@ __global int endpoint_renew_flow(const struct packet *packet, const struct judge
 	return conntrack_put(packet, &entry, BPF_ANY);
 }
 
-/* Asks both ends' policy; returns a drop reason. */
+/* Evaluates the policy of both endpoints; returns a drop reason. */
 static __always_inline int endpoint_ask_policy(struct __sk_buff *skb, const struct packet *packet,
 					       struct judgement *judgement, bool renewed, enum metrics_direction hook)
 {
@@ -169,7 +173,8 @@ static __always_inline int endpoint_ask_policy(struct __sk_buff *skb, const stru
 	int reason;
 
 	reason = flow_ask_policy(&judgement->flow, initiator, packet->protocol, packet_policy_port(packet, initiator));
-	if (judgement->flow.audited && (ENDPOINT_OPTION(DROP_NOTIFICATION) || ENDPOINT_OPTION(POLICY_VERDICT_NOTIFICATION)))
+	if (judgement->flow.audited &&
+	    (ENDPOINT_OPTION(DROP_NOTIFICATION) || ENDPOINT_OPTION(POLICY_VERDICT_NOTIFICATION)))
 		endpoint_notify(skb, packet, &judgement->flow, hook, EVENT_VERDICT, judgement->flow.audited,
 				POLICY_FLAG_AUDIT);
 	else if (ENDPOINT_OPTION(POLICY_VERDICT_NOTIFICATION) && !renewed)
@@ -191,7 +196,7 @@ static __always_inline int endpoint_forward_to(struct __sk_buff *skb, const stru
 	return endpoint_forward(skb, packet->family, hook, endpoint->ifindex, endpoint->mac);
 }
 
-/* No verdict holds: both parties are found, policy is asked, and the answer is kept. */
+/* Evaluates policy for a packet without a valid verdict, and stores the verdict in conntrack. */
 static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement,
 					const struct conntrack_entry *old, enum metrics_direction hook)
 {
@@ -219,7 +224,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct pack
 	return endpoint_forward_to(skb, packet, hook, flow->endpoint_id[PACKET_DESTINATION]);
 }
 
-/* Any packet whose headers are read; returns an action. */
+/* Judges a packet after its headers are parsed; returns an action. */
 static __always_inline int endpoint_judge(struct __sk_buff *skb, struct packet *packet, enum metrics_direction hook)
 {
 	struct judgement judgement = {
@@ -245,8 +250,9 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, struct packet *
 		} else if (endpoint_verdict_holds(entry, side, hook, packet->protocol, packet->tcp_flags,
 						  judgement.now)) {
 			return endpoint_follow_slowly(skb, packet, entry, &judgement, hook);
-		} else if (flow_lost_endpoint(entry, side_of_source(side, own_side(hook)), endpoint_config.endpoint_id)) {
-			judgement.put_flags = BPF_ANY; /* its direction says nothing about those who are here now */
+		} else if (flow_lost_endpoint(entry, side_of_source(side, own_side(hook)),
+					      endpoint_config.endpoint_id)) {
+			judgement.put_flags = BPF_ANY; /* the old initiator is not one of the present endpoints */
 		} else {
 			old = entry;
 			judgement.initiator = conntrack_is_initiator(flags, side) ? PACKET_SOURCE : PACKET_DESTINATION;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The way of a packet from or to an endpoint, once its headers are read. */
+/* The fast path of packets from and to an endpoint, after their headers are parsed. */
 #ifndef AGENT_LIB_ENDPOINT_PATH_H
 #define AGENT_LIB_ENDPOINT_PATH_H
 
@@ -13,7 +13,7 @@
 
 #define ENDPOINT_OPTION(name) (endpoint_config.options & OPTION_##name)
 
-/* The flow has no verdict that holds: policy must be asked. */
+/* The flow has no valid verdict: the slow path evaluates policy. */
 #define FOLLOW_NO_VERDICT -2
 
 static __always_inline enum packet_side own_side(enum metrics_direction hook)
@@ -26,15 +26,16 @@ static __always_inline enum conntrack_side side_of_source(enum conntrack_side so
 	return side == PACKET_SOURCE ? source_side : 1 - source_side;
 }
 
-/* The verdict that the entry carries holds, and was given with this endpoint as a party. */
-static __always_inline bool endpoint_verdict_holds(const struct conntrack_entry *entry,
-						   enum conntrack_side source_side, enum metrics_direction hook,
-						   __u8 protocol, __u8 tcp_flags, __u64 now)
+/* Returns whether the verdict of the entry is valid and has this endpoint as its own side. */
+static __always_inline bool endpoint_verdict_holds(const struct conntrack_entry *entry, enum conntrack_side source_side,
+						   enum metrics_direction hook, __u8 protocol, __u8 tcp_flags,
+						   __u64 now)
 {
 	const enum conntrack_side own = side_of_source(source_side, own_side(hook));
 
 	return likely(entry->endpoint_id[own] == endpoint_config.endpoint_id && conntrack_is_current(entry) &&
-		      !conntrack_is_expired(entry, now) && !conntrack_is_reopened(entry->flags, source_side, protocol, tcp_flags));
+		      !conntrack_is_expired(entry, now) &&
+		      !conntrack_is_reopened(entry->flags, source_side, protocol, tcp_flags));
 }
 
 static __always_inline int endpoint_forward(struct __sk_buff *skb, __u8 family, enum metrics_direction hook,
@@ -45,14 +46,14 @@ static __always_inline int endpoint_forward(struct __sk_buff *skb, __u8 family, 
 		return ACTION_PASS;
 	if ((void *)(long)skb->data + ETH_ALEN > (void *)(long)skb->data_end ||
 	    !mac_equals((void *)(long)skb->data, endpoint_config.host_mac))
-		return ACTION_PASS; /* not for the gateway: the stack ignores it */
+		return ACTION_PASS; /* not addressed to the gateway: the stack ignores it */
 	return deliver_to_workload(skb, family, ifindex, macs);
 }
 
-/* An ordinary packet of an established flow: all that most packets meet. */
+/* The complete path of a packet of an established flow. */
 static __always_inline int endpoint_follow(struct __sk_buff *skb, struct conntrack_entry *entry,
-					   enum conntrack_side source_side, __u8 family, __u8 protocol,
-					   __u8 tcp_flags, enum metrics_direction hook)
+					   enum conntrack_side source_side, __u8 family, __u8 protocol, __u8 tcp_flags,
+					   enum metrics_direction hook)
 {
 	const struct conntrack_delivery *delivery = &entry->delivery[1 - source_side];
 	const __u64 now = now_ns();
@@ -67,9 +68,9 @@ static __always_inline int endpoint_follow(struct __sk_buff *skb, struct conntra
 	return endpoint_forward(skb, family, hook, delivery->ifindex, delivery->destination_mac);
 }
 
-static __always_inline void endpoint_notify(struct __sk_buff *skb, const struct packet *packet,
-					    const struct flow *flow, enum metrics_direction hook,
-					    enum event_type type, enum drop_reason reason, __u8 policy_flags)
+static __always_inline void endpoint_notify(struct __sk_buff *skb, const struct packet *packet, const struct flow *flow,
+					    enum metrics_direction hook, enum event_type type, enum drop_reason reason,
+					    __u8 policy_flags)
 {
 	const struct event_spec spec = {
 		.type = type,
@@ -82,7 +83,7 @@ static __always_inline void endpoint_notify(struct __sk_buff *skb, const struct 
 	event_emit(skb, packet, flow, &spec);
 }
 
-/* A drop whose parties are known: notified here, counted where the program ends. */
+/* Notifies a drop with known identities; endpoint_conclude() counts it. */
 static __always_inline int endpoint_drop(struct __sk_buff *skb, const struct packet *packet, const struct flow *flow,
 					 enum metrics_direction hook, enum drop_reason reason)
 {
@@ -91,9 +92,8 @@ static __always_inline int endpoint_drop(struct __sk_buff *skb, const struct pac
 	return action_drop_quietly(reason);
 }
 
-static __always_inline void endpoint_trace(struct __sk_buff *skb, const struct packet *packet,
-					   const struct flow *flow, enum metrics_direction hook,
-					   enum conntrack_change change)
+static __always_inline void endpoint_trace(struct __sk_buff *skb, const struct packet *packet, const struct flow *flow,
+					   enum metrics_direction hook, enum conntrack_change change)
 {
 	if (ENDPOINT_OPTION(TRACE_NOTIFICATION) && (__u32)change >= endpoint_config.aggregation)
 		endpoint_notify(skb, packet, flow, hook, EVENT_TRACE, DROP_NONE, 0);

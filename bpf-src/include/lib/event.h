@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Notifications. A ring that is full is counted, and holds nobody up. */
+/* Emits events to the ring buffer. Events that do not fit are counted and discarded; the packet is not delayed. */
 #ifndef AGENT_LIB_EVENT_H
 #define AGENT_LIB_EVENT_H
 
@@ -15,7 +15,7 @@ struct event_spec {
 	__u16 endpoint_id;
 };
 
-/* flow may be NULL: the parties are not known yet. */
+/* flow is NULL where the identities are not known yet. */
 __global int event_emit(struct __sk_buff *skb, const struct packet *packet, const struct flow *flow,
 			const struct event_spec *spec)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Who talks to whom: the two parties of a packet, the verdict on them, and the conntrack entry that keeps it. */
+/*
+ * The source and destination of a packet with their identities, the policy verdict on them, and the conntrack entry
+ * that stores it.
+ */
 #ifndef AGENT_LIB_FLOW_H
 #define AGENT_LIB_FLOW_H
 
@@ -13,9 +16,9 @@ struct flow {
 	__u32 identity[2];
 	__u32 generation[2];
 	__u16 endpoint_id[2]; /* 0: not an endpoint of this node */
-	__u8 audited;         /* a drop reason that audit mode let pass */
+	__u8 audited;         /* the drop reason that audit mode did not enforce */
 	__u8 reserved;
-	__u16 entry_flags;    /* enum conntrack_flag: what the host program has to know of the flow */
+	__u16 entry_flags; /* enum conntrack_flag for the host program */
 };
 
 static __always_inline __u32 generation_of(__u32 endpoint_id)
@@ -26,8 +29,8 @@ static __always_inline __u32 generation_of(__u32 endpoint_id)
 }
 
 /*
- * Keys are written in the words in which the kernel reads them: a load that spans two stores waits for both. Padding in
- * front of a prefix length aligns what follows it.
+ * Keys are stored in the word size with which the kernel loads them, since a load that spans two stores cannot be
+ * forwarded from the store buffer. Padding before the prefix length aligns the address.
  */
 struct ipcache6_lookup {
 	__u32 padding;
@@ -52,7 +55,7 @@ static __always_inline const struct ipcache_entry *ipcache_find(const union addr
 	return bpf_map_lookup_elem(&ipcache6, &lookup.prefix_length);
 }
 
-/* The party that has this address. */
+/* Looks up the identity and the endpoint of an address in the ipcache. */
 static __always_inline void flow_find_peer(struct flow *flow, enum packet_side side, const union address *address,
 					   __u8 family)
 {
@@ -63,14 +66,14 @@ static __always_inline void flow_find_peer(struct flow *flow, enum packet_side s
 		flow->endpoint_id[side] = entry->endpoint_id;
 		flow->entry_flags = entry->flags & IPCACHE_FLAG_HOST ? CONNTRACK_BY_STACK : 0;
 	} else {
-		flow->identity[side] =
-			family == FAMILY_IPV4 ? node_config.world_identity4 : node_config.world_identity6;
+		flow->identity[side] = family == FAMILY_IPV4 ? node_config.world_identity4
+							     : node_config.world_identity6;
 	}
 }
 
 /*
- * An endpoint's own words. The generation is read before the identity and before its policy, so that a change that
- * comes in between leaves a verdict that is already out of date.
+ * Reads the generation and the identity of an endpoint. The generation is read before the identity and the policy, so
+ * that a concurrent change makes the verdict stale.
  */
 static __always_inline int flow_find_endpoint(struct flow *flow, enum packet_side side)
 {
@@ -85,7 +88,7 @@ static __always_inline int flow_find_endpoint(struct flow *flow, enum packet_sid
 	return DROP_NONE;
 }
 
-/* Finds both parties. The endpoint whose program runs is on own_side, whatever the ipcache says of its address. */
+/* Finds the identities of both sides. own_side is the endpoint of the running program, independent of the ipcache. */
 __global int flow_find_parties(struct flow *flow, const struct packet *packet, __u32 own_side, __u32 own_id)
 {
 	if (!flow || !packet)
@@ -128,7 +131,10 @@ static __always_inline int flow_ask_one(struct flow *flow, enum packet_side side
 	return DROP_NONE;
 }
 
-/* The verdict on a flow that the given side of the packet opened; port_be is the responder's. */
+/*
+ * Returns the drop reason of the policy of both endpoints for a flow with this initiator side; port_be is the port of
+ * the responder.
+ */
 __global int flow_ask_policy(struct flow *flow, __u32 initiator, __u8 protocol, __be16 port_be)
 {
 	const enum packet_side first = initiator & 1;
@@ -145,7 +151,7 @@ __global int flow_ask_policy(struct flow *flow, __u32 initiator, __u8 protocol, 
 	return reason;
 }
 
-/* The port that policy names, where the given side opened the flow. For ICMP it is a message type. */
+/* Returns the port for the policy lookup of a flow with this initiator side; for ICMP the message type. */
 static __always_inline __be16 packet_policy_port(const struct packet *packet, enum packet_side initiator)
 {
 	if (packet_is_icmp(packet))
@@ -168,7 +174,7 @@ static __always_inline void flow_set_delivery(struct conntrack_entry *entry, enu
 	__builtin_memcpy(entry->delivery[side].source_mac, endpoint->host_mac, ETH_ALEN);
 }
 
-/* An endpoint with which the entry was made has gone, or has another address now, which may be own_id's. */
+/* Returns whether an endpoint of the entry was removed or changed its address, which endpoint own_id may have now. */
 __global int flow_lost_endpoint(const struct conntrack_entry *entry, __u32 own_side, __u32 own_id)
 {
 	if (!entry)
@@ -184,7 +190,7 @@ __global int flow_lost_endpoint(const struct conntrack_entry *entry, __u32 own_s
 	return false;
 }
 
-/* An entry for the flow as this packet shows it. */
+/* Fills a new conntrack entry from the sides of a packet. */
 static __always_inline void flow_fill_entry(struct conntrack_entry *entry, const struct flow *flow,
 					    enum conntrack_side source_side)
 {

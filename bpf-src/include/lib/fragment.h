@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Ports for fragments after the first. */
+/* Stores the ports of first fragments for later fragments, which have none. */
 #ifndef AGENT_LIB_FRAGMENT_H
 #define AGENT_LIB_FRAGMENT_H
 
@@ -37,7 +37,10 @@ static __always_inline void fragment6_key_of(const struct packet *packet, __be32
 	__builtin_memset(key->reserved, 0, sizeof(key->reserved));
 }
 
-/* Keeps what a first fragment says of its ports, once it may pass: what is denied or forged leaves nothing here. */
+/*
+ * Stores the ports of a first fragment. Called only for packets that are not dropped, so that denied or forged
+ * fragments create no entry.
+ */
 __global int fragment_remember(const struct packet *packet)
 {
 	if (!packet)
@@ -63,7 +66,7 @@ __global int fragment_remember(const struct packet *packet)
 	return bpf_map_update_elem(&fragments6, &key, &entry, BPF_ANY);
 }
 
-/* Fills in the ports of a later fragment; DROP_FRAGMENT_NOT_FOUND where the first was not seen. */
+/* Fills in the ports of a later fragment; returns DROP_FRAGMENT_NOT_FOUND without a stored first fragment. */
 __global int fragment_recall(struct packet *packet, __be32 id_be)
 {
 	const struct fragment_entry *entry;
@@ -93,7 +96,7 @@ __global int fragment_recall(struct packet *packet, __be32 id_be)
 		packet->destination_port_be = entry->source_port_be;
 		packet->kind = icmp_kind(packet->family, packet->icmp_type);
 		if (packet->kind == PACKET_ICMP_ERROR)
-			packet->kind = PACKET_STATELESS; /* what it quotes was in the first fragment */
+			packet->kind = PACKET_STATELESS; /* the quoted packet is in the first fragment */
 	}
 	return DROP_NONE;
 }

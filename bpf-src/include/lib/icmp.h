@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The messages of ICMP and ICMPv6, by what is done with them. RFC 792, RFC 4443, RFC 4861. */
+/* Classifies ICMP and ICMPv6 messages. RFC 792, RFC 4443, RFC 4861. */
 #ifndef AGENT_LIB_ICMP_H
 #define AGENT_LIB_ICMP_H
 
@@ -59,7 +59,7 @@ static __always_inline enum packet_kind icmp_kind(__u8 family, __u8 type)
 	return type >= ICMP6_ERROR_FIRST && type <= ICMP6_ERROR_LAST ? PACKET_ICMP_ERROR : PACKET_STATELESS;
 }
 
-/* Messages that hold on one link only: a workload's link ends at its veth. */
+/* Returns whether the message is valid on its link only; the link of a workload is its veth pair. */
 static __always_inline bool icmp6_is_link_control(__u8 type)
 {
 	return (type >= ICMP6_MLD_FIRST && type <= ICMP6_REDIRECT) || type == ICMP6_MLD2_REPORT;

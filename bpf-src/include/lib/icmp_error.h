@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The packet that an ICMP error quotes: the error belongs to its flow. RFC 792, RFC 4443. */
+/* Parses the packet that an ICMP error quotes; the error belongs to the flow of that packet. RFC 792, RFC 4443. */
 #ifndef AGENT_LIB_ICMP_ERROR_H
 #define AGENT_LIB_ICMP_ERROR_H
 
 #include "lib/parse_ipv4.h"
 #include "lib/parse_ipv6.h"
 
-/* What follows the quoted IP header: the ports, or an ICMP message. RFC 792 promises eight bytes of it. */
+/* The start of the quoted L4 header: ports or an ICMP header. RFC 792 guarantees eight bytes of it. */
 union quoted_l4 {
 	struct udp_start ports;
 	struct icmp_header icmp;
@@ -46,8 +46,7 @@ static __always_inline bool quoted_parse_ipv6(struct __sk_buff *skb, struct pack
 			break;
 		if (bpf_skb_load_bytes(skb, offset, &extension, sizeof(extension)))
 			return false;
-		if (quoted->protocol == IPPROTO_FRAGMENT &&
-		    bpf_ntohs(extension.fragment_be) & IPV6_FRAGMENT_OFFSET)
+		if (quoted->protocol == IPPROTO_FRAGMENT && bpf_ntohs(extension.fragment_be) & IPV6_FRAGMENT_OFFSET)
 			return false;
 		offset += ipv6_extension_bytes(quoted->protocol, &extension);
 		quoted->protocol = extension.next_header;
@@ -56,7 +55,7 @@ static __always_inline bool quoted_parse_ipv6(struct __sk_buff *skb, struct pack
 	return !ipv6_is_extension(quoted->protocol);
 }
 
-/* Reads the quoted packet as its sender sent it; false where it belongs to no flow. */
+/* Parses the quoted packet; returns false where conntrack does not track such a packet. */
 __global int quoted_parse(struct __sk_buff *skb, const struct packet *error, struct packet *quoted)
 {
 	if (!error || !quoted)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Answers the workload's neighbour solicitation for its gateway. RFC 4861. */
+/* Answers neighbour solicitations of the workload for its gateway. RFC 4861. */
 #ifndef AGENT_LIB_ND_H
 #define AGENT_LIB_ND_H
 
@@ -18,14 +18,14 @@ struct nd_message {
 	__be32 flags;
 	__u8 target[16];
 	__u8 option_type;
-	__u8 option_units; /* of 8 bytes */
+	__u8 option_units; /* in units of 8 bytes */
 	__u8 option_mac[ETH_ALEN];
 };
 _Static_assert(sizeof(struct nd_message) == 32, "nd_message");
 
 #define ND_SOLICITATION_BYTES offsetof(struct nd_message, option_type)
 
-/* The sum of RFC 4443's pseudo-header and the message lie behind one another, so that one call sums both. */
+/* The pseudo-header of RFC 4443 followed by the message, so that one call computes the checksum of both. */
 struct nd_pseudo {
 	__u8 source[16];
 	__u8 destination[16];
@@ -59,7 +59,7 @@ static __always_inline __sum16 checksum_fold(__u32 sum)
 	return (__sum16)~sum;
 }
 
-/* Turns the solicitation into the gateway's advertisement and sends it back. */
+/* Rewrites the solicitation to an advertisement of the gateway and redirects it to the workload. */
 __local int nd_answer(struct __sk_buff *skb, const struct packet *packet)
 {
 	const __u32 frame_bytes = ETH_HLEN + IPV6_HEADER_BYTES + sizeof(struct nd_message);
@@ -85,8 +85,7 @@ __local int nd_answer(struct __sk_buff *skb, const struct packet *packet)
 	ipv6_copy(pseudo.destination, &packet->source);
 	ipv6_copy(pseudo.message.target, node_config.gateway6);
 	mac_copy(pseudo.message.option_mac, endpoint_config.host_mac);
-	pseudo.message.checksum =
-		checksum_fold((__u32)bpf_csum_diff(NULL, 0, (__be32 *)&pseudo, sizeof(pseudo), 0));
+	pseudo.message.checksum = checksum_fold((__u32)bpf_csum_diff(NULL, 0, (__be32 *)&pseudo, sizeof(pseudo), 0));
 	__builtin_memcpy(&ip.saddr, pseudo.source, 32);
 	mac_copy(macs, endpoint_config.mac);
 	mac_copy(macs + ETH_ALEN, endpoint_config.host_mac);
@@ -98,13 +97,13 @@ __local int nd_answer(struct __sk_buff *skb, const struct packet *packet)
 	return (int)bpf_redirect(endpoint_config.ifindex, 0);
 }
 
-/* The fields that RFC 4861, section 7.1, holds for valid. */
-static __always_inline bool nd_is_valid(struct __sk_buff *skb, const struct packet *packet,
-					struct nd_message *message)
+/* Validates the message by RFC 4861, section 7.1. */
+static __always_inline bool nd_is_valid(struct __sk_buff *skb, const struct packet *packet, struct nd_message *message)
 {
 	__u8 hop_limit;
 
-	return packet->l4_offset == ETH_HLEN + IPV6_HEADER_BYTES && skb->len >= packet->l4_offset + ND_SOLICITATION_BYTES &&
+	return packet->l4_offset == ETH_HLEN + IPV6_HEADER_BYTES &&
+	       skb->len >= packet->l4_offset + ND_SOLICITATION_BYTES &&
 	       !bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct ipv6hdr, hop_limit), &hop_limit, 1) &&
 	       hop_limit == ND_HOP_LIMIT &&
 	       !bpf_skb_load_bytes(skb, ETH_HLEN + IPV6_HEADER_BYTES, message, ND_SOLICITATION_BYTES) &&
@@ -112,8 +111,9 @@ static __always_inline bool nd_is_valid(struct __sk_buff *skb, const struct pack
 }
 
 /*
- * A link-control message of the workload. Solicitations for the gateway are answered, advertisements of the workload's
- * own addresses go to the stack; the rest (duplicate address detection, routers, multicast listeners) ends here.
+ * Handles a link-control message of the workload. Solicitations for the gateway are answered, advertisements of the
+ * workload's own addresses pass to the stack, and others (duplicate address detection, router and multicast listener
+ * messages) are dropped.
  */
 __global int nd_from_endpoint(struct __sk_buff *skb, const struct packet *packet)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What the programs know of a packet once its headers are read. */
+/* The parsed headers of a packet. */
 #ifndef AGENT_LIB_PACKET_H
 #define AGENT_LIB_PACKET_H
 
@@ -20,9 +20,9 @@ enum tcp_flag {
 };
 
 enum packet_kind {
-	PACKET_FLOW = 0,       /* conntrack keeps its flow */
-	PACKET_STATELESS = 1,  /* policy is asked for each one: ICMP messages that open no flow */
-	PACKET_ICMP_ERROR = 2, /* belongs to the flow that it quotes */
+	PACKET_FLOW = 0,       /* tracked by conntrack */
+	PACKET_STATELESS = 1,  /* policy is evaluated for each packet: ICMP messages that open no flow */
+	PACKET_ICMP_ERROR = 2, /* belongs to the flow of the quoted packet */
 };
 
 union address {
@@ -32,7 +32,7 @@ union address {
 	__u64 halves[2];
 };
 
-/* An IPv4 address is in the first word, the others are zero. For ICMP echo both ports are the identifier. */
+/* An IPv4 address is in the first word, and the others are zero. For ICMP echo both ports are the identifier. */
 struct packet {
 	union address source;
 	union address destination;
@@ -43,13 +43,13 @@ struct packet {
 	__u8 tcp_flags;
 	__u8 icmp_type;
 	__u16 l4_offset;
-	__u8 kind;     /* enum packet_kind */
-	__u8 untracked : 1;      /* conntrack was asked already and knows no such flow */
-	__u8 first_fragment : 1; /* others follow, which have no ports */
+	__u8 kind;               /* enum packet_kind */
+	__u8 untracked : 1;      /* a conntrack lookup found no entry */
+	__u8 first_fragment : 1; /* later fragments follow, which have no ports */
 	__be32 fragment_id_be;
 };
 
-/* The side of a packet that an array of two is indexed by. */
+/* Index of arrays with one element for each side of a packet. */
 enum packet_side {
 	PACKET_SOURCE = 0,
 	PACKET_DESTINATION = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* IPv4 with everything it may carry: options, fragments, headers outside the linear part. RFC 791. */
+/* Parses any IPv4 packet, with options, fragments, and headers outside the linear part of the skb. RFC 791. */
 #ifndef AGENT_LIB_PARSE_IPV4_H
 #define AGENT_LIB_PARSE_IPV4_H
 
@@ -13,18 +13,18 @@
 #define IPV4_FRAGMENT_OFFSET 0x1fff
 #define IPV4_HEADER_BYTES 20
 
-/* Bytes of the IP packet, or 0 where the length field contradicts the frame. */
+/* Returns the length of the IP packet in bytes, or 0 where the length field exceeds the frame. */
 static __always_inline __u32 ipv4_bytes(const struct __sk_buff *skb, const struct iphdr *ip)
 {
 	const __u32 frame_bytes = skb->len - ETH_HLEN;
 	const __u32 total_bytes = bpf_ntohs(ip->tot_len);
 
-	if (total_bytes == 0 && skb->gso_size) /* larger than the field holds (BIG TCP) */
+	if (total_bytes == 0 && skb->gso_size) /* larger than the length field (BIG TCP) */
 		return frame_bytes;
 	return total_bytes > frame_bytes ? 0 : total_bytes;
 }
 
-/* Reads the headers; returns a drop reason. */
+/* Parses the headers; returns a drop reason. */
 __global int parse_ipv4(struct __sk_buff *skb, struct packet *packet)
 {
 	struct iphdr ip;
@@ -50,7 +50,7 @@ __global int parse_ipv4(struct __sk_buff *skb, struct packet *packet)
 
 	if (fragment & IPV4_FRAGMENT_OFFSET) {
 		if (ip.protocol == IPPROTO_TCP && (fragment & IPV4_FRAGMENT_OFFSET) == 1)
-			return DROP_MALFORMED; /* would overwrite the flags of the first: RFC 3128 */
+			return DROP_MALFORMED; /* would overwrite the TCP flags of the first fragment: RFC 3128 */
 		return protocol_has_ports(packet) ? fragment_recall(packet, ip.id) : DROP_NONE;
 	}
 	reason = parse_l4(skb, packet, bytes - header_bytes);

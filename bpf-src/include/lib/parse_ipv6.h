@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* IPv6 with a bounded walk over its extension headers. RFC 8200. */
+/* Parses any IPv6 packet with a bounded number of extension headers. RFC 8200. */
 #ifndef AGENT_LIB_PARSE_IPV6_H
 #define AGENT_LIB_PARSE_IPV6_H
 
@@ -15,10 +15,10 @@
 #define IPV6_LINK_LOCAL 0xfe80
 #define IPV6_LINK_LOCAL_MASK 0xffc0
 
-/* The first eight bytes of any extension header; the last six are a fragment header's. */
+/* The first eight bytes of an extension header; the last six are valid in a fragment header only. */
 struct ipv6_extension {
 	__u8 next_header;
-	__u8 length; /* in units of 8 bytes without the first; AH counts in fours, without the first two */
+	__u8 length; /* in units of 8 bytes, excluding the first; for AH in units of 4 bytes, excluding the first two */
 	__be16 fragment_be;
 	__be32 id_be;
 };
@@ -33,13 +33,13 @@ static __always_inline bool ipv6_is_unspecified(const union address *address)
 	return !address->halves[0] && !address->halves[1];
 }
 
-/* Bytes after the IPv6 header, or -1 where the length field contradicts the frame. */
+/* Returns the payload length in bytes, or -1 where the length field exceeds the frame. */
 static __always_inline int ipv6_payload_bytes(const struct __sk_buff *skb, const struct ipv6hdr *ip)
 {
 	const int frame_bytes = (int)skb->len - ETH_HLEN - IPV6_HEADER_BYTES;
 	const int payload_bytes = bpf_ntohs(ip->payload_len);
 
-	if (payload_bytes == 0 && skb->gso_size) /* larger than the field holds (BIG TCP) */
+	if (payload_bytes == 0 && skb->gso_size) /* larger than the length field (BIG TCP) */
 		return frame_bytes;
 	return payload_bytes > frame_bytes ? -1 : payload_bytes;
 }
@@ -62,18 +62,18 @@ static __always_inline __u32 ipv6_extension_bytes(__u8 protocol, const struct ip
 	}
 }
 
-/* A fragment after the first: its ports are remembered, unless more extension headers hid the protocol. */
+/* Reads the stored ports of a later fragment; drops it where further extension headers precede the L4 header. */
 static __always_inline int ipv6_later_fragment(struct packet *packet, const struct ipv6_extension *extension)
 {
 	packet->protocol = extension->next_header;
 	if (ipv6_is_extension(packet->protocol))
 		return DROP_FRAGMENT_NOT_FOUND;
 	if (packet->protocol == IPPROTO_TCP && (bpf_ntohs(extension->fragment_be) & IPV6_FRAGMENT_OFFSET) == 8)
-		return DROP_MALFORMED; /* would overwrite the flags of the first: RFC 3128 */
+		return DROP_MALFORMED; /* would overwrite the TCP flags of the first fragment: RFC 3128 */
 	return protocol_has_ports(packet) ? fragment_recall(packet, extension->id_be) : DROP_NONE;
 }
 
-/* Reads the headers; returns a drop reason. */
+/* Parses the headers; returns a drop reason. */
 __global int parse_ipv6(struct __sk_buff *skb, struct packet *packet)
 {
 	__u32 offset = ETH_HLEN + IPV6_HEADER_BYTES;

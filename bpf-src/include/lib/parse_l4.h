@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Ports, flags and message types. */
+/* Parses L4 ports, TCP flags and ICMP message types. */
 #ifndef AGENT_LIB_PARSE_L4_H
 #define AGENT_LIB_PARSE_L4_H
 
@@ -10,7 +10,7 @@
 #define UDP_HEADER_BYTES 8
 #define SCTP_HEADER_BYTES 12
 
-/* The part of a TCP header that is looked at. */
+/* The fields of a TCP header up to the window. */
 struct tcp_start {
 	__be16 source_port_be;
 	__be16 destination_port_be;
@@ -21,7 +21,7 @@ struct tcp_start {
 	__be16 window_be;
 };
 
-/* The whole of a UDP header, and the ports of an SCTP one. */
+/* A UDP header, or the start of an SCTP header. */
 struct udp_start {
 	__be16 source_port_be;
 	__be16 destination_port_be;
@@ -58,7 +58,10 @@ static __always_inline int parse_icmp(struct __sk_buff *skb, struct packet *pack
 	return DROP_NONE;
 }
 
-/* l4_bytes: from the L4 header to the end of the IP packet, or of its first fragment. */
+/*
+ * Returns a drop reason. l4_bytes: number of bytes from the L4 header to the end of the IP packet or of its first
+ * fragment.
+ */
 __global int parse_l4(struct __sk_buff *skb, struct packet *packet, __u32 l4_bytes)
 {
 	struct udp_start udp;

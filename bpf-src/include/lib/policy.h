@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What an endpoint's policy map says. */
+/* Looks up the verdict of an endpoint's policy map. */
 #ifndef AGENT_LIB_POLICY_H
 #define AGENT_LIB_POLICY_H
 
@@ -15,16 +15,17 @@ struct policy_question {
 	__be16 port_be;
 };
 
-/* struct policy_key, behind padding that aligns what follows the prefix length: the kernel reads that as one word. */
+/* struct policy_key with padding that aligns the fields after the prefix length, which the kernel loads as one word. */
 struct policy_lookup {
 	__u32 padding;
 	__u32 prefix_length;
 	__u64 rest;
 };
-_Static_assert(sizeof(struct policy_lookup) - offsetof(struct policy_lookup, prefix_length) == sizeof(struct policy_key),
+_Static_assert(sizeof(struct policy_lookup) - offsetof(struct policy_lookup, prefix_length) ==
+		       sizeof(struct policy_key),
 	       "policy_lookup");
 
-/* Everything after the prefix length, as it lies in memory. */
+/* Returns the key fields after the prefix length in their memory layout. */
 static __always_inline __u64 policy_word(__u32 identity, __u8 direction, __u8 protocol, __be16 port_be)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -34,7 +35,7 @@ static __always_inline __u64 policy_word(__u32 identity, __u8 direction, __u8 pr
 #endif
 }
 
-#define POLICY_NO_ENTRY 0x80 /* beside the flags of an entry */
+#define POLICY_NO_ENTRY 0x80 /* in addition to the flags of an entry */
 
 static __always_inline __u32 policy_flags(void *policy, __u64 rest)
 {
@@ -44,7 +45,10 @@ static __always_inline __u32 policy_flags(void *policy, __u64 rest)
 	return entry ? entry->flags & ~POLICY_NO_ENTRY : POLICY_NO_ENTRY;
 }
 
-/* DROP_NONE, or why not. A deny wins, whichever of the two entries has it. */
+/*
+ * Returns DROP_NONE or a drop reason. A deny in either the entry of the identity or the entry of any identity takes
+ * precedence.
+ */
 static __always_inline int policy_ask(const struct policy_question *question)
 {
 	const __u32 endpoint_id = question->endpoint_id;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The headers of an ordinary packet, read in place: no options, no fragments, TCP or UDP. */
+/* Parses TCP and UDP packets without IP options, extension headers and fragments in place. */
 #ifndef AGENT_LIB_QUICK_PARSE_H
 #define AGENT_LIB_QUICK_PARSE_H
 
@@ -13,9 +13,9 @@ struct quick_l4 {
 	__u8 tcp_flags;
 };
 
-/* False where anything is out of the ordinary: the long way decides then. l4_bytes as in parse_l4. */
-static __always_inline bool quick_parse_l4(struct quick_l4 *l4, const void *header, const void *data_end,
-					   __u8 protocol, __u32 l4_bytes)
+/* Returns false where the slow parser must handle the packet. l4_bytes as in parse_l4. */
+static __always_inline bool quick_parse_l4(struct quick_l4 *l4, const void *header, const void *data_end, __u8 protocol,
+					   __u32 l4_bytes)
 {
 	l4->protocol = protocol;
 	if (likely(protocol == IPPROTO_TCP)) {
@@ -44,7 +44,7 @@ static __always_inline bool quick_parse_l4(struct quick_l4 *l4, const void *head
 	return false;
 }
 
-/* The IPv4 header of an ordinary packet, or NULL. */
+/* Returns the IPv4 header, or NULL where the slow parser must handle the packet. */
 static __always_inline struct iphdr *quick_parse_ipv4(const struct __sk_buff *skb, struct quick_l4 *l4)
 {
 	void *data = (void *)(long)skb->data;
@@ -63,7 +63,7 @@ static __always_inline struct iphdr *quick_parse_ipv4(const struct __sk_buff *sk
 	return quick_parse_l4(l4, ip + 1, data_end, ip->protocol, total_bytes - IPV4_HEADER_BYTES) ? ip : NULL;
 }
 
-/* The IPv6 header of an ordinary packet, or NULL. */
+/* Returns the IPv6 header, or NULL where the slow parser must handle the packet. */
 static __always_inline struct ipv6hdr *quick_parse_ipv6(const struct __sk_buff *skb, struct quick_l4 *l4)
 {
 	void *data = (void *)(long)skb->data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* VLAN tags that lie in the frame. IEEE 802.1Q. */
+/* VLAN tags in the frame. IEEE 802.1Q. */
 #ifndef AGENT_LIB_VLAN_H
 #define AGENT_LIB_VLAN_H
 
@@ -7,7 +7,7 @@
 
 #include "lib/compiler.h"
 
-/* More tags than any network has; the stack would go through any number. */
+/* The largest number of tags that the programs parse; the stack parses any number. */
 #define VLAN_TAGS_MAX 4
 
 struct vlan_tag {

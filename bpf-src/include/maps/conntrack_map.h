@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* One entry a flow, found from both directions and by both local endpoints. */
+/* One conntrack entry per flow, which both directions and both local endpoints find. */
 #ifndef AGENT_MAPS_CONNTRACK_MAP_H
 #define AGENT_MAPS_CONNTRACK_MAP_H
 
@@ -7,14 +7,18 @@
 #include <linux/types.h>
 #include <bpf/bpf_helpers.h>
 
-/* Defaults of --bpf-ct-global-tcp-max and --bpf-ct-global-any-max (agent-api.md, Limits); set at load. */
-#define CONNTRACK_TCP_MAX_ENTRIES 1000000
-#define CONNTRACK_ANY_MAX_ENTRIES 262144
+/*
+ * Defaults of --bpf-ct-global-tcp-max and --bpf-ct-global-any-max (agent-api.md, Limits); the agent sets them when it
+ * creates a map.
+ */
+enum conntrack_size {
+	CONNTRACK_TCP_MAX_ENTRIES = 1000000,
+	CONNTRACK_ANY_MAX_ENTRIES = 262144,
+};
 
 /*
- * The tuple in canonical order: "low" is the side whose (address, port) compares less as the raw
- * words that the program loads. The order means nothing but that both directions agree on it.
- * For ICMP echo both ports are the identifier.
+ * The tuple in canonical order, which is the same for both directions: "low" is the side whose (address, port) is less
+ * as the words that the program loads. For ICMP echo both ports are the identifier.
  */
 struct conntrack4_key {
 	__be32 low_address;
@@ -43,17 +47,17 @@ enum conntrack_side {
 
 enum conntrack_flag {
 	CONNTRACK_INITIATOR_HIGH = 1, /* the high side opened the flow */
-	CONNTRACK_SEEN_REPLY = 2,     /* a packet of the responder was seen: TCP is established */
+	CONNTRACK_SEEN_REPLY = 2,     /* the responder has sent a packet */
 	CONNTRACK_SEEN_FIN_LOW = 4,
 	CONNTRACK_SEEN_FIN_HIGH = 8,
 	CONNTRACK_SEEN_RST = 16,
-	CONNTRACK_DENIED = 32, /* policy cut the flow: it stays denied in both directions */
-	CONNTRACK_SEEN_NON_SYN = 64, /* TCP: the initiator went past its SYN */
-	CONNTRACK_COUNTED = 128,     /* the host program counts its packets, too */
-	CONNTRACK_BY_STACK = 256,    /* the host program leaves it to the stack: it is traced, or with this node itself */
+	CONNTRACK_DENIED = 32,       /* policy denies the flow in both directions */
+	CONNTRACK_SEEN_NON_SYN = 64, /* TCP: the initiator has sent a packet after its SYN */
+	CONNTRACK_COUNTED = 128,     /* the host program counts its packets */
+	CONNTRACK_BY_STACK = 256,    /* the host program passes it to the stack: it is traced, or a side is this node */
 };
 
-/* How a packet reaches one side of the flow. ifindex 0: through the stack. */
+/* The interface and MAC addresses for delivery to one side of the flow. ifindex 0: the stack delivers. */
 struct conntrack_delivery {
 	__u32 ifindex;
 	__u8 destination_mac[6];
@@ -67,11 +71,11 @@ struct conntrack_entry {
 	__u32 generation[2];
 	__u16 endpoint_id[2]; /* 0: not an endpoint of this node */
 	__u16 flags;
-	__u8 drop_reason; /* of a denied flow */
+	__u8 drop_reason; /* enum drop_reason of a denied flow */
 	__u8 reserved;
 	struct conntrack_delivery delivery[2];
 	__u32 identity[2];
-	__u64 packets[2]; /* sent by that side; counted only with ConntrackAccounting */
+	__u64 packets[2]; /* sent by this side; counted only with ConntrackAccounting */
 	__u64 bytes[2];
 };
 _Static_assert(sizeof(struct conntrack_entry) == 96, "conntrack_entry");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Notifications of drops, verdicts and traces, in a ring buffer that the agent maps. */
+/* Events of drops, policy verdicts and traces, in a ring buffer that the agent reads. */
 #ifndef AGENT_MAPS_EVENT_MAP_H
 #define AGENT_MAPS_EVENT_MAP_H
 
@@ -12,7 +12,7 @@
 enum event_type {
 	EVENT_DROP = 1,
 	EVENT_VERDICT = 2, /* a policy verdict on a new flow */
-	EVENT_TRACE = 3,   /* a forwarded packet, where tracing is on */
+	EVENT_TRACE = 3,   /* a forwarded packet, with TraceNotification */
 };
 
 struct flow_event {
@@ -23,14 +23,14 @@ struct flow_event {
 	__u8 family;    /* 4 or 6 */
 	__u8 protocol;
 	__u8 tcp_flags;
-	__u16 endpoint_id; /* whose program saw it; 0 for the host program */
+	__u16 endpoint_id; /* endpoint of the program; 0 for the host program */
 	__u32 source_identity;
 	__u32 destination_identity;
 	__u32 length; /* of the packet, in bytes */
 	__u32 ifindex;
 	__be16 source_port_be;
 	__be16 destination_port_be;
-	__u8 policy_flags; /* enum policy_flag: AUDIT where a forbidden packet passed in audit mode */
+	__u8 policy_flags; /* enum policy_flag: AUDIT where audit mode forwarded a denied packet */
 	__u8 reserved[3];
 	__u8 source_address[16]; /* an IPv4 address is in the first four bytes */
 	__u8 destination_address[16];
@@ -42,7 +42,7 @@ struct {
 	__uint(max_entries, EVENT_RING_BYTES);
 } events SEC(".maps");
 
-/* Events that found the ring full, per CPU, index 0. */
+/* Number of events that were lost because the ring buffer was full, per CPU, at index 0. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);

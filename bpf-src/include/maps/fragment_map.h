@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Ports of fragmented datagrams, remembered from the first fragment for those that follow. */
+/* Ports of fragmented datagrams, stored from the first fragment for later fragments. */
 #ifndef AGENT_MAPS_FRAGMENT_MAP_H
 #define AGENT_MAPS_FRAGMENT_MAP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Address -> security identity, and the local endpoint that has it. */
+/* Maps an address prefix to its security identity and its local endpoint. */
 #ifndef AGENT_MAPS_IPCACHE_MAP_H
 #define AGENT_MAPS_IPCACHE_MAP_H
 
@@ -10,7 +10,7 @@
 #define IPCACHE_MAX_ENTRIES 512000
 
 enum ipcache_flag {
-	IPCACHE_FLAG_HOST = 1, /* an address of this node: deliver to the stack */
+	IPCACHE_FLAG_HOST = 1, /* an address of this node: packets pass to the stack */
 };
 
 /* prefix_length counts address bits; the address is in network byte order. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Packets and bytes by direction and drop reason; reason 0 is what was forwarded. */
+/* Packets and bytes by direction and drop reason; reason 0 counts forwarded packets. */
 #ifndef AGENT_MAPS_METRICS_MAP_H
 #define AGENT_MAPS_METRICS_MAP_H
 
@@ -9,12 +9,15 @@
 
 enum metrics_direction {
 	METRICS_INGRESS = 0, /* to_endpoint: from the stack to an endpoint */
-	METRICS_EGRESS = 1,  /* from_endpoint, local delivery included */
-	METRICS_NETWORK = 2, /* in from the node's device: host program and prefilter */
+	METRICS_EGRESS = 1,  /* from_endpoint, including local delivery */
+	METRICS_NETWORK = 2, /* from the network device: host program and prefilter */
 };
 
-/* Index: direction << 8 | drop reason. */
-#define METRICS_MAX_ENTRIES 768
+/* Index: direction << METRICS_REASON_BITS | drop reason. */
+enum metrics_layout {
+	METRICS_REASON_BITS = 8,
+	METRICS_DIRECTIONS = 3, /* number of values of enum metrics_direction */
+};
 
 struct metrics_entry {
 	__u64 packets;
@@ -26,7 +29,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
 	__type(value, struct metrics_entry);
-	__uint(max_entries, METRICS_MAX_ENTRIES);
+	__uint(max_entries, METRICS_DIRECTIONS << METRICS_REASON_BITS);
 } metrics SEC(".maps");
 
 #endif

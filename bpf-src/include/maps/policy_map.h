@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Per-endpoint policy: which peer identity may use which protocol and port, in which direction. */
+/* The policy map of an endpoint: verdicts by direction, peer identity, protocol and port. */
 #ifndef AGENT_MAPS_POLICY_MAP_H
 #define AGENT_MAPS_POLICY_MAP_H
 
@@ -7,8 +7,11 @@
 #include <linux/types.h>
 #include <bpf/bpf_helpers.h>
 
-#define POLICY_MAP_MAX_ENTRIES 16384
-#define POLICY_ENDPOINTS_MAX 65536
+#include "maps/endpoint_map.h"
+
+enum policy_size {
+	POLICY_MAP_MAX_ENTRIES = 16384,
+};
 
 /* Seen from the endpoint: ingress is traffic to it, egress is traffic from it. */
 enum policy_direction {
@@ -23,9 +26,9 @@ enum policy_flag {
 };
 
 /*
- * LPM key. prefix_length counts the bits after itself: 40 is identity and direction (any protocol),
- * 48 adds the protocol (any port), 64 adds the whole port; 49..63 are port prefixes, of which ranges
- * are made. Identity 0 stands for any identity. For ICMP and ICMPv6 the port is the message type.
+ * LPM key. prefix_length counts the bits after itself (enum policy_prefix): identity and direction (any protocol), also
+ * the protocol (any port), or also the port. A length between the last two is a port prefix; several prefixes make a
+ * port range. Identity 0 matches any identity. For ICMP and ICMPv6 the port is the message type.
  */
 struct policy_key {
 	__u32 prefix_length;
@@ -36,9 +39,11 @@ struct policy_key {
 };
 _Static_assert(sizeof(struct policy_key) == 12, "policy_key");
 
-#define POLICY_PREFIX_IDENTITY 40
-#define POLICY_PREFIX_PROTOCOL 48
-#define POLICY_PREFIX_PORT 64
+enum policy_prefix {
+	POLICY_PREFIX_IDENTITY = 40,
+	POLICY_PREFIX_PROTOCOL = 48,
+	POLICY_PREFIX_PORT = 64,
+};
 
 struct policy_entry {
 	__u8 flags;
@@ -47,7 +52,7 @@ struct policy_entry {
 };
 _Static_assert(sizeof(struct policy_entry) == 4, "policy_entry");
 
-/* Sizes, not types: clang leaves out of the BTF what only an inner map names. */
+/* Declared by sizes, since clang omits types from the BTF that only an inner map uses. */
 struct policy_map {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(key_size, sizeof(struct policy_key));
@@ -56,11 +61,14 @@ struct policy_map {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 };
 
-/* Endpoint id -> that endpoint's policy map, so that one program can ask both ends of a local flow. */
+/*
+ * Maps an endpoint id to the policy map of the endpoint, so that one program can evaluate both endpoints of a local
+ * flow.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__type(key, __u32);
-	__uint(max_entries, POLICY_ENDPOINTS_MAX);
+	__uint(max_entries, ENDPOINTS_MAX);
 	__array(values, struct policy_map);
 } policies SEC(".maps");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Source prefixes that XDP drops, and bitmaps that answer for most addresses without a trie walk. */
+/* The source prefixes that XDP drops, and bitmaps that avoid the trie lookup for most addresses. */
 #ifndef AGENT_MAPS_PREFILTER_MAP_H
 #define AGENT_MAPS_PREFILTER_MAP_H
 
@@ -42,18 +42,28 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } prefilter6 SEC(".maps");
 
+enum prefilter_geometry {
+	PREFILTER_CELL_BITS = 24,        /* number of leading address bits that are the index of a cell */
+	PREFILTER_STATE_BITS = 2,        /* enum prefilter_cell */
+	PREFILTER_WORD_SHIFT = 5,        /* 32 cells of two bits per word */
+	PREFILTER_NARROW_WORD_SHIFT = 6, /* 64 cells of one bit per word */
+	PREFILTER_NARROW_PREFIX = 48,    /* IPv6 prefixes of at least this length have a narrow cell */
+	/* The multiplier 0x9E3779B97F4A7C15 of the narrow cells' hash in two halves: clang 14 has no 64-bit enums. */
+	PREFILTER_HASH_HIGH = (int)0x9E3779B9,
+	PREFILTER_HASH_LOW = 0x7F4A7C15,
+};
+
 /*
- * Two bits a cell, 32 cells a word, cell = the top 24 bits of the address as a host-order number;
- * word = cell >> 5, shift = (cell & 31) * 2.
+ * cell = the top PREFILTER_CELL_BITS of the address as a host-order number; word = cell >> PREFILTER_WORD_SHIFT,
+ * shift = the index of the cell in its word * PREFILTER_STATE_BITS.
  */
 enum prefilter_cell {
-	PREFILTER_CELL_NONE = 0,  /* no prefix touches this /24: pass */
-	PREFILTER_CELL_PART = 1,  /* longer prefixes lie in it: ask the trie */
+	PREFILTER_CELL_NONE = 0,  /* no prefix overlaps this cell: pass */
+	PREFILTER_CELL_PART = 1,  /* the cell contains longer prefixes: look up the trie */
 	PREFILTER_CELL_WHOLE = 3, /* a prefix of 24 bits or fewer covers it: drop */
 };
 
-#define PREFILTER_CELL_BITS 24
-#define PREFILTER_CELL_WORDS (1 << (PREFILTER_CELL_BITS - 5))
+#define PREFILTER_CELL_WORDS (1 << (PREFILTER_CELL_BITS - PREFILTER_WORD_SHIFT))
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -63,7 +73,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 } prefilter4_cells SEC(".maps");
 
-/* IPv6 prefixes of up to 47 bits, by the top 24 bits of the address; the same two-bit cells. */
+/* Two-bit cells of IPv6 prefixes shorter than PREFILTER_NARROW_PREFIX, indexed by the leading bits of the address. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);
@@ -73,12 +83,12 @@ struct {
 } prefilter6_wide_cells SEC(".maps");
 
 /*
- * IPv6 prefixes of 48 bits or more: one bit a cell, 64 cells a word, cell = the top 24 bits of
- * (the top 48 address bits as a host-order number, multiplied by PREFILTER_HASH48 modulo 2^64).
- * A set bit means: ask the trie.
+ * One-bit cells of IPv6 prefixes of at least PREFILTER_NARROW_PREFIX bits. cell = the top PREFILTER_CELL_BITS of (the
+ * top PREFILTER_NARROW_PREFIX address bits as a host-order number, multiplied by PREFILTER_HASH modulo 2^64). Where the
+ * bit is set, the program looks up the trie.
  */
-#define PREFILTER_HASH48 0x9E3779B97F4A7C15ULL
-#define PREFILTER_NARROW_WORDS (1 << (PREFILTER_CELL_BITS - 6))
+#define PREFILTER_HASH ((__u64)PREFILTER_HASH_HIGH << 32 | PREFILTER_HASH_LOW)
+#define PREFILTER_NARROW_WORDS (1 << (PREFILTER_CELL_BITS - PREFILTER_NARROW_WORD_SHIFT))
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

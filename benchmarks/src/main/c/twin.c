@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The map benchmarks in C with libbpf, on the very maps that the Java ones use.
+ * The map benchmarks in C with libbpf, on the maps that the Java benchmarks use.
  * twin lookup|update|dump MAP_ID REPEATS | twin ring MAP_ID PROGRAM_ID EVENTS REPEATS
  * Prints ns an operation (an entry, an event): the median of seven runs.
  */
@@ -105,8 +105,7 @@ static double calls(int map, int update, int repeats, unsigned int key_size, uns
 	double start = now_ns();
 
 	for (int i = 0; i < repeats && !error; i++)
-		error = update ? bpf_map_update_elem(map, key, value, BPF_ANY)
-			       : bpf_map_lookup_elem(map, key, value);
+		error = update ? bpf_map_update_elem(map, key, value, BPF_ANY) : bpf_map_lookup_elem(map, key, value);
 	if (error)
 		fail("call", error);
 	double elapsed = now_ns() - start;
@@ -134,8 +133,8 @@ int main(int count, char **arguments)
 		else if (!strcmp(arguments[1], "dump"))
 			figures[i] = dump(map, map_info.key_size, map_info.value_size);
 		else
-			figures[i] = calls(map, !strcmp(arguments[1], "update"), atoi(arguments[3]),
-					   map_info.key_size, map_info.value_size);
+			figures[i] = calls(map, !strcmp(arguments[1], "update"), atoi(arguments[3]), map_info.key_size,
+					   map_info.value_size);
 	}
 	qsort(figures, RUNS, sizeof(double), compare);
 	printf("%.2f\n", figures[RUNS / 2]);

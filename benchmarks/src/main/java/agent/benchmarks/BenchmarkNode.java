@@ -1,15 +1,13 @@
 package agent.benchmarks;
 
-import agent.bindings.BindingsException;
-import agent.bindings.BpfFileSystem;
-import agent.bindings.Descriptors;
-import agent.bindings.ObjectDescriptions;
+import agent.bindings.BpfLink;
+import agent.bindings.BpfProgram;
 import agent.datapath.manager.DatapathManager;
-import agent.datapath.manager.spec.Context;
+import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.IpcacheChange;
 import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.PolicyMapEntry;
-import agent.datapath.manager.spec.PrefilterList;
+import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PrefilterStore;
 import agent.maps.layout.PolicyDirection;
 import agent.testkit.NetworkNamespace;
@@ -24,11 +22,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Optional;
 
 /**
- * A datapath in a network namespace of its own: two endpoints on veths, a network device with the
- * prefilter, and the programs as the agent loads and attaches them.
+ * A datapath in a separate network namespace: two endpoints on veths, a network device with the
+ * prefilter, and the programs that the agent loads and attaches.
  */
 final class BenchmarkNode implements AutoCloseable {
   static final int TCP = 6;
@@ -46,7 +43,7 @@ final class BenchmarkNode implements AutoCloseable {
   private final NetworkNamespace workload = NetworkNamespace.create("bench");
   private final TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount();
   private final Path state;
-  private final List<Integer> descriptors = new ArrayList<>();
+  private final List<BpfProgram> programs = new ArrayList<>();
   private DatapathManager manager;
 
   /** One of the two endpoints. */
@@ -83,16 +80,16 @@ final class BenchmarkNode implements AutoCloseable {
     return host;
   }
 
-  /** Launches the datapath; on a thread of the namespace. */
+  /** Launches the datapath; runs on a thread inside the namespace. */
   void launch(int options) {
     VethPair.create(host, DEVICE, workload, "peer");
     manager =
         DatapathManager.launch(
-            new Context()
+            new DatapathContext()
                 .bpfRoot(bpffs.path())
                 .stateDirectory(state)
                 .prefilterDevice(DEVICE)
-                .prefilterStore(new ForgetfulStore())
+                .prefilterStore(PrefilterStore.inMemory())
                 .gateway4(IpAddress.parse("10.77.0.1"))
                 .gateway6(IpAddress.parse("fd77::1")));
     final List<IpcacheEntry> entries = new ArrayList<>();
@@ -102,7 +99,10 @@ final class BenchmarkNode implements AutoCloseable {
       entries.add(entry(end.ipv4, end.identity, end.id));
       entries.add(entry(end.ipv6, end.identity, end.id));
     }
-    manager.proxy().upsertIpcache(entries).join();
+    manager
+        .ipcache()
+        .apply(entries.stream().map(entry -> new IpcacheChange(null, entry)).toList())
+        .join();
     for (final End end : End.values()) {
       attach(end, VethPair.create(host, "h" + end.id, workload, "w" + end.id), options);
     }
@@ -112,21 +112,21 @@ final class BenchmarkNode implements AutoCloseable {
     return manager;
   }
 
-  /** The program behind a pinned link of an endpoint: from_endpoint or to_endpoint. */
-  int endpointProgram(End end, String name) {
+  /** The program of an endpoint, from_endpoint or to_endpoint, opened through its pinned link. */
+  BpfProgram endpointProgram(End end, String name) {
     return program(Path.of("endpoints", Integer.toString(end.id), name));
   }
 
   /** The prefilter's program. */
-  int prefilterProgram() {
+  BpfProgram prefilterProgram() {
     return program(Path.of("devices", DEVICE, "prefilter"));
   }
 
   private void attach(End end, VethPair veth, int options) {
-    manager.proxy().synchronizePolicy(end.id, policy(end)).join();
+    manager.policyMaps().synchronize(end.id, policy(end)).join();
     manager
-        .proxy()
-        .attachEndpoint(
+        .endpoints()
+        .attach(
             new EndpointSpec(
                 end.id,
                 veth.hostIfindex(),
@@ -142,38 +142,32 @@ final class BenchmarkNode implements AutoCloseable {
   }
 
   /**
-   * The open port for the remote and the other endpoint; the second one has much more beside it.
+   * Allows one port for the remote and the other endpoint; the second endpoint has many more
+   * entries.
    */
-  private static List<PolicyMapEntry> policy(End end) {
-    final List<PolicyMapEntry> entries = new ArrayList<>();
+  private static List<PolicyEntry> policy(End end) {
+    final List<PolicyEntry> entries = new ArrayList<>();
     for (final PolicyDirection direction : PolicyDirection.values()) {
-      entries.add(PolicyMapEntry.allow(REMOTE_IDENTITY, direction, TCP, OPEN_PORT));
+      entries.add(PolicyEntry.allow(REMOTE_IDENTITY, direction, TCP, OPEN_PORT));
       for (final End other : End.values()) {
-        entries.add(PolicyMapEntry.allow(other.identity, direction, TCP, OPEN_PORT));
+        entries.add(PolicyEntry.allow(other.identity, direction, TCP, OPEN_PORT));
       }
     }
     for (int i = 0; end == End.SECOND && entries.size() < POLICY_ENTRIES; i++) {
       entries.add(
-          PolicyMapEntry.allow(
+          PolicyEntry.allow(
               FIRST_OTHER_IDENTITY + i, PolicyDirection.INGRESS, TCP, 1 + i % 60_000));
     }
     return entries;
   }
 
-  private int program(Path link) {
-    final int linkFd = descriptor(BpfFileSystem.open(bpffs.path().resolve("agent").resolve(link)));
-    final int id = ObjectDescriptions.link(linkFd).programId();
-    Descriptors.close(linkFd);
-    final int fd = descriptor(ObjectDescriptions.openProgram(id));
-    descriptors.add(fd);
-    return fd;
-  }
-
-  private static int descriptor(int fd) {
-    if (fd < 0) {
-      throw new BindingsException("open a program", fd);
+  private BpfProgram program(Path pin) {
+    try (BpfLink link =
+        BpfLink.openPinned(bpffs.path().resolve("agent").resolve(pin)).orElseThrow()) {
+      final BpfProgram program = BpfProgram.openById(link.info().programId());
+      programs.add(program);
+      return program;
     }
-    return fd;
   }
 
   private static IpcacheEntry entry(String prefix, int identity, int endpoint) {
@@ -182,7 +176,7 @@ final class BenchmarkNode implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    descriptors.forEach(Descriptors::close);
+    programs.forEach(BpfProgram::close);
     if (manager != null) {
       manager.close();
     }
@@ -194,15 +188,5 @@ final class BenchmarkNode implements AutoCloseable {
         Files.delete(path);
       }
     }
-  }
-
-  private static final class ForgetfulStore implements PrefilterStore {
-    @Override
-    public Optional<PrefilterList> load() {
-      return Optional.empty();
-    }
-
-    @Override
-    public void store(PrefilterList list) {}
   }
 }

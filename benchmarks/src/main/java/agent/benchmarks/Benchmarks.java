@@ -13,8 +13,8 @@ public final class Benchmarks {
   private Benchmarks() {}
 
   /**
-   * Arguments: {@code programs}, {@code maps}, {@code sweep}, {@code daemon=PREFIX} for what is
-   * installed under a prefix; none runs all but the last.
+   * Runs the benchmarks of the arguments {@code programs}, {@code maps}, {@code sweep} and {@code
+   * daemon=PREFIX}, for an installation under a prefix; without arguments all but the last one.
    */
   public static void main(String[] arguments) throws Exception {
     LibBpf.ensureLoaded();

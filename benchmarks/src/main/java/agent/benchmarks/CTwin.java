@@ -6,7 +6,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** The same work in C with libbpf, compiled for the occasion. */
+/** Compiles and runs the C program with libbpf that does the same work. */
 final class CTwin implements AutoCloseable {
   private static final String[] COMPILERS = {"gcc", "cc", "clang", "clang-19", "clang-14"};
 
@@ -18,7 +18,7 @@ final class CTwin implements AutoCloseable {
     this.program = program;
   }
 
-  /** Compiles it; null, with the reason printed, where there is no C compiler that can. */
+  /** Compiles the program; prints the reason and returns null if no C compiler succeeds. */
   static CTwin compile(Path source) {
     try {
       final Path directory = Files.createTempDirectory("agent-twin-");
@@ -43,7 +43,7 @@ final class CTwin implements AutoCloseable {
     }
   }
 
-  /** One figure, in ns an operation. */
+  /** Returns one result, in ns per operation. */
   double run(Object... arguments) {
     final String[] command = new String[arguments.length + 1];
     command[0] = program.toString();

@@ -14,7 +14,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** The installed daemon from outside: its start, new endpoints, and what it keeps in memory. */
+/** Measures the installed daemon: its start, new endpoints, and resident memory. */
 final class DaemonReport {
   private static final int STARTS = 7;
   private static final int ENDPOINTS = 10;
@@ -23,7 +23,7 @@ final class DaemonReport {
 
   private final Path daemon;
   private final Report report =
-      new Report("The daemon", "work", "measured", "reference", "goal", "what was seen");
+      new Report("The daemon", "work", "measured", "reference", "goal", "remarks");
 
   private DaemonReport(Path daemon) {
     this.daemon = daemon;
@@ -91,7 +91,7 @@ final class DaemonReport {
     return Report.figure(us / 1000.0) + " ms";
   }
 
-  /** One daemon in a network namespace of its own. */
+  /** One daemon in a separate network namespace. */
   private static final class Running implements AutoCloseable {
     private final NetworkNamespace node = NetworkNamespace.create("benchd");
     private final NetworkNamespace workloads = NetworkNamespace.create("benchd");
@@ -121,7 +121,7 @@ final class DaemonReport {
               .start();
     }
 
-    /** Microseconds from the start to the first good answer. */
+    /** Microseconds from the start to the first answer of status 200. */
     long until(String path) throws Exception {
       while (true) {
         try {
@@ -130,7 +130,7 @@ final class DaemonReport {
             return elapsedUs(startedNs);
           }
         } catch (IOException notYet) {
-          // There is no socket yet, or nobody listens on it.
+          // The socket does not exist yet, or the daemon does not listen on it yet.
         }
         if (!process.isAlive() || elapsedUs(startedNs) > START_LIMIT_MS * 1000) {
           throw new IllegalStateException(
@@ -140,7 +140,7 @@ final class DaemonReport {
       }
     }
 
-    /** Makes a workload's interface, and gives the request that makes it an endpoint. */
+    /** Creates the interface of a workload and returns the request that creates its endpoint. */
     String plumb(int index) {
       final VethPair veth = VethPair.create(node, "h" + index, workloads, "w" + index);
       return """
@@ -191,7 +191,7 @@ final class DaemonReport {
       } catch (TimeoutException late) {
         process.destroyForcibly().onExit().join();
       } catch (InterruptedException | ExecutionException failure) {
-        throw new IOException("the daemon's end", failure);
+        throw new IOException("stopping the daemon", failure);
       }
       bpffs.close();
       workloads.close();

@@ -6,9 +6,9 @@ import agent.bindings.BpfObject;
 import agent.bindings.Descriptors;
 import agent.bindings.MapCalls;
 import agent.bindings.MapCallsBenchmark;
+import agent.bindings.MapDescription;
 import agent.bindings.MapSpec;
 import agent.bindings.MapType;
-import agent.bindings.ObjectDescriptions;
 import agent.maps.kernel.RingBufferReaderBenchmark;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -22,7 +22,7 @@ import org.openjdk.jmh.runner.RunnerException;
 import org.openjdk.jmh.runner.options.OptionsBuilder;
 import org.openjdk.jmh.runner.options.TimeValue;
 
-/** Map calls, dump and ring buffer from Java by JMH, and in C on the same maps. */
+/** Measures map calls, dump and ring buffer in Java with JMH, and in C on the same maps. */
 final class MapReport {
   private static final int KEY_BYTES = 14;
   private static final int VALUE_BYTES = 56;
@@ -49,7 +49,7 @@ final class MapReport {
     try (BpfObject object = TrivialObject.load();
         CTwin twin = CTwin.compile(Path.of("benchmarks/src/main/c/twin.c"))) {
       fill(map);
-      final int id = ObjectDescriptions.map(map).id();
+      final int id = MapDescription.of(map).id();
       final String calls = MapCallsBenchmark.class.getName();
       row(
           report,
@@ -68,8 +68,8 @@ final class MapReport {
           0,
           figure(twin, "update", id, CALLS));
       row(report, "dump, an entry", calls + ".dump", "1.05x", id, 0, figure(twin, "dump", id, 0));
-      final int ring = ObjectDescriptions.map(object.mapFd("ring")).id();
-      final int program = ObjectDescriptions.program(object.programFd("fill_ring")).id();
+      final int ring = MapDescription.of(object.mapFd("ring")).id();
+      final int program = object.program("fill_ring").info().id();
       row(
           report,
           "ring buffer, an event",

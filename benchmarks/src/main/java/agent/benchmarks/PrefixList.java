@@ -9,8 +9,8 @@ import java.util.Random;
 import java.util.Set;
 
 /**
- * A deny list like those that are published: half single hosts (/32, /128), a quarter small blocks
- * (/28, /64), a quarter networks (/24, /48), spread evenly; the same every time.
+ * A deny list with the distribution of published ones: half single hosts (/32, /128), a quarter
+ * small blocks (/28, /64), a quarter networks (/24, /48), spread evenly; the seed is fixed.
  */
 final class PrefixList {
   private static final int[] LENGTHS4 = {32, 32, 28, 24};
@@ -36,7 +36,7 @@ final class PrefixList {
     return prefixes;
   }
 
-  /** An address that no prefix covers. */
+  /** Returns an address that no prefix covers. */
   IpAddress outside() {
     while (true) {
       final IpAddress address = address();
@@ -46,7 +46,7 @@ final class PrefixList {
     }
   }
 
-  /** An address of a prefix of the list. */
+  /** Returns an address that a prefix of the list covers. */
   IpAddress inside() {
     final Prefix prefix = prefixes.get(random.nextInt(prefixes.size()));
     if (!ipv6) {
@@ -70,7 +70,7 @@ final class PrefixList {
     return ipv6 ? LENGTHS6 : LENGTHS4;
   }
 
-  /** Unicast: 1.0.0.0 to 223.255.255.255, or 2000::/3. */
+  /** Returns a random unicast address: 1.0.0.0 to 223.255.255.255, or 2000::/3. */
   private IpAddress address() {
     if (ipv6) {
       return IpAddress.ofIpv6(random.nextLong() >>> 3 | 1L << 61, random.nextLong());

@@ -7,6 +7,7 @@ import static agent.testkit.Packets.ipv6;
 
 import agent.benchmarks.BenchmarkNode.End;
 import agent.bindings.BpfObject;
+import agent.bindings.BpfProgram;
 import agent.maps.layout.EndpointOption;
 import agent.testkit.IpPacket;
 import agent.types.IpAddress;
@@ -14,8 +15,8 @@ import java.util.OptionalLong;
 import java.util.function.Supplier;
 
 /**
- * The programs, run by BPF_PROG_TEST_RUN as the agent loaded them, each beside the trivial program
- * of its type on the same packets in the same run.
+ * Measures the programs with BPF_PROG_TEST_RUN as the agent loaded them, each beside the trivial
+ * program of its type on the same packets in the same run.
  */
 final class ProgramReport implements AutoCloseable {
   private static final int ACT_UNSPEC = -1;
@@ -27,7 +28,7 @@ final class ProgramReport implements AutoCloseable {
   private static final int HOP_LIMIT = 64;
   private static final int LONG_LIST = 100_000;
 
-  /** What MutableOption switches on by default, but for the notification of drops. */
+  /** The options that are on by default, without drop notifications. */
   private static final int OPTIONS =
       EndpointOption.CONNTRACK.number()
           | EndpointOption.CONNTRACK_ACCOUNTING.number()
@@ -76,10 +77,10 @@ final class ProgramReport implements AutoCloseable {
 
   private void endpoints(boolean ipv6) {
     final String family = ipv6 ? "IPv6 " : "";
-    final int from = node.endpointProgram(End.FIRST, "from_endpoint");
-    final int to = node.endpointProgram(End.SECOND, "to_endpoint");
-    final int fromOther = node.endpointProgram(End.SECOND, "from_endpoint");
-    final int toFirst = node.endpointProgram(End.FIRST, "to_endpoint");
+    final BpfProgram from = node.endpointProgram(End.FIRST, "from_endpoint");
+    final BpfProgram to = node.endpointProgram(End.SECOND, "to_endpoint");
+    final BpfProgram fromOther = node.endpointProgram(End.SECOND, "from_endpoint");
+    final BpfProgram toFirst = node.endpointProgram(End.FIRST, "to_endpoint");
 
     final byte[] out = packet(ipv6, End.FIRST, null, CLIENT_PORT, OPEN_PORT).ack().bytes();
     establish(ipv6, from, toFirst, End.FIRST, null);
@@ -125,63 +126,65 @@ final class ProgramReport implements AutoCloseable {
     }
   }
 
-  /** SYN, SYN and ACK, ACK: through the programs that such packets meet. */
-  private void establish(boolean ipv6, int forwardFd, int replyFd, End client, End server) {
+  /** Runs SYN, SYN and ACK, ACK through the programs on their path. */
+  private void establish(
+      boolean ipv6, BpfProgram forward, BpfProgram reply, End client, End server) {
     final int there = server != null && client != null ? ACT_REDIRECT : ACT_UNSPEC;
-    expect(there, forwardFd, () -> packet(ipv6, client, server, CLIENT_PORT, OPEN_PORT).syn());
-    expect(there, replyFd, () -> packet(ipv6, server, client, OPEN_PORT, CLIENT_PORT).syn().ack());
-    expect(there, forwardFd, () -> packet(ipv6, client, server, CLIENT_PORT, OPEN_PORT).ack());
+    expect(there, forward, () -> packet(ipv6, client, server, CLIENT_PORT, OPEN_PORT).syn());
+    expect(there, reply, () -> packet(ipv6, server, client, OPEN_PORT, CLIENT_PORT).syn().ack());
+    expect(there, forward, () -> packet(ipv6, client, server, CLIENT_PORT, OPEN_PORT).ack());
   }
 
-  private void expect(int expected, int programFd, Supplier<IpPacket> packet) {
-    final int returned = timer.once(programFd, packet.get().bytes());
+  private void expect(int expected, BpfProgram program, Supplier<IpPacket> packet) {
+    final int returned = timer.once(program, packet.get().bytes());
     if (returned != expected) {
-      throw new IllegalStateException("to establish: " + returned + ", not " + expected);
+      throw new IllegalStateException(
+          "establishing the flow: the program returned " + returned + ", not " + expected);
     }
   }
 
-  private TestRunTimer.Figures direct(int programFd, byte[] packet, int expected) {
-    return timer.measure(programFd, trivial.programFd("trivial_tc"), fd -> fd, packet, expected);
+  private TestRunTimer.Figures direct(BpfProgram program, byte[] packet, int expected) {
+    return timer.measure(program, trivial.program("trivial_tc"), same -> same, packet, expected);
   }
 
-  private TestRunTimer.Figures restored(boolean ipv6, int programFd, byte[] packet) {
+  private TestRunTimer.Figures restored(boolean ipv6, BpfProgram program, byte[] packet) {
     variations.restore(packet, HOP_LIMIT);
     return timer.measure(
-        programFd,
-        trivial.programFd("trivial_tc"),
+        program,
+        trivial.program("trivial_tc"),
         variations.behind(ipv6 ? "restore6" : "restore4", "next_tc"),
         packet,
         ACT_REDIRECT);
   }
 
-  private TestRunTimer.Figures manyFlows(int fromFd, int toFd, byte[] packet) {
+  private TestRunTimer.Figures manyFlows(BpfProgram from, BpfProgram to, byte[] packet) {
     for (int i = 0; i < Variations.COUNT; i++) {
       final String remote = "192.0.2." + (i >>> 8);
       final int port = 10_000 + (i & 255);
       variations.address(i, IpAddress.parse(remote).toBytes());
       variations.port(i, port);
       final String own = End.FIRST.ipv4;
-      expect(ACT_UNSPEC, fromFd, () -> local(ipv4(own, remote)).tcp(port, OPEN_PORT).syn());
-      expect(ACT_UNSPEC, toFd, () -> ipv4(remote, own).tcp(OPEN_PORT, port).syn().ack());
-      expect(ACT_UNSPEC, fromFd, () -> local(ipv4(own, remote)).tcp(port, OPEN_PORT).ack());
+      expect(ACT_UNSPEC, from, () -> local(ipv4(own, remote)).tcp(port, OPEN_PORT).syn());
+      expect(ACT_UNSPEC, to, () -> ipv4(remote, own).tcp(OPEN_PORT, port).syn().ack());
+      expect(ACT_UNSPEC, from, () -> local(ipv4(own, remote)).tcp(port, OPEN_PORT).ack());
     }
     return timer.measure(
-        fromFd,
-        trivial.programFd("trivial_tc"),
+        from,
+        trivial.program("trivial_tc"),
         variations.behind("vary_flow4", "next_tc"),
         packet,
         ACT_UNSPEC);
   }
 
   private void prefilter(boolean ipv6) {
-    final int program = node.prefilterProgram();
+    final BpfProgram program = node.prefilterProgram();
     final PrefixList list = new PrefixList(ipv6, LONG_LIST);
     final byte[] packet = packet(ipv6, null, End.FIRST, CLIENT_PORT, OPEN_PORT).syn().bytes();
     node.manager().prefilter().add(OptionalLong.empty(), list.prefixes().subList(0, 1));
     if (!ipv6) {
       row(
           "X3 prefilter, one prefix, no match",
-          timer.measure(program, trivial.programFd("trivial_xdp"), fd -> fd, packet, XDP_PASS),
+          timer.measure(program, trivial.program("trivial_xdp"), same -> same, packet, XDP_PASS),
           32,
           8);
     }
@@ -204,19 +207,19 @@ final class ProgramReport implements AutoCloseable {
   }
 
   private TestRunTimer.Figures varied(
-      boolean ipv6, int programFd, byte[] packet, Supplier<IpAddress> sources, int expected) {
+      boolean ipv6, BpfProgram program, byte[] packet, Supplier<IpAddress> sources, int expected) {
     for (int i = 0; i < Variations.COUNT; i++) {
       variations.address(i, sources.get().toBytes());
     }
     return timer.measure(
-        programFd,
-        trivial.programFd("trivial_xdp"),
+        program,
+        trivial.program("trivial_xdp"),
         variations.behind(ipv6 ? "vary_source6" : "vary_source4", "next_xdp"),
         packet,
         expected);
   }
 
-  /** A packet between endpoints; null stands for the remote address. */
+  /** Creates a packet between endpoints; null stands for the remote address. */
   private static IpPacket packet(
       boolean ipv6, End source, End destination, int sourcePort, int destinationPort) {
     final IpPacket packet =

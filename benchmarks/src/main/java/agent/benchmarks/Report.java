@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** One Markdown table, its columns aligned so that it can be read as it is. */
+/** A Markdown table with aligned columns. */
 final class Report {
   private final String title;
   private final List<String[]> rows = new ArrayList<>();
@@ -21,7 +21,7 @@ final class Report {
     rows.add(cells);
   }
 
-  /** A figure with as many digits as it is worth. */
+  /** Formats a figure: one decimal below 10, none above. */
   static String figure(double value) {
     if (Double.isNaN(value)) {
       return "–";
@@ -29,7 +29,7 @@ final class Report {
     return String.format(Locale.ROOT, Math.abs(value) < 10 ? "%.1f" : "%.0f", value);
   }
 
-  /** How many times b is a, as "4.4x". */
+  /** Returns the ratio of a to b as text, such as "4.4x". */
   static String ratio(double a, double b) {
     return Double.isNaN(a) || Double.isNaN(b) || b <= 0
         ? "–"

@@ -7,7 +7,9 @@ import agent.bindings.Errno;
 import agent.bindings.MapCalls;
 import agent.conntrack.ProgramSweeper;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.Conntrack4KeyFlyweight;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.maps.layout.ConntrackSweepFlyweight;
@@ -20,7 +22,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import org.agrona.concurrent.UnsafeBuffer;
 
-/** The conntrack sweep inside the kernel, over a million flows of which half are expired. */
+/** Measures the conntrack sweep inside the kernel over a million flows. */
 final class SweepReport {
   private static final int FLOWS = 1_000_000;
   private static final int CAPACITY = 2_000_000;
@@ -44,10 +46,12 @@ final class SweepReport {
             "measured",
             "reference",
             "bytes allocated",
-            "what was seen");
-    try (BpfMap table = BpfMap.create(NodeMaps.CONNTRACK4_TCP.withMaxEntries(CAPACITY), "", 0);
+            "remarks");
+    final MapDefinition definition =
+        ShippedMaps.of("conntrack_gc").get(NodeMaps.CONNTRACK4_TCP).withMaxEntries(CAPACITY);
+    try (BpfMap table = BpfMap.create(definition, "");
         BpfObject object = open(table);
-        ProgramSweeper sweeper = new ProgramSweeper(object.programFd("conntrack_sweep"))) {
+        ProgramSweeper sweeper = new ProgramSweeper(object.program("conntrack_sweep"))) {
       final SweepReport sweep = new SweepReport(table, sweeper);
       sweep.row(report, "half of them expired", "198 ms, goal within 1.2x", true);
       sweep.row(report, "none of them expired", "107 ms", false);
@@ -85,7 +89,7 @@ final class SweepReport {
         Report.figure(times[RUNS / 2] / 1e6) + " ms",
         reference,
         Long.toString(allocated),
-        "%,d visited, %,d deleted; the kernel works so long without a break"
+        "%,d visited, %,d deleted; the sweep runs in the kernel without interruption"
             .formatted(result.visited(), result.deleted()));
   }
 

@@ -1,10 +1,11 @@
 package agent.benchmarks;
 
+import agent.bindings.BpfProgram;
 import agent.bindings.Errno;
 import agent.bindings.ProgramTestRun;
 import java.util.Arrays;
 
-/** Times a program and the trivial one on the same packet, turn by turn, in the kernel. */
+/** Measures a program and the trivial program in turn on the same packet, in the kernel. */
 final class TestRunTimer implements AutoCloseable {
   private static final int RUNS = 9;
   private static final int REPEATS = 400_000;
@@ -15,8 +16,8 @@ final class TestRunTimer implements AutoCloseable {
   /**
    * Medians of the runs.
    *
-   * @param absoluteNs of the program
-   * @param trivialNs of the trivial one
+   * @param absoluteNs time of the program
+   * @param trivialNs time of the trivial program
    */
   record Figures(double absoluteNs, double trivialNs) {
     double netNs() {
@@ -24,26 +25,31 @@ final class TestRunTimer implements AutoCloseable {
     }
   }
 
-  /** What is run, and before it what makes it run: both by the program's descriptor. */
+  /** Chooses the program to run for a measured program. */
   interface Selection {
-    /** Returns the descriptor to run, prepared so that it ends in the program given. */
-    int select(int programFd);
+    /** Returns the program to run, whose tail call ends in the given program. */
+    BpfProgram select(BpfProgram program);
   }
 
-  /** Runs a program once, and returns what it returned. */
-  int once(int programFd, byte[] packet) {
-    return repeat(programFd, packet, 1);
+  /** Runs a program once and returns its return value. */
+  int once(BpfProgram program, byte[] packet) {
+    return repeat(program, packet, 1);
   }
 
-  /** Measures; the program has to return what is expected, each time. */
-  Figures measure(int programFd, int trivialFd, Selection selection, byte[] packet, int expected) {
+  /** Measures; every run must return the expected value. */
+  Figures measure(
+      BpfProgram program,
+      BpfProgram trivialProgram,
+      Selection selection,
+      byte[] packet,
+      int expected) {
     final long[] real = new long[RUNS];
     final long[] trivial = new long[RUNS];
-    repeat(selection.select(programFd), packet, REPEATS / 10);
+    repeat(selection.select(program), packet, REPEATS / 10);
     for (int i = 0; i < RUNS; i++) {
-      repeat(selection.select(trivialFd), packet, REPEATS);
+      repeat(selection.select(trivialProgram), packet, REPEATS);
       trivial[i] = run.durationNs();
-      final int returned = repeat(selection.select(programFd), packet, REPEATS);
+      final int returned = repeat(selection.select(program), packet, REPEATS);
       if (returned != expected) {
         throw new IllegalStateException("the program returned " + returned + ", not " + expected);
       }
@@ -52,9 +58,9 @@ final class TestRunTimer implements AutoCloseable {
     return new Figures(median(real), median(trivial));
   }
 
-  private int repeat(int programFd, byte[] packet, int times) {
+  private int repeat(BpfProgram program, byte[] packet, int times) {
     run.input(packet);
-    final int result = run.run(programFd, packet.length, 0, times);
+    final int result = run.run(program, packet.length, 0, times);
     if (result < 0) {
       throw new IllegalStateException("test run: " + Errno.name(result));
     }

@@ -5,11 +5,11 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 
-/** The object of trivial.bpf.c. */
+/** Opens the object of trivial.bpf.c. */
 final class TrivialObject {
   private TrivialObject() {}
 
-  /** The trivial and the varying programs, loaded. */
+  /** Loads the trivial and the varying programs. */
   static BpfObject load() {
     try (InputStream elf = TrivialObject.class.getResourceAsStream("/bpf/trivial.bpf.o")) {
       final BpfObject object = BpfObject.open(elf.readAllBytes(), "trivial");

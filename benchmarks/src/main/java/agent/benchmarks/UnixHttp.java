@@ -8,7 +8,7 @@ import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 
-/** One HTTP request on a Unix socket, one connection each. */
+/** Sends HTTP requests to a Unix socket, each on a new connection. */
 final class UnixHttp {
   private final UnixDomainSocketAddress address;
 
@@ -17,10 +17,10 @@ final class UnixHttp {
   }
 
   /**
-   * An answer.
+   * A response.
    *
-   * @param status of HTTP
-   * @param text head and body
+   * @param status HTTP status code
+   * @param text headers and body
    */
   record Answer(int status, String text) {}
 

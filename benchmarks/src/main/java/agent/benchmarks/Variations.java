@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import agent.bindings.BpfObject;
+import agent.bindings.BpfProgram;
 import agent.bindings.Errno;
 import agent.bindings.MapCalls;
 import agent.bindings.MapFlag;
@@ -12,11 +13,11 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What the varying programs of {@code trivial.bpf.c} write into each repeat's packet before they
- * call the program that is measured: {@code struct variation}.
+ * The values ({@code struct variation}) that the varying programs of {@code trivial.bpf.c} write
+ * into the packet of each repeat before they call the measured program.
  */
 final class Variations implements AutoCloseable {
-  /** How many packets follow one another before the first comes again. */
+  /** The number of packets after which the sequence repeats. */
   static final int COUNT = 65_536;
 
   private static final int SIZE = 32;
@@ -43,7 +44,7 @@ final class Variations implements AutoCloseable {
     mapping.segment().set(JAVA_BYTE, offset + 1, (byte) port);
   }
 
-  /** Has every repeat begin with the Ethernet addresses and the hop limit of the packet. */
+  /** Resets the Ethernet addresses and the hop limit of the packet before every repeat. */
   void restore(byte[] packet, int hopLimit) {
     for (int i = 0; i < COUNT; i++) {
       final long offset = (long) i * SIZE;
@@ -52,23 +53,23 @@ final class Variations implements AutoCloseable {
     }
   }
 
-  /** Runs programs behind a varying one. */
+  /** Runs programs after a varying one. */
   TestRunTimer.Selection behind(String varyingProgram, String nextMap) {
-    final int varyingFd = object.programFd(varyingProgram);
+    final BpfProgram varying = object.program(varyingProgram);
     final int nextFd = object.mapFd(nextMap);
-    return programFd -> {
+    return program -> {
       try (Arena arena = Arena.ofConfined()) {
         final int result =
             MapCalls.update(
                 nextFd,
                 arena.allocateFrom(JAVA_INT, 0),
-                arena.allocateFrom(JAVA_INT, programFd),
+                arena.allocateFrom(JAVA_INT, program.fd()),
                 MapFlag.ANY);
         if (result < 0) {
           throw new IllegalStateException(nextMap + ": " + Errno.name(result));
         }
       }
-      return varyingFd;
+      return varying;
     };
   }
 

@@ -1,2 +1,4 @@
-/** What {@code make bench} runs: each figure beside its reference, as one Markdown report. */
+/**
+ * Implements {@code make bench}, which prints each figure beside its reference as Markdown tables.
+ */
 package agent.benchmarks;

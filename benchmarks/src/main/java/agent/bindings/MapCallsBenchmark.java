@@ -16,7 +16,7 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** Single calls and a full dump, on a map that another process made and filled. */
+/** Measures single calls and a full dump on a map that another process created and filled. */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -26,7 +26,7 @@ public class MapCallsBenchmark {
 
   private static final int BATCH = 4096;
 
-  /** Id of the map. */
+  /** Id of the map in the kernel. */
   @Param("0")
   public int mapId;
 
@@ -43,8 +43,8 @@ public class MapCallsBenchmark {
   @Setup
   public void open() {
     LibBpf.ensureLoaded();
-    fd = BindingsException.check(ObjectDescriptions.openMap(mapId), "open map " + mapId);
-    final MapDescription map = ObjectDescriptions.map(fd);
+    fd = BindingsException.check(MapCalls.openById(mapId), "open map " + mapId);
+    final MapDescription map = MapDescription.of(fd);
     key = arena.allocate(map.keySize(), 8);
     value = arena.allocate(map.valueSize(), 8);
     keys = arena.allocate((long) BATCH * map.keySize(), 8);
@@ -52,7 +52,7 @@ public class MapCallsBenchmark {
     BindingsException.check(MapCalls.nextKey(fd, MemorySegment.NULL, key), "first key");
   }
 
-  /** Closes it. */
+  /** Closes the map. */
   @TearDown
   public void close() {
     Descriptors.close(fd);

@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class PrefixListTest {
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
-  void shouldTellWhatIsInsideFromWhatIsOutside(boolean ipv6) {
+  void shouldDistinguishCoveredFromUncoveredAddresses(boolean ipv6) {
     final PrefixList list = new PrefixList(ipv6, 500);
     assertEquals(500, new HashSet<>(list.prefixes()).size());
     for (int i = 0; i < 500; i++) {

@@ -26,7 +26,7 @@ class ReportTest {
   }
 
   @Test
-  void shouldWriteFiguresWithTheDigitsTheyAreWorth() {
+  void shouldRoundFiguresToSignificantDigits() {
     assertEquals("3.2", Report.figure(3.24));
     assertEquals("1034", Report.figure(1033.6));
     assertEquals("–", Report.figure(Double.NaN));

@@ -10,12 +10,12 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Removes expired flows: round after round, one table a cycle. Between rounds a cycle costs one
- * look at the clock. The lifetimes are the programs' matter: an entry says itself when it expires.
+ * Removes expired flows in rounds; each duty cycle of a round sweeps one table. Between rounds a
+ * duty cycle only reads the clock. The BPF programs set the expiry of each entry.
  */
 public final class ConntrackGc implements Agent {
   /** The name of the agent and of its thread. */
-  public static final String ROLE_NAME = "dp-conntrack-gc";
+  private static final String ROLE_NAME = "dp-conntrack-gc";
 
   private static final Logger LOGGER = LogManager.getLogger(ConntrackGc.class);
 
@@ -26,17 +26,17 @@ public final class ConntrackGc implements Agent {
   private final NanoClock clock;
   private final long configuredIntervalNs;
   private volatile long intervalNs;
-  private volatile long nextRoundNs;
+  private long nextRoundNs;
   private int cursor;
   private long roundVisited;
   private long roundDeleted;
 
   /**
-   * An agent whose first round begins an interval from now.
+   * Creates an agent whose first round begins after one interval.
    *
    * @param sweeper removes the expired flows of one table
-   * @param tables to sweep, in this order
-   * @param clock of the cycles
+   * @param tables the tables to sweep, in this order
+   * @param clock clock of the duty cycles
    * @param configuredIntervalNs the longest time between two rounds: {@code
    *     --conntrack-garbage-collector-interval} (agent-api.md)
    */
@@ -75,19 +75,14 @@ public final class ConntrackGc implements Agent {
     return ROLE_NAME;
   }
 
-  /** What the sweeps did; for any thread. */
+  /** Counters of the sweeps; for every thread. */
   public ConntrackCounters counters() {
     return counters;
   }
 
-  /** The present time between two rounds; for any thread. */
+  /** The current time between two rounds; for every thread. */
   public long intervalNs() {
     return intervalNs;
-  }
-
-  /** When the next round begins, on the clock given; for any thread, and for an idle strategy. */
-  public long nextRoundNs() {
-    return nextRoundNs;
   }
 
   private void sweepTable(ConntrackTable table, long startNs) {

@@ -6,10 +6,10 @@ import agent.maps.layout.ConntrackSweepFlyweight;
 @FunctionalInterface
 public interface ConntrackSweeper {
   /**
-   * Sweeps one table whole.
+   * Sweeps all entries of one table.
    *
-   * @param table a number of {@link agent.maps.layout.ConntrackTable}
-   * @param result where visited and deleted entries are told
+   * @param table number of a {@link agent.maps.layout.ConntrackTable}
+   * @param result receives the numbers of visited and deleted entries
    * @return 0 or -errno
    */
   int sweep(int table, ConntrackSweepFlyweight result);

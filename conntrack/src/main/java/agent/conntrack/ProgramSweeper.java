@@ -1,5 +1,6 @@
 package agent.conntrack;
 
+import agent.bindings.BpfProgram;
 import agent.bindings.ProgramTestRun;
 import agent.maps.layout.ConntrackSweepFlyweight;
 import java.lang.foreign.Arena;
@@ -7,8 +8,8 @@ import java.lang.foreign.MemorySegment;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Sweeps inside the kernel, by the program {@code conntrack_sweep}: no entry is copied to user
- * space, and nothing is allocated. For one thread.
+ * Runs the BPF program {@code conntrack_sweep}, which deletes expired entries inside the kernel: no
+ * entry is copied to user space, and nothing is allocated. For one thread.
  */
 public final class ProgramSweeper implements ConntrackSweeper, AutoCloseable {
   private static final int NO_PACKET = 0;
@@ -18,32 +19,32 @@ public final class ProgramSweeper implements ConntrackSweeper, AutoCloseable {
   private final UnsafeBuffer buffer =
       new UnsafeBuffer(context.address(), ConntrackSweepFlyweight.LENGTH);
   private final ProgramTestRun run = new ProgramTestRun(NO_PACKET);
-  private final int programFd;
+  private final BpfProgram program;
 
   /**
-   * A sweeper of the tables that the program holds.
+   * Creates a sweeper of the tables of a program.
    *
-   * @param programFd of {@code conntrack_sweep}, open for as long as this object is used
+   * @param program {@code conntrack_sweep}; stays open while this object is used
    */
-  public ProgramSweeper(int programFd) {
-    this.programFd = programFd;
+  public ProgramSweeper(BpfProgram program) {
+    this.program = program;
   }
 
-  /** As the interface says; entries go whose time is over on the program's own clock. */
+  /** Deletes the entries whose expiry has passed on the clock of the program. */
   @Override
   public int sweep(int table, ConntrackSweepFlyweight result) {
     return sweep(table, 0, result);
   }
 
   /**
-   * As {@link #sweep(int, ConntrackSweepFlyweight)}, at a time of the caller's.
+   * As {@link #sweep(int, ConntrackSweepFlyweight)}, at a given time.
    *
-   * @param nowNs on CLOCK_MONOTONIC; 0: the program reads the clock
+   * @param nowNs time on CLOCK_MONOTONIC; 0: the program reads the clock
    * @return 0 or -errno
    */
   int sweep(int table, long nowNs, ConntrackSweepFlyweight result) {
     result.wrap(buffer, 0).clear().table(table).nowNs(nowNs);
-    final int ran = run.runSyscall(programFd, context);
+    final int ran = run.runSyscall(program, context);
     return ran < 0 ? ran : Math.min(0, run.returnValue());
   }
 

@@ -1,7 +1,7 @@
 package agent.conntrack;
 
 /**
- * How long to wait between two rounds of sweeps: shorter while much expires, never below a floor.
+ * The time between two rounds of sweeps: shorter while many entries expire, never below a minimum.
  */
 final class SweepInterval {
   private static final long SHORTEST_NS = 1_000_000_000L;
@@ -12,12 +12,12 @@ final class SweepInterval {
   private SweepInterval() {}
 
   /**
-   * The interval after a round. Where more than a quarter of the entries went, the share that
-   * stayed is what is left of the interval; where less than a twentieth went, it grows by half.
+   * Returns the interval after a round. Where more than 25 % of the entries were deleted, the
+   * interval is multiplied by the share that stayed; where less than 5 % were, it grows by half.
    *
    * @param currentNs the interval before the round
-   * @param configuredNs the longest one
-   * @param visited entries that the round saw
+   * @param configuredNs the longest interval
+   * @param visited entries that the round visited
    * @param deleted entries that it deleted, at most visited
    * @return at least the smaller of a second and configuredNs, and at least a tenth of configuredNs
    */

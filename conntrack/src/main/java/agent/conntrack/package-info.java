@@ -1,2 +1,2 @@
-/** Connection tracking in user space: the periodic sweep of expired flows, and its counters. */
+/** Connection tracking in user space: the periodic sweep of expired flows and its counters. */
 package agent.conntrack;

@@ -9,8 +9,9 @@ import agent.bindings.LibBpf;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.Conntrack4Map;
 import agent.maps.kernel.Conntrack6Map;
-import agent.maps.kernel.MapDefinition;
+import agent.maps.kernel.NodeMap;
 import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.maps.layout.ConntrackSweepFlyweight;
 import agent.maps.layout.ConntrackTable;
@@ -24,6 +25,7 @@ import org.junit.jupiter.api.Test;
 
 @KernelTest
 class ConntrackSweepKernelTest {
+  private static final ShippedMaps SHIPPED = ShippedMaps.of("conntrack_gc");
   private static final int CAPACITY = 16_384;
   private static final int TCP = 6;
   private static final int UDP = 17;
@@ -50,7 +52,7 @@ class ConntrackSweepKernelTest {
       object.reuseMap(map.name(), map.fd());
     }
     object.load();
-    sweeper = new ProgramSweeper(object.programFd("conntrack_sweep"));
+    sweeper = new ProgramSweeper(object.program("conntrack_sweep"));
   }
 
   @AfterEach
@@ -61,7 +63,7 @@ class ConntrackSweepKernelTest {
   }
 
   @Test
-  void shouldDeleteWhatIsExpiredAndKeepWhatIsNot() {
+  void shouldDeleteOnlyExpiredEntries() {
     fill4(tcp4, TCP, 3000, NOW_NS);
     fill4(tcp4, TCP, 1000, NOW_NS + 1, 3000);
 
@@ -76,7 +78,7 @@ class ConntrackSweepKernelTest {
   }
 
   @Test
-  void shouldSweepTheTableThatIsAskedForAndNoOther() {
+  void shouldSweepOnlyTheRequestedTable() {
     fill4(tcp4, TCP, 10, 0);
     fill4(any4, UDP, 20, 0);
     fill6(tcp6, TCP, 30, 0);
@@ -91,7 +93,7 @@ class ConntrackSweepKernelTest {
   }
 
   @Test
-  void shouldTakeTheKernelsClockWhereNoTimeIsGiven() {
+  void shouldUseTheKernelClockWhereNoTimeIsGiven() {
     fill4(any4, UDP, 100, 1);
     fill4(any4, UDP, 50, Long.MAX_VALUE, 100);
 
@@ -101,12 +103,12 @@ class ConntrackSweepKernelTest {
   }
 
   @Test
-  void shouldRefuseATableThatThereIsNot() {
+  void shouldRefuseAnUnknownTable() {
     assertEquals(-Errno.EINVAL, sweeper.sweep(4, NOW_NS, result));
   }
 
   @Test
-  void shouldCountWhatARoundOfTheAgentDid() {
+  void shouldCountTheEntriesOfARound() {
     fill4(tcp4, TCP, 400, 1);
     fill6(any6, UDP, 70, Long.MAX_VALUE);
     final long[] clockNs = {0};
@@ -136,8 +138,8 @@ class ConntrackSweepKernelTest {
     assertTrue(gc.counters().sweeps(ConntrackTable.TCP4) >= 250);
   }
 
-  private static BpfMap create(MapDefinition definition) {
-    return BpfMap.create(definition.withMaxEntries(CAPACITY), "", 0);
+  private static BpfMap create(NodeMap map) {
+    return BpfMap.create(SHIPPED.get(map).withMaxEntries(CAPACITY), "");
   }
 
   private static void fill4(BpfMap map, int protocol, int flows, long expiresNs) {

@@ -1,15 +1,17 @@
 package agent.bindings;
 
-/** A call into libbpf or the kernel that failed; names the operation, the subject and the error. */
+/**
+ * Reports a failed call to libbpf or the kernel; the message names operation, subject and error.
+ */
 public class BindingsException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
   private final int errno;
 
   /**
-   * A failure without an error number.
+   * Creates an exception without an error number.
    *
-   * @param message one line a person can act on
+   * @param message one line that tells a user how to resolve the failure
    */
   public BindingsException(String message) {
     super(message);
@@ -17,26 +19,26 @@ public class BindingsException extends RuntimeException {
   }
 
   /**
-   * A failed call.
+   * Creates the exception of a failed call.
    *
-   * @param operation what was tried, with its subject and numbers
-   * @param errno the positive error number, or the negative one as calls return it
+   * @param operation the operation with its subject and numbers
+   * @param errno the error number, positive or negative
    */
   public BindingsException(String operation, int errno) {
     super(operation + ": " + Errno.name(errno));
     this.errno = Math.abs(errno);
   }
 
-  /** The positive error number, or 0 where the failure has none. */
+  /** Returns the positive error number, or 0 if the failure has none. */
   public final int errno() {
     return errno;
   }
 
   /**
-   * Passes a call's result through, or throws where it is negative.
+   * Returns the result of a call, or throws if it is negative.
    *
-   * @param result a value that is 0 or more, or -errno
-   * @param operation what was tried
+   * @param result a non-negative value, or -errno
+   * @param operation the operation, for the message
    * @return result
    */
   static int check(int result, String operation) {

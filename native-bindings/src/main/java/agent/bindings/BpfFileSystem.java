@@ -8,16 +8,16 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
 /**
- * The file system in which maps, programs and links are pinned so that they outlive the process.
+ * Mounts the BPF file system and pins maps in it; pinned maps, programs and links outlive the
+ * process.
  */
 public final class BpfFileSystem {
   private static final long BPF_FS_MAGIC = 0xcafe4a11L;
   private static final long STATFS_BYTES = 256;
-  private static final int MNT_DETACH = 2;
 
   private BpfFileSystem() {}
 
-  /** Whether the path lies on a mounted BPF file system; false where it does not exist. */
+  /** Returns whether the path is on a mounted BPF file system; false if it does not exist. */
   public static boolean isMounted(Path path) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment buffer = arena.allocate(STATFS_BYTES, 8);
@@ -28,10 +28,10 @@ public final class BpfFileSystem {
   }
 
   /**
-   * Mounts a BPF file system, readable for root alone.
+   * Mounts a BPF file system that only root can access.
    *
    * @param path an existing directory
-   * @throws BindingsException where the kernel refuses
+   * @throws BindingsException if the kernel refuses
    */
   public static void mount(Path path) {
     try (Arena arena = Arena.ofConfined()) {
@@ -48,21 +48,7 @@ public final class BpfFileSystem {
   }
 
   /**
-   * Takes a mount away; what is pinned in it goes when nothing else holds it.
-   *
-   * @throws BindingsException where nothing is mounted there
-   */
-  public static void unmount(Path path) {
-    try (Arena arena = Arena.ofConfined()) {
-      BindingsException.check(
-          LibC.unmount(
-              arena.allocate(LibC.CALL_STATE), arena.allocateFrom(path.toString()), MNT_DETACH),
-          "unmount " + path);
-    }
-  }
-
-  /**
-   * Pins a map, program or link.
+   * Pins a map; programs and links are pinned by their handles.
    *
    * @return 0 or -errno
    */
@@ -73,7 +59,7 @@ public final class BpfFileSystem {
   }
 
   /**
-   * Opens what is pinned at a path.
+   * Opens a pinned map; programs and links are opened by their handles.
    *
    * @return a descriptor, or -errno
    */
@@ -84,7 +70,7 @@ public final class BpfFileSystem {
   }
 
   /**
-   * Removes a pin; the object lives on while it is attached or open.
+   * Removes a pin; the object remains while it is attached or open.
    *
    * @return 0 or -errno
    */

@@ -10,13 +10,16 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
- * One ELF object of programs and maps: opened, prepared, loaded, closed, by one thread. Closing it
- * closes the descriptors that it gave out; what is pinned or attached stays in the kernel.
+ * An ELF object with programs and maps, which one thread opens, prepares, loads and closes. Closing
+ * it closes the programs and map descriptors that it returned; pinned and attached objects remain
+ * in the kernel.
  */
-@SuppressWarnings("restricted") // it links native code, and knows its sizes
+@SuppressWarnings("restricted") // links native functions and reinterprets segments
 public final class BpfObject implements AutoCloseable {
   private static final MethodHandle OPEN_MEMORY =
       Linker.nativeLinker()
@@ -30,6 +33,7 @@ public final class BpfObject implements AutoCloseable {
   private final Arena arena;
   private final MappedMemory kernelLog;
   private final String name;
+  private final Map<String, BpfProgram> programs = new HashMap<>();
   private MemorySegment object;
 
   private BpfObject(Arena arena, MappedMemory kernelLog, String name, MemorySegment object) {
@@ -40,11 +44,11 @@ public final class BpfObject implements AutoCloseable {
   }
 
   /**
-   * Parses an object; nothing reaches the kernel yet.
+   * Parses an object without loading it into the kernel.
    *
-   * @param elf the bytes of the file that clang wrote
-   * @param name for messages, and the prefix of the kernel's name for .rodata
-   * @throws LoadException where it is not a BPF object
+   * @param elf the bytes of the object file
+   * @param name used in messages and as the prefix of the kernel's name of .rodata
+   * @throws LoadException if the bytes are not a BPF object
    */
   public static BpfObject open(byte[] elf, String name) {
     final Arena arena = Arena.ofShared();
@@ -78,12 +82,7 @@ public final class BpfObject implements AutoCloseable {
     }
   }
 
-  /** The name given to {@link #open(byte[], String)}. */
-  public String name() {
-    return name;
-  }
-
-  /** The names of the object's maps, .rodata and the like included. */
+  /** Returns the names of the object's maps, including internal ones such as .rodata. */
   public List<String> mapNames() {
     final List<String> names = new ArrayList<>();
     MemorySegment map = MemorySegment.NULL;
@@ -96,95 +95,49 @@ public final class BpfObject implements AutoCloseable {
     }
   }
 
-  /** The names of the object's programs. */
-  public List<String> programNames() {
-    final List<String> names = new ArrayList<>();
-    MemorySegment program = MemorySegment.NULL;
+  /** Returns the declarations of the object's maps, without internal ones such as .rodata. */
+  public List<MapSpec> maps() {
+    final List<MapSpec> specs = new ArrayList<>();
+    MemorySegment map = MemorySegment.NULL;
     while (true) {
-      program = Libbpf.bpf_object__next_program(object(), program);
-      if (program.equals(MemorySegment.NULL)) {
-        return names;
+      map = Libbpf.bpf_object__next_map(object(), map);
+      if (map.equals(MemorySegment.NULL)) {
+        return specs;
       }
-      names.add(Libbpf.bpf_program__name(program).getString(0));
+      if (!Libbpf.bpf_map__is_internal(map)) {
+        specs.add(spec(map));
+      }
     }
   }
 
-  /** Whether the object declares the map. */
-  public boolean hasMap(String map) {
-    return mapNames().contains(map);
+  private static MapSpec spec(MemorySegment map) {
+    final MemorySegment inner = Libbpf.bpf_map__inner_map(map);
+    return new MapSpec(
+        Libbpf.bpf_map__type(map),
+        Libbpf.bpf_map__name(map).getString(0),
+        Libbpf.bpf_map__key_size(map),
+        Libbpf.bpf_map__value_size(map),
+        Libbpf.bpf_map__max_entries(map),
+        Libbpf.bpf_map__map_flags(map),
+        inner.equals(MemorySegment.NULL) ? null : spec(inner));
   }
 
-  /** What the object declares of a map, as changed by the setters of this class. */
-  public MapSpec mapSpec(String map) {
-    final MemorySegment handle = map(map);
-    return MapSpec.of(
-        Libbpf.bpf_map__type(handle),
-        map,
-        Libbpf.bpf_map__key_size(handle),
-        Libbpf.bpf_map__value_size(handle),
-        Libbpf.bpf_map__max_entries(handle),
-        Libbpf.bpf_map__map_flags(handle));
-  }
-
-  /**
-   * What the object declares of the inner maps of a map of maps.
-   *
-   * @throws BindingsException where the map has none
-   */
-  public MapSpec innerMapSpec(String map) {
-    final MemorySegment handle = Libbpf.bpf_map__inner_map(map(map));
-    if (handle.equals(MemorySegment.NULL)) {
-      throw new BindingsException("object " + name + ": map " + map + " has no inner map");
-    }
-    return MapSpec.of(
-        Libbpf.bpf_map__type(handle),
-        map,
-        Libbpf.bpf_map__key_size(handle),
-        Libbpf.bpf_map__value_size(handle),
-        Libbpf.bpf_map__max_entries(handle),
-        Libbpf.bpf_map__map_flags(handle));
-  }
-
-  /** Before load: uses an existing map; libbpf keeps a descriptor of its own. */
+  /** Replaces a map by an existing one, before load; libbpf duplicates the descriptor. */
   public void reuseMap(String map, int fd) {
     check(Libbpf.bpf_map__reuse_fd(map(map), fd), "reuse map " + map);
   }
 
-  /** Before load: the map's capacity. */
+  /** Sets the map's capacity in entries, before load. */
   public void setMaxEntries(String map, int maxEntries) {
     check(
         Libbpf.bpf_map__set_max_entries(map(map), maxEntries),
         "map " + map + ": set " + maxEntries + " entries");
   }
 
-  /** Before load: the map's BPF_F_ flags. */
-  public void setMapFlags(String map, int flags) {
-    check(
-        Libbpf.bpf_map__set_map_flags(map(map), flags),
-        "map " + map + ": set flags 0x" + Integer.toHexString(flags));
-  }
-
-  /** Before load: an existing map whose shape the inner maps of this map of maps have. */
-  public void setInnerMapFd(String map, int fd) {
-    check(Libbpf.bpf_map__set_inner_map_fd(map(map), fd), "map " + map + ": set inner map");
-  }
-
-  /** Before load: whether the program is loaded. */
-  public void setAutoload(String program, boolean autoload) {
-    check(
-        Libbpf.bpf_program__set_autoload(program(program), autoload),
-        "program " + program + ": set autoload");
-  }
-
-  /** Before load: whether the map is made; one that no loaded program uses may be left out. */
-  public void setAutocreate(String map, boolean autocreate) {
-    check(Libbpf.bpf_map__set_autocreate(map(map), autocreate), "map " + map + ": set autocreate");
-  }
-
   /**
-   * Before load: the constants, to be written in place.
+   * Returns the constants of .rodata, which the caller writes in place before load.
    *
-   * @throws BindingsException where the object has none
+   * @throws BindingsException if the object has no .rodata
    */
   public MemorySegment rodata() {
     final MemorySegment size = arena.allocate(JAVA_LONG);
@@ -200,9 +153,9 @@ public final class BpfObject implements AutoCloseable {
   }
 
   /**
-   * Makes the maps and has the verifier check the programs.
+   * Creates the maps and loads the programs, which the verifier checks.
    *
-   * @throws LoadException where the kernel refuses: the last lines say why
+   * @throws LoadException if the kernel refuses; it contains the last lines of the verifier log
    */
   public void load() {
     LibBpfMessages.begin();
@@ -214,12 +167,20 @@ public final class BpfObject implements AutoCloseable {
     }
   }
 
-  /** After load: the program's descriptor, open until this object is closed. */
-  public int programFd(String program) {
-    return check(Libbpf.bpf_program__fd(program(program)), "descriptor of program " + program);
+  /**
+   * Returns a program after load; it is open until this object is closed.
+   *
+   * @throws BindingsException ENOENT if the object has no such program, EINVAL if it was not loaded
+   */
+  public BpfProgram program(String program) {
+    return programs.computeIfAbsent(
+        program,
+        name ->
+            BpfProgram.ofObject(
+                name, check(Libbpf.bpf_program__fd(find(name)), "descriptor of program " + name)));
   }
 
-  /** After load: the map's descriptor, open until this object is closed. */
+  /** Returns the map's descriptor after load; it is open until this object is closed. */
   public int mapFd(String map) {
     return check(Libbpf.bpf_map__fd(map(map)), "descriptor of map " + map);
   }
@@ -227,6 +188,7 @@ public final class BpfObject implements AutoCloseable {
   @Override
   public void close() {
     if (!object.equals(MemorySegment.NULL)) {
+      programs.values().forEach(BpfProgram::invalidate);
       Libbpf.bpf_object__close(object);
       object = MemorySegment.NULL;
       kernelLog.close();
@@ -252,7 +214,7 @@ public final class BpfObject implements AutoCloseable {
     }
   }
 
-  private MemorySegment program(String program) {
+  private MemorySegment find(String program) {
     try (Arena scratch = Arena.ofConfined()) {
       final MemorySegment handle =
           Libbpf.bpf_object__find_program_by_name(object(), scratch.allocateFrom(program));

@@ -2,12 +2,12 @@ package agent.bindings;
 
 import java.lang.foreign.Arena;
 
-/** File descriptors as numbers. */
+/** Closes file descriptors that have no handle: those of maps and of epoll. */
 public final class Descriptors {
   private Descriptors() {}
 
   /**
-   * Closes a descriptor; a number below 0 is nothing to close.
+   * Closes a descriptor; ignores a negative number.
    *
    * @return 0 or -errno
    */

@@ -2,11 +2,11 @@ package agent.bindings;
 
 /** Error numbers of the kernel (asm-generic/errno.h) and their names. */
 public final class Errno {
-  /** Not permitted. */
-  public static final int EPERM = 1;
-
   /** No such entry; also the end of a batch read. */
   public static final int ENOENT = 2;
+
+  /** No such route. */
+  public static final int ESRCH = 3;
 
   /** Interrupted. */
   public static final int EINTR = 4;
@@ -26,9 +26,6 @@ public final class Errno {
   /** Refused by the verifier or by permission. */
   public static final int EACCES = 13;
 
-  /** Bad address. */
-  public static final int EFAULT = 14;
-
   /** Busy. */
   public static final int EBUSY = 16;
 
@@ -44,27 +41,41 @@ public final class Errno {
   /** No space; also a batch buffer smaller than one hash bucket. */
   public static final int ENOSPC = 28;
 
-  /** No such system call. */
-  public static final int ENOSYS = 38;
+  /** Malformed message. */
+  public static final int EBADMSG = 74;
 
-  /** An answer that is none. */
-  public static final int EPROTO = 71;
+  /** Message too long. */
+  public static final int EMSGSIZE = 90;
 
   /** Not supported here. */
   public static final int EOPNOTSUPP = 95;
 
-  /** The kernel's internal "not supported", which BPF lets out. */
+  /** No such address on this machine. */
+  public static final int EADDRNOTAVAIL = 99;
+
+  /** No answer in time. */
+  public static final int ETIMEDOUT = 110;
+
+  /** The kernel's internal "not supported", which bpf(2) returns to user space. */
   public static final int ENOTSUPP = 524;
+
+  /** The last number of asm-generic/errno.h that {@link #general} names. */
+  private static final int ELOOP = 40;
 
   private Errno() {}
 
   /**
-   * The symbolic name, e.g. "ENOSPC", or "error 4711".
+   * Returns the symbolic name, such as "ENOSPC", or "error 4711" for an unknown number.
    *
-   * @param errno positive, or negative as calls return it
+   * @param errno positive or negative
    */
   public static String name(int errno) {
-    return switch (Math.abs(errno)) {
+    final int number = Math.abs(errno);
+    return number <= ELOOP ? general(number) : further(number);
+  }
+
+  private static String general(int number) {
+    return switch (number) {
       case 1 -> "EPERM";
       case 2 -> "ENOENT";
       case 3 -> "ESRCH";
@@ -103,7 +114,14 @@ public final class Errno {
       case 38 -> "ENOSYS";
       case 39 -> "ENOTEMPTY";
       case 40 -> "ELOOP";
+      default -> unnamed(number);
+    };
+  }
+
+  private static String further(int number) {
+    return switch (number) {
       case 61 -> "ENODATA";
+      case 67 -> "ENOLINK";
       case 71 -> "EPROTO";
       case 74 -> "EBADMSG";
       case 75 -> "EOVERFLOW";
@@ -124,7 +142,11 @@ public final class Errno {
       case 114 -> "EALREADY";
       case 116 -> "ESTALE";
       case 524 -> "ENOTSUPP";
-      default -> "error " + Math.abs(errno);
+      default -> unnamed(number);
     };
+  }
+
+  private static String unnamed(int number) {
+    return "error " + number;
   }
 }

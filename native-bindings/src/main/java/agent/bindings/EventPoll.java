@@ -16,15 +16,13 @@ public final class EventPoll implements AutoCloseable {
   private static final int EFD_CLOEXEC = 0x80000;
   private static final int EFD_NONBLOCK = 0x800;
   private static final int EPOLL_CTL_ADD = 1;
-  private static final int EPOLL_CTL_DEL = 2;
   private static final int EPOLLIN = 1;
   private static final int MAX_EVENTS = 16;
-  private static final long WAKE_UP_TOKEN = Long.MIN_VALUE;
 
   /** struct epoll_event is packed on x86-64 alone (linux/eventpoll.h). */
-  private static final int TOKEN_OFFSET = isPacked() ? 4 : 8;
+  private static final int DATA_OFFSET = isPacked() ? 4 : 8;
 
-  private static final int EVENT_SIZE = TOKEN_OFFSET + 8;
+  private static final int EVENT_SIZE = DATA_OFFSET + 8;
 
   private final Arena arena = Arena.ofShared();
   private final MemorySegment waitState = arena.allocate(LibC.CALL_STATE);
@@ -32,13 +30,12 @@ public final class EventPoll implements AutoCloseable {
   private final MemorySegment events = arena.allocate((long) MAX_EVENTS * EVENT_SIZE, 8);
   private final MemorySegment one = arena.allocateFrom(JAVA_LONG, 1L);
   private final MemorySegment drained = arena.allocate(JAVA_LONG);
-  private final long[] tokens = new long[MAX_EVENTS];
   private final int epollFd;
   private final int wakeUpFd;
   private boolean isClosed;
 
   /**
-   * An empty set.
+   * Creates an empty set.
    *
    * @throws BindingsException where the kernel gives no descriptor
    */
@@ -46,36 +43,18 @@ public final class EventPoll implements AutoCloseable {
     epollFd = BindingsException.check(LibC.epollCreate(waitState, EPOLL_CLOEXEC), "epoll_create1");
     wakeUpFd =
         BindingsException.check(LibC.eventFd(waitState, 0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd");
-    add(wakeUpFd, WAKE_UP_TOKEN);
+    add(wakeUpFd);
   }
 
-  /**
-   * Begins to watch a descriptor for input.
-   *
-   * @param token what {@link #token(int)} gives for it; not Long.MIN_VALUE
-   */
-  public void add(int fd, long token) {
+  /** Watches a descriptor for input. */
+  public void add(int fd) {
     try (Arena scratch = Arena.ofConfined()) {
       final MemorySegment event = scratch.allocate(EVENT_SIZE, 8);
       event.set(JAVA_INT, 0, EPOLLIN);
-      event.set(JAVA_LONG_UNALIGNED, TOKEN_OFFSET, token);
+      event.set(JAVA_LONG_UNALIGNED, DATA_OFFSET, fd);
       BindingsException.check(
           LibC.epollControl(scratch.allocate(LibC.CALL_STATE), epollFd, EPOLL_CTL_ADD, fd, event),
           "epoll_ctl: add descriptor " + fd);
-    }
-  }
-
-  /** Ends watching a descriptor. */
-  public void remove(int fd) {
-    try (Arena scratch = Arena.ofConfined()) {
-      BindingsException.check(
-          LibC.epollControl(
-              scratch.allocate(LibC.CALL_STATE),
-              epollFd,
-              EPOLL_CTL_DEL,
-              fd,
-              scratch.allocate(EVENT_SIZE, 8)),
-          "epoll_ctl: remove descriptor " + fd);
     }
   }
 
@@ -83,25 +62,19 @@ public final class EventPoll implements AutoCloseable {
    * Waits until a descriptor has input, the time is over, or {@link #wakeUp()}.
    *
    * @param timeoutMs 0 does not wait, -1 waits without limit
-   * @return how many tokens there are, wake-ups not counted; -errno (-EINTR among them)
+   * @return how many descriptors have input, wake-ups not counted; -errno (-EINTR among them)
    */
   public int await(int timeoutMs) {
     final int ready = LibC.epollWait(waitState, epollFd, events, MAX_EVENTS, timeoutMs);
     int count = 0;
     for (int i = 0; i < ready; i++) {
-      final long token = events.get(JAVA_LONG_UNALIGNED, (long) i * EVENT_SIZE + TOKEN_OFFSET);
-      if (token == WAKE_UP_TOKEN) {
+      if (events.get(JAVA_LONG_UNALIGNED, (long) i * EVENT_SIZE + DATA_OFFSET) == wakeUpFd) {
         LibC.read(waitState, wakeUpFd, drained);
       } else {
-        tokens[count++] = token;
+        count++;
       }
     }
     return ready < 0 ? ready : count;
-  }
-
-  /** The token of the i-th ready descriptor of the last {@link #await(int)}. */
-  public long token(int i) {
-    return tokens[i];
   }
 
   /** Makes the current or the next {@link #await(int)} return; for any thread, also after close. */
@@ -111,7 +84,7 @@ public final class EventPoll implements AutoCloseable {
     }
   }
 
-  /** By the thread that waits, or after it has ended. */
+  /** Closes the descriptors; called by the waiting thread or after it has ended. */
   @Override
   public synchronized void close() {
     if (isClosed) {

@@ -12,21 +12,19 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * What this kernel can do, by asking it.
+ * Features of the running kernel, found by probing.
  *
- * @param release as uname -r says
- * @param tcx programs attach by tcx links (Linux 6.6)
- * @param redirectPeer bpf_redirect_peer (Linux 5.10)
- * @param redirectNeighbour bpf_redirect_neigh (Linux 5.10)
- * @param coarseClock bpf_ktime_get_coarse_ns (Linux 5.11)
- * @param mapSweep bpf_for_each_map_elem in syscall programs (Linux 5.14)
- * @param btf the kernel has BTF of itself (CONFIG_DEBUG_INFO_BTF)
+ * @param release version that uname -r prints
+ * @param tcx whether programs can be attached with tcx links (Linux 6.6)
+ * @param redirectPeer whether bpf_redirect_peer exists (Linux 5.10)
+ * @param coarseClock whether bpf_ktime_get_coarse_ns exists (Linux 5.11)
+ * @param mapSweep whether syscall programs can call bpf_for_each_map_elem (Linux 5.14)
+ * @param btf whether the kernel provides its own BTF (CONFIG_DEBUG_INFO_BTF)
  */
 public record KernelFeatures(
     String release,
     boolean tcx,
     boolean redirectPeer,
-    boolean redirectNeighbour,
     boolean coarseClock,
     boolean mapSweep,
     boolean btf) {
@@ -35,18 +33,17 @@ public record KernelFeatures(
   private static final int LOOPBACK_IFINDEX = 1;
 
   /**
-   * Asks; needs CAP_BPF and CAP_NET_ADMIN, and takes some milliseconds.
+   * Probes the kernel; requires CAP_BPF and CAP_NET_ADMIN, and takes some milliseconds.
    *
-   * @throws UncheckedIOException where /proc is not readable
+   * @throws UncheckedIOException if /proc is not readable
    */
   public static KernelFeatures probe() {
     return new KernelFeatures(
         readRelease(),
         probeTcx(),
-        probeHelper(ProgramType.SCHED_CLS, Libbpf.BPF_FUNC_redirect_peer()),
-        probeHelper(ProgramType.SCHED_CLS, Libbpf.BPF_FUNC_redirect_neigh()),
-        probeHelper(ProgramType.SCHED_CLS, Libbpf.BPF_FUNC_ktime_get_coarse_ns()),
-        probeHelper(ProgramType.SYSCALL, Libbpf.BPF_FUNC_for_each_map_elem()),
+        probeHelper(Libbpf.BPF_PROG_TYPE_SCHED_CLS(), Libbpf.BPF_FUNC_redirect_peer()),
+        probeHelper(Libbpf.BPF_PROG_TYPE_SCHED_CLS(), Libbpf.BPF_FUNC_ktime_get_coarse_ns()),
+        probeHelper(Libbpf.BPF_PROG_TYPE_SYSCALL(), Libbpf.BPF_FUNC_for_each_map_elem()),
         Files.exists(KERNEL_BTF));
   }
 
@@ -58,14 +55,14 @@ public record KernelFeatures(
     }
   }
 
-  /** A query of the hook fails with EINVAL where the kernel does not know it. */
+  /** Queries the hook, which fails with EINVAL on a kernel without tcx. */
   private static boolean probeTcx() {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment options = bpf_prog_query_opts.allocate(arena);
       bpf_prog_query_opts.sz(options, bpf_prog_query_opts.sizeof());
       bpf_prog_query_opts.prog_ids(options, arena.allocate(JAVA_INT));
       final int result =
-          Libbpf.bpf_prog_query_opts(LOOPBACK_IFINDEX, BpfLinks.BPF_TCX_INGRESS, options);
+          Libbpf.bpf_prog_query_opts(LOOPBACK_IFINDEX, BpfLink.BPF_TCX_INGRESS, options);
       return result == 0;
     }
   }

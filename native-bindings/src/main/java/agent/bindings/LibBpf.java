@@ -10,10 +10,10 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** The system's libbpf: found, new enough, and silent on stderr. */
-@SuppressWarnings("restricted") // it links native code, and knows its sizes
+/** Loads the system's libbpf, checks its version and redirects its messages. */
+@SuppressWarnings("restricted") // links native functions and reinterprets segments
 public final class LibBpf {
-  /** The soname since libbpf 1.0; it needs no development package. */
+  /** The soname since libbpf 1.0; the development package is not needed. */
   public static final String SONAME = "libbpf.so.1";
 
   private static final int LEAST_MAJOR = 1;
@@ -36,11 +36,12 @@ public final class LibBpf {
   }
 
   /**
-   * Loads libbpf and sends its messages into {@link LoadException}s instead of stderr. To be called
-   * before anything else of this package, by whoever starts the process; later calls cost nothing.
+   * Loads libbpf and adds its messages to {@link LoadException}s instead of writing them to stderr.
+   * The process calls it at its start, before any other method of this package; later calls return
+   * at once.
    *
    * @return its version
-   * @throws BindingsException with one line, where it is missing or too old
+   * @throws BindingsException with a message of one line, if it is missing or too old
    */
   public static synchronized Version ensureLoaded() {
     if (LOADED.get() == null) {
@@ -52,10 +53,10 @@ public final class LibBpf {
   }
 
   /**
-   * The version of the libbpf of that name.
+   * Returns the version of the libbpf library of that name.
    *
-   * @param libraryName as dlopen(3) takes it
-   * @throws BindingsException with one line, where it is missing or too old
+   * @param libraryName a name for dlopen(3)
+   * @throws BindingsException with a message of one line, if it is missing or too old
    */
   public static Version version(String libraryName) {
     try (Arena arena = Arena.ofConfined()) {
@@ -81,7 +82,9 @@ public final class LibBpf {
     }
   }
 
-  /** How many values a per-CPU map holds for each key. */
+  /**
+   * Returns the number of possible CPUs, which is the number of values per key in a per-CPU map.
+   */
   public static int possibleCpus() {
     return BindingsException.check(Libbpf.libbpf_num_possible_cpus(), "count of possible CPUs");
   }

@@ -14,10 +14,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What libbpf would write to stderr, collected for the thread that made the call; outside of a
- * collection it is dropped, for the call's result says the same.
+ * Collects the messages that libbpf would write to stderr, per calling thread. Messages outside of
+ * a collection are dropped, because the result of the call reports the failure.
  */
-@SuppressWarnings("restricted") // it links native code, and knows its sizes
+@SuppressWarnings("restricted") // links native functions and reinterprets segments
 final class LibBpfMessages {
   private static final int LEVEL_INFO = 1;
   private static final int MAX_MESSAGE_BYTES = 2048;
@@ -46,19 +46,20 @@ final class LibBpfMessages {
     }
   }
 
-  /** Begins to collect this thread's messages. */
+  /** Starts to collect messages of the calling thread. */
   static void begin() {
     COLLECTED.set(new ArrayList<>());
   }
 
-  /** Ends the collection and gives its lines. */
+  /** Ends the collection and returns its lines. */
   static List<String> end() {
     final List<String> lines = COLLECTED.get();
     COLLECTED.remove();
     return lines == null ? List.of() : lines;
   }
 
-  /** libbpf_print_fn_t: a va_list reaches it as a pointer on all 64-bit Linux ABIs in use. */
+  /** Implements libbpf_print_fn_t; the supported 64-bit Linux ABIs pass a va_list as a pointer. */
+  @SuppressWarnings("UnusedMethod") // libbpf calls it through a method handle found by name
   private static int onMessage(int level, MemorySegment format, MemorySegment arguments) {
     final List<String> lines = COLLECTED.get();
     if (lines == null || level > LEVEL_INFO || lines.size() >= MAX_LINES) {

@@ -13,10 +13,10 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
 
 /**
- * The system calls beside bpf(2) that the agent makes, through the C library. A call that sets
- * errno writes it into the segment given first, of {@link #CALL_STATE}'s layout.
+ * The agent's system calls other than bpf(2), made through the C library. A call that sets errno
+ * writes it into its first argument, a segment with the layout {@link #CALL_STATE}.
  */
-@SuppressWarnings("restricted") // it links native code, and knows its sizes
+@SuppressWarnings("restricted") // links native functions and reinterprets segments
 final class LibC {
   static final StructLayout CALL_STATE = Linker.Option.captureStateLayout();
 
@@ -36,8 +36,6 @@ final class LibC {
   private static final MethodHandle MOUNT =
       handle(
           "mount", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, JAVA_LONG, ADDRESS));
-  private static final MethodHandle UMOUNT =
-      handle("umount2", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
   private static final MethodHandle UNLINK =
       handle("unlink", FunctionDescriptor.of(JAVA_INT, ADDRESS));
   private static final MethodHandle STATFS =
@@ -62,12 +60,17 @@ final class LibC {
       handle("if_nametoindex", FunctionDescriptor.of(JAVA_INT, ADDRESS));
   private static final MethodHandle SOCKET =
       handle("socket", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT));
-  private static final MethodHandle IOCTL =
-      LINKER.downcallHandle(
-          LINKER.defaultLookup().findOrThrow("ioctl"),
-          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS),
-          Linker.Option.captureCallState("errno"),
-          Linker.Option.firstVariadicArg(2));
+  private static final MethodHandle SETSOCKOPT =
+      handle(
+          "setsockopt",
+          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
+  private static final MethodHandle BIND =
+      handle("bind", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
+  private static final MethodHandle RECVFROM =
+      handle(
+          "recvfrom",
+          FunctionDescriptor.of(
+              JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT, ADDRESS, ADDRESS));
   private static final MethodHandle VSNPRINTF =
       LINKER.downcallHandle(
           LINKER.defaultLookup().findOrThrow("vsnprintf"),
@@ -94,7 +97,7 @@ final class LibC {
     }
   }
 
-  /** The mapping, or {@link MemorySegment#NULL} with errno in state. */
+  /** Returns the mapping, or {@link MemorySegment#NULL} with errno in state. */
   static MemorySegment mmap(
       MemorySegment state, long length, int protection, int flags, int fd, long offset) {
     try {
@@ -124,14 +127,6 @@ final class LibC {
       MemorySegment options) {
     try {
       return result(state, (int) MOUNT.invokeExact(state, source, target, type, flags, options));
-    } catch (Throwable t) {
-      throw unexpected(t);
-    }
-  }
-
-  static int unmount(MemorySegment state, MemorySegment target, int flags) {
-    try {
-      return result(state, (int) UMOUNT.invokeExact(state, target, flags));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -226,15 +221,44 @@ final class LibC {
     }
   }
 
-  static int ioctl(MemorySegment state, int fd, long request, MemorySegment argument) {
+  static int setsockopt(MemorySegment state, int fd, int level, int option, MemorySegment value) {
     try {
-      return result(state, (int) IOCTL.invokeExact(state, fd, request, argument));
+      return result(
+          state,
+          (int) SETSOCKOPT.invokeExact(state, fd, level, option, value, (int) value.byteSize()));
     } catch (Throwable t) {
       throw unexpected(t);
     }
   }
 
-  /** The index, or -errno. */
+  static int bind(MemorySegment state, int fd, MemorySegment address) {
+    try {
+      return result(state, (int) BIND.invokeExact(state, fd, address, (int) address.byteSize()));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int recvfrom(
+      MemorySegment state,
+      int fd,
+      MemorySegment buffer,
+      int flags,
+      MemorySegment sender,
+      MemorySegment senderLength) {
+    try {
+      return result(
+          state,
+          (int)
+              (long)
+                  RECVFROM.invokeExact(
+                      state, fd, buffer, buffer.byteSize(), flags, sender, senderLength));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Returns the interface index, or -errno. */
   static int interfaceIndex(MemorySegment state, MemorySegment name) {
     try {
       final int index = (int) IF_NAMETOINDEX.invokeExact(state, name);
@@ -244,7 +268,9 @@ final class LibC {
     }
   }
 
-  /** The length of the whole text, of which the buffer holds what fits. */
+  /**
+   * Formats text into the buffer, truncated to its size, and returns the length of the whole text.
+   */
   static int vsnprintf(MemorySegment buffer, MemorySegment format, MemorySegment arguments) {
     try {
       return (int) VSNPRINTF.invokeExact(buffer, buffer.byteSize(), format, arguments);
@@ -257,7 +283,7 @@ final class LibC {
     return value < 0 ? -errno(state) : value;
   }
 
-  /** A downcall's handle declares Throwable; only a linkage error can come out of it. */
+  /** Converts the Throwable that a downcall handle declares; only a linkage error can occur. */
   private static RuntimeException unexpected(Throwable t) {
     if (t instanceof Error error) {
       throw error;

@@ -1,13 +1,14 @@
 package agent.bindings;
 
 /**
- * A live link, as the kernel describes it.
+ * The kernel's description of a link.
  *
- * @param id the kernel's number for it
+ * @param id the kernel's id of the link
  * @param type a BPF_LINK_TYPE_ number: {@link #TYPE_XDP}, {@link #TYPE_TCX} or another
- * @param programId of the attached program
- * @param ifindex of a tcx or XDP link; 0 where its interface is gone, or for other types
- * @param attachType enum bpf_attach_type of a tcx link, else 0
+ * @param programId id of the attached program
+ * @param ifindex interface of a tcx or XDP link; 0 if the interface was deleted, and for other
+ *     types
+ * @param attachType a number of enum bpf_attach_type for a tcx link; 0 for other types
  */
 public record LinkDescription(int id, int type, int programId, int ifindex, int attachType) {
   /** BPF_LINK_TYPE_XDP. */
@@ -16,8 +17,8 @@ public record LinkDescription(int id, int type, int programId, int ifindex, int 
   /** BPF_LINK_TYPE_TCX. */
   public static final int TYPE_TCX = 11;
 
-  /** Whether this is a tcx link at an ingress hook. */
+  /** Returns whether this is a tcx link at an ingress hook. */
   public boolean isTcxIngress() {
-    return type == TYPE_TCX && attachType == BpfLinks.BPF_TCX_INGRESS;
+    return type == TYPE_TCX && attachType == BpfLink.BPF_TCX_INGRESS;
   }
 }

@@ -1,6 +1,8 @@
 package agent.bindings;
 
-/** An object that libbpf or the verifier refused; carries the last lines of what they said. */
+/**
+ * Reports an object that libbpf or the verifier refused; contains the last lines of their messages.
+ */
 public final class LoadException extends BindingsException {
   private static final long serialVersionUID = 1L;
 
@@ -11,7 +13,9 @@ public final class LoadException extends BindingsException {
     this.log = log;
   }
 
-  /** The last lines of libbpf's messages and of the verifier log, at most 40; may be empty. */
+  /**
+   * Returns the last lines of libbpf's messages and of the verifier log, at most 40; may be empty.
+   */
   public String log() {
     return log;
   }

@@ -7,7 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The last lines of libbpf's messages and of the verifier log, as one text. */
+/** Joins the last lines of libbpf's messages and of the verifier log into one text. */
 final class LoadLog {
   private static final int MAX_LINES = 40;
   private static final int MAX_TAIL_BYTES = 16384;

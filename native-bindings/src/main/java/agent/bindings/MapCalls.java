@@ -6,14 +6,14 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Operations on kernel maps by descriptor. Each returns 0 (or the descriptor) or -errno, allocates
- * nothing and throws nothing; segments are native memory that the caller keeps. Any thread may call
- * them; the kernel orders concurrent calls.
+ * Operations on kernel maps by descriptor. Each returns 0 (or a descriptor) or -errno and throws no
+ * exception; all but {@code create} allocate nothing. Segments are native memory that the caller
+ * owns. Any thread may call them; the kernel orders concurrent calls.
  */
 public final class MapCalls {
   private MapCalls() {}
 
-  /** Copies the value at key into value; -ENOENT where there is none. */
+  /** Copies the value of the key into value; returns -ENOENT if the key does not exist. */
   public static int lookup(int fd, MemorySegment key, MemorySegment value) {
     return Libbpf.bpf_map_lookup_elem(fd, key, value);
   }
@@ -27,15 +27,15 @@ public final class MapCalls {
     return Libbpf.bpf_map_update_elem(fd, key, value, flags);
   }
 
-  /** Removes one entry; -ENOENT where there is none. */
+  /** Deletes one entry; returns -ENOENT if the key does not exist. */
   public static int delete(int fd, MemorySegment key) {
     return Libbpf.bpf_map_delete_elem(fd, key);
   }
 
   /**
-   * Writes into next the key that follows.
+   * Writes the following key into next.
    *
-   * @param keyOrNull the key before, or {@link MemorySegment#NULL} for the first one
+   * @param keyOrNull the preceding key, or {@link MemorySegment#NULL} to get the first one
    * @return 0, or -ENOENT after the last key
    */
   public static int nextKey(int fd, MemorySegment keyOrNull, MemorySegment next) {
@@ -45,14 +45,14 @@ public final class MapCalls {
   /**
    * Reads many entries.
    *
-   * @param inOrNull the cursor that the call before wrote, or {@link MemorySegment#NULL} to begin
-   * @param out where the cursor goes: as large as the key, at least 4 bytes; may be inOrNull
-   * @param keys room for as many keys as count says
-   * @param values room for as many values as count says, each rounded up to 8 bytes and given for
-   *     each possible CPU where the map is per-CPU
-   * @param count in: capacity in entries; out: entries read
-   * @return 0 where more may follow; -ENOENT with count set after the last entry; -ENOSPC where
-   *     count is smaller than a hash bucket's chain
+   * @param inOrNull the cursor that the previous call wrote, or {@link MemorySegment#NULL} to begin
+   * @param out receives the cursor; as large as the key, at least 4 bytes; may be inOrNull
+   * @param keys receives up to count keys
+   * @param values receives up to count values; in a per-CPU map each is rounded up to 8 bytes and
+   *     repeated for each possible CPU
+   * @param count input: capacity in entries; output: entries read
+   * @return 0 if more entries may follow; -ENOENT with count set after the last entry; -ENOSPC if
+   *     count is smaller than the chain of a hash bucket
    */
   public static int lookupBatch(
       int fd,
@@ -67,7 +67,7 @@ public final class MapCalls {
   /**
    * Writes many entries, in order, until one fails.
    *
-   * @param count in: entries; out: entries written
+   * @param count input: entries; output: entries written
    */
   public static int updateBatch(
       int fd, MemorySegment keys, MemorySegment values, MemorySegment count) {
@@ -75,25 +75,41 @@ public final class MapCalls {
   }
 
   /**
-   * Removes many entries, in order, until one fails.
+   * Deletes many entries, in order, until one fails.
    *
-   * @param count in: entries; out: entries removed
+   * @param count input: entries; output: entries deleted
    */
   public static int deleteBatch(int fd, MemorySegment keys, MemorySegment count) {
     return Libbpf.bpf_map_delete_batch(fd, keys, count, MemorySegment.NULL);
   }
 
   /**
-   * Makes a map; not a hot call.
+   * Creates a map; not for hot paths. For a map of maps it creates an inner map, whose shape the
+   * kernel copies, and closes it again.
    *
-   * @return its descriptor, or -errno
+   * @return the descriptor, or -errno
    */
   public static int create(MapSpec spec) {
+    if (spec.inner() == null) {
+      return create(spec, 0);
+    }
+    final int inner = create(spec.inner());
+    if (inner < 0) {
+      return inner;
+    }
+    try {
+      return create(spec, inner);
+    } finally {
+      Descriptors.close(inner);
+    }
+  }
+
+  private static int create(MapSpec spec, int innerMapFd) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment options = bpf_map_create_opts.allocate(arena);
       bpf_map_create_opts.sz(options, bpf_map_create_opts.sizeof());
       bpf_map_create_opts.map_flags(options, spec.flags());
-      bpf_map_create_opts.inner_map_fd(options, spec.innerMapFd());
+      bpf_map_create_opts.inner_map_fd(options, innerMapFd);
       return Libbpf.bpf_map_create(
           spec.type(),
           arena.allocateFrom(spec.name().substring(0, Math.min(15, spec.name().length()))),
@@ -104,8 +120,13 @@ public final class MapCalls {
     }
   }
 
-  /** Forbids further writes by system calls; programs still write. */
-  public static int freeze(int fd) {
-    return Libbpf.bpf_map_freeze(fd);
+  /**
+   * Opens an existing map; not for hot paths.
+   *
+   * @param id the kernel's id of the map, see {@link MapDescription#id()}
+   * @return a descriptor, or -errno (-ENOENT if no map has the id)
+   */
+  public static int openById(int id) {
+    return Libbpf.bpf_map_get_fd_by_id(id);
   }
 }

@@ -8,9 +8,6 @@ public final class MapType {
   /** BPF_MAP_TYPE_ARRAY. */
   public static final int ARRAY = 2;
 
-  /** BPF_MAP_TYPE_PROG_ARRAY. */
-  public static final int PROG_ARRAY = 3;
-
   /** BPF_MAP_TYPE_PERCPU_HASH. */
   public static final int PERCPU_HASH = 5;
 
@@ -32,17 +29,15 @@ public final class MapType {
   /** BPF_MAP_TYPE_HASH_OF_MAPS. */
   public static final int HASH_OF_MAPS = 13;
 
-  /** BPF_MAP_TYPE_RINGBUF. */
-  public static final int RINGBUF = 27;
+  private static final int RINGBUF = 27;
 
   private MapType() {}
 
-  /** The name as bpftool prints it, e.g. "lru_hash", or "type 99". */
+  /** Returns the name that bpftool prints, such as "lru_hash", or "type 99" for an unknown type. */
   public static String name(int type) {
     return switch (type) {
       case HASH -> "hash";
       case ARRAY -> "array";
-      case PROG_ARRAY -> "prog_array";
       case PERCPU_HASH -> "percpu_hash";
       case PERCPU_ARRAY -> "percpu_array";
       case LRU_HASH -> "lru_hash";
@@ -55,7 +50,7 @@ public final class MapType {
     };
   }
 
-  /** Whether a lookup gives one value for each possible CPU. */
+  /** Returns whether a lookup copies one value for each possible CPU. */
   public static boolean isPerCpu(int type) {
     return type == PERCPU_HASH || type == PERCPU_ARRAY || type == LRU_PERCPU_HASH;
   }

@@ -4,8 +4,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A shared mapping of a descriptor: an array map's values, or the pages of a ring buffer. Closing
- * it unmaps the memory; its owner sees to it that no thread still reads.
+ * A shared memory mapping of a descriptor: the values of an array map, or the pages of a ring
+ * buffer. Closing it unmaps the memory; the owner must ensure that no thread still accesses it.
  */
 public final class MappedMemory implements AutoCloseable {
   private static final int PROT_READ = 1;
@@ -22,20 +22,20 @@ public final class MappedMemory implements AutoCloseable {
   }
 
   /**
-   * Maps part of what a descriptor stands for.
+   * Maps a part of a descriptor's memory.
    *
-   * @param fd a map that allows it (BPF_F_MMAPABLE, or a ring buffer)
-   * @param offset in bytes, whole pages
-   * @param lengthBytes bytes to map; the kernel rounds up to whole pages
-   * @param writable whether the mapping can be written
-   * @throws BindingsException where the kernel refuses
+   * @param fd descriptor of a map with BPF_F_MMAPABLE, or of a ring buffer
+   * @param offset in bytes, a multiple of the page size
+   * @param lengthBytes length; the kernel rounds it up to whole pages
+   * @param writable whether the mapping is writable
+   * @throws BindingsException if the kernel refuses
    */
   public static MappedMemory map(int fd, long offset, long lengthBytes, boolean writable) {
     final int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
     return map(fd, offset, lengthBytes, protection, MAP_SHARED);
   }
 
-  /** Zeroed pages that the kernel provides as they are touched. */
+  /** Maps zeroed memory, which the kernel allocates at the first access to each page. */
   static MappedMemory anonymous(long lengthBytes) {
     return map(
         -1, 0, lengthBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
@@ -55,12 +55,12 @@ public final class MappedMemory implements AutoCloseable {
     }
   }
 
-  /** The mapped bytes, in the lifetime of this object. */
+  /** Returns the mapped bytes, valid until this object is closed. */
   public MemorySegment segment() {
     return segment;
   }
 
-  /** The address of the first byte, for a buffer that wraps addresses. */
+  /** Returns the address of the first byte, for buffers that wrap addresses. */
   public long address() {
     return segment.address();
   }

@@ -6,21 +6,21 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Who is at the other end of a Unix socket (SO_PEERCRED, unix(7)).
+ * The credentials of the peer of a Unix socket (SO_PEERCRED, unix(7)).
  *
- * @param pid process id when it connected
- * @param uid effective user id when it connected
- * @param gid effective group id when it connected
+ * @param pid process id of the peer when it connected
+ * @param uid effective user id of the peer when it connected
+ * @param gid effective group id of the peer when it connected
  */
 public record PeerCredentials(int pid, int uid, int gid) {
   private static final int SOL_SOCKET = 1;
   private static final int SO_PEERCRED = 17;
 
   /**
-   * Asks the kernel.
+   * Reads the credentials from the kernel.
    *
    * @param fd a connected Unix socket
-   * @throws BindingsException where it is not one
+   * @throws BindingsException if the descriptor is not a Unix socket
    */
   public static PeerCredentials of(int fd) {
     try (Arena arena = Arena.ofConfined()) {

@@ -1,23 +1,14 @@
 package agent.bindings;
 
 /**
- * A live program, as the kernel describes it.
+ * The kernel's description of a loaded program.
  *
  * @param id the kernel's number for it
- * @param type a number of {@link ProgramType}
+ * @param type a number of {@code enum bpf_prog_type} (linux/bpf.h)
  * @param name at most 15 characters
  * @param tag hash of its instructions, 16 hexadecimal digits
- * @param instructions after the verifier's rewriting
- * @param verifiedInstructions that the verifier walked to accept it
- * @param jitedBytes size of its machine code
- * @param btfId of its BTF, or 0
+ * @param instructions number of instructions after the verifier's rewriting
+ * @param verifiedInstructions number of instructions that the verifier processed
  */
 public record ProgramDescription(
-    int id,
-    int type,
-    String name,
-    String tag,
-    int instructions,
-    int verifiedInstructions,
-    int jitedBytes,
-    int btfId) {}
+    int id, int type, String name, String tag, int instructions, int verifiedInstructions) {}

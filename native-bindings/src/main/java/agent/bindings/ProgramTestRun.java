@@ -9,15 +9,17 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Runs a loaded program without attaching it (BPF_PROG_TEST_RUN). Buffers are made once; a run
+ * Runs a loaded program without attaching it (BPF_PROG_TEST_RUN). Buffers are allocated once; a run
  * allocates nothing and returns 0 or -errno. For one thread at a time.
  */
 public final class ProgramTestRun implements AutoCloseable {
-  /** What the kernel sets aside around an XDP packet must fit into a page with it. */
+  /**
+   * Output space beyond the packet; packet, headroom and tailroom of an XDP run must fit into one
+   * page.
+   */
   private static final int OUTPUT_ROOM = 256;
 
   private static final int SK_BUFF_BYTES = 192;
-  private static final int SK_BUFF_MARK_OFFSET = 8;
   private static final int SK_BUFF_IFINDEX_OFFSET = 40;
 
   private final Arena arena = Arena.ofShared();
@@ -27,16 +29,16 @@ public final class ProgramTestRun implements AutoCloseable {
   private final MemorySegment output;
 
   /**
-   * Buffers for packets up to a size.
+   * Allocates buffers for packets up to a size.
    *
-   * @param capacityBytes of a packet, at least 14 for the kernel to take it
+   * @param capacityBytes maximum length of a packet; the kernel requires at least 14
    */
   public ProgramTestRun(int capacityBytes) {
     input = arena.allocate(capacityBytes, 8);
     output = arena.allocate((long) capacityBytes + OUTPUT_ROOM, 8);
   }
 
-  /** Where the packet is written before a run. */
+  /** Returns the buffer into which the caller writes the packet before a run. */
   public MemorySegment input() {
     return input;
   }
@@ -49,13 +51,14 @@ public final class ProgramTestRun implements AutoCloseable {
   /**
    * Runs a tc or XDP program on the packet in {@link #input()}.
    *
-   * @param length of the packet
-   * @param ifindex of an interface of this network namespace for a tc program's context; 0: none is
-   *     given (and for XDP)
-   * @param repeat how often, at least 1; the packet is not restored between them
+   * @param length of the packet, in bytes
+   * @param ifindex interface of this network namespace for a tc program's context; 0 for none and
+   *     for XDP
+   * @param repeat number of repeats, at least 1; the packet is not restored between repeats
    * @return 0 or -errno
+   * @throws IllegalStateException if the program is closed
    */
-  public int run(int programFd, int length, int ifindex, int repeat) {
+  public int run(BpfProgram program, int length, int ifindex, int repeat) {
     prepare(length, repeat);
     if (ifindex != 0) {
       skBuff.set(JAVA_INT, SK_BUFF_IFINDEX_OFFSET, ifindex);
@@ -64,46 +67,37 @@ public final class ProgramTestRun implements AutoCloseable {
       bpf_test_run_opts.ctx_out(options, skBuff);
       bpf_test_run_opts.ctx_size_out(options, SK_BUFF_BYTES);
     }
-    return Libbpf.bpf_prog_test_run_opts(programFd, options);
+    return Libbpf.bpf_prog_test_run_opts(program.fd(), options);
   }
 
   /**
    * Runs a syscall program.
    *
-   * @param context what the program gets and writes; native memory
+   * @param context native memory that the program reads and writes
    * @return 0 or -errno
+   * @throws IllegalStateException if the program is closed
    */
-  public int runSyscall(int programFd, MemorySegment context) {
+  public int runSyscall(BpfProgram program, MemorySegment context) {
     options.fill((byte) 0);
     bpf_test_run_opts.sz(options, bpf_test_run_opts.sizeof());
     bpf_test_run_opts.ctx_in(options, context);
     bpf_test_run_opts.ctx_size_in(options, (int) context.byteSize());
-    return Libbpf.bpf_prog_test_run_opts(programFd, options);
+    return Libbpf.bpf_prog_test_run_opts(program.fd(), options);
   }
 
-  /** What the program returned at the last repeat. */
+  /** Returns the program's return value of the last repeat. */
   public int returnValue() {
     return bpf_test_run_opts.retval(options);
   }
 
-  /** Average time of one repeat, in ns. */
+  /** Returns the average time of one repeat, in ns. */
   public int durationNs() {
     return bpf_test_run_opts.duration(options);
   }
 
-  /** The packet after the last repeat: {@link #outputLength()} bytes. */
+  /** Returns the packet after the last repeat. */
   public MemorySegment output() {
-    return output;
-  }
-
-  /** Length of the packet after the last repeat. */
-  public int outputLength() {
-    return bpf_test_run_opts.data_size_out(options);
-  }
-
-  /** The packet mark after the last run that had an interface. */
-  public int mark() {
-    return skBuff.get(JAVA_INT, SK_BUFF_MARK_OFFSET);
+    return output.asSlice(0, bpf_test_run_opts.data_size_out(options));
   }
 
   @Override

@@ -5,60 +5,77 @@ import agent.bindings.libbpf.bpf_tc_hook;
 import agent.bindings.libbpf.bpf_tc_opts;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Optional;
 
 /**
- * Attachment by clsact filters, for kernels without tcx. A filter is named by interface, hook,
- * priority and handle; it outlives the process, and is replaced atomically.
+ * A filter of an interface's clsact qdisc, the attachment for kernels without tcx. Numbers identify
+ * it instead of a descriptor, so it is not opened, pinned or closed. It outlives the process until
+ * it is detached or its interface is deleted.
  *
  * @param ifindex an interface of this network namespace
- * @param ingress whether at the interface's ingress hook, else at its egress hook
+ * @param ingress true for the interface's ingress hook, false for its egress hook
  * @param handle the filter's number at that priority, from 1
- * @param priority smaller runs first, from 1
+ * @param priority from 1; smaller priorities run first
  */
 public record TcFilter(int ifindex, boolean ingress, int handle, int priority) {
 
   /**
-   * Attaches the program, in place of the one that this filter has; makes the clsact qdisc where it
-   * is missing.
+   * Replaces the filter's program atomically; creates the filter and its qdisc if they are missing.
    *
-   * @return 0 or -errno
+   * @throws BindingsException if the kernel refuses; the previous program stays attached
    */
-  public int attachOrReplace(int programFd) {
+  public void update(BpfProgram program) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment hook = hook(arena);
       final int created = Libbpf.bpf_tc_hook_create(hook);
-      if (created < 0 && created != -Errno.EEXIST) {
-        return created;
+      if (created != -Errno.EEXIST) {
+        check(created, "create the qdisc");
       }
       final MemorySegment options = options(arena);
-      bpf_tc_opts.prog_fd(options, programFd);
+      bpf_tc_opts.prog_fd(options, program.fd());
       bpf_tc_opts.flags(options, Libbpf.BPF_TC_F_REPLACE());
-      return Libbpf.bpf_tc_attach(hook, options);
+      check(Libbpf.bpf_tc_attach(hook, options), "update with " + program);
     }
   }
 
   /**
-   * Detaches this filter's program; the clsact qdisc stays, for others may use it.
+   * Removes the filter regardless of its program; does nothing if the filter, its qdisc or its
+   * interface does not exist. The qdisc remains, because other programs may use it.
    *
-   * @return 0 or -errno
+   * @throws BindingsException if the kernel refuses
    */
-  public int detach() {
+  public void detach() {
     try (Arena arena = Arena.ofConfined()) {
-      return Libbpf.bpf_tc_detach(hook(arena), options(arena));
+      final int result = Libbpf.bpf_tc_detach(hook(arena), options(arena));
+      if (!isGone(result)) {
+        check(result, "detach");
+      }
     }
   }
 
   /**
-   * The id of the attached program.
+   * Returns the kernel's description of the filter's program.
    *
-   * @return the id, or -errno (-ENOENT where there is none)
+   * @return empty if the filter does not exist
+   * @throws BindingsException if the kernel refuses
    */
-  public int programId() {
+  public Optional<ProgramDescription> info() {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment options = options(arena);
       final int result = Libbpf.bpf_tc_query(hook(arena), options);
-      return result < 0 ? result : bpf_tc_opts.prog_id(options);
+      if (isGone(result)) {
+        return Optional.empty();
+      }
+      check(result, "query");
+      try (BpfProgram program = BpfProgram.openById(bpf_tc_opts.prog_id(options))) {
+        return Optional.of(program.info());
+      }
     }
+  }
+
+  /** Returns whether the error means that filter, qdisc or interface does not exist. */
+  private static boolean isGone(int result) {
+    return result == -Errno.ENOENT || result == -Errno.EINVAL || result == -Errno.ENODEV;
   }
 
   private MemorySegment hook(Arena arena) {
@@ -75,5 +92,12 @@ public record TcFilter(int ifindex, boolean ingress, int handle, int priority) {
     bpf_tc_opts.handle(options, handle);
     bpf_tc_opts.priority(options, priority);
     return options;
+  }
+
+  private void check(int result, String operation) {
+    BindingsException.check(
+        result,
+        "clsact filter %d of priority %d at %s of ifindex %d: %s"
+            .formatted(handle, priority, ingress ? "ingress" : "egress", ifindex, operation));
   }
 }

@@ -1,10 +1,10 @@
 package agent.bindings;
 
-/** Where an XDP program runs (XDP_FLAGS_* of linux/if_link.h). */
+/** Attachment modes of XDP programs (XDP_FLAGS_* of linux/if_link.h). */
 public enum XdpMode {
-  /** In the driver. */
+  /** The driver runs the program. */
   NATIVE(1 << 2),
-  /** In the stack, for drivers without XDP. */
+  /** The network stack runs the program, for drivers without XDP support. */
   GENERIC(1 << 1);
 
   private final int flags;

@@ -1,5 +1,5 @@
 /**
- * The kernel's BPF calls from Java: libbpf and the few system calls beside it, without allocation
- * on the hot ones.
+ * Calls libbpf and the kernel: objects, programs, links, map operations, netlink and epoll, without
+ * allocation on hot paths.
  */
 package agent.bindings;

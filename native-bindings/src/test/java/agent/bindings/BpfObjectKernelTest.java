@@ -2,7 +2,6 @@ package agent.bindings;
 
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -66,19 +65,18 @@ class BpfObjectKernelTest {
         ProgramTestRun run = new ProgramTestRun(PACKET.length)) {
       object.rodata().set(JAVA_INT, 0, 77);
       object.load();
-      assertEquals(0, run.run(object.programFd("length_or_constant"), PACKET.length, 0, 1));
+      assertEquals(0, run.run(object.program("length_or_constant"), PACKET.length, 0, 1));
       assertEquals(77, run.returnValue());
     }
   }
 
   @Test
-  void shouldShareAMapThatExistsAlready() {
+  void shouldReuseAnExistingMap() {
     final int fd = MapCalls.create(MapSpec.of(MapType.ARRAY, "numbers", 4, 8, 4, 0));
     try (BpfObject object = BpfObject.open(TestObjects.compile(COUNTER), "counter")) {
       object.reuseMap("numbers", fd);
       object.load();
-      assertEquals(
-          ObjectDescriptions.map(fd).id(), ObjectDescriptions.map(object.mapFd("numbers")).id());
+      assertEquals(MapDescription.of(fd).id(), MapDescription.of(object.mapFd("numbers")).id());
     } finally {
       Descriptors.close(fd);
     }
@@ -87,33 +85,32 @@ class BpfObjectKernelTest {
   @Test
   void shouldDescribeWhatTheObjectDeclares() {
     try (BpfObject object = BpfObject.open(TestObjects.compile(COUNTER), "counter")) {
-      assertEquals(List.of("count", "other"), object.programNames());
-      assertTrue(object.hasMap("numbers"));
-      assertFalse(object.hasMap("letters"));
-      assertEquals(MapSpec.of(MapType.ARRAY, "numbers", 4, 8, 4, 0), object.mapSpec("numbers"));
-      assertEquals(MapSpec.of(MapType.HASH, "outer", 4, 8, 9, 0), object.innerMapSpec("outer"));
-      assertThrows(BindingsException.class, () -> object.innerMapSpec("numbers"));
+      assertEquals(List.of("numbers", "outer"), object.mapNames());
+      final MapSpec numbers = MapSpec.of(MapType.ARRAY, "numbers", 4, 8, 4, 0);
+      assertTrue(object.maps().contains(numbers), object.maps().toString());
+      final MapSpec outer =
+          object.maps().stream()
+              .filter(map -> map.name().equals("outer"))
+              .findFirst()
+              .orElseThrow();
+      assertEquals("hash, key 4 bytes, value 8 bytes, 9 entries, flags 0x0", outer.inner().shape());
       assertThrows(BindingsException.class, object::rodata);
-      assertThrows(BindingsException.class, () -> object.programFd("nothing"));
+      assertThrows(BindingsException.class, () -> object.program("nothing"));
     }
   }
 
   @Test
-  void shouldApplyCapacityAndFlagsAndLeaveOutPrograms() {
+  void shouldApplyCapacity() {
     try (BpfObject object = BpfObject.open(TestObjects.compile(COUNTER), "counter")) {
       object.setMaxEntries("numbers", 5);
-      object.setMapFlags("numbers", MapFlag.MMAPABLE);
-      object.setAutoload("other", false);
       object.load();
-      final MapDescription numbers = ObjectDescriptions.map(object.mapFd("numbers"));
+      final MapDescription numbers = MapDescription.of(object.mapFd("numbers"));
       assertEquals(5, numbers.maxEntries());
-      assertEquals(MapFlag.MMAPABLE, numbers.flags());
-      assertThrows(BindingsException.class, () -> object.programFd("other"));
     }
   }
 
   @Test
-  void shouldCarryTheLastLinesOfTheVerifierLog() {
+  void shouldReportTheLastLinesOfTheVerifierLog() {
     final byte[] elf = TestObjects.compile(REFUSED);
     try (BpfObject object = BpfObject.open(elf, "refused")) {
       final LoadException failure = assertThrows(LoadException.class, object::load);
@@ -127,7 +124,7 @@ class BpfObjectKernelTest {
   }
 
   @Test
-  void shouldRefuseWhatIsNotAnObject() {
+  void shouldRefuseBytesThatAreNotAnObject() {
     final LoadException failure =
         assertThrows(LoadException.class, () -> BpfObject.open(new byte[100], "nonsense"));
 
@@ -148,11 +145,11 @@ class BpfObjectKernelTest {
     final String error = new String(process.getErrorStream().readAllBytes());
 
     assertEquals(0, process.waitFor(), error);
-    assertEquals("refused\n", output);
+    assertEquals("refused\nnot attached\n", output);
     assertEquals("", error);
   }
 
-  /** Loads a program that the verifier refuses, in a process of its own. */
+  /** Loads a program that the verifier refuses; runs in a separate process. */
   static final class RefusedLoad {
     private RefusedLoad() {}
 
@@ -164,7 +161,12 @@ class BpfObjectKernelTest {
       } catch (LoadException e) {
         System.out.println("refused");
       }
-      new TcFilter(Integer.MAX_VALUE, true, 1, 1).attachOrReplace(0);
+      try (BpfObject object = BpfObject.open(TestObjects.compile(COUNTER), "counter")) {
+        object.load();
+        new TcFilter(Integer.MAX_VALUE, true, 1, 1).update(object.program("count"));
+      } catch (BindingsException e) {
+        System.out.println("not attached");
+      }
     }
   }
 }

@@ -13,7 +13,7 @@ class ErrnoTest {
   }
 
   @Test
-  void shouldCarryTheNumberAndItsNameInTheException() {
+  void shouldContainTheNumberAndItsNameInTheException() {
     final BindingsException failure = new BindingsException("map flows: update", -Errno.E2BIG);
 
     assertEquals("map flows: update: E2BIG", failure.getMessage());

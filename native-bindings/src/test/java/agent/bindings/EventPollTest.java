@@ -21,15 +21,14 @@ class EventPollTest {
   private static final Path OPEN_DESCRIPTORS = Path.of("/proc/self/fd");
 
   @Test
-  void shouldReportTheTokenOfADescriptorWithInputUntilItIsRemoved() throws Exception {
+  void shouldReportADescriptorAsLongAsItHasInput() throws Exception {
     try (Pair pair = Pair.open();
         EventPoll poll = new EventPoll()) {
-      poll.add(pair.acceptedFd(), 0x1234567890L);
+      poll.add(pair.acceptedFd());
       assertEquals(0, poll.await(0));
       pair.client().write(ByteBuffer.wrap(new byte[1]));
       assertEquals(1, poll.await(1000));
-      assertEquals(0x1234567890L, poll.token(0));
-      poll.remove(pair.acceptedFd());
+      assertEquals(1, pair.accepted().read(ByteBuffer.allocate(1)));
       assertEquals(0, poll.await(0));
     }
   }
@@ -74,7 +73,7 @@ class EventPollTest {
   }
 
   @Test
-  void shouldNameTheProcessAtTheOtherEnd() throws Exception {
+  void shouldReturnTheProcessIdOfThePeer() throws Exception {
     try (Pair pair = Pair.open()) {
       final PeerCredentials credentials = PeerCredentials.of(pair.acceptedFd());
 
@@ -85,12 +84,12 @@ class EventPollTest {
   }
 
   @Test
-  void shouldIgnoreADescriptorThatIsNone() {
+  void shouldIgnoreANegativeDescriptor() {
     assertEquals(0, Descriptors.close(-1));
     assertEquals(-Errno.EBADF, Descriptors.close(1_000_000));
   }
 
-  /** A connected pair of Unix sockets, and the number of the accepted one. */
+  /** A connected pair of Unix sockets, and the descriptor number of the accepted one. */
   private record Pair(Path path, SocketChannel client, SocketChannel accepted, int acceptedFd)
       implements AutoCloseable {
     static Pair open() throws Exception {

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 
 class LibBpfTest {
   @Test
-  void shouldSayInOneLineThatTheLibraryIsMissing() {
+  void shouldReportAMissingLibraryInOneLine() {
     final BindingsException failure =
         assertThrows(BindingsException.class, () -> LibBpf.version("libbpf-that-is-not-here.so.1"));
 
@@ -19,7 +19,7 @@ class LibBpfTest {
   }
 
   @Test
-  void shouldSayInOneLineThatTheLibraryIsTooOld() {
+  void shouldReportATooOldLibraryInOneLine() {
     final BindingsException failure =
         assertThrows(BindingsException.class, () -> LibBpf.version("libc.so.6"));
 

@@ -37,7 +37,7 @@ class MapCallsKernelTest {
   }
 
   @Test
-  void shouldFindWhatWasWrittenUntilItIsDeleted() {
+  void shouldReturnAnEntryUntilItIsDeleted() {
     assertEquals(-Errno.ENOENT, lookup(7));
     assertEquals(0, update(7, 700L, MapFlag.ANY));
     assertEquals(0, lookup(7));
@@ -102,7 +102,7 @@ class MapCallsKernelTest {
   }
 
   @Test
-  void shouldSayHowFarABatchGotThatFailed() {
+  void shouldReportHowManyEntriesAFailedBatchWrote() {
     for (int i = 0; i < CAPACITY - 10; i++) {
       update(1_000_000 + i, 0L, MapFlag.ANY);
     }

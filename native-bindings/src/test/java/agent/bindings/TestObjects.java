@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** Small BPF objects, compiled for a test. */
+/** Compiles small BPF objects for tests. */
 final class TestObjects {
   private static final String HEADERS =
       """
@@ -17,7 +17,7 @@ final class TestObjects {
       char _license[] SEC("license") = "GPL";
       """;
 
-  /** Returns the packet's length, or what .rodata says where that is not 0. */
+  /** Returns the packet's length, or the constant in .rodata if it is not 0. */
   static final String LENGTH_OR_CONSTANT =
       """
       const volatile struct { __u32 answer; } settings;

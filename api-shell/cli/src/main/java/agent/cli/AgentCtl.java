@@ -1,5 +1,7 @@
 package agent.cli;
 
+import agent.cli.Invocation.Command;
+import agent.cli.Invocation.UsageException;
 import agent.client.AgentException;
 import java.io.BufferedOutputStream;
 import java.io.FileDescriptor;

@@ -1,5 +1,7 @@
 package agent.cli;
 
+import agent.cli.Invocation.Command;
+import agent.cli.Invocation.OutputFormat;
 import java.util.List;
 import java.util.Locale;
 import picocli.CommandLine.Model.CommandSpec;
@@ -8,8 +10,8 @@ import picocli.CommandLine.Model.PositionalParamSpec;
 import picocli.CommandLine.ScopeType;
 
 /**
- * All commands. They are built by hand instead of from annotations: reading annotations is most of
- * the time that a short command takes.
+ * All commands. They are built without annotations, because reading annotations takes most of the
+ * time of a short command.
  */
 final class CommandTree {
   static final String HOST = "--host";
@@ -70,12 +72,12 @@ final class CommandTree {
     return version == null ? "of a development build" : version;
   }
 
-  /** Returns a command that only holds others. */
+  /** Returns a command that has only subcommands. */
   static CommandSpec group(String name, String description) {
     return withHelp(CommandSpec.create().name(name), description);
   }
 
-  /** Returns a command that does something. */
+  /** Returns a command with an action. */
   static CommandSpec command(String description, Command action) {
     return withHelp(CommandSpec.wrapWithoutInspection(action), description);
   }

@@ -1,5 +1,6 @@
 package agent.cli;
 
+import agent.cli.Invocation.UsageException;
 import java.util.List;
 import picocli.AutoComplete;
 import picocli.CommandLine;

@@ -1,5 +1,7 @@
 package agent.cli;
 
+import agent.cli.Invocation.Command;
+import agent.cli.Invocation.UsageException;
 import agent.client.RequestPath;
 import agent.contract.endpoint.EndpointConfigurationModel;
 import agent.contract.endpoint.EndpointConfigurationSpecModel;
@@ -32,7 +34,7 @@ final class EndpointCommands {
                 .addOption(CommandTree.labels()))
         .addSubcommand("get", withId("Shows an endpoint.", EndpointCommands::get))
         .addSubcommand("delete", withId("Deletes an endpoint.", EndpointCommands::delete))
-        .addSubcommand("log", withId("Shows what happened to it.", EndpointCommands::log))
+        .addSubcommand("log", withId("Shows its state changes.", EndpointCommands::log))
         .addSubcommand("health", withId("Shows its health.", EndpointCommands::health))
         .addSubcommand(
             "labels",
@@ -43,7 +45,7 @@ final class EndpointCommands {
                         .type(List.class)
                         .auxiliaryTypes(String.class)
                         .splitRegex(",")
-                        .description("The user labels from now on.")
+                        .description("The new user labels.")
                         .build()))
         .addSubcommand(
             "config",

@@ -1,5 +1,6 @@
 package agent.cli;
 
+import agent.cli.Invocation.UsageException;
 import agent.client.RequestPath;
 import agent.contract.identity.IdentityInUseModel;
 import agent.contract.identity.IdentityModel;

@@ -17,8 +17,37 @@ import tools.jackson.core.StreamWriteFeature;
 import tools.jackson.core.json.JsonFactory;
 import tools.jackson.core.util.DefaultPrettyPrinter;
 
-/** One run of a command: its arguments, the agent, and where it writes. */
+/** One run of a command: its arguments, a client of the agent, and the streams it writes to. */
 final class Invocation implements AutoCloseable {
+  /** How results are printed. */
+  enum OutputFormat {
+    /** The JSON that the agent answered. */
+    JSON,
+    /** Columns for a reader. */
+    TABLE
+  }
+
+  /** The work of a command. */
+  @FunctionalInterface
+  interface Command {
+    /**
+     * Runs the command.
+     *
+     * @param call its arguments, the agent and the terminal
+     * @return the exit code
+     */
+    int run(Invocation call) throws Exception;
+  }
+
+  /** The arguments contradict each other or are incomplete. */
+  static final class UsageException extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    UsageException(String message) {
+      super(message);
+    }
+  }
+
   private final ParseResult parsed;
   private final Map<String, String> environment;
   private final PrintStream out;
@@ -33,7 +62,7 @@ final class Invocation implements AutoCloseable {
     this.err = err;
   }
 
-  /** Returns the agent that the option or the environment names. */
+  /** Returns a client of the agent that {@code --host} or {@code AGENT_HOST} names. */
   AgentClient agent() {
     if (client == null) {
       final String fromEnvironment = environment.get("AGENT_HOST");
@@ -63,7 +92,7 @@ final class Invocation implements AutoCloseable {
     return option(CommandTree.OUTPUT) == OutputFormat.JSON;
   }
 
-  /** Returns the value of an option wherever on the line it stands, or null. */
+  /** Returns the value of an option of this command or of a parent command, or null. */
   <T> T option(String name) {
     for (ParseResult level = parsed; level != null; level = parent(level)) {
       if (level.hasMatchedOption(name)) {
@@ -82,18 +111,18 @@ final class Invocation implements AutoCloseable {
     return Boolean.TRUE.equals(option(name));
   }
 
-  /** Returns the positional argument at this place, or null. */
+  /** Returns the positional argument at an index, or null. */
   <T> T argument(int index) {
     return parsed.matchedPositionalValue(index, null);
   }
 
-  /** Returns the positional arguments from this place on. */
+  /** Returns the positional arguments from an index on. */
   List<String> arguments(int index) {
     final List<String> values = argument(index);
     return values == null ? List.of() : values;
   }
 
-  /** Prints the agent's answer as it is, indented; memory does not grow with it. */
+  /** Prints the answer of a GET as indented JSON; the memory used does not depend on its size. */
   int printJson(RequestPath path) throws IOException {
     return printJson("GET", path, null);
   }

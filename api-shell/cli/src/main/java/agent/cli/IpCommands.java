@@ -1,5 +1,6 @@
 package agent.cli;
 
+import agent.cli.Invocation.UsageException;
 import agent.client.RequestPath;
 import agent.contract.ipam.IpamAllocationModel;
 import java.io.IOException;
@@ -75,7 +76,7 @@ final class IpCommands {
     return tell(call, address, "released");
   }
 
-  /** The agent answers these without a body; in JSON it is the address record, as elsewhere. */
+  /** The agent answers these calls without a body; JSON output shows the address record. */
   private static int tell(Invocation call, String address, String what) {
     if (call.wantsJson()) {
       final String family = address.indexOf(':') < 0 ? "ipv4" : "ipv6";

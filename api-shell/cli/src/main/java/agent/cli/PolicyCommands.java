@@ -1,5 +1,6 @@
 package agent.cli;
 
+import agent.cli.Invocation.UsageException;
 import agent.client.RequestPath;
 import agent.contract.WireFormat;
 import agent.contract.policy.PolicyModel;
@@ -43,7 +44,7 @@ final class PolicyCommands {
         : print(call, call.agent().policy(labels));
   }
 
-  /** The rules come as JSON text within JSON: they are shown as the document that they are. */
+  /** The answer holds the rules as JSON text in a JSON string; prints them as a document. */
   private static int print(Invocation call, PolicyModel policy) {
     final JsonMapper mapper = WireFormat.lenientMapper();
     call.out()

@@ -1,5 +1,7 @@
 package agent.cli;
 
+import agent.cli.Invocation.Command;
+import agent.cli.Invocation.UsageException;
 import agent.client.RequestPath;
 import agent.contract.datapath.PrefilterListModel;
 import agent.contract.datapath.PrefilterModel;

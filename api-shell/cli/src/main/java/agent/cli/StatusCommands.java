@@ -14,7 +14,7 @@ final class StatusCommands {
   private StatusCommands() {}
 
   static CommandSpec build() {
-    return CommandTree.command("Shows how the agent is.", StatusCommands::status)
+    return CommandTree.command("Shows the status of the agent.", StatusCommands::status)
         .addOption(CommandTree.flag("--brief", "Only the states."));
   }
 

@@ -5,8 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Aligned columns, two spaces apart; the last one is as long as it likes. Of a long list the first
- * rows decide the widths, so that memory does not grow with it.
+ * Aligned columns, two spaces apart; the width of the last one is not limited. The first rows of a
+ * long list determine the widths, so that not all rows are held in memory.
  */
 final class Table {
   private static final int DECIDING_ROWS = 1000;
@@ -23,7 +23,7 @@ final class Table {
     row((Object[]) headings);
   }
 
-  /** Adds a row; null shows as a dash. */
+  /** Adds a row; null is printed as a dash. */
   Table row(Object... cells) {
     final String[] texts = new String[widths.length];
     for (int i = 0; i < texts.length; i++) {
@@ -40,7 +40,7 @@ final class Table {
     return this;
   }
 
-  /** Prints what is left. */
+  /** Prints the rows that are not printed yet. */
   void end() {
     if (!isDecided) {
       decide();

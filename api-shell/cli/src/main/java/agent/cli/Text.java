@@ -5,13 +5,13 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
-/** Values as a terminal may show them. */
+/** Values as text for a terminal. */
 final class Text {
   private static final String NONE = "-";
 
   private Text() {}
 
-  /** Returns one line in which no control character reaches the terminal. */
+  /** Returns the text with every control character replaced by a question mark. */
   static String oneLine(String text) {
     if (text == null) {
       return "";
@@ -22,7 +22,7 @@ final class Text {
         .toString();
   }
 
-  /** Returns the value's text, or a dash where there is none. */
+  /** Returns the text of a value, or a dash where there is none. */
   static String of(Object value) {
     return value == null || value.toString().isEmpty() ? NONE : value.toString();
   }

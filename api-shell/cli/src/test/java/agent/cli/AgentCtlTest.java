@@ -43,7 +43,7 @@ class AgentCtlTest {
     final String answer = answers.get(line);
     return answer != null
         ? answer
-        : CannedHttpServer.answer(404, "\"path: nobody told me of " + line + "\"");
+        : CannedHttpServer.answer(404, "\"path: unexpected " + line + "\"");
   }
 
   private AgentCtlTest on(String requestLine, String body) {

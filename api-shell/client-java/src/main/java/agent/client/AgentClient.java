@@ -35,7 +35,7 @@ import tools.jackson.databind.JavaType;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * The management API as methods. One call at a time; not for more than one thread.
+ * A client of the management API, one method a route. For one thread; one call at a time.
  *
  * <p>Every method throws {@link AgentException} where the agent answers with an error, and {@link
  * IOException} where it cannot be reached.
@@ -69,7 +69,7 @@ public final class AgentClient implements AutoCloseable {
    * Returns a client; it connects with the first call.
    *
    * @param address {@code unix://<path>} or an absolute path
-   * @param timeout how long the agent may be silent
+   * @param timeout how long a read or write may wait for the agent
    * @throws IllegalArgumentException for another address
    */
   public static AgentClient of(String address, Duration timeout) {
@@ -125,12 +125,12 @@ public final class AgentClient implements AutoCloseable {
     return one(EndpointModel.class, send("PATCH", RequestPath.of("endpoint", id), request));
   }
 
-  /** DELETE /endpoint/{id}; returns the errors that were met. */
+  /** DELETE /endpoint/{id}; returns the errors of the deletion. */
   public List<String> deleteEndpoint(String id) throws IOException {
     return list(String.class, send("DELETE", RequestPath.of("endpoint", id), null));
   }
 
-  /** DELETE /endpoint; returns the errors that were met. */
+  /** DELETE /endpoint; returns the errors of the deletion. */
   public List<String> deleteEndpointsOf(String containerId) throws IOException {
     return list(
         String.class,
@@ -194,9 +194,9 @@ public final class AgentClient implements AutoCloseable {
    * POST /ipam.
    *
    * @param family {@code ipv4}, {@code ipv6}, or null for both
-   * @param owner who the address is for, or null
+   * @param owner name of the owner of the address, or null
    * @param pool pool, or null for the default one
-   * @param expires whether the address goes back unless an endpoint claims it
+   * @param expires whether the lease expires unless an endpoint claims the address
    */
   public IpamAllocationModel allocate(String family, String owner, String pool, boolean expires)
       throws IOException {
@@ -266,7 +266,7 @@ public final class AgentClient implements AutoCloseable {
   }
 
   /**
-   * Makes a call whose answer the caller reads: for answers that are too large to be held.
+   * Makes a call whose answer the caller reads as a stream, for answers too large for memory.
    *
    * @param method HTTP method
    * @param path path and query
@@ -300,7 +300,7 @@ public final class AgentClient implements AutoCloseable {
     return answer.body();
   }
 
-  /** An error's body is a JSON string; anything else is shown as it came. */
+  /** The body of an error is a JSON string; another body is returned unchanged. */
   private String message(HttpCaller.HttpAnswer answer) throws IOException {
     final byte[] body = answer.body().readAllBytes();
     try {

@@ -1,6 +1,6 @@
 package agent.client;
 
-/** The agent refused a call, or failed to serve it. */
+/** The agent answered a call with an error status. */
 public final class AgentException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

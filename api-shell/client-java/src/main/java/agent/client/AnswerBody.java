@@ -4,7 +4,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 
-/** The body of an answer by its length or by its chunks (RFC 9112 section 7.1). */
+/** The body of an answer, delimited by its length or by chunks (RFC 9112 section 7.1). */
 final class AnswerBody extends InputStream {
   private static final int MAX_LINE_BYTES = 8 * 1024;
 

@@ -12,8 +12,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * HTTP/1.1 over a Unix socket, as much as the API needs (RFC 9112): the JDK's client has no such
- * sockets. One call at a time; the connection is kept where the answer was read to its end.
+ * The part of HTTP/1.1 (RFC 9112) that the API needs, over a Unix socket, which the JDK's client
+ * does not support. One call at a time; the connection is reused where the answer was read whole.
  */
 final class HttpCaller implements AutoCloseable {
   private static final int MAX_LINE_BYTES = 64 * 1024;
@@ -49,7 +49,7 @@ final class HttpCaller implements AutoCloseable {
       try {
         return exchange(head, body);
       } catch (IOException e) {
-        // The agent may have closed the connection meanwhile; a read may be asked again.
+        // The agent may have closed the connection meanwhile; a GET may be repeated.
         isKeptAlive = false;
       }
     }
@@ -91,7 +91,8 @@ final class HttpCaller implements AutoCloseable {
         connection.write(ByteBuffer.wrap(body));
       }
     } catch (IOException e) {
-      // The agent may refuse a body before it has read it: its answer says more than the socket.
+      // The agent may refuse a body before it has read it: its answer explains more than this
+      // error.
       notSent = e;
     }
     try {

@@ -3,7 +3,7 @@ package agent.client;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** The path and query of a call; what goes in is encoded here and nowhere else. */
+/** The path and query of a call; only this class percent-encodes values. */
 public final class RequestPath {
   private static final String PLAIN =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:";
@@ -13,7 +13,7 @@ public final class RequestPath {
 
   private RequestPath() {}
 
-  /** Starts with these segments. */
+  /** Returns the path of these segments. */
   public static RequestPath of(String... segments) {
     final RequestPath path = new RequestPath();
     for (final String segment : segments) {

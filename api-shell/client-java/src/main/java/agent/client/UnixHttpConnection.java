@@ -12,7 +12,7 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.time.Duration;
 
-/** One connection to a Unix socket whose reads and writes end after a time. */
+/** A connection to a Unix socket whose reads and writes fail after a time-out. */
 final class UnixHttpConnection implements AutoCloseable {
   private static final int BUFFER_BYTES = 16 * 1024;
 

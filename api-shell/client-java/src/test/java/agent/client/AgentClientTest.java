@@ -162,7 +162,7 @@ class AgentClientTest {
   }
 
   @Test
-  void shouldSayThatNobodyListens(@TempDir Path directory) {
+  void shouldNameTheSocketWhereNoAgentListens(@TempDir Path directory) {
     final Path socket = directory.resolve("none.sock");
     try (AgentClient client = AgentClient.of(socket.toString())) {
       final IOException failed = assertThrows(IOException.class, () -> client.maps());
@@ -173,7 +173,7 @@ class AgentClientTest {
     assertThrows(IllegalArgumentException.class, () -> AgentClient.of("http://localhost"));
   }
 
-  /** Whatever comes back, the client ends with an answer or an IOException, and never hangs. */
+  /** For any answer, a call returns or throws an IOException within the time-out. */
   @Test
   void shouldSurviveBrokenAnswers() throws IOException {
     final Random random = new Random(20261120);

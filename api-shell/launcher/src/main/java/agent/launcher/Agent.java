@@ -12,8 +12,8 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The daemon's process: options, log, signals, exit codes. 0 after SIGTERM or SIGINT, 1 where it
- * cannot run, 2 for an option.
+ * The process of the daemon: options, log, signals, exit codes. Exit codes: 0 after SIGTERM or
+ * SIGINT, 1 after a failure, 2 for an option that is unknown or has a bad value.
  */
 public final class Agent {
   private static final int OK = 0;
@@ -21,8 +21,8 @@ public final class Agent {
   private static final int USAGE = 2;
   private static final long LONGEST_STOP_MS = 10_000;
 
-  /** Threads of the datapath and of the endpoints begin so. */
-  private static final List<String> OWNERS = List.of("dp-", "ep-");
+  /** Prefixes of the names of the threads that own the datapath and the endpoints. */
+  private static final List<String> OWNER_PREFIXES = List.of("dp-", "ep-");
 
   private final Daemon daemon;
   private volatile int exitCode = OK;
@@ -32,7 +32,7 @@ public final class Agent {
   }
 
   /**
-   * Runs until a signal.
+   * Runs the daemon until a signal.
    *
    * @param arguments the command line
    */
@@ -57,7 +57,9 @@ public final class Agent {
     }
     ConsoleLog.start(options.bool("debug"));
     final Logger log = LogManager.getLogger(Agent.class);
-    options.unknownVariables().forEach(name -> log.warn("{} is no option of the agent", name));
+    options
+        .unknownVariables()
+        .forEach(name -> log.warn("environment variable {} is not an option of the agent", name));
     new Agent(new Daemon(options)).run(log, startNs);
   }
 
@@ -82,19 +84,19 @@ public final class Agent {
   }
 
   /**
-   * An owner's thread that ends by a failure takes the process with it: what the kernel enforces
-   * stays, and a new agent takes over. A library's thread, or a request's, is only told of.
+   * Ends the process where a thread that owns state failed: programs stay attached, and a new agent
+   * restores the rest. The failure of a thread of a library or of a request is only logged.
    */
   private void fail(Logger log, Thread thread, Throwable failure) {
     log.error("thread {}: {}", thread.getName(), message(failure), failure);
-    if (OWNERS.stream().anyMatch(thread.getName()::startsWith)) {
-      log.fatal("the agent ends: {} owned a part of it", thread.getName());
+    if (OWNER_PREFIXES.stream().anyMatch(thread.getName()::startsWith)) {
+      log.fatal("the agent ends: its thread {} failed", thread.getName());
       exitCode = FAILED;
       Runtime.getRuntime().exit(FAILED);
     }
   }
 
-  /** Runs in the shutdown hook. A signal's own exit code would be 128 and more. */
+  /** Runs in the shutdown hook; without it the exit code after a signal would be 128 and more. */
   private void stop(Logger log) {
     final Thread closing = new Thread(() -> close(log), "closing");
     closing.setDaemon(true);
@@ -105,10 +107,10 @@ public final class Agent {
       Thread.currentThread().interrupt();
     }
     if (closing.isAlive()) {
-      log.error("stopping took longer than {} ms: leaving without waiting", LONGEST_STOP_MS);
+      log.error("the agent did not stop within {} ms: the process ends now", LONGEST_STOP_MS);
       exitCode = FAILED;
     } else if (exitCode == OK) {
-      log.info("agent stopped; the programs stay attached and go on enforcing");
+      log.info("agent stopped; the programs stay attached and enforce policy");
     }
     LogManager.shutdown();
     Runtime.getRuntime().halt(exitCode);

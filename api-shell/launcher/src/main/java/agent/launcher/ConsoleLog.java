@@ -12,13 +12,13 @@ import org.apache.logging.log4j.core.config.builder.impl.BuiltConfiguration;
 final class ConsoleLog {
   private static final String LINE = "%d{yyyy-MM-dd'T'HH:mm:ss.SSSX}{UTC} %-5p %c{1}: %m%n%ex{0}";
 
-  /** Log4j asks the name service for it where nobody says it, and a start waits for nobody. */
+  /** Set so that Log4j does not query the name service for it, which could delay the start. */
   private static final String HOST_NAME = "hostName";
 
   private static final String DEBUG_LINE =
       "%d{yyyy-MM-dd'T'HH:mm:ss.SSSX}{UTC} %-5p [%t] %c{1}: %m%n%ex";
 
-  /** What libraries have to say matters from a level on that is not the agent's. */
+  /** Levels of libraries, whose messages below WARN are not logged. */
   private static final Map<String, Level> LIBRARIES =
       Map.of(
           "io.undertow", Level.WARN,
@@ -28,7 +28,7 @@ final class ConsoleLog {
 
   private ConsoleLog() {}
 
-  /** Starts it. Stack traces are for debugging; without it a failure is its message. */
+  /** Starts the log. Stack traces are logged at debug level only. */
   static void start(boolean debug) {
     final ConfigurationBuilder<BuiltConfiguration> log =
         ConfigurationBuilderFactory.newConfigurationBuilder();

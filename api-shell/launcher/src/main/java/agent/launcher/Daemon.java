@@ -3,31 +3,27 @@ package agent.launcher;
 import agent.bindings.BindingsException;
 import agent.bindings.LibBpf;
 import agent.datapath.manager.DatapathManager;
-import agent.endpoint.ConductorThread;
 import agent.endpoint.EndpointConductor;
 import agent.endpoint.EndpointContext;
-import agent.endpoint.RestoreReport;
+import agent.endpoint.restore.RestoreReport;
+import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
 import agent.ipam.Ipam;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;
-import agent.launcher.state.EndpointFiles;
-import agent.launcher.state.LeaseFile;
-import agent.launcher.state.NodeFile;
-import agent.launcher.state.PolicyFile;
-import agent.launcher.state.PrefilterFile;
-import agent.launcher.state.StateLock;
 import agent.launcher.view.DaemonStatus;
+import agent.launcher.view.EndpointModuleHealth;
 import agent.launcher.view.StartedParts;
 import agent.node.Node;
 import agent.policy.PolicyEngine;
 import agent.server.ApiServer;
+import agent.state.AgentState;
+import agent.types.OperationException;
 import agent.types.Refusal;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.time.InstantSource;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.ExecutionException;
@@ -38,12 +34,13 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The agent, wired by hand: the lock, the socket (which answers 503 until the end), the node, the
- * domain, the datapath, what an earlier life left, and then every route.
+ * Starts the parts of the agent in this order: lock of the state directory, socket (which answers
+ * 503 until all parts are ready), node, domain, datapath, restore of the previous run, all routes.
  */
 final class Daemon implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Daemon.class);
   private static final long LONGEST_RESTORE_SEC = 120;
+  private static final long CONDUCTOR_STALL_NS = TimeUnit.SECONDS.toNanos(2);
 
   private final Settings settings;
   private final Deque<AutoCloseable> parts = new ArrayDeque<>();
@@ -53,67 +50,65 @@ final class Daemon implements AutoCloseable {
   }
 
   /**
-   * Starts everything; returns when the datapath enforces and the API answers. libbpf is the first,
-   * since ip, which the node asks, is linked with it, too, and would not say what to do.
+   * Starts all parts; returns when the datapath enforces policy and the API serves all routes.
+   * libbpf is loaded first, so that nothing is changed on a machine that lacks it.
    *
    * @throws BindingsException where libbpf is missing or too old
-   * @throws OptionException naming an option whose value does not fit this machine
-   * @throws Refusal where the kernel or the node is not fit
+   * @throws OptionException naming an option whose value is not valid on this machine
+   * @throws Refusal where the kernel lacks a feature or the node cannot be set up
    * @throws IOException where the socket cannot be bound
    */
   void start() throws IOException, InterruptedException {
     LibBpf.ensureLoaded();
-    final Path state = settings.stateDirectory();
-    keep(StateLock.take(state));
-    final Doors doors = new Doors(new DaemonStatus(settings.shown()));
-    final ApiServer server = keep(ApiServer.start(settings.api(), doors.whileStarting()));
-    letTheGroupPass(state);
+    final AgentState state = keep(AgentState.open(settings.stateDirectory()));
+    final DaemonRoutes routes = new DaemonRoutes(new DaemonStatus(settings.shown()));
+    final ApiServer server = keep(ApiServer.start(settings.api(), routes.starting()));
+    openToSocketGroup(settings.stateDirectory());
     if (!settings.restores()) {
-      PreviousState.discard(state);
+      state.discard();
     }
 
-    final Node node = refusalNamesOption(() -> Node.open(settings.node(), NodeFile.open(state)));
+    final Node node = refusalNamesOption(() -> Node.open(settings.node(), state.nodeStore()));
     final LocalIdentityAllocator identities = new LocalIdentityAllocator();
-    final Ipam ipam = Ipam.open(settings.ipam(node.addressing(), LeaseFile.open(state)));
+    final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
+    final Ipam ipam = Ipam.open(settings.ipam(node.addressing(), state.leaseStore()));
     final PolicyEngine policy =
-        PolicyEngine.open(settings.policy(identities, PolicyFile.open(state)));
+        PolicyEngine.open(settings.policy(identities, cidrIdentities, state.policyStore()));
     final DatapathManager datapath =
         keep(
             refusalNamesOption(
                 () ->
                     DatapathManager.launch(
-                        settings.datapath(node.addressing(), PrefilterFile.open(state)))));
+                        settings.datapath(node.addressing(), state.prefilterStore()))));
     final EndpointConductor conductor =
-        keep(
-            EndpointConductor.launch(
-                new EndpointContext()
-                    .node(node)
-                    .nodeDevices(settings.nodeDevices())
-                    .identities(identities)
-                    .ipam(ipam)
-                    .policy(policy)
-                    .datapath(datapath.proxy())
-                    .store(EndpointFiles.open(state))
-                    .thread(ConductorThread.start(Daemon::thread))
-                    .labelFilter(settings.labelFilter())
-                    .defaultOptions(settings.endpointOptions())
-                    .clusterName(settings.clusterName())
-                    .nodeName(settings.nodeName())
-                    .conclude()));
+        EndpointConductor.launch(
+            new EndpointContext()
+                .node(node)
+                .nodeDevices(settings.nodeDevices())
+                .identities(identities)
+                .ipam(ipam)
+                .policy(policy)
+                .datapath(datapath.endpoints(), datapath.policyMaps(), datapath.ipcache())
+                .store(state.endpointStore())
+                .labelFilter(settings.labelFilter())
+                .defaultOptions(settings.endpointOptions())
+                .clusterName(settings.clusterName())
+                .nodeName(settings.nodeName())
+                .conclude());
+    keep(datapath.threads().start(conductor.agent(), CONDUCTOR_STALL_NS));
+    datapath
+        .health()
+        .add(EndpointModuleHealth.MODULE, new EndpointModuleHealth(conductor.endpoints()));
     report(restore(conductor));
     server.serve(
-        doors.open(
+        routes.ready(
             new StartedParts(
-                node.addressing(),
-                ipam,
-                datapath,
-                conductor.endpoints(),
-                conductor.policy(),
-                InstantSource.system()),
-            identities));
+                node.addressing(), ipam, datapath, conductor.endpoints(), conductor.policy()),
+            identities,
+            cidrIdentities));
   }
 
-  /** Stops the parts in the opposite order. What the kernel enforces stays. */
+  /** Stops the parts in reverse order; programs stay attached and enforce policy. */
   @Override
   public void close() {
     synchronized (parts) {
@@ -135,8 +130,8 @@ final class Daemon implements AutoCloseable {
     return part;
   }
 
-  /** The socket is in the state directory by default, and has a group of its own. */
-  private void letTheGroupPass(Path state) throws IOException {
+  /** Lets the group of the socket enter the state directory where the socket is in it. */
+  private void openToSocketGroup(Path state) throws IOException {
     if (state.equals(settings.socketPath().getParent())) {
       Files.setPosixFilePermissions(state, PosixFilePermissions.fromString("rwxr-xr-x"));
     }
@@ -146,28 +141,28 @@ final class Daemon implements AutoCloseable {
     try {
       return conductor.restore().get(LONGEST_RESTORE_SEC, TimeUnit.SECONDS);
     } catch (ExecutionException e) {
-      throw Refusal.of(
-          Refusal.Kind.FAILED, "restore", String.valueOf(e.getCause().getMessage()), e.getCause());
+      throw new OperationException("restore: " + e.getCause().getMessage(), e.getCause());
     } catch (TimeoutException e) {
-      throw Refusal.of(
-          Refusal.Kind.FAILED, "restore", "no end after " + LONGEST_RESTORE_SEC + " s", e);
+      throw new OperationException("restore: not finished after " + LONGEST_RESTORE_SEC + " s", e);
     }
   }
 
-  /** Which endpoints; the errors are told where they are met. */
+  /** Logs the numbers of the endpoints; the errors are logged where they occur. */
   private static void report(RestoreReport report) {
     if (!report.restored().isEmpty()) {
       LOGGER.info("restored endpoints {}", report.restored());
     }
     if (!report.removed().isEmpty()) {
-      LOGGER.warn("removed endpoints {}: their interfaces are gone", report.removed());
+      LOGGER.warn("removed endpoints {}: their interfaces do not exist", report.removed());
     }
     if (!report.failed().isEmpty()) {
-      LOGGER.warn("endpoints {} run on what they had, and are tried again", report.failed());
+      LOGGER.warn(
+          "endpoints {} keep their previous programs: the restore failed and is retried",
+          report.failed());
     }
   }
 
-  /** What is refused as invalid here came in by an option of that name. */
+  /** Turns the refusal of an invalid value into an error of the option with the same name. */
   private static <T> T refusalNamesOption(Supplier<T> part) {
     try {
       return part.get();
@@ -177,11 +172,5 @@ final class Daemon implements AutoCloseable {
       }
       throw e;
     }
-  }
-
-  private static Thread thread(Runnable work) {
-    final Thread thread = new Thread(work);
-    thread.setDaemon(true);
-    return thread;
   }
 }

@@ -1,10 +1,11 @@
 package agent.launcher;
 
-import agent.datapath.manager.spec.Context;
+import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterStore;
-import agent.endpoint.EndpointOptions;
-import agent.endpoint.MutableOption;
+import agent.endpoint.state.EndpointOptions;
+import agent.endpoint.state.MutableOption;
+import agent.identity.CidrIdentityAllocator;
 import agent.identity.IdentityAllocator;
 import agent.identity.LabelFilter;
 import agent.ipam.AddressPool;
@@ -39,7 +40,7 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** What the options mean for each part of the agent: every option is read here and nowhere else. */
+/** Converts the options to the contexts of the parts; only this class reads option values. */
 final class Settings {
   private static final String UNDEFINED = NodeOptions.UNDEFINED;
   private static final String SOCKET_NAME = "agent.sock";
@@ -54,7 +55,7 @@ final class Settings {
     return directory("state-dir");
   }
 
-  /** An empty path would be the folder that the agent happens to be started in. */
+  /** Refuses an empty path, which would be the working directory. */
   private Path directory(String option) {
     final String text = options.text(option);
     if (text.isBlank()) {
@@ -70,9 +71,9 @@ final class Settings {
   }
 
   /**
-   * What the configuration is shown as.
+   * Returns the configuration for display.
    *
-   * @throws OptionException for a value that would be found late otherwise
+   * @throws OptionException for a value that is otherwise checked late in the start
    */
   ConfigurationView shown() {
     clusterName();
@@ -96,7 +97,7 @@ final class Settings {
                 .conclude());
   }
 
-  /** The group that was named has to exist; the default one is taken where it exists. */
+  /** A group that the option names must exist; the default group is used where it exists. */
   private String socketGroup() {
     final String group = options.text("socket-group");
     try {
@@ -143,20 +144,22 @@ final class Settings {
     return context.conclude();
   }
 
-  PolicyContext policy(IdentityAllocator identities, PolicyStore store) {
+  PolicyContext policy(
+      IdentityAllocator identities, CidrIdentityAllocator cidrIdentities, PolicyStore store) {
     return new PolicyContext()
         .identities(identities)
+        .cidrIdentities(cidrIdentities)
         .store(store)
         .mode(EnforcementMode.parse("enable-policy", options.text("enable-policy")))
         .allowLocalhost(AllowLocalhost.parse("allow-localhost", options.text("allow-localhost")))
         .conclude();
   }
 
-  Context datapath(NodeAddressing addressing, PrefilterStore store) {
+  DatapathContext datapath(NodeAddressing addressing, PrefilterStore store) {
     return naming(
         "bpf-root",
         () ->
-            new Context()
+            new DatapathContext()
                 .bpfRoot(directory("bpf-root"))
                 .stateDirectory(stateDirectory())
                 .device(device("device"))
@@ -176,7 +179,7 @@ final class Settings {
                 .conclude());
   }
 
-  /** What faces the network can be no workload's interface. */
+  /** Devices that face the network; none of them can be the interface of a workload. */
   Set<String> nodeDevices() {
     return Stream.of("device", "prefilter-device")
         .map(this::device)
@@ -204,7 +207,7 @@ final class Settings {
     return on ? MutableOption.ENABLED : MutableOption.DISABLED;
   }
 
-  /** A part of agent-global identifiers, whose parts are divided by colons. */
+  /** The name is a part of agent-global identifiers, in which colons separate the parts. */
   String clusterName() {
     final String name = options.text("cluster-name");
     if (name.isBlank() || name.indexOf(':') >= 0) {
@@ -213,7 +216,7 @@ final class Settings {
     return name;
   }
 
-  /** The host's name, from the kernel: no name service is asked. */
+  /** Reads the host name from the kernel, without a name service. */
   String nodeName() {
     try {
       return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
@@ -222,7 +225,7 @@ final class Settings {
     }
   }
 
-  /** Turns what a context refuses into the refusal of an option. */
+  /** Turns the refusal of a context into an error of the option. */
   private static <T> T naming(String option, Supplier<T> part) {
     try {
       return part.get();

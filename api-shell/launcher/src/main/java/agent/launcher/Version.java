@@ -5,7 +5,7 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 
-/** The version that this was built as. */
+/** The version of this build. */
 final class Version {
   static final String TEXT = read();
 

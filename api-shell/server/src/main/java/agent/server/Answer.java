@@ -3,27 +3,27 @@ package agent.server;
 import tools.jackson.core.JsonGenerator;
 
 /**
- * What a handler answers: a status code and a body.
+ * The answer of a handler: a status code and a body.
  *
  * @param status HTTP status code
- * @param body what is written
+ * @param body the body
  */
 public record Answer(int status, Body body) {
   private static final int OK = 200;
   private static final int CREATED = 201;
 
-  /** A body, by the way it is written. */
+  /** A body and the way in which it is written. */
   public sealed interface Body {}
 
   /**
-   * A value that is small enough to be encoded at once.
+   * A value that is encoded in memory before it is sent.
    *
    * @param value a record of the contract, a list or a string
    */
   public record Json(Object value) implements Body {}
 
   /**
-   * A list that may be large: it is written to the socket as it is read.
+   * A list that may be large: it is written to the socket element by element.
    *
    * @param writer writes the whole document
    */
@@ -46,7 +46,7 @@ public record Answer(int status, Body body) {
     /**
      * Writes the document.
      *
-     * @param json where to; values of the contract go through {@code writePOJO}
+     * @param json receives the document; records of the contract are written with {@code writePOJO}
      * @throws Exception where the source or the socket fails
      */
     void writeTo(JsonGenerator json) throws Exception;
@@ -72,7 +72,7 @@ public record Answer(int status, Body body) {
     return new Answer(OK, new Streamed(writer));
   }
 
-  /** Returns 200 with an array whose elements are made one by one. */
+  /** Returns 200 with an array whose elements are encoded and written one by one. */
   public static <T> Answer streamedArray(
       Iterable<T> elements, java.util.function.Function<? super T, ?> encoder) {
     return streamed(

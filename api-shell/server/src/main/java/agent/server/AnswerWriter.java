@@ -64,7 +64,10 @@ final class AnswerWriter {
     }
   }
 
-  /** An answer broke off: the client can only learn it from the connection's end. */
+  /**
+   * A streamed answer failed after its start: the connection is closed, which shows it to the
+   * client.
+   */
   static final class TruncatedAnswerException extends IOException {
     private static final long serialVersionUID = 1L;
 

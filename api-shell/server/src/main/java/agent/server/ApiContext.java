@@ -2,7 +2,7 @@ package agent.server;
 
 import java.nio.file.Path;
 
-/** Configuration of the API server until {@link #conclude()}; immutable after it. */
+/** Configuration of the API server; immutable after {@link #conclude()}. */
 public final class ApiContext {
   private static final long DEFAULT_MAX_BODY_BYTES = 16L << 20;
   private static final int DEFAULT_IO_THREADS = 2;
@@ -23,13 +23,13 @@ public final class ApiContext {
     return this;
   }
 
-  /** Sets the group that may connect, or null for the process's own ({@code --socket-group}). */
+  /** Sets the group that may connect; null: the group of the process ({@code --socket-group}). */
   public ApiContext socketGroup(String group) {
     socketGroup = changing(group);
     return this;
   }
 
-  /** Sets the largest body ({@code --api-max-body}). */
+  /** Sets the largest request body, in bytes ({@code --api-max-body}). */
   public ApiContext maxBodyBytes(long bytes) {
     maxBodyBytes = changing(bytes);
     return this;
@@ -41,13 +41,13 @@ public final class ApiContext {
     return this;
   }
 
-  /** Sets how long a worker waits for a client that neither sends nor reads. */
+  /** Sets how long a worker waits for a client that neither sends nor reads, in milliseconds. */
   public ApiContext stallLimitMs(long limitMs) {
     stallLimitMs = changing(limitMs);
     return this;
   }
 
-  /** Sets how often operations may be called ({@code --api-rate-limit}). */
+  /** Sets the rates at which operations may be called ({@code --api-rate-limit}). */
   public ApiContext rateLimits(RateLimits limits) {
     rateLimits = changing(limits);
     return this;
@@ -78,9 +78,9 @@ public final class ApiContext {
   }
 
   /**
-   * Checks the values.
+   * Checks the values; no setter may be called after it.
    *
-   * @throws IllegalArgumentException naming the option
+   * @throws IllegalArgumentException naming the option whose value is not valid
    */
   public ApiContext conclude() {
     if (socketPath == null) {

@@ -16,9 +16,11 @@ import org.apache.logging.log4j.Logger;
 import org.xnio.IoUtils;
 import tools.jackson.databind.json.JsonMapper;
 
-/** From an HTTP exchange to a handler and back. */
+/**
+ * Finds the route of an HTTP exchange, checks the request, runs the handler and writes the answer.
+ */
 final class ApiDispatcher implements HttpHandler {
-  /** How much is read of a body that is refused, in units of the largest one that is not. */
+  /** How many bytes of a refused body are read, in multiples of the largest accepted body. */
   static final int DRAINED_BODIES = 4;
 
   private static final Logger LOGGER = LogManager.getLogger(ApiDispatcher.class);
@@ -49,7 +51,7 @@ final class ApiDispatcher implements HttpHandler {
     Route route = null;
     try {
       if (exchange.getRequestContentLength() > maxBodyBytes) {
-        throw new BodyTooLargeException(maxBodyBytes);
+        throw new BoundedBody.TooLargeException(maxBodyBytes);
       }
       final RequestTarget target =
           RequestTarget.parse(exchange.getRequestURI(), exchange.getQueryString());
@@ -95,7 +97,7 @@ final class ApiDispatcher implements HttpHandler {
     }
   }
 
-  /** A body in another coding has no end that could be seen (RFC 9112 section 6.3). */
+  /** The end of a body in another coding cannot be determined (RFC 9112 section 6.3). */
   private static void checkTransferCoding(HttpServerExchange exchange) {
     final String coding = exchange.getRequestHeaders().getFirst(Headers.TRANSFER_ENCODING);
     if (coding != null && !coding.strip().equalsIgnoreCase("chunked")) {
@@ -128,7 +130,7 @@ final class ApiDispatcher implements HttpHandler {
   private void fail(HttpServerExchange exchange, Route route, Exception thrown) {
     final Throwable cause = ErrorAnswers.unwrapped(thrown);
     if (exchange.isResponseStarted() || cause instanceof AnswerWriter.TruncatedAnswerException) {
-      LOGGER.debug("api: a client went away: {}", cause.toString());
+      LOGGER.debug("api: the client closed the connection: {}", cause.toString());
       IoUtils.safeClose(exchange.getConnection());
       return;
     }
@@ -145,8 +147,8 @@ final class ApiDispatcher implements HttpHandler {
   }
 
   /**
-   * Answers at once, and then reads on for a while: a client that is still sending would otherwise
-   * meet a closed socket before it meets the answer.
+   * Sends the answer and then reads a bounded part of the body: a client that is still sending
+   * would otherwise see the closed connection before the answer.
    */
   private void refuseBody(HttpServerExchange exchange, ErrorAnswers failure) {
     if (exchange.isInIoThread()) {
@@ -167,7 +169,8 @@ final class ApiDispatcher implements HttpHandler {
       exchange.getOutputStream().close();
       drain(exchange.getInputStream());
     } catch (IOException | RuntimeException e) {
-      LOGGER.debug("api: a client went away while its body was refused: {}", e.toString());
+      LOGGER.debug(
+          "api: the client closed the connection while its body was refused: {}", e.toString());
     } finally {
       IoUtils.safeClose(exchange.getConnection());
     }
@@ -202,7 +205,7 @@ final class ApiDispatcher implements HttpHandler {
       final PeerCredentials peer = ((UnixStreamConnection) connection.getChannel()).credentials();
       return "pid=" + peer.pid() + " uid=" + peer.uid() + " gid=" + peer.gid();
     } catch (IOException | RuntimeException e) {
-      return "a peer that has gone";
+      return "a peer that closed the connection";
     }
   }
 

@@ -5,12 +5,17 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import tools.jackson.databind.JavaType;
 import tools.jackson.databind.json.JsonMapper;
 
-/** A request as a handler sees it: its parameters, and a body that is decoded when asked for. */
+/** A request: its parameters, headers and body. The body is decoded when a handler asks for it. */
 public final class ApiRequest {
   private static final String LABELS = "labels";
+  private static final long LONGEST_WAIT_SEC = 120;
 
   private final Map<String, String> pathParameters;
   private final Map<String, List<String>> query;
@@ -30,7 +35,7 @@ public final class ApiRequest {
     /** Returns whether a body was sent. */
     boolean isPresent();
 
-    /** Opens it, once. */
+    /** Opens the body; may be called once. */
     InputStream open();
   }
 
@@ -69,7 +74,7 @@ public final class ApiRequest {
   }
 
   /**
-   * Reads a header that is a switch.
+   * Reads a boolean header.
    *
    * @throws HttpRefusal 400 where it is neither {@code true} nor {@code false}
    */
@@ -122,8 +127,7 @@ public final class ApiRequest {
   }
 
   /**
-   * Returns what to throw where the body lacks a value or holds one that makes no sense: 400, on
-   * every route.
+   * Returns the exception for a body in which a value is missing or not valid: 400 on every route.
    *
    * @param field the field
    * @param reason what is wrong with it
@@ -133,8 +137,8 @@ public final class ApiRequest {
   }
 
   /**
-   * Returns the labels that select what is asked for: from a JSON array in the body or from
-   * repeated query parameters {@code labels}.
+   * Returns the labels that select the result: from a JSON array in the body or from repeated query
+   * parameters {@code labels}.
    *
    * @return the labels, or empty where no selection was given
    * @throws HttpRefusal 400 where both are given
@@ -148,5 +152,16 @@ public final class ApiRequest {
       throw HttpRefusal.badRequest(LABELS, "is given both in the query and in the body");
     }
     return Optional.of(bodyList(String.class));
+  }
+
+  /**
+   * Waits for a result that another thread computes, for at most two minutes.
+   *
+   * @throws ExecutionException with the cause, where the computation failed
+   * @throws TimeoutException where there is no result in time
+   */
+  public static <T> T await(CompletableFuture<T> future)
+      throws ExecutionException, InterruptedException, TimeoutException {
+    return future.get(LONGEST_WAIT_SEC, TimeUnit.SECONDS);
   }
 }

@@ -13,8 +13,8 @@ import org.xnio.OptionMap;
 /**
  * The management API on its Unix socket.
  *
- * <p>I/O threads parse requests; each request that may wait or that has a body runs on a virtual
- * thread of its own.
+ * <p>I/O threads parse requests. A request that may wait or that has a body is served on a virtual
+ * thread.
  */
 public final class ApiServer implements AutoCloseable {
   private static final int BUFFER_BYTES = 16 * 1024;
@@ -57,11 +57,12 @@ public final class ApiServer implements AutoCloseable {
   }
 
   /**
-   * Binds the socket and answers.
+   * Binds the socket and starts to serve.
    *
    * @param context configuration; it is concluded here
-   * @param routes what is served at first: {@link RouteTable#starting}, or all at once
-   * @throws IOException naming the socket, where it is taken or cannot be bound
+   * @param routes the routes to serve first: {@link RouteTable#starting}, or all
+   * @throws IOException naming the socket, where another process listens on it or it cannot be
+   *     bound
    */
   public static ApiServer start(ApiContext context, RouteTable routes) throws IOException {
     final ApiServer server = new ApiServer(context.conclude(), routes);
@@ -69,12 +70,12 @@ public final class ApiServer implements AutoCloseable {
     return server;
   }
 
-  /** Serves these routes from now on: the datapath is ready. */
+  /** Replaces the routes that are served. */
   public void serve(RouteTable routes) {
     dispatcher.serve(routes);
   }
 
-  /** Stops accepting, ends the connections and removes the socket. */
+  /** Stops accepting, closes the connections and removes the socket. */
   @Override
   public void close() throws IOException {
     listener.stopAccepting();

@@ -4,7 +4,7 @@ import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 
-/** A request body that ends with an exception where it grows over the limit. */
+/** A request body whose read fails once more bytes were read than the limit allows. */
 final class BoundedBody extends FilterInputStream {
   private final long maxBytes;
   private long readBytes;
@@ -25,12 +25,12 @@ final class BoundedBody extends FilterInputStream {
     final int count = readOrLose(bytes, offset, length);
     readBytes += Math.max(0, count);
     if (readBytes > maxBytes) {
-      throw new BodyTooLargeException(maxBytes);
+      throw new TooLargeException(maxBytes);
     }
     return count;
   }
 
-  /** Leaves the rest unread: a refusal must not wait for it. */
+  /** Leaves the rest of the body unread, because a refusal must not wait for it. */
   @Override
   public void close() {}
 
@@ -42,7 +42,16 @@ final class BoundedBody extends FilterInputStream {
     }
   }
 
-  /** The body ends before its length: whoever sent it has gone or stands still. */
+  /** A body is larger than the agent accepts. */
+  static final class TooLargeException extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    TooLargeException(long maxBytes) {
+      super("body: larger than " + maxBytes + " bytes");
+    }
+  }
+
+  /** The body ended early: the client closed the connection or stopped sending. */
   static final class ClientGoneException extends IOException {
     private static final long serialVersionUID = 1L;
 

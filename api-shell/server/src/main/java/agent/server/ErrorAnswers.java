@@ -1,5 +1,6 @@
 package agent.server;
 
+import agent.types.OperationException;
 import agent.types.Refusal;
 import java.util.Map;
 import java.util.concurrent.CompletionException;
@@ -8,11 +9,11 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * How a failure is told.
+ * The answer to a request that failed.
  *
  * @param status HTTP status code
- * @param message what is wrong and with which field; one line
- * @param headers headers that go with it
+ * @param message one line: the field and what is wrong with it
+ * @param headers additional headers of the answer
  */
 record ErrorAnswers(int status, String message, Map<String, String> headers) {
   private static final Logger LOGGER = LogManager.getLogger(ErrorAnswers.class);
@@ -21,7 +22,7 @@ record ErrorAnswers(int status, String message, Map<String, String> headers) {
   private static final int INTERNAL = 500;
   private static final int LONGEST_MESSAGE = 1024;
 
-  /** A message that quotes a large value is cut in its middle: it goes into the log, too. */
+  /** Cuts a long message in its middle, because it is logged, too. */
   ErrorAnswers {
     if (message.length() > LONGEST_MESSAGE) {
       final int half = LONGEST_MESSAGE / 2;
@@ -36,7 +37,8 @@ record ErrorAnswers(int status, String message, Map<String, String> headers) {
           new ErrorAnswers(refusal.status(), refusal.getMessage(), refusal.headers());
       case Refusal refusal ->
           new ErrorAnswers(route.statusOf(refusal.kind()), refusal.getMessage(), Map.of());
-      case BodyTooLargeException tooLarge ->
+      case OperationException failure -> new ErrorAnswers(INTERNAL, failure.getMessage(), Map.of());
+      case BoundedBody.TooLargeException tooLarge ->
           new ErrorAnswers(TOO_LARGE, tooLarge.getMessage(), Map.of());
       case BoundedBody.ClientGoneException gone ->
           new ErrorAnswers(BAD_REQUEST, "body: ends before it is complete", Map.of());

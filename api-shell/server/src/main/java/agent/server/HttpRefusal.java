@@ -2,7 +2,7 @@ package agent.server;
 
 import java.util.Map;
 
-/** A request that the HTTP side refuses, before the domain sees it. */
+/** A request that the server refuses before it calls the domain. */
 final class HttpRefusal extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

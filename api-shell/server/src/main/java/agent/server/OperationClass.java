@@ -1,6 +1,6 @@
 package agent.server;
 
-/** What operations share a rate, in {@code --api-rate-limit}. */
+/** Operations that share one rate of {@code --api-rate-limit}. */
 public enum OperationClass {
   /** Calls that read. */
   READ("read"),

@@ -5,7 +5,7 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.function.LongSupplier;
 
-/** How often an operation class may be called: a token bucket each, with a burst of one second. */
+/** Rate limits: one token bucket for each operation class, with a burst of one second. */
 public final class RateLimits {
   /** No limits. */
   public static final RateLimits NONE = new RateLimits(Map.of(), System::nanoTime);
@@ -27,7 +27,7 @@ public final class RateLimits {
    *
    * @param option operation class to rate: {@code 10}, {@code 10/s} or {@code 90/m}
    * @param clockNs the time
-   * @throws IllegalArgumentException naming what is wrong
+   * @throws IllegalArgumentException naming the class or the rate that is not valid
    */
   public static RateLimits parse(Map<String, String> option, LongSupplier clockNs) {
     final Map<OperationClass, Double> rates = new EnumMap<>(OperationClass.class);

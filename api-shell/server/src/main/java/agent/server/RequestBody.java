@@ -15,11 +15,11 @@ import tools.jackson.databind.exc.MismatchedInputException;
 import tools.jackson.databind.exc.UnrecognizedPropertyException;
 import tools.jackson.databind.json.JsonMapper;
 
-/** Decodes a JSON body and tells what is wrong with it in the terms of who sent it. */
+/** Decodes a JSON body; its error messages name fields and JSON types, not Java classes. */
 final class RequestBody {
   private static final int LONGEST_REASON = 200;
 
-  /** Where a message of the parser goes over to the parser's own terms and settings. */
+  /** The start of the part of a parser message that names the parser's own settings. */
   private static final Pattern PARSER_TERMS =
       Pattern.compile(
           " \\(start marker| \\(for | \\(from `|: enable `|: maybe a | \\(CTRL-CHAR|`JsonReadFeature");
@@ -68,7 +68,7 @@ final class RequestBody {
     return mismatch.getOriginalMessage().startsWith("Missing required creator property");
   }
 
-  /** The message quotes the name; the path leads to the object that lacks it. */
+  /** The message quotes the name; the path ends at the object in which the field is missing. */
   private static String missingField(MismatchedInputException mismatch) {
     final String name = mismatch.getOriginalMessage().split("'")[1];
     final String path = field(mismatch);

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What a request asks for: the segments of its path and its query parameters, decoded once, each by
+ * The segments of the path and the query parameters of a request. Each is decoded once and by
  * itself, so that an encoded slash never becomes a separator.
  *
  * @param segments path segments; a trailing slash gives an empty last one
@@ -22,7 +22,7 @@ record RequestTarget(List<String> segments, Map<String, List<String>> query) {
    *
    * @param target target as sent, without the query
    * @param queryText query as sent, without the question mark
-   * @throws HttpRefusal 400 for a malformed escape or a character that no name has
+   * @throws HttpRefusal 400 for a malformed escape or a character that is not allowed in names
    */
   static RequestTarget parse(String target, String queryText) {
     final String path = withoutAuthority(target);

@@ -15,8 +15,8 @@ import agent.types.Refusal;
 import java.util.List;
 
 /**
- * The route table: every call the API knows, with the query parameters it takes. A test holds it
- * equal to {@code openapi.yaml}.
+ * The routes of the API with the query parameters that each accepts. A test compares this table
+ * with {@code openapi.yaml}.
  */
 public enum Route {
   GET_HEALTHZ(GET, "/healthz", READ),
@@ -79,12 +79,12 @@ public enum Route {
     return path;
   }
 
-  /** Returns the class that the call is counted in where rates are limited. */
+  /** Returns the operation class whose rate limit applies to the call. */
   public OperationClass operationClass() {
     return operationClass;
   }
 
-  /** Returns the query parameters that the call takes; another one is refused. */
+  /** Returns the query parameters that the call accepts; others are refused. */
   public List<String> queryParameters() {
     return queryParameters;
   }
@@ -105,15 +105,15 @@ public enum Route {
     return this == GET_HEALTHZ || this == GET_METRICS;
   }
 
-  /** Returns whether the answer is made at once from what is in memory, on the I/O thread. */
+  /** Returns whether the handler reads only memory and so may run on the I/O thread. */
   boolean answersAtOnce() {
     return this == GET_HEALTHZ;
   }
 
   /**
-   * Returns the status code for a refusal of the domain.
+   * Returns the status code of a refusal by the domain.
    *
-   * @param kind why it was refused
+   * @param kind the kind of the refusal
    */
   public int statusOf(Refusal.Kind kind) {
     return switch (kind) {
@@ -123,7 +123,6 @@ public enum Route {
       case EXHAUSTED -> operationClass == IPAM ? 502 : 500;
       case DISABLED -> 501;
       case UNAVAILABLE -> path.startsWith("/identity") ? 520 : 503;
-      case FAILED -> 500;
     };
   }
 }

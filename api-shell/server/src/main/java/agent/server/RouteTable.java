@@ -6,7 +6,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Routes with their handlers, and the search for the route of a request. Immutable. */
+/** Routes with their handlers; finds the route of a request. Immutable. */
 public final class RouteTable {
   private final Map<Route, ApiHandler> handlers;
   private final Node root = new Node();
@@ -41,21 +41,21 @@ public final class RouteTable {
    *
    * @param groups handlers that together serve every route
    */
-  public static RouteTable of(HandlerGroup... groups) {
+  public static RouteTable of(ApiHandler.Group... groups) {
     final Map<Route, ApiHandler> handlers = new EnumMap<>(Route.class);
-    for (final HandlerGroup group : groups) {
+    for (final ApiHandler.Group group : groups) {
       group.addTo(handlers);
     }
     return of(handlers);
   }
 
   /**
-   * Returns the table that is served until then: what does not need the datapath is answered, every
-   * other call with 503.
+   * Returns the table that is served while the datapath starts: routes that do not need the
+   * datapath have handlers, every other call is answered with 503.
    *
-   * @param group handlers, among them those that are served while starting
+   * @param group handlers, some of which are served while the datapath starts
    */
-  public static RouteTable starting(HandlerGroup group) {
+  public static RouteTable starting(ApiHandler.Group group) {
     final Map<Route, ApiHandler> handlers = new EnumMap<>(Route.class);
     group.addTo(handlers);
     handlers.keySet().removeIf(route -> !route.servedWhileStarting());
@@ -67,7 +67,7 @@ public final class RouteTable {
   }
 
   /**
-   * A route that was found.
+   * The route of a request.
    *
    * @param route the route
    * @param handler its handler

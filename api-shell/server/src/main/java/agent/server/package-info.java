@@ -1,2 +1,2 @@
-/** The management API: its routes, what a request and an answer are, and how failures are told. */
+/** The management API: routes, requests and answers, from an HTTP exchange to a handler. */
 package agent.server;

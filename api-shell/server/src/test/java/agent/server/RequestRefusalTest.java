@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.contract.WireFormat;
 import agent.contract.endpoint.EndpointChangeRequest;
 import agent.contract.policy.RuleModel;
+import agent.types.OperationException;
 import agent.types.Refusal;
 import java.io.IOException;
 import java.util.Map;
@@ -58,6 +59,10 @@ class RequestRefusalTest {
                                   throw Refusal.conflict("id", "is busy");
                                 })
                             .get()),
+                Route.DELETE_POLICY,
+                request -> {
+                  throw new OperationException("map policy_00012: update: EPERM");
+                },
                 Route.GET_POLICY,
                 request -> {
                   throw new IllegalStateException("first line\n\tat some.Where(Some.java:1)");
@@ -241,6 +246,13 @@ class RequestRefusalTest {
   void shouldTellRefusalsThatCameThroughAFuture() throws IOException {
     assertEquals(
         "409 \"id: is busy\"", statusAndBody(TestServer.request("DELETE", "/endpoint/7", "")));
+  }
+
+  @Test
+  void shouldAnswerAFailedOperationWithItsMessage() throws IOException {
+    assertEquals(
+        "500 \"map policy_00012: update: EPERM\"",
+        statusAndBody(TestServer.request("DELETE", "/policy", "")));
   }
 
   @Test

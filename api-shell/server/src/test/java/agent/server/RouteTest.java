@@ -107,7 +107,6 @@ class RouteTest {
               Refusal.Kind.CONFLICT,
               Refusal.Kind.EXHAUSTED,
               Refusal.Kind.DISABLED,
-              Refusal.Kind.FAILED,
               Refusal.Kind.UNAVAILABLE);
       case ALLOCATE_ADDRESS ->
           List.of(Refusal.Kind.INVALID, Refusal.Kind.EXHAUSTED, Refusal.Kind.DISABLED);
@@ -121,11 +120,10 @@ class RouteTest {
               Refusal.Kind.INVALID,
               Refusal.Kind.STALE,
               Refusal.Kind.DISABLED,
-              Refusal.Kind.EXHAUSTED,
-              Refusal.Kind.FAILED);
+              Refusal.Kind.EXHAUSTED);
       case LIST_IDENTITIES, GET_IDENTITY ->
           List.of(Refusal.Kind.INVALID, Refusal.Kind.NOT_FOUND, Refusal.Kind.UNAVAILABLE);
-      default -> List.of(Refusal.Kind.INVALID, Refusal.Kind.NOT_FOUND, Refusal.Kind.FAILED);
+      default -> List.of(Refusal.Kind.INVALID, Refusal.Kind.NOT_FOUND);
     };
   }
 

@@ -8,7 +8,7 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.stream.Stream;
 
-/** A server on a socket of its own, whose routes answer with their names unless told otherwise. */
+/** A server on a socket of its own; a route without a handler answers with its name. */
 public final class TestServer implements AutoCloseable {
   private final Path directory;
   private final Path socket;

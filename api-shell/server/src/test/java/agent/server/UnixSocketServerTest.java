@@ -292,7 +292,7 @@ class UnixSocketServerTest {
   }
 
   @Test
-  void shouldTakeThePlaceOfASocketThatNobodyListensOn(@TempDir Path directory) throws IOException {
+  void shouldReplaceASocketWithoutAListener(@TempDir Path directory) throws IOException {
     final Path socket = directory.resolve("agent.sock");
     try (var stale =
         java.nio.channels.ServerSocketChannel.open(java.net.StandardProtocolFamily.UNIX)) {

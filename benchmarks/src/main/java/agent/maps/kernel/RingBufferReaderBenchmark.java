@@ -2,9 +2,10 @@ package agent.maps.kernel;
 
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
-import agent.bindings.Descriptors;
+import agent.bindings.BpfProgram;
 import agent.bindings.LibBpf;
-import agent.bindings.ObjectDescriptions;
+import agent.bindings.MapCalls;
+import agent.bindings.MapDescription;
 import agent.bindings.ProgramTestRun;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -22,7 +23,7 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
-/** Consuming a ring that a program has filled just before. */
+/** Measures the consumption of a ring buffer that a program has filled. */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -34,7 +35,7 @@ public class RingBufferReaderBenchmark {
   @Param("0")
   public int mapId;
 
-  /** Id of the program that fills it. */
+  /** Id of the program that fills the ring. */
   @Param("0")
   public int programId;
 
@@ -43,7 +44,7 @@ public class RingBufferReaderBenchmark {
   private final ProgramTestRun run = new ProgramTestRun(0);
   private BpfMap map;
   private RingBufferReader reader;
-  private int programFd;
+  private BpfProgram program;
   private final RingBufferReader.RecordHandler handler = this::onRecord;
   private long sum;
 
@@ -51,18 +52,18 @@ public class RingBufferReaderBenchmark {
   @Setup
   public void open() {
     LibBpf.ensureLoaded();
-    final int fd = ObjectDescriptions.openMap(mapId);
-    map = BpfMap.adopt(fd, MapDefinition.of("ring", ObjectDescriptions.map(fd)), "");
+    final int fd = MapCalls.openById(mapId);
+    map = BpfMap.adopt(fd, MapDefinition.of(MapDescription.of(fd).spec()), "");
     reader = new RingBufferReader(map);
-    programFd = ObjectDescriptions.openProgram(programId);
+    program = BpfProgram.openById(programId);
   }
 
-  /** Closes them. */
+  /** Closes ring and program. */
   @TearDown
   public void close() {
     reader.close();
     map.close();
-    Descriptors.close(programFd);
+    program.close();
     run.close();
     arena.close();
   }
@@ -71,7 +72,7 @@ public class RingBufferReaderBenchmark {
   @Setup(Level.Invocation)
   public void fill() {
     request.setAtIndex(JAVA_INT, 0, EVENTS);
-    if (run.runSyscall(programFd, request) != 0 || request.getAtIndex(JAVA_INT, 1) != EVENTS) {
+    if (run.runSyscall(program, request) != 0 || request.getAtIndex(JAVA_INT, 1) != EVENTS) {
       throw new IllegalStateException("the ring was not filled");
     }
   }

@@ -1,6 +1,10 @@
 package agent.endpoint;
 
-import agent.datapath.manager.spec.DatapathProxy;
+import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.IpcacheProxy;
+import agent.datapath.manager.spec.PolicyMapProxy;
+import agent.endpoint.state.EndpointOptions;
+import agent.endpoint.state.EndpointStore;
 import agent.identity.IdentityAllocator;
 import agent.identity.LabelFilter;
 import agent.ipam.Ipam;
@@ -16,10 +20,15 @@ import java.time.InstantSource;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import org.agrona.concurrent.NanoClock;
+import org.agrona.concurrent.SystemNanoClock;
 
-/** What {@link EndpointConductor} is made of; not changed after {@link #conclude()}. */
+/** The configuration of {@link EndpointConductor}; immutable after {@link #conclude()}. */
 public final class EndpointContext {
-  private DatapathProxy datapath;
+  private boolean isConcluded;
+  private EndpointProxy endpoints;
+  private PolicyMapProxy policyMaps;
+  private IpcacheProxy ipcache;
   private PolicyEngine policy;
   private IdentityAllocator identities;
   private Ipam ipam;
@@ -30,42 +39,48 @@ public final class EndpointContext {
   private Gateways gateways = present -> List.of();
   private WorkloadRoutes routes;
   private EndpointStore store = EndpointStore.inMemory();
-  private ConductorThread thread;
+  private NanoClock nanoClock = SystemNanoClock.INSTANCE;
   private LabelFilter labelFilter = LabelFilter.defaults();
   private EndpointOptions defaultOptions = EndpointOptions.defaults();
   private String clusterName = "default";
   private String nodeName = "localhost";
   private InstantSource clock = InstantSource.system();
-  private Duration datapathTimeout = Duration.ofSeconds(30);
   private Duration retryBase = Duration.ofSeconds(1);
   private Duration retryMax = Duration.ofMinutes(1);
   private Duration refreshInterval = Duration.ofSeconds(10);
 
-  /** Where programs and kernel maps are written; required. */
-  public EndpointContext datapath(DatapathProxy value) {
-    datapath = value;
+  /** Sets the proxies that write programs and kernel maps; required. */
+  public EndpointContext datapath(
+      EndpointProxy endpointPrograms, PolicyMapProxy policyEntries, IpcacheProxy addresses) {
+    endpoints = changing(endpointPrograms);
+    policyMaps = policyEntries;
+    ipcache = addresses;
     return this;
   }
 
-  /** The rules, opened on {@link #identities}; required. Changed by the conductor alone. */
+  /**
+   * Sets the policy engine, opened on {@link #identities}; required. Only the conductor changes it.
+   */
   public EndpointContext policy(PolicyEngine value) {
-    policy = value;
+    policy = changing(value);
     return this;
   }
 
-  /** Where identities come from; required. Changed by the conductor and the policy alone. */
+  /**
+   * Sets the allocator of identities; required. Only the conductor and the policy engine change it.
+   */
   public EndpointContext identities(IdentityAllocator value) {
-    identities = value;
+    identities = changing(value);
     return this;
   }
 
-  /** Where addresses come from; required. */
+  /** Sets the allocator of addresses; required. */
   public EndpointContext ipam(Ipam value) {
-    ipam = value;
+    ipam = changing(value);
     return this;
   }
 
-  /** Takes addressing, devices, local addresses and routes from the node. */
+  /** Sets addressing, devices, local addresses, gateways and routes to those of the node. */
   public EndpointContext node(Node node) {
     return addressing(node.addressing())
         .devices(node.devices())
@@ -74,106 +89,114 @@ public final class EndpointContext {
         .routes(node.routes());
   }
 
-  /** The node's addresses and ranges; required. */
+  /** Sets the addresses and address ranges of the node; required. */
   public EndpointContext addressing(NodeAddressing value) {
-    addressing = value;
+    addressing = changing(value);
     return this;
   }
 
-  /** Where host sides are looked up; required. */
+  /** Sets the lookup of network devices; required. */
   public EndpointContext devices(Devices value) {
-    devices = value;
+    devices = changing(value);
     return this;
   }
 
-  /** Names of devices that are the node's own and never a workload's. */
+  /** Sets the names of devices of the node; an endpoint on one of them is refused. */
   public EndpointContext nodeDevices(Set<String> value) {
-    nodeDevices = Set.copyOf(value);
+    nodeDevices = Set.copyOf(changing(value));
     return this;
   }
 
-  /** What the node is addressed by: the ipcache's host entries; required. */
+  /**
+   * Sets the source of the node's addresses, which become host entries of the ipcache; required.
+   */
   public EndpointContext localAddresses(LocalAddresses value) {
-    localAddresses = value;
+    localAddresses = changing(value);
     return this;
   }
 
-  /** What the node's gateways are kept by; nothing, unless told otherwise. */
+  /** Sets what restores the node's gateway addresses; by default nothing does. */
   public EndpointContext gateways(Gateways value) {
-    gateways = value;
+    gateways = changing(value);
     return this;
   }
 
-  /** Where routes to workloads are added; required. */
+  /** Sets what adds and removes routes to workloads; required. */
   public EndpointContext routes(WorkloadRoutes value) {
-    routes = value;
+    routes = changing(value);
     return this;
   }
 
-  /** Where endpoints are kept over restarts. */
+  /** Sets the store that keeps endpoints across restarts; by default they are kept in memory. */
   public EndpointContext store(EndpointStore value) {
-    store = value;
+    store = changing(value);
     return this;
   }
 
-  /** The thread of the conductor, which closes it; required. */
-  public EndpointContext thread(ConductorThread value) {
-    thread = value;
-    return this;
-  }
-
-  /** Which labels count for identity: {@code --labels}. */
+  /** Sets the filter of identity-relevant labels ({@code --labels}). */
   public EndpointContext labelFilter(LabelFilter value) {
-    labelFilter = value;
+    labelFilter = changing(value);
     return this;
   }
 
-  /** The options of a new endpoint, as the daemon's options have them. */
+  /** Sets the options of a new endpoint, taken from the daemon's options. */
   public EndpointContext defaultOptions(EndpointOptions value) {
-    defaultOptions = value;
+    defaultOptions = changing(value);
     return this;
   }
 
-  /** {@code --cluster-name}, for {@code agent-global} identifiers. */
+  /** Sets the cluster name of {@code agent-global} identifiers ({@code --cluster-name}). */
   public EndpointContext clusterName(String value) {
-    clusterName = value;
+    clusterName = changing(value);
     return this;
   }
 
-  /** The node's name, for {@code agent-global} identifiers. */
+  /** Sets the node name of {@code agent-global} identifiers. */
   public EndpointContext nodeName(String value) {
-    nodeName = value;
+    nodeName = changing(value);
     return this;
   }
 
-  /** Where the time comes from. */
+  /** Sets the monotonic clock of scheduled work. */
+  public EndpointContext nanoClock(NanoClock value) {
+    nanoClock = changing(value);
+    return this;
+  }
+
+  /** Sets the clock of timestamps. */
   public EndpointContext clock(InstantSource value) {
-    clock = value;
+    clock = changing(value);
     return this;
   }
 
-  /** How long one answer of the datapath may take; 30 seconds, unless told otherwise. */
-  public EndpointContext datapathTimeout(Duration value) {
-    datapathTimeout = value;
-    return this;
-  }
-
-  /** The pause after the first failed build, doubled with each further one up to the largest. */
+  /**
+   * Sets the pause after the first failed build and the longest pause; each further failure doubles
+   * the pause.
+   */
   public EndpointContext retry(Duration base, Duration max) {
-    retryBase = base;
+    retryBase = changing(base);
     retryMax = max;
     return this;
   }
 
-  /** How often the node's addresses and devices are read; 10 seconds, unless told otherwise. */
+  /**
+   * Sets the interval at which the node's addresses and devices are read; 10 seconds by default.
+   */
   public EndpointContext refreshInterval(Duration value) {
-    refreshInterval = value;
+    refreshInterval = changing(value);
     return this;
   }
 
-  /** Checks the whole. */
+  /**
+   * Checks the configuration and makes it immutable.
+   *
+   * @throws NullPointerException naming a required value that is missing
+   * @throws IllegalArgumentException where a duration is out of range
+   */
   public EndpointContext conclude() {
-    Objects.requireNonNull(datapath, "datapath");
+    Objects.requireNonNull(endpoints, "endpoints");
+    Objects.requireNonNull(policyMaps, "policyMaps");
+    Objects.requireNonNull(ipcache, "ipcache");
     Objects.requireNonNull(policy, "policy");
     Objects.requireNonNull(identities, "identities");
     Objects.requireNonNull(ipam, "ipam");
@@ -182,24 +205,38 @@ public final class EndpointContext {
     Objects.requireNonNull(localAddresses, "localAddresses");
     Objects.requireNonNull(routes, "routes");
     Objects.requireNonNull(store, "store");
-    Objects.requireNonNull(thread, "thread");
-    positive("datapathTimeout", datapathTimeout);
     positive("retryBase", retryBase);
     positive("refreshInterval", refreshInterval);
     if (retryMax.compareTo(retryBase) < 0) {
-      throw new IllegalArgumentException("the largest pause is shorter than the first");
+      throw new IllegalArgumentException("the longest retry pause is shorter than the first");
     }
+    isConcluded = true;
     return this;
+  }
+
+  private <T> T changing(T value) {
+    if (isConcluded) {
+      throw new IllegalStateException("the context is concluded");
+    }
+    return value;
   }
 
   private static void positive(String what, Duration value) {
     if (value.isNegative() || value.isZero()) {
-      throw new IllegalArgumentException(what + ": " + value + " is not a time to wait");
+      throw new IllegalArgumentException(what + ": " + value + " is not a positive duration");
     }
   }
 
-  DatapathProxy datapath() {
-    return datapath;
+  EndpointProxy endpoints() {
+    return endpoints;
+  }
+
+  PolicyMapProxy policyMaps() {
+    return policyMaps;
+  }
+
+  IpcacheProxy ipcache() {
+    return ipcache;
   }
 
   PolicyEngine policy() {
@@ -242,8 +279,8 @@ public final class EndpointContext {
     return store;
   }
 
-  ConductorThread thread() {
-    return thread;
+  NanoClock nanoClock() {
+    return nanoClock;
   }
 
   LabelFilter labelFilter() {
@@ -264,10 +301,6 @@ public final class EndpointContext {
 
   InstantSource clock() {
     return clock;
-  }
-
-  Duration datapathTimeout() {
-    return datapathTimeout;
   }
 
   Duration retryBase() {

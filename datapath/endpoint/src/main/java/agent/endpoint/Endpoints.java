@@ -1,42 +1,46 @@
 package agent.endpoint;
 
+import agent.endpoint.request.EndpointRequest;
+import agent.endpoint.state.EndpointIdentifier;
+import agent.endpoint.state.EndpointSnapshot;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * The endpoints of this node, as the doors see them. Safe for every thread. Reads come from
- * immutable snapshots and never wait; a change is queued to {@code ep-conductor} and its future
- * completes there, with the new snapshot or exceptionally with a {@link agent.types.Refusal}. What
- * a future returns is stored already.
+ * The API of this node's endpoints. Thread-safe. Reads return immutable snapshots and never wait. A
+ * change is queued to {@code ep-conductor}; its future completes on that thread with the new
+ * snapshot, or exceptionally with a {@link agent.types.Refusal}. A change is stored before its
+ * future completes.
  */
 public interface Endpoints {
   /**
-   * Creates an endpoint. With {@code sync-build-endpoint} the future completes when it is enforced,
-   * otherwise as soon as it is accepted and stored.
+   * Creates an endpoint. With {@code sync-build-endpoint} the future completes when its policy is
+   * enforced, otherwise when the endpoint is accepted and stored.
    *
-   * @param id the identifier of the path; local id 0 and other prefixes have the id allocated
+   * @param id the identifier of the path; with local id 0 or another prefix the id is allocated
    * @param request the body; identifiers that it repeats must agree with the path
    * @return the endpoint, or Refusal INVALID, CONFLICT (id, address or interface in use),
-   *     EXHAUSTED, DISABLED (address family), or FAILED (built with {@code sync-build-endpoint} and
-   *     failed; the endpoint is removed again)
+   *     EXHAUSTED, DISABLED (address family), or OperationException (with {@code
+   *     sync-build-endpoint}, where the build failed; the endpoint is removed again)
    */
   CompletableFuture<EndpointSnapshot> create(EndpointIdentifier id, EndpointRequest request);
 
   /**
-   * Changes what the request names and leaves the rest.
+   * Changes the fields that the request names.
    *
    * @param id the endpoint
-   * @param request the body; absent fields are left as they are
-   * @return the endpoint, or Refusal NOT_FOUND, INVALID, CONFLICT, FAILED
+   * @param request the body; absent fields are not changed
+   * @return the endpoint, or Refusal NOT_FOUND, INVALID, CONFLICT, or OperationException
    */
   CompletableFuture<EndpointSnapshot> modify(EndpointIdentifier id, EndpointRequest request);
 
   /**
-   * Removes an endpoint and frees all that is its own. It is gone even where errors were met.
+   * Removes an endpoint and releases its resources. The endpoint is removed even if some steps
+   * fail.
    *
    * @param id the endpoint
-   * @return the errors met, empty for a clean removal; or Refusal NOT_FOUND
+   * @return the errors, empty for a clean removal; or Refusal NOT_FOUND
    */
   CompletableFuture<List<String>> delete(EndpointIdentifier id);
 
@@ -44,7 +48,7 @@ public interface Endpoints {
    * Removes all endpoints with this container id.
    *
    * @param containerId the runtime's id
-   * @return the errors met; or Refusal INVALID without an id, NOT_FOUND where nothing has it
+   * @return the errors; or Refusal INVALID for an empty id, NOT_FOUND where no endpoint has it
    */
   CompletableFuture<List<String>> deleteByContainerId(String containerId);
 
@@ -52,25 +56,25 @@ public interface Endpoints {
    * Changes the mutable configuration, all or nothing, and regenerates the endpoint.
    *
    * @param id the endpoint
-   * @param options option name to value; null leaves the options
-   * @param userLabels the user labels from now on; null leaves them
+   * @param options option name to value; null does not change the options
+   * @param userLabels the new user labels; null does not change them
    * @return the endpoint, or Refusal NOT_FOUND, INVALID (unknown or immutable option, bad value),
-   *     FAILED (the previous programs stay attached)
+   *     or OperationException (the previous programs stay attached)
    */
   CompletableFuture<EndpointSnapshot> configure(
       EndpointIdentifier id, Map<String, String> options, List<String> userLabels);
 
   /**
-   * Replaces the user labels; the identity and the policy follow before the future completes.
+   * Replaces the user labels. The new identity and policy are in effect when the future completes.
    *
    * @param id the endpoint
-   * @param userLabels the user labels from now on
-   * @return the endpoint, or Refusal NOT_FOUND, INVALID, FAILED
+   * @param userLabels the new user labels
+   * @return the endpoint, or Refusal NOT_FOUND, INVALID, or OperationException
    */
   CompletableFuture<EndpointSnapshot> setUserLabels(EndpointIdentifier id, List<String> userLabels);
 
   /**
-   * One endpoint: its log, health, labels and configuration are parts of the snapshot.
+   * Returns one endpoint; the snapshot includes its log, health, labels and configuration.
    *
    * @param id the endpoint
    * @return its snapshot
@@ -79,12 +83,12 @@ public interface Endpoints {
   EndpointSnapshot get(EndpointIdentifier id);
 
   /**
-   * The endpoints that have all these labels, by ascending id.
+   * Returns the endpoints that have all of these labels, by ascending id.
    *
    * @param labels labels in display form; empty selects all
    * @return the snapshots
    * @throws agent.types.Refusal INVALID for a malformed label, NOT_FOUND where labels were given
-   *     and nothing matches
+   *     and no endpoint matches
    */
   List<EndpointSnapshot> list(List<String> labels);
 }

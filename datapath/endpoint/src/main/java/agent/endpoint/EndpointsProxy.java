@@ -1,101 +1,210 @@
 package agent.endpoint;
 
+import agent.datapath.manager.thread.ConductorAgent;
+import agent.endpoint.build.Answers;
+import agent.endpoint.build.EndpointBuild;
+import agent.endpoint.build.EndpointOperations;
+import agent.endpoint.build.EndpointRemoval;
+import agent.endpoint.request.EndpointChange;
+import agent.endpoint.request.EndpointCreation;
+import agent.endpoint.request.EndpointRequest;
+import agent.endpoint.state.Endpoint;
+import agent.endpoint.state.EndpointIdentifier;
+import agent.endpoint.state.EndpointLookup;
+import agent.endpoint.state.EndpointRegistry;
+import agent.endpoint.state.EndpointSnapshot;
+import agent.endpoint.state.EndpointState;
+import agent.types.OperationException;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Predicate;
 
-/** The endpoints, seen from other threads: reads from pictures, changes by the queue. */
+/**
+ * Serves endpoint requests of other threads: reads return snapshots, changes are operations on
+ * {@code ep-conductor}.
+ */
 final class EndpointsProxy implements Endpoints {
-  private final ConductorQueue queue;
+  private final ConductorAgent conductor;
   private final EndpointRegistry registry;
+  private final EndpointOperations operations;
   private final EndpointCreation creation;
   private final EndpointChange change;
-  private final Regeneration regeneration;
-  private final Removal removal;
+  private final EndpointBuild build;
+  private final EndpointRemoval removal;
 
   EndpointsProxy(
-      ConductorQueue queue,
+      ConductorAgent conductor,
       EndpointRegistry registry,
+      EndpointOperations operations,
       EndpointCreation creation,
       EndpointChange change,
-      Regeneration regeneration,
-      Removal removal) {
-    this.queue = queue;
+      EndpointBuild build,
+      EndpointRemoval removal) {
+    this.conductor = conductor;
     this.registry = registry;
+    this.operations = operations;
     this.creation = creation;
     this.change = change;
-    this.regeneration = regeneration;
+    this.build = build;
     this.removal = removal;
+  }
+
+  /**
+   * Runs the request on the conductor's thread; its dependent stages run there too, never on the
+   * caller's.
+   */
+  private <T> CompletableFuture<T> ask(Callable<CompletableFuture<T>> request) {
+    return conductor.submit(request).thenCompose(Function.identity());
   }
 
   @Override
   public CompletableFuture<EndpointSnapshot> create(
       EndpointIdentifier id, EndpointRequest request) {
-    return queue.ask(() -> onCreate(id, request));
+    return ask(
+        () ->
+            operations
+                .create(() -> CompletableFuture.completedFuture(creation.admit(id, request)))
+                .thenCompose(endpoint -> onAdmitted(endpoint, request)));
   }
 
-  private EndpointSnapshot onCreate(EndpointIdentifier id, EndpointRequest request) {
-    final Endpoint endpoint = creation.create(id, request);
-    if (!Boolean.TRUE.equals(request.syncBuildEndpoint())) {
-      regeneration.regenerateLater(endpoint);
-      return registry.publish(endpoint);
+  private CompletableFuture<EndpointSnapshot> onAdmitted(
+      Endpoint endpoint, EndpointRequest request) {
+    final boolean isSynchronous = Boolean.TRUE.equals(request.syncBuildEndpoint());
+    if (!isSynchronous) {
+      operations.build(endpoint, build);
+      return CompletableFuture.completedFuture(registry.publish(endpoint));
     }
-    final RuntimeException failure = regeneration.regenerate(endpoint);
-    if (failure != null) {
-      final List<String> errors = removal.remove(endpoint, "could not be built");
-      final String more = errors.isEmpty() ? "" : "; " + String.join("; ", errors);
-      throw Refusal.of(Refusal.Kind.FAILED, "", failure.getMessage() + more, failure);
-    }
-    return registry.publish(endpoint);
+    return whenIdentified(endpoint)
+        .handle((ready, failure) -> failure)
+        .thenCompose(
+            failure ->
+                failure == null
+                    ? CompletableFuture.completedFuture(registry.publish(endpoint))
+                    : removeUnbuilt(endpoint, Answers.unwrapped(failure)));
+  }
+
+  private CompletableFuture<EndpointSnapshot> removeUnbuilt(
+      Endpoint endpoint, RuntimeException failure) {
+    return operations
+        .on(idOf(endpoint), present -> removal.remove(present, "could not be built"))
+        .thenApply(
+            errors -> {
+              final String more = errors.isEmpty() ? "" : "; " + String.join("; ", errors);
+              throw new OperationException(failure.getMessage() + more, failure);
+            });
   }
 
   @Override
   public CompletableFuture<EndpointSnapshot> modify(
       EndpointIdentifier id, EndpointRequest request) {
-    return queue.ask(() -> change.modify(registry.require(id), request));
-  }
-
-  @Override
-  public CompletableFuture<List<String>> delete(EndpointIdentifier id) {
-    return queue.ask(() -> removal.remove(registry.require(id), "deleted as " + id));
-  }
-
-  @Override
-  public CompletableFuture<List<String>> deleteByContainerId(String containerId) {
-    return queue.ask(() -> onDelete(containerId));
-  }
-
-  private List<String> onDelete(String containerId) {
-    if (containerId == null || containerId.isEmpty()) {
-      throw Refusal.invalid("container-id", "a container id is needed");
-    }
-    final List<Endpoint> found =
-        registry.all().stream()
-            .filter(e -> containerId.equals(e.record().externalIdentifiers().containerId()))
-            .toList();
-    if (found.isEmpty()) {
-      throw Refusal.notFound("container-id", "no endpoint has '" + containerId + "'");
-    }
-    final List<String> errors = new ArrayList<>();
-    for (final Endpoint endpoint : found) {
-      errors.addAll(removal.remove(endpoint, "deleted as container-id:" + containerId));
-    }
-    return List.copyOf(errors);
+    return ask(
+        () ->
+            onChange(
+                id,
+                endpoint -> change.modify(endpoint, request),
+                Boolean.TRUE.equals(request.syncBuildEndpoint())));
   }
 
   @Override
   public CompletableFuture<EndpointSnapshot> configure(
       EndpointIdentifier id, Map<String, String> options, List<String> userLabels) {
-    return queue.ask(() -> change.configure(registry.require(id), options, userLabels));
+    return ask(
+        () -> onChange(id, endpoint -> change.configure(endpoint, options, userLabels), true));
   }
 
   @Override
   public CompletableFuture<EndpointSnapshot> setUserLabels(
       EndpointIdentifier id, List<String> userLabels) {
-    return queue.ask(() -> change.relabel(registry.require(id), userLabels));
+    return ask(() -> onChange(id, endpoint -> change.relabel(endpoint, userLabels), true));
+  }
+
+  private CompletableFuture<EndpointSnapshot> onChange(
+      EndpointIdentifier id, Consumer<Endpoint> step, boolean isSynchronous) {
+    return operations
+        .on(
+            id,
+            endpoint -> {
+              step.accept(endpoint);
+              if (isSynchronous) {
+                return buildNow(endpoint).thenApply(done -> endpoint);
+              }
+              operations.build(endpoint, build);
+              return CompletableFuture.completedFuture(endpoint);
+            })
+        .thenCompose(
+            endpoint ->
+                isSynchronous && endpoint.is(EndpointState.WAITING_FOR_IDENTITY)
+                    ? whenIdentified(endpoint).thenApply(done -> endpoint)
+                    : CompletableFuture.completedFuture(endpoint))
+        .thenApply(registry::publish);
+  }
+
+  /** Builds an endpoint in state waiting-to-regenerate; part of an operation on the endpoint. */
+  private CompletableFuture<Void> buildNow(Endpoint endpoint) {
+    return endpoint.is(EndpointState.WAITING_TO_REGENERATE)
+        ? build
+            .build(endpoint)
+            .exceptionally(
+                failure -> {
+                  throw failed(Answers.unwrapped(failure));
+                })
+        : CompletableFuture.completedFuture(null);
+  }
+
+  /** Returns a future that completes when the endpoint has its identity and was built with it. */
+  private CompletableFuture<Void> whenIdentified(Endpoint endpoint) {
+    return endpoint
+        .identified()
+        .thenCompose(identified -> operations.on(idOf(endpoint), this::ready));
+  }
+
+  private CompletableFuture<Void> ready(Endpoint endpoint) {
+    if (endpoint.is(EndpointState.NOT_READY)) {
+      return CompletableFuture.failedFuture(new OperationException(endpoint.error()));
+    }
+    return buildNow(endpoint);
+  }
+
+  private static OperationException failed(RuntimeException failure) {
+    return new OperationException(failure.getMessage(), failure);
+  }
+
+  private static EndpointIdentifier idOf(Endpoint endpoint) {
+    return EndpointIdentifier.local(endpoint.id());
+  }
+
+  @Override
+  public CompletableFuture<List<String>> delete(EndpointIdentifier id) {
+    return ask(() -> operations.on(id, endpoint -> removal.remove(endpoint, "deleted as " + id)));
+  }
+
+  @Override
+  public CompletableFuture<List<String>> deleteByContainerId(String containerId) {
+    return ask(() -> onDelete(containerId));
+  }
+
+  private CompletableFuture<List<String>> onDelete(String containerId) {
+    if (containerId == null || containerId.isEmpty()) {
+      throw Refusal.invalid("container-id", "a container id is needed");
+    }
+    final List<CompletableFuture<List<String>>> removals = new ArrayList<>();
+    for (final Endpoint endpoint : registry.all()) {
+      if (containerId.equals(endpoint.record().externalIdentifiers().containerId())) {
+        final String why = "deleted as container-id:" + containerId;
+        removals.add(operations.on(idOf(endpoint), present -> removal.remove(present, why)));
+      }
+    }
+    if (removals.isEmpty()) {
+      throw Refusal.notFound("container-id", "no endpoint has '" + containerId + "'");
+    }
+    return CompletableFuture.allOf(removals.toArray(CompletableFuture<?>[]::new))
+        .thenApply(done -> removals.stream().flatMap(errors -> errors.join().stream()).toList());
   }
 
   @Override

@@ -1,7 +1,17 @@
 package agent.endpoint;
 
+import agent.datapath.manager.thread.ConductorAgent;
+import agent.endpoint.state.Endpoint;
+import agent.endpoint.state.EndpointDevice;
+import agent.endpoint.state.EndpointRegistry;
+import agent.ipam.Ipam;
+import agent.ipcache.Ipcache;
 import agent.node.Device;
+import agent.node.Devices;
+import agent.node.Gateways;
+import agent.node.LocalAddresses;
 import agent.types.IpAddress;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -11,25 +21,47 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Reads the node's addresses and devices now and then: its addresses are the ipcache's host
- * entries, and an endpoint whose interface is gone is not connected any more.
+ * Reads the node's addresses and devices periodically: writes the addresses to the ipcache and
+ * marks endpoints whose interface is missing as not connected. It also expires address leases. Runs
+ * on the conductor's thread.
  */
 final class NodeWatch {
   private static final Logger LOGGER = LogManager.getLogger(NodeWatch.class);
 
-  private final EndpointContext context;
-  private final EndpointRegistry registry;
-  private final IpcacheWriter ipcache;
+  /**
+   * The parts of the node that are read periodically.
+   *
+   * @param addresses the addresses of the node
+   * @param gateways the gateways of the workloads, which are addresses of the node
+   * @param devices the devices of the node
+   */
+  record Sources(LocalAddresses addresses, Gateways gateways, Devices devices) {}
 
-  NodeWatch(EndpointContext context, EndpointRegistry registry, IpcacheWriter ipcache) {
-    this.context = context;
+  private final ConductorAgent conductor;
+  private final Duration interval;
+  private final Sources node;
+  private final EndpointRegistry registry;
+  private final Ipam ipam;
+  private final Ipcache ipcache;
+
+  NodeWatch(
+      ConductorAgent conductor,
+      Duration interval,
+      Sources node,
+      EndpointRegistry registry,
+      Ipam ipam,
+      Ipcache ipcache) {
+    this.conductor = conductor;
+    this.interval = interval;
+    this.node = node;
     this.registry = registry;
+    this.ipam = ipam;
     this.ipcache = ipcache;
   }
 
-  /** Begins; every run plans the next one. */
+  /** Schedules the first run; every run schedules the next one. */
   void start() {
-    context.thread().schedule(context.refreshInterval(), this::run);
+    conductor.schedule(interval.toNanos(), this::run);
   }
 
   private void run() {
@@ -41,36 +73,43 @@ final class NodeWatch {
     start();
   }
 
-  private Set<IpAddress> hosts() {
-    final Set<IpAddress> hosts = new TreeSet<>(context.localAddresses().reachable());
-    final List<IpAddress> restored = context.gateways().keep(hosts);
-    if (!restored.isEmpty()) {
-      LOGGER.warn("node: somebody took gateways away, they are there again: {}", restored);
-      hosts.addAll(restored);
-    }
-    return hosts;
+  private void refresh() {
+    ipcache
+        .setNode(addresses())
+        .thenCompose(done -> ipcache.compareIfOutdated())
+        .exceptionally(
+            failure -> {
+              LOGGER.warn("ipcache: {}", failure.getMessage());
+              return null;
+            });
+    ipam.expire();
+    final Map<String, Integer> present =
+        node.devices().all().stream()
+            .collect(Collectors.toMap(Device::name, Device::index, (one, other) -> one));
+    registry.all().forEach(endpoint -> updateDevice(endpoint, present));
   }
 
-  void refresh() {
-    ipcache.reconcile();
-    ipcache.setHosts(hosts());
-    context.ipam().expire();
-    final Map<String, Integer> devices =
-        context.devices().all().stream()
-            .collect(Collectors.toMap(Device::name, Device::index, (a, b) -> a));
-    for (final Endpoint endpoint : registry.all()) {
-      final EndpointRecord record = endpoint.record();
-      final boolean present =
-          Integer.valueOf(record.interfaceIndex()).equals(devices.get(record.interfaceName()));
-      if (present != endpoint.isDevicePresent()) {
-        LOGGER.info(
-            "endpoint {}: interface '{}' {}",
-            endpoint.id(),
-            record.interfaceName(),
-            present ? "is back" : "is gone");
-        endpoint.devicePresent(present);
-        registry.publish(endpoint);
-      }
+  private Set<IpAddress> addresses() {
+    final Set<IpAddress> addresses = new TreeSet<>(node.addresses().reachable());
+    final List<IpAddress> restored = node.gateways().keep(addresses);
+    if (!restored.isEmpty()) {
+      LOGGER.warn("node: gateway addresses {} were missing and were added again", restored);
+      addresses.addAll(restored);
+    }
+    return addresses;
+  }
+
+  private void updateDevice(Endpoint endpoint, Map<String, Integer> devices) {
+    final EndpointDevice device = endpoint.record().device();
+    final boolean isPresent = Integer.valueOf(device.index()).equals(devices.get(device.name()));
+    if (isPresent != endpoint.isDevicePresent()) {
+      LOGGER.info(
+          "endpoint {}: interface '{}' {}",
+          endpoint.id(),
+          device.name(),
+          isPresent ? "is present again" : "is missing");
+      endpoint.devicePresent(isPresent);
+      registry.publish(endpoint);
     }
   }
 }

@@ -1,5 +1,7 @@
 package agent.endpoint;
 
+import agent.datapath.manager.thread.ConductorAgent;
+import agent.endpoint.build.PolicyRealization;
 import agent.policy.EnforcementMode;
 import agent.policy.PolicyEngine;
 import agent.policy.PolicySnapshot;
@@ -8,43 +10,50 @@ import agent.policy.SelectorListing;
 import agent.policy.spec.RuleSpec;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
-/** The policy, seen from other threads: reads from the engine, changes by the queue. */
+/**
+ * Serves policy requests of other threads: reads come from the engine, changes run on {@code
+ * ep-conductor}.
+ */
 final class PolicyProxy implements PolicyService {
   private static final Logger LOGGER = LogManager.getLogger(PolicyProxy.class);
 
-  private final ConductorQueue queue;
+  private final ConductorAgent conductor;
   private final PolicyEngine engine;
   private final PolicyRealization realization;
 
-  PolicyProxy(ConductorQueue queue, PolicyEngine engine, PolicyRealization realization) {
-    this.queue = queue;
+  PolicyProxy(ConductorAgent conductor, PolicyEngine engine, PolicyRealization realization) {
+    this.conductor = conductor;
     this.engine = engine;
     this.realization = realization;
   }
 
   @Override
   public CompletableFuture<PolicySnapshot> importRules(List<RuleSpec> rules) {
-    return queue.ask(() -> realized("import", () -> engine.add(rules, true)));
+    return ask("import", () -> engine.add(rules, true));
   }
 
   @Override
   public CompletableFuture<PolicySnapshot> deleteRules(List<String> labels) {
-    return queue.ask(() -> realized("delete", () -> engine.delete(labels)));
+    return ask("delete", () -> engine.delete(labels));
   }
 
-  private PolicySnapshot realized(String what, Supplier<PolicyUpdate> change) {
+  private CompletableFuture<PolicySnapshot> ask(String what, Supplier<PolicyUpdate> change) {
+    return conductor.submit(() -> onChange(what, change)).thenCompose(Function.identity());
+  }
+
+  private CompletableFuture<PolicySnapshot> onChange(String what, Supplier<PolicyUpdate> change) {
     final PolicyUpdate update = change.get();
     LOGGER.info(
-        "policy {}: revision {}, {} endpoints change",
+        "policy {}: revision {} changes {} endpoints",
         what,
         update.revision(),
         update.endpoints().size());
-    realization.realize(update);
-    return engine.snapshot();
+    return realization.realize(update).thenApply(done -> engine.snapshot());
   }
 
   @Override

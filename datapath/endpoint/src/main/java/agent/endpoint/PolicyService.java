@@ -8,14 +8,13 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * The policy of this node, as the doors see it. Safe for every thread. A change is stored first,
- * and its future completes when every endpoint enforces the new revision, or after a bounded wait:
- * an endpoint that could not follow says so in its state, health and log, and is tried again.
+ * The API of this node's policy. Thread-safe. A change is stored first; its future completes when
+ * every endpoint enforces the new revision, or after a bounded wait. An endpoint that cannot apply
+ * the revision reports it in its state, health and log, and is built again.
  */
 public interface PolicyService {
   /**
-   * Adds rules, all or none. Rules that have the very same labels as one of the new ones are
-   * replaced.
+   * Adds all of the rules or none. A rule whose label set equals that of a new rule is replaced.
    *
    * @param rules the rules
    * @return all rules at the new revision; or Refusal INVALID with the index and path in the
@@ -26,23 +25,23 @@ public interface PolicyService {
   /**
    * Removes the rules that have all of these labels.
    *
-   * @param labels {@code [source:]key[=value]}; none removes all rules
-   * @return the rules that are left at the new revision; or Refusal NOT_FOUND
+   * @param labels {@code [source:]key[=value]}; an empty list removes all rules
+   * @return the remaining rules at the new revision; or Refusal NOT_FOUND
    */
   CompletableFuture<PolicySnapshot> deleteRules(List<String> labels);
 
   /**
-   * The rules that have all of these labels.
+   * Returns the rules that have all of these labels.
    *
-   * @param labels {@code [source:]key[=value]}; none returns all rules
+   * @param labels {@code [source:]key[=value]}; an empty list returns all rules
    * @return the rules
    * @throws agent.types.Refusal NOT_FOUND where labels were given and no rule has them
    */
   PolicySnapshot get(List<String> labels);
 
-  /** The selectors of the rules and what they select. */
+  /** Returns the selectors of the rules and the identities that they select. */
   List<SelectorListing> selectors();
 
-  /** When policy is enforced. */
+  /** Returns the enforcement mode. */
   EnforcementMode mode();
 }

@@ -1,5 +1,2 @@
-/**
- * Endpoints: what is asked of them, the state machine that gets them there, and their restore; one
- * thread, {@code ep-conductor}, owns them together with policy and identities.
- */
+/** The API of endpoints and policy, and {@code ep-conductor}, the thread that owns both. */
 package agent.endpoint;

@@ -1,12 +1,19 @@
 package agent.endpoint;
 
-import static agent.endpoint.EndpointFixture.allowIngress;
-import static agent.endpoint.EndpointFixture.assertRefused;
+import static agent.endpoint.EndpointRig.assertFailed;
+import static agent.endpoint.EndpointRig.assertRefused;
+import static agent.endpoint.TestRules.allowIngress;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.endpoint.state.EndpointLabels;
+import agent.endpoint.state.EndpointSnapshot;
+import agent.endpoint.state.EndpointState;
+import agent.endpoint.state.HealthLevel;
+import agent.endpoint.state.LogEntry;
+import agent.endpoint.state.PolicyEnforcement;
 import agent.identity.ReservedIdentity;
 import agent.maps.layout.PolicyDirection;
 import agent.types.IpAddress;
@@ -21,7 +28,7 @@ class EndpointChangeTest {
   private static final IpAddress WEB = IpAddress.parse("10.5.0.9");
   private static final IpAddress CLIENT = IpAddress.parse("10.5.0.10");
 
-  private final EndpointFixture agent = new EndpointFixture();
+  private final FakeAgent agent = new FakeAgent();
 
   @BeforeEach
   void setUp() {
@@ -68,7 +75,7 @@ class EndpointChangeTest {
   }
 
   @Test
-  void shouldTakeTheUserLabelInPlaceOfTheDerivedOne() {
+  void shouldOverrideTheDerivedLabelByTheUserLabel() {
     final EndpointLabels labels = agent.relabel("1", "app=db", "k8s:zone=a").labels();
     assertEquals(List.of("unspec:app=web"), labels.derived());
     assertEquals(List.of("unspec:app=web"), labels.disabled());
@@ -104,12 +111,12 @@ class EndpointChangeTest {
   @Test
   void shouldStoreLabelsBeforeItAnswers() {
     agent.store.fails = true;
-    assertRefused(Refusal.Kind.FAILED, "", () -> agent.relabel("2", "role=friend"));
+    assertFailed(() -> agent.relabel("2", "role=friend"));
     assertEquals(List.of(), agent.get("2").labels().user());
     assertEquals(2, agent.identities.inUse().size());
     agent.store.fails = false;
     agent.relabel("2", "role=friend");
-    assertEquals(List.of("unspec:role=friend"), agent.store.load().get(1).userLabels());
+    assertEquals(List.of("unspec:role=friend"), agent.store.load().get(1).labels().user());
   }
 
   @Test
@@ -147,31 +154,31 @@ class EndpointChangeTest {
   @Test
   void shouldKeepThePreviousProgramsWhereNewOnesCannotBeBuilt() {
     agent.datapath.fails = call -> call.startsWith("attach");
-    assertRefused(Refusal.Kind.FAILED, "", () -> agent.configure("1", Map.of("Debug", "Enabled")));
+    assertFailed(() -> agent.configure("1", Map.of("Debug", "Enabled")));
     final EndpointSnapshot after = agent.get("1");
     assertEquals(EndpointState.NOT_READY, after.state());
     assertEquals(HealthLevel.WARNING, after.health().overall());
     assertTrue(after.health().connected());
     assertEquals("Enabled", after.options().get("Debug"));
     assertEquals("Disabled", after.realizedOptions().get("Debug"));
-    assertEquals("endpoint 1: attach: the kernel said no", after.error());
+    assertEquals("endpoint 1: attach: the kernel refused", after.error());
   }
 
   @Test
-  void shouldTryAgainAndPauseLongerEachTime() {
+  void shouldRetryAfterPausesThatDouble() {
     agent.datapath.fails = call -> call.startsWith("attach");
-    assertRefused(Refusal.Kind.FAILED, "", () -> agent.configure("1", Map.of("Debug", "Enabled")));
+    assertFailed(() -> agent.configure("1", Map.of("Debug", "Enabled")));
     final int[] seconds = {1, 2, 4, 8, 8};
     int failures = 1;
     for (final int pause : seconds) {
-      agent.thread.advance(Duration.ofSeconds(pause).minusMillis(1));
+      agent.advance(Duration.ofSeconds(pause).minusMillis(1));
       assertEquals(failures, agent.get("1").controllers().getFirst().failureCount());
-      agent.thread.advance(Duration.ofMillis(1));
+      agent.advance(Duration.ofMillis(1));
       failures++;
       assertEquals(failures, agent.get("1").controllers().getFirst().consecutiveFailureCount());
     }
     agent.datapath.fails = call -> false;
-    agent.thread.advance(Duration.ofSeconds(8));
+    agent.advance(Duration.ofSeconds(8));
     final EndpointSnapshot after = agent.get("1");
     assertEquals(EndpointState.READY, after.state());
     assertEquals(HealthLevel.OK, after.health().overall());
@@ -180,7 +187,7 @@ class EndpointChangeTest {
   }
 
   @Test
-  void shouldTellFailureWhereNothingIsEnforced() {
+  void shouldReportFailureWhereNothingIsEnforced() {
     agent.datapath.fails = call -> call.startsWith("attach");
     agent.create("3", Requests.on("lxc3").later());
     final EndpointSnapshot failed = agent.get("3");
@@ -192,7 +199,7 @@ class EndpointChangeTest {
     assertEquals("Failure", failed.log().getFirst().code());
     agent.delete("3");
     agent.datapath.fails = call -> false;
-    agent.thread.advance(Duration.ofMinutes(5));
+    agent.advance(Duration.ofMinutes(5));
     assertFalse(agent.datapath.attached.containsKey(3));
   }
 
@@ -247,6 +254,8 @@ class EndpointChangeTest {
     agent.create("3", Requests.on("lxc3").labels("k8s:app=web", "tier=front"));
     assertEquals(List.of(1, 3), ids("app=web"));
     assertEquals(List.of(3), ids("k8s:app=web"));
+    assertEquals(List.of(1, 3), ids("any:app=web"));
+    assertEquals(List.of(1), ids("unspec:app=web"));
     assertEquals(List.of(3), ids("app=web", "tier=front"));
     assertEquals(List.of(1, 2, 3), ids());
     assertRefused(Refusal.Kind.NOT_FOUND, "labels", () -> ids("app=nobody"));
@@ -259,9 +268,9 @@ class EndpointChangeTest {
         .toList();
   }
 
-  /** Whatever the node is called on a workload's link, it is not the world. */
+  /** Link-scope addresses of the node must have the host identity, not the world's. */
   @Test
-  void shouldHoldWhatOnlyThisNodeCanHearForThisNode() {
+  void shouldMapLinkScopePrefixesToTheHostIdentity() {
     for (final String address :
         List.of("fe80::1", "ff02::1", "ff02::fb", "224.0.0.251", "239.1.2.3", "255.255.255.255")) {
       assertEquals(
@@ -272,15 +281,15 @@ class EndpointChangeTest {
   }
 
   @Test
-  void shouldSeeThatAnInterfaceIsGone() {
+  void shouldReportAMissingInterface() {
     agent.node.present.remove("lxc1");
     agent.node.hasAddress("192.0.2.99");
-    agent.thread.advance(Duration.ofSeconds(11));
+    agent.advance(Duration.ofSeconds(11));
     assertFalse(agent.get("1").health().connected());
     assertEquals(1, agent.datapath.identityOf(IpAddress.parse("192.0.2.99")));
     agent.node.hasDevice("lxc1", 101);
     agent.node.addresses.removeLast();
-    agent.thread.advance(Duration.ofSeconds(11));
+    agent.advance(Duration.ofSeconds(11));
     assertTrue(agent.get("1").health().connected());
     assertEquals(9, agent.datapath.identityOf(IpAddress.parse("192.0.2.99")));
   }

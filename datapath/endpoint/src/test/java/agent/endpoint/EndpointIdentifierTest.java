@@ -2,7 +2,8 @@ package agent.endpoint;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.endpoint.EndpointIdentifier.Kind;
+import agent.endpoint.state.EndpointIdentifier;
+import agent.endpoint.state.EndpointIdentifier.Kind;
 import agent.types.Refusal;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -63,6 +64,6 @@ class EndpointIdentifierTest {
         "../etc/passwd"
       })
   void shouldRefuseWhatIsNoIdentifier(String text) {
-    EndpointFixture.assertRefused(Refusal.Kind.INVALID, "id", () -> EndpointIdentifier.parse(text));
+    FakeAgent.assertRefused(Refusal.Kind.INVALID, "id", () -> EndpointIdentifier.parse(text));
   }
 }

@@ -1,18 +1,20 @@
 package agent.endpoint;
 
-import static agent.endpoint.EndpointState.DISCONNECTED;
-import static agent.endpoint.EndpointState.DISCONNECTING;
-import static agent.endpoint.EndpointState.INVALID;
-import static agent.endpoint.EndpointState.NOT_READY;
-import static agent.endpoint.EndpointState.READY;
-import static agent.endpoint.EndpointState.REGENERATING;
-import static agent.endpoint.EndpointState.RESTORING;
-import static agent.endpoint.EndpointState.WAITING_FOR_IDENTITY;
-import static agent.endpoint.EndpointState.WAITING_TO_REGENERATE;
+import static agent.endpoint.state.EndpointState.DISCONNECTED;
+import static agent.endpoint.state.EndpointState.DISCONNECTING;
+import static agent.endpoint.state.EndpointState.INVALID;
+import static agent.endpoint.state.EndpointState.NOT_READY;
+import static agent.endpoint.state.EndpointState.READY;
+import static agent.endpoint.state.EndpointState.REGENERATING;
+import static agent.endpoint.state.EndpointState.RESTORING;
+import static agent.endpoint.state.EndpointState.WAITING_FOR_IDENTITY;
+import static agent.endpoint.state.EndpointState.WAITING_TO_REGENERATE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.endpoint.state.EndpointState;
+import agent.endpoint.state.EndpointTransitions;
 import agent.types.Refusal;
 import java.util.Arrays;
 import java.util.EnumSet;
@@ -21,7 +23,10 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 class EndpointTransitionsTest {
-  /** decisions.md, section 4, and what changes of labels and configuration need beside it. */
+  /**
+   * The table of decisions.md, section 4, with the transitions for changes of labels and
+   * configuration.
+   */
   private static final Map<EndpointState, Set<EndpointState>> WRITTEN =
       Map.of(
           WAITING_FOR_IDENTITY, Set.of(READY, WAITING_TO_REGENERATE, DISCONNECTING),
@@ -35,7 +40,7 @@ class EndpointTransitionsTest {
           DISCONNECTED, Set.of());
 
   @Test
-  void shouldAllowWhatIsWrittenAndNothingElse() {
+  void shouldAllowOnlyTheTransitionsOfTheTable() {
     for (final EndpointState from : EndpointState.values()) {
       for (final EndpointState to : EndpointState.values()) {
         assertEquals(
@@ -58,9 +63,9 @@ class EndpointTransitionsTest {
   @Test
   void shouldReadStatesByTheirNames() {
     assertEquals(WAITING_TO_REGENERATE, EndpointState.parse("state", "waiting-to-regenerate"));
-    EndpointFixture.assertRefused(
+    FakeAgent.assertRefused(
         Refusal.Kind.INVALID, "state", () -> EndpointState.parse("state", "READY"));
-    EndpointFixture.assertRefused(
+    FakeAgent.assertRefused(
         Refusal.Kind.INVALID, "state", () -> EndpointState.parse("state", null));
   }
 

@@ -1,18 +1,20 @@
 package agent.endpoint;
 
-import agent.datapath.manager.spec.DatapathProxy;
+import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.IpcacheChange;
 import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.PolicyMapDelta;
-import agent.datapath.manager.spec.PolicyMapEntry;
+import agent.datapath.manager.spec.IpcacheProxy;
+import agent.datapath.manager.spec.PolicyDelta;
+import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.maps.layout.PolicyDirection;
 import agent.types.IpAddress;
+import agent.types.OperationException;
 import agent.types.Prefix;
-import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -22,14 +24,14 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Predicate;
 
 /**
- * A datapath of plain maps. It decides packets as the programs do, so that a test can ask for
- * verdicts after every single write.
+ * A datapath in memory. It computes verdicts as the programs do, so that a test can check them
+ * after every single write.
  */
-final class FakeDatapath implements DatapathProxy {
+final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy {
   private static final int WORLD4 = 9;
   private static final int WORLD6 = 10;
 
-  final Map<Integer, Map<PolicyMapEntry.Key, PolicyMapEntry>> policies = new TreeMap<>();
+  final Map<Integer, Map<PolicyEntry.Key, PolicyEntry>> policies = new TreeMap<>();
   final Map<Integer, EndpointSpec> attached = new TreeMap<>();
   final Map<Integer, Integer> identities = new TreeMap<>();
   final Map<Prefix, IpcacheEntry> ipcache = new TreeMap<>();
@@ -45,16 +47,16 @@ final class FakeDatapath implements DatapathProxy {
 
   private <T> CompletableFuture<T> failure(String call) {
     calls.add(call + " fails");
-    return CompletableFuture.failedFuture(Refusal.failed("", "the kernel said no"));
+    return CompletableFuture.failedFuture(new OperationException("the kernel refused"));
   }
 
   @Override
-  public CompletableFuture<Void> prepareEndpoint(EndpointSpec endpoint) {
+  public CompletableFuture<Void> prepare(EndpointSpec endpoint) {
     return CompletableFuture.completedFuture(null);
   }
 
   @Override
-  public CompletableFuture<Void> attachEndpoint(EndpointSpec endpoint) {
+  public CompletableFuture<Void> attach(EndpointSpec endpoint) {
     final String call = "attach " + endpoint.id();
     if (fails.test(call)) {
       return failure(call);
@@ -66,21 +68,20 @@ final class FakeDatapath implements DatapathProxy {
   }
 
   @Override
-  public CompletableFuture<List<String>> detachEndpoint(int endpointId) {
+  public CompletableFuture<List<String>> detach(int endpointId) {
     final String call = "detach " + endpointId;
     final boolean failing = fails.test(call);
     attached.remove(endpointId);
     identities.remove(endpointId);
     policies.remove(endpointId);
-    ipcache.values().removeIf(entry -> entry.endpointId() == endpointId);
-    return done(call, failing ? List.of("link would not go") : List.of());
+    return done(call, failing ? List.of("link: EBUSY") : List.of());
   }
 
   @Override
-  public CompletableFuture<Void> applyPolicy(int endpointId, PolicyMapDelta delta) {
+  public CompletableFuture<Void> apply(int endpointId, PolicyDelta delta) {
     final String call =
         "apply %d +%d -%d".formatted(endpointId, delta.upserts().size(), delta.deletes().size());
-    final Map<PolicyMapEntry.Key, PolicyMapEntry> map = policies.get(endpointId);
+    final Map<PolicyEntry.Key, PolicyEntry> map = policies.get(endpointId);
     if (map == null || fails.test(call)) {
       return failure(call);
     }
@@ -103,23 +104,23 @@ final class FakeDatapath implements DatapathProxy {
   }
 
   @Override
-  public CompletableFuture<PolicyMapDelta> synchronizePolicy(
-      int endpointId, Collection<PolicyMapEntry> desired) {
+  public CompletableFuture<PolicyDelta> synchronize(
+      int endpointId, Collection<PolicyEntry> desired) {
     final String call = "synchronize " + endpointId;
     if (fails.test(call)) {
       return failure(call);
     }
-    final Map<PolicyMapEntry.Key, PolicyMapEntry> map =
+    final Map<PolicyEntry.Key, PolicyEntry> map =
         policies.computeIfAbsent(endpointId, id -> new HashMap<>());
-    final Map<PolicyMapEntry.Key, PolicyMapEntry> wanted = new HashMap<>();
+    final Map<PolicyEntry.Key, PolicyEntry> wanted = new HashMap<>();
     desired.forEach(entry -> wanted.put(entry.key(), entry));
-    final List<PolicyMapEntry> upserts =
+    final List<PolicyEntry> upserts =
         desired.stream().filter(entry -> !entry.equals(map.get(entry.key()))).toList();
-    final List<PolicyMapEntry> deletes =
+    final List<PolicyEntry> deletes =
         map.values().stream().filter(entry -> !wanted.containsKey(entry.key())).toList();
     upserts.forEach(entry -> write(() -> map.put(entry.key(), entry)));
     deletes.forEach(entry -> write(() -> map.remove(entry.key())));
-    return done(call, new PolicyMapDelta(upserts, deletes));
+    return done(call, new PolicyDelta(upserts, deletes));
   }
 
   @Override
@@ -133,41 +134,34 @@ final class FakeDatapath implements DatapathProxy {
   }
 
   @Override
-  public CompletableFuture<Void> upsertIpcache(Collection<IpcacheEntry> entries) {
-    final String call = "ipcache +" + entries.stream().map(e -> e.prefix().toString()).toList();
+  public CompletableFuture<List<IpcacheEntry>> read() {
+    return fails.test("ipcache read")
+        ? failure("ipcache read")
+        : CompletableFuture.completedFuture(List.copyOf(ipcache.values()));
+  }
+
+  @Override
+  public CompletableFuture<Void> apply(Collection<IpcacheChange> changes) {
+    final List<Prefix> puts =
+        changes.stream().filter(c -> c.after() != null).map(IpcacheChange::prefix).toList();
+    final List<Prefix> deletes =
+        changes.stream().filter(c -> c.after() == null).map(IpcacheChange::prefix).toList();
+    final String call =
+        "ipcache" + (puts.isEmpty() ? "" : " +" + puts) + (deletes.isEmpty() ? "" : " -" + deletes);
     if (fails.test(call)) {
       return failure(call);
     }
-    entries.forEach(entry -> write(() -> ipcache.put(entry.prefix(), entry)));
+    for (final IpcacheChange change : changes) {
+      write(
+          change.after() == null
+              ? () -> ipcache.remove(change.prefix())
+              : () -> ipcache.put(change.prefix(), change.after()));
+    }
     return done(call, null);
   }
 
   @Override
-  public CompletableFuture<Void> removeIpcache(Collection<Prefix> prefixes) {
-    final String call = "ipcache -" + prefixes;
-    if (fails.test(call)) {
-      return failure(call);
-    }
-    prefixes.forEach(prefix -> write(() -> ipcache.remove(prefix)));
-    return done(call, null);
-  }
-
-  @Override
-  public CompletableFuture<Void> synchronizeIpcache(Collection<IpcacheEntry> desired) {
-    if (fails.test("ipcache synchronize")) {
-      return failure("ipcache synchronize");
-    }
-    final Set<Prefix> wanted = new HashSet<>();
-    for (final IpcacheEntry entry : desired) {
-      wanted.add(entry.prefix());
-      write(() -> ipcache.put(entry.prefix(), entry));
-    }
-    ipcache.keySet().removeIf(prefix -> !wanted.contains(prefix));
-    return done("ipcache synchronize", null);
-  }
-
-  @Override
-  public CompletableFuture<Set<Integer>> knownEndpoints() {
+  public CompletableFuture<Set<Integer>> known() {
     return done("known", new TreeSet<>(policies.keySet()));
   }
 
@@ -177,27 +171,20 @@ final class FakeDatapath implements DatapathProxy {
     return CompletableFuture.completedFuture(spec == null ? 0 : spec.ifindex());
   }
 
-  @Override
-  public CompletableFuture<List<String>> forgetEndpointsExcept(Set<Integer> endpointIds) {
-    for (final int id : List.copyOf(policies.keySet())) {
-      if (!endpointIds.contains(id)) {
-        detachEndpoint(id);
-      }
-    }
-    return done("forget except " + new TreeSet<>(endpointIds), List.of());
-  }
-
-  /** As if an earlier life of the agent had given an identity another number. */
+  /**
+   * Changes the number of an identity, as if the previous run of the agent had assigned another
+   * one.
+   */
   void renumber(int from, int to) {
     ipcache.replaceAll(
         (prefix, e) ->
             e.identity() == from ? new IpcacheEntry(prefix, to, e.endpointId(), e.isHost()) : e);
-    for (final Map<PolicyMapEntry.Key, PolicyMapEntry> map : policies.values()) {
-      for (final PolicyMapEntry e : List.copyOf(map.values())) {
+    for (final Map<PolicyEntry.Key, PolicyEntry> map : policies.values()) {
+      for (final PolicyEntry e : List.copyOf(map.values())) {
         if (e.identity() == from) {
-          final PolicyMapEntry other =
-              new PolicyMapEntry(
-                  to, e.direction(), e.protocol(), e.port(), e.prefixLength(), e.flags(), 0);
+          final PolicyEntry other =
+              new PolicyEntry(
+                  to, e.direction(), e.protocol(), e.port(), e.prefixLength(), e.verdict());
           map.remove(e.key());
           map.put(other.key(), other);
         }
@@ -205,7 +192,7 @@ final class FakeDatapath implements DatapathProxy {
     }
   }
 
-  /** The identity that the programs see in an address. */
+  /** Returns the identity that the programs look up for an address. */
   int identityOf(IpAddress address) {
     for (int length = address.bitLength(); length >= 0; length--) {
       final IpcacheEntry entry = ipcache.get(Prefix.of(address, length));
@@ -216,36 +203,35 @@ final class FakeDatapath implements DatapathProxy {
     return address.isIpv4() ? WORLD4 : WORLD6;
   }
 
-  /** Whether the endpoint lets this in or out. */
+  /** Returns whether the policy map of the endpoint allows the packet. */
   boolean allows(
       int endpointId, PolicyDirection direction, IpAddress peer, int protocol, int port) {
-    final Map<PolicyMapEntry.Key, PolicyMapEntry> map = policies.get(endpointId);
+    final Map<PolicyEntry.Key, PolicyEntry> map = policies.get(endpointId);
     if (map == null) {
       return false;
     }
-    final PolicyMapEntry one = longest(map, identityOf(peer), direction, protocol, port);
-    final PolicyMapEntry any = longest(map, 0, direction, protocol, port);
+    final PolicyEntry one = longest(map, identityOf(peer), direction, protocol, port);
+    final PolicyEntry any = longest(map, 0, direction, protocol, port);
     return (one == null || !one.isDeny())
         && (any == null || !any.isDeny())
         && (one != null || any != null);
   }
 
-  private static PolicyMapEntry longest(
-      Map<PolicyMapEntry.Key, PolicyMapEntry> map,
+  private static PolicyEntry longest(
+      Map<PolicyEntry.Key, PolicyEntry> map,
       int identity,
       PolicyDirection direction,
       int protocol,
       int port) {
     for (int length = 64; length > 48; length--) {
       final int prefix = port & 0xffff << 64 - length;
-      final PolicyMapEntry entry =
-          map.get(new PolicyMapEntry.Key(identity, direction, protocol, prefix, length));
+      final PolicyEntry entry =
+          map.get(new PolicyEntry.Key(identity, direction, protocol, prefix, length));
       if (entry != null) {
         return entry;
       }
     }
-    final PolicyMapEntry entry =
-        map.get(new PolicyMapEntry.Key(identity, direction, protocol, 0, 48));
-    return entry != null ? entry : map.get(new PolicyMapEntry.Key(identity, direction, 0, 0, 40));
+    final PolicyEntry entry = map.get(new PolicyEntry.Key(identity, direction, protocol, 0, 48));
+    return entry != null ? entry : map.get(new PolicyEntry.Key(identity, direction, 0, 0, 40));
   }
 }

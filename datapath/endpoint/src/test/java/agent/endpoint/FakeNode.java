@@ -8,7 +8,7 @@ import agent.node.WorkloadRoute;
 import agent.node.WorkloadRoutes;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
-import agent.types.Refusal;
+import agent.types.OperationException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashSet;
@@ -18,12 +18,12 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** A node of plain lists: devices, addresses, routes. */
+/** A node in memory: devices, addresses and routes. */
 final class FakeNode {
   final Map<String, Device> present = new TreeMap<>();
   final List<LocalAddress> addresses = new ArrayList<>();
   final Set<WorkloadRoute> routed = new LinkedHashSet<>();
-  final List<String> cutOff = new ArrayList<>();
+  final List<String> interfacesSetDown = new ArrayList<>();
   boolean routesFail;
 
   final Devices devices =
@@ -62,7 +62,7 @@ final class FakeNode {
         @Override
         public void add(WorkloadRoute route) {
           if (routesFail) {
-            throw Refusal.failed("", "ip route add: Network is down");
+            throw new OperationException("ip route add: Network is down");
           }
           routed.add(route);
         }
@@ -74,8 +74,8 @@ final class FakeNode {
         }
 
         @Override
-        public List<String> cutOff(String interfaceName) {
-          cutOff.add(interfaceName);
+        public List<String> setDown(String interfaceName) {
+          interfacesSetDown.add(interfaceName);
           return List.of();
         }
 

@@ -1,14 +1,21 @@
 package agent.endpoint;
 
-import static agent.endpoint.EndpointFixture.allowIngress;
-import static agent.endpoint.EndpointFixture.allowIngressFromCidr;
-import static agent.endpoint.EndpointFixture.assertRefused;
-import static agent.endpoint.EndpointFixture.denyIngress;
-import static agent.endpoint.EndpointFixture.named;
+import static agent.endpoint.EndpointRig.assertFailed;
+import static agent.endpoint.EndpointRig.assertRefused;
+import static agent.endpoint.TestRules.allowIngress;
+import static agent.endpoint.TestRules.allowIngressFromCidr;
+import static agent.endpoint.TestRules.denyIngress;
+import static agent.endpoint.TestRules.named;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.endpoint.state.EndpointSnapshot;
+import agent.endpoint.state.EndpointState;
+import agent.endpoint.state.HealthLevel;
+import agent.endpoint.state.PolicyEnforcement;
+import agent.identity.Identity;
+import agent.identity.LabelSet;
 import agent.maps.layout.PolicyDirection;
 import agent.policy.PolicySnapshot;
 import agent.policy.spec.PeerRuleSpec;
@@ -28,7 +35,7 @@ class PolicyChangeTest {
   private static final IpAddress OTHER = IpAddress.parse("10.5.0.11");
   private static final IpAddress OUTSIDE = IpAddress.parse("198.51.100.7");
 
-  private final EndpointFixture agent = new EndpointFixture();
+  private final FakeAgent agent = new FakeAgent();
 
   @BeforeEach
   void setUp() {
@@ -89,7 +96,7 @@ class PolicyChangeTest {
   }
 
   @Test
-  void shouldLetEverythingThroughAgainWhenTheRulesAreGone() {
+  void shouldAllowEverythingAfterTheRulesAreDeleted() {
     agent.importRules(
         named("a", allowIngress("app=web", "app=client", 80)),
         named("b", denyIngress("app=web", "app=other", 80)));
@@ -130,7 +137,7 @@ class PolicyChangeTest {
   }
 
   @Test
-  void shouldKnowAddressesOfCidrsOnlyWhileARuleNamesThem() {
+  void shouldHaveIpcacheEntriesOfCidrsOnlyWhileARuleNamesThem() {
     agent.importRules(named("a", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
     assertTrue(webLetsIn(OUTSIDE, 80));
     assertFalse(webLetsIn(IpAddress.parse("203.0.113.1"), 80));
@@ -152,7 +159,7 @@ class PolicyChangeTest {
   }
 
   @Test
-  void shouldForgetIdentitiesThatNobodyHas() {
+  void shouldRemovePolicyMapEntriesOfUnusedIdentities() {
     agent.importRules(
         named("a", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)),
         named("b", allowIngressFromCidr("app=web", "198.51.0.0/16", 80)));
@@ -183,7 +190,7 @@ class PolicyChangeTest {
   }
 
   @Test
-  void shouldNotLetARuleTakeTheAddressOfAnEndpoint() {
+  void shouldNotReplaceTheIpcacheEntryOfAnEndpointByThatOfARule() {
     agent.importRules(
         allowIngressFromCidr("app=web", "10.5.0.10/32", 80),
         allowIngress("app=web", "app=other", 80));
@@ -194,7 +201,7 @@ class PolicyChangeTest {
   }
 
   @Test
-  void shouldTryAnEndpointAgainThatCouldNotFollow() {
+  void shouldRetryAnEndpointWhosePolicyMapCouldNotBeWritten() {
     agent.datapath.fails = call -> call.startsWith("apply 1");
     agent.importRules(
         allowIngress("app=web", "app=client", 80), allowIngress("app=other", "app=client", 80));
@@ -206,7 +213,7 @@ class PolicyChangeTest {
     assertFalse(agent.datapath.allows(3, PolicyDirection.INGRESS, OUTSIDE, 6, 80));
     assertTrue(web.realizedPolicy().revision() < web.policy().revision());
     agent.datapath.fails = call -> false;
-    agent.thread.advance(Duration.ofSeconds(1));
+    agent.advance(Duration.ofSeconds(1));
     assertEquals(EndpointState.READY, agent.get("1").state());
     assertFalse(webLetsIn(OTHER, 80));
     assertEquals(agent.get("1").policy(), agent.get("1").realizedPolicy());
@@ -215,18 +222,30 @@ class PolicyChangeTest {
   @Test
   void shouldCompareTheWholeIpcacheAfterAWriteThatFailed() {
     agent.datapath.fails = call -> call.startsWith("ipcache +");
-    assertRefused(
-        Refusal.Kind.FAILED,
-        "",
-        () -> agent.importRules(allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
+    assertFailed(() -> agent.importRules(allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
     assertFalse(webLetsIn(OUTSIDE, 80));
     agent.datapath.fails = call -> false;
-    agent.thread.advance(Duration.ofSeconds(11));
+    agent.advance(Duration.ofSeconds(11));
     assertTrue(webLetsIn(OUTSIDE, 80));
   }
 
+  /** Simulates another node that has an endpoint with these labels. */
   @Test
-  void shouldAllowAnEndpointThatComesLaterAndForgetItAgain() {
+  void shouldFollowIdentitiesThatAppearAndGoWithoutAnEndpointOfThisNode() {
+    agent.importRules(allowIngress("app=web", "app=late", 80));
+    final Identity late =
+        agent.identities.acquire(LabelSet.parse("labels", List.of("app=late"))).join();
+    assertFalse(knows(late.id()));
+    agent.run();
+    assertTrue(knows(late.id()));
+    assertEquals(EndpointState.READY, agent.get("1").state());
+    agent.identities.release(late.id()).join();
+    agent.run();
+    assertFalse(knows(late.id()));
+  }
+
+  @Test
+  void shouldAllowAnEndpointThatIsCreatedLaterUntilItIsDeleted() {
     agent.importRules(allowIngress("app=web", "app=late", 80));
     agent.create("4", Requests.on("lxc4").ipv4("10.5.0.12").labels("app=late"));
     final int identity = agent.get("4").identity().id();
@@ -237,7 +256,7 @@ class PolicyChangeTest {
   }
 
   @Test
-  void shouldTellWhatSelectorsSelect() {
+  void shouldListSelectorsWithTheIdentitiesThatTheySelect() {
     agent.importRules(allowIngress("app=web", "app=client", 80));
     assertTrue(
         agent.conductor.policy().selectors().stream()
@@ -245,7 +264,7 @@ class PolicyChangeTest {
   }
 
   @Test
-  void shouldWarnWhereThePolicyOfAnIdentityThatCameLaterDoesNotFit() {
+  void shouldWarnWhereALaterIdentityOverflowsThePolicyMap() {
     agent.importRules(manyPortsFrom("group=g"));
     agent.create("4", Requests.on("lxc4").labels("group=g", "n=1"));
     assertEquals(EndpointState.READY, agent.get("1").state());
@@ -255,12 +274,12 @@ class PolicyChangeTest {
     assertEquals(HealthLevel.WARNING, web.health().overall());
     assertTrue(web.error().contains("policy map entries, a policy map holds 16384"), web.error());
     agent.delete("5");
-    agent.thread.advance(Duration.ofSeconds(10));
+    agent.advance(Duration.ofSeconds(10));
     assertEquals(HealthLevel.OK, agent.get("1").health().overall());
   }
 
   @Test
-  void shouldLetNobodyInWhereNotEvenWhatIsForbiddenFits() {
+  void shouldDropEverythingWhereTheDenyEntriesDoNotFit() {
     final RuleSpec rule = manyPortsFrom("group=g");
     agent.importRules(
         allowIngress("app=web", "app=client", 80),
@@ -272,7 +291,7 @@ class PolicyChangeTest {
     assertFalse(webLetsIn(CLIENT, 80));
     assertFalse(webLetsIn(IpAddress.parse("10.5.0.50"), 80));
     agent.delete("5");
-    agent.thread.advance(Duration.ofSeconds(10));
+    agent.advance(Duration.ofSeconds(10));
     assertEquals(HealthLevel.OK, agent.get("1").health().overall());
     assertTrue(webLetsIn(CLIENT, 80));
   }
@@ -283,10 +302,10 @@ class PolicyChangeTest {
             .mapToObj(i -> new PortSpec("" + (2 * i + 1), null, "TCP"))
             .toList();
     return new RuleSpec(
-        EndpointFixture.selector("app=web"),
+        TestRules.selector("app=web"),
         List.of(
             new PeerRuleSpec(
-                List.of(EndpointFixture.selector(peer)),
+                List.of(TestRules.selector(peer)),
                 null,
                 null,
                 null,

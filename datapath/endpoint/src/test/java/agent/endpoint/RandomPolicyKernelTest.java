@@ -3,6 +3,11 @@ package agent.endpoint;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.BpfProgram;
+import agent.datapath.manager.spec.IpcacheChange;
+import agent.datapath.manager.spec.IpcacheEntry;
+import agent.identity.LabelSet;
+import agent.identity.ReservedIdentity;
 import agent.policy.model.NaivePeer;
 import agent.policy.model.NaivePolicy;
 import agent.policy.model.RandomPolicy;
@@ -10,18 +15,24 @@ import agent.policy.model.Verdict;
 import agent.policy.spec.RuleSpec;
 import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
-import agent.testkit.NetworkNamespace;
 import agent.testkit.Packets;
+import agent.testkit.Workload;
 import agent.types.IpAddress;
+import agent.types.Prefix;
+import java.io.IOException;
+import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Random rules in the kernel against the naive reading: every packet opens a flow of its own, and
- * the program's verdict, and the reason that it counts, must be those of the rules read word by
- * word.
+ * Compares the programs in the kernel with {@link NaivePolicy} on random rules: every packet opens
+ * its own flow, and the verdict of the program and the counted drop reason must be those of the
+ * model.
  */
 @KernelTest
 class RandomPolicyKernelTest {
@@ -34,59 +45,114 @@ class RandomPolicyKernelTest {
   private static final int ICMP = 1;
   private static final int ICMP6 = 58;
 
-  /** Two protocols without ports: a flow of each is always opened from the same side. */
+  /** Two protocols without ports; the flows of each are always opened from the same side. */
   private static final int UPWARDS = 47;
 
   private static final int DOWNWARDS = 94;
   private static final int[] PROTOCOLS = {TCP, TCP, UDP, SCTP, ICMP, UPWARDS};
 
-  /** A packet as a person sees it. */
+  /** A packet, described without identities and map keys. */
   private record Case(
-      PolicyTestBed.Endpoint endpoint,
+      Party endpoint,
       boolean sends,
-      PolicyTestBed.Endpoint localPeer,
+      Party localPeer,
       NaivePeer peer,
       IpAddress peerAddress,
       int protocol,
       int port) {}
 
+  /** One endpoint and its programs. */
+  private record Party(int id, Workload workload, BpfProgram fromEndpoint, BpfProgram toEndpoint) {
+    IpAddress address(boolean isIpv4) {
+      return IpAddress.parse(isIpv4 ? workload.ipv4() : workload.ipv6());
+    }
+  }
+
+  private static final String REMOTE_NODE4 = "192.0.2.99";
+  private static final String REMOTE_NODE6 = "2001:db8:ffff::99";
+
   private final Map<Verdict, Integer> seen = new EnumMap<>(Verdict.class);
+  private final List<Party> endpoints = new ArrayList<>();
+  private final Map<Party, LabelSet> labels = new HashMap<>();
+  private KernelAgent agent;
+  private ProgramVerdicts verdicts;
   private int flows;
 
-  @Test
-  void shouldGiveTheVerdictOfTheNaiveReadingForEveryPacket() throws Exception {
-    try (NetworkNamespace node = NetworkNamespace.create("policy-node")) {
-      node.run(
-          () -> {
-            try (PolicyTestBed bed = new PolicyTestBed(node, ENDPOINTS)) {
-              for (int seed = 0; seed < RULE_SETS; seed++) {
-                checkRules(bed, seed);
-              }
-            }
-            return null;
-          });
+  @BeforeEach
+  void setUp() throws IOException {
+    agent = new KernelAgent();
+    verdicts = new ProgramVerdicts(agent.datapath());
+    for (int id = 1; id <= ENDPOINTS; id++) {
+      final Workload workload = agent.workload(id + 10);
+      agent.create(id, workload);
+      final Party party =
+          new Party(
+              id, workload, agent.program(id, "from_endpoint"), agent.program(id, "to_endpoint"));
+      endpoints.add(party);
+      labels.put(party, LabelSet.EMPTY);
     }
+    agent
+        .datapath()
+        .ipcache()
+        .apply(List.of(remoteNode(REMOTE_NODE4), remoteNode(REMOTE_NODE6)))
+        .join();
+  }
+
+  private static IpcacheChange remoteNode(String address) {
+    return new IpcacheChange(
+        null, new IpcacheEntry(Prefix.parse(address), ReservedIdentity.REMOTE_NODE.id(), 0, false));
+  }
+
+  @AfterEach
+  void tearDown() throws IOException {
+    for (final Party party : endpoints) {
+      party.fromEndpoint().close();
+      party.toEndpoint().close();
+    }
+    verdicts.close();
+    agent.close();
+  }
+
+  @Test
+  void shouldGiveTheVerdictOfTheNaivePolicyForEveryPacket() {
+    agent.inNamespace(
+        () -> {
+          for (int seed = 0; seed < RULE_SETS; seed++) {
+            checkRules(seed);
+          }
+        });
     for (final Verdict verdict : Verdict.values()) {
       assertTrue(
           seen.getOrDefault(verdict, 0) > RULE_SETS * PACKETS / 20, () -> "too few: " + seen);
     }
   }
 
-  private void checkRules(PolicyTestBed bed, int seed) {
+  private void relabel(Party party, LabelSet next) {
+    agent.relabel(party.id(), next.toStrings().toArray(String[]::new));
+    labels.put(party, next);
+  }
+
+  private void checkRules(int seed) {
     final RandomPolicy random = new RandomPolicy(1_000_000 + seed);
     final List<RuleSpec> rules = random.rules();
-    bed.relabel(random.pick(bed.endpoints()), random.labels());
-    bed.replaceRules(rules);
-    bed.relabel(random.pick(bed.endpoints()), random.labels());
+    relabel(random.pick(endpoints), random.labels());
+    agent.deleteRules();
+    agent.importRules(rules.toArray(RuleSpec[]::new));
+    relabel(random.pick(endpoints), random.labels());
     for (int i = 0; i < PACKETS; i++) {
-      check(bed, seed, random, rules);
+      check(seed, random, rules);
     }
   }
 
-  private void check(PolicyTestBed bed, int seed, RandomPolicy random, List<RuleSpec> rules) {
-    final Case packet = someCase(bed, random);
-    final Verdict expected = expected(bed, packet, new NaivePolicy(rules));
-    final Verdict actual = bed.verdict(packet.endpoint(), packet.sends(), frame(packet, random));
+  private void check(int seed, RandomPolicy random, List<RuleSpec> rules) {
+    final Case packet = someCase(random);
+    final Verdict expected = expected(packet, new NaivePolicy(rules));
+    final Verdict actual =
+        verdicts.of(
+            packet.sends() ? packet.endpoint().fromEndpoint() : packet.endpoint().toEndpoint(),
+            packet.sends(),
+            frame(packet, random),
+            packet.endpoint().workload().veth().hostIfindex());
     seen.merge(expected, 1, Integer::sum);
     assertEquals(
         expected,
@@ -95,7 +161,7 @@ class RandomPolicyKernelTest {
             "seed %d, endpoint %s %s %s, protocol %d port %d%nrules %s"
                 .formatted(
                     seed,
-                    bed.labelsOf(packet.endpoint()),
+                    labels.get(packet.endpoint()),
                     packet.sends() ? "sends to" : "is sent by",
                     packet.peer(),
                     packet.protocol(),
@@ -103,28 +169,28 @@ class RandomPolicyKernelTest {
                     rules));
   }
 
-  private static Case someCase(PolicyTestBed bed, RandomPolicy random) {
-    final PolicyTestBed.Endpoint endpoint = random.pick(bed.endpoints());
+  private Case someCase(RandomPolicy random) {
+    final Party endpoint = random.pick(endpoints);
     final boolean sends = random.below(2) == 0;
     boolean isIpv4 = random.below(2) == 0;
-    PolicyTestBed.Endpoint localPeer = null;
+    Party localPeer = null;
     final NaivePeer peer;
     final IpAddress address;
     switch (random.below(8)) {
       case 0, 1, 2 -> {
         do {
-          localPeer = random.pick(bed.endpoints());
+          localPeer = random.pick(endpoints);
         } while (localPeer == endpoint);
-        peer = NaivePeer.endpoint(bed.labelsOf(localPeer));
+        peer = NaivePeer.endpoint(labels.get(localPeer));
         address = localPeer.address(isIpv4);
       }
       case 3 -> {
         peer = NaivePeer.host();
-        address = IpAddress.parse(isIpv4 ? PolicyTestBed.HOST4 : PolicyTestBed.HOST6);
+        address = gateway(isIpv4);
       }
       case 4 -> {
         peer = NaivePeer.remoteNode();
-        address = IpAddress.parse(isIpv4 ? PolicyTestBed.REMOTE_NODE4 : PolicyTestBed.REMOTE_NODE6);
+        address = IpAddress.parse(isIpv4 ? REMOTE_NODE4 : REMOTE_NODE6);
       }
       default -> {
         address = random.someOutsideAddress();
@@ -151,8 +217,14 @@ class RandomPolicyKernelTest {
     };
   }
 
+  /** Returns an address of the node. */
+  private IpAddress gateway(boolean isIpv4) {
+    return isIpv4 ? agent.addressing().ipv4().gateway() : agent.addressing().ipv6().gateway();
+  }
+
   /**
-   * Without errors, which follow the flow that they quote, and without what is for one link only.
+   * Returns a random ICMP type that policy applies to: no error, whose verdict follows the quoted
+   * flow, and no link control message.
    */
   private static int someType(boolean isIpv4, RandomPolicy random) {
     while (true) {
@@ -167,10 +239,11 @@ class RandomPolicyKernelTest {
   }
 
   /**
-   * The sender's egress policy first, then the receiver's ingress policy, of those on this node.
+   * Returns the verdict of the model: egress policy of a local sender first, then ingress policy of
+   * a local receiver.
    */
-  private static Verdict expected(PolicyTestBed bed, Case packet, NaivePolicy policy) {
-    final NaivePeer own = NaivePeer.endpoint(bed.labelsOf(packet.endpoint()));
+  private Verdict expected(Case packet, NaivePolicy policy) {
+    final NaivePeer own = NaivePeer.endpoint(labels.get(packet.endpoint()));
     final Verdict ownVerdict =
         policy.verdict(
             own.labels(), !packet.sends(), packet.peer(), packet.protocol(), packet.port());
@@ -193,8 +266,8 @@ class RandomPolicyKernelTest {
         packet.peerAddress().isIpv4()
             ? Packets.ipv4(source, destination)
             : Packets.ipv6(source, destination);
-    final String workload = packet.endpoint().veth().workloadMac();
-    final String host = packet.endpoint().veth().hostMac();
+    final String workload = packet.endpoint().workload().veth().workloadMac();
+    final String host = packet.endpoint().workload().veth().hostMac();
     ip.from(packet.sends() ? workload : host).to(packet.sends() ? host : workload);
     final int flow = ++flows;
     return switch (packet.protocol()) {

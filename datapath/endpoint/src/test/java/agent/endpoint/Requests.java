@@ -1,8 +1,11 @@
 package agent.endpoint;
 
+import agent.endpoint.request.AddressingRequest;
+import agent.endpoint.request.EndpointRequest;
+import agent.endpoint.state.DatapathConfiguration;
 import java.util.List;
 
-/** Requests of tests, written down from the fields that count. */
+/** A builder of create and modify requests for tests. */
 final class Requests {
   private String state = "waiting-for-identity";
   private AddressingRequest addressing;
@@ -24,7 +27,7 @@ final class Requests {
     return new Requests();
   }
 
-  /** An endpoint on this interface, built before the answer. */
+  /** Returns a request for an endpoint on this interface, with {@code sync-build-endpoint}. */
   static Requests on(String interfaceName) {
     return new Requests().onInterface(interfaceName).mac("02:00:00:00:00:aa").sync();
   }

@@ -1,11 +1,17 @@
 package agent.endpoint;
 
-import static agent.endpoint.EndpointFixture.allowIngress;
-import static agent.endpoint.EndpointFixture.allowIngressFromCidr;
+import static agent.endpoint.TestRules.allowIngress;
+import static agent.endpoint.TestRules.allowIngressFromCidr;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.endpoint.restore.RestoreReport;
+import agent.endpoint.state.EndpointAddressing;
+import agent.endpoint.state.EndpointRecord;
+import agent.endpoint.state.EndpointSnapshot;
+import agent.endpoint.state.EndpointState;
+import agent.endpoint.state.HealthLevel;
 import agent.identity.Identity;
 import agent.maps.layout.PolicyDirection;
 import agent.node.Device;
@@ -23,7 +29,7 @@ class RestorationTest {
   private static final IpAddress CLIENT = IpAddress.parse("10.5.0.10");
   private static final IpAddress OUTSIDE = IpAddress.parse("198.51.100.7");
 
-  private final EndpointFixture agent = new EndpointFixture();
+  private final FakeAgent agent = new FakeAgent();
 
   @BeforeEach
   void setUp() {
@@ -51,7 +57,7 @@ class RestorationTest {
   }
 
   @Test
-  void shouldBeTheSameAfterARestart() {
+  void shouldRestoreEndpointsAfterARestart() {
     final Map<Integer, Identity> before = identities();
     final Map<?, ?> policies = Map.copyOf(agent.datapath.policies);
     final Map<Prefix, ?> ipcache = Map.copyOf(agent.datapath.ipcache);
@@ -76,7 +82,7 @@ class RestorationTest {
   }
 
   @Test
-  void shouldDropAndAllowNothingElseMeanwhile() {
+  void shouldChangeNoVerdictDuringRestore() {
     agent.datapath.afterWrite =
         () -> {
           assertTrue(webLetsIn(CLIENT, 80));
@@ -89,7 +95,7 @@ class RestorationTest {
   }
 
   @Test
-  void shouldDropNothingWhereTheKernelKnowsLessThanTheStores() {
+  void shouldDropNothingWhereTheKernelHasFewerEntriesThanTheStores() {
     agent.datapath.policies.get(1).clear();
     agent.datapath.ipcache.clear();
     agent.restart();
@@ -99,7 +105,7 @@ class RestorationTest {
   }
 
   @Test
-  void shouldDropNothingWhereTheKernelKnowsACidrByAnotherNumber() {
+  void shouldDropNothingWhereTheKernelHasACidrWithAnotherIdentity() {
     agent.datapath.renumber(agent.datapath.identityOf(OUTSIDE), (1 << 24) + 500);
     assertTrue(webLetsIn(OUTSIDE, 80));
     agent.datapath.afterWrite =
@@ -130,7 +136,7 @@ class RestorationTest {
   }
 
   @Test
-  void shouldRemoveAnEndpointWhoseInterfaceIsAnotherOneByNow() {
+  void shouldRemoveAnEndpointWhoseInterfaceNameBelongsToAnotherDevice() {
     agent.node.hasDevice("lxc3", 777);
     agent.restart();
     assertEquals(List.of(40), agent.report.removed());
@@ -144,35 +150,39 @@ class RestorationTest {
     assertEquals(List.of(), agent.report.removed());
     assertEquals("renamed", agent.get("40").networking().interfaceName());
     assertEquals("renamed", agent.datapath.attached.get(40).interfaceName());
-    assertEquals("renamed", agent.store.load().getLast().interfaceName());
+    assertEquals("renamed", agent.store.load().getLast().device().name());
   }
 
   @Test
-  void shouldForgetWhatNobodyAskedFor() {
+  void shouldRemoveResourcesWithoutAStoredEndpoint() {
     agent.store.remove(40);
     agent.restart();
     assertFalse(agent.datapath.policies.containsKey(40));
-    assertEquals(List.of("lxc3"), agent.node.cutOff, "or it would be without policy");
+    assertEquals(
+        List.of("lxc3"),
+        agent.node.interfacesSetDown,
+        "without programs the workload has no policy");
     assertEquals(2, agent.ipam.leases().size());
     assertTrue(agent.datapath.ipcache.values().stream().noneMatch(e -> e.endpointId() == 40));
   }
 
   @Test
-  void shouldTryAnEndpointAgainThatCannotBeRestored() {
+  void shouldRetryAnEndpointThatCannotBeRestored() {
     agent.datapath.fails = call -> call.equals("attach 2");
     agent.restart();
     assertEquals(List.of(1, 40), agent.report.restored());
     assertEquals(List.of(2), agent.report.failed());
     assertEquals(EndpointState.NOT_READY, agent.get("2").state());
     agent.datapath.fails = call -> false;
-    agent.thread.advance(Duration.ofSeconds(1));
+    agent.advance(Duration.ofSeconds(1));
     assertEquals(EndpointState.READY, agent.get("2").state());
   }
 
   @Test
-  void shouldNotFailForARecordThatMakesNoSense() {
+  void shouldContinueAfterAnInvalidRecord() {
     final EndpointRecord record = agent.store.load().get(1);
-    agent.store.save(record.withLabels(List.of("=broken"), List.of()));
+    agent.store.save(
+        record.withLabels(new EndpointRecord.LabelSources(List.of("=broken"), List.of())));
     agent.restart();
     assertEquals(List.of(1, 40), agent.report.restored());
     assertEquals(1, agent.report.errors().size());
@@ -180,10 +190,12 @@ class RestorationTest {
   }
 
   @Test
-  void shouldKeepAnEndpointWhoseOptionsMakeNoSense() {
+  void shouldRestoreAnEndpointWithInvalidOptions() {
     final EndpointRecord record = agent.store.load().get(1);
     agent.store.save(
-        record.withOptions(Map.of("Debug", "-1", "NoOption", "x"), record.datapathConfiguration()));
+        record.withConfiguration(
+            new EndpointRecord.Configuration(
+                Map.of("Debug", "-1", "NoOption", "x"), record.configuration().datapath())));
     agent.restart();
     assertEquals(List.of(1, 2, 40), agent.report.restored());
     assertTrue(agent.report.errors().getFirst().contains("endpoint 2 has the default options"));
@@ -191,7 +203,7 @@ class RestorationTest {
   }
 
   @Test
-  void shouldBeInvalidWhereTheAddressIsNotOursAnyMore() {
+  void shouldBeInvalidWhereTheAddressIsOutsideThePools() {
     final EndpointRecord record = agent.store.load().get(1);
     agent.store.save(
         record.withAddressing(
@@ -200,12 +212,12 @@ class RestorationTest {
     final EndpointSnapshot invalid = agent.get("2");
     assertEquals(EndpointState.INVALID, invalid.state());
     assertEquals(HealthLevel.FAILURE, invalid.health().overall());
-    EndpointFixture.assertRefused(Refusal.Kind.CONFLICT, "id", () -> agent.relabel("2", "a=b"));
+    FakeAgent.assertRefused(Refusal.Kind.CONFLICT, "id", () -> agent.relabel("2", "a=b"));
     assertEquals(List.of(), agent.delete("2"));
   }
 
   @Test
-  void shouldKeepNothingWhereTheStoresKnowNothing() {
+  void shouldRemoveEverythingWhereTheStoresAreEmpty() {
     for (final int id : new int[] {1, 2, 40}) {
       agent.store.remove(id);
     }

@@ -5,12 +5,11 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * A security identity: a number that stands for a set of labels, and that policy maps and the
- * ipcache carry.
+ * A security identity: a number for a set of labels; policy maps and the ipcache hold the number.
  *
  * @param id the number; ranges: 1 to 255 reserved, 256 to 65535 cluster, from 2^24 local to the
  *     node
- * @param labels the labels it stands for
+ * @param labels its labels
  */
 public record Identity(int id, LabelSet labels) implements Comparable<Identity> {
   /** The lowest identity that is made from labels of endpoints. */
@@ -30,22 +29,22 @@ public record Identity(int id, LabelSet labels) implements Comparable<Identity> 
     Objects.requireNonNull(labels, "labels");
   }
 
-  /** Whether the number is one of {@link ReservedIdentity}'s range. */
+  /** Returns whether the number is one of {@link ReservedIdentity}'s range. */
   public boolean isReserved() {
     return id > 0 && id < CLUSTER_MIN;
   }
 
-  /** Whether it is made from labels of endpoints. */
+  /** Returns whether it is made from labels of endpoints. */
   public boolean isCluster() {
     return id >= CLUSTER_MIN && id <= CLUSTER_MAX;
   }
 
-  /** Whether it is this node's alone, made from a CIDR. */
+  /** Returns whether it is made from a CIDR, and so known on this node only. */
   public boolean isLocal() {
     return id >= LOCAL_MIN;
   }
 
-  /** The CIDR it is made from, where it is. */
+  /** Returns the CIDR that it is made from, if any. */
   public Optional<Prefix> cidr() {
     if (!isLocal()) {
       return Optional.empty();

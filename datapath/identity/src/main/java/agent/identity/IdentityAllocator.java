@@ -1,78 +1,70 @@
 package agent.identity;
 
-import agent.types.Prefix;
 import agent.types.Refusal;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 
 /**
- * Gives identities to label sets and counts who has them. The same labels have the same identity
- * for as long as somebody has it. Any thread may read; changes come from one thread at a time.
+ * Gives identities to the label sets of endpoints and counts the references of this node. The same
+ * labels have the same identity on every node that shares the store, for as long as one of them has
+ * a reference. The store may be in this process or on the network.
+ *
+ * <p>Changes:
+ *
+ * <ul>
+ *   <li>Any thread may call. No method waits for the store, and none throws what the store answers:
+ *       the future completes with it.
+ *   <li>A future may be complete when the method returns, or complete later on any thread. What is
+ *       chained to it must be short or go to another thread.
+ *   <li>A future completes exceptionally with the {@link Refusal} that its method names, with
+ *       Refusal UNAVAILABLE where the store cannot be reached (the caller may try again), or with
+ *       an {@link agent.types.OperationException} where the store failed. Then no reference was
+ *       taken.
+ *   <li>Every listener has heard of an identity before the future of any {@link #acquire} or {@link
+ *       #restore} completes with it.
+ *   <li>Changes of one caller take effect in the order of the calls.
+ * </ul>
+ *
+ * <p>Listeners hear of identities that appear and go on any node, with or without a reference of
+ * this one. They hear that an identity is gone when no node has a reference any more; that may be
+ * after the future of the last {@link #release} has completed.
  */
-public interface IdentityAllocator {
+public interface IdentityAllocator extends IdentityDirectory {
   /**
-   * The identity of an endpoint with these labels, with one reference more. No labels give {@link
+   * Takes one reference to the identity of an endpoint with these labels. No labels give {@link
    * ReservedIdentity#INIT}; the labels of a reserved identity give that one.
    *
    * @param labels the labels that count for identity, see {@link LabelFilter}
-   * @return the identity
-   * @throws Refusal EXHAUSTED where no number is free
+   * @return the identity; or Refusal EXHAUSTED where no number is free
    */
-  Identity acquire(LabelSet labels);
+  CompletableFuture<Identity> acquire(LabelSet labels);
 
   /**
-   * As {@link #acquire}, with the number that the endpoint had before a restart.
+   * As {@link #acquire}, with the number that the endpoint had in the previous run of the agent.
    *
    * @param id the number
    * @param labels the labels
-   * @return the identity
-   * @throws Refusal CONFLICT where the number has other labels or the labels another number;
-   *     INVALID where the number is not one for these labels
+   * @return the identity; or Refusal CONFLICT where the number has other labels or the labels
+   *     another number, INVALID where the number is not one for these labels
    */
-  Identity restore(int id, LabelSet labels);
+  CompletableFuture<Identity> restore(int id, LabelSet labels);
 
   /**
-   * The identity of a CIDR, with one reference more: labels {@code cidr:prefix} and {@code
-   * reserved:world}. A prefix of length 0 is {@link ReservedIdentity#WORLD_IPV4} or {@link
-   * ReservedIdentity#WORLD_IPV6}.
-   *
-   * @param prefix the CIDR
-   * @return the identity
-   * @throws Refusal EXHAUSTED where no number is free
-   */
-  Identity acquireCidr(Prefix prefix);
-
-  /**
-   * As {@link #acquireCidr}, with the number that the CIDR had before a restart.
-   *
-   * @param id the number
-   * @param prefix the CIDR
-   * @return the identity
-   * @throws Refusal CONFLICT or INVALID as {@link #restore}
-   */
-  Identity restoreCidr(int id, Prefix prefix);
-
-  /**
-   * Takes one reference back.
+   * Gives one reference of this node back. The implementation repeats what fails in the store: the
+   * future does not fail because of it.
    *
    * @param id the identity's number
-   * @return whether it was the last one
-   * @throws Refusal NOT_FOUND where nobody has it
+   * @return whether it was this node's last reference; or Refusal NOT_FOUND where this node has
+   *     none
    */
-  boolean release(int id);
+  CompletableFuture<Boolean> release(int id);
 
-  /** The identity with this number: reserved, or somebody has it. */
-  Optional<Identity> find(int id);
-
-  /** The identity of these labels, where somebody has it or it is reserved. */
+  /** Returns the identity of these labels, where it is known or reserved. */
   Optional<Identity> find(LabelSet labels);
 
-  /** All identities by number, the reserved ones among them. */
-  List<Identity> list();
-
-  /** The identities that endpoints have, by number; not those of CIDRs. */
+  /**
+   * Returns the identities that endpoints of this node have, by number; an unmodifiable snapshot.
+   */
   List<IdentityInUse> inUse();
-
-  /** Adds a listener; it is not told of what is there already. */
-  void addListener(IdentityListener listener);
 }

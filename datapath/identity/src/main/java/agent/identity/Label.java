@@ -103,7 +103,7 @@ public record Label(String source, String key, String value) implements Comparab
     }
   }
 
-  /** The label {@code reserved:name}. */
+  /** Returns the label {@code reserved:name}. */
   public static Label reserved(String name) {
     return new Label(RESERVED, name, "");
   }
@@ -113,7 +113,7 @@ public record Label(String source, String key, String value) implements Comparab
     return ORDER.compare(this, other);
   }
 
-  /** The display form, always with the source. */
+  /** Returns the display form, always with the source. */
   @Override
   public String toString() {
     return value.isEmpty() ? source + ":" + key : source + ":" + key + "=" + value;

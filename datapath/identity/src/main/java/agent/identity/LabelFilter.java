@@ -32,7 +32,7 @@ public final class LabelFilter {
           "!annotation.");
 
   /**
-   * What a filter makes of labels.
+   * The labels of an endpoint in two parts.
    *
    * @param identity the labels that count
    * @param information the labels that do not
@@ -61,13 +61,13 @@ public final class LabelFilter {
     onlyNamed = named;
   }
 
-  /** The filter without the option. */
+  /** Returns the filter where the option is not given. */
   public static LabelFilter defaults() {
     return new LabelFilter(List.of());
   }
 
   /**
-   * The filter with these entries of the option beside the defaults.
+   * Returns the filter with these entries of the option beside the defaults.
    *
    * @param entries the entries
    * @return the filter
@@ -89,7 +89,7 @@ public final class LabelFilter {
     return new Entry(excluded, source, prefix);
   }
 
-  /** Parts the labels of an endpoint into those that count for its identity and the others. */
+  /** Splits the labels of an endpoint into those that count for its identity and the others. */
   public Split split(LabelSet labels) {
     final List<Label> counting = new ArrayList<>();
     final List<Label> others = new ArrayList<>();

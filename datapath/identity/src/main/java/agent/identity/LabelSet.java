@@ -28,13 +28,13 @@ public final class LabelSet implements Iterable<Label> {
     hash = sorted.hashCode();
   }
 
-  /** The set of these labels; the same label may be named more than once. */
+  /** Returns the set of these labels; the same label may be named more than once. */
   public static LabelSet of(Label... labels) {
     return of(List.of(labels));
   }
 
   /**
-   * The set of these labels; the same label may be named more than once.
+   * Returns the set of these labels; the same label may be named more than once.
    *
    * @param labels in any order
    * @return the set
@@ -79,8 +79,8 @@ public final class LabelSet implements Iterable<Label> {
 
   /**
    * Reads labels that a caller of the API gives to an endpoint: as {@link #parse}, and the sources
-   * {@code reserved} and {@code cidr} are refused, because they would make the endpoint pass for
-   * the host or the world.
+   * {@code reserved} and {@code cidr} are refused, because with them the endpoint would be taken
+   * for the host or the world.
    *
    * @param field the field that holds the list
    * @param texts the labels
@@ -98,42 +98,22 @@ public final class LabelSet implements Iterable<Label> {
     return labels;
   }
 
-  /** The labels in order; unmodifiable. */
-  public List<Label> asList() {
-    return labels;
-  }
-
-  /** The display forms in order. */
+  /** Returns the display forms in order. */
   public List<String> toStrings() {
     return labels.stream().map(Label::toString).toList();
   }
 
-  /** The labels in order. */
+  /** Returns the labels in order. */
   public Stream<Label> stream() {
     return labels.stream();
   }
 
-  /** How many labels. */
-  public int size() {
-    return labels.size();
-  }
-
-  /** Whether there is no label. */
+  /** Returns whether there is no label. */
   public boolean isEmpty() {
     return labels.isEmpty();
   }
 
-  /** Whether exactly this label is in the set. */
-  public boolean contains(Label label) {
-    return labels.contains(label);
-  }
-
-  /** Whether every one of the other labels is in this set. */
-  public boolean containsAll(Collection<Label> others) {
-    return labels.containsAll(others);
-  }
-
-  /** This set and one label more, in place of one with the same source and key. */
+  /** Returns this set with one label added; it replaces one with the same source and key. */
   public LabelSet with(Label label) {
     final List<Label> all = new ArrayList<>(labels);
     all.removeIf(other -> other.source().equals(label.source()) && other.key().equals(label.key()));
@@ -141,7 +121,7 @@ public final class LabelSet implements Iterable<Label> {
     return of(all);
   }
 
-  /** The form that is hashed: {@code source:key=value;} for each label in order. */
+  /** Returns the form that is hashed: {@code source:key=value;} for each label in order. */
   public String serialised() {
     final StringBuilder text = new StringBuilder();
     for (final Label label : labels) {
@@ -151,7 +131,7 @@ public final class LabelSet implements Iterable<Label> {
     return text.toString();
   }
 
-  /** The SHA-256 of {@link #serialised()} in UTF-8, as 64 lower-case hexadecimal digits. */
+  /** Returns the SHA-256 of {@link #serialised()} in UTF-8, as 64 lower-case hexadecimal digits. */
   public String sha256() {
     try {
       final MessageDigest digest = MessageDigest.getInstance("SHA-256");

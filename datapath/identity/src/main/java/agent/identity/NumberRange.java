@@ -3,7 +3,9 @@ package agent.identity;
 import agent.types.Refusal;
 import java.util.BitSet;
 
-/** Numbers from a range, in ascending order and round again; the caller holds the lock. */
+/**
+ * Numbers of a range, given in ascending order and from the start again; the caller holds the lock.
+ */
 final class NumberRange {
   private final String what;
   private final int min;
@@ -18,7 +20,7 @@ final class NumberRange {
     this.max = max;
   }
 
-  /** The next free number after the one given last. */
+  /** Returns the next free number after the previous one. */
   int next() {
     final int size = max - min + 1;
     if (taken == size) {

@@ -41,12 +41,12 @@ public enum ReservedIdentity {
     identity = new Identity(id, LabelSet.of(label));
   }
 
-  /** The number. */
+  /** Returns the number. */
   public int id() {
     return identity.id();
   }
 
-  /** The label, for example {@code reserved:host}. */
+  /** Returns the label, for example {@code reserved:host}. */
   public Label label() {
     return label;
   }
@@ -56,17 +56,17 @@ public enum ReservedIdentity {
     return identity;
   }
 
-  /** The identity of addresses outside, by family. */
+  /** Returns the identity of addresses outside, by family. */
   public static ReservedIdentity world(boolean ipv4) {
     return ipv4 ? WORLD_IPV4 : WORLD_IPV6;
   }
 
-  /** The reserved identity with this number, where there is one. */
+  /** Returns the reserved identity with this number, where there is one. */
   public static Optional<ReservedIdentity> of(int id) {
     return id >= 1 && id <= ALL.length ? Optional.of(ALL[id - 1]) : Optional.empty();
   }
 
-  /** All of them by number. */
+  /** Returns all of them by number. */
   public static List<Identity> identities() {
     return Arrays.stream(ALL).map(ReservedIdentity::identity).toList();
   }

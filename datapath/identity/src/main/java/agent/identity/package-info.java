@@ -1,2 +1,5 @@
-/** Labels, the security identities derived from them, and the allocator of this node. */
+/**
+ * Maps label sets and CIDRs to numeric security identities: labels, filters, patterns and the
+ * asynchronous allocators.
+ */
 package agent.identity;

@@ -59,7 +59,7 @@ class LabelTest {
     assertEquals(one, other);
     assertEquals(one.hashCode(), other.hashCode());
     assertEquals(one.sha256(), other.sha256());
-    assertEquals(2, one.size());
+    assertEquals(2, one.toStrings().size());
     assertNotEquals(one, LabelSet.parse("labels", List.of("a=1", "k8s:b=2")));
   }
 
@@ -69,7 +69,7 @@ class LabelTest {
         "labels: 'unspec:a=1' and 'unspec:a=2' contradict each other",
         assertThrows(Refusal.class, () -> LabelSet.parse("labels", List.of("a=1", "a=2")))
             .getMessage());
-    assertEquals(2, LabelSet.parse("labels", List.of("a=1", "k8s:a=2")).size());
+    assertEquals(2, LabelSet.parse("labels", List.of("a=1", "k8s:a=2")).toStrings().size());
   }
 
   @ParameterizedTest
@@ -84,8 +84,7 @@ class LabelTest {
   void shouldReplaceALabelOfTheSameName() {
     final LabelSet labels = LabelSet.parse("labels", List.of("a=1", "b=2"));
     assertEquals(List.of("unspec:a=9", "unspec:b=2"), labels.with(Label.parse("a=9")).toStrings());
-    assertTrue(labels.contains(Label.parse("a=1")));
-    assertTrue(labels.containsAll(List.of(Label.parse("b=2"))));
+    assertEquals(List.of("unspec:a=1", "unspec:b=2"), labels.toStrings());
   }
 
   @Test

@@ -19,12 +19,12 @@ public record AddressPool(String name, List<Prefix> cidrs) {
     cidrs = List.copyOf(cidrs);
   }
 
-  /** The prefixes of one family. */
+  /** Returns the prefixes of one family. */
   public List<Prefix> cidrs(boolean ipv4) {
     return cidrs.stream().filter(cidr -> cidr.isIpv4() == ipv4).toList();
   }
 
-  /** Whether the address lies in one of the prefixes. */
+  /** Returns whether the address lies in one of the prefixes. */
   public boolean contains(IpAddress address) {
     return cidrs.stream().anyMatch(cidr -> cidr.contains(address));
   }

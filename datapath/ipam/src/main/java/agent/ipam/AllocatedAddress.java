@@ -5,7 +5,7 @@ import agent.types.Prefix;
 import java.util.List;
 
 /**
- * One address of an allocation, with what its user must know.
+ * One address of an allocation, with the values that its user needs.
  *
  * @param address the address
  * @param pool the pool it comes from

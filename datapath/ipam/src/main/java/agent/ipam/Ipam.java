@@ -39,7 +39,7 @@ public final class Ipam {
   }
 
   /**
-   * Takes up the leases of the store.
+   * Restores the leases of the store.
    *
    * @param context concluded
    * @return the address management
@@ -53,15 +53,15 @@ public final class Ipam {
   }
 
   /**
-   * Gives the next free address of each family asked for.
+   * Allocates the next free address of each family asked for.
    *
    * @param family which family
    * @param owner who asks; may be null or empty
    * @param pool the pool's name; null or empty for the default one
-   * @param expiring whether the address goes back unless an endpoint claims it in time
+   * @param expiring whether the lease expires unless an endpoint claims the address in time
    * @return the addresses
-   * @throws Refusal INVALID for an unknown pool or an endless owner, DISABLED, EXHAUSTED; then
-   *     nothing is given
+   * @throws Refusal INVALID for an unknown pool or an owner that is too long, DISABLED, EXHAUSTED;
+   *     then nothing is allocated
    */
   public synchronized AddressAllocation allocate(
       AddressFamily family, String owner, String pool, boolean expiring) {
@@ -118,7 +118,7 @@ public final class Ipam {
     return ipv4 ? "IPv4" : "IPv6";
   }
 
-  /** It is kept with each lease and told in refusals. */
+  /** The owner is stored with each lease and quoted in refusals. */
   private static void checkOwner(String owner) {
     if (owner != null && owner.length() > LONGEST_OWNER) {
       throw Refusal.invalid("owner", "longer than " + LONGEST_OWNER + " characters");
@@ -152,14 +152,14 @@ public final class Ipam {
   }
 
   /**
-   * Gives this address.
+   * Allocates this address.
    *
    * @param field the field to name in a refusal
    * @param address the address
    * @param owner who asks; may be null or empty
    * @param pool the pool's name; null or empty for the one whose prefix holds the address
    * @return the address
-   * @throws Refusal INVALID outside the pool or reserved, CONFLICT where somebody has it, DISABLED
+   * @throws Refusal INVALID outside the pool or reserved, CONFLICT where it is leased, DISABLED
    */
   public synchronized AllocatedAddress allocateAddress(
       String field, IpAddress address, String owner, String pool) {
@@ -213,8 +213,8 @@ public final class Ipam {
   }
 
   /**
-   * An endpoint takes an address into use: it adopts the lease, whose timer ends, or takes a new
-   * one where nobody has the address. Claiming again for the same endpoint changes nothing.
+   * Claims an address for an endpoint: adopts its lease and stops the expiration timer, or creates
+   * a new lease where there is none. Claiming again for the same endpoint changes nothing.
    *
    * @param field the field to name in a refusal
    * @param address the address
@@ -250,7 +250,7 @@ public final class Ipam {
   }
 
   /**
-   * The addresses of an endpoint go back.
+   * Releases the addresses of an endpoint.
    *
    * @param endpointId the endpoint
    * @return the addresses that it had
@@ -269,12 +269,12 @@ public final class Ipam {
   }
 
   /**
-   * Takes an address back.
+   * Releases an address.
    *
    * @param field the field to name in a refusal
    * @param address the address
    * @param pool the pool's name; null or empty for any
-   * @throws Refusal NOT_FOUND where nobody has it, CONFLICT where an endpoint uses it
+   * @throws Refusal NOT_FOUND where it is not leased, CONFLICT where an endpoint uses it
    */
   public synchronized void release(String field, IpAddress address, String pool) {
     expire();
@@ -294,10 +294,10 @@ public final class Ipam {
   }
 
   /**
-   * Takes back what nobody claimed in time. Every other call does so first; a periodic call keeps
-   * the store small.
+   * Releases the leases whose timers have ended. Every other call does so first; a periodic call
+   * keeps the store small.
    *
-   * @return how many addresses went back
+   * @return how many addresses were released
    */
   public synchronized int expire() {
     final Instant now = context.clock().instant();
@@ -319,7 +319,7 @@ public final class Ipam {
     return change;
   }
 
-  /** Null removes. Where the store fails everything is as it was. */
+  /** Applies changes of leases; null removes one. Where the store fails nothing changes. */
   private void commit(Map<IpAddress, Lease> change) {
     final Map<IpAddress, Lease> before = new HashMap<>();
     change.keySet().forEach(address -> before.put(address, leases.get(address)));
@@ -368,17 +368,17 @@ public final class Ipam {
         lease.expirationUuid());
   }
 
-  /** The lease of an address, where somebody has it. */
+  /** Returns the lease of an address, if any. */
   public synchronized Optional<Lease> find(IpAddress address) {
     return Optional.ofNullable(leases.get(Objects.requireNonNull(address)));
   }
 
-  /** All leases by address. */
+  /** Returns all leases by address. */
   public synchronized List<Lease> leases() {
     return List.copyOf(leases.values());
   }
 
-  /** The pools in the order in which they were named. */
+  /** Returns the pools in the order in which they were named. */
   public List<AddressPool> pools() {
     return List.copyOf(pools.values());
   }

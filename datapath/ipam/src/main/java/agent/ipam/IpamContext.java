@@ -13,8 +13,9 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.function.Supplier;
 
-/** What {@link Ipam} is made of; not changed after {@link #conclude()}. */
+/** The configuration of {@link Ipam} until {@link #conclude()}; immutable after it. */
 public final class IpamContext {
+  private boolean isConcluded;
   private final List<AddressPool> pools = new ArrayList<>();
   private final Set<IpAddress> reserved = new HashSet<>();
   private boolean ipv4Enabled = true;
@@ -28,56 +29,59 @@ public final class IpamContext {
 
   /** Adds a pool. */
   public IpamContext pool(AddressPool pool) {
-    pools.add(pool);
+    pools.add(changing(pool));
     return this;
   }
 
-  /** Adds an address that is never given: the node's own, for example. */
+  /** Adds an address that is never allocated, for example one of the node. */
   public IpamContext reserve(IpAddress address) {
-    reserved.add(address);
+    reserved.add(changing(address));
     return this;
   }
 
-  /** Which families are on; both are, unless told otherwise. */
+  /** Sets the enabled families; both by default. */
   public IpamContext families(boolean ipv4, boolean ipv6) {
-    ipv4Enabled = ipv4;
+    ipv4Enabled = changing(ipv4);
     ipv6Enabled = ipv6;
     return this;
   }
 
-  /** The gateway of the workloads, null where there is none; reserved, too. */
+  /** Sets the gateways of the workloads, null for none; they are reserved. */
   public IpamContext gateways(IpAddress ipv4, IpAddress ipv6) {
-    gateway4 = ipv4;
+    gateway4 = changing(ipv4);
     gateway6 = ipv6;
     return this;
   }
 
-  /** How long an address with a timer waits for its endpoint; 10 minutes, unless told otherwise. */
+  /**
+   * Sets the time after which a lease with a timer expires unless an endpoint claims it; 10 minutes
+   * by default.
+   */
   public IpamContext expiration(Duration value) {
-    expiration = value;
+    expiration = changing(value);
     return this;
   }
 
-  /** Where the time comes from. */
+  /** Sets the clock of the timers. */
   public IpamContext clock(InstantSource value) {
-    clock = value;
+    clock = changing(value);
     return this;
   }
 
-  /** Where the names of timers come from. */
+  /** Sets the generator of timer ids. */
   public IpamContext uuids(Supplier<String> value) {
-    uuids = value;
+    uuids = changing(value);
     return this;
   }
 
-  /** Where leases are kept. */
+  /** Sets the store of the leases. */
   public IpamContext store(LeaseStore value) {
-    store = value;
+    store = changing(value);
     return this;
   }
 
   /**
-   * Checks the whole.
+   * Checks what was set; after it nothing can be set.
    *
    * @return this
    * @throws Refusal INVALID where there is no default pool, a name is used twice or pools overlap
@@ -87,7 +91,7 @@ public final class IpamContext {
     Objects.requireNonNull(uuids, "uuids");
     Objects.requireNonNull(store, "store");
     if (expiration.isNegative() || expiration.isZero()) {
-      throw Refusal.invalid("expiration", expiration + " is not a time to wait");
+      throw Refusal.invalid("expiration", expiration + " is not greater than 0");
     }
     if (pools.stream().noneMatch(pool -> pool.name().equals(AddressPool.DEFAULT))) {
       throw Refusal.invalid("pools", "there is no pool '" + AddressPool.DEFAULT + "'");
@@ -98,7 +102,15 @@ public final class IpamContext {
     }
     checkFamily("ipv4 gateway", gateway4, true);
     checkFamily("ipv6 gateway", gateway6, false);
+    isConcluded = true;
     return this;
+  }
+
+  private <T> T changing(T value) {
+    if (isConcluded) {
+      throw new IllegalStateException("the IPAM context is concluded");
+    }
+    return value;
   }
 
   private void checkName(int index) {

@@ -5,7 +5,7 @@ import java.time.Instant;
 import java.util.Objects;
 
 /**
- * An address that is given away.
+ * An address that is allocated.
  *
  * @param address the address
  * @param pool the pool it comes from
@@ -28,12 +28,12 @@ public record Lease(
     Objects.requireNonNull(owner, "owner");
   }
 
-  /** Whether a timer runs. */
+  /** Returns whether a timer runs. */
   public boolean isExpiring() {
     return expiresAt != null;
   }
 
-  /** Who has it, for a message: the endpoint, or the owner. */
+  /** Returns the holder for messages: the endpoint, or the owner. */
   public String holder() {
     if (endpointId != 0) {
       return "endpoint " + endpointId + (owner.isEmpty() ? "" : " (" + owner + ")");

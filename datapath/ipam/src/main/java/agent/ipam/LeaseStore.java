@@ -2,29 +2,34 @@ package agent.ipam;
 
 import java.util.List;
 
-/** Keeps the leases over restarts. A call returns when they are safe, and throws where not. */
+/**
+ * Keeps the leases over restarts. A call returns when they are on the disk, and throws where it
+ * failed.
+ */
 public interface LeaseStore {
-  /** The leases that were saved last; empty where none were. */
+  /** Returns the leases that were saved last; empty where none were. */
   List<Lease> load();
 
   /**
-   * Replaces what is saved.
+   * Replaces the saved leases.
    *
    * @param leases all leases, by address
    */
   void save(List<Lease> leases);
 
-  /** A store that forgets. */
+  /** Returns a store in memory, for tests: it keeps its content until the process ends. */
   static LeaseStore inMemory() {
     return new LeaseStore() {
+      private List<Lease> saved = List.of();
+
       @Override
-      public List<Lease> load() {
-        return List.of();
+      public synchronized List<Lease> load() {
+        return saved;
       }
 
       @Override
-      public void save(List<Lease> leases) {
-        // nothing outlives the process
+      public synchronized void save(List<Lease> leases) {
+        saved = List.copyOf(leases);
       }
     };
   }

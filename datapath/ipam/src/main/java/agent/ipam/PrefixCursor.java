@@ -8,12 +8,14 @@ import java.util.Set;
 import java.util.function.Predicate;
 
 /**
- * Finds free addresses of one prefix: first those that were never given, in order, then those that
- * were freed, the oldest first. An address is found again only when {@link #REST} others were freed
- * after it, or when there is nothing else.
+ * Finds free addresses of one prefix: first those that were never allocated, in order, then those
+ * that were freed, the oldest first. A freed address is found again only when {@link #REST} others
+ * were freed after it, or when no other is left.
  */
 final class PrefixCursor {
-  /** How many freed addresses rest before the oldest is preferred to one that was never given. */
+  /**
+   * How many freed addresses wait before the oldest is preferred to one that was never allocated.
+   */
   static final int REST = 1024;
 
   private final Prefix prefix;
@@ -30,7 +32,9 @@ final class PrefixCursor {
     end = ends && prefix.isIpv4() ? prefix.last().plus(-1) : prefix.last();
   }
 
-  /** Whether the address may be given: in the prefix, and neither the network nor broadcast. */
+  /**
+   * Returns whether the address may be allocated: in the prefix, and neither network nor broadcast.
+   */
   boolean isUsable(IpAddress address) {
     return prefix.contains(address)
         && address.compareTo(first()) >= 0
@@ -44,7 +48,7 @@ final class PrefixCursor {
   }
 
   /**
-   * A free address.
+   * Returns a free address.
    *
    * @param taken which addresses are leased or reserved
    * @return the address, or null where there is none
@@ -84,7 +88,7 @@ final class PrefixCursor {
     return null;
   }
 
-  /** An address came back. */
+  /** Notes that an address was freed. */
   void freed(IpAddress address) {
     freed.remove(address);
     freed.add(address);

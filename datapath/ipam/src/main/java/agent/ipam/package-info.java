@@ -1,2 +1,2 @@
-/** Address pools and leases of this node, for both families. */
+/** Allocates IPv4 and IPv6 addresses from the pools of this node and keeps their leases. */
 package agent.ipam;

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.types.IpAddress;
+import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.time.Duration;
@@ -25,22 +26,22 @@ class IpamTest {
   private static final IpAddress GATEWAY4 = IpAddress.parse("10.1.0.1");
   private static final IpAddress GATEWAY6 = IpAddress.parse("fd00::1");
 
-  /** A store that can fail. */
+  /** A store whose calls can be made to fail. */
   private static final class Leases implements LeaseStore {
-    List<Lease> saved = List.of();
+    private final LeaseStore kept = LeaseStore.inMemory();
     boolean fails;
 
     @Override
     public List<Lease> load() {
-      return saved;
+      return kept.load();
     }
 
     @Override
     public void save(List<Lease> leases) {
       if (fails) {
-        throw Refusal.failed("", "disk full");
+        throw new OperationException("disk full");
       }
-      saved = leases;
+      kept.save(leases);
     }
   }
 
@@ -98,7 +99,7 @@ class IpamTest {
             new AllocatedAddress(
                 IpAddress.parse("fd00::2"), "default", GATEWAY6, Prefixes.of("fd00::/96"), null)),
         both.ipv6());
-    assertEquals(2, store.saved.size());
+    assertEquals(2, store.load().size());
   }
 
   @Test
@@ -220,7 +221,7 @@ class IpamTest {
   }
 
   @Test
-  void shouldRefuseAnOwnerWithoutEnd() {
+  void shouldRefuseAnOverlongOwner() {
     final Ipam ipam = open("10.1.0.0/24");
     final String owner = "o".repeat(1025);
     for (final Executable call :
@@ -254,11 +255,11 @@ class IpamTest {
     ipam.allocate(AddressFamily.IPV6, "", null, false);
     refused(Refusal.Kind.EXHAUSTED, () -> ipam.allocate(AddressFamily.BOTH, "", null, false));
     assertEquals(1, ipam.leases().size());
-    assertEquals(ipam.leases(), store.saved);
+    assertEquals(ipam.leases(), store.load());
   }
 
   @Test
-  void shouldTakeBackWhatNobodyClaimedInTenMinutes() {
+  void shouldExpireALeaseThatNoEndpointClaimsInTenMinutes() {
     final Ipam ipam = open("10.1.0.0/24");
     final AllocatedAddress given =
         ipam.allocate(AddressFamily.IPV4, "x", null, true).ipv4().orElseThrow();
@@ -269,7 +270,7 @@ class IpamTest {
     now = now.plusMillis(1);
     assertEquals(1, ipam.expire());
     assertTrue(ipam.find(given.address()).isEmpty());
-    assertEquals(List.of(), store.saved);
+    assertEquals(List.of(), store.load());
   }
 
   @Test
@@ -321,7 +322,7 @@ class IpamTest {
   }
 
   @Test
-  void shouldTakeUpItsLeasesAfterARestart() {
+  void shouldRestoreItsLeasesAfterARestart() {
     final Ipam before = open("10.1.0.0/24");
     final IpAddress claimed = v4(before);
     before.claim("a", claimed, 7, null, null);
@@ -337,13 +338,13 @@ class IpamTest {
   void shouldChangeNothingWhenTheStoreFails() {
     final Ipam ipam = open("10.1.0.0/30");
     store.fails = true;
-    refused(Refusal.Kind.FAILED, () -> v4(ipam));
+    assertThrows(OperationException.class, () -> v4(ipam));
     assertEquals(List.of(), ipam.leases());
     store.fails = false;
     final IpAddress address = v4(ipam);
     store.fails = true;
-    refused(Refusal.Kind.FAILED, () -> ipam.release("ip", address, null));
-    refused(Refusal.Kind.FAILED, () -> ipam.claim("ip", address, 7, null, null));
+    assertThrows(OperationException.class, () -> ipam.release("ip", address, null));
+    assertThrows(OperationException.class, () -> ipam.claim("ip", address, 7, null, null));
     assertEquals(0, ipam.find(address).orElseThrow().endpointId());
   }
 

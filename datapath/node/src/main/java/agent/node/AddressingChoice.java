@@ -8,7 +8,9 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Predicate;
 
-/** Chooses the node's addresses and ranges from options, devices and the record of before. */
+/**
+ * Chooses the node's addresses and ranges from options, devices and the record of the previous run.
+ */
 final class AddressingChoice {
   private static final int TEN = 10 << 24;
   private static final int HUNDRED = 100 << 24;
@@ -76,7 +78,10 @@ final class AddressingChoice {
     return address.device().equals("lo");
   }
 
-  /** The gateway that an earlier life of the agent put on the loopback device. */
+  /**
+   * Returns whether a previous run of the agent added the address to the loopback device as
+   * gateway.
+   */
   private boolean isOwnGateway(LocalAddress address) {
     return isOnLoopback(address)
         && before
@@ -104,7 +109,10 @@ final class AddressingChoice {
                     "ipv4-range", "every private range overlaps a network of this node; name one"));
   }
 
-  /** {@code 10.<last byte of the node>.0.0/16} first, then its neighbours, then other ranges. */
+  /**
+   * Returns candidate ranges: {@code 10.<last byte of the node>.0.0/16} first, then the following
+   * /16 ranges, then other private ranges.
+   */
   private static List<Prefix> ranges4(IpAddress node) {
     final int last = node == null ? 1 : node.byteAt(3) & 0xff;
     final List<Prefix> ranges = new ArrayList<>();

@@ -6,7 +6,7 @@ import java.util.Optional;
 /** The network devices of the agent's namespace. */
 public interface Devices {
   /**
-   * The device with this name now.
+   * Returns the device that has this name now.
    *
    * @param name a name that {@link InterfaceName#check} accepted
    * @return the device, or empty where there is none
@@ -14,13 +14,13 @@ public interface Devices {
   Optional<Device> byName(String name);
 
   /**
-   * The device with this index now.
+   * Returns the device that has this index now.
    *
    * @param index the index
    * @return the device, or empty where there is none
    */
   Optional<Device> byIndex(int index);
 
-  /** Every device there is now. */
+  /** Returns all present devices. */
   List<Device> all();
 }

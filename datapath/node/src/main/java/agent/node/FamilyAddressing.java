@@ -4,23 +4,23 @@ import agent.types.IpAddress;
 import agent.types.Prefix;
 
 /**
- * One address family of the node.
+ * The addressing of one address family of the node.
  *
- * @param enabled whether endpoints may have addresses of this family; the other values are null
- *     where they may not
- * @param node the address by which the node is known; the gateway where the node has none
- * @param range the addresses of this node's endpoints
- * @param gateway the first address of the range, which the node itself owns
+ * @param enabled whether endpoints may have addresses of this family; if not, the other values are
+ *     null
+ * @param node the address of the node; the gateway where the node has none
+ * @param range the address range of this node's endpoints
+ * @param gateway the first host address of the range, an address of the node
  */
 public record FamilyAddressing(boolean enabled, IpAddress node, Prefix range, IpAddress gateway) {
-  /** A family that is switched off. */
+  /** A disabled family. */
   public static final FamilyAddressing DISABLED = new FamilyAddressing(false, null, null, null);
 
   /**
-   * An enabled family; the gateway is the first address of the range after the network's own.
+   * Returns an enabled family; the gateway is the first address after the network address.
    *
    * @param node the node's address, or null where it has none
-   * @param range the endpoints' range
+   * @param range the address range of endpoints
    * @return the family
    */
   public static FamilyAddressing of(IpAddress node, Prefix range) {

@@ -2,17 +2,20 @@ package agent.node;
 
 import agent.types.Refusal;
 
-/** Which names of a request may stand for a network interface. */
+/** Checks names of network interfaces that come from requests. */
 public final class InterfaceName {
-  /** Longest name in bytes: IFNAMSIZ less the terminating NUL ({@code linux/if.h}). */
+  /** The longest name in bytes: IFNAMSIZ less the terminating NUL ({@code linux/if.h}). */
   public static final int MAX_LENGTH = 15;
 
   private InterfaceName() {}
 
   /**
-   * Checks a name before it reaches a path or a command. Narrower than the kernel's own rule
-   * ({@code dev_valid_name}): what {@code ip -batch} would read as a quote, a comment or an escape
-   * is refused as well.
+   * Checks a name before it is used in a path below {@code /proc/sys/net} or in the path of a pin.
+   * The kernel's rule ({@code dev_valid_name}, net/core/dev.c) refuses the empty name, names longer
+   * than {@link #MAX_LENGTH} bytes, {@code .} and {@code ..}, slashes, colons and white space. This
+   * method also refuses what an operator would have to quote when a message names the interface:
+   * control characters, characters beyond ASCII, quotes, backslashes, {@code #} and a leading
+   * {@code -}.
    *
    * @param field the field of the request
    * @param name the name

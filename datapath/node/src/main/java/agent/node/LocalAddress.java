@@ -5,11 +5,11 @@ import agent.types.Prefix;
 import java.util.Optional;
 
 /**
- * An address that the node has now.
+ * An address of the node.
  *
  * @param address the address
- * @param prefixLength the network on the device
- * @param device the device that carries it
+ * @param prefixLength the prefix length of the network on the device
+ * @param device the device that has the address
  */
 public record LocalAddress(IpAddress address, int prefixLength, String device) {
   private static final Prefix LOOPBACK4 = Prefix.of(IpAddress.ofIpv4(0x7f000000), 8);
@@ -17,24 +17,27 @@ public record LocalAddress(IpAddress address, int prefixLength, String device) {
   private static final Prefix LINK_LOCAL4 = Prefix.of(IpAddress.ofIpv4(0xa9fe0000), 16);
   private static final Prefix LINK_LOCAL6 = Prefix.of(IpAddress.ofIpv6(0xfe80L << 48, 0), 10);
 
-  /** The network on the device. */
+  /** Returns the network on the device. */
   public Prefix network() {
     return Prefix.of(address, prefixLength);
   }
 
-  /** The IPv4 broadcast address of the network, where it has one (RFC 3021: not with 31 bits). */
+  /**
+   * Returns the IPv4 broadcast address of the network, or empty where it has none (RFC 3021: a
+   * network of 31 bits).
+   */
   public Optional<IpAddress> broadcast() {
     return address.isIpv4() && prefixLength > 0 && prefixLength < 31
         ? Optional.of(IpAddress.ofIpv4((int) address.low() | -1 >>> prefixLength))
         : Optional.empty();
   }
 
-  /** Whether it never leaves the node. */
+  /** Returns whether the address is valid only inside the node. */
   public boolean isLoopback() {
     return LOOPBACK4.contains(address) || address.equals(LOOPBACK6);
   }
 
-  /** Whether it means something on one link only. */
+  /** Returns whether the address is valid only on one link. */
   public boolean isLinkLocal() {
     return LINK_LOCAL4.contains(address) || LINK_LOCAL6.contains(address);
   }

@@ -6,25 +6,26 @@ import java.util.Optional;
 import java.util.SortedSet;
 import java.util.TreeSet;
 
-/** What the node is addressed by, read from the kernel at each call. */
+/** The addresses of the node, read from the kernel at each call. */
 public interface LocalAddresses {
-  /** Every address of every device. */
+  /** Returns every address of every device. */
   List<LocalAddress> all();
 
   /**
-   * The device that the default route goes through.
+   * Returns the device of the default route of the main table; of several default routes, the one
+   * with the lowest metric.
    *
-   * @param ipv4 of IPv4, otherwise of IPv6
-   * @return the device's name
+   * @param ipv4 true for IPv4, false for IPv6
+   * @return the device's name, or empty where there is no default route
    */
   Optional<String> defaultDevice(boolean ipv4);
 
   /**
-   * The addresses that mean this node to a workload: all but loopback ones and IPv6 link-local
-   * ones, which each link has; and the IPv4 broadcast addresses of its networks, which its sockets
-   * hear.
+   * Returns the addresses by which a workload reaches this node: all addresses except loopback and
+   * IPv6 link-local ones, and the IPv4 broadcast addresses of its networks, whose packets its
+   * sockets receive.
    *
-   * @return the addresses in order
+   * @return the addresses, sorted
    */
   default SortedSet<IpAddress> reachable() {
     final SortedSet<IpAddress> addresses = new TreeSet<>();

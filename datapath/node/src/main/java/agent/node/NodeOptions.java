@@ -1,7 +1,7 @@
 package agent.node;
 
 /**
- * The daemon's options about this node, with the contract's names and values.
+ * The daemon's options of this node, with the names and values of the contract.
  *
  * @param enableIpv4 {@code --enable-ipv4}
  * @param enableIpv6 {@code --enable-ipv6}
@@ -10,7 +10,7 @@ package agent.node;
  * @param ipv4Range {@code --ipv4-range}: a prefix, or {@code auto}
  * @param ipv6Range {@code --ipv6-range}: a /96, or {@code auto}
  * @param ipv6ClusterAllocCidr {@code --ipv6-cluster-alloc-cidr}: a /64
- * @param device {@code --device}: the device whose addresses come first, or {@code undefined}
+ * @param device {@code --device}: the device whose addresses are preferred, or {@code undefined}
  */
 public record NodeOptions(
     boolean enableIpv4,
@@ -21,17 +21,17 @@ public record NodeOptions(
     String ipv6Range,
     String ipv6ClusterAllocCidr,
     String device) {
-  /** The value that leaves the choice to the agent. */
+  /** The value that lets the agent choose. */
   public static final String AUTO = "auto";
 
-  /** The value of a device option that names none. */
+  /** The value of a device option that names no device. */
   public static final String UNDEFINED = "undefined";
 
-  /** The contract's defaults. */
+  /** The defaults of the contract. */
   public static final NodeOptions DEFAULTS =
       new NodeOptions(true, true, AUTO, AUTO, AUTO, AUTO, "f00d::/64", UNDEFINED);
 
-  /** Whether a device is named. */
+  /** Returns whether the options name a device. */
   public boolean namesDevice() {
     return device != null && !device.isEmpty() && !device.equals(UNDEFINED);
   }

@@ -3,8 +3,8 @@ package agent.node;
 import agent.types.Prefix;
 
 /**
- * What the agent remembers of its node over restarts, so that ranges chosen once stay: endpoints
- * have addresses in them.
+ * The stored choice of the node's address ranges, which must not change across restarts because
+ * endpoints have addresses in them.
  *
  * @param ipv4Range the range in use, or null
  * @param ipv6Range the range in use, or null

@@ -2,26 +2,29 @@ package agent.node;
 
 import java.util.Optional;
 
-/** Keeps the node's record over restarts. A call returns when it is safe, and throws where not. */
+/**
+ * Keeps the record of the node across restarts. A change is durable when its call returns; the call
+ * throws where it cannot be stored.
+ */
 public interface NodeStore {
-  /** The record that was saved last. */
+  /** Returns the record that was saved last, or empty. */
   Optional<NodeRecord> load();
 
-  /** Replaces what is saved. */
+  /** Replaces the saved record. */
   void save(NodeRecord node);
 
-  /** A store that forgets. */
+  /** Returns a store that keeps its content in memory. */
   static NodeStore inMemory() {
     return new NodeStore() {
       private NodeRecord saved;
 
       @Override
-      public Optional<NodeRecord> load() {
+      public synchronized Optional<NodeRecord> load() {
         return Optional.ofNullable(saved);
       }
 
       @Override
-      public void save(NodeRecord node) {
+      public synchronized void save(NodeRecord node) {
         saved = node;
       }
     };

@@ -1,37 +1,37 @@
 package agent.node;
 
-import agent.types.Refusal;
+import agent.types.OperationException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** Kernel settings of the calling thread's network namespace, below {@code /proc/sys/net}. */
+/** The sysctls of the calling thread's network namespace, below {@code /proc/sys/net}. */
 public final class Sysctls {
   private final Path root;
 
   /**
-   * Settings below this folder.
+   * Creates access to the sysctls below this folder.
    *
-   * @param root {@code /proc/sys/net}, but for tests
+   * @param root {@code /proc/sys/net}, or another folder in a test
    */
-  public Sysctls(Path root) {
+  private Sysctls(Path root) {
     this.root = root;
   }
 
-  /** Those of the kernel. */
+  /** Returns the sysctls of the kernel. */
   public static Sysctls ofKernel() {
     return new Sysctls(Path.of("/proc/sys/net"));
   }
 
   /**
-   * Sets a value where it is not that already.
+   * Sets a value, unless the sysctl has it.
    *
    * @param value the value
-   * @param path the parts of the name below {@code net}; an interface's name is one part, whatever
-   *     dots are in it
-   * @throws Refusal FAILED with the name of the setting
+   * @param path the parts of the name below {@code net}; the name of an interface is one part, even
+   *     with dots
+   * @throws OperationException naming the sysctl
    */
   public void set(String value, String... path) {
     final Path file = file(path);
@@ -49,7 +49,7 @@ public final class Sysctls {
    *
    * @param path the parts of the name below {@code net}
    * @return the value
-   * @throws Refusal FAILED with the name of the setting
+   * @throws OperationException naming the sysctl
    */
   public String get(String... path) {
     try {
@@ -60,7 +60,7 @@ public final class Sysctls {
   }
 
   /**
-   * The names below a folder of settings.
+   * Lists the names below a folder of sysctls.
    *
    * @param path the parts of the folder's name
    * @return the names
@@ -81,11 +81,8 @@ public final class Sysctls {
     return new String(Files.readAllBytes(file), StandardCharsets.US_ASCII).trim();
   }
 
-  private static Refusal failed(String[] path, String what, IOException failure) {
-    return Refusal.of(
-        Refusal.Kind.FAILED,
-        "",
-        "net." + String.join(".", path) + " " + what + ": " + failure.getMessage(),
-        failure);
+  private static OperationException failed(String[] path, String what, IOException failure) {
+    return new OperationException(
+        "net." + String.join(".", path) + " " + what + ": " + failure.getMessage(), failure);
   }
 }

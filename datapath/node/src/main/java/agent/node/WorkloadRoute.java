@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * How the node's stack reaches one workload: its addresses lie behind the host side of its veth.
+ * The route of the node's stack to one workload, through the host side of its veth.
  *
  * @param interfaceName the host side of the veth
  * @param mac the workload's hardware address
@@ -14,7 +14,7 @@ import java.util.stream.Stream;
  * @param ipv6 the workload's IPv6 address, or null
  */
 public record WorkloadRoute(String interfaceName, MacAddress mac, IpAddress ipv4, IpAddress ipv6) {
-  /** The addresses that are there, IPv4 first. */
+  /** Returns the addresses that are not null, IPv4 first. */
   public List<IpAddress> addresses() {
     return Stream.of(ipv4, ipv6).filter(address -> address != null).toList();
   }

@@ -4,44 +4,44 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * The routes and neighbours that lead to workloads. Only what was added here is ever removed; a
- * route to the same address that somebody else added is a failure, and stays.
+ * The routes and neighbours of workloads. The agent removes only routes and neighbours that it
+ * added; a route to the same address that another program added is reported as a failure and not
+ * changed.
  */
 public interface WorkloadRoutes {
   /**
-   * Brings the host side up, and adds the routes and permanent neighbours of a workload. Adding
-   * what is there already changes nothing.
+   * Sets the host side up and adds the routes and permanent neighbours of a workload. Idempotent.
    *
    * @param route the workload
-   * @throws agent.types.Refusal FAILED with the kernel's message; what was added before stays, so
-   *     that adding again completes it
+   * @throws agent.types.OperationException with the kernel's message; routes added before the
+   *     failure stay, and another call adds the rest
    */
   void add(WorkloadRoute route);
 
   /**
-   * Cuts a workload off: removes its routes and neighbours and takes the host side down. What is
-   * gone already is no error.
+   * Removes the routes and neighbours of a workload and sets the host side down. Idempotent.
    *
    * @param route the workload
-   * @return what went wrong, empty where all is removed
+   * @return the errors, empty on success
    */
   List<String> remove(WorkloadRoute route);
 
   /**
-   * Takes the host side of a workload down, so that nothing of it passes any more. One that is gone
-   * is no error.
+   * Sets the host side of a workload down, so that it forwards no packet. An interface that does
+   * not exist is not an error.
    *
    * @param interfaceName the host side
-   * @return what went wrong, empty where it is down
+   * @return the errors, empty on success
    */
-  List<String> cutOff(String interfaceName);
+  List<String> setDown(String interfaceName);
 
   /**
-   * Makes the routes those of these workloads: adds what is missing, removes what an earlier life
-   * of the agent added for others.
+   * Synchronizes the agent's routes and neighbours with these workloads: adds missing ones and
+   * removes those of other workloads that the agent added in this run or a previous one. It does
+   * not set interfaces up.
    *
-   * @param routes every workload that has routes
-   * @return what went wrong, empty where all is in place
+   * @param routes the routes of all workloads
+   * @return the errors, empty on success
    */
   List<String> synchronize(Collection<WorkloadRoute> routes);
 }

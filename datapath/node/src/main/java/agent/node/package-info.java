@@ -1,2 +1,5 @@
-/** This node: its devices, addresses and endpoint ranges, and the routes that lead to workloads. */
+/**
+ * Prepares this node: chooses its addresses and the address ranges of its endpoints, and compares
+ * desired routes to workloads with those of the kernel ({@link agent.node.RouteDifference}).
+ */
 package agent.node;

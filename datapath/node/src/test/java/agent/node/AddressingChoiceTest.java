@@ -43,7 +43,7 @@ class AddressingChoiceTest {
   }
 
   @Test
-  void shouldMakeRangesFromTheNodesIpv4Address() {
+  void shouldDeriveRangesFromTheNodesIpv4Address() {
     has("lo", "127.0.0.1/8");
     has("eth0", "192.0.2.2/24");
     has("eth0", "fe80::1/64");
@@ -76,19 +76,19 @@ class AddressingChoiceTest {
   }
 
   @Test
-  void shouldTakeTheNextRangeWhereTheFirstIsANetworkOfTheNode() {
+  void shouldChooseTheNextRangeWhereTheFirstIsANetworkOfTheNode() {
     has("eth0", "10.5.3.5/16");
     assertEquals(Prefix.parse("10.6.0.0/16"), choose(NodeOptions.DEFAULTS).ipv4().range());
   }
 
   @Test
-  void shouldLeaveTenWhereAllOfItIsANetworkOfTheNode() {
+  void shouldChooseAnotherPrivateRangeWhereTheNodeUsesAllOfTenSlash8() {
     has("eth0", "10.5.3.5/8");
     assertEquals(Prefix.parse("172.16.0.0/16"), choose(NodeOptions.DEFAULTS).ipv4().range());
   }
 
   @Test
-  void shouldBeItsOwnGatewayWhereTheNodeHasNoAddress() {
+  void shouldUseTheGatewayAsNodeAddressWhereTheNodeHasNone() {
     has("lo", "127.0.0.1/8");
     final NodeAddressing addressing = choose(NodeOptions.DEFAULTS);
     assertEquals(IpAddress.parse("10.1.0.1"), addressing.ipv4().node());
@@ -97,7 +97,7 @@ class AddressingChoiceTest {
   }
 
   @Test
-  void shouldStayWithTheRangesOfBefore() {
+  void shouldKeepTheRangesOfThePreviousRun() {
     has("eth0", "192.0.2.2/24");
     has("lo", "10.77.0.1/32");
     before = new NodeRecord(Prefix.parse("10.77.0.0/16"), Prefix.parse("f00d::7:0:0/96"));
@@ -108,7 +108,7 @@ class AddressingChoiceTest {
   }
 
   @Test
-  void shouldNotTakeItsOwnGatewayOfBeforeForTheNodesAddress() {
+  void shouldNotUseTheGatewayOfThePreviousRunAsTheNodesAddress() {
     has("lo", "10.1.0.1/32");
     has("dummy0", "203.0.113.9/32");
     before = new NodeRecord(Prefix.parse("10.1.0.0/16"), null);
@@ -116,7 +116,7 @@ class AddressingChoiceTest {
   }
 
   @Test
-  void shouldTakeWhatTheOptionsName() {
+  void shouldUseTheAddressesThatTheOptionsName() {
     final NodeOptions options =
         new NodeOptions(
             true, true, "192.0.2.9", "2001:db8::9", "10.9.8.0/24", "fd00:1::/96", "f00d::/64", "");
@@ -128,14 +128,14 @@ class AddressingChoiceTest {
   }
 
   @Test
-  void shouldHaveNothingOfAFamilyThatIsOff() {
+  void shouldHaveNoAddressesOfADisabledFamily() {
     final NodeOptions options =
         new NodeOptions(true, false, "auto", "auto", "auto", "auto", "f00d::/64", "undefined");
     assertFalse(choose(options).ipv6().enabled());
   }
 
   @Test
-  void shouldNameTheOptionThatIsWrong() {
+  void shouldNameTheInvalidOption() {
     assertRefused("ipv4-node", with("10.0.0.999", "auto", "auto", "f00d::/64"));
     assertRefused("ipv4-node", with("2001:db8::1", "auto", "auto", "f00d::/64"));
     assertRefused("ipv4-range", with("auto", "10.0.0.0/31", "auto", "f00d::/64"));

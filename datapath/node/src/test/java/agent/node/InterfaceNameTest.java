@@ -11,7 +11,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class InterfaceNameTest {
   @ParameterizedTest
   @ValueSource(strings = {"eth0", "lxc12345abcdef0", "veth-a.100", "a@b", "0", "_x+y"})
-  void shouldTakeNamesThatTheKernelTakes(String name) {
+  void shouldAcceptNamesThatTheKernelAccepts(String name) {
     assertEquals(name, InterfaceName.check("interface-name", name));
   }
 
@@ -35,7 +35,7 @@ class InterfaceNameTest {
         "sixteen-letters0",
         "vethé"
       })
-  void shouldRefuseNamesThatAreNoneOrThatMeanMore(String name) {
+  void shouldRefuseInvalidNamesAndSpecialCharacters(String name) {
     final Refusal refusal =
         assertThrows(Refusal.class, () -> InterfaceName.check("interface-name", name));
     assertEquals(Refusal.Kind.INVALID, refusal.kind());

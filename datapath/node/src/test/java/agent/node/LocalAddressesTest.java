@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 
 class LocalAddressesTest {
   @Test
-  void shouldMeanThisNodeByEveryAddressThatItsSocketsHear() {
+  void shouldIncludeEveryAddressWhosePacketsItsSocketsReceive() {
     assertEquals(
         List.of("169.254.20.10", "169.254.255.255", "192.0.2.5", "192.0.2.127", "198.51.100.1"),
         reachable(
@@ -23,7 +23,7 @@ class LocalAddressesTest {
   }
 
   @Test
-  void shouldLeaveOutWhatEveryLinkHas() {
+  void shouldOmitLinkLocalAddresses() {
     assertEquals(
         List.of(IpAddress.parse("2001:db8::1")),
         reachable(
@@ -33,7 +33,7 @@ class LocalAddressesTest {
   }
 
   @Test
-  void shouldKnowNoBroadcastAddressOfALinkOfTwo() {
+  void shouldHaveNoBroadcastAddressForANetworkOf31Bits() {
     assertEquals(Optional.empty(), local("192.0.2.0", 31, "eth0").broadcast());
     assertEquals(Optional.empty(), local("192.0.2.1", 32, "eth0").broadcast());
     assertEquals(

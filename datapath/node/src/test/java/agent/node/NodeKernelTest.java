@@ -11,8 +11,9 @@ import agent.testkit.Ping;
 import agent.testkit.VethPair;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
-import agent.types.Refusal;
+import agent.types.OperationException;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -74,7 +75,7 @@ class NodeKernelTest {
   }
 
   @Test
-  void shouldTakeTheGatewayOfAnotherRangeBack() throws Exception {
+  void shouldRemoveTheGatewayOfAnotherRange() throws Exception {
     open();
     final NodeOptions other =
         new NodeOptions(true, true, "auto", "auto", "10.44.0.0/16", "auto", "f00d::/64", "");
@@ -85,7 +86,7 @@ class NodeKernelTest {
   }
 
   @Test
-  void shouldTakeBackAGatewayThatWasTakenAway() throws Exception {
+  void shouldAddAGatewayAgainThatWasRemoved() throws Exception {
     final Node node = open();
     assertEquals(List.of(), inHost(() -> node.gateways().keep(node.localAddresses().reachable())));
     host.exec("ip", "address", "del", "10.1.0.1/32", "dev", "lo");
@@ -110,15 +111,15 @@ class NodeKernelTest {
   }
 
   @Test
-  void shouldReachAWorkloadAndTakeAllBack() throws Exception {
+  void shouldReachAWorkloadAndRemoveAllItsRoutes() throws Exception {
     final Node node = open();
     final String before = routesAndNeighbours();
     workload.exec("ip", "address", "add", "10.1.0.9/32", "dev", "eth0");
     workload.exec("ip", "route", "add", "10.1.0.1/32", "dev", "eth0");
     workload.exec("ip", "address", "add", "f00d::a01:1:0:9/128", "dev", "eth0", "nodad");
     workload.exec("ip", "route", "add", "f00d::a01:1:0:1/128", "dev", "eth0");
-    // The stack answers solicitations for addresses of the asked interface only; the endpoint's
-    // program is not here to answer for the gateway.
+    // The stack answers neighbour solicitations only for addresses of the receiving interface, and
+    // no endpoint program is attached that answers for the gateway.
     workload.exec(("ip neigh add f00d::a01:1:0:1 dev eth0 lladdr " + veth.hostMac()).split(" "));
     host.exec("ip", "link", "set", "lxcnode", "down");
     addHere(node);
@@ -135,15 +136,30 @@ class NodeKernelTest {
   }
 
   @Test
-  void shouldAddAtOnceWhatIpWouldAdd() throws Exception {
+  void shouldAddTheSameRoutesAsTheIpCommand() throws Exception {
     final Node node = open();
     host.exec("ip", "link", "set", "lxcnode", "up");
-    inHost(() -> node.routes().synchronize(List.of(route())));
+    byIp("route add 10.1.0.9/32 dev lxcnode src 10.1.0.1 scope link proto 169");
+    byIp("route add f00d::a01:1:0:9/128 dev lxcnode src f00d::a01:1:0:1 proto 169");
+    final String neighbour = " lladdr " + veth.workloadMac() + " dev lxcnode nud permanent";
+    byIp("neigh replace 10.1.0.9" + neighbour + " protocol 169");
+    byIp("neigh replace f00d::a01:1:0:9" + neighbour + " protocol 169");
     final String byIp = routesAndNeighbours();
-    assertTrue(byIp.contains("f00d::a01:1:0:9"), byIp);
+    addHere(node);
+    assertEquals(byIp, routesAndNeighbours());
+    assertEquals(List.of(), inHost(() -> node.routes().synchronize(List.of(route()))));
+    assertEquals(byIp, routesAndNeighbours());
     inHost(() -> node.routes().remove(route()));
     addHere(node);
     assertEquals(byIp, routesAndNeighbours());
+    inHost(() -> node.routes().remove(route()));
+    host.exec("ip", "link", "set", "lxcnode", "up");
+    assertEquals(List.of(), inHost(() -> node.routes().synchronize(List.of(route()))));
+    assertEquals(byIp, routesAndNeighbours());
+  }
+
+  private void byIp(String command) {
+    host.exec(("ip " + command).split(" "));
   }
 
   @Test
@@ -167,7 +183,7 @@ class NodeKernelTest {
   private String routesAndNeighbours() {
     return host.exec("ip", "route", "show")
         + host.exec("ip", "-6", "route", "show", "proto", "169")
-        + host.exec("ip", "-o", "neigh", "show", "nud", "permanent");
+        + host.exec("ip", "-N", "-o", "neigh", "show", "proto", "169");
   }
 
   @Test
@@ -179,12 +195,13 @@ class NodeKernelTest {
   }
 
   @Test
-  void shouldNeitherReplaceNorRemoveTheRouteOfSomebodyElse() throws Exception {
+  void shouldNeitherReplaceNorRemoveTheRouteOfAnotherProgram() throws Exception {
     final Node node = open();
     host.exec("ip", "route", "add", "10.1.0.9/32", "dev", "lo", "proto", "static");
-    final Refusal refusal = assertThrows(Refusal.class, () -> addHere(node));
-    assertEquals(Refusal.Kind.FAILED, refusal.kind());
-    assertTrue(refusal.getMessage().contains("File exists"), refusal.getMessage());
+    final OperationException refusal = assertThrows(OperationException.class, () -> addHere(node));
+    assertTrue(
+        refusal.getMessage().contains("EEXIST: another route is there: of protocol 4 through 'lo'"),
+        refusal.getMessage());
     inHost(() -> node.routes().remove(route()));
     final String routes = host.exec("ip", "route", "show");
     assertTrue(routes.contains("10.1.0.9 dev lo proto static"), routes);
@@ -194,8 +211,9 @@ class NodeKernelTest {
   void shouldRefuseAnInterfaceThatIsGone() throws Exception {
     final Node node = open();
     veth.delete();
-    final Refusal refusal = assertThrows(Refusal.class, () -> addHere(node));
-    assertTrue(refusal.getMessage().contains("Cannot find device"), refusal.getMessage());
+    final OperationException refusal = assertThrows(OperationException.class, () -> addHere(node));
+    assertTrue(
+        refusal.getMessage().contains("there is no interface 'lxcnode'"), refusal.getMessage());
   }
 
   @Test
@@ -213,5 +231,84 @@ class NodeKernelTest {
     assertTrue(routes.contains("10.1.0.10 "), routes);
     assertFalse(routes.contains("10.1.0.9 "), routes);
     assertFalse(routes.contains("f00d::a01:1:0:9"), routes);
+  }
+
+  @Test
+  void shouldAddAgainWhatAnotherProgramRemoved() throws Exception {
+    final Node node = open();
+    addHere(node);
+    final String before = routesAndNeighbours();
+    byIp("route del 10.1.0.9/32 dev lxcnode");
+    byIp("neigh del f00d::a01:1:0:9 dev lxcnode");
+    byIp("neigh replace 10.1.0.9 lladdr 02:00:00:00:00:99 dev lxcnode nud permanent");
+    assertEquals(List.of(), inHost(() -> node.routes().synchronize(List.of(route()))));
+    assertEquals(before, routesAndNeighbours());
+  }
+
+  @Test
+  void shouldRemoveOnlyItsOwnWhenItSynchronizes() throws Exception {
+    final Node node = open();
+    addHere(node);
+    byIp("route add 10.1.0.77/32 dev lxcnode proto static");
+    byIp("route add 10.1.0.78/31 dev lxcnode proto 169");
+    byIp("route add 10.1.0.80/32 dev lxcnode proto static");
+    byIp("route add 10.1.0.80/32 dev lxcnode proto 169 metric 50");
+    byIp("neigh add 10.1.0.77 lladdr 02:00:00:00:00:77 dev lxcnode nud permanent");
+    assertEquals(List.of(), inHost(() -> node.routes().synchronize(List.of())));
+    final String routes = host.exec("ip", "-N", "route", "show");
+    assertTrue(routes.contains("10.1.0.77 dev lxcnode proto 4"), routes);
+    assertTrue(routes.contains("10.1.0.78/31 dev lxcnode proto 169"), routes);
+    assertTrue(routes.contains("10.1.0.80 dev lxcnode proto 4"), routes);
+    assertFalse(routes.contains("10.1.0.80 dev lxcnode proto 169"), routes);
+    assertFalse(routes.contains("10.1.0.9 "), routes);
+    final String neighbours = host.exec("ip", "neigh", "show");
+    assertTrue(neighbours.contains("10.1.0.77 dev lxcnode"), neighbours);
+    assertFalse(neighbours.contains("10.1.0.9 "), neighbours);
+  }
+
+  @Test
+  void shouldNameTheRouteOfAnotherProgramAndAddTheOthers() throws Exception {
+    final Node node = open();
+    host.exec("ip", "link", "set", "lxcnode", "up");
+    byIp("route add 10.1.0.9/32 dev lo proto static");
+    final List<String> errors = inHost(() -> node.routes().synchronize(List.of(route())));
+    assertEquals(1, errors.size(), errors.toString());
+    assertTrue(
+        errors.getFirst().startsWith("route 10.1.0.9/32 through link " + veth.hostIfindex()),
+        errors.toString());
+    assertTrue(errors.getFirst().endsWith("of protocol 4 through 'lo'"), errors.toString());
+    final String routes = routesAndNeighbours();
+    assertTrue(routes.contains("10.1.0.9 dev lo proto static"), routes);
+    assertTrue(routes.contains("f00d::a01:1:0:9 dev lxcnode"), routes);
+  }
+
+  @Test
+  void shouldReportAMissingInterfaceAndRouteTheOthers() throws Exception {
+    final Node node = open();
+    host.exec("ip", "link", "set", "lxcnode", "up");
+    final WorkloadRoute gone =
+        new WorkloadRoute("nosuch", MacAddress.of(2), IpAddress.parse("10.1.0.10"), null);
+    assertEquals(
+        List.of("there is no interface 'nosuch'"),
+        inHost(() -> node.routes().synchronize(List.of(gone, route()))));
+    assertTrue(routesAndNeighbours().contains("10.1.0.9 dev lxcnode"));
+    assertEquals(List.of(), inHost(() -> node.routes().setDown("nosuch")));
+  }
+
+  @Test
+  void shouldListItsAddressesAndTheDeviceOfTheDefaultRoute() throws Exception {
+    final Node node = open();
+    assertEquals(Optional.empty(), inHost(() -> node.localAddresses().defaultDevice(true)));
+    byIp("address add 192.0.2.1/24 dev lxcnode");
+    byIp("route add default via 192.0.2.9 metric 20");
+    byIp("route add unreachable default metric 5");
+    byIp("route add default dev lo metric 30");
+    byIp("-6 route add default dev lxcnode");
+    byIp("-6 route add unreachable default metric 5");
+    assertEquals(Optional.of("lxcnode"), inHost(() -> node.localAddresses().defaultDevice(true)));
+    assertEquals(Optional.of("lxcnode"), inHost(() -> node.localAddresses().defaultDevice(false)));
+    assertTrue(
+        inHost(() -> node.localAddresses().all())
+            .contains(new LocalAddress(IpAddress.parse("192.0.2.1"), 24, "lxcnode")));
   }
 }

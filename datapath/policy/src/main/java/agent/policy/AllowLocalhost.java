@@ -2,11 +2,11 @@ package agent.policy;
 
 import agent.types.Refusal;
 
-/** When the node itself may reach its endpoints (option {@code --allow-localhost}). */
+/** When the node may reach its endpoints (option {@code --allow-localhost}). */
 public enum AllowLocalhost {
-  /** As {@link #POLICY}, as long as no feature needs the node in between. */
+  /** As {@link #POLICY}, unless a feature needs traffic from the node. */
   AUTO("auto"),
-  /** Always, unless a deny rule names it. */
+  /** Always, unless a deny rule names the node. */
   ALWAYS("always"),
   /** Where a rule allows it. */
   POLICY("policy");
@@ -15,11 +15,6 @@ public enum AllowLocalhost {
 
   AllowLocalhost(String text) {
     this.text = text;
-  }
-
-  /** The option's value. */
-  public String text() {
-    return text;
   }
 
   /**

@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Selects addresses outside: the identities of all CIDRs within the prefix but those within an
- * exception. Every prefix and exception has an identity of its own, so that the longest prefix of
- * the ipcache tells an exception from the rest. Endpoints and nodes are never selected.
+ * Selects the identities of all CIDRs within the prefix, except those within an exception. Every
+ * prefix and exception has an identity of its own, so that the longest prefix match of the ipcache
+ * separates an exception from the rest. Endpoints and nodes are never selected.
  *
  * @param prefix the CIDR
  * @param except the exceptions, in order
@@ -29,7 +29,7 @@ public record CidrSelector(Prefix prefix, List<Prefix> except) implements PeerSe
         .isPresent();
   }
 
-  /** The addresses that an identity stands for, where it is one of the world. */
+  /** Returns the prefix that an identity stands for, where it stands for a CIDR or the world. */
   static Optional<Prefix> prefixOf(Identity identity) {
     if (identity.id() == ReservedIdentity.WORLD_IPV4.id()) {
       return Optional.of(Prefix.ALL_IPV4);
@@ -40,7 +40,7 @@ public record CidrSelector(Prefix prefix, List<Prefix> except) implements PeerSe
     return identity.cidr();
   }
 
-  /** The prefixes that need an identity. */
+  /** Returns the prefixes that need an identity. */
   List<Prefix> prefixes() {
     final List<Prefix> all = new ArrayList<>(except);
     all.add(prefix);

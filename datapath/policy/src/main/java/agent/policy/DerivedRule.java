@@ -3,7 +3,7 @@ package agent.policy;
 import java.util.List;
 
 /**
- * One line of a resolved policy and where it comes from.
+ * One line of a resolved policy and the rules that it is derived from.
  *
  * @param rule what is allowed or denied, readable
  * @param derivedFrom for each rule of the repository that made it, that rule's labels

@@ -3,7 +3,7 @@ package agent.policy;
 import java.util.List;
 
 /**
- * What was resolved for one direction of an endpoint.
+ * The summary of a resolved policy for one direction.
  *
  * @param enforced whether policy is enforced
  * @param allowed identities that some port is allowed to, in order; 0 is any identity

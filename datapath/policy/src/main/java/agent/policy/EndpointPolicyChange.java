@@ -1,10 +1,12 @@
 package agent.policy;
 
+import agent.datapath.manager.spec.PolicyDelta;
+
 /**
- * What a change means for one endpoint.
+ * The change of one endpoint's policy.
  *
  * @param endpointId the endpoint
- * @param policy its policy now
- * @param diff what to write into its policy map; may be empty where only the summary is new
+ * @param policy its policy from now on
+ * @param diff the change of its policy map; empty where only the summary is new
  */
-public record EndpointPolicyChange(int endpointId, ResolvedPolicy policy, PolicyMapDiff diff) {}
+public record EndpointPolicyChange(int endpointId, ResolvedPolicy policy, PolicyDelta diff) {}

@@ -17,7 +17,7 @@ public enum EnforcementMode {
     this.text = text;
   }
 
-  /** The option's value. */
+  /** Returns the option's value. */
   public String text() {
     return text;
   }

@@ -8,13 +8,13 @@ import java.util.function.Predicate;
 
 /** A peer that is known by name (decisions.md, section 5). */
 public enum Entity implements PeerSelector {
-  /** Everybody, whatever the identity. */
+  /** Every peer, whatever its identity. */
   ALL("all", identity -> true),
-  /** Everything outside, CIDRs among it. */
+  /** Every address outside the cluster, CIDRs included. */
   WORLD("world", identity -> isWorld(identity, true) || isWorld(identity, false)),
-  /** Every IPv4 address outside, IPv4 CIDRs among it. */
+  /** Every IPv4 address outside, IPv4 CIDRs included. */
   WORLD_IPV4("world-ipv4", identity -> isWorld(identity, true)),
-  /** Every IPv6 address outside, IPv6 CIDRs among it. */
+  /** Every IPv6 address outside, IPv6 CIDRs included. */
   WORLD_IPV6("world-ipv6", identity -> isWorld(identity, false)),
   /** All endpoints and nodes: everything but the world. */
   CLUSTER("cluster", identity -> !isWorld(identity, true) && !isWorld(identity, false)),
@@ -30,7 +30,7 @@ public enum Entity implements PeerSelector {
   REMOTE_NODE("remote-node", is(ReservedIdentity.REMOTE_NODE)),
   /** The orchestrator's API server. */
   ORCH_APISERVER("orch-apiserver", is(ReservedIdentity.ORCH_APISERVER)),
-  /** Nobody. */
+  /** No peer. */
   NONE("none", identity -> false);
 
   private final String text;
@@ -51,7 +51,7 @@ public enum Entity implements PeerSelector {
         || identity.cidr().map(Prefix::isIpv4).filter(own -> own == ipv4).isPresent();
   }
 
-  /** The entity with this name. */
+  /** Returns the entity with this name. */
   static Optional<Entity> named(String text) {
     for (final Entity entity : values()) {
       if (entity.text.equals(text)) {

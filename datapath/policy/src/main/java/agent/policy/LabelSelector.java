@@ -7,10 +7,10 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * Selects by labels. As a peer selector it ranges over endpoints (cluster identities, {@code init},
- * {@code health} and {@code unmanaged}), so that neither {@code {}} nor {@code NotIn} lets the
- * world or a node in; only a selector that asks for a label of source {@code reserved} or {@code
- * cidr} ranges over everything.
+ * Selects by labels. As a peer selector it applies to endpoints (cluster identities, {@code init},
+ * {@code health} and {@code unmanaged}), so that neither {@code {}} nor {@code NotIn} selects the
+ * world or a node; only a selector that requires a label of source {@code reserved} or {@code cidr}
+ * applies to every identity.
  */
 public final class LabelSelector implements PeerSelector {
   /** The selector {@code {}}. */
@@ -26,7 +26,7 @@ public final class LabelSelector implements PeerSelector {
     endpointsOnly = requirements.stream().noneMatch(Requirement::asksForReserved);
   }
 
-  /** Whether an endpoint with these labels is selected. */
+  /** Returns whether an endpoint with these labels is selected. */
   public boolean selects(LabelSet labels) {
     for (final Requirement requirement : requirements) {
       if (!requirement.isMetBy(labels)) {
@@ -41,14 +41,17 @@ public final class LabelSelector implements PeerSelector {
     return (!endpointsOnly || isEndpoint(identity)) && selects(labelsOf(identity));
   }
 
-  static boolean isEndpoint(Identity identity) {
+  private static boolean isEndpoint(Identity identity) {
     return identity.isCluster()
         || identity.id() == ReservedIdentity.INIT.id()
         || identity.id() == ReservedIdentity.HEALTH.id()
         || identity.id() == ReservedIdentity.UNMANAGED.id();
   }
 
-  /** All of the world can be asked for by {@code reserved:world} and by its family. */
+  /**
+   * Returns the labels that selectors match: every world identity also has {@code reserved:world}
+   * and the label of its family.
+   */
   private static LabelSet labelsOf(Identity identity) {
     final LabelSet labels = identity.labels();
     if (identity.id() == ReservedIdentity.WORLD_IPV4.id()

@@ -4,7 +4,7 @@ import agent.identity.Identity;
 
 /** Selects peers by their identity. Two selectors that are equal select the same. */
 public sealed interface PeerSelector permits LabelSelector, CidrSelector, Entity {
-  /** Whether the identity is selected. */
+  /** Returns whether the identity is selected. */
   boolean selects(Identity identity);
 
   /** Readable form, for listings and logs. */

@@ -1,63 +1,89 @@
 package agent.policy;
 
-import agent.identity.IdentityAllocator;
+import agent.identity.CidrIdentityAllocator;
+import agent.identity.IdentityDirectory;
+import agent.identity.LocalCidrIdentityAllocator;
+import agent.maps.layout.MapSize;
 import java.util.Objects;
 
-/** What {@link PolicyEngine} is made of; not changed after {@link #conclude()}. */
+/** The configuration of {@link PolicyEngine} until {@link #conclude()}; immutable after it. */
 public final class PolicyContext {
-  /** Entries of one policy map: {@code POLICY_MAP_MAX_ENTRIES}. */
-  public static final int MAP_CAPACITY = 16384;
-
-  private IdentityAllocator identities;
+  private boolean isConcluded;
+  private IdentityDirectory identities;
+  private CidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
   private PolicyStore store = PolicyStore.inMemory();
   private EnforcementMode mode = EnforcementMode.DEFAULT;
   private AllowLocalhost allowLocalhost = AllowLocalhost.AUTO;
-  private int mapCapacity = MAP_CAPACITY;
+  private int mapCapacity = MapSize.POLICY_MAP;
 
-  /** Where identities come from; required. */
-  public PolicyContext identities(IdentityAllocator value) {
-    identities = value;
+  /** Sets the directory of identities of endpoints, of this node and of others; required. */
+  public PolicyContext identities(IdentityDirectory value) {
+    identities = changing(value);
     return this;
   }
 
-  /** Where rules are kept. */
+  /** Sets the allocator of identities of CIDRs; required. */
+  public PolicyContext cidrIdentities(CidrIdentityAllocator value) {
+    cidrIdentities = changing(value);
+    return this;
+  }
+
+  /** Sets the store of rules. */
   public PolicyContext store(PolicyStore value) {
-    store = value;
+    store = changing(value);
     return this;
   }
 
-  /** When policy is enforced. */
+  /** Sets when policy is enforced. */
   public PolicyContext mode(EnforcementMode value) {
-    mode = value;
+    mode = changing(value);
     return this;
   }
 
-  /** When the node may reach its endpoints. */
+  /** Sets when the node may send to its endpoints. */
   public PolicyContext allowLocalhost(AllowLocalhost value) {
-    allowLocalhost = value;
+    allowLocalhost = changing(value);
     return this;
   }
 
-  /** How many entries a policy map holds. */
+  /** Sets the number of entries that a policy map can hold. */
   public PolicyContext mapCapacity(int value) {
-    mapCapacity = value;
+    mapCapacity = changing(value);
     return this;
   }
 
-  /** Checks the whole. */
+  /**
+   * Checks what was set; after it nothing can be set.
+   *
+   * @return this
+   * @throws IllegalArgumentException where a policy map could not hold one entry a direction
+   */
   public PolicyContext conclude() {
     Objects.requireNonNull(identities, "identities");
+    Objects.requireNonNull(cidrIdentities, "cidrIdentities");
     Objects.requireNonNull(store, "store");
     Objects.requireNonNull(mode, "mode");
     Objects.requireNonNull(allowLocalhost, "allowLocalhost");
     if (mapCapacity < 2) {
-      throw new IllegalArgumentException("a policy map of " + mapCapacity + " entries");
+      throw new IllegalArgumentException("policy map capacity: " + mapCapacity + " is less than 2");
     }
+    isConcluded = true;
     return this;
   }
 
-  IdentityAllocator identities() {
+  private <T> T changing(T value) {
+    if (isConcluded) {
+      throw new IllegalStateException("the policy context is concluded");
+    }
+    return value;
+  }
+
+  IdentityDirectory identities() {
     return identities;
+  }
+
+  CidrIdentityAllocator cidrIdentities() {
+    return cidrIdentities;
   }
 
   PolicyStore store() {

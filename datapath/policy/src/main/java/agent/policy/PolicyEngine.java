@@ -1,60 +1,75 @@
 package agent.policy;
 
+import agent.datapath.manager.spec.PolicyDelta;
 import agent.identity.Identity;
 import agent.identity.IdentityListener;
 import agent.policy.spec.RuleSpec;
 import agent.types.Refusal;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 
 /**
- * The rules of this node and what they mean for its endpoints. It listens to the identities, so
- * that every call also tells of the endpoints whose policy changed because an identity appeared or
- * went since the call before. Changes come from one thread (that of the endpoints); any thread may
- * read.
+ * The rules of this node and the policy that they give to its endpoints. It listens to the
+ * identities on any thread: an event marks the endpoints whose policy depends on the identity and
+ * calls the {@link Observer}, and the next change or {@link #refresh} resolves them. Changes come
+ * from one thread (that of the endpoints); any thread may read.
  *
  * <p>An endpoint's identity is acquired before {@link #endpointSet} and released after {@link
- * #endpointRemoved}; after a release {@link #refresh} tells who is affected.
+ * #endpointRemoved}; after a release {@link #refresh} has the endpoints that are affected.
  */
 public final class PolicyEngine {
   private final PolicyContext context;
-  private final SelectorCache selectors;
-  private final CidrIdentities cidrs;
+  private final SelectorCache selectors = new SelectorCache();
+  private final CidrReferences cidrs;
   private final PolicySubjects subjects = new PolicySubjects();
   private final Set<Integer> dirty = new TreeSet<>();
   private volatile PolicyRepository repository;
-  private EnforcementMode mode;
+  private Observer observer = () -> {};
+  private boolean isAffected;
+
+  /** Hears that {@link #refresh} has something to do. */
+  public interface Observer {
+    /**
+     * The policy of an endpoint, or an identity of a CIDR, has changed because of an identity that
+     * appeared or went. Called on the thread of that event, at most once until the next {@link
+     * #refresh}; it must be short and must not wait for the engine's thread.
+     */
+    void onPolicyAffected();
+  }
 
   private PolicyEngine(PolicyContext context, PolicyState state) {
     this.context = context;
-    mode = context.mode();
-    selectors = new SelectorCache(context.identities().list());
-    cidrs = new CidrIdentities(context.identities(), state);
+    cidrs = new CidrReferences(context.cidrIdentities(), state);
     repository = new PolicyRepository(state.revision(), RuleReader.read(state.rules()));
   }
 
   /**
-   * Takes up the rules of the store. Their CIDRs have the identities that they had before; the
-   * ipcache entries of all of them are in the update of the first call. A rule that cannot be used
-   * any more is left out, and the store told to set aside what it held.
+   * Restores the rules of the store. Their CIDRs keep their identities; the ipcache entries of all
+   * of them are in the update of the first change. A rule that is not valid any more is left out,
+   * and the store sets aside what it held.
    *
    * @param context concluded
    * @return the engine
    */
   public static PolicyEngine open(PolicyContext context) {
     final PolicyEngine engine = new PolicyEngine(context, StoredPolicy.of(context.store()));
-    context.identities().addListener(engine.new Listener());
-    engine.takeUp();
+    engine.restore();
     return engine;
   }
 
-  private synchronized void takeUp() {
+  /** Events that arrive meanwhile wait for the lock, so that none is lost. */
+  private synchronized void restore() {
+    final Listener listener = new Listener();
+    context.identities().addListener(listener);
+    context.cidrIdentities().addListener(listener);
+    context.identities().list().forEach(selectors::add);
+    context.cidrIdentities().list().forEach(selectors::add);
     cidrs.acquire(repository.rules());
     repository.rules().forEach(selectors::use);
   }
@@ -62,28 +77,64 @@ public final class PolicyEngine {
   private final class Listener implements IdentityListener {
     @Override
     public void onIdentityAdded(Identity identity) {
-      synchronized (PolicyEngine.this) {
-        cidrs.onAdded(identity);
-        dirty.addAll(subjects.dependingOn(selectors.add(identity)));
-      }
+      follow(
+          identity,
+          () -> {
+            cidrs.onAdded(identity);
+            return selectors.add(identity);
+          });
     }
 
     @Override
     public void onIdentityRemoved(Identity identity) {
+      follow(
+          identity,
+          () -> {
+            cidrs.onRemoved(identity);
+            return selectors.remove(identity);
+          });
+    }
+
+    private void follow(Identity identity, Supplier<Set<PeerSelector>> event) {
+      // An event of the engine's own change is settled by that change.
+      final boolean isOwn = Thread.holdsLock(PolicyEngine.this);
+      final Observer current;
       synchronized (PolicyEngine.this) {
-        cidrs.onRemoved(identity);
-        dirty.addAll(subjects.dependingOn(selectors.remove(identity)));
+        final Set<Integer> affected = subjects.dependingOn(event.get());
+        dirty.addAll(affected);
+        if (isOwn || isAffected || affected.isEmpty() && identity.cidr().isEmpty()) {
+          return;
+        }
+        isAffected = true;
+        current = observer;
       }
+      current.onPolicyAffected();
     }
   }
 
   /**
-   * Adds rules, all or none, and counts the revision up. The rules are in the store before the call
-   * returns.
+   * Sets who hears of identities that affect the policy. Where something is affected already, the
+   * observer is called before this returns.
+   *
+   * @param value the observer, in place of the one before
+   */
+  public void observe(Observer value) {
+    synchronized (this) {
+      observer = value;
+      if (!isAffected) {
+        return;
+      }
+    }
+    value.onPolicyAffected();
+  }
+
+  /**
+   * Adds rules, all or none, and increments the revision. The rules are in the store before the
+   * call returns.
    *
    * @param specs the rules; refusals name {@code [index]} and the path in it
-   * @param replaceSameLabels whether rules that have the very same labels as one of the new ones go
-   * @return what follows
+   * @param replaceSameLabels whether rules whose labels equal those of a new one are removed
+   * @return the changes to carry out
    * @throws Refusal INVALID for a bad rule, EXHAUSTED where a policy map would overflow or
    *     identities run out; then nothing has changed
    */
@@ -94,10 +145,10 @@ public final class PolicyEngine {
   }
 
   /**
-   * Removes the rules that have all of these labels, and counts the revision up.
+   * Removes the rules that have all of these labels, and increments the revision.
    *
    * @param labels {@code [source:]key[=value]}, without a source any; none removes all rules
-   * @return what follows
+   * @return the changes to carry out
    * @throws Refusal NOT_FOUND where labels were given and no rule has them
    */
   public synchronized PolicyUpdate delete(List<String> labels) {
@@ -117,7 +168,7 @@ public final class PolicyEngine {
       final Set<Integer> affected = new TreeSet<>(dirty);
       affected.removeAll(dirtyBefore);
       affected.addAll(subjects.selectedBy(added));
-      affected.forEach(endpoint -> resolved.put(endpoint, resolve(endpoint, after, mode)));
+      affected.forEach(endpoint -> resolved.put(endpoint, resolve(endpoint, after)));
       context.store().save(stateOf(after));
     } catch (RuntimeException e) {
       added.forEach(selectors::drop);
@@ -138,14 +189,13 @@ public final class PolicyEngine {
         rules.revision(), rules.specs(rules.rules()), cidrs.numbersOf(rules.rules()));
   }
 
-  /** The policy of an endpoint with these rules, if its map can hold it. */
-  private ResolvedPolicy resolve(int endpointId, PolicyRepository rules, EnforcementMode how) {
-    return resolve(endpointId, subjects.get(endpointId).identity(), rules, how);
+  /** Returns the policy of an endpoint with these rules; refused where its map cannot hold it. */
+  private ResolvedPolicy resolve(int endpointId, PolicyRepository rules) {
+    return resolve(endpointId, subjects.get(endpointId).identity(), rules);
   }
 
-  private ResolvedPolicy resolve(
-      int endpointId, Identity identity, PolicyRepository rules, EnforcementMode how) {
-    final ResolvedPolicy policy = unchecked(identity, rules, how);
+  private ResolvedPolicy resolve(int endpointId, Identity identity, PolicyRepository rules) {
+    final ResolvedPolicy policy = unchecked(identity, rules);
     final int count = policy.entries().size();
     if (count > context.mapCapacity()) {
       throw Refusal.exhausted(
@@ -156,8 +206,8 @@ public final class PolicyEngine {
     return policy;
   }
 
-  private ResolvedPolicy unchecked(Identity identity, PolicyRepository rules, EnforcementMode how) {
-    return new PolicyResolver(selectors, how, context.allowLocalhost())
+  private ResolvedPolicy unchecked(Identity identity, PolicyRepository rules) {
+    return new PolicyResolver(selectors, context.mode(), context.allowLocalhost())
         .resolve(identity, rules.rules(), rules.revision());
   }
 
@@ -165,7 +215,7 @@ public final class PolicyEngine {
     return settle(Map.of());
   }
 
-  /** Resolves what is dirty, unless it is resolved already, and tells what has changed. */
+  /** Resolves the dirty endpoints, unless they are resolved already, and collects the changes. */
   private PolicyUpdate settle(Map<Integer, ResolvedPolicy> resolved) {
     final List<EndpointPolicyChange> changes = new ArrayList<>();
     final List<EndpointPolicyChange> denials = new ArrayList<>();
@@ -177,13 +227,13 @@ public final class PolicyEngine {
       }
       try {
         final ResolvedPolicy known = resolved.get(endpoint);
-        final ResolvedPolicy policy = known != null ? known : resolve(endpoint, repository, mode);
+        final ResolvedPolicy policy = known != null ? known : resolve(endpoint, repository);
         if (!policy.at(0).equals(subject.policy().at(0))) {
-          changes.add(told(endpoint, subject.identity(), policy));
+          changes.add(changeTo(endpoint, subject.identity(), policy));
         }
       } catch (Refusal refusal) {
         failures.put(endpoint, refusal);
-        close(endpoint, subject, changes, denials);
+        reduce(endpoint, subject, changes, denials);
       }
     }
     dirty.clear();
@@ -192,43 +242,41 @@ public final class PolicyEngine {
         repository.revision(), changes, failures, cidrs.takeAdded(), cidrs.takeRemoved(), denials);
   }
 
-  /** First what makes room, then what is forbidden: both lists are written in their order. */
-  private void close(
+  /** First the deletes that make room, then the new denies; the lists are written in this order. */
+  private void reduce(
       int endpoint,
       PolicySubjects.Subject subject,
       List<EndpointPolicyChange> changes,
       List<EndpointPolicyChange> denials) {
-    final ClosedPolicy closed =
-        ClosedPolicy.of(
-            subject.policy(),
-            unchecked(subject.identity(), repository, mode),
-            context.mapCapacity());
-    if (!closed.kept().entries().equals(subject.policy().entries())) {
-      changes.add(told(endpoint, subject.identity(), closed.kept()));
+    final ReducedPolicy reduced =
+        ReducedPolicy.of(
+            subject.policy(), unchecked(subject.identity(), repository), context.mapCapacity());
+    if (!reduced.kept().entries().equals(subject.policy().entries())) {
+      changes.add(changeTo(endpoint, subject.identity(), reduced.kept()));
     }
-    if (!closed.whole().entries().equals(closed.kept().entries())) {
-      denials.add(told(endpoint, subject.identity(), closed.whole()));
+    if (!reduced.whole().entries().equals(reduced.kept().entries())) {
+      denials.add(changeTo(endpoint, subject.identity(), reduced.whole()));
     }
   }
 
-  private EndpointPolicyChange told(int endpoint, Identity identity, ResolvedPolicy policy) {
-    final PolicyMapDiff diff =
-        PolicyMapDiff.between(subjects.entriesOf(endpoint), policy.entries());
+  private EndpointPolicyChange changeTo(int endpoint, Identity identity, ResolvedPolicy policy) {
+    final PolicyDelta diff = PolicyDelta.between(subjects.entriesOf(endpoint), policy.entries());
     subjects.put(endpoint, identity, policy);
     return new EndpointPolicyChange(endpoint, policy, diff);
   }
 
   /**
-   * An endpoint is there, or has another identity.
+   * Adds an endpoint, or gives it another identity.
    *
    * @param endpointId the endpoint
    * @param identity its identity
-   * @return what follows; the endpoint itself is in it, with a diff from what it had before
+   * @return the changes to carry out; the endpoint itself is in it, with a diff from what it had
+   *     before
    * @throws Refusal EXHAUSTED where its policy map would overflow; nothing has changed
    */
   public synchronized PolicyUpdate endpointSet(int endpointId, Identity identity) {
-    final ResolvedPolicy policy = resolve(endpointId, identity, repository, mode);
-    final EndpointPolicyChange change = told(endpointId, identity, policy);
+    final ResolvedPolicy policy = resolve(endpointId, identity, repository);
+    final EndpointPolicyChange change = changeTo(endpointId, identity, policy);
     dirty.remove(endpointId);
     final PolicyUpdate others = settle();
     final List<EndpointPolicyChange> changes = new ArrayList<>(others.endpoints());
@@ -236,56 +284,48 @@ public final class PolicyEngine {
     return others.with(changes);
   }
 
-  /** An endpoint is gone. */
+  /** Removes an endpoint. */
   public synchronized PolicyUpdate endpointRemoved(int endpointId) {
     subjects.remove(endpointId);
     dirty.remove(endpointId);
     return settle();
   }
 
+  /** Returns when policy is enforced. */
+  public EnforcementMode mode() {
+    return context.mode();
+  }
+
   /**
-   * Changes when policy is enforced.
-   *
-   * @param newMode from now on
-   * @return what follows
-   * @throws Refusal EXHAUSTED where a policy map would overflow; nothing has changed
+   * Returns the changes because of identities that appeared or went since the previous change or
+   * refresh.
    */
-  public synchronized PolicyUpdate setMode(EnforcementMode newMode) {
-    final Collection<Integer> all = subjects.all();
-    all.forEach(endpoint -> resolve(endpoint, repository, newMode));
-    mode = newMode;
-    dirty.addAll(all);
-    return settle();
-  }
-
-  /** When policy is enforced. */
-  public synchronized EnforcementMode mode() {
-    return mode;
-  }
-
-  /** What follows from identities that appeared or went since the call before. */
   public synchronized PolicyUpdate refresh() {
+    isAffected = false;
     return settle();
   }
 
-  /** The policy of an endpoint that is there, at the revision of now. */
+  /**
+   * Returns the policy of an endpoint at the current revision; empty where the engine does not know
+   * it.
+   */
   public synchronized Optional<ResolvedPolicy> policyOf(int endpointId) {
     return Optional.ofNullable(subjects.get(endpointId))
         .map(subject -> subject.policy().at(repository.revision()));
   }
 
-  /** The identities of all CIDRs: what the ipcache holds besides endpoints and nodes. */
+  /** Returns the identities of all CIDRs: the ipcache holds them besides endpoints and nodes. */
   public synchronized List<Identity> cidrIdentities() {
     return cidrs.present();
   }
 
-  /** All rules. */
+  /** Returns all rules. */
   public PolicySnapshot snapshot() {
     return repository.snapshot();
   }
 
   /**
-   * The rules that have all of these labels.
+   * Returns the rules that have all of these labels.
    *
    * @param labels {@code [source:]key[=value]}, without a source any; none returns all rules
    * @return the rules
@@ -296,7 +336,7 @@ public final class PolicyEngine {
     return now.snapshot(now.withLabels(labels));
   }
 
-  /** The selectors of the rules and what they select. */
+  /** Returns the selectors of the rules and what they select. */
   public synchronized List<SelectorListing> selectors() {
     return selectors.listing();
   }

@@ -1,5 +1,6 @@
 package agent.policy;
 
+import agent.identity.LabelPattern;
 import agent.identity.LabelSet;
 import agent.policy.spec.RuleSpec;
 import agent.types.Refusal;
@@ -28,7 +29,9 @@ final class PolicyRepository {
     return rules;
   }
 
-  /** The next revision: without some rules, which are told by identity, and with others. */
+  /**
+   * Returns the next revision: without some rules, compared by object identity, and with others.
+   */
   PolicyRepository changed(Collection<Rule> removed, List<Rule> added) {
     final Set<Rule> gone = Collections.newSetFromMap(new IdentityHashMap<>());
     gone.addAll(removed);
@@ -39,15 +42,12 @@ final class PolicyRepository {
   }
 
   /**
-   * The rules that have all of these labels; all rules where no labels are given.
+   * Returns the rules that have all of these labels; all rules where no labels are given.
    *
    * @throws Refusal NOT_FOUND where labels are given and no rule has them
    */
   List<Rule> withLabels(List<String> labels) {
-    final List<Requirement> wanted = new ArrayList<>();
-    for (int i = 0; i < labels.size(); i++) {
-      wanted.add(SelectorReader.label("labels[" + i + "]", labels.get(i)));
-    }
+    final List<LabelPattern> wanted = LabelPattern.parseAll("labels", labels);
     final List<Rule> found =
         rules.stream()
             .filter(rule -> wanted.stream().allMatch(label -> label.isMetBy(rule.labels())))
@@ -58,7 +58,10 @@ final class PolicyRepository {
     return found;
   }
 
-  /** The rules with the very same labels as one of the others; rules without labels are alone. */
+  /**
+   * Returns the rules whose labels equal those of one of the others; rules without labels equal
+   * none.
+   */
   List<Rule> sameLabels(List<Rule> others) {
     final List<LabelSet> sets = others.stream().map(Rule::labels).toList();
     return rules.stream()

@@ -1,7 +1,9 @@
 package agent.policy;
 
+import agent.datapath.manager.spec.PolicyEntry;
 import agent.identity.Identity;
 import agent.identity.ReservedIdentity;
+import agent.maps.layout.PolicyDirection;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -10,9 +12,9 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * Makes policy map entries of rules. What is enforced: in mode default the directions in which a
- * rule selects the endpoint, whether it allows or denies and even where its list is empty; in mode
- * always both; in mode never none. A direction that is not enforced is one entry that allows
+ * Resolves rules to policy map entries. Mode default enforces the directions in which a rule
+ * selects the endpoint, whether it allows or denies and even where its list is empty; mode always
+ * enforces both; mode never none. A direction that is not enforced is one entry that allows
  * everything.
  */
 final class PolicyResolver {
@@ -33,8 +35,8 @@ final class PolicyResolver {
         rules.stream().filter(rule -> rule.subject().selects(identity.labels())).toList();
     final List<PolicyEntry> entries = new ArrayList<>();
     final Set<PeerSelector> selectors = new HashSet<>();
-    final DirectionSummary ingress = resolve(Direction.INGRESS, own, entries, selectors);
-    final DirectionSummary egress = resolve(Direction.EGRESS, own, entries, selectors);
+    final DirectionSummary ingress = resolve(PolicyDirection.INGRESS, own, entries, selectors);
+    final DirectionSummary egress = resolve(PolicyDirection.EGRESS, own, entries, selectors);
     return new ResolvedPolicy(
         revision,
         identity.id(),
@@ -45,12 +47,12 @@ final class PolicyResolver {
   }
 
   private DirectionSummary resolve(
-      Direction direction,
+      PolicyDirection direction,
       List<Rule> rules,
       List<PolicyEntry> entries,
       Set<PeerSelector> selectors) {
     if (!isEnforced(direction, rules)) {
-      entries.add(PolicyEntry.allowAll(direction));
+      entries.add(PolicyEntry.allowAll(ANY_IDENTITY, direction));
       return new DirectionSummary(false, List.of(ANY_IDENTITY), List.of(), List.of(), List.of());
     }
     final TreeMap<Integer, VerdictTable> tables = new TreeMap<>();
@@ -68,13 +70,13 @@ final class PolicyResolver {
         }
       }
     }
-    if (direction == Direction.INGRESS && allowLocalhost == AllowLocalhost.ALWAYS) {
+    if (direction == PolicyDirection.INGRESS && allowLocalhost == AllowLocalhost.ALWAYS) {
       table(tables, ReservedIdentity.HOST.id()).add(List.of(PortMatch.ALL), false);
     }
     return summary(direction, tables, lines, entries);
   }
 
-  private boolean isEnforced(Direction direction, List<Rule> rules) {
+  private boolean isEnforced(PolicyDirection direction, List<Rule> rules) {
     return switch (mode) {
       case ALWAYS -> true;
       case NEVER -> false;
@@ -82,7 +84,8 @@ final class PolicyResolver {
     };
   }
 
-  private static List<LabelSelector> required(Direction direction, boolean deny, List<Rule> rules) {
+  private static List<LabelSelector> required(
+      PolicyDirection direction, boolean deny, List<Rule> rules) {
     return rules.stream()
         .flatMap(rule -> rule.sections(direction).stream())
         .filter(section -> section.deny() == deny)
@@ -117,7 +120,7 @@ final class PolicyResolver {
   }
 
   private static DirectionSummary summary(
-      Direction direction,
+      PolicyDirection direction,
       TreeMap<Integer, VerdictTable> tables,
       SummaryLines lines,
       List<PolicyEntry> entries) {

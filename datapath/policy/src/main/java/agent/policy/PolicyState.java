@@ -4,7 +4,7 @@ import agent.policy.spec.RuleSpec;
 import java.util.List;
 
 /**
- * What the repository keeps over a restart.
+ * The state of the policy that outlives a restart.
  *
  * @param revision the revision
  * @param rules the rules in the order in which they were added

@@ -2,32 +2,42 @@ package agent.policy;
 
 import java.util.Optional;
 
-/** Keeps the rules over restarts. A call returns when they are safe, and throws where not. */
+/**
+ * Keeps the rules over restarts. A call returns when they are on the disk, and throws where it
+ * failed.
+ */
 public interface PolicyStore {
-  /** What was saved last, where anything was. */
+  /** Returns the state that was saved last; empty where there is none. */
   Optional<PolicyState> load();
 
   /**
-   * Takes what is saved out of use without losing it: a part of it cannot be used.
+   * Moves the saved state aside, for a part of it is not valid; nothing of it is deleted.
    *
    * @param reason which part, and why
    */
-  default void setAside(String reason) {}
+  void setAside(String reason);
 
-  /** Replaces what is saved. */
+  /** Replaces the saved state. */
   void save(PolicyState state);
 
-  /** A store that forgets. */
+  /** Returns a store in memory, for tests: it keeps its content until the process ends. */
   static PolicyStore inMemory() {
     return new PolicyStore() {
+      private PolicyState saved;
+
       @Override
-      public Optional<PolicyState> load() {
-        return Optional.empty();
+      public synchronized Optional<PolicyState> load() {
+        return Optional.ofNullable(saved);
       }
 
       @Override
-      public void save(PolicyState state) {
-        // nothing outlives the process
+      public synchronized void setAside(String reason) {
+        saved = null;
+      }
+
+      @Override
+      public synchronized void save(PolicyState state) {
+        saved = state;
       }
     };
   }

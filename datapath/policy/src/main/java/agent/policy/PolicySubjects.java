@@ -1,5 +1,6 @@
 package agent.policy;
 
+import agent.datapath.manager.spec.PolicyEntry;
 import agent.identity.Identity;
 import java.util.Collection;
 import java.util.List;
@@ -9,13 +10,13 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Predicate;
 
-/** The endpoints that policy is for, each with the policy that was told last. */
+/** The endpoints, each with the policy that was last given to the caller. */
 final class PolicySubjects {
   /**
    * One endpoint.
    *
    * @param identity its identity
-   * @param policy the policy that was told last
+   * @param policy the policy that was last given to the caller
    */
   record Subject(Identity identity, ResolvedPolicy policy) {}
 
@@ -33,19 +34,14 @@ final class PolicySubjects {
     subjects.remove(endpointId);
   }
 
-  /** Every endpoint. */
-  Set<Integer> all() {
-    return new TreeSet<>(subjects.keySet());
-  }
-
-  /** The endpoints that one of the rules is for. */
+  /** Returns the endpoints that one of the rules is for. */
   Set<Integer> selectedBy(Collection<Rule> rules) {
     return where(
         subject ->
             rules.stream().anyMatch(rule -> rule.subject().selects(subject.identity().labels())));
   }
 
-  /** The endpoints whose policy depends on one of the selectors. */
+  /** Returns the endpoints whose policy depends on one of the selectors. */
   Set<Integer> dependingOn(Set<PeerSelector> selectors) {
     if (selectors.isEmpty()) {
       return Set.of();
@@ -63,7 +59,7 @@ final class PolicySubjects {
     return found;
   }
 
-  /** What the endpoint's map held so far. */
+  /** Returns the entries of the policy that was last given; none for an unknown endpoint. */
   List<PolicyEntry> entriesOf(int endpointId) {
     final Subject subject = subjects.get(endpointId);
     return subject == null ? List.of() : subject.policy().entries();

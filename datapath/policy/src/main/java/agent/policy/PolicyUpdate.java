@@ -8,21 +8,21 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What follows from a change of rules, endpoints or identities. To be carried out in this order, so
- * that no packet meets an identity that the policy maps do not know, and nothing that is allowed
- * before and after is dropped in between: the policy maps of {@code endpoints} change, ipcache
- * entries of {@code cidrsAdded} come, those of {@code cidrsRemoved} go, the policy maps of {@code
- * cleanups} lose what nobody meets any more. An ipcache entry of an endpoint or of the node wins
- * over one of a CIDR with the same prefix.
+ * The writes that a change of rules, endpoints or identities needs. The order matters, so that the
+ * ipcache gives no packet an identity that the policy maps lack, and nothing that is allowed before
+ * and after is dropped meanwhile: change the policy maps of {@code endpoints}, add the ipcache
+ * entries of {@code cidrsAdded}, remove those of {@code cidrsRemoved}, change the policy maps of
+ * {@code cleanups}. An ipcache entry of an endpoint or of the node takes precedence over one of a
+ * CIDR with the same prefix.
  *
  * @param revision the revision of the rules now
- * @param endpoints the endpoints whose policy is another one
- * @param failures endpoints whose new policy does not fit into the map: of the former one stays
- *     what the new one allows, too, and what it forbids is forbidden
- * @param cidrsAdded identities of CIDRs that appeared
- * @param cidrsRemoved identities of CIDRs that went
- * @param cleanups endpoints whose policy maps still know identities that went, or have room only
- *     now for what is forbidden; where an endpoint is in both lists, this is its policy in the end
+ * @param endpoints the endpoints whose policy changes
+ * @param failures endpoints whose new policy does not fit into the map, which has a reduced one:
+ *     allows that both policies have, as far as they fit, and the new denies
+ * @param cidrsAdded identities of CIDRs that were added
+ * @param cidrsRemoved identities of CIDRs that were removed
+ * @param cleanups endpoints whose policy maps hold entries of identities that were removed, or have
+ *     room for their denies only now; for an endpoint in both lists this is the final policy
  */
 public record PolicyUpdate(
     long revision,
@@ -36,7 +36,7 @@ public record PolicyUpdate(
     return new PolicyUpdate(revision, otherEndpoints, failures, cidrsAdded, cidrsRemoved, cleanups);
   }
 
-  /** This update, and the one that the release of identities brings. */
+  /** Returns this update followed by the one that the release of identities needs. */
   PolicyUpdate then(PolicyUpdate release) {
     final Map<Integer, Refusal> allFailures = new TreeMap<>(failures);
     allFailures.putAll(release.failures);

@@ -1,10 +1,14 @@
 package agent.policy;
 
+import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.manager.spec.PolicyVerdict;
+import agent.maps.layout.PolicyDirection;
+import agent.maps.layout.PolicyPrefix;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What a policy key says about protocol and port: everything (prefix length 40), a protocol (48),
+ * The part of a policy key with protocol and port: everything (prefix length 40), a protocol (48),
  * or a protocol and a prefix of the port (49 to 64).
  *
  * @param protocol the IP protocol number; 0 for everything
@@ -12,22 +16,19 @@ import java.util.List;
  * @param prefixLength 40, or 48 to 64
  */
 record PortMatch(int protocol, int port, int prefixLength) implements Comparable<PortMatch> {
-  static final int ANY_PROTOCOL = 40;
-  static final int ANY_PORT = 48;
-  static final int WHOLE_PORT = 64;
-  static final PortMatch ALL = new PortMatch(0, 0, ANY_PROTOCOL);
+  static final PortMatch ALL = new PortMatch(0, 0, PolicyPrefix.IDENTITY);
 
   private static final int HIGHEST = 65535;
 
   static PortMatch ofProtocol(int protocol) {
-    return new PortMatch(protocol, 0, ANY_PORT);
+    return new PortMatch(protocol, 0, PolicyPrefix.PROTOCOL);
   }
 
   static PortMatch of(int protocol, int port) {
-    return new PortMatch(protocol, port, WHOLE_PORT);
+    return new PortMatch(protocol, port, PolicyPrefix.PORT);
   }
 
-  /** The fewest aligned prefixes that together are the ports from first to last. */
+  /** Returns the fewest aligned prefixes that together are the ports from first to last. */
   static List<PortMatch> range(int protocol, int first, int last) {
     final List<PortMatch> matches = new ArrayList<>();
     int from = first;
@@ -36,22 +37,26 @@ record PortMatch(int protocol, int port, int prefixLength) implements Comparable
       while (from + (1 << bits) - 1 > last) {
         bits--;
       }
-      matches.add(new PortMatch(protocol, from, WHOLE_PORT - bits));
+      matches.add(new PortMatch(protocol, from, PolicyPrefix.PORT - bits));
       from += 1 << bits;
     }
     return matches;
   }
 
-  /** The next shorter match that covers this one, or null for {@link #ALL}. */
+  /** Returns the next shorter match that covers this one, or null for {@link #ALL}. */
   PortMatch parent() {
-    if (prefixLength == ANY_PROTOCOL) {
+    if (prefixLength == PolicyPrefix.IDENTITY) {
       return null;
     }
-    if (prefixLength == ANY_PORT) {
+    if (prefixLength == PolicyPrefix.PROTOCOL) {
       return ALL;
     }
     final int length = prefixLength - 1;
-    return new PortMatch(protocol, port & HIGHEST << WHOLE_PORT - length & HIGHEST, length);
+    return new PortMatch(protocol, port & HIGHEST << PolicyPrefix.PORT - length & HIGHEST, length);
+  }
+
+  PolicyEntry entry(int identity, PolicyDirection direction, PolicyVerdict verdict) {
+    return new PolicyEntry(identity, direction, protocol, port, prefixLength, verdict);
   }
 
   @Override

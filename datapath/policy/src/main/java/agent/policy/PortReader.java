@@ -49,7 +49,7 @@ final class PortReader {
     return terms;
   }
 
-  /** An empty list would mean nothing to one reader and everything to another. */
+  /** An empty list could be read as nothing or as everything, so it is refused. */
   private static void checkFilled(String path, List<?> list, String what) {
     if (list.isEmpty()) {
       throw Refusal.invalid(path, "is empty: leave the field out to mean all " + what);

@@ -1,22 +1,18 @@
 package agent.policy;
 
 import agent.identity.Label;
+import agent.identity.LabelPattern;
 import agent.identity.LabelSet;
 import java.util.List;
 
 /**
  * One requirement of a label selector.
  *
- * @param source the source of the label, or {@link #ANY_SOURCE}
- * @param key the key of the label
- * @param operator what is required
- * @param values the values of In and NotIn, in order
+ * @param label the labels that are meant; its values are those of In and NotIn, and none with the
+ *     other operators
+ * @param operator whether such a label must be there or must not
  */
-record Requirement(String source, String key, Operator operator, List<String> values)
-    implements Comparable<Requirement> {
-  /** Stands for every source. */
-  static final String ANY_SOURCE = "any";
-
+record Requirement(LabelPattern label, Operator operator) implements Comparable<Requirement> {
   enum Operator {
     IN("In"),
     NOT_IN("NotIn"),
@@ -34,34 +30,20 @@ record Requirement(String source, String key, Operator operator, List<String> va
     }
   }
 
-  Requirement {
-    values = values.stream().distinct().sorted().toList();
-  }
-
   boolean isMetBy(LabelSet labels) {
     return switch (operator) {
-      case IN -> hasLabel(labels, true);
-      case NOT_IN -> !hasLabel(labels, true);
-      case EXISTS -> hasLabel(labels, false);
-      case DOES_NOT_EXIST -> !hasLabel(labels, false);
+      case IN, EXISTS -> label.isMetBy(labels);
+      case NOT_IN, DOES_NOT_EXIST -> !label.isMetBy(labels);
     };
   }
 
-  private boolean hasLabel(LabelSet labels, boolean withValue) {
-    for (final Label label : labels) {
-      if (label.key().equals(key)
-          && (source.equals(ANY_SOURCE) || label.source().equals(source))
-          && (!withValue || values.contains(label.value()))) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /** Whether it asks for a label of the agent's own, such as {@code reserved:host}. */
+  /**
+   * Returns whether it requires a label of a source that the agent keeps, such as {@code
+   * reserved:host}.
+   */
   boolean asksForReserved() {
     return (operator == Operator.IN || operator == Operator.EXISTS)
-        && (source.equals(Label.RESERVED) || source.equals(Label.CIDR));
+        && (label.source().equals(Label.RESERVED) || label.source().equals(Label.CIDR));
   }
 
   @Override
@@ -70,19 +52,20 @@ record Requirement(String source, String key, Operator operator, List<String> va
   }
 
   String text() {
-    final String name = source + ":" + key;
+    final String name = label.name();
+    final List<String> values = label.values();
     return switch (operator) {
-      case IN -> values.size() == 1 ? equality(name) : name + " In " + listed();
+      case IN -> values.size() == 1 ? equality(name, values.getFirst()) : name + " In " + listed();
       case NOT_IN -> name + " NotIn " + listed();
       case EXISTS, DOES_NOT_EXIST -> name + " " + operator.text();
     };
   }
 
-  private String equality(String name) {
-    return values.getFirst().isEmpty() ? name : name + "=" + values.getFirst();
+  private static String equality(String name, String value) {
+    return value.isEmpty() ? name : name + "=" + value;
   }
 
   private String listed() {
-    return "(" + String.join(", ", values) + ")";
+    return "(" + String.join(", ", label.values()) + ")";
   }
 }

@@ -1,5 +1,6 @@
 package agent.policy;
 
+import agent.datapath.manager.spec.PolicyEntry;
 import java.util.List;
 import java.util.Set;
 
@@ -9,8 +10,8 @@ import java.util.Set;
  * @param revision the revision of the rules
  * @param identity the endpoint's own identity
  * @param entries the whole policy map, in order
- * @param ingress what was resolved for traffic to the endpoint
- * @param egress what was resolved for traffic from it
+ * @param ingress the summary for traffic to the endpoint
+ * @param egress the summary for traffic from it
  * @param selectors the selectors whose identities the entries depend on
  */
 public record ResolvedPolicy(
@@ -21,7 +22,7 @@ public record ResolvedPolicy(
     DirectionSummary egress,
     Set<PeerSelector> selectors) {
 
-  /** The same policy, told at another revision. */
+  /** Returns the same policy at another revision. */
   ResolvedPolicy at(long otherRevision) {
     return new ResolvedPolicy(otherRevision, identity, entries, ingress, egress, selectors);
   }

@@ -1,6 +1,7 @@
 package agent.policy;
 
 import agent.identity.LabelSet;
+import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.RuleSpec;
 import agent.types.Prefix;
 import java.util.ArrayList;
@@ -21,21 +22,21 @@ record Rule(
     RuleSpec spec,
     LabelSet labels,
     LabelSelector subject,
-    Set<Direction> enforced,
+    Set<PolicyDirection> enforced,
     List<Section> sections) {
 
-  List<Section> sections(Direction direction) {
+  List<Section> sections(PolicyDirection direction) {
     return sections.stream().filter(section -> section.direction() == direction).toList();
   }
 
-  /** Every selector once. */
+  /** Returns every selector once. */
   Set<PeerSelector> selectors() {
     final Set<PeerSelector> all = new LinkedHashSet<>();
     sections.forEach(section -> all.addAll(section.selectors()));
     return all;
   }
 
-  /** The prefixes that need an identity, each once. */
+  /** Returns the prefixes that need an identity, each once. */
   List<Prefix> prefixes() {
     final Set<Prefix> all = new LinkedHashSet<>();
     for (final PeerSelector selector : selectors()) {

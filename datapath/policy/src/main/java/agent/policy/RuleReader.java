@@ -2,6 +2,7 @@ package agent.policy;
 
 import agent.identity.Label;
 import agent.identity.LabelSet;
+import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.LabelSpec;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.RuleSpec;
@@ -37,11 +38,17 @@ final class RuleReader {
             path + ".endpointSelector",
             present(path + ".endpointSelector", spec.endpointSelector()));
     final List<Section> sections = new ArrayList<>();
-    final Set<Direction> enforced = EnumSet.noneOf(Direction.class);
-    read(path + ".ingress", spec.ingress(), Direction.INGRESS, false, sections, enforced);
-    read(path + ".egress", spec.egress(), Direction.EGRESS, false, sections, enforced);
-    read(path + ".ingressDeny", spec.ingressDeny(), Direction.INGRESS, true, sections, enforced);
-    read(path + ".egressDeny", spec.egressDeny(), Direction.EGRESS, true, sections, enforced);
+    final Set<PolicyDirection> enforced = EnumSet.noneOf(PolicyDirection.class);
+    read(path + ".ingress", spec.ingress(), PolicyDirection.INGRESS, false, sections, enforced);
+    read(path + ".egress", spec.egress(), PolicyDirection.EGRESS, false, sections, enforced);
+    read(
+        path + ".ingressDeny",
+        spec.ingressDeny(),
+        PolicyDirection.INGRESS,
+        true,
+        sections,
+        enforced);
+    read(path + ".egressDeny", spec.egressDeny(), PolicyDirection.EGRESS, true, sections, enforced);
     if (enforced.isEmpty()) {
       throw Refusal.invalid(
           path, "the rule has none of ingress, egress, ingressDeny and egressDeny");
@@ -53,10 +60,10 @@ final class RuleReader {
   private static void read(
       String path,
       List<PeerRuleSpec> elements,
-      Direction direction,
+      PolicyDirection direction,
       boolean deny,
       List<Section> sections,
-      Set<Direction> enforced) {
+      Set<PolicyDirection> enforced) {
     if (elements == null) {
       return;
     }

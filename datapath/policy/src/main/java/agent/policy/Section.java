@@ -1,5 +1,6 @@
 package agent.policy;
 
+import agent.maps.layout.PolicyDirection;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -8,15 +9,15 @@ import java.util.List;
  *
  * @param direction seen from the endpoint
  * @param deny whether it forbids
- * @param everybody whether every peer is meant, whatever its identity
+ * @param everybody whether it selects every peer, whatever its identity
  * @param endpoints peers by labels, which {@code requires} narrows
- * @param requires what peers by labels must be selected by besides, in this and every other section
- *     of the direction that selects the endpoint
+ * @param requires selectors that peers by labels must match besides, in this and every other
+ *     section of the direction that selects the endpoint
  * @param outsiders peers by CIDR or entity
- * @param ports what is meant of protocols and ports
+ * @param ports the protocols and ports
  */
 record Section(
-    Direction direction,
+    PolicyDirection direction,
     boolean deny,
     boolean everybody,
     List<LabelSelector> endpoints,
@@ -24,7 +25,12 @@ record Section(
     List<PeerSelector> outsiders,
     List<PortTerm> ports) {
 
-  /** All selectors, the required ones among them. */
+  /** {@code from} or {@code to}: how the names of peer fields begin. */
+  static String preposition(PolicyDirection direction) {
+    return direction == PolicyDirection.INGRESS ? "from" : "to";
+  }
+
+  /** Returns all selectors, the required ones among them. */
   List<PeerSelector> selectors() {
     final List<PeerSelector> all = new ArrayList<>(endpoints);
     all.addAll(requires);

@@ -1,5 +1,6 @@
 package agent.policy;
 
+import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.CidrSetSpec;
 import agent.policy.spec.PeerRuleSpec;
 import agent.types.Prefix;
@@ -10,15 +11,15 @@ import java.util.List;
 
 /**
  * Checks one element of {@code ingress}, {@code egress} or their deny forms. Labels, CIDRs, CIDR
- * sets and entities exclude each other in one element, as everywhere in the field: two elements say
- * the same. An element with nothing but {@code fromRequires} lets nobody in, it only narrows.
+ * sets and entities exclude each other in one element; two elements express both. An element with
+ * nothing but {@code fromRequires} allows no peer, it only narrows other elements.
  */
 final class SectionReader {
   private final String path;
-  private final Direction direction;
+  private final PolicyDirection direction;
   private final boolean deny;
 
-  SectionReader(String path, Direction direction, boolean deny) {
+  SectionReader(String path, PolicyDirection direction, boolean deny) {
     this.path = path;
     this.direction = direction;
     this.deny = deny;
@@ -34,7 +35,7 @@ final class SectionReader {
     outsiders.addAll(cidrSets(spec.cidrSets()));
     final List<Entity> entities = entities(spec.entities());
     outsiders.addAll(entities);
-    final boolean namesNobody =
+    final boolean namesNoPeer =
         spec.endpoints() == null
             && spec.requires() == null
             && spec.cidrs() == null
@@ -43,7 +44,7 @@ final class SectionReader {
     return new Section(
         direction,
         deny,
-        namesNobody || entities.contains(Entity.ALL),
+        namesNoPeer || entities.contains(Entity.ALL),
         SelectorReader.readAll(field("Endpoints"), spec.endpoints()),
         SelectorReader.readAll(field("Requires"), spec.requires()),
         outsiders,
@@ -51,7 +52,7 @@ final class SectionReader {
   }
 
   private String name(String peers) {
-    return direction.preposition() + peers;
+    return Section.preposition(direction) + peers;
   }
 
   private String field(String peers) {

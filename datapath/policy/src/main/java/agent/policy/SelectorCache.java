@@ -14,9 +14,9 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * The selectors of all rules, each with the identities that it selects. An identity that appears is
- * held against each selector once, and not against each rule of each endpoint; CIDRs are found by
- * their prefix, so that thousands of them are not held against each other.
+ * The selectors of all rules, each with the identities that it selects. A new identity is matched
+ * with each selector once, and not with each rule of each endpoint; CIDRs are found by their
+ * prefix, so that thousands of them are not matched with each other.
  */
 final class SelectorCache {
   private static final class Selection {
@@ -29,10 +29,6 @@ final class SelectorCache {
   private final Map<PeerSelector, Selection> selections = new LinkedHashMap<>();
   private final Set<PeerSelector> otherSelectors = new HashSet<>();
   private final Map<Prefix, Set<CidrSelector>> cidrSelectors = new HashMap<>();
-
-  SelectorCache(Collection<Identity> known) {
-    known.forEach(this::remember);
-  }
 
   private void remember(Identity identity) {
     identities.put(identity.id(), identity);
@@ -63,7 +59,7 @@ final class SelectorCache {
     return selection;
   }
 
-  /** What a prefix covers stands directly behind it. */
+  /** In the order of prefixes, those that one covers follow it directly. */
   private Collection<Identity> within(Prefix prefix) {
     return cidrIdentities.subMap(prefix, true, Prefix.of(prefix.last()), true).values();
   }
@@ -91,7 +87,7 @@ final class SelectorCache {
     }
   }
 
-  /** Two rules may be equal, and each counts. */
+  /** Equal rules count as several users of a selector. */
   private static void removeSame(List<Rule> rules, Rule rule) {
     for (int i = 0; i < rules.size(); i++) {
       if (rules.get(i) == rule) {
@@ -101,7 +97,7 @@ final class SelectorCache {
     }
   }
 
-  /** The selectors that select the new identity. */
+  /** Returns the selectors that select the identity; the same identity may be added again. */
   Set<PeerSelector> add(Identity identity) {
     remember(identity);
     final Set<PeerSelector> changed = selecting(identity);
@@ -109,7 +105,7 @@ final class SelectorCache {
     return changed;
   }
 
-  /** The selectors that selected the identity that is gone. */
+  /** Returns the selectors that selected the removed identity. */
   Set<PeerSelector> remove(Identity identity) {
     identities.remove(identity.id());
     CidrSelector.prefixOf(identity).ifPresent(cidrIdentities::remove);
@@ -140,7 +136,7 @@ final class SelectorCache {
     }
   }
 
-  /** The identities of a selector that a rule uses. */
+  /** Returns the identities of a selector that a rule uses. */
   Set<Integer> identitiesOf(PeerSelector selector) {
     return selections.get(selector).identities;
   }

@@ -1,6 +1,6 @@
 package agent.policy;
 
-import agent.identity.Label;
+import agent.identity.LabelPattern;
 import agent.policy.spec.ExpressionSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.types.Refusal;
@@ -39,14 +39,6 @@ final class SelectorReader {
     return selectors;
   }
 
-  /** A label that is asked for: {@code [source:]key[=value]}, without a source any. */
-  static Requirement label(String path, String text) {
-    final int equals = RuleReader.present(path, text).indexOf('=');
-    final String name = equals < 0 ? text : text.substring(0, equals);
-    final String value = equals < 0 ? "" : text.substring(equals + 1);
-    return requirement(path, name, Requirement.Operator.IN, List.of(value));
-  }
-
   private static Requirement expression(String path, ExpressionSpec spec) {
     final Requirement.Operator operator =
         operator(path + ".operator", RuleReader.present(path + ".operator", spec.operator()));
@@ -74,19 +66,8 @@ final class SelectorReader {
     throw Refusal.invalid(path, "'" + text + "' is none of In, NotIn, Exists, DoesNotExist");
   }
 
-  /** A key is {@code [source:]key}; what it could never match is refused. */
   private static Requirement requirement(
-      String path, String text, Requirement.Operator operator, List<String> values) {
-    final int colon = text.indexOf(':');
-    final String source = colon < 0 ? Requirement.ANY_SOURCE : text.substring(0, colon);
-    final String key = text.substring(colon + 1);
-    try {
-      for (final String value : values.isEmpty() ? List.of("") : values) {
-        new Label(source, key, value);
-      }
-    } catch (Refusal refusal) {
-      throw refusal.at(path);
-    }
-    return new Requirement(source, key, operator, values);
+      String path, String name, Requirement.Operator operator, List<String> values) {
+    return new Requirement(LabelPattern.of(path, name, values), operator);
   }
 }

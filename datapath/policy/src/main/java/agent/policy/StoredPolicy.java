@@ -8,12 +8,12 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Takes up what a store holds. A rule that cannot be used any more is left out and the others stay:
- * without them, what they forbid would be allowed.
+ * Reads the state of a store. A rule that is not valid any more is left out and the others stay,
+ * because without them traffic that they forbid would be allowed.
  */
 final class StoredPolicy {
   private static final PolicyState EMPTY = new PolicyState(1, List.of(), List.of());
-  private static final int MOST_TOLD = 3;
+  private static final int MOST_LISTED = 3;
 
   private final PolicyStore store;
   private final List<String> problems = new ArrayList<>();
@@ -23,11 +23,11 @@ final class StoredPolicy {
   }
 
   /**
-   * Reads a store. Where a part of it cannot be used, the whole is set aside, and the rest of it
-   * saved anew.
+   * Reads a store. Where a part of the state is not valid, the store sets the whole aside, and the
+   * rest is saved again.
    *
    * @param store the store
-   * @return what can be used
+   * @return the valid part
    */
   static PolicyState of(PolicyStore store) {
     final Optional<PolicyState> stored = store.load();
@@ -39,10 +39,10 @@ final class StoredPolicy {
         new PolicyState(
             revision(stored.revision()), rules(stored.rules()), numbers(stored.cidrIdentities()));
     if (!problems.isEmpty()) {
-      final int untold = problems.size() - MOST_TOLD;
+      final int unlisted = problems.size() - MOST_LISTED;
       store.setAside(
-          String.join("; ", problems.subList(0, Math.min(MOST_TOLD, problems.size())))
-              + (untold > 0 ? "; and " + untold + " more" : ""));
+          String.join("; ", problems.subList(0, Math.min(MOST_LISTED, problems.size())))
+              + (unlisted > 0 ? "; and " + unlisted + " more" : ""));
       store.save(state);
     }
     return state;

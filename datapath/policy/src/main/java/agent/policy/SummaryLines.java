@@ -18,7 +18,7 @@ final class SummaryLines {
         (section.deny() ? "deny " : "allow ")
             + ports
             + " "
-            + section.direction().preposition()
+            + Section.preposition(section.direction())
             + " ";
     if (section.everybody()) {
       put(l4, start + "everybody", rule);

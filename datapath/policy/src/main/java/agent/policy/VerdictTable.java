@@ -1,15 +1,18 @@
 package agent.policy;
 
+import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.manager.spec.PolicyVerdict;
+import agent.maps.layout.PolicyDirection;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
 /**
- * What rules say about one peer identity in one direction. The datapath takes the longest prefix
- * within one identity, so an allow under a deny of the same identity must go; it asks for the
- * identity and for any identity and takes a deny of either, so what any identity says need not be
- * repeated.
+ * The verdicts of the rules on one peer identity in one direction. The datapath takes the longest
+ * prefix within one identity, so an allow within a deny of the same identity is left out. It looks
+ * up the identity and any identity, and a deny of either takes precedence, so entries that any
+ * identity has are not repeated.
  */
 final class VerdictTable {
   private final Set<PortMatch> allows = new HashSet<>();
@@ -19,7 +22,7 @@ final class VerdictTable {
     (deny ? denies : allows).addAll(matches);
   }
 
-  /** What is allowed after the denies of this identity and of any identity. */
+  /** Returns the allows that no deny of this identity or of any identity covers. */
   Set<PortMatch> allowed(VerdictTable any) {
     final Set<PortMatch> left = new HashSet<>();
     for (final PortMatch match : allows) {
@@ -35,19 +38,19 @@ final class VerdictTable {
   }
 
   /** The fewest entries that give the same verdicts beside the table of any identity. */
-  void write(int identity, Direction direction, VerdictTable any, List<PolicyEntry> entries) {
+  void write(int identity, PolicyDirection direction, VerdictTable any, List<PolicyEntry> entries) {
     final boolean isAny = any == this;
     final Set<PortMatch> allowed = allowed(any);
     final Set<PortMatch> anyAllowed = isAny ? Set.of() : any.allowed(any);
     final Set<PortMatch> anyDenied = isAny ? Set.of() : any.denies;
     for (final PortMatch match : allowed) {
       if (!isBelow(match, allowed) && !isWithin(match, anyAllowed)) {
-        entries.add(PolicyEntry.of(identity, direction, match, false));
+        entries.add(match.entry(identity, direction, PolicyVerdict.ALLOW));
       }
     }
     for (final PortMatch match : denies) {
       if (!isBelow(match, denies) && !isWithin(match, anyDenied)) {
-        entries.add(PolicyEntry.of(identity, direction, match, true));
+        entries.add(match.entry(identity, direction, PolicyVerdict.DENY));
       }
     }
   }

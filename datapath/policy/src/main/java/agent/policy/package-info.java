@@ -1,2 +1,5 @@
-/** Rules and selectors, and what they make of them for each endpoint: policy map entries. */
+/**
+ * Resolves rules and selectors to the policy map entries of each endpoint, and each change to a
+ * difference.
+ */
 package agent.policy;

@@ -17,13 +17,19 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.PolicyDelta;
+import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.manager.spec.PolicyVerdict;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
+import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
+import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PortSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
+import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.util.ArrayList;
@@ -33,59 +39,65 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 class PolicyEngineTest {
-  private static final PolicyEntry OPEN_IN = PolicyEntry.allowAll(Direction.INGRESS);
-  private static final PolicyEntry OPEN_OUT = PolicyEntry.allowAll(Direction.EGRESS);
+  private static final PolicyEntry OPEN_IN = PolicyEntry.allowAll(0, PolicyDirection.INGRESS);
+  private static final PolicyEntry OPEN_OUT = PolicyEntry.allowAll(0, PolicyDirection.EGRESS);
   private static final SelectorSpec WEB = labels("app", "web");
   private static final SelectorSpec DB = labels("app", "db");
 
-  /** A store that can fail. */
+  /** A store whose calls can be made to fail. */
   private static final class Rules implements PolicyStore {
-    PolicyState saved;
+    private final PolicyStore kept = PolicyStore.inMemory();
     boolean fails;
     String setAside;
 
     @Override
     public Optional<PolicyState> load() {
-      return Optional.ofNullable(saved);
+      return kept.load();
     }
 
     @Override
     public void setAside(String reason) {
       setAside = reason;
-      saved = null;
+      kept.setAside(reason);
     }
 
     @Override
     public void save(PolicyState state) {
       if (fails) {
-        throw Refusal.failed("", "disk full");
+        throw new OperationException("disk full");
       }
-      saved = state;
+      kept.save(state);
     }
   }
 
   private final Rules store = new Rules();
   private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
+  private final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
 
   private PolicyContext context() {
-    return new PolicyContext().identities(identities).store(store);
+    return new PolicyContext().identities(identities).cidrIdentities(cidrIdentities).store(store);
+  }
+
+  private Identity acquire(String... labels) {
+    return identities.acquire(LabelSet.parse("l", List.of(labels))).join();
   }
 
   private final PolicyEngine engine = PolicyEngine.open(context().conclude());
-  private final Identity web = identities.acquire(LabelSet.parse("l", List.of("app=web")));
-  private final Identity db =
-      identities.acquire(LabelSet.parse("l", List.of("app=db", "env=prod")));
+  private final Identity web = acquire("app=web");
+  private final Identity db = acquire("app=db", "env=prod");
 
   private List<PolicyEntry> entries(int endpoint) {
     return engine.policyOf(endpoint).orElseThrow().entries();
   }
 
   private static PolicyEntry in(Identity peer, int port) {
-    return new PolicyEntry(peer == null ? 0 : peer.id(), Direction.INGRESS, 6, port, 64, false);
+    return new PolicyEntry(
+        peer == null ? 0 : peer.id(), PolicyDirection.INGRESS, 6, port, 64, PolicyVerdict.ALLOW);
   }
 
-  private static PolicyEntry all(int peer, Direction direction, boolean deny) {
-    return new PolicyEntry(peer, direction, 0, 0, 40, deny);
+  private static PolicyEntry all(int peer, PolicyDirection direction, boolean deny) {
+    return new PolicyEntry(
+        peer, direction, 0, 0, 40, deny ? PolicyVerdict.DENY : PolicyVerdict.ALLOW);
   }
 
   @Test
@@ -105,7 +117,7 @@ class PolicyEngineTest {
     assertEquals(2, update.revision());
     assertEquals(1, update.endpoints().size());
     assertEquals(
-        new PolicyMapDiff(List.of(in(web, 80)), List.of(OPEN_IN)),
+        new PolicyDelta(List.of(in(web, 80)), List.of(OPEN_IN)),
         update.endpoints().getFirst().diff());
     assertEquals(List.of(in(web, 80), OPEN_OUT), entries(2));
     final DirectionSummary summary = engine.policyOf(2).orElseThrow().ingress();
@@ -135,7 +147,9 @@ class PolicyEngineTest {
     engine.endpointSet(1, web);
     engine.add(List.of(ingressDeny(WEB, on(endpoints(DB), tcp(80)))), false);
     assertEquals(
-        List.of(new PolicyEntry(db.id(), Direction.INGRESS, 6, 80, 64, true), OPEN_OUT),
+        List.of(
+            new PolicyEntry(db.id(), PolicyDirection.INGRESS, 6, 80, 64, PolicyVerdict.DENY),
+            OPEN_OUT),
         entries(1));
     assertEquals(List.of(db.id()), engine.policyOf(1).orElseThrow().ingress().denied());
   }
@@ -175,15 +189,18 @@ class PolicyEngineTest {
 
   @Test
   void shouldFollowTheModes() {
-    engine.endpointSet(1, web);
-    engine.add(List.of(ingress(WEB)), false);
-    engine.setMode(EnforcementMode.NEVER);
-    assertEquals(List.of(OPEN_IN, OPEN_OUT), entries(1));
-    engine.setMode(EnforcementMode.ALWAYS);
-    assertEquals(List.of(), entries(1));
-    engine.setMode(EnforcementMode.DEFAULT);
-    assertEquals(List.of(OPEN_OUT), entries(1));
+    assertEquals(List.of(OPEN_IN, OPEN_OUT), entriesWithOneRule(EnforcementMode.NEVER));
+    assertEquals(List.of(), entriesWithOneRule(EnforcementMode.ALWAYS));
+    assertEquals(List.of(OPEN_OUT), entriesWithOneRule(EnforcementMode.DEFAULT));
     assertEquals(EnforcementMode.DEFAULT, engine.mode());
+  }
+
+  private List<PolicyEntry> entriesWithOneRule(EnforcementMode mode) {
+    final PolicyEngine other =
+        PolicyEngine.open(new PolicyContext().identities(identities).mode(mode).conclude());
+    other.endpointSet(1, web);
+    other.add(List.of(ingress(WEB)), false);
+    return other.policyOf(1).orElseThrow().entries();
   }
 
   @Test
@@ -198,11 +215,14 @@ class PolicyEngineTest {
                   .conclude());
       other.endpointSet(1, web);
       assertEquals(
-          choice == AllowLocalhost.ALWAYS ? List.of(all(1, Direction.INGRESS, false)) : List.of(),
+          choice == AllowLocalhost.ALWAYS
+              ? List.of(all(1, PolicyDirection.INGRESS, false))
+              : List.of(),
           other.policyOf(1).orElseThrow().entries());
       other.add(List.of(ingressDeny(WEB, entities("host"))), false);
       assertEquals(
-          List.of(all(1, Direction.INGRESS, true)), other.policyOf(1).orElseThrow().entries());
+          List.of(all(1, PolicyDirection.INGRESS, true)),
+          other.policyOf(1).orElseThrow().entries());
     }
   }
 
@@ -215,11 +235,13 @@ class PolicyEngineTest {
                 WEB, on(endpoints(DB), tcp(80)), on(endpoints(DB), new PortSpec("0", null, "UDP"))),
             ingressDeny(WEB, on(endpoints(DB), new PortSpec("1", 1023, "TCP")))),
         false);
-    final List<PolicyEntry> denies = entries(1).stream().filter(PolicyEntry::deny).toList();
+    final List<PolicyEntry> denies = entries(1).stream().filter(PolicyEntry::isDeny).toList();
     assertEquals(10, denies.size());
     assertEquals(
-        List.of(new PolicyEntry(db.id(), Direction.INGRESS, 17, 0, 48, false), OPEN_OUT),
-        entries(1).stream().filter(entry -> !entry.deny()).toList());
+        List.of(
+            new PolicyEntry(db.id(), PolicyDirection.INGRESS, 17, 0, 48, PolicyVerdict.ALLOW),
+            OPEN_OUT),
+        entries(1).stream().filter(entry -> !entry.isDeny()).toList());
   }
 
   @Test
@@ -228,16 +250,16 @@ class PolicyEngineTest {
     engine.add(List.of(ingress(WEB, on(endpoints(DB), tcp(80), tcp(81)))), false);
     final PolicyUpdate added = engine.add(List.of(ingress(WEB, on(endpoints(DB), tcp(82)))), false);
     assertEquals(
-        new PolicyMapDiff(List.of(in(db, 82)), List.of()), added.endpoints().getFirst().diff());
+        new PolicyDelta(List.of(in(db, 82)), List.of()), added.endpoints().getFirst().diff());
     final PolicyUpdate denied =
         engine.add(List.of(named(ingressDeny(WEB, on(endpoints(DB), tcp(80))), "n", "1")), false);
     assertEquals(
-        List.of(new PolicyEntry(db.id(), Direction.INGRESS, 6, 80, 64, true)),
+        List.of(new PolicyEntry(db.id(), PolicyDirection.INGRESS, 6, 80, 64, PolicyVerdict.DENY)),
         denied.endpoints().getFirst().diff().upserts());
     assertEquals(List.of(), denied.endpoints().getFirst().diff().deletes());
     final PolicyUpdate back = engine.delete(List.of("n=1"));
     assertEquals(
-        new PolicyMapDiff(List.of(in(db, 80)), List.of()), back.endpoints().getFirst().diff());
+        new PolicyDelta(List.of(in(db, 80)), List.of()), back.endpoints().getFirst().diff());
   }
 
   @Test
@@ -249,18 +271,18 @@ class PolicyEngineTest {
             ingress(WEB, endpoints(labels("team", "red"))),
             ingress(DB, endpoints(labels("team", "blue")))),
         false);
-    final Identity red = identities.acquire(LabelSet.parse("l", List.of("team=red")));
+    final Identity red = acquire("team=red");
     final PolicyUpdate update = engine.refresh();
     assertEquals(
         List.of(1), update.endpoints().stream().map(EndpointPolicyChange::endpointId).toList());
     assertEquals(
-        List.of(all(red.id(), Direction.INGRESS, false)),
+        List.of(all(red.id(), PolicyDirection.INGRESS, false)),
         update.endpoints().getFirst().diff().upserts());
-    identities.release(red.id());
+    identities.release(red.id()).join();
     assertEquals(
-        List.of(all(red.id(), Direction.INGRESS, false)),
+        List.of(all(red.id(), PolicyDirection.INGRESS, false)),
         engine.refresh().endpoints().getFirst().diff().deletes());
-    identities.acquire(LabelSet.parse("l", List.of("team=green")));
+    acquire("team=green");
     assertEquals(List.of(), engine.refresh().endpoints());
   }
 
@@ -282,11 +304,12 @@ class PolicyEngineTest {
     assertEquals(List.of(wide), removed.cidrsRemoved().stream().map(Identity::id).toList());
     assertEquals(List.of(9, 1 << 24), engine.policyOf(1).orElseThrow().ingress().allowed());
     assertEquals(
-        List.of(all(wide, Direction.INGRESS, false)),
+        List.of(all(wide, PolicyDirection.INGRESS, false)),
         removed.cleanups().getFirst().diff().deletes());
     assertEquals(1, engine.delete(List.of("n=2")).cidrsRemoved().size());
     assertEquals(10, identities.list().stream().filter(Identity::isReserved).count());
     assertEquals(12, identities.list().size());
+    assertEquals(10, cidrIdentities.list().size());
   }
 
   @Test
@@ -300,8 +323,8 @@ class PolicyEngineTest {
         assertThrows(Refusal.class, () -> engine.add(List.of(good, bad), false));
     assertTrue(refusal.getMessage().startsWith("[1].ingress[0].fromCIDR[0]: "));
     store.fails = true;
-    assertThrows(Refusal.class, () -> engine.add(List.of(good), false));
-    assertThrows(Refusal.class, () -> engine.delete(List.of()));
+    assertThrows(OperationException.class, () -> engine.add(List.of(good), false));
+    assertThrows(OperationException.class, () -> engine.delete(List.of()));
     store.fails = false;
     assertEquals(before, entries(1));
     assertEquals(new PolicySnapshot(2, List.of(ingress(WEB, endpoints(DB)))), engine.snapshot());
@@ -340,11 +363,11 @@ class PolicyEngineTest {
     final List<PolicyEntry> before = small.policyOf(1).orElseThrow().entries();
     final List<Identity> many = new ArrayList<>();
     for (int i = 0; i < 3; i++) {
-      many.add(identities.acquire(LabelSet.parse("l", List.of("n", "i=" + i))));
+      many.add(acquire("n", "i=" + i));
     }
     assertEquals(Refusal.Kind.EXHAUSTED, small.refresh().failures().get(1).kind());
     assertEquals(before, small.policyOf(1).orElseThrow().entries());
-    many.forEach(identity -> identities.release(identity.id()));
+    many.forEach(identity -> identities.release(identity.id()).join());
     assertEquals(Map.of(), small.refresh().failures());
   }
 
@@ -358,34 +381,49 @@ class PolicyEngineTest {
             ingress(WEB, endpoints(labels("app", "db"), labels("n", ""))),
             ingressDeny(WEB, endpoints(labels("bad", "")))),
         false);
-    final Identity bad = identities.acquire(LabelSet.parse("l", List.of("bad")));
+    final Identity bad = acquire("bad");
     small.refresh();
     final List<PolicyEntry> full = small.policyOf(1).orElseThrow().entries();
     assertEquals(3, full.size());
-    final Identity worse = identities.acquire(LabelSet.parse("l", List.of("bad", "i=1")));
+    final Identity worse = acquire("bad", "i=1");
     final PolicyUpdate update = small.refresh();
     assertEquals(Refusal.Kind.EXHAUSTED, update.failures().get(1).kind());
     final List<PolicyEntry> closed = small.policyOf(1).orElseThrow().entries();
     assertEquals(3, closed.size());
     assertEquals(
         List.of(bad.id(), worse.id()),
-        closed.stream().filter(PolicyEntry::deny).map(PolicyEntry::identity).toList());
+        closed.stream().filter(PolicyEntry::isDeny).map(PolicyEntry::identity).toList());
     assertEquals(1, update.endpoints().getFirst().diff().deletes().size());
     assertEquals(List.of(), update.endpoints().getFirst().diff().upserts());
     assertEquals(1, update.cleanups().getFirst().diff().upserts().size());
     assertEquals(List.of(), update.cleanups().getFirst().diff().deletes());
     assertEquals(List.of(), small.refresh().endpoints());
     for (int i = 2; i < 4; i++) {
-      identities.acquire(LabelSet.parse("l", List.of("bad", "i=" + i)));
+      acquire("bad", "i=" + i);
     }
     small.refresh();
     assertEquals(List.of(), small.policyOf(1).orElseThrow().entries());
     for (int i = 1; i < 4; i++) {
-      identities.release(
-          identities.find(LabelSet.parse("l", List.of("bad", "i=" + i))).orElseThrow().id());
+      identities
+          .release(
+              identities.find(LabelSet.parse("l", List.of("bad", "i=" + i))).orElseThrow().id())
+          .join();
     }
     assertEquals(Map.of(), small.refresh().failures());
     assertEquals(full, small.policyOf(1).orElseThrow().entries());
+  }
+
+  @Test
+  void shouldSelectLabelsOfEverySourceWithAnyAndWithoutASource() {
+    engine.endpointSet(1, web);
+    for (final String key : List.of("app", "any:app")) {
+      engine.add(List.of(ingress(labels(key, "web"), endpoints(labels(key, "db")))), false);
+      assertEquals(
+          List.of(all(db.id(), PolicyDirection.INGRESS, false), OPEN_OUT), entries(1), key);
+      engine.delete(List.of());
+    }
+    engine.add(List.of(ingress(labels("k8s:app", "web"))), false);
+    assertEquals(List.of(OPEN_IN, OPEN_OUT), entries(1));
   }
 
   @Test
@@ -396,6 +434,7 @@ class PolicyEngineTest {
         false);
     assertEquals(1, engine.snapshot(List.of("team=red")).rules().size());
     assertEquals(1, engine.snapshot(List.of("unspec:team=red")).rules().size());
+    assertEquals(1, engine.snapshot(List.of("any:team=red")).rules().size());
     assertEquals(3, engine.snapshot(List.of()).rules().size());
     assertEquals(
         Refusal.Kind.NOT_FOUND,
@@ -405,7 +444,7 @@ class PolicyEngineTest {
     assertEquals(2, engine.snapshot().rules().size());
     assertEquals(4, engine.delete(List.of()).revision());
     assertEquals(4, engine.delete(List.of()).revision());
-    assertEquals(List.of(), store.saved.rules());
+    assertEquals(List.of(), store.load().orElseThrow().rules());
   }
 
   @Test
@@ -421,7 +460,7 @@ class PolicyEngineTest {
 
   @Test
   void shouldTakeUpRulesAndNumbersAfterARestart() {
-    identities.acquireCidr(Prefix.parse("9.0.0.0/8"));
+    cidrIdentities.acquire(Prefix.parse("9.0.0.0/8"));
     engine.add(List.of(ingress(WEB, cidrs("10.0.0.0/8"))), false);
     final int number = engine.cidrIdentities().getLast().id();
     final LocalIdentityAllocator fresh = new LocalIdentityAllocator();
@@ -430,7 +469,7 @@ class PolicyEngineTest {
     assertEquals(engine.snapshot(), after.snapshot());
     assertEquals(List.of(number), after.cidrIdentities().stream().map(Identity::id).toList());
     assertEquals(List.of(number), after.refresh().cidrsAdded().stream().map(Identity::id).toList());
-    final Identity restored = fresh.restore(web.id(), web.labels());
+    final Identity restored = fresh.restore(web.id(), web.labels()).join();
     after.endpointSet(1, restored);
     engine.endpointSet(1, web);
     assertEquals(entries(1), after.policyOf(1).orElseThrow().entries());
@@ -442,23 +481,23 @@ class PolicyEngineTest {
     final List<RuleSpec> rules = new ArrayList<>(List.of(ingress(WEB, cidrs("10.0.0.0/33"))));
     rules.add(null);
     rules.add(good);
-    store.saved =
+    store.save(
         new PolicyState(
             7,
             rules,
             List.of(
                 new PolicyState.CidrIdentity("10.0.0.0/8", -5),
-                new PolicyState.CidrIdentity("nothing", 1 << 24)));
+                new PolicyState.CidrIdentity("nothing", 1 << 24))));
     final PolicyEngine after =
         PolicyEngine.open(
             new PolicyContext().identities(new LocalIdentityAllocator()).store(store).conclude());
     assertEquals(new PolicySnapshot(7, List.of(good)), after.snapshot());
-    assertEquals(List.of(good), store.saved.rules());
+    assertEquals(List.of(good), store.load().orElseThrow().rules());
     assertTrue(
         store.setAside.startsWith("rules[0].ingress[0].fromCIDR[0]: '10.0.0.0/33' is not a CIDR"),
         store.setAside);
     assertTrue(store.setAside.contains("; rules[1]: is missing; cidrIdentities[1]: "));
-    store.saved = new PolicyState(0, null, null);
+    store.save(new PolicyState(0, null, null));
     assertEquals(
         new PolicySnapshot(1, List.of()), PolicyEngine.open(context().conclude()).snapshot());
   }
@@ -483,7 +522,7 @@ class PolicyEngineTest {
                 1,
                 List.of(List.of("unspec:n=2")))),
         engine.selectors());
-    identities.release(db.id());
+    identities.release(db.id()).join();
     assertEquals(List.of(), engine.selectors().getFirst().identities());
     engine.delete(List.of("n=2"));
     assertEquals(1, engine.selectors().size());
@@ -497,7 +536,7 @@ class PolicyEngineTest {
     assertEquals(List.of(OPEN_IN, OPEN_OUT), entries(1));
     final PolicyUpdate update = engine.endpointSet(1, web);
     assertEquals(
-        new PolicyMapDiff(List.of(in(null, 80)), List.of(OPEN_IN)),
+        new PolicyDelta(List.of(in(null, 80)), List.of(OPEN_IN)),
         update.endpoints().getLast().diff());
     assertEquals(web.id(), update.endpoints().getLast().policy().identity());
   }

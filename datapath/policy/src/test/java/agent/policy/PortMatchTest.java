@@ -3,6 +3,7 @@ package agent.policy;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.maps.layout.PolicyPrefix;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -18,7 +19,7 @@ class PortMatchTest {
       assertTrue(matches.size() <= 30, matches::toString);
       int next = first;
       for (final PortMatch match : matches) {
-        final int size = 1 << PortMatch.WHOLE_PORT - match.prefixLength();
+        final int size = 1 << PolicyPrefix.PORT - match.prefixLength();
         assertEquals(next, match.port());
         assertEquals(0, match.port() % size);
         next += size;

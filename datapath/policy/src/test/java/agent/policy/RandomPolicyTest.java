@@ -3,10 +3,12 @@ package agent.policy;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.PolicyEntry;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.LocalIdentityAllocator;
 import agent.identity.ReservedIdentity;
+import agent.maps.layout.PolicyDirection;
 import agent.policy.model.NaivePeer;
 import agent.policy.model.NaivePolicy;
 import agent.policy.model.PolicyMapModel;
@@ -34,7 +36,7 @@ class RandomPolicyTest {
   private final Map<Verdict, Integer> seen = new EnumMap<>(Verdict.class);
 
   @Test
-  void shouldGiveTheVerdictOfANaiveReadingForEveryPacket() {
+  void shouldGiveTheVerdictOfTheNaivePolicyForEveryPacket() {
     for (int seed = 0; seed < RULE_SETS; seed++) {
       final RandomPolicy random = new RandomPolicy(seed);
       final List<RuleSpec> rules = random.rules();
@@ -52,23 +54,25 @@ class RandomPolicyTest {
     }
   }
 
-  /** Endpoints come, change their labels and go while rules are there: everybody's maps follow. */
+  /**
+   * Adds, relabels and removes endpoints while rules exist; the maps of all endpoints must follow.
+   */
   private void changeEndpoints(RandomPolicy random) {
     while (endpoints.size() > 2 && random.below(2) == 0) {
       final Identity gone = endpoints.removeLast();
       carryOut(engine.endpointRemoved(endpoints.size() + 1));
       written.remove(endpoints.size() + 1);
-      identities.release(gone.id());
+      identities.release(gone.id()).join();
       carryOut(engine.refresh());
     }
     while (endpoints.size() < 5) {
-      final Identity identity = identities.acquire(random.labels());
+      final Identity identity = identities.acquire(random.labels()).join();
       endpoints.add(identity);
       carryOut(engine.endpointSet(endpoints.size(), identity));
     }
   }
 
-  /** Applies the differences as the datapath does; what comes out must be the whole policy. */
+  /** Applies the differences as the datapath does; the result must be the whole policy. */
   private void carryOut(PolicyUpdate update) {
     assertEquals(Map.of(), update.failures());
     final List<EndpointPolicyChange> changes = new ArrayList<>(update.endpoints());
@@ -120,7 +124,11 @@ class RandomPolicyTest {
     final Verdict expected = new NaivePolicy(rules).verdict(subject, ingress, peer, protocol, port);
     final Verdict actual =
         new PolicyMapModel(written.get(endpoint))
-            .verdict(identity, ingress ? Direction.INGRESS : Direction.EGRESS, protocol, port);
+            .verdict(
+                identity,
+                ingress ? PolicyDirection.INGRESS : PolicyDirection.EGRESS,
+                protocol,
+                port);
     seen.merge(expected, 1, Integer::sum);
     assertEquals(
         expected,
@@ -143,7 +151,7 @@ class RandomPolicyTest {
     return identity.isReserved() ? LabelSet.EMPTY : identity.labels();
   }
 
-  /** The ipcache: the longest prefix that holds the address, or the world. */
+  /** Returns the identity of the longest ipcache prefix that contains the address, or the world. */
   private int identityOf(IpAddress address) {
     Identity best = ReservedIdentity.world(address.isIpv4()).identity();
     int length = 0;

@@ -50,7 +50,7 @@ class RuleReaderTest {
         refusal(GOOD, GOOD, bad, bad));
   }
 
-  static Stream<Arguments> badElements() {
+  static Stream<Arguments> badPeers() {
     return Stream.of(
         Arguments.of(
             cidrs("10.0.0.0/8", "10.0.0.0/40"),
@@ -84,7 +84,11 @@ class RuleReaderTest {
             "fromEndpoints[0].matchExpressions[0].key: 'any:' is not a label: it has no key"),
         Arguments.of(
             endpoints(new SelectorSpec(null, Arrays.asList((ExpressionSpec) null))),
-            "fromEndpoints[0].matchExpressions[0]: is missing"),
+            "fromEndpoints[0].matchExpressions[0]: is missing"));
+  }
+
+  static Stream<Arguments> badPorts() {
+    return Stream.of(
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec("-1", null, "TCP")),
             "toPorts[0].ports[0].port: '-1' is not a port"),
@@ -140,7 +144,7 @@ class RuleReaderTest {
   }
 
   @ParameterizedTest
-  @MethodSource("badElements")
+  @MethodSource({"badPeers", "badPorts"})
   void shouldNameWhatIsWrongInAnElement(PeerRuleSpec element, String message) {
     assertEquals(
         "[1].ingress[1]." + message,

@@ -11,7 +11,7 @@ import agent.policy.spec.SelectorSpec;
 import java.util.List;
 import java.util.Map;
 
-/** Short ways to write rules in tests. */
+/** Factories of rules for tests. */
 final class RuleSpecs {
   private RuleSpecs() {}
 

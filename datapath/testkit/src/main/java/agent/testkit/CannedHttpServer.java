@@ -16,8 +16,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Function;
 
 /**
- * A server on a Unix socket that answers with the bytes it is told to and remembers what it was
- * asked: the other side of a client's tests.
+ * An HTTP server on a Unix socket for tests of clients: it answers with prepared bytes and records
+ * the requests.
  */
 public final class CannedHttpServer implements AutoCloseable {
   private final Path directory;
@@ -38,26 +38,26 @@ public final class CannedHttpServer implements AutoCloseable {
   /**
    * Starts a server.
    *
-   * @param answers from a request, head and body, to all bytes of its answer; an empty answer
-   *     closes the connection
+   * @param answers returns the whole answer to a request (head and body); an empty answer closes
+   *     the connection
    * @return the server
    */
   public static CannedHttpServer start(Function<String, String> answers) throws IOException {
     return new CannedHttpServer(answers);
   }
 
-  /** An answer with a body and its length. */
+  /** Returns an answer with a body and a Content-Length header. */
   public static String answer(int status, String body) {
     return "HTTP/1.1 %d Whatever\r\nContent-Length: %d\r\n\r\n%s"
         .formatted(status, body.getBytes(StandardCharsets.UTF_8).length, body);
   }
 
-  /** The path of the socket. */
+  /** Returns the path of the socket. */
   public Path socket() {
     return socket;
   }
 
-  /** What it was asked so far, head and body. */
+  /** Returns the received requests, head and body. */
   public List<String> requests() {
     return List.copyOf(requests);
   }
@@ -69,7 +69,7 @@ public final class CannedHttpServer implements AutoCloseable {
         Thread.ofVirtual().start(() -> serve(client));
       }
     } catch (IOException e) {
-      // Closed: the test is over.
+      // The test closed the server.
       return;
     }
   }
@@ -88,7 +88,7 @@ public final class CannedHttpServer implements AutoCloseable {
         }
       }
     } catch (IOException e) {
-      // The client has gone, as some tests want it to.
+      // The client closed the connection, which some tests do on purpose.
       return;
     }
   }

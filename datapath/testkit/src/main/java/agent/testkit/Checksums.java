@@ -4,7 +4,7 @@ package agent.testkit;
 final class Checksums {
   private Checksums() {}
 
-  /** Ones' complement sum of 16-bit words, not yet folded. */
+  /** Returns the ones' complement sum of 16-bit words, not yet folded. */
   static long sum(byte[] bytes, int offset, int length) {
     long sum = 0;
     for (int i = 0; i < length; i++) {
@@ -22,7 +22,7 @@ final class Checksums {
     return (int) (~folded & 0xffff);
   }
 
-  /** Sum of the pseudo header (RFC 9293, section 3.1; RFC 8200, section 8.1). */
+  /** Returns the sum of the pseudo header (RFC 9293, section 3.1; RFC 8200, section 8.1). */
   static long pseudoHeader(byte[] source, byte[] destination, int protocol, int length) {
     return sum(source, 0, source.length)
         + sum(destination, 0, destination.length)

@@ -6,13 +6,13 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Runs a program with an argument list (no shell) and waits for it, bounded. */
+/** Runs a program with an argument list, without a shell, and waits for a bounded time. */
 public final class Commands {
   private static final long TIMEOUT_SEC = 60;
 
   private Commands() {}
 
-  /** Output (both streams) of a command that has to succeed. */
+  /** Runs a command that must succeed and returns its output (both streams). */
   public static String run(String... command) {
     final Outcome outcome = attempt(command);
     if (outcome.status() != 0) {
@@ -22,7 +22,7 @@ public final class Commands {
     return outcome.output();
   }
 
-  /** Status and output of a command that may fail. */
+  /** Runs a command that may fail and returns its status and output. */
   public static Outcome attempt(String... command) {
     try {
       final Process process =
@@ -43,6 +43,6 @@ public final class Commands {
     }
   }
 
-  /** What a command ended with. */
+  /** The result of a command. */
   public record Outcome(int status, String output) {}
 }

@@ -3,7 +3,9 @@ package agent.testkit;
 import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 
-/** Bytes that a thread allocates on the Java heap; the measurement allocates nothing. */
+/**
+ * Measures the bytes that a thread allocates on the Java heap; the measurement allocates nothing.
+ */
 public final class HeapAllocation {
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
@@ -12,17 +14,20 @@ public final class HeapAllocation {
 
   private HeapAllocation() {}
 
-  /** Bytes that the calling thread has allocated since it started. */
+  /** Returns the bytes that the calling thread has allocated since it started. */
   public static long bytes() {
     return THREADS.getCurrentThreadAllocatedBytes();
   }
 
-  /** Bytes that a thread has allocated since it started. */
+  /** Returns the bytes that a thread has allocated since it started. */
   public static long bytes(Thread thread) {
     return THREADS.getThreadAllocatedBytes(thread.threadId());
   }
 
-  /** Bytes that the calling thread allocates while it runs the work the given number of times. */
+  /**
+   * Runs the work the given number of times and returns the bytes that the calling thread
+   * allocates.
+   */
   public static long of(int times, Runnable work) {
     final long before = bytes();
     for (int i = 0; i < times; i++) {
@@ -32,10 +37,10 @@ public final class HeapAllocation {
   }
 
   /**
-   * Bytes that the work allocates once it is warm: of windows of the given number of times each,
-   * the first that allocates nothing, or else the least. The compiler links call sites on the
-   * calling thread, some hundred bytes now and then, which are not the work's; what the work
-   * allocates shows in every window.
+   * Returns the bytes that the work allocates in the steady state. The work runs in windows of the
+   * given number of times; the result is the smallest count of a window. The JIT compiler links
+   * call sites on the calling thread, which allocates some hundred bytes in single windows; an
+   * allocation of the work itself appears in every window.
    */
   public static long steady(int times, Runnable work) {
     long least = Long.MAX_VALUE;
@@ -45,7 +50,10 @@ public final class HeapAllocation {
     return least;
   }
 
-  /** What {@link #steady(int, Runnable)} measures, of a window's work on another thread. */
+  /**
+   * Returns the bytes that the work of another thread allocates, as {@link #steady(int, Runnable)}
+   * does.
+   */
   public static long steady(Thread thread, Window window) throws Exception {
     long least = Long.MAX_VALUE;
     for (int i = 0; i < OTHER_THREADS_WINDOWS && least > 0; i++) {
@@ -56,7 +64,7 @@ public final class HeapAllocation {
     return least;
   }
 
-  /** Has another thread do its work, and returns when that is done. */
+  /** Makes another thread do its work and waits until it is done. */
   @FunctionalInterface
   public interface Window {
     void run() throws Exception;

@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** An IPv4 or IPv6 packet in an Ethernet frame, put together in any order; checksums are right. */
+/** A builder of IPv4 and IPv6 packets in Ethernet frames, with correct checksums. */
 public final class IpPacket {
   /** IPv6 extension headers, by protocol number. */
   public static final int HOP_BY_HOP = 0;
@@ -27,9 +27,7 @@ public final class IpPacket {
   private final List<int[]> extensions = new ArrayList<>();
   private byte[] options = {};
   private int ttl = 64;
-  private int trafficClass;
   private int id = 1;
-  private boolean doNotFragment;
   private boolean isFragment;
   private int fragmentOffsetBytes;
   private boolean moreFragments;
@@ -64,29 +62,19 @@ public final class IpPacket {
     return this;
   }
 
-  /** Time to live, or hop limit. */
+  /** Sets the time to live, or the hop limit. */
   public IpPacket ttl(int value) {
     ttl = value;
     return this;
   }
 
-  public IpPacket trafficClass(int value) {
-    trafficClass = value;
-    return this;
-  }
-
-  /** The identification that fragments share. */
+  /** Sets the identification, which all fragments of a packet have in common. */
   public IpPacket id(int value) {
     id = value;
     return this;
   }
 
-  public IpPacket doNotFragment() {
-    doNotFragment = true;
-    return this;
-  }
-
-  /** IPv4 options, padded to four bytes. */
+  /** Sets IPv4 options, padded to a multiple of four bytes. */
   public IpPacket options(int... bytes) {
     options = new byte[(bytes.length + 3) / 4 * 4];
     for (int i = 0; i < bytes.length; i++) {
@@ -102,8 +90,8 @@ public final class IpPacket {
   }
 
   /**
-   * Marks the packet as one fragment and leaves its content alone: what follows the IP header is
-   * the layer 4 header for offset 0, and the payload only for another.
+   * Marks the packet as a fragment. Its content is the layer 4 header and the payload for offset 0,
+   * and only the payload for another offset.
    */
   public IpPacket fragment(int offsetBytes, boolean more) {
     isFragment = true;
@@ -112,7 +100,7 @@ public final class IpPacket {
     return this;
   }
 
-  /** TCP without a flag: add {@link #syn()}, {@link #ack()} and the like. */
+  /** Sets TCP without flags; {@link #syn()}, {@link #ack()} and others add them. */
   public IpPacket tcp(int sourcePort, int destinationPort) {
     layer4 = new Layer4.Tcp(sourcePort, destinationPort);
     return this;
@@ -134,10 +122,6 @@ public final class IpPacket {
     return flag(Layer4.Tcp.RST);
   }
 
-  public IpPacket psh() {
-    return flag(Layer4.Tcp.PSH);
-  }
-
   public IpPacket udp(int sourcePort, int destinationPort) {
     layer4 = new Layer4.Udp(sourcePort, destinationPort);
     return this;
@@ -148,7 +132,7 @@ public final class IpPacket {
     return this;
   }
 
-  /** Any other protocol: the payload follows the IP header. */
+  /** Sets another protocol; the payload follows the IP header. */
   public IpPacket protocol(int number) {
     layer4 = new Layer4.Raw(number);
     return this;
@@ -162,14 +146,14 @@ public final class IpPacket {
     return icmp(isIpv6 ? 129 : 0, 0, echo(identifier, sequence));
   }
 
-  /** ICMP or ICMPv6: the body begins after type, code and checksum. */
+  /** Sets ICMP or ICMPv6; the body begins after type, code and checksum. */
   public IpPacket icmp(int type, int code, byte[] body) {
     layer4 = new Layer4.Icmp(isIpv6, type, code);
     payload = body;
     return this;
   }
 
-  /** An ICMP error about a packet, of which the IP header and the first bytes are embedded. */
+  /** Sets an ICMP error that quotes the IP header and the first bytes of a packet. */
   public IpPacket icmpError(int type, int code, IpPacket about) {
     final byte[] original = about.ipBytes();
     final int embedded = Math.min(original.length, isIpv6 ? 1232 : about.ipHeaderLength() + 8);
@@ -187,7 +171,7 @@ public final class IpPacket {
     return this;
   }
 
-  /** A payload of so many bytes that count up. */
+  /** Sets a payload of this length with ascending byte values. */
   public IpPacket payloadOf(int length) {
     payload = new byte[length];
     for (int i = 0; i < length; i++) {
@@ -196,17 +180,15 @@ public final class IpPacket {
     return this;
   }
 
-  /** The whole frame. */
+  /** Returns the whole frame. */
   public byte[] bytes() {
     return frame(ipBytes());
   }
 
-  /** The whole frame, cut to so many bytes. */
-  public byte[] truncatedTo(int length) {
-    return Arrays.copyOf(bytes(), length);
-  }
-
-  /** The packet as fragments whose IP payload is at most so many bytes (a multiple of eight). */
+  /**
+   * Returns the packet as fragments whose IP payload is at most so many bytes (a multiple of
+   * eight).
+   */
   public List<byte[]> fragments(int fragmentBytes) {
     final byte[] whole = layer4.bytes(source, destination, payload);
     final List<byte[]> frames = new ArrayList<>();
@@ -264,10 +246,10 @@ public final class IpPacket {
     final ByteArrayOutputStream out = new ByteArrayOutputStream();
     final int headerLength = ipHeaderLength();
     out.write(0x40 | headerLength / 4);
-    out.write(trafficClass);
+    out.write(0);
     put16(out, headerLength + content.length);
     put16(out, id);
-    put16(out, (doNotFragment ? 0x4000 : 0) | (more ? 0x2000 : 0) | offset / 8);
+    put16(out, (more ? 0x2000 : 0) | offset / 8);
     out.write(ttl);
     out.write(layer4.protocol());
     put16(out, 0);
@@ -299,14 +281,14 @@ public final class IpPacket {
       } else {
         final int units = chain.get(i)[1];
         body.write(units - 1);
-        body.write(1); // PadN over what is left of the header
+        body.write(1); // PadN over the rest of the header
         body.write(units * 8 - 4);
         body.writeBytes(new byte[units * 8 - 4]);
       }
     }
     body.writeBytes(content);
     final ByteArrayOutputStream out = new ByteArrayOutputStream();
-    put32(out, 6 << 28 | trafficClass << 20);
+    put32(out, 6 << 28);
     put16(out, body.size());
     out.write(chain.isEmpty() ? layer4.protocol() : chain.getFirst()[0]);
     out.write(ttl);

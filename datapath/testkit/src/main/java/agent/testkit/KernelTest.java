@@ -9,7 +9,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
  * A test that needs root and the BPF system call. Without them it is skipped and the reason is
- * printed; where the environment says {@code CI=true} it fails instead.
+ * printed; with {@code CI=true} in the environment it fails instead.
  */
 @Target({ElementType.TYPE, ElementType.METHOD})
 @Retention(RetentionPolicy.RUNTIME)
@@ -17,8 +17,8 @@ import org.junit.jupiter.api.extension.ExtendWith;
 @ExtendWith(KernelTestCondition.class)
 public @interface KernelTest {
   /**
-   * The first kernel that has what is tested, as "6.6". An older one leaves the test out,
-   * everywhere: nothing is missing on the machine.
+   * Returns the first kernel version with the tested feature, as "6.6". On an older kernel the test
+   * is skipped, also with {@code CI=true}.
    */
   String since() default "";
 }

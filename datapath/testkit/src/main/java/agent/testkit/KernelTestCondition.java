@@ -7,7 +7,7 @@ import org.junit.jupiter.api.extension.ExecutionCondition;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.platform.commons.support.AnnotationSupport;
 
-/** Decides whether a kernel test can run here; never in silence. */
+/** Decides whether a kernel test can run; prints the reason of a skip. */
 final class KernelTestCondition implements ExecutionCondition {
   private static final Optional<String> MISSING = SystemCalls.whyNoKernelTests();
 
@@ -21,7 +21,7 @@ final class KernelTestCondition implements ExecutionCondition {
     final ConditionEvaluationResult result =
         isOlder(System.getProperty("os.version"), since)
             ? ConditionEvaluationResult.disabled(
-                "kernel test " + test + " is of something that came with Linux " + since)
+                "kernel test " + test + " needs a feature of Linux " + since)
             : decide(test, MISSING, "true".equalsIgnoreCase(System.getenv("CI")));
     if (result.isDisabled()) {
       System.out.println("SKIPPED " + result.getReason().orElseThrow());
@@ -29,7 +29,7 @@ final class KernelTestCondition implements ExecutionCondition {
     return result;
   }
 
-  /** Whether the release, as uname -r says, came before the version. */
+  /** Returns whether a kernel release, as {@code uname -r} prints it, is older than a version. */
   static boolean isOlder(String release, String version) {
     return !version.isEmpty()
         && Version.parse(release.replaceFirst("^(\\d+\\.\\d+).*", "$1"))
@@ -39,7 +39,7 @@ final class KernelTestCondition implements ExecutionCondition {
 
   static ConditionEvaluationResult decide(String test, Optional<String> missing, boolean mustRun) {
     if (missing.isEmpty()) {
-      return ConditionEvaluationResult.enabled("root and BPF are there");
+      return ConditionEvaluationResult.enabled("root and BPF are available");
     }
     final String reason = "kernel test " + test + " cannot run: " + missing.get();
     if (mustRun) {

@@ -6,11 +6,11 @@ import static agent.testkit.Packets.put32;
 import java.io.ByteArrayOutputStream;
 import java.util.zip.CRC32C;
 
-/** What follows the IP header. */
+/** The content of an IP packet. */
 sealed interface Layer4 {
   int protocol();
 
-  /** Header and payload, with the checksum that the addresses make. */
+  /** Returns header and payload with the checksum for these addresses. */
   byte[] bytes(byte[] source, byte[] destination, byte[] payload);
 
   /** TCP with the smallest header (RFC 9293). */
@@ -18,7 +18,6 @@ sealed interface Layer4 {
     static final int FIN = 1;
     static final int SYN = 2;
     static final int RST = 4;
-    static final int PSH = 8;
     static final int ACK = 16;
     int flags;
     private final int sourcePort;
@@ -120,7 +119,7 @@ sealed interface Layer4 {
     }
   }
 
-  /** Nothing but the payload. */
+  /** The payload without a header. */
   record Raw(int protocol) implements Layer4 {
     @Override
     public byte[] bytes(byte[] source, byte[] destination, byte[] payload) {

@@ -8,7 +8,8 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A network namespace of one test, with loopback up; closing it removes it and all that is in it.
+ * A network namespace of one test, with loopback up; closing it removes the namespace and its
+ * interfaces.
  */
 public final class NetworkNamespace implements AutoCloseable {
   private static final AtomicInteger SERIAL = new AtomicInteger();
@@ -29,19 +30,19 @@ public final class NetworkNamespace implements AutoCloseable {
     return namespace;
   }
 
-  /** The name under which {@code ip netns} knows it. */
+  /** Returns the name of the namespace for {@code ip netns}. */
   public String name() {
     return name;
   }
 
-  /** The path at which the namespace is mounted. */
+  /** Returns the path at which the namespace is mounted. */
   public String path() {
     return "/run/netns/" + name;
   }
 
   /**
-   * Runs the work on a new thread inside the namespace, and waits for it. Sockets that it opens
-   * live there for good, and so do threads that it starts.
+   * Runs the work on a new thread inside the namespace and waits for it. Sockets that it opens and
+   * threads that it starts stay in the namespace.
    */
   public <T> T run(Callable<T> work) throws Exception {
     final FutureTask<T> task =
@@ -76,12 +77,12 @@ public final class NetworkNamespace implements AutoCloseable {
             });
   }
 
-  /** Moves the calling thread into the namespace: only for threads that end there. */
-  public void enter() {
+  /** Moves the calling thread into the namespace; the thread must not be used for other work. */
+  private void enter() {
     SystemCalls.enterNetworkNamespace(path());
   }
 
-  /** Runs a command in the namespace that has to succeed, and returns its output. */
+  /** Runs a command in the namespace that must succeed, and returns its output. */
   public String exec(String... command) {
     return Commands.run(inside(command));
   }
@@ -91,7 +92,10 @@ public final class NetworkNamespace implements AutoCloseable {
     return Commands.attempt(inside(command));
   }
 
-  /** The command line that runs the command in this namespace, and in no other mount namespace. */
+  /**
+   * Returns the command line that runs the command in this namespace and in the mount namespace of
+   * the caller.
+   */
   public String[] inside(String... command) {
     final List<String> line = new ArrayList<>(List.of("nsenter", "--net=" + path(), "--"));
     line.addAll(List.of(command));

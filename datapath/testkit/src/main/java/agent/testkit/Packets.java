@@ -3,12 +3,15 @@ package agent.testkit;
 import java.io.ByteArrayOutputStream;
 import java.net.InetAddress;
 
-/** Where packets begin: {@code ipv4("10.0.0.1", "10.0.0.2").tcp(31337, 80).syn().bytes()}. */
+/**
+ * Entry points of the packet builders: {@code ipv4("10.0.0.1", "10.0.0.2").tcp(31337,
+ * 80).syn().bytes()}.
+ */
 public final class Packets {
-  /** The Ethernet source of a packet that names none. */
+  /** The default Ethernet source. */
   public static final String SOURCE_MAC = "02:00:00:00:00:01";
 
-  /** The Ethernet destination of a packet that names none. */
+  /** The default Ethernet destination. */
   public static final String DESTINATION_MAC = "02:00:00:00:00:02";
 
   static final int ETHERTYPE_IPV4 = 0x0800;
@@ -19,17 +22,17 @@ public final class Packets {
 
   private Packets() {}
 
-  /** An IPv4 packet. */
+  /** Returns an IPv4 packet. */
   public static IpPacket ipv4(String source, String destination) {
     return new IpPacket(false, address(source, 4), address(destination, 4));
   }
 
-  /** An IPv6 packet. */
+  /** Returns an IPv6 packet. */
   public static IpPacket ipv6(String source, String destination) {
     return new IpPacket(true, address(source, 16), address(destination, 16));
   }
 
-  /** A frame of any EtherType. */
+  /** Returns a frame of any EtherType. */
   public static byte[] frame(
       String destinationMac, String sourceMac, int etherType, byte[] payload) {
     final ByteArrayOutputStream out = new ByteArrayOutputStream();
@@ -40,7 +43,7 @@ public final class Packets {
     return out.toByteArray();
   }
 
-  /** An ARP request, broadcast. */
+  /** Returns an ARP request, broadcast. */
   public static byte[] arpRequest(String senderMac, String senderAddress, String targetAddress) {
     return frame(
         "ff:ff:ff:ff:ff:ff",
@@ -49,7 +52,7 @@ public final class Packets {
         arp(1, senderMac, senderAddress, "00:00:00:00:00:00", targetAddress));
   }
 
-  /** An ARP reply. */
+  /** Returns an ARP reply. */
   public static byte[] arpReply(
       String senderMac, String senderAddress, String targetMac, String targetAddress) {
     return frame(
@@ -59,7 +62,9 @@ public final class Packets {
         arp(2, senderMac, senderAddress, targetMac, targetAddress));
   }
 
-  /** A neighbour solicitation to the target's solicited-node group (RFC 4861, section 4.3). */
+  /**
+   * Returns a neighbour solicitation to the target's solicited-node group (RFC 4861, section 4.3).
+   */
   public static IpPacket neighbourSolicitation(
       String senderMac, String senderAddress, String targetAddress) {
     final byte[] target = address(targetAddress, 16);
@@ -81,7 +86,7 @@ public final class Packets {
         .icmp(135, 0, body.toByteArray());
   }
 
-  /** A solicited neighbour advertisement with the target's link-layer address. */
+  /** Returns a solicited neighbour advertisement with the target's link-layer address. */
   public static IpPacket neighbourAdvertisement(
       String senderMac, String senderAddress, String destination) {
     final ByteArrayOutputStream body = new ByteArrayOutputStream();
@@ -96,7 +101,7 @@ public final class Packets {
         .icmp(136, 0, body.toByteArray());
   }
 
-  /** The bytes of a numeric address; no name is ever looked up. */
+  /** Returns the bytes of a numeric address; no name service is queried. */
   public static byte[] address(String text, int length) {
     final byte[] bytes = InetAddress.ofLiteral(text).getAddress();
     if (bytes.length != length) {
@@ -105,7 +110,7 @@ public final class Packets {
     return bytes;
   }
 
-  /** The six bytes of {@code aa:bb:cc:dd:ee:ff}. */
+  /** Returns the six bytes of {@code aa:bb:cc:dd:ee:ff}. */
   public static byte[] mac(String text) {
     final String[] parts = text.split(":");
     if (parts.length != 6) {

@@ -7,8 +7,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A frame as a receiver reads it. Fields that the packet does not have are 0, empty or null: a
- * frame that is not IP has no addresses, a later fragment no ports.
+ * The fields of a frame. Absent fields are 0, empty or null: a frame that is not IP has no
+ * addresses, a fragment other than the first has no ports.
  */
 public record ParsedPacket(
     String destinationMac,
@@ -29,13 +29,9 @@ public record ParsedPacket(
     byte[] payload,
     boolean checksumsAreRight) {
 
-  /** Reads a frame whose headers are all there. */
+  /** Parses a frame with complete headers. */
   public static ParsedPacket of(byte[] frame) {
     return new Reader(frame).read();
-  }
-
-  public boolean isSyn() {
-    return (tcpFlags & (Layer4.Tcp.SYN | Layer4.Tcp.ACK)) == Layer4.Tcp.SYN;
   }
 
   private static final class Reader {
@@ -161,7 +157,7 @@ public record ParsedPacket(
 
     private boolean layer4ChecksumIsRight(byte[] source, byte[] destination) {
       if (fragmentOffset > 0 || moreFragments) {
-        return true; // covers the whole datagram: not to be told from one fragment
+        return true; // covers the whole datagram: one fragment cannot show it
       }
       final int length = end - at;
       return switch (protocol) {

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 public final class Ping {
   private Ping() {}
 
-  /** Whether an echo request is answered in time. */
+  /** Returns whether an echo request is answered in time. */
   public static boolean isAnswered(NetworkNamespace from, String address, int timeoutMs) {
     try {
       return from.run(() -> ping(address, timeoutMs));

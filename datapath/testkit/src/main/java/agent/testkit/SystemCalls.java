@@ -12,7 +12,7 @@ import java.lang.invoke.VarHandle;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 
-/** The few calls of the C library that tests need; a failure throws with the errno. */
+/** Calls functions of the C library for tests; a failure throws with the errno. */
 final class SystemCalls {
   static final int CLONE_NEWNET = 0x40000000;
   static final int AF_INET = 2;
@@ -80,7 +80,10 @@ final class SystemCalls {
     }
   }
 
-  /** Sends to a socket address; returns false where the kernel says that it cannot (a drop). */
+  /**
+   * Sends to a socket address; returns false where the kernel refuses, for example because a
+   * program drops the packet.
+   */
   static boolean sendTo(int fd, byte[] bytes, byte[] socketAddress) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment state = arena.allocate(CAPTURED);
@@ -96,7 +99,7 @@ final class SystemCalls {
     }
   }
 
-  /** Waits for a message; empty where none came in time. */
+  /** Waits for a message and returns it, or empty after the time-out. */
   static Optional<byte[]> receive(int fd, int timeoutMs) {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment state = arena.allocate(CAPTURED);
@@ -125,7 +128,7 @@ final class SystemCalls {
     }
   }
 
-  /** Why kernel tests cannot run here, or empty where they can. */
+  /** Returns the reason why kernel tests cannot run, or empty if they can. */
   static Optional<String> whyNoKernelTests() {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment state = arena.allocate(CAPTURED);

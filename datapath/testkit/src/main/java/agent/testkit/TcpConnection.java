@@ -10,17 +10,20 @@ import java.net.NoRouteToHostException;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 
-/** A TCP client in a namespace: whether a connection comes about, and one that keeps talking. */
+/**
+ * A TCP client in a namespace for single connection attempts and for a connection with steady
+ * traffic.
+ */
 public final class TcpConnection implements AutoCloseable {
   /** How an attempt to connect ended. */
   public enum Outcome {
     CONNECTED,
-    /** Somebody answered with a reset. */
+    /** The peer answered with a reset. */
     REFUSED,
-    /** Somebody answered with an ICMP error. */
+    /** The peer or a router answered with an ICMP error. */
     UNREACHABLE,
-    /** Nobody answered in time: what a policy drop looks like. */
-    HANGS
+    /** No answer came before the time-out, as after a policy drop. */
+    UNANSWERED
   }
 
   private static final int STEP_MS = 2;
@@ -37,12 +40,12 @@ public final class TcpConnection implements AutoCloseable {
     this.talker = Thread.ofPlatform().name("tcp-talker").daemon().unstarted(this::talk);
   }
 
-  /** Tries to connect once, for at most so long. */
+  /** Tries to connect once, for at most {@code timeoutMs}. */
   public static Outcome attempt(NetworkNamespace from, String address, int port, int timeoutMs) {
     try (Socket socket = connect(from, address, port, timeoutMs)) {
-      return socket.isConnected() ? Outcome.CONNECTED : Outcome.HANGS;
-    } catch (SocketTimeoutException nobodyAnswered) {
-      return Outcome.HANGS;
+      return socket.isConnected() ? Outcome.CONNECTED : Outcome.UNANSWERED;
+    } catch (SocketTimeoutException timedOut) {
+      return Outcome.UNANSWERED;
     } catch (ConnectException refused) {
       return Outcome.REFUSED;
     } catch (NoRouteToHostException unreachable) {
@@ -63,22 +66,17 @@ public final class TcpConnection implements AutoCloseable {
     }
   }
 
-  /** Messages that came back so far. */
-  public long exchanged() {
-    return exchanged;
-  }
-
-  /** The longest time between two answers. */
+  /** Returns the longest time between two answers. */
   public long longestGapMs() {
     return longestGapNs / 1_000_000;
   }
 
-  /** What ended the connection, or null while it runs. */
+  /** Returns the exception that ended the connection, or null while it is open. */
   public IOException failure() {
     return failure;
   }
 
-  /** Whether so many more messages come back in the given time. */
+  /** Returns whether this number of further messages is echoed in the given time. */
   public boolean exchangesMore(long messages, int withinMs) {
     final long goal = exchanged + messages;
     final long deadline = System.nanoTime() + withinMs * 1_000_000L;
@@ -91,9 +89,9 @@ public final class TcpConnection implements AutoCloseable {
     return true;
   }
 
-  /** Whether the connection stands still for the given time: what a cut looks like. */
+  /** Returns whether no message arrives for the given time, as after a policy cut the flow. */
   public boolean isCutFor(int quietMs) {
-    pause(100); // what was on the wire arrives
+    pause(100); // messages in flight arrive
     final long before = exchanged;
     pause(quietMs);
     return exchanged == before;

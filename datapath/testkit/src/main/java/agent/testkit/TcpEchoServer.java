@@ -7,7 +7,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Sends back what it reads, on every address of a namespace, and counts. */
+/** A TCP echo server on every address of a namespace; counts connections and bytes. */
 public final class TcpEchoServer implements AutoCloseable {
   private final ServerSocket listener;
   private final Set<Socket> open = ConcurrentHashMap.newKeySet();
@@ -21,7 +21,7 @@ public final class TcpEchoServer implements AutoCloseable {
     acceptor = Thread.ofPlatform().name("echo-tcp").daemon().unstarted(this::accept);
   }
 
-  /** Listens on the port; it answers as soon as this returns. */
+  /** Listens on the port; clients are served as soon as this returns. */
   public static TcpEchoServer start(NetworkNamespace namespace, int port) {
     try {
       final TcpEchoServer server =
@@ -33,12 +33,12 @@ public final class TcpEchoServer implements AutoCloseable {
     }
   }
 
-  /** Connections accepted so far. */
+  /** Returns the number of accepted connections. */
   public long connections() {
     return connections.get();
   }
 
-  /** Bytes sent back so far. */
+  /** Returns the number of echoed bytes. */
   public long bytes() {
     return bytes.get();
   }
@@ -67,13 +67,13 @@ public final class TcpEchoServer implements AutoCloseable {
         length = socket.getInputStream().read(buffer);
       }
     } catch (IOException ended) {
-      // The client went away: that is its right.
+      // The client closed the connection.
     } finally {
       open.remove(socket);
     }
   }
 
-  /** The port is free when this returns. */
+  /** Stops the server; the port is free when this returns. */
   @Override
   public void close() throws IOException {
     listener.close();

@@ -5,9 +5,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/**
- * A BPF file system of one test, in a directory of its own; closing it unpins all that is in it.
- */
+/** A BPF file system of one test in a temporary directory; closing it removes its pins. */
 public final class TemporaryBpfFileSystem implements AutoCloseable {
   private final Path path;
 
@@ -15,7 +13,7 @@ public final class TemporaryBpfFileSystem implements AutoCloseable {
     this.path = path;
   }
 
-  /** Mounts a new one in a temporary directory. */
+  /** Mounts a BPF file system in a temporary directory. */
   public static TemporaryBpfFileSystem mount() {
     try {
       final Path path = Files.createTempDirectory("agent-bpffs-");
@@ -26,7 +24,7 @@ public final class TemporaryBpfFileSystem implements AutoCloseable {
     }
   }
 
-  /** Where it is mounted. */
+  /** Returns the mount point. */
   public Path path() {
     return path;
   }

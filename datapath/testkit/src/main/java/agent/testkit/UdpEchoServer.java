@@ -8,7 +8,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Sends every datagram back, from one address of a namespace, and counts. */
+/** A UDP echo server on one address of a namespace; counts datagrams. */
 public final class UdpEchoServer implements AutoCloseable {
   private final DatagramChannel channel;
   private final AtomicLong datagrams = new AtomicLong();
@@ -20,7 +20,7 @@ public final class UdpEchoServer implements AutoCloseable {
     echoer = Thread.ofPlatform().name("echo-udp").daemon().unstarted(this::echo);
   }
 
-  /** Listens on an address and port; it answers as soon as this returns. */
+  /** Listens on an address and port; datagrams are answered as soon as this returns. */
   public static UdpEchoServer start(NetworkNamespace namespace, String address, int port) {
     try {
       final UdpEchoServer server =
@@ -36,7 +36,7 @@ public final class UdpEchoServer implements AutoCloseable {
     }
   }
 
-  /** Datagrams sent back so far. */
+  /** Returns the number of echoed datagrams. */
   public long datagrams() {
     return datagrams.get();
   }
@@ -56,7 +56,7 @@ public final class UdpEchoServer implements AutoCloseable {
     }
   }
 
-  /** The port is free when this returns. */
+  /** Stops the server; the port is free when this returns. */
   @Override
   public void close() throws IOException {
     channel.close();

@@ -7,7 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Numbered datagrams to an echo server at a steady pace; what does not come back is counted. */
+/** Sends numbered datagrams to an echo server at a fixed interval; counts the lost ones. */
 public final class UdpStream implements AutoCloseable {
   private static final int STRAGGLERS_MS = 500;
 
@@ -22,7 +22,7 @@ public final class UdpStream implements AutoCloseable {
     this.sender = Thread.ofPlatform().name("udp-sender").daemon().unstarted(() -> send(intervalMs));
   }
 
-  /** Starts to send, one datagram every so many milliseconds. */
+  /** Starts to send one datagram every {@code intervalMs}. */
   public static UdpStream start(NetworkNamespace from, String address, int port, int intervalMs) {
     try {
       final UdpStream stream =
@@ -40,7 +40,7 @@ public final class UdpStream implements AutoCloseable {
     }
   }
 
-  /** Whether one datagram sent to the echo server comes back in time. */
+  /** Returns whether the echo server answers one datagram within the time-out. */
   public static boolean isAnswered(NetworkNamespace from, String address, int port, int timeoutMs) {
     try {
       final DatagramChannel channel =
@@ -69,7 +69,7 @@ public final class UdpStream implements AutoCloseable {
     return received.get();
   }
 
-  /** Stops sending, waits for what is still on its way, and returns how many never came back. */
+  /** Stops sending, waits for datagrams in flight, and returns the number of lost ones. */
   public long stopAndCountLost() {
     isStopped = true;
     try {
@@ -88,7 +88,7 @@ public final class UdpStream implements AutoCloseable {
       try {
         channel.write(buffer.clear().putLong(number).flip());
       } catch (IOException refused) {
-        // Counted as lost: it was sent and does not come back.
+        // Counted as lost: no answer arrives.
       }
       TcpConnection.pause(intervalMs);
     }

@@ -2,7 +2,7 @@ package agent.testkit;
 
 /**
  * A veth pair between two namespaces: the host side, where programs are attached, and the workload
- * side. It goes away with either namespace.
+ * side. The kernel removes it with either namespace.
  */
 public record VethPair(
     NetworkNamespace host,
@@ -56,8 +56,8 @@ public record VethPair(
   }
 
   /**
-   * {@code ip} asks by netlink: sysfs shows the namespace in which it was mounted. It may warn of a
-   * peer's namespace that is going, in a line before.
+   * Reads an attribute by netlink, because sysfs shows the namespace in which it was mounted. The
+   * output may begin with a warning line about the namespace of the peer.
    */
   private static String attribute(NetworkNamespace namespace, String name, String attribute) {
     final String line =

@@ -1,14 +1,14 @@
 package agent.testkit;
 
 /**
- * A workload as an operator plumbs it: a namespace, a veth whose host side is in the node's
- * namespace, its addresses as /32 and /128, and a default route through an on-link gateway. What
- * the node does for it (routes, and the answer to ARP and ND for the gateway) is under test.
+ * A workload configured as by an operator: a namespace, a veth whose host side is in the namespace
+ * of the node, its addresses as /32 and /128, and a default route through an on-link gateway. The
+ * code under test configures the node: routes, and answers to ARP and ND for the gateway.
  */
 public record Workload(NetworkNamespace namespace, VethPair veth, String ipv4, String ipv6)
     implements AutoCloseable {
 
-  /** Creates it; an address or gateway of null leaves that family out. */
+  /** Creates a workload; a null address omits its family. */
   public static Workload create(
       NetworkNamespace node,
       String name,
@@ -31,7 +31,7 @@ public record Workload(NetworkNamespace namespace, VethPair veth, String ipv4, S
     return new Workload(namespace, veth, ipv4, ipv6);
   }
 
-  /** Gives the node a route and a permanent neighbour for each address. */
+  /** Adds a route and a permanent neighbour entry for each address to the node. */
   public Workload routeFromNode() {
     final NetworkNamespace node = veth.host();
     final String device = veth.hostInterface();

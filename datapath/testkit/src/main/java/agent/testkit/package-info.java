@@ -1,5 +1,5 @@
 /**
- * What kernel tests share: packets that read like sentences, namespaces with traffic, and the
- * kernel-test condition.
+ * Supports kernel tests of all modules: packet builders, namespaces, traffic generators and the
+ * condition that runs or skips them.
  */
 package agent.testkit;

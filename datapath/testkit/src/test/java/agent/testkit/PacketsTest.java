@@ -46,7 +46,7 @@ class PacketsTest {
   }
 
   @Test
-  void shouldSeeAWrongChecksum() {
+  void shouldDetectAWrongChecksum() {
     for (final byte[] frame :
         List.of(
             ipv4("10.0.0.1", "10.0.0.2").tcp(1, 2).ack().payload("x").bytes(),

@@ -33,7 +33,7 @@ class TrafficKernelTest {
   }
 
   @Test
-  void shouldTellConnectedFromRefusedFromHanging() throws Exception {
+  void shouldDistinguishConnectedRefusedAndUnanswered() throws Exception {
     for (final String address : new String[] {"10.11.0.2", "fd11::2"}) {
       try (TcpEchoServer server = TcpEchoServer.start(right, 7001)) {
         assertEquals(
@@ -51,7 +51,8 @@ class TrafficKernelTest {
       assertEquals(TcpConnection.Outcome.REFUSED, TcpConnection.attempt(left, address, 7001, 2000));
     }
     left.exec("ip", "neigh", "replace", "10.11.0.9", "lladdr", veth.hostMac(), "dev", "left0");
-    assertEquals(TcpConnection.Outcome.HANGS, TcpConnection.attempt(left, "10.11.0.9", 7001, 300));
+    assertEquals(
+        TcpConnection.Outcome.UNANSWERED, TcpConnection.attempt(left, "10.11.0.9", 7001, 300));
   }
 
   @Test
@@ -78,7 +79,7 @@ class TrafficKernelTest {
   }
 
   @Test
-  void shouldMountABpfFileSystemAndTakeItAway() {
+  void shouldMountAndUnmountABpfFileSystem() {
     final TemporaryBpfFileSystem mounted = TemporaryBpfFileSystem.mount();
     final String type =
         left.exec("stat", "--file-system", "--format=%T", mounted.path().toString());

@@ -7,7 +7,7 @@ final class AddressText {
 
   private AddressText() {}
 
-  /** The address, or null where the text is none. */
+  /** Returns the address, or null where the text is not an address. */
   static IpAddress read(String text) {
     if (text.length() > LONGEST) {
       return null;

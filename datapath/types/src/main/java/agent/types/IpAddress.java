@@ -22,7 +22,7 @@ public final class IpAddress implements Comparable<IpAddress> {
   }
 
   /**
-   * The IPv4 address with this number.
+   * Returns the IPv4 address with this number.
    *
    * @param bits the address in host order: {@code 0x0a000001} is {@code 10.0.0.1}
    * @return the address
@@ -32,7 +32,7 @@ public final class IpAddress implements Comparable<IpAddress> {
   }
 
   /**
-   * The IPv6 address with this number.
+   * Returns the IPv6 address with this number.
    *
    * @param high the first eight bytes, in host order
    * @param low the last eight bytes, in host order
@@ -43,7 +43,7 @@ public final class IpAddress implements Comparable<IpAddress> {
   }
 
   /**
-   * The address with these bytes.
+   * Returns the address with these bytes.
    *
    * @param bytes 4 or 16 bytes in network order; copied
    * @return the address
@@ -102,12 +102,12 @@ public final class IpAddress implements Comparable<IpAddress> {
     return value;
   }
 
-  /** Whether this is an IPv4 address. */
+  /** Returns whether this is an IPv4 address. */
   public boolean isIpv4() {
     return ipv4;
   }
 
-  /** Whether this is an IPv6 address. */
+  /** Returns whether this is an IPv6 address. */
   public boolean isIpv6() {
     return !ipv4;
   }
@@ -117,17 +117,20 @@ public final class IpAddress implements Comparable<IpAddress> {
     return ipv4 ? IPV4_BITS : IPV6_BITS;
   }
 
-  /** The first eight bytes of an IPv6 address in host order; 0 for IPv4. */
+  /** Returns the first eight bytes of an IPv6 address in host order; 0 for IPv4. */
   public long high() {
     return high;
   }
 
-  /** The last eight bytes of an IPv6 address, or the 32 bits of an IPv4 address, in host order. */
+  /**
+   * Returns the last eight bytes of an IPv6 address, or the 32 bits of an IPv4 address, in host
+   * order.
+   */
   public long low() {
     return low;
   }
 
-  /** A new array of 4 or 16 bytes in network order. */
+  /** Returns a new array of 4 or 16 bytes in network order. */
   public byte[] toBytes() {
     final byte[] bytes = new byte[bitLength() / 8];
     for (int i = 0; i < bytes.length; i++) {
@@ -148,9 +151,9 @@ public final class IpAddress implements Comparable<IpAddress> {
   }
 
   /**
-   * The address this far away, with carry over all bits.
+   * Returns the address plus an offset, with carry over all bits.
    *
-   * @param offset what is added, may be negative
+   * @param offset the number to add; may be negative
    * @return the address, wrapped at the end of the family's range
    */
   public IpAddress plus(long offset) {
@@ -185,7 +188,7 @@ public final class IpAddress implements Comparable<IpAddress> {
     return 31 * (31 * Boolean.hashCode(ipv4) + Long.hashCode(high)) + Long.hashCode(low);
   }
 
-  /** The form of RFC 5952: lower case, the longest run of zero groups as {@code ::}. */
+  /** Returns the form of RFC 5952: lower case, the longest run of zero groups as {@code ::}. */
   @Override
   public String toString() {
     return AddressText.write(this);

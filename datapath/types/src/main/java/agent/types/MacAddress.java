@@ -12,7 +12,7 @@ public final class MacAddress implements Comparable<MacAddress> {
   }
 
   /**
-   * The address with these bits.
+   * Returns the address with these bits.
    *
    * @param bits 48 bits, the first byte of the address highest
    * @return the address
@@ -25,7 +25,7 @@ public final class MacAddress implements Comparable<MacAddress> {
   }
 
   /**
-   * The address with these bytes.
+   * Returns the address with these bytes.
    *
    * @param bytes six bytes in the order of the wire; copied
    * @return the address
@@ -79,12 +79,12 @@ public final class MacAddress implements Comparable<MacAddress> {
     return new MacAddress(bits);
   }
 
-  /** The 48 bits, the first byte of the address highest. */
+  /** Returns the 48 bits, the first byte of the address highest. */
   public long bits() {
     return bits;
   }
 
-  /** A new array of six bytes in the order of the wire. */
+  /** Returns a new array of six bytes in the order of the wire. */
   public byte[] toBytes() {
     final byte[] bytes = new byte[BYTES];
     for (int i = 0; i < BYTES; i++) {
@@ -93,7 +93,10 @@ public final class MacAddress implements Comparable<MacAddress> {
     return bytes;
   }
 
-  /** Whether the group bit is set (multicast and broadcast); no interface has such an address. */
+  /**
+   * Returns whether the group bit is set (multicast and broadcast); no interface has such an
+   * address.
+   */
   public boolean isMulticast() {
     return (bits >>> 40 & 1) != 0;
   }

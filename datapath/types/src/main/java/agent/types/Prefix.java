@@ -20,7 +20,7 @@ public final class Prefix implements Comparable<Prefix> {
   }
 
   /**
-   * The prefix that an address lies in.
+   * Returns the prefix that an address lies in.
    *
    * @param address any address of the prefix
    * @param length 0 to 32, or 0 to 128
@@ -35,7 +35,7 @@ public final class Prefix implements Comparable<Prefix> {
     return new Prefix(masked(address, length), length);
   }
 
-  /** The prefix that holds one address and nothing else. */
+  /** Returns the prefix that holds one address and nothing else. */
   public static Prefix of(IpAddress address) {
     return new Prefix(address, address.bitLength());
   }
@@ -105,12 +105,12 @@ public final class Prefix implements Comparable<Prefix> {
     return bits <= 0 ? 0L : -1L << 64 - bits;
   }
 
-  /** The first address, which is the network's. */
+  /** Returns the first address, which is the network's. */
   public IpAddress address() {
     return address;
   }
 
-  /** The last address. */
+  /** Returns the last address. */
   public IpAddress last() {
     if (isIpv4()) {
       return IpAddress.ofIpv4((int) address.low() | ~(int) mask(length + 32));
@@ -119,37 +119,37 @@ public final class Prefix implements Comparable<Prefix> {
         address.high() | ~mask(Math.min(length, 64)), address.low() | ~mask(length - 64));
   }
 
-  /** How many bits are fixed. */
+  /** Returns how many bits are fixed. */
   public int length() {
     return length;
   }
 
-  /** Whether this is an IPv4 prefix. */
+  /** Returns whether this is an IPv4 prefix. */
   public boolean isIpv4() {
     return address.isIpv4();
   }
 
-  /** Whether this is an IPv6 prefix. */
+  /** Returns whether this is an IPv6 prefix. */
   public boolean isIpv6() {
     return address.isIpv6();
   }
 
-  /** Whether it holds exactly one address. */
+  /** Returns whether it holds exactly one address. */
   public boolean isSingleAddress() {
     return length == address.bitLength();
   }
 
-  /** Whether the address lies in this prefix; never across families. */
+  /** Returns whether the address lies in this prefix; never across families. */
   public boolean contains(IpAddress other) {
     return other.isIpv4() == isIpv4() && masked(other, length).equals(address);
   }
 
-  /** Whether every address of the other prefix lies in this one; a prefix covers itself. */
+  /** Returns whether every address of the other prefix lies in this one; a prefix covers itself. */
   public boolean covers(Prefix other) {
     return other.length >= length && contains(other.address);
   }
 
-  /** Whether the two have an address in common. */
+  /** Returns whether the two have an address in common. */
   public boolean overlaps(Prefix other) {
     return covers(other) || other.covers(this);
   }

@@ -3,13 +3,14 @@ package agent.types;
 import java.util.Objects;
 
 /**
- * A request that is refused. The message is ready for the caller: it names the field and says what
- * is wrong with it, for example {@code addressing.ipv4: '10.0.0.999' is not an IPv4 address}.
+ * A caller's request that is refused. The message is ready for the caller: it names the field and
+ * says what is wrong with it, for example {@code addressing.ipv4: '10.0.0.999' is not an IPv4
+ * address}. An operation that was tried and failed is an {@link OperationException}.
  */
 public final class Refusal extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  /** Why it is refused; the doors map each kind to their own codes. */
+  /** Why it is refused; the API maps each kind to a status code. */
   public enum Kind {
     /** A value is malformed or out of range. */
     INVALID,
@@ -21,12 +22,10 @@ public final class Refusal extends RuntimeException {
     EXHAUSTED,
     /** The feature or address family is switched off. */
     DISABLED,
-    /** It cannot be served now; later it may. */
+    /** It cannot be served now; the caller may try again later. */
     UNAVAILABLE,
     /** The request was based on an old revision. */
-    STALE,
-    /** It was tried and failed. */
-    FAILED
+    STALE
   }
 
   private final Kind kind;
@@ -41,7 +40,7 @@ public final class Refusal extends RuntimeException {
   }
 
   /**
-   * A refusal.
+   * Returns a refusal.
    *
    * @param kind why
    * @param field the field of the request, or an empty string where the whole request is meant
@@ -53,7 +52,7 @@ public final class Refusal extends RuntimeException {
   }
 
   /**
-   * A refusal that was caused by another failure.
+   * Returns a refusal that was caused by another failure.
    *
    * @param kind why
    * @param field the field of the request, or an empty string where the whole request is meant
@@ -100,27 +99,25 @@ public final class Refusal extends RuntimeException {
     return of(Kind.STALE, field, reason);
   }
 
-  /** {@link Kind#FAILED}: {@code field: reason}. */
-  public static Refusal failed(String field, String reason) {
-    return of(Kind.FAILED, field, reason);
-  }
-
-  /** Why it is refused. */
+  /** Returns why it is refused. */
   public Kind kind() {
     return kind;
   }
 
-  /** The field of the request; empty where the whole request is meant. */
+  /** Returns the field of the request; empty where the whole request is meant. */
   public String field() {
     return field;
   }
 
-  /** What is wrong, without the field. */
+  /** Returns what is wrong, without the field. */
   public String reason() {
     return reason;
   }
 
-  /** The same refusal, told of another field: a nested value's refusal seen from its document. */
+  /**
+   * Returns the same refusal for another field: that of a nested value, named by its path in the
+   * document.
+   */
   public Refusal at(String outerField) {
     return new Refusal(kind, outerField, reason, getCause());
   }

@@ -1,2 +1,5 @@
-/** The values that all domain modules share: addresses, prefixes, MAC addresses and refusals. */
+/**
+ * Defines the values that all domain modules share: IP addresses, prefixes, MAC addresses and
+ * refusals of requests.
+ */
 package agent.types;

@@ -93,7 +93,7 @@ class PrefixTest {
   }
 
   @Test
-  void shouldStandBeforeWhatItCovers() {
+  void shouldSortBeforeThePrefixesThatItCovers() {
     assertTrue(Prefix.parse("10.0.0.0/8").compareTo(Prefix.parse("10.0.0.0/16")) < 0);
     assertTrue(Prefix.parse("10.0.0.0/16").compareTo(Prefix.parse("10.1.0.0/16")) < 0);
   }

@@ -13,7 +13,7 @@ class RefusalTest {
   }
 
   @Test
-  void shouldBeToldOfAnOuterField() {
+  void shouldPrefixThePathOfAnOuterField() {
     final Throwable cause = new IllegalStateException();
     final Refusal inner = Refusal.of(Refusal.Kind.CONFLICT, "x", "is taken", cause);
     final Refusal outer = inner.at("labels[2]");

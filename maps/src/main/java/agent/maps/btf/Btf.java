@@ -15,7 +15,7 @@ import java.util.Optional;
 
 /** The types of one object, or of one map or program in the kernel. Immutable. */
 public final class Btf {
-  /** Name of the ELF section that carries BTF. */
+  /** Name of the ELF section that contains BTF. */
   public static final String SECTION = ".BTF";
 
   private static final int MAX_CHAIN = 64;
@@ -27,9 +27,9 @@ public final class Btf {
   }
 
   /**
-   * Reads raw BTF, as in the section {@code .BTF} or from the kernel.
+   * Parses raw BTF, from the section {@code .BTF} or from the kernel.
    *
-   * @throws BtfException where it is truncated, of another version or has a kind that is not known
+   * @throws BtfException if it is truncated, of another version, or contains an unknown kind
    */
   public static Btf parse(byte[] raw) {
     return new BtfReader(raw).read();
@@ -38,30 +38,30 @@ public final class Btf {
   /**
    * Reads the BTF of an ELF object.
    *
-   * @throws BtfException where the object has none
+   * @throws BtfException if the object has no BTF
    */
   public static Btf of(ElfObject object) {
     return parse(object.section(SECTION));
   }
 
-  /** Number of types; ids are 0, which is void, to this less one. */
+  /** Returns the number of types; ids are less. */
   public int size() {
     return types.size();
   }
 
   /**
-   * The type of that id.
+   * Returns the type of that id.
    *
-   * @throws BtfException where there is none
+   * @throws BtfException if no type has that id
    */
   public BtfType type(int id) {
-    if (id < 0 || id >= types.size()) {
-      throw new BtfException("BTF: no type " + id + ", there are " + types.size());
+    if (id < 0 || id >= size()) {
+      throw new BtfException("BTF: no type " + id + " among " + size() + " types");
     }
     return types.get(id);
   }
 
-  /** The first named type of that class. */
+  /** Returns the first type of that class and name. */
   public <T extends BtfType> Optional<T> find(Class<T> kind, String name) {
     return types.stream()
         .filter(kind::isInstance)
@@ -70,20 +70,11 @@ public final class Btf {
         .findFirst();
   }
 
-  /** The struct of that name; not a union, not a forward declaration. */
-  public Optional<Composite> struct(String name) {
-    return find(Composite.class, name).filter(type -> !type.union());
-  }
-
-  public Optional<Enumeration> enumeration(String name) {
-    return find(Enumeration.class, name);
-  }
-
   public Optional<DataSection> dataSection(String name) {
     return find(DataSection.class, name);
   }
 
-  /** The type behind typedefs, qualifiers and tags. */
+  /** Returns the type that typedefs, qualifiers and tags refer to. */
   public BtfType resolve(int id) {
     BtfType type = type(id);
     for (int i = 0; i < MAX_CHAIN; i++) {
@@ -99,7 +90,10 @@ public final class Btf {
     throw new BtfException("BTF: type " + id + " refers to itself");
   }
 
-  /** The name by which a declaration calls its type: of the outermost typedef, or its own. */
+  /**
+   * Returns the name that a declaration uses for its type: the outermost typedef, or the type
+   * itself.
+   */
   public String declaredName(int id) {
     BtfType type = type(id);
     for (int i = 0; i < MAX_CHAIN; i++) {
@@ -115,9 +109,9 @@ public final class Btf {
   }
 
   /**
-   * Bytes that a value of the type takes.
+   * Returns the size of a value of the type, in bytes.
    *
-   * @throws BtfException for a type without a size
+   * @throws BtfException if the type has no size
    */
   public int sizeOf(int id) {
     return switch (resolve(id)) {

@@ -27,7 +27,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
 
-/** Decodes raw BTF of version 1 (include/uapi/linux/btf.h). */
+/** Decodes raw BTF, version 1 (include/uapi/linux/btf.h). */
 final class BtfReader {
   private static final int MAGIC = 0xeb9f;
   private static final int VERSION = 1;
@@ -67,14 +67,15 @@ final class BtfReader {
       data.order(ByteOrder.BIG_ENDIAN);
     }
     if ((data.getShort(0) & 0xffff) != MAGIC) {
-      throw new BtfException("BTF: no BTF, it starts with " + Integer.toHexString(data.getInt(0)));
+      throw new BtfException(
+          "BTF: bad magic, the data starts with " + Integer.toHexString(data.getInt(0)));
     }
     if (data.get(2) != VERSION) {
-      throw new BtfException("BTF: version " + data.get(2) + ", known is " + VERSION);
+      throw new BtfException("BTF: version " + data.get(2) + " instead of " + VERSION);
     }
     final int headerLength = data.getInt(4);
     if (headerLength < HEADER_LENGTH) {
-      throw new BtfException("BTF: header of " + headerLength + " bytes");
+      throw new BtfException("BTF: header of " + headerLength + " bytes is too short");
     }
     types = data.slice(headerLength + data.getInt(8), data.getInt(12)).order(data.order());
     stringsStart = headerLength + data.getInt(16);
@@ -130,7 +131,7 @@ final class BtfReader {
       case 17 -> new DeclarationTag(name, sizeOrType, types.getInt());
       case 18 -> new TypeTag(name, sizeOrType);
       case 19 -> new Enumeration(name, sizeOrType, flag, list(length, this::wideConstant));
-      default -> throw new BtfException("BTF: type " + id + " is of the unknown kind " + kind);
+      default -> throw new BtfException("BTF: type " + id + " is of unknown kind " + kind);
     };
   }
 

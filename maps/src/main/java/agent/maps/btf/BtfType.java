@@ -2,12 +2,12 @@ package agent.maps.btf;
 
 import java.util.List;
 
-/** One type of BTF (Documentation/bpf/btf.rst of the kernel); types refer to others by their id. */
+/** One type of BTF (Documentation/bpf/btf.rst of the kernel); types refer to each other by id. */
 public sealed interface BtfType {
-  /** The name in C, or empty. */
+  /** Returns the name in C, or an empty string. */
   String name();
 
-  /** What id 0 stands for. */
+  /** The type of id 0. */
   record Void() implements BtfType {
     @Override
     public String name() {
@@ -31,7 +31,7 @@ public sealed interface BtfType {
   /**
    * A member of a struct or union.
    *
-   * @param bitWidth of a bit field; 0: not a bit field
+   * @param bitWidth of a bit field; 0 for other members
    */
   record Member(String name, int type, int bitOffset, int bitWidth) {}
 
@@ -70,7 +70,7 @@ public sealed interface BtfType {
     }
   }
 
-  /** Where a variable lies in its section; a compiler leaves the offset to the linker. */
+  /** The position of a variable in its section; the compiler leaves the offset to the linker. */
   record Slot(int variable, int offset, int size) {}
 
   record FloatingPoint(String name, int size) implements BtfType {}

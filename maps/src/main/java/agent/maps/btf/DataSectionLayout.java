@@ -7,11 +7,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Where the variables of a data section lie, so that they can be set before load. A compiler leaves
- * the offsets of global variables in BTF at 0 for the linker; the ELF symbols have them, as libbpf
- * finds them too (btf_fixup_datasec in libbpf.c).
+ * Offsets and sizes of the variables of a data section, with which the agent sets them before load.
+ * The compiler leaves the offsets of global variables in BTF at 0 for the linker, so the offsets
+ * come from the ELF symbols, as in libbpf (btf_fixup_datasec in libbpf.c).
  *
- * @param section name, such as {@code .rodata}
+ * @param section name of the section, such as {@code .rodata}
  * @param length of the section in bytes
  * @param variables in the order of BTF
  */
@@ -21,7 +21,7 @@ public record DataSectionLayout(String section, int length, List<Location> varia
    *
    * @param offset in the section, in bytes
    * @param size in bytes
-   * @param typeName of its type: a struct's name, a typedef's or an integer's
+   * @param typeName name of its struct, typedef or integer type
    */
   public record Location(String name, int offset, int size, String typeName) {}
 
@@ -30,9 +30,9 @@ public record DataSectionLayout(String section, int length, List<Location> varia
   }
 
   /**
-   * Reads one section's layout.
+   * Reads the layout of one section.
    *
-   * @throws BtfException where section, BTF and symbols do not agree
+   * @throws BtfException if section, BTF and symbols contradict each other
    */
   public static DataSectionLayout of(ElfObject object, Btf btf, String section) {
     final DataSection described =
@@ -52,7 +52,7 @@ public record DataSectionLayout(String section, int length, List<Location> varia
               .orElse(slot.offset());
       if (size != slot.size() || offset < 0 || offset + (long) size > length) {
         throw new BtfException(
-            "BTF: variable %s in %s: %d bytes at %d, of which BTF says %d, in a section of %d"
+            "BTF: variable %s in %s: %d bytes at offset %d, BTF states %d bytes, section of %d bytes"
                 .formatted(variable.name(), section, size, offset, slot.size(), length));
       }
       locations.add(new Location(variable.name(), offset, size, btf.declaredName(variable.type())));
@@ -65,9 +65,9 @@ public record DataSectionLayout(String section, int length, List<Location> varia
   }
 
   /**
-   * Where a variable lies.
+   * Returns the location of a variable.
    *
-   * @throws BtfException where there is none of that name
+   * @throws BtfException if the section has no variable of that name
    */
   public Location variable(String name) {
     return variables.stream()

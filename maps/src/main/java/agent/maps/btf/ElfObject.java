@@ -8,13 +8,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Sections and symbols of a 64-bit ELF object, as clang writes for BPF (elf(5)). Immutable. */
+/** Sections and symbols of a 64-bit ELF object that clang compiled for BPF (elf(5)). Immutable. */
 public final class ElfObject {
   /**
    * A symbol.
    *
-   * @param section that it lies in, or empty
-   * @param offset in the section
+   * @param section name of the section that contains it, or empty
+   * @param offset in the section, in bytes
    */
   public record Symbol(String name, String section, long offset, long size) {}
 
@@ -40,9 +40,9 @@ public final class ElfObject {
   }
 
   /**
-   * Reads an object.
+   * Parses an object.
    *
-   * @throws BtfException where it is none, or truncated
+   * @throws BtfException if the bytes are not a 64-bit ELF object or are truncated
    */
   public static ElfObject parse(byte[] object) {
     final ElfObject parsed = new ElfObject(object);
@@ -110,9 +110,9 @@ public final class ElfObject {
   }
 
   /**
-   * The bytes of a section.
+   * Returns the bytes of a section.
    *
-   * @throws BtfException where there is none of that name
+   * @throws BtfException if the object has no section of that name
    */
   public byte[] section(String name) {
     final Section found =
@@ -123,14 +123,14 @@ public final class ElfObject {
     final byte[] bytes = new byte[found.size];
     if (found.type != TYPE_NO_BITS) {
       if (found.offset < 0 || found.offset + (long) found.size > data.capacity()) {
-        throw new BtfException("ELF object: section " + name + " lies outside of the file");
+        throw new BtfException("ELF object: section " + name + " exceeds the file");
       }
       data.get(found.offset, bytes);
     }
     return bytes;
   }
 
-  /** The symbol of that name in that section. */
+  /** Returns the symbol of that name in that section. */
   public Optional<Symbol> symbol(String section, String name) {
     return symbols.stream()
         .filter(symbol -> symbol.section().equals(section) && symbol.name().equals(name))

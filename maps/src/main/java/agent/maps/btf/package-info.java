@@ -1,2 +1,2 @@
-/** Reads BTF from objects and from the kernel, and holds the layouts of Java against it. */
+/** Parses BTF and ELF objects, and compares the layouts that Java declares with BTF. */
 package agent.maps.btf;

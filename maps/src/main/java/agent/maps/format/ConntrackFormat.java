@@ -14,9 +14,9 @@ import agent.maps.layout.ConntrackFlag;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * {@code 10.1.0.7:43210 -> 10.1.0.9:80 TCP out}, in the initiator's direction: {@code out} where
- * only the initiator is an endpoint of this node, {@code in} where only the responder is, {@code
- * local} where both are. Pairs in the value are initiator's first.
+ * Formats flows as {@code 10.1.0.7:43210 -> 10.1.0.9:80 TCP out}, in the direction from the
+ * initiator: {@code out} if only the initiator is an endpoint of this node, {@code in} if only the
+ * responder is, {@code local} if both are. Pairs in the value list the initiator first.
  */
 final class ConntrackFormat implements MapFormat {
   private static final long NANOS_PER_MILLI = 1_000_000;

@@ -4,7 +4,10 @@ import agent.maps.layout.EndpointEntryFlyweight;
 import agent.maps.layout.EndpointFlag;
 import org.agrona.MutableDirectBuffer;
 
-/** {@code endpoint 12} and {@code interface 7 identity 2031 mac ... host-mac ...}. */
+/**
+ * Formats endpoints as {@code endpoint 12} and {@code interface 7 identity 2031 mac ... host-mac
+ * ...}.
+ */
 final class EndpointFormat implements MapFormat {
   @Override
   public void appendKey(

@@ -1,6 +1,6 @@
 package agent.maps.format;
 
-/** Text of the fields that several maps share. */
+/** Formats fields that occur in several maps. */
 final class FieldText {
   private static final String HEX = "0123456789abcdef";
   private static final int GROUPS = 8;
@@ -17,7 +17,10 @@ final class FieldText {
         .append(address & 0xff);
   }
 
-  /** In the form of RFC 5952: the longest run of zero groups, the first of equal ones, is cut. */
+  /**
+   * Appends the text form of RFC 5952: the longest run of zero groups, the first of equal runs,
+   * becomes {@code ::}.
+   */
   static void ipv6(StringBuilder out, long high, long low) {
     int runStart = -1;
     int runLength = 1;
@@ -79,7 +82,9 @@ final class FieldText {
     return protocol == 1 || protocol == 58;
   }
 
-  /** {@code POLICY_DENIED} becomes {@code policy-denied}. */
+  /**
+   * Appends the name of a constant in lower case: {@code POLICY_DENIED} as {@code policy-denied}.
+   */
   static void constant(StringBuilder out, String name) {
     for (int i = 0; i < name.length(); i++) {
       final char c = name.charAt(i);

@@ -5,7 +5,7 @@ import agent.maps.layout.Fragment6KeyFlyweight;
 import agent.maps.layout.FragmentEntryFlyweight;
 import org.agrona.MutableDirectBuffer;
 
-/** {@code 10.1.0.7 -> 10.1.0.9 UDP id 4660} and {@code ports 5353 -> 53}. */
+/** Formats fragments as {@code 10.1.0.7 -> 10.1.0.9 UDP id 4660} and {@code ports 5353 -> 53}. */
 final class FragmentFormat implements MapFormat {
   private final boolean ipv6;
 

@@ -2,7 +2,7 @@ package agent.maps.format;
 
 import org.agrona.MutableDirectBuffer;
 
-/** A map without fields that the agent knows: its bytes in hexadecimal. */
+/** Formats keys and values of a map with unknown fields as bytes in hexadecimal. */
 final class HexFormat implements MapFormat {
   private final int keySize;
   private final int valueSize;

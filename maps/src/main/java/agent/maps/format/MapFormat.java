@@ -2,12 +2,12 @@ package agent.maps.format;
 
 import org.agrona.MutableDirectBuffer;
 
-/** Text of one map's keys and values. Stateless, so that any thread may use it. */
+/** Formats the keys and values of one map as text. Stateless; any thread may use it. */
 public interface MapFormat {
   /**
    * Appends the key's text.
    *
-   * @param value that belongs to the key, or null where it is not known
+   * @param value the value of the key, or null if unknown
    */
   void appendKey(
       StringBuilder out,
@@ -16,7 +16,7 @@ public interface MapFormat {
       MutableDirectBuffer value,
       int valueOffset);
 
-  /** Appends the text of the value that belongs to the key. */
+  /** Appends the text of the key's value. */
   void appendValue(
       StringBuilder out,
       MutableDirectBuffer key,
@@ -24,7 +24,7 @@ public interface MapFormat {
       MutableDirectBuffer value,
       int valueOffset);
 
-  /** False for an array slot that nothing uses, which is not listed. */
+  /** Returns false for an unused array slot, which map listings omit. */
   default boolean present(MutableDirectBuffer value, int valueOffset) {
     return true;
   }

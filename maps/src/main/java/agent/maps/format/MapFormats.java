@@ -1,6 +1,6 @@
 package agent.maps.format;
 
-/** The formats of the agent's maps. */
+/** The text formats of the agent's maps. */
 public final class MapFormats {
   public static final MapFormat POLICY = new PolicyFormat();
   public static final MapFormat CONNTRACK4 = new ConntrackFormat(false);
@@ -20,7 +20,7 @@ public final class MapFormats {
 
   private MapFormats() {}
 
-  /** Bytes in hexadecimal, for a map that has no format of its own. */
+  /** Returns a format that writes bytes in hexadecimal, for a map without a specific format. */
   public static MapFormat hexadecimal(int keySize, int valueSize) {
     return new HexFormat(keySize, valueSize);
   }

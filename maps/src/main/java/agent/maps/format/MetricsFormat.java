@@ -3,9 +3,10 @@ package agent.maps.format;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.MetricsEntryFlyweight;
+import agent.maps.layout.MetricsLayout;
 import org.agrona.MutableDirectBuffer;
 
-/** {@code ingress policy-denied} and {@code 12 packets, 1320 bytes}. */
+/** Formats counters as {@code ingress policy-denied} and {@code 12 packets, 1320 bytes}. */
 final class MetricsFormat implements MapFormat {
   private static final DropReason[] REASONS = DropReason.values();
   private static final MetricsDirection[] DIRECTIONS = MetricsDirection.values();
@@ -26,8 +27,8 @@ final class MetricsFormat implements MapFormat {
       MutableDirectBuffer value,
       int valueOffset) {
     final int index = key.getInt(keyOffset);
-    final int direction = index >>> 8;
-    final int reason = index & 0xff;
+    final int direction = MetricsLayout.direction(index);
+    final int reason = MetricsLayout.reason(index);
     if (direction < DIRECTIONS.length) {
       FieldText.constant(out, DIRECTIONS[direction].name());
     } else {

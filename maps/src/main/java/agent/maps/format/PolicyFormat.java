@@ -4,13 +4,11 @@ import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyFlag;
 import agent.maps.layout.PolicyKeyFlyweight;
+import agent.maps.layout.PolicyPrefix;
 import org.agrona.MutableDirectBuffer;
 
-/** {@code ingress identity 2031 TCP/443} and {@code allow}. */
+/** Formats policy entries as {@code ingress identity 2031 TCP/443} and {@code allow}. */
 final class PolicyFormat implements MapFormat {
-  private static final int PREFIX_PROTOCOL = 48;
-  private static final int PREFIX_PORT = 64;
-
   @Override
   public void appendKey(
       StringBuilder out,
@@ -25,11 +23,11 @@ final class PolicyFormat implements MapFormat {
     } else {
       FieldText.unsigned(out.append("identity "), policy.identity());
     }
-    if (policy.prefixLength() >= PREFIX_PROTOCOL) {
+    if (policy.prefixLength() >= PolicyPrefix.PROTOCOL) {
       FieldText.protocol(out.append(' '), policy.protocol());
     }
-    if (policy.prefixLength() > PREFIX_PROTOCOL) {
-      final int free = (1 << PREFIX_PORT - policy.prefixLength()) - 1;
+    if (policy.prefixLength() > PolicyPrefix.PROTOCOL) {
+      final int free = (1 << PolicyPrefix.PORT - policy.prefixLength()) - 1;
       final int first = policy.port() & ~free;
       out.append('/').append(first);
       if (free != 0) {

@@ -7,8 +7,8 @@ import agent.maps.layout.IpcacheFlag;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * {@code 10.0.0.0/8}: the keys of the ipcache and of the prefilter, which have one shape, and their
- * values.
+ * Formats keys of the ipcache and of the prefilter, which have the same layout, as {@code
+ * 10.0.0.0/8}, and their values.
  */
 final class PrefixFormat implements MapFormat {
   private final boolean ipv6;

@@ -2,7 +2,10 @@ package agent.maps.format;
 
 import org.agrona.MutableDirectBuffer;
 
-/** An array of numbers: {@code endpoint 12} and {@code generation 3}. Zero means not in use. */
+/**
+ * Formats an array of numbers as {@code endpoint 12} and {@code generation 3}. A zero value marks
+ * an unused slot.
+ */
 final class SlotFormat implements MapFormat {
   private final String keyName;
   private final String valueName;

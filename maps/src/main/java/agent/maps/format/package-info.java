@@ -1,2 +1,2 @@
-/** Keys and values of maps as text for people. */
+/** Formats keys and values of maps as text for the API and for messages. */
 package agent.maps.format;

@@ -10,9 +10,9 @@ import java.lang.foreign.MemorySegment;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Collects entries and writes or deletes them by one system call; one by one where the kernel has
- * no batches for the map's type. Entries are put at {@link #keyOffset()} and {@link #valueOffset()}
- * and kept by {@link #add()}. One thread uses it.
+ * Collects entries and writes or deletes them with one system call, or one by one if the kernel
+ * does not support batches for the map's type. The caller encodes an entry at {@link #keyOffset()}
+ * and {@link #valueOffset()} and adds it with {@link #add()}. Not thread-safe.
  */
 public final class BatchWriter {
   private static final int ALIGNMENT = 8;
@@ -27,7 +27,10 @@ public final class BatchWriter {
   private final UnsafeBuffer keys;
   private final UnsafeBuffer values;
   private int size;
+
+  /** Entries that the last write or delete did; it failed at the next one. */
   private int done;
+
   private boolean batches = true;
 
   public BatchWriter(BpfMap map, int capacity) {
@@ -51,56 +54,44 @@ public final class BatchWriter {
     return values;
   }
 
-  /** Where the next key goes in {@link #keys()}. */
+  /** Returns the offset of the next key in {@link #keys()}. */
   public int keyOffset() {
     return size * map.keySize();
   }
 
-  /** Where the next value goes in {@link #values()}. */
+  /** Returns the offset of the next value in {@link #values()}. */
   public int valueOffset() {
     return size * map.copiedValueSize();
   }
 
-  /** Keeps the entry that was put; true where no other one fits before a write. */
+  /** Adds the entry that the caller has encoded; returns true if the buffer is now full. */
   public boolean add() {
     return ++size == capacity;
   }
 
-  /** Entries kept and not written yet. */
-  public int size() {
-    return size;
-  }
-
-  /** Entries that the last write or delete did, also where it failed at the next one. */
-  public int done() {
-    return done;
-  }
-
-  /** What failed in the last write or delete, naming the entry; before the next one is put. */
+  /**
+   * Creates the exception of the last write or delete, which names the failed entry. To be called
+   * before the next entry is encoded.
+   */
   public BpfMapException failure(String operation, int result) {
     final StringBuilder subject = new StringBuilder();
     map.format().appendKey(subject, keys, done * map.keySize(), null, 0);
     return map.failure(operation, subject, result);
   }
 
-  /** Forgets what was kept. */
-  public void clear() {
-    size = 0;
-  }
-
   /**
-   * Writes all entries kept, in order, until one fails, and forgets them.
+   * Writes all added entries in order until one fails, and discards them.
    *
-   * @return 0 or the negative errno of the entry at index {@link #done()}
+   * @return 0 or the negative errno of the entry that {@link #failure} names
    */
   public int writeAll() {
     return run(true);
   }
 
   /**
-   * Deletes the keys kept, in order, and forgets them. A key that is not there is passed over.
+   * Deletes all added keys in order until one fails, and discards them. Missing keys are skipped.
    *
-   * @return 0 or the negative errno of the entry at index {@link #done()}
+   * @return 0 or the negative errno of the entry that {@link #failure} names
    */
   public int deleteAll() {
     return run(false);
@@ -120,7 +111,7 @@ public final class BatchWriter {
       }
     }
     if (fallingBack && done > 0) {
-      batches = false; // what failed was the batch, not its first entry
+      batches = false; // the kernel rejected the batch call, not its first entry
     }
     if (size > 0) {
       map.writeListener().onBulkWrite(map);
@@ -136,7 +127,7 @@ public final class BatchWriter {
             ? MapCalls.updateBatch(map.fd(), keySegment, valueSegment, count)
             : MapCalls.deleteBatch(map.fd(), keySegment, count);
     final int processed = count.get(JAVA_INT, 0);
-    if (result == 0 || processed < size) { // left as it was by a call that did not begin
+    if (result == 0 || processed < size) { // a call that fails early leaves count unchanged
       done = processed;
     }
     return result;

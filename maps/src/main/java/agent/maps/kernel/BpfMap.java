@@ -5,16 +5,14 @@ import agent.bindings.Errno;
 import agent.bindings.LibBpf;
 import agent.bindings.MapCalls;
 import agent.bindings.MapDescription;
-import agent.bindings.MapSpec;
 import agent.bindings.MapType;
-import agent.bindings.ObjectDescriptions;
 import agent.maps.format.MapFormat;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A map of the kernel and the descriptor through which this process holds it. One thread writes;
- * others read between {@link #retain()} and {@link #release()}, which keep the descriptor from
- * being closed, and so from being another file's, under them.
+ * A kernel map and the descriptor through which this process accesses it. One thread writes. Other
+ * threads read between {@link #retain()} and {@link #release()}, which prevent that the descriptor
+ * is closed and its number reused during the read.
  */
 public final class BpfMap implements AutoCloseable {
   private static final int PER_CPU_ALIGNMENT = 8;
@@ -41,7 +39,10 @@ public final class BpfMap implements AutoCloseable {
     slots = description.type() == MapType.ARRAY_OF_MAPS ? new SlotsInUse() : null;
   }
 
-  /** The slots that hold a map, as far as this object met them; null for maps of other types. */
+  /**
+   * Returns the occupied slots of an array of maps that this object has seen, or null for other
+   * types.
+   */
   SlotsInUse slots() {
     return slots;
   }
@@ -56,46 +57,37 @@ public final class BpfMap implements AutoCloseable {
   }
 
   /**
-   * Takes over a descriptor, which {@link #close()} will close.
+   * Creates a handle that owns the descriptor; {@link #close()} closes it.
    *
-   * @param pinPath where the map is pinned, or empty
-   * @throws agent.bindings.BindingsException where the descriptor is not a map's
+   * @param pinPath path of the map's pin, or empty
+   * @throws agent.bindings.BindingsException if the descriptor does not refer to a map
    */
   public static BpfMap adopt(int fd, MapDefinition definition, String pinPath) {
-    return new BpfMap(fd, definition, ObjectDescriptions.map(fd), pinPath);
+    return new BpfMap(fd, definition, MapDescription.of(fd), pinPath);
   }
 
   /**
-   * Creates a map of the definition's shape. For a map of maps, {@code innerMapFd} gives the shape
-   * of the inner ones; else it is 0.
+   * Creates a kernel map with the definition's shape.
    *
-   * @throws BpfMapException where the kernel refuses
+   * @throws BpfMapException if the kernel rejects the map
    */
-  public static BpfMap create(MapDefinition definition, String pinPath, int innerMapFd) {
-    final int fd =
-        MapCalls.create(
-            new MapSpec(
-                definition.type(),
-                definition.name(),
-                definition.keySize(),
-                definition.valueSize(),
-                definition.maxEntries(),
-                definition.flags(),
-                innerMapFd));
+  public static BpfMap create(MapDefinition definition, String pinPath) {
+    final int fd = MapCalls.create(definition.spec());
     if (fd < 0) {
       throw new BpfMapException(
-          "map " + definition.name() + ": create: " + Errno.name(fd) + ", " + definition.shape(),
+          "map %s: create: %s, %s"
+              .formatted(definition.name(), Errno.name(fd), definition.spec().shape()),
           -fd);
     }
     return adopt(fd, definition, pinPath);
   }
 
-  /** The full name; the kernel keeps only its first 15 characters. */
+  /** Returns the full name; the kernel stores only its first 15 characters. */
   public String name() {
     return definition.name();
   }
 
-  /** Different for each map that this process ever opened. */
+  /** Returns a number that is unique among all maps that this process has opened. */
   public int serial() {
     return serial;
   }
@@ -108,7 +100,7 @@ public final class BpfMap implements AutoCloseable {
     return definition;
   }
 
-  /** What the kernel says of the map, read when it was opened. */
+  /** Returns the kernel's description of the map, read when the map was opened. */
   public MapDescription description() {
     return description;
   }
@@ -137,12 +129,12 @@ public final class BpfMap implements AutoCloseable {
     return MapType.isPerCpu(description.type());
   }
 
-  /** Bytes that a lookup copies: the value, or one value for each possible CPU. */
+  /** Returns the number of bytes that a lookup copies: one value, or one value per possible CPU. */
   public int copiedValueSize() {
     return copiedValueSize;
   }
 
-  /** Who hears of writes from now on. */
+  /** Sets the listener that is called for each later write. */
   public void writeListener(MapWriteListener listener) {
     writeListener = listener;
   }
@@ -152,9 +144,9 @@ public final class BpfMap implements AutoCloseable {
   }
 
   /**
-   * Whether writes that the kernel refused may be tried again by a reconciler. Off at first: it is
-   * only right where the writer deletes what it no longer wants, and calls {@link #forgetRefused()}
-   * before it compares what it wants with what the kernel holds.
+   * Sets whether a reconciler may retry writes that the kernel refused; false by default. Retries
+   * are correct only if the writer deletes entries that it no longer wants, and calls {@link
+   * #forgetRefused()} before it compares its desired entries with the kernel's.
    */
   public void retriesRefused(boolean retries) {
     retriesRefused = retries;
@@ -164,12 +156,15 @@ public final class BpfMap implements AutoCloseable {
     return retriesRefused;
   }
 
-  /** The writer starts over from what the kernel holds: what was refused is not wanted any more. */
+  /**
+   * Discards the refused writes, because the writer compares its desired entries with the kernel's
+   * again.
+   */
   public void forgetRefused() {
     writeListener.onStartOver(this);
   }
 
-  /** Copies the value of the entry's key into the entry; 0 or a negative errno. */
+  /** Reads the value of the entry's key into the entry; returns 0 or a negative errno. */
   public int lookup(EntryBuffer entry) {
     final int result = MapCalls.lookup(fd, entry.keySegment(), entry.valueSegment());
     if (slots != null) {
@@ -179,9 +174,9 @@ public final class BpfMap implements AutoCloseable {
   }
 
   /**
-   * Writes the entry, and tells the listener.
+   * Writes the entry and notifies the listener.
    *
-   * @param flags of {@link agent.bindings.MapFlag}
+   * @param flags a constant of {@link agent.bindings.MapFlag}
    * @return 0 or a negative errno
    */
   public int update(EntryBuffer entry, long flags) {
@@ -193,7 +188,7 @@ public final class BpfMap implements AutoCloseable {
     return result;
   }
 
-  /** Deletes the entry's key, and tells the listener; 0 or a negative errno. */
+  /** Deletes the entry's key and notifies the listener; returns 0 or a negative errno. */
   public int delete(EntryBuffer entry) {
     final int result = MapCalls.delete(fd, entry.keySegment());
     if (slots != null) {
@@ -204,8 +199,9 @@ public final class BpfMap implements AutoCloseable {
   }
 
   /**
-   * What failed, in the form {@code map policy_00012: update (ingress identity 2031 TCP/443):
-   * ENOSPC, 16384 of 16384 entries}. Allocates and, for a full map, counts: for the failure path.
+   * Creates the exception of a failed operation, with a message such as {@code map policy_00012:
+   * update (ingress identity 2031 TCP/443): ENOSPC, 16384 of 16384 entries}. Allocates, and counts
+   * the entries of a full map; for the failure path only.
    *
    * @param result the negative errno
    */
@@ -215,36 +211,55 @@ public final class BpfMap implements AutoCloseable {
     return failure(operation, subject, result);
   }
 
-  /** As {@link #failure(String, EntryBuffer, int)}, with the subject in the caller's words. */
+  /**
+   * Creates the exception as {@link #failure(String, EntryBuffer, int)} does, with a subject that
+   * the caller provides.
+   */
   public BpfMapException failure(String operation, CharSequence subject, int result) {
     final int errno = Math.abs(result);
     final StringBuilder message = new StringBuilder("map ").append(name()).append(": ");
     message.append(operation).append(" (").append(subject).append("): ").append(Errno.name(errno));
     if (errno == Errno.ENOSPC || errno == Errno.E2BIG) {
-      message.append(", ").append(countEntries()).append(" of ").append(maxEntries());
+      message.append(", ").append(count()).append(" of ").append(maxEntries());
       message.append(" entries");
     }
     return new BpfMapException(message.toString(), errno);
   }
 
-  /** Walks the whole map to count what it holds, unused array slots aside; allocates. */
+  /**
+   * Walks the whole map and counts its entries, without unused array slots; allocates.
+   *
+   * @return the number of entries; 0 if the map is closed or its type has no entries
+   * @throws BpfMapException if the walk ended before the last entry
+   */
   public long countEntries() {
-    if (slots != null) {
-      return slots.count();
-    }
-    final MapCursor cursor = new MapCursor();
-    long count = 0;
-    if (cursor.open(this) == 0) {
-      try (cursor) {
-        while (cursor.next()) {
-          count++;
-        }
-      }
+    final long count = count();
+    if (count < 0) {
+      throw failure("walk", "all entries", (int) count);
     }
     return count;
   }
 
-  /** Keeps the descriptor open; false where it is closed already, and then nothing may be done. */
+  private long count() {
+    if (slots != null) {
+      return slots.count();
+    }
+    long count = 0;
+    try (MapCursor cursor = new MapCursor()) {
+      if (cursor.open(this) != 0) {
+        return 0;
+      }
+      while (cursor.next()) {
+        count++;
+      }
+      return cursor.error() < 0 ? cursor.error() : count;
+    }
+  }
+
+  /**
+   * Keeps the descriptor open until {@link #release()}. Returns false if it is already closed; then
+   * the caller must not use the map.
+   */
   public boolean retain() {
     int current;
     do {
@@ -256,14 +271,14 @@ public final class BpfMap implements AutoCloseable {
     return true;
   }
 
-  /** Ends what {@link #retain()} began. */
+  /** Ends the use that {@link #retain()} began. */
   public void release() {
     if (references.decrementAndGet() == 0) {
       Descriptors.close(fd);
     }
   }
 
-  /** Gives the descriptor up: closed now, or when the last reader is done. Pins stay. */
+  /** Closes the descriptor now, or when the last reader releases it. Pins remain. */
   @Override
   public synchronized void close() {
     if (!ownerClosed) {

@@ -1,7 +1,7 @@
 package agent.maps.kernel;
 
 /**
- * A map operation that failed: the message names the map, the operation, the entry, the numbers.
+ * Reports a failed map operation; the message names map, operation, entry, error and fill level.
  */
 public final class BpfMapException extends RuntimeException {
   private static final long serialVersionUID = 1L;
@@ -13,7 +13,7 @@ public final class BpfMapException extends RuntimeException {
     this.errno = errno;
   }
 
-  /** The kernel's positive errno. */
+  /** Returns the kernel's errno as a positive number. */
   public int errno() {
     return errno;
   }

@@ -3,7 +3,10 @@ package agent.maps.kernel;
 import agent.bindings.MapFlag;
 import agent.maps.layout.EndpointEntryFlyweight;
 
-/** The endpoints of this node by id. Results are 0 or a negative errno; one thread uses it. */
+/**
+ * Typed access to the map {@code endpoints}, indexed by endpoint id. Methods return 0 or a negative
+ * errno. Not thread-safe.
+ */
 public final class EndpointMap {
   private final BpfMap map;
   private final EntryBuffer entry;
@@ -20,8 +23,8 @@ public final class EndpointMap {
   }
 
   /**
-   * Writes the endpoint's slot; MAC addresses are numbers, the first octet most significant; flags
-   * are of {@link agent.maps.layout.EndpointFlag}.
+   * Writes the slot of an endpoint. MAC addresses are numbers whose first octet is the most
+   * significant; flags are bits of {@link agent.maps.layout.EndpointFlag}.
    */
   public int set(int endpointId, int ifindex, int identity, long mac, long hostMac, int flags) {
     entry.key().putInt(0, endpointId);
@@ -29,25 +32,25 @@ public final class EndpointMap {
     return map.update(entry, MapFlag.ANY);
   }
 
-  /** Zeroes the endpoint's slot, which means that no endpoint has this id. */
+  /** Writes zeros into the slot, which means that no endpoint has this id. */
   public int clear(int endpointId) {
     entry.key().putInt(0, endpointId);
     value.clear();
     return map.update(entry, MapFlag.ANY);
   }
 
-  /** Reads the slot into {@link #found()}; -ENOENT where the id is out of range. */
+  /** Reads the slot into {@link #found()}; returns -ENOENT if the id is out of range. */
   public int lookup(int endpointId) {
     entry.key().putInt(0, endpointId);
     return map.lookup(entry);
   }
 
-  /** What the last lookup found, until the next operation. */
+  /** Returns the value that the last lookup found; valid until the next operation. */
   public EndpointEntryFlyweight found() {
     return value;
   }
 
-  /** What failed, naming the endpoint of the last operation. */
+  /** Creates the exception of a failure, which names the endpoint of the last operation. */
   public BpfMapException failure(String operation, int result) {
     return map.failure(operation, entry, result);
   }

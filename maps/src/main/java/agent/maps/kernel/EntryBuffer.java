@@ -5,8 +5,8 @@ import java.lang.foreign.MemorySegment;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Native memory for one key and one value of a map, allocated once and used for every call. One
- * thread uses it. The memory lives as long as this object.
+ * Native memory for one key and one value of a map, allocated once and reused for every call. Not
+ * thread-safe. The memory is freed with this object.
  */
 public final class EntryBuffer {
   private static final int ALIGNMENT = 8;
@@ -16,7 +16,7 @@ public final class EntryBuffer {
   private final UnsafeBuffer key;
   private final UnsafeBuffer value;
 
-  /** Room for a key and for a value as the kernel copies it: of every CPU where it is per-CPU. */
+  /** Allocates a key and a value of {@link BpfMap#copiedValueSize()} bytes. */
   public EntryBuffer(BpfMap map) {
     final Arena arena = Arena.ofAuto();
     keySegment = arena.allocate(map.keySize(), ALIGNMENT);

@@ -1,34 +1,30 @@
 package agent.maps.kernel;
 
 import agent.bindings.MappedMemory;
+import agent.maps.layout.GenerationLayout;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Endpoint id to the generation of its policy, through a mapping: no system call. The conductor
- * writes. Index 0 stands for everything that is not an endpoint of this node.
+ * Policy generations, indexed by endpoint id and accessed through mapped memory without system
+ * calls. The conductor's thread writes. Index 0 stands for all peers that are not endpoints of this
+ * node.
  */
 public final class GenerationArray implements AutoCloseable {
-  private static final int STRIDE = 8; // the kernel rounds an array's element up to 8 bytes
-  private static final int OWNER_SHIFT = 24;
+  private static final int STRIDE = 8; // the kernel rounds array elements up to 8 bytes
+  private static final int OWNER = 1 << GenerationLayout.OWNER_SHIFT;
 
-  private final BpfMap map;
   private final MappedMemory memory;
   private final UnsafeBuffer buffer;
 
   /**
-   * Maps the array.
+   * Maps the array into memory.
    *
-   * @throws agent.bindings.BindingsException where the kernel does not map it
+   * @throws agent.bindings.BindingsException if the kernel refuses the mapping
    */
   public GenerationArray(BpfMap map) {
-    this.map = map;
     final int length = map.maxEntries() * STRIDE;
     memory = MappedMemory.map(map.fd(), 0, length, true);
     buffer = new UnsafeBuffer(memory.address(), length);
-  }
-
-  public BpfMap map() {
-    return map;
   }
 
   public int get(int endpointId) {
@@ -36,8 +32,8 @@ public final class GenerationArray implements AutoCloseable {
   }
 
   /**
-   * Makes every verdict that was given for the endpoint stale. What was written to other maps
-   * before is seen by a program that sees the new generation.
+   * Invalidates every cached verdict of the endpoint. A program that reads the new generation also
+   * sees all earlier writes to other maps.
    *
    * @return the new generation
    */
@@ -46,16 +42,16 @@ public final class GenerationArray implements AutoCloseable {
   }
 
   /**
-   * As {@link #bump}, where the id is free for another endpoint: no flow of the one before is
-   * judged as its flow. {@code GENERATION_OWNER_SHIFT} in {@code maps/endpoint_map.h}.
+   * Changes the owner field when the id becomes free, so that programs do not apply cached verdicts
+   * of the previous endpoint's flows to the next endpoint.
    *
    * @return the new generation
    */
   public int disown(int endpointId) {
-    return buffer.getAndAddInt(endpointId * STRIDE, 1 << OWNER_SHIFT) + (1 << OWNER_SHIFT);
+    return buffer.getAndAddInt(endpointId * STRIDE, OWNER) + OWNER;
   }
 
-  /** Unmaps the array; the map stays. */
+  /** Unmaps the memory; the kernel map remains. */
   @Override
   public void close() {
     buffer.wrap(0, 0);

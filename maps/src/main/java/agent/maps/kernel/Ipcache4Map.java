@@ -5,8 +5,9 @@ import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;
 
 /**
- * IPv4 prefix to identity; the address is a number, its first octet most significant. Results are 0
- * or a negative errno; one thread uses it.
+ * Typed access to the map {@code ipcache4}, which maps IPv4 prefixes to identities. An address is a
+ * number whose first octet is the most significant. Methods return 0 or a negative errno. Not
+ * thread-safe.
  */
 public final class Ipcache4Map {
   private final BpfMap map;
@@ -25,7 +26,7 @@ public final class Ipcache4Map {
     return map;
   }
 
-  /** Writes one prefix; flags are of {@link agent.maps.layout.IpcacheFlag}. */
+  /** Writes one prefix; flags are bits of {@link agent.maps.layout.IpcacheFlag}. */
   public int upsert(int address, int prefixLength, int identity, int endpointId, int flags) {
     key.prefixLength(prefixLength).address(address);
     value.identity(identity).endpointId(endpointId).flags(flags);
@@ -37,18 +38,21 @@ public final class Ipcache4Map {
     return map.delete(entry);
   }
 
-  /** Finds the longest prefix of at most this length, as the program does; see {@link #found()}. */
+  /**
+   * Looks up the longest matching prefix of at most this length, as the programs do; see {@link
+   * #found()}.
+   */
   public int lookup(int address, int prefixLength) {
     key.prefixLength(prefixLength).address(address);
     return map.lookup(entry);
   }
 
-  /** What the last lookup found, until the next operation. */
+  /** Returns the value that the last lookup found; valid until the next operation. */
   public IpcacheEntryFlyweight found() {
     return value;
   }
 
-  /** What failed, naming the prefix of the last operation. */
+  /** Creates the exception of a failure, which names the prefix of the last operation. */
   public BpfMapException failure(String operation, int result) {
     return map.failure(operation, entry, result);
   }

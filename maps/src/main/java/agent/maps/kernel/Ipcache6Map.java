@@ -5,8 +5,8 @@ import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;
 
 /**
- * IPv6 prefix to identity; the address is its upper and lower 64 bits as numbers. Results are 0 or
- * a negative errno; one thread uses it.
+ * Typed access to the map {@code ipcache6}, which maps IPv6 prefixes to identities. An address is
+ * given as its upper and lower 64 bits. Methods return 0 or a negative errno. Not thread-safe.
  */
 public final class Ipcache6Map {
   private final BpfMap map;
@@ -25,7 +25,7 @@ public final class Ipcache6Map {
     return map;
   }
 
-  /** Writes one prefix; flags are of {@link agent.maps.layout.IpcacheFlag}. */
+  /** Writes one prefix; flags are bits of {@link agent.maps.layout.IpcacheFlag}. */
   public int upsert(
       long addressHigh,
       long addressLow,
@@ -43,18 +43,21 @@ public final class Ipcache6Map {
     return map.delete(entry);
   }
 
-  /** Finds the longest prefix of at most this length, as the program does; see {@link #found()}. */
+  /**
+   * Looks up the longest matching prefix of at most this length, as the programs do; see {@link
+   * #found()}.
+   */
   public int lookup(long addressHigh, long addressLow, int prefixLength) {
     key.prefixLength(prefixLength).address(addressHigh, addressLow);
     return map.lookup(entry);
   }
 
-  /** What the last lookup found, until the next operation. */
+  /** Returns the value that the last lookup found; valid until the next operation. */
   public IpcacheEntryFlyweight found() {
     return value;
   }
 
-  /** What failed, naming the prefix of the last operation. */
+  /** Creates the exception of a failure, which names the prefix of the last operation. */
   public BpfMapException failure(String operation, int result) {
     return map.failure(operation, entry, result);
   }

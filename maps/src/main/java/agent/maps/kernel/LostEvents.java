@@ -1,6 +1,6 @@
 package agent.maps.kernel;
 
-/** Events that found the ring full. One thread uses it. */
+/** Counter of events that programs lost because the ring buffer was full. Not thread-safe. */
 public final class LostEvents {
   private final BpfMap map;
   private final EntryBuffer entry;
@@ -10,7 +10,7 @@ public final class LostEvents {
     entry = new EntryBuffer(map);
   }
 
-  /** The sum over all CPUs, or a negative errno. */
+  /** Returns the sum over all CPUs, or a negative errno. */
   public long read() {
     entry.key().putInt(0, 0);
     final int result = map.lookup(entry);

@@ -10,11 +10,12 @@ import java.lang.foreign.MemorySegment;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Walks the entries of any map with keys: by batches where the kernel has them for the map's type,
- * else key by key. Reused from map to map; a second walk over a map of the same shape allocates
- * nothing. Unused array slots are passed over; of an array of maps, those that {@link BpfMap} met
- * in use are read. Per-CPU values are summed as 64-bit words. A map that changes meanwhile may show
- * an entry twice or not at all; the walk ends all the same. One thread uses it.
+ * Iterates over the entries of any map that has keys: in batches if the kernel supports them for
+ * the map's type, otherwise key by key. A cursor can be reused for other maps; a second walk over a
+ * map of the same shape allocates nothing. The walk skips unused array slots; in an array of maps
+ * it reads the slots that {@link BpfMap} has seen in use. It sums per-CPU values as 64-bit words.
+ * If the map changes during the walk, an entry may appear twice or not at all; if changes restart
+ * the walk repeatedly, it ends with EAGAIN. Not thread-safe.
  */
 public final class MapCursor implements AutoCloseable {
   private static final int DEFAULT_BATCH = 1024;
@@ -47,7 +48,10 @@ public final class MapCursor implements AutoCloseable {
     this(DEFAULT_BATCH);
   }
 
-  /** A cursor that reads this many entries a call; more where a hash bucket holds more. */
+  /**
+   * Creates a cursor that reads this many entries per system call, or more if a hash bucket
+   * contains more.
+   */
   public MapCursor(int batch) {
     initialBatch = batch;
   }
@@ -55,7 +59,7 @@ public final class MapCursor implements AutoCloseable {
   /**
    * Starts a walk and keeps the map's descriptor open until {@link #close()}.
    *
-   * @return 0; -ENODEV where the map is closed; -EOPNOTSUPP where its type has no entries to walk
+   * @return 0; -ENODEV if the map is closed; -EOPNOTSUPP if its type has no entries to walk
    */
   public int open(BpfMap opened) {
     close();
@@ -117,7 +121,10 @@ public final class MapCursor implements AutoCloseable {
     }
   }
 
-  /** Steps to the next entry; false after the last one or after {@link #error()}. */
+  /**
+   * Advances to the next entry; returns false after the last one and after an error, see {@link
+   * #error()}.
+   */
   public boolean next() {
     while (visited < visitLimit) {
       if (++index >= loaded && !load()) {
@@ -128,6 +135,9 @@ public final class MapCursor implements AutoCloseable {
       if (map.format().present(value, 0)) {
         return true;
       }
+    }
+    if (!exhausted || index + 1 < loaded) {
+      fail(-Errno.EAGAIN); // changes of the map restarted the walk repeatedly
     }
     return false;
   }
@@ -236,7 +246,7 @@ public final class MapCursor implements AutoCloseable {
       }
       return;
     }
-    exhausted = true;
+    fail(-Errno.EAGAIN); // each key was deleted before its value was read
   }
 
   private void fail(int result) {
@@ -245,22 +255,22 @@ public final class MapCursor implements AutoCloseable {
     loaded = 0;
   }
 
-  /** The current key, until the next step. */
+  /** Returns the current key; valid until the next step. */
   public UnsafeBuffer key() {
     return key;
   }
 
-  /** The current value, until the next step. */
+  /** Returns the current value; valid until the next step. */
   public UnsafeBuffer value() {
     return value;
   }
 
-  /** Why the walk ended early: a negative errno, or 0. */
+  /** Returns the negative errno that ended the walk early, or 0. */
   public int error() {
     return error;
   }
 
-  /** Ends the walk and lets the map go; the memory is kept for the next one. */
+  /** Ends the walk and releases the map; the memory is kept for the next walk. */
   @Override
   public void close() {
     if (map != null) {

@@ -6,13 +6,13 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** The maps that this process has open, by name. For any thread; the owner of a map closes it. */
+/** The open maps of this process, by name. Thread-safe. The owner of a map closes it. */
 public final class MapRegistry {
-  /** Hears of maps as they come and go, on the thread that adds or removes them. */
+  /** Is notified of added and removed maps, on the thread that adds or removes them. */
   public interface Listener {
     void onMapAdded(BpfMap map);
 
-    /** The map is still open during the call. */
+    /** Handles the removal of a map, which is still open during the call. */
     void onMapRemoved(BpfMap map);
   }
 
@@ -22,18 +22,18 @@ public final class MapRegistry {
   /**
    * Adds an open map.
    *
-   * @throws IllegalStateException where another map has the name
+   * @throws IllegalStateException if another map has the name
    */
   public void add(BpfMap map) {
     if (maps.putIfAbsent(map.name(), map) != null) {
-      throw new IllegalStateException("map " + map.name() + ": is registered already");
+      throw new IllegalStateException("map " + map.name() + " is already registered");
     }
     for (final Listener listener : listeners) {
       listener.onMapAdded(map);
     }
   }
 
-  /** Takes a map out without closing it; does nothing where another map has its name by now. */
+  /** Removes a map without closing it; does nothing if another map has taken its name. */
   public void remove(BpfMap map) {
     if (maps.remove(map.name(), map)) {
       for (final Listener listener : listeners) {
@@ -42,22 +42,21 @@ public final class MapRegistry {
     }
   }
 
-  /** The map of that name; use it between {@link BpfMap#retain()} and {@link BpfMap#release()}. */
+  /**
+   * Returns the map of that name; to be used between {@link BpfMap#retain()} and {@link
+   * BpfMap#release()}.
+   */
   public Optional<BpfMap> find(String name) {
     return Optional.ofNullable(maps.get(name));
   }
 
-  /** All maps of this moment, in the order of their names. */
+  /** Returns the currently registered maps in the order of their names. */
   public List<BpfMap> snapshot() {
     return List.copyOf(maps.values());
   }
 
-  /** Adds a listener, which hears of maps that are registered later. */
+  /** Adds a listener, which is notified of maps that are registered later. */
   public void addListener(Listener listener) {
     listeners.add(listener);
-  }
-
-  public void removeListener(Listener listener) {
-    listeners.remove(listener);
   }
 }

@@ -2,9 +2,9 @@ package agent.maps.kernel;
 
 import org.agrona.DirectBuffer;
 
-/** Hears of every write that goes through a {@link BpfMap}, on the writing thread. */
+/** Is notified of every write through a {@link BpfMap}, on the writing thread. */
 public interface MapWriteListener {
-  /** Hears nothing. */
+  /** A listener that does nothing. */
   MapWriteListener NONE =
       new MapWriteListener() {
         @Override
@@ -18,22 +18,25 @@ public interface MapWriteListener {
       };
 
   /**
-   * An entry was written, or should have been.
+   * Handles the update of an entry, successful or not.
    *
    * @param result 0 or a negative errno
    */
   void onUpdate(BpfMap map, DirectBuffer key, DirectBuffer value, int result);
 
   /**
-   * An entry was deleted, or should have been.
+   * Handles the deletion of an entry, successful or not.
    *
    * @param result 0 or a negative errno
    */
   void onDelete(BpfMap map, DirectBuffer key, int result);
 
-  /** Many entries changed at once. */
+  /** Handles a batch that changed many entries. */
   void onBulkWrite(BpfMap map);
 
-  /** What was refused before is not wanted any more, unless it is written again. */
+  /**
+   * Handles a restart of the writer: it no longer wants the writes that were refused before, unless
+   * it repeats them.
+   */
   default void onStartOver(BpfMap map) {}
 }

@@ -1,16 +1,17 @@
 package agent.maps.kernel;
 
+import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.MetricsEntryFlyweight;
+import agent.maps.layout.MetricsLayout;
 
 /**
- * Packets and bytes by direction and drop reason, summed over CPUs at {@link #refresh()}. One
- * thread uses it.
+ * Counters of packets and bytes by direction and drop reason, summed over CPUs by {@link
+ * #refresh()}. Not thread-safe.
  */
 public final class MetricsMap {
-  private static final int REASONS = 256;
-
   private final BpfMap map;
-  private final MapCursor cursor = new MapCursor(REASONS * 3);
+  private final MapCursor cursor =
+      new MapCursor(MetricsLayout.REASONS * MetricsDirection.values().length);
   private final long[] packets;
   private final long[] bytes;
 
@@ -20,11 +21,10 @@ public final class MetricsMap {
     bytes = new long[map.maxEntries()];
   }
 
-  public BpfMap map() {
-    return map;
-  }
-
-  /** Reads all counters; 0, or a negative errno, and then some counters are of the time before. */
+  /**
+   * Reads all counters. Returns 0 or a negative errno; after an error some counters keep their
+   * previous values.
+   */
   public int refresh() {
     final int opened = cursor.open(map);
     if (opened < 0) {
@@ -40,17 +40,19 @@ public final class MetricsMap {
   }
 
   /**
-   * Packets at the last refresh.
+   * Returns the packets counted up to the last refresh.
    *
-   * @param direction of {@link agent.maps.layout.MetricsDirection}
-   * @param reason of {@link agent.maps.layout.DropReason}; 0: forwarded
+   * @param direction a number of {@link MetricsDirection}
+   * @param reason a number of {@link agent.maps.layout.DropReason}; 0 for forwarded packets
    */
   public long packets(int direction, int reason) {
-    return packets[direction * REASONS + reason];
+    return packets[MetricsLayout.index(direction, reason)];
   }
 
-  /** Bytes at the last refresh; parameters as of {@link #packets}. */
+  /**
+   * Returns the bytes counted up to the last refresh; the parameters are those of {@link #packets}.
+   */
   public long bytes(int direction, int reason) {
-    return bytes[direction * REASONS + reason];
+    return bytes[MetricsLayout.index(direction, reason)];
   }
 }

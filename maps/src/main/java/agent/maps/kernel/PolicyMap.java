@@ -4,17 +4,11 @@ import agent.bindings.MapFlag;
 import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyKeyFlyweight;
 
-/** One endpoint's policy. Results are 0 or a negative errno; one thread uses it. */
+/**
+ * Typed access to the policy map of one endpoint. Methods return 0 or a negative errno. Not
+ * thread-safe.
+ */
 public final class PolicyMap {
-  /** Prefix length of a key for any protocol. */
-  public static final int PREFIX_IDENTITY = 40;
-
-  /** Prefix length of a key for one protocol and any port. */
-  public static final int PREFIX_PROTOCOL = 48;
-
-  /** Prefix length of a key for one port; less, down to 49, stands for a range. */
-  public static final int PREFIX_PORT = 64;
-
   private final BpfMap map;
   private final EntryBuffer entry;
   private final PolicyKeyFlyweight key = new PolicyKeyFlyweight();
@@ -31,7 +25,10 @@ public final class PolicyMap {
     return map;
   }
 
-  /** Writes one entry; flags are of {@link agent.maps.layout.PolicyFlag}. */
+  /**
+   * Writes one entry. Ports are in host byte order; prefix lengths are those of {@link
+   * agent.maps.layout.PolicyPrefix}; flags are bits of {@link agent.maps.layout.PolicyFlag}.
+   */
   public int upsert(
       int identity,
       int direction,
@@ -50,18 +47,20 @@ public final class PolicyMap {
     return map.delete(entry);
   }
 
-  /** Finds the entry with the longest prefix, as the program does; see {@link #found()}. */
+  /**
+   * Looks up the entry with the longest matching prefix, as the programs do; see {@link #found()}.
+   */
   public int lookup(int identity, int direction, int protocol, int port, int prefixLength) {
     key(identity, direction, protocol, port, prefixLength);
     return map.lookup(entry);
   }
 
-  /** What the last lookup found, until the next operation. */
+  /** Returns the value that the last lookup found; valid until the next operation. */
   public PolicyEntryFlyweight found() {
     return value;
   }
 
-  /** What failed, naming the entry of the last operation. */
+  /** Creates the exception of a failure, which names the entry of the last operation. */
   public BpfMapException failure(String operation, int result) {
     return map.failure(operation, entry, result);
   }

@@ -1,7 +1,5 @@
 package agent.maps.kernel;
 
-import agent.bindings.Errno;
-import agent.bindings.MapFlag;
 import agent.maps.layout.Prefilter4KeyFlyweight;
 import agent.maps.layout.PrefilterEntryFlyweight;
 
@@ -13,14 +11,12 @@ public final class Prefilter4Trie {
   private static final int BATCH = 4096;
 
   private final BpfMap map;
-  private final EntryBuffer entry;
   private final BatchWriter batch;
   private final Prefilter4KeyFlyweight key = new Prefilter4KeyFlyweight();
   private final PrefilterEntryFlyweight value = new PrefilterEntryFlyweight();
 
   public Prefilter4Trie(BpfMap map) {
     this.map = map;
-    entry = new EntryBuffer(map);
     batch = new BatchWriter(map, BATCH);
   }
 
@@ -28,54 +24,28 @@ public final class Prefilter4Trie {
     return map;
   }
 
-  public int insert(int address, int prefixLength) {
-    key.wrap(entry.key(), 0).prefixLength(prefixLength).address(address);
-    value.wrap(entry.value(), 0).deny(1);
-    return map.update(entry, MapFlag.ANY);
-  }
-
-  public int delete(int address, int prefixLength) {
-    key.wrap(entry.key(), 0).prefixLength(prefixLength).address(address);
-    return map.delete(entry);
-  }
-
-  /** Whether a prefix covers the address: 1, 0, or a negative errno. */
-  public int covers(int address) {
-    key.wrap(entry.key(), 0).prefixLength(Integer.SIZE);
-    key.address(address);
-    final int result = map.lookup(entry);
-    return result == 0 ? 1 : result == -Errno.ENOENT ? 0 : result;
-  }
-
-  /** Keeps a prefix for {@link #insertStaged()} or {@link #deleteStaged()}; true when full. */
+  /**
+   * Stages a prefix for {@link #insertStaged()} or {@link #deleteStaged()}; true if the batch is
+   * full.
+   */
   public boolean stage(int address, int prefixLength) {
     key.wrap(batch.keys(), batch.keyOffset()).prefixLength(prefixLength).address(address);
     value.wrap(batch.values(), batch.valueOffset()).deny(1);
     return batch.add();
   }
 
-  /** Writes what was staged by one call; {@link #done()} entries are in, also after a failure. */
+  /** Writes the staged prefixes in order with one call; stops at the first that fails. */
   public int insertStaged() {
     return batch.writeAll();
   }
 
-  /** Deletes what was staged by one call; a prefix that is not there is no failure. */
+  /** Deletes the staged prefixes with one call; a prefix that does not exist is no failure. */
   public int deleteStaged() {
     return batch.deleteAll();
   }
 
-  /** Prefixes that the last staged call has done. */
-  public int done() {
-    return batch.done();
-  }
-
-  /** What failed, naming the prefix at which the last staged call stopped. */
+  /** Returns the failure of the last staged call, with the prefix at which it stopped. */
   public BpfMapException stagedFailure(String operation, int result) {
     return batch.failure(operation, result);
-  }
-
-  /** What failed, naming the prefix of the last single operation. */
-  public BpfMapException failure(String operation, int result) {
-    return map.failure(operation, entry, result);
   }
 }

@@ -1,6 +1,7 @@
 package agent.maps.kernel;
 
 import agent.bindings.MappedMemory;
+import java.util.List;
 import org.agrona.UnsafeApi;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -11,10 +12,10 @@ import org.agrona.concurrent.UnsafeBuffer;
  * <p>The kernel maps the data pages twice in a row, so that no record wraps (kernel/bpf/ringbuf.c).
  */
 public final class RingBufferReader implements AutoCloseable {
-  /** Where records go. */
+  /** Receives records. */
   @FunctionalInterface
   public interface RecordHandler {
-    /** One record, readable during the call. */
+    /** Handles one record, readable during the call. */
     void onRecord(UnsafeBuffer buffer, int offset, int length);
   }
 
@@ -28,7 +29,7 @@ public final class RingBufferReader implements AutoCloseable {
   private final UnsafeBuffer consumer;
   private final UnsafeBuffer producer;
   private final UnsafeBuffer data;
-  private final MappedMemory[] mappings;
+  private final List<MappedMemory> mappings;
 
   /**
    * Maps the ring.
@@ -36,49 +37,59 @@ public final class RingBufferReader implements AutoCloseable {
    * @throws agent.bindings.BindingsException where the kernel does not map it
    */
   public RingBufferReader(BpfMap map) {
-    this(map.fd(), map.maxEntries());
+    this(map.fd(), map.maxEntries(), map(map.fd(), map.maxEntries()));
   }
 
-  private RingBufferReader(int fd, int size) {
+  private RingBufferReader(int fd, int size, List<MappedMemory> mappings) {
+    final int pageSize = UnsafeApi.pageSize();
+    final long consumerAddress = mappings.getFirst().address();
+    final long producerAddress = mappings.getLast().address();
+    this(
+        fd,
+        mappings,
+        new UnsafeBuffer(consumerAddress, pageSize),
+        new UnsafeBuffer(producerAddress, pageSize),
+        new UnsafeBuffer(producerAddress + pageSize, 2 * size));
+  }
+
+  /**
+   * Creates a reader of a ring in the layout of the kernel.
+   *
+   * @param mappings unmapped by {@link #close()}
+   */
+  RingBufferReader(
+      int fd,
+      List<MappedMemory> mappings,
+      UnsafeBuffer consumer,
+      UnsafeBuffer producer,
+      UnsafeBuffer data) {
+    this.fd = fd;
+    mask = data.capacity() / 2 - 1;
+    this.mappings = mappings;
+    this.consumer = consumer;
+    this.producer = producer;
+    this.data = data;
+  }
+
+  /** Maps the page of the consumer position, then the rest. */
+  private static List<MappedMemory> map(int fd, int size) {
     final int pageSize = UnsafeApi.pageSize();
     final MappedMemory consumerPage = MappedMemory.map(fd, 0, pageSize, true);
-    final MappedMemory rest;
     try {
-      rest = MappedMemory.map(fd, pageSize, pageSize + 2L * size, false);
+      return List.of(consumerPage, MappedMemory.map(fd, pageSize, pageSize + 2L * size, false));
     } catch (RuntimeException e) {
       consumerPage.close();
       throw e;
     }
-    this.fd = fd;
-    mask = size - 1;
-    mappings = new MappedMemory[] {consumerPage, rest};
-    consumer = new UnsafeBuffer(consumerPage.address(), pageSize);
-    producer = new UnsafeBuffer(rest.address(), pageSize);
-    data = new UnsafeBuffer(rest.address() + pageSize, 2 * size);
-  }
-
-  /** A ring in memory of this process, in the kernel's form, for tests. */
-  RingBufferReader(UnsafeBuffer consumer, UnsafeBuffer producer, UnsafeBuffer data) {
-    fd = -1;
-    mask = data.capacity() / 2 - 1;
-    mappings = new MappedMemory[0];
-    this.consumer = consumer;
-    this.producer = producer;
-    this.data = data;
   }
 
   public int fd() {
     return fd;
   }
 
-  /** Bytes that were produced and not consumed yet. */
-  public long backlogBytes() {
-    return producer.getLongVolatile(0) - consumer.getLongVolatile(0);
-  }
-
   /**
-   * Hands records that are complete to the handler, each one consumed before the next; a record
-   * whose handler throws is consumed.
+   * Passes complete records to the handler and consumes each before the next; a record whose
+   * handler throws is consumed, too.
    *
    * @return the number of records handled, at most {@code limit}
    */

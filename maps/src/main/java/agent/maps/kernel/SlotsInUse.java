@@ -5,9 +5,10 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Which slots of an array of maps hold one, from the operations that met them. Kernels before 6.8
- * wait for a grace period in every lookup in such an array, empty slots included: to walk its
- * 65,536 slots takes them a quarter of an hour. Written by the map's writer, read by any thread.
+ * The occupied slots of an array of maps, as observed by its operations. Kernels before 6.8 wait
+ * for an RCU grace period in every lookup in such an array, also for empty slots, so that a walk
+ * over 65,536 slots takes a quarter of an hour. The map's writer updates it; any thread may read
+ * it.
  */
 final class SlotsInUse {
   private final Set<Integer> slots = ConcurrentHashMap.newKeySet();
@@ -36,7 +37,7 @@ final class SlotsInUse {
     return slots.size();
   }
 
-  /** In ascending order. */
+  /** Returns the slots in ascending order. */
   int[] toArray() {
     return slots.stream().mapToInt(Integer::intValue).sorted().toArray();
   }

@@ -1,4 +1,5 @@
 /**
- * BPF maps of the kernel: typed access without allocation, batches, cursors, mappings, the ring.
+ * Defines and opens the kernel's BPF maps: definitions from BTF, typed access without allocation,
+ * cursors, batches, mapped arrays and the ring buffer.
  */
 package agent.maps.kernel;

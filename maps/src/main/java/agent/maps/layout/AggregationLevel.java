@@ -1,13 +1,13 @@
 package agent.maps.layout;
 
 /**
- * Which forwarded packets are traced. {@code enum aggregation_level} in {@code
+ * Levels that select which forwarded packets are traced. {@code enum aggregation_level} in {@code
  * config/endpoint_config.h}.
  */
 public enum AggregationLevel implements Numbered {
   /** Every packet. */
   NONE(0),
-  /** New flows, TCP state changes, and about one packet a second of a flow. */
+  /** New flows, TCP state changes, and about one packet per second and flow. */
   LOW(1),
   /** New flows and TCP state changes. */
   MEDIUM(2),

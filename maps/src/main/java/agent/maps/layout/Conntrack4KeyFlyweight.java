@@ -50,69 +50,69 @@ public final class Conntrack4KeyFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public Conntrack4KeyFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public Conntrack4KeyFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code low_address}: as a number, first octet most significant. */
+  /** Returns {@code low_address} as a number, first octet most significant. */
   public int lowAddress() {
     return buffer.getInt(offset + LOW_ADDRESS_OFFSET, BIG_ENDIAN);
   }
 
-  /** {@code low_address}: as a number, first octet most significant. */
+  /** Sets {@code low_address} as a number, first octet most significant. */
   public Conntrack4KeyFlyweight lowAddress(int value) {
     buffer.putInt(offset + LOW_ADDRESS_OFFSET, value, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code high_address}: as a number, first octet most significant. */
+  /** Returns {@code high_address} as a number, first octet most significant. */
   public int highAddress() {
     return buffer.getInt(offset + HIGH_ADDRESS_OFFSET, BIG_ENDIAN);
   }
 
-  /** {@code high_address}: as a number, first octet most significant. */
+  /** Sets {@code high_address} as a number, first octet most significant. */
   public Conntrack4KeyFlyweight highAddress(int value) {
     buffer.putInt(offset + HIGH_ADDRESS_OFFSET, value, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code low_port_be}: or ICMP identifier. */
+  /** Returns {@code low_port_be} in host byte order, or the ICMP identifier. */
   public int lowPort() {
     return buffer.getShort(offset + LOW_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
   }
 
-  /** {@code low_port_be}: or ICMP identifier. */
+  /** Sets {@code low_port_be} in host byte order, or the ICMP identifier. */
   public Conntrack4KeyFlyweight lowPort(int value) {
     buffer.putShort(offset + LOW_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code high_port_be}: or ICMP identifier. */
+  /** Returns {@code high_port_be} in host byte order, or the ICMP identifier. */
   public int highPort() {
     return buffer.getShort(offset + HIGH_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
   }
 
-  /** {@code high_port_be}: or ICMP identifier. */
+  /** Sets {@code high_port_be} in host byte order, or the ICMP identifier. */
   public Conntrack4KeyFlyweight highPort(int value) {
     buffer.putShort(offset + HIGH_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code protocol}: of layer 4. */
+  /** Returns {@code protocol}, the layer 4 protocol number. */
   public int protocol() {
     return buffer.getByte(offset + PROTOCOL_OFFSET) & 0xff;
   }
 
-  /** {@code protocol}: of layer 4. */
+  /** Sets {@code protocol}, the layer 4 protocol number. */
   public Conntrack4KeyFlyweight protocol(int value) {
     buffer.putByte(offset + PROTOCOL_OFFSET, (byte) value);
     return this;

@@ -51,81 +51,81 @@ public final class Conntrack6KeyFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public Conntrack6KeyFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public Conntrack6KeyFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** The upper 64 bits of {@code low_address}. */
+  /** Returns the upper 64 bits of {@code low_address}. */
   public long lowAddressHigh() {
     return buffer.getLong(offset + LOW_ADDRESS_OFFSET, BIG_ENDIAN);
   }
 
-  /** The lower 64 bits of {@code low_address}. */
+  /** Returns the lower 64 bits of {@code low_address}. */
   public long lowAddressLow() {
     return buffer.getLong(offset + LOW_ADDRESS_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
   }
 
-  /** {@code low_address}. */
+  /** Sets {@code low_address}. */
   public Conntrack6KeyFlyweight lowAddress(long high, long low) {
     buffer.putLong(offset + LOW_ADDRESS_OFFSET, high, BIG_ENDIAN);
     buffer.putLong(offset + LOW_ADDRESS_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
     return this;
   }
 
-  /** The upper 64 bits of {@code high_address}. */
+  /** Returns the upper 64 bits of {@code high_address}. */
   public long highAddressHigh() {
     return buffer.getLong(offset + HIGH_ADDRESS_OFFSET, BIG_ENDIAN);
   }
 
-  /** The lower 64 bits of {@code high_address}. */
+  /** Returns the lower 64 bits of {@code high_address}. */
   public long highAddressLow() {
     return buffer.getLong(offset + HIGH_ADDRESS_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
   }
 
-  /** {@code high_address}. */
+  /** Sets {@code high_address}. */
   public Conntrack6KeyFlyweight highAddress(long high, long low) {
     buffer.putLong(offset + HIGH_ADDRESS_OFFSET, high, BIG_ENDIAN);
     buffer.putLong(offset + HIGH_ADDRESS_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code low_port_be}: or ICMP identifier. */
+  /** Returns {@code low_port_be} in host byte order, or the ICMP identifier. */
   public int lowPort() {
     return buffer.getShort(offset + LOW_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
   }
 
-  /** {@code low_port_be}: or ICMP identifier. */
+  /** Sets {@code low_port_be} in host byte order, or the ICMP identifier. */
   public Conntrack6KeyFlyweight lowPort(int value) {
     buffer.putShort(offset + LOW_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code high_port_be}: or ICMP identifier. */
+  /** Returns {@code high_port_be} in host byte order, or the ICMP identifier. */
   public int highPort() {
     return buffer.getShort(offset + HIGH_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
   }
 
-  /** {@code high_port_be}: or ICMP identifier. */
+  /** Sets {@code high_port_be} in host byte order, or the ICMP identifier. */
   public Conntrack6KeyFlyweight highPort(int value) {
     buffer.putShort(offset + HIGH_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code protocol}: of layer 4. */
+  /** Returns {@code protocol}, the layer 4 protocol number. */
   public int protocol() {
     return buffer.getByte(offset + PROTOCOL_OFFSET) & 0xff;
   }
 
-  /** {@code protocol}: of layer 4. */
+  /** Sets {@code protocol}, the layer 4 protocol number. */
   public Conntrack6KeyFlyweight protocol(int value) {
     buffer.putByte(offset + PROTOCOL_OFFSET, (byte) value);
     return this;

@@ -6,8 +6,8 @@ import static org.agrona.BitUtil.SIZE_OF_INT;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * How a packet reaches one side of a flow. {@code struct conntrack_delivery} in {@code
- * maps/conntrack_map.h}.
+ * Output interface and MAC addresses with which a packet is delivered to one side of a flow. {@code
+ * struct conntrack_delivery} in {@code maps/conntrack_map.h}.
  *
  * <pre>
  *  0               1               2               3
@@ -39,47 +39,47 @@ public final class ConntrackDeliveryFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public ConntrackDeliveryFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public ConntrackDeliveryFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code ifindex}: 0: through the stack. */
+  /** Returns {@code ifindex}; 0 means delivery through the stack. */
   public int ifindex() {
     return buffer.getInt(offset + IFINDEX_OFFSET);
   }
 
-  /** {@code ifindex}: 0: through the stack. */
+  /** Sets {@code ifindex}; 0 means delivery through the stack. */
   public ConntrackDeliveryFlyweight ifindex(int value) {
     buffer.putInt(offset + IFINDEX_OFFSET, value);
     return this;
   }
 
-  /** {@code destination_mac}: first octet most significant. */
+  /** Returns {@code destination_mac}, first octet most significant. */
   public long destinationMac() {
     return MacBytes.get(buffer, offset + DESTINATION_MAC_OFFSET);
   }
 
-  /** {@code destination_mac}: first octet most significant. */
+  /** Sets {@code destination_mac}, first octet most significant. */
   public ConntrackDeliveryFlyweight destinationMac(long value) {
     MacBytes.put(buffer, offset + DESTINATION_MAC_OFFSET, value);
     return this;
   }
 
-  /** {@code source_mac}: first octet most significant. */
+  /** Returns {@code source_mac}, first octet most significant. */
   public long sourceMac() {
     return MacBytes.get(buffer, offset + SOURCE_MAC_OFFSET);
   }
 
-  /** {@code source_mac}: first octet most significant. */
+  /** Sets {@code source_mac}, first octet most significant. */
   public ConntrackDeliveryFlyweight sourceMac(long value) {
     MacBytes.put(buffer, offset + SOURCE_MAC_OFFSET, value);
     return this;

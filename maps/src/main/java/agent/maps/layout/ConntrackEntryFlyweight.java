@@ -87,108 +87,112 @@ public final class ConntrackEntryFlyweight {
   private int offset;
   private final ConntrackDeliveryFlyweight delivery = new ConntrackDeliveryFlyweight();
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public ConntrackEntryFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public ConntrackEntryFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code expires_ns}: on CLOCK_MONOTONIC. */
+  /** Returns {@code expires_ns}, in ns on CLOCK_MONOTONIC. */
   public long expiresNs() {
     return buffer.getLong(offset + EXPIRES_NS_OFFSET);
   }
 
-  /** {@code expires_ns}: on CLOCK_MONOTONIC. */
+  /** Sets {@code expires_ns}, in ns on CLOCK_MONOTONIC. */
   public ConntrackEntryFlyweight expiresNs(long value) {
     buffer.putLong(offset + EXPIRES_NS_OFFSET, value);
     return this;
   }
 
-  /** {@code generation[2]}: under which the verdict was given. */
+  /**
+   * Returns {@code generation[side]}, the policy generation under which the verdict was computed.
+   */
   public int generation(int side) {
     return buffer.getInt(offset + GENERATION_OFFSET + side * SIZE_OF_INT);
   }
 
-  /** {@code generation[2]}: under which the verdict was given. */
+  /** Sets {@code generation[side]}, the policy generation under which the verdict was computed. */
   public ConntrackEntryFlyweight generation(int side, int value) {
     buffer.putInt(offset + GENERATION_OFFSET + side * SIZE_OF_INT, value);
     return this;
   }
 
-  /** {@code endpoint_id[2]}: 0: not an endpoint of this node. */
+  /**
+   * Returns {@code endpoint_id[side]}; 0 means that the address is not an endpoint of this node.
+   */
   public int endpointId(int side) {
     return buffer.getShort(offset + ENDPOINT_ID_OFFSET + side * SIZE_OF_SHORT) & 0xffff;
   }
 
-  /** {@code endpoint_id[2]}: 0: not an endpoint of this node. */
+  /** Sets {@code endpoint_id[side]}; 0 means that the address is not an endpoint of this node. */
   public ConntrackEntryFlyweight endpointId(int side, int value) {
     buffer.putShort(offset + ENDPOINT_ID_OFFSET + side * SIZE_OF_SHORT, (short) value);
     return this;
   }
 
-  /** {@code flags}: see {@link ConntrackFlag}. */
+  /** Returns {@code flags}, bits of {@link ConntrackFlag}. */
   public int flags() {
     return buffer.getShort(offset + FLAGS_OFFSET) & 0xffff;
   }
 
-  /** {@code flags}: see {@link ConntrackFlag}. */
+  /** Sets {@code flags}, bits of {@link ConntrackFlag}. */
   public ConntrackEntryFlyweight flags(int value) {
     buffer.putShort(offset + FLAGS_OFFSET, (short) value);
     return this;
   }
 
-  /** {@code drop_reason}: of a denied flow, see {@link DropReason}. */
+  /** Returns {@code drop_reason} of a denied flow, a number of {@link DropReason}. */
   public int dropReason() {
     return buffer.getByte(offset + DROP_REASON_OFFSET) & 0xff;
   }
 
-  /** {@code drop_reason}: of a denied flow, see {@link DropReason}. */
+  /** Sets {@code drop_reason} of a denied flow, a number of {@link DropReason}. */
   public ConntrackEntryFlyweight dropReason(int value) {
     buffer.putByte(offset + DROP_REASON_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code delivery[side]}; the same view at every call. */
+  /** Returns a view of {@code delivery[side]}; every call returns the same object for a side. */
   public ConntrackDeliveryFlyweight delivery(int side) {
     return delivery.wrap(
         buffer, offset + DELIVERY_OFFSET + side * ConntrackDeliveryFlyweight.LENGTH);
   }
 
-  /** {@code identity[2]}. */
+  /** Returns {@code identity[side]}. */
   public int identity(int side) {
     return buffer.getInt(offset + IDENTITY_OFFSET + side * SIZE_OF_INT);
   }
 
-  /** {@code identity[2]}. */
+  /** Sets {@code identity[side]}. */
   public ConntrackEntryFlyweight identity(int side, int value) {
     buffer.putInt(offset + IDENTITY_OFFSET + side * SIZE_OF_INT, value);
     return this;
   }
 
-  /** {@code packets[2]}: sent by that side. */
+  /** Returns {@code packets[side]} sent by that side. */
   public long packets(int side) {
     return buffer.getLong(offset + PACKETS_OFFSET + side * SIZE_OF_LONG);
   }
 
-  /** {@code packets[2]}: sent by that side. */
+  /** Sets {@code packets[side]} sent by that side. */
   public ConntrackEntryFlyweight packets(int side, long value) {
     buffer.putLong(offset + PACKETS_OFFSET + side * SIZE_OF_LONG, value);
     return this;
   }
 
-  /** {@code bytes[2]}: sent by that side. */
+  /** Returns {@code bytes[side]} sent by that side. */
   public long bytes(int side) {
     return buffer.getLong(offset + BYTES_OFFSET + side * SIZE_OF_LONG);
   }
 
-  /** {@code bytes[2]}: sent by that side. */
+  /** Sets {@code bytes[side]} sent by that side. */
   public ConntrackEntryFlyweight bytes(int side, long value) {
     buffer.putLong(offset + BYTES_OFFSET + side * SIZE_OF_LONG, value);
     return this;

@@ -1,21 +1,24 @@
 package agent.maps.layout;
 
-/** Bits of a conntrack entry. {@code enum conntrack_flag} in {@code maps/conntrack_map.h}. */
+/** Flag bits of a conntrack entry. {@code enum conntrack_flag} in {@code maps/conntrack_map.h}. */
 public enum ConntrackFlag implements Numbered {
   /** The high side opened the flow. */
   INITIATOR_HIGH(1),
-  /** A packet of the responder was seen: TCP is established. */
+  /** A packet of the responder was seen; a TCP flow is established. */
   SEEN_REPLY(2),
   SEEN_FIN_LOW(4),
   SEEN_FIN_HIGH(8),
   SEEN_RST(16),
-  /** Policy cut the flow: it stays denied in both directions. */
+  /** Policy denied the flow; it stays denied in both directions. */
   DENIED(32),
-  /** TCP: the initiator went past its SYN. */
+  /** TCP only: the initiator has sent a packet other than its SYN. */
   SEEN_NON_SYN(64),
-  /** The host program counts its packets, too. */
+  /** The host program counts packets of the flow. */
   COUNTED(128),
-  /** The host program leaves it to the stack: it is traced, or with this node itself. */
+  /**
+   * The host program passes the flow to the stack, because it is traced or has this node as its
+   * peer.
+   */
   BY_STACK(256);
 
   public static final EnumSpec ENUM = EnumSpec.of("conntrack_flag", "CONNTRACK_", values());

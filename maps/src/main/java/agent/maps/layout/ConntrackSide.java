@@ -1,8 +1,8 @@
 package agent.maps.layout;
 
 /**
- * Index of the pairs in a conntrack entry. {@code enum conntrack_side} in {@code
- * maps/conntrack_map.h}.
+ * Sides of a flow, which index the pairs in a conntrack entry. {@code enum conntrack_side} in
+ * {@code maps/conntrack_map.h}.
  */
 public enum ConntrackSide implements Numbered {
   LOW(0),

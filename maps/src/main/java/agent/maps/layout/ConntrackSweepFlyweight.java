@@ -8,8 +8,8 @@ import static org.agrona.BitUtil.SIZE_OF_LONG;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * Context of the program that sweeps one conntrack table. {@code struct conntrack_sweep} in {@code
- * config/conntrack_sweep.h}.
+ * Input and output of the program that sweeps one conntrack table. {@code struct conntrack_sweep}
+ * in {@code config/conntrack_sweep.h}.
  *
  * <pre>
  *  0               1               2               3
@@ -53,58 +53,64 @@ public final class ConntrackSweepFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public ConntrackSweepFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public ConntrackSweepFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code now_ns}: in: on CLOCK_MONOTONIC; entries that expire no later go. */
+  /**
+   * Returns {@code now_ns}, an input in ns on CLOCK_MONOTONIC, 0 for the current time; entries that
+   * expire at or before it are deleted.
+   */
   public long nowNs() {
     return buffer.getLong(offset + NOW_NS_OFFSET);
   }
 
-  /** {@code now_ns}: in: on CLOCK_MONOTONIC; entries that expire no later go. */
+  /**
+   * Sets {@code now_ns}, an input in ns on CLOCK_MONOTONIC, 0 for the current time; entries that
+   * expire at or before it are deleted.
+   */
   public ConntrackSweepFlyweight nowNs(long value) {
     buffer.putLong(offset + NOW_NS_OFFSET, value);
     return this;
   }
 
-  /** {@code visited}: out: entries seen, the deleted ones too. */
+  /** Returns {@code visited}, an output: visited entries, including the deleted ones. */
   public long visited() {
     return buffer.getLong(offset + VISITED_OFFSET);
   }
 
-  /** {@code visited}: out: entries seen, the deleted ones too. */
+  /** Sets {@code visited}, an output: visited entries, including the deleted ones. */
   public ConntrackSweepFlyweight visited(long value) {
     buffer.putLong(offset + VISITED_OFFSET, value);
     return this;
   }
 
-  /** {@code deleted}: out. */
+  /** Returns {@code deleted}, an output: deleted entries. */
   public long deleted() {
     return buffer.getLong(offset + DELETED_OFFSET);
   }
 
-  /** {@code deleted}: out. */
+  /** Sets {@code deleted}, an output: deleted entries. */
   public ConntrackSweepFlyweight deleted(long value) {
     buffer.putLong(offset + DELETED_OFFSET, value);
     return this;
   }
 
-  /** {@code table}: in: see {@link ConntrackTable}. */
+  /** Returns {@code table}, an input: a number of {@link ConntrackTable}. */
   public int table() {
     return buffer.getInt(offset + TABLE_OFFSET);
   }
 
-  /** {@code table}: in: see {@link ConntrackTable}. */
+  /** Sets {@code table}, an input: a number of {@link ConntrackTable}. */
   public ConntrackSweepFlyweight table(int value) {
     buffer.putInt(offset + TABLE_OFFSET, value);
     return this;

@@ -1,7 +1,8 @@
 package agent.maps.layout;
 
 /**
- * The conntrack tables by number. {@code enum conntrack_table} in {@code config/conntrack_sweep.h}.
+ * Numbers of the conntrack tables. {@code enum conntrack_table} in {@code
+ * config/conntrack_sweep.h}.
  */
 public enum ConntrackTable implements Numbered {
   TCP4(0),

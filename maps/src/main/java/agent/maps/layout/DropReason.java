@@ -1,34 +1,34 @@
 package agent.maps.layout;
 
 /**
- * Why a packet was dropped; metrics and notifications carry the number. {@code enum drop_reason} in
- * {@code lib/drop_reason.h}.
+ * Reasons for which a program drops a packet; metrics and notifications contain the number. {@code
+ * enum drop_reason} in {@code lib/drop_reason.h}.
  */
 public enum DropReason implements Numbered {
   NONE(0),
-  /** No rule allows it. */
+  /** No policy rule allows the packet. */
   POLICY_DENIED(1),
-  /** A deny rule forbids it. */
+  /** A deny rule of the policy forbids the packet. */
   POLICY_DENY_RULE(2),
   INVALID_SOURCE_MAC(3),
   INVALID_SOURCE_ADDRESS(4),
   UNKNOWN_ETHERTYPE(5),
-  /** Truncated or inconsistent headers. */
+  /** The headers are truncated or inconsistent. */
   MALFORMED(6),
-  /** An L4 protocol that policy cannot name. */
+  /** The policy cannot express the layer 4 protocol. */
   UNKNOWN_PROTOCOL(7),
-  /** A later fragment whose first one was not seen. */
+  /** The first fragment of this later fragment was not seen. */
   FRAGMENT_NOT_FOUND(8),
-  /** No entry could be made. */
+  /** The program could not create a conntrack entry. */
   CONNTRACK_FULL(9),
   ICMP_ERROR_UNTRACKED(10),
-  /** ARP or ND for another address than the gateway's. */
+  /** An ARP or ND request asks for an address other than the gateway's. */
   NEIGHBOUR_UNKNOWN(11),
   FAMILY_DISABLED(12),
-  /** The destination endpoint is gone. */
+  /** The destination endpoint no longer exists. */
   NO_ENDPOINT(13),
   PREFILTER(14),
-  /** More IPv6 extension headers than are walked. */
+  /** The packet has more IPv6 extension headers than the program parses. */
   EXTENSION_HEADERS(15);
 
   public static final EnumSpec ENUM = EnumSpec.of("drop_reason", "DROP_", values());

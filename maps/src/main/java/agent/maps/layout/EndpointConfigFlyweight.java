@@ -10,8 +10,8 @@ import static org.agrona.BitUtil.SIZE_OF_LONG;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * What is one endpoint's own, in {@code .rodata}. {@code struct endpoint_config} in {@code
- * config/endpoint_config.h}.
+ * Load-time constants of one endpoint's programs, in {@code .rodata}. {@code struct
+ * endpoint_config} in {@code config/endpoint_config.h}.
  *
  * <pre>
  *  0               1               2               3
@@ -70,130 +70,140 @@ public final class EndpointConfigFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public EndpointConfigFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public EndpointConfigFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code endpoint_id}. */
+  /** Returns {@code endpoint_id}. */
   public int endpointId() {
     return buffer.getInt(offset + ENDPOINT_ID_OFFSET);
   }
 
-  /** {@code endpoint_id}. */
+  /** Sets {@code endpoint_id}. */
   public EndpointConfigFlyweight endpointId(int value) {
     buffer.putInt(offset + ENDPOINT_ID_OFFSET, value);
     return this;
   }
 
-  /** {@code ifindex}: host side of the veth. */
+  /** Returns {@code ifindex}, the interface on the host side of the veth. */
   public int ifindex() {
     return buffer.getInt(offset + IFINDEX_OFFSET);
   }
 
-  /** {@code ifindex}: host side of the veth. */
+  /** Sets {@code ifindex}, the interface on the host side of the veth. */
   public EndpointConfigFlyweight ifindex(int value) {
     buffer.putInt(offset + IFINDEX_OFFSET, value);
     return this;
   }
 
-  /** {@code options}: see {@link EndpointOption}. */
+  /** Returns {@code options}, bits of {@link EndpointOption}. */
   public int options() {
     return buffer.getInt(offset + OPTIONS_OFFSET);
   }
 
-  /** {@code options}: see {@link EndpointOption}. */
+  /** Sets {@code options}, bits of {@link EndpointOption}. */
   public EndpointConfigFlyweight options(int value) {
     buffer.putInt(offset + OPTIONS_OFFSET, value);
     return this;
   }
 
-  /** {@code has_ipv4}: 0 or 1. */
+  /** Returns {@code has_ipv4}, 0 or 1. */
   public int hasIpv4() {
     return buffer.getByte(offset + HAS_IPV4_OFFSET) & 0xff;
   }
 
-  /** {@code has_ipv4}: 0 or 1. */
+  /** Sets {@code has_ipv4}, 0 or 1. */
   public EndpointConfigFlyweight hasIpv4(int value) {
     buffer.putByte(offset + HAS_IPV4_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code has_ipv6}: 0 or 1. */
+  /** Returns {@code has_ipv6}, 0 or 1. */
   public int hasIpv6() {
     return buffer.getByte(offset + HAS_IPV6_OFFSET) & 0xff;
   }
 
-  /** {@code has_ipv6}: 0 or 1. */
+  /** Sets {@code has_ipv6}, 0 or 1. */
   public EndpointConfigFlyweight hasIpv6(int value) {
     buffer.putByte(offset + HAS_IPV6_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code aggregation}: see {@link AggregationLevel}. */
+  /** Returns {@code aggregation}, a number of {@link AggregationLevel}. */
   public int aggregation() {
     return buffer.getByte(offset + AGGREGATION_OFFSET) & 0xff;
   }
 
-  /** {@code aggregation}: see {@link AggregationLevel}. */
+  /** Sets {@code aggregation}, a number of {@link AggregationLevel}. */
   public EndpointConfigFlyweight aggregation(int value) {
     buffer.putByte(offset + AGGREGATION_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code ipv4}: as a number, first octet most significant. */
+  /** Returns {@code ipv4} as a number, first octet most significant. */
   public int ipv4() {
     return buffer.getInt(offset + IPV4_OFFSET, BIG_ENDIAN);
   }
 
-  /** {@code ipv4}: as a number, first octet most significant. */
+  /** Sets {@code ipv4} as a number, first octet most significant. */
   public EndpointConfigFlyweight ipv4(int value) {
     buffer.putInt(offset + IPV4_OFFSET, value, BIG_ENDIAN);
     return this;
   }
 
-  /** The upper 64 bits of {@code ipv6}. */
+  /** Returns the upper 64 bits of {@code ipv6}. */
   public long ipv6High() {
     return buffer.getLong(offset + IPV6_OFFSET, BIG_ENDIAN);
   }
 
-  /** The lower 64 bits of {@code ipv6}. */
+  /** Returns the lower 64 bits of {@code ipv6}. */
   public long ipv6Low() {
     return buffer.getLong(offset + IPV6_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
   }
 
-  /** {@code ipv6}. */
+  /** Sets {@code ipv6}. */
   public EndpointConfigFlyweight ipv6(long high, long low) {
     buffer.putLong(offset + IPV6_OFFSET, high, BIG_ENDIAN);
     buffer.putLong(offset + IPV6_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code mac}: of the workload's interface, first octet most significant. */
+  /**
+   * Returns {@code mac}, the MAC address of the workload's interface, first octet most significant.
+   */
   public long mac() {
     return MacBytes.get(buffer, offset + MAC_OFFSET);
   }
 
-  /** {@code mac}: of the workload's interface, first octet most significant. */
+  /**
+   * Sets {@code mac}, the MAC address of the workload's interface, first octet most significant.
+   */
   public EndpointConfigFlyweight mac(long value) {
     MacBytes.put(buffer, offset + MAC_OFFSET, value);
     return this;
   }
 
-  /** {@code host_mac}: of the host side, first octet most significant. */
+  /**
+   * Returns {@code host_mac}, the MAC address of the host side of the veth, first octet most
+   * significant.
+   */
   public long hostMac() {
     return MacBytes.get(buffer, offset + HOST_MAC_OFFSET);
   }
 
-  /** {@code host_mac}: of the host side, first octet most significant. */
+  /**
+   * Sets {@code host_mac}, the MAC address of the host side of the veth, first octet most
+   * significant.
+   */
   public EndpointConfigFlyweight hostMac(long value) {
     MacBytes.put(buffer, offset + HOST_MAC_OFFSET, value);
     return this;

@@ -47,69 +47,85 @@ public final class EndpointEntryFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public EndpointEntryFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public EndpointEntryFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code ifindex}: host side of the veth; 0: no endpoint has this id. */
+  /**
+   * Returns {@code ifindex}, the interface on the host side of the veth; 0 means that no endpoint
+   * has this id.
+   */
   public int ifindex() {
     return buffer.getInt(offset + IFINDEX_OFFSET);
   }
 
-  /** {@code ifindex}: host side of the veth; 0: no endpoint has this id. */
+  /**
+   * Sets {@code ifindex}, the interface on the host side of the veth; 0 means that no endpoint has
+   * this id.
+   */
   public EndpointEntryFlyweight ifindex(int value) {
     buffer.putInt(offset + IFINDEX_OFFSET, value);
     return this;
   }
 
-  /** {@code identity}. */
+  /** Returns {@code identity}. */
   public int identity() {
     return buffer.getInt(offset + IDENTITY_OFFSET);
   }
 
-  /** {@code identity}. */
+  /** Sets {@code identity}. */
   public EndpointEntryFlyweight identity(int value) {
     buffer.putInt(offset + IDENTITY_OFFSET, value);
     return this;
   }
 
-  /** {@code mac}: of the workload's interface, first octet most significant. */
+  /**
+   * Returns {@code mac}, the MAC address of the workload's interface, first octet most significant.
+   */
   public long mac() {
     return MacBytes.get(buffer, offset + MAC_OFFSET);
   }
 
-  /** {@code mac}: of the workload's interface, first octet most significant. */
+  /**
+   * Sets {@code mac}, the MAC address of the workload's interface, first octet most significant.
+   */
   public EndpointEntryFlyweight mac(long value) {
     MacBytes.put(buffer, offset + MAC_OFFSET, value);
     return this;
   }
 
-  /** {@code host_mac}: of the host side, first octet most significant. */
+  /**
+   * Returns {@code host_mac}, the MAC address of the host side of the veth, first octet most
+   * significant.
+   */
   public long hostMac() {
     return MacBytes.get(buffer, offset + HOST_MAC_OFFSET);
   }
 
-  /** {@code host_mac}: of the host side, first octet most significant. */
+  /**
+   * Sets {@code host_mac}, the MAC address of the host side of the veth, first octet most
+   * significant.
+   */
   public EndpointEntryFlyweight hostMac(long value) {
     MacBytes.put(buffer, offset + HOST_MAC_OFFSET, value);
     return this;
   }
 
-  /** {@code flags}: see {@link EndpointFlag}. */
+  /** Returns {@code flags}, bits of {@link EndpointFlag}. */
   public int flags() {
     return buffer.getInt(offset + FLAGS_OFFSET);
   }
 
-  /** {@code flags}: see {@link EndpointFlag}. */
+  /** Sets {@code flags}, bits of {@link EndpointFlag}. */
   public EndpointEntryFlyweight flags(int value) {
     buffer.putInt(offset + FLAGS_OFFSET, value);
     return this;

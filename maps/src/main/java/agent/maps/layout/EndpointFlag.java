@@ -1,8 +1,8 @@
 package agent.maps.layout;
 
-/** Bits of an endpoint entry. {@code enum endpoint_flag} in {@code maps/endpoint_map.h}. */
+/** Flag bits of an endpoint entry. {@code enum endpoint_flag} in {@code maps/endpoint_map.h}. */
 public enum EndpointFlag implements Numbered {
-  /** PolicyAuditMode: what its policy forbids is reported and passes. */
+  /** Option PolicyAuditMode: packets that the policy forbids are reported and pass. */
   POLICY_AUDIT(1);
 
   public static final EnumSpec ENUM = EnumSpec.of("endpoint_flag", "ENDPOINT_FLAG_", values());

@@ -5,17 +5,28 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * What Java believes of a C enum: held against BTF by {@code LayoutCheck}.
+ * The constants of a C enum as Java declares them; {@code LayoutCheck} compares them with the BTF
+ * of the objects.
  *
  * @param name of the C enum
- * @param constants C name to number
+ * @param constants maps the C name of each constant to its number
  */
 public record EnumSpec(String name, Map<String, Long> constants) {
   public EnumSpec {
     constants = Collections.unmodifiableMap(new LinkedHashMap<>(constants));
   }
 
-  /** Every Java constant stands for the C constant {@code prefix + name}. */
+  /** Creates a specification of constants that are plain numbers in Java. */
+  static EnumSpec of(String name, Map<String, Integer> constants) {
+    final Map<String, Long> numbers = new LinkedHashMap<>();
+    constants.forEach((constant, number) -> numbers.put(constant, number.longValue()));
+    return new EnumSpec(name, numbers);
+  }
+
+  /**
+   * Creates a specification in which every Java constant stands for the C constant {@code prefix +
+   * name}.
+   */
   public static EnumSpec of(String name, String prefix, Numbered[] constants) {
     final Map<String, Long> numbers = new LinkedHashMap<>();
     for (final Numbered constant : constants) {

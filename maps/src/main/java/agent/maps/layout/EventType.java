@@ -1,6 +1,6 @@
 package agent.maps.layout;
 
-/** What an event tells. {@code enum event_type} in {@code maps/event_map.h}. */
+/** Types of events. {@code enum event_type} in {@code maps/event_map.h}. */
 public enum EventType implements Numbered {
   DROP(1),
   /** A policy verdict on a new flow. */

@@ -14,7 +14,8 @@ import static org.agrona.BitUtil.SIZE_OF_SHORT;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * One record of the events ring. {@code struct flow_event} in {@code maps/event_map.h}.
+ * One record of the ring buffer {@code events}. {@code struct flow_event} in {@code
+ * maps/event_map.h}.
  *
  * <pre>
  *  0               1               2               3
@@ -94,212 +95,223 @@ public final class FlowEventFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public FlowEventFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public FlowEventFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code timestamp_ns}: on CLOCK_MONOTONIC. */
+  /** Returns {@code timestamp_ns}, in ns on CLOCK_MONOTONIC. */
   public long timestampNs() {
     return buffer.getLong(offset + TIMESTAMP_NS_OFFSET);
   }
 
-  /** {@code timestamp_ns}: on CLOCK_MONOTONIC. */
+  /** Sets {@code timestamp_ns}, in ns on CLOCK_MONOTONIC. */
   public FlowEventFlyweight timestampNs(long value) {
     buffer.putLong(offset + TIMESTAMP_NS_OFFSET, value);
     return this;
   }
 
-  /** {@code type}: see {@link EventType}. */
+  /** Returns {@code type}, a number of {@link EventType}. */
   public int type() {
     return buffer.getByte(offset + TYPE_OFFSET) & 0xff;
   }
 
-  /** {@code type}: see {@link EventType}. */
+  /** Sets {@code type}, a number of {@link EventType}. */
   public FlowEventFlyweight type(int value) {
     buffer.putByte(offset + TYPE_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code reason}: see {@link DropReason}. */
+  /** Returns {@code reason}, a number of {@link DropReason}. */
   public int reason() {
     return buffer.getByte(offset + REASON_OFFSET) & 0xff;
   }
 
-  /** {@code reason}: see {@link DropReason}. */
+  /** Sets {@code reason}, a number of {@link DropReason}. */
   public FlowEventFlyweight reason(int value) {
     buffer.putByte(offset + REASON_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code direction}: see {@link MetricsDirection}. */
+  /** Returns {@code direction}, a number of {@link MetricsDirection}. */
   public int direction() {
     return buffer.getByte(offset + DIRECTION_OFFSET) & 0xff;
   }
 
-  /** {@code direction}: see {@link MetricsDirection}. */
+  /** Sets {@code direction}, a number of {@link MetricsDirection}. */
   public FlowEventFlyweight direction(int value) {
     buffer.putByte(offset + DIRECTION_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code family}: 4 or 6. */
+  /** Returns {@code family}, 4 or 6. */
   public int family() {
     return buffer.getByte(offset + FAMILY_OFFSET) & 0xff;
   }
 
-  /** {@code family}: 4 or 6. */
+  /** Sets {@code family}, 4 or 6. */
   public FlowEventFlyweight family(int value) {
     buffer.putByte(offset + FAMILY_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code protocol}: of layer 4. */
+  /** Returns {@code protocol}, the layer 4 protocol number. */
   public int protocol() {
     return buffer.getByte(offset + PROTOCOL_OFFSET) & 0xff;
   }
 
-  /** {@code protocol}: of layer 4. */
+  /** Sets {@code protocol}, the layer 4 protocol number. */
   public FlowEventFlyweight protocol(int value) {
     buffer.putByte(offset + PROTOCOL_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code tcp_flags}. */
+  /** Returns {@code tcp_flags}. */
   public int tcpFlags() {
     return buffer.getByte(offset + TCP_FLAGS_OFFSET) & 0xff;
   }
 
-  /** {@code tcp_flags}. */
+  /** Sets {@code tcp_flags}. */
   public FlowEventFlyweight tcpFlags(int value) {
     buffer.putByte(offset + TCP_FLAGS_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code endpoint_id}: whose program saw the packet; 0: the host program. */
+  /**
+   * Returns {@code endpoint_id}, the endpoint whose program saw the packet; 0 means the host
+   * program.
+   */
   public int endpointId() {
     return buffer.getShort(offset + ENDPOINT_ID_OFFSET) & 0xffff;
   }
 
-  /** {@code endpoint_id}: whose program saw the packet; 0: the host program. */
+  /**
+   * Sets {@code endpoint_id}, the endpoint whose program saw the packet; 0 means the host program.
+   */
   public FlowEventFlyweight endpointId(int value) {
     buffer.putShort(offset + ENDPOINT_ID_OFFSET, (short) value);
     return this;
   }
 
-  /** {@code source_identity}. */
+  /** Returns {@code source_identity}. */
   public int sourceIdentity() {
     return buffer.getInt(offset + SOURCE_IDENTITY_OFFSET);
   }
 
-  /** {@code source_identity}. */
+  /** Sets {@code source_identity}. */
   public FlowEventFlyweight sourceIdentity(int value) {
     buffer.putInt(offset + SOURCE_IDENTITY_OFFSET, value);
     return this;
   }
 
-  /** {@code destination_identity}. */
+  /** Returns {@code destination_identity}. */
   public int destinationIdentity() {
     return buffer.getInt(offset + DESTINATION_IDENTITY_OFFSET);
   }
 
-  /** {@code destination_identity}. */
+  /** Sets {@code destination_identity}. */
   public FlowEventFlyweight destinationIdentity(int value) {
     buffer.putInt(offset + DESTINATION_IDENTITY_OFFSET, value);
     return this;
   }
 
-  /** {@code length}: of the packet in bytes. */
+  /** Returns {@code length}, the length of the packet in bytes. */
   public int length() {
     return buffer.getInt(offset + LENGTH_OFFSET);
   }
 
-  /** {@code length}: of the packet in bytes. */
+  /** Sets {@code length}, the length of the packet in bytes. */
   public FlowEventFlyweight length(int value) {
     buffer.putInt(offset + LENGTH_OFFSET, value);
     return this;
   }
 
-  /** {@code ifindex}. */
+  /** Returns {@code ifindex}. */
   public int ifindex() {
     return buffer.getInt(offset + IFINDEX_OFFSET);
   }
 
-  /** {@code ifindex}. */
+  /** Sets {@code ifindex}. */
   public FlowEventFlyweight ifindex(int value) {
     buffer.putInt(offset + IFINDEX_OFFSET, value);
     return this;
   }
 
-  /** {@code source_port_be}. */
+  /** Returns {@code source_port_be} in host byte order. */
   public int sourcePort() {
     return buffer.getShort(offset + SOURCE_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
   }
 
-  /** {@code source_port_be}. */
+  /** Sets {@code source_port_be} in host byte order. */
   public FlowEventFlyweight sourcePort(int value) {
     buffer.putShort(offset + SOURCE_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code destination_port_be}. */
+  /** Returns {@code destination_port_be} in host byte order. */
   public int destinationPort() {
     return buffer.getShort(offset + DESTINATION_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
   }
 
-  /** {@code destination_port_be}. */
+  /** Sets {@code destination_port_be} in host byte order. */
   public FlowEventFlyweight destinationPort(int value) {
     buffer.putShort(offset + DESTINATION_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code policy_flags}: see {@link PolicyFlag}; AUDIT where a forbidden packet passed. */
+  /**
+   * Returns {@code policy_flags}, bits of {@link PolicyFlag}; AUDIT means that a forbidden packet
+   * passed in audit mode.
+   */
   public int policyFlags() {
     return buffer.getByte(offset + POLICY_FLAGS_OFFSET) & 0xff;
   }
 
-  /** {@code policy_flags}: see {@link PolicyFlag}; AUDIT where a forbidden packet passed. */
+  /**
+   * Sets {@code policy_flags}, bits of {@link PolicyFlag}; AUDIT means that a forbidden packet
+   * passed in audit mode.
+   */
   public FlowEventFlyweight policyFlags(int value) {
     buffer.putByte(offset + POLICY_FLAGS_OFFSET, (byte) value);
     return this;
   }
 
-  /** The upper 64 bits of {@code source_address}. */
+  /** Returns the upper 64 bits of {@code source_address}. */
   public long sourceAddressHigh() {
     return buffer.getLong(offset + SOURCE_ADDRESS_OFFSET, BIG_ENDIAN);
   }
 
-  /** The lower 64 bits of {@code source_address}. */
+  /** Returns the lower 64 bits of {@code source_address}. */
   public long sourceAddressLow() {
     return buffer.getLong(offset + SOURCE_ADDRESS_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
   }
 
-  /** {@code source_address}: an IPv4 address is in the first four bytes. */
+  /** Sets {@code source_address}; an IPv4 address occupies the first four bytes. */
   public FlowEventFlyweight sourceAddress(long high, long low) {
     buffer.putLong(offset + SOURCE_ADDRESS_OFFSET, high, BIG_ENDIAN);
     buffer.putLong(offset + SOURCE_ADDRESS_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
     return this;
   }
 
-  /** The upper 64 bits of {@code destination_address}. */
+  /** Returns the upper 64 bits of {@code destination_address}. */
   public long destinationAddressHigh() {
     return buffer.getLong(offset + DESTINATION_ADDRESS_OFFSET, BIG_ENDIAN);
   }
 
-  /** The lower 64 bits of {@code destination_address}. */
+  /** Returns the lower 64 bits of {@code destination_address}. */
   public long destinationAddressLow() {
     return buffer.getLong(offset + DESTINATION_ADDRESS_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
   }
 
-  /** {@code destination_address}: an IPv4 address is in the first four bytes. */
+  /** Sets {@code destination_address}; an IPv4 address occupies the first four bytes. */
   public FlowEventFlyweight destinationAddress(long high, long low) {
     buffer.putLong(offset + DESTINATION_ADDRESS_OFFSET, high, BIG_ENDIAN);
     buffer.putLong(offset + DESTINATION_ADDRESS_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);

@@ -45,58 +45,58 @@ public final class Fragment4KeyFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public Fragment4KeyFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public Fragment4KeyFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code source_address}: as a number, first octet most significant. */
+  /** Returns {@code source_address} as a number, first octet most significant. */
   public int sourceAddress() {
     return buffer.getInt(offset + SOURCE_ADDRESS_OFFSET, BIG_ENDIAN);
   }
 
-  /** {@code source_address}: as a number, first octet most significant. */
+  /** Sets {@code source_address} as a number, first octet most significant. */
   public Fragment4KeyFlyweight sourceAddress(int value) {
     buffer.putInt(offset + SOURCE_ADDRESS_OFFSET, value, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code destination_address}: as a number, first octet most significant. */
+  /** Returns {@code destination_address} as a number, first octet most significant. */
   public int destinationAddress() {
     return buffer.getInt(offset + DESTINATION_ADDRESS_OFFSET, BIG_ENDIAN);
   }
 
-  /** {@code destination_address}: as a number, first octet most significant. */
+  /** Sets {@code destination_address} as a number, first octet most significant. */
   public Fragment4KeyFlyweight destinationAddress(int value) {
     buffer.putInt(offset + DESTINATION_ADDRESS_OFFSET, value, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code id_be}: identification field. */
+  /** Returns {@code id_be} in host byte order, the identification field. */
   public int id() {
     return buffer.getShort(offset + ID_BE_OFFSET, BIG_ENDIAN) & 0xffff;
   }
 
-  /** {@code id_be}: identification field. */
+  /** Sets {@code id_be} in host byte order, the identification field. */
   public Fragment4KeyFlyweight id(int value) {
     buffer.putShort(offset + ID_BE_OFFSET, (short) value, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code protocol}. */
+  /** Returns {@code protocol}, the layer 4 protocol number. */
   public int protocol() {
     return buffer.getByte(offset + PROTOCOL_OFFSET) & 0xff;
   }
 
-  /** {@code protocol}. */
+  /** Sets {@code protocol}, the layer 4 protocol number. */
   public Fragment4KeyFlyweight protocol(int value) {
     buffer.putByte(offset + PROTOCOL_OFFSET, (byte) value);
     return this;

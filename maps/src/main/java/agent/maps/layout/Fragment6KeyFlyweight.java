@@ -48,70 +48,70 @@ public final class Fragment6KeyFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public Fragment6KeyFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public Fragment6KeyFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** The upper 64 bits of {@code source_address}. */
+  /** Returns the upper 64 bits of {@code source_address}. */
   public long sourceAddressHigh() {
     return buffer.getLong(offset + SOURCE_ADDRESS_OFFSET, BIG_ENDIAN);
   }
 
-  /** The lower 64 bits of {@code source_address}. */
+  /** Returns the lower 64 bits of {@code source_address}. */
   public long sourceAddressLow() {
     return buffer.getLong(offset + SOURCE_ADDRESS_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
   }
 
-  /** {@code source_address}. */
+  /** Sets {@code source_address}. */
   public Fragment6KeyFlyweight sourceAddress(long high, long low) {
     buffer.putLong(offset + SOURCE_ADDRESS_OFFSET, high, BIG_ENDIAN);
     buffer.putLong(offset + SOURCE_ADDRESS_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
     return this;
   }
 
-  /** The upper 64 bits of {@code destination_address}. */
+  /** Returns the upper 64 bits of {@code destination_address}. */
   public long destinationAddressHigh() {
     return buffer.getLong(offset + DESTINATION_ADDRESS_OFFSET, BIG_ENDIAN);
   }
 
-  /** The lower 64 bits of {@code destination_address}. */
+  /** Returns the lower 64 bits of {@code destination_address}. */
   public long destinationAddressLow() {
     return buffer.getLong(offset + DESTINATION_ADDRESS_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
   }
 
-  /** {@code destination_address}. */
+  /** Sets {@code destination_address}. */
   public Fragment6KeyFlyweight destinationAddress(long high, long low) {
     buffer.putLong(offset + DESTINATION_ADDRESS_OFFSET, high, BIG_ENDIAN);
     buffer.putLong(offset + DESTINATION_ADDRESS_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code id_be}: identification field. */
+  /** Returns {@code id_be} in host byte order, the identification field. */
   public int id() {
     return buffer.getInt(offset + ID_BE_OFFSET, BIG_ENDIAN);
   }
 
-  /** {@code id_be}: identification field. */
+  /** Sets {@code id_be} in host byte order, the identification field. */
   public Fragment6KeyFlyweight id(int value) {
     buffer.putInt(offset + ID_BE_OFFSET, value, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code protocol}. */
+  /** Returns {@code protocol}, the layer 4 protocol number. */
   public int protocol() {
     return buffer.getByte(offset + PROTOCOL_OFFSET) & 0xff;
   }
 
-  /** {@code protocol}. */
+  /** Sets {@code protocol}, the layer 4 protocol number. */
   public Fragment6KeyFlyweight protocol(int value) {
     buffer.putByte(offset + PROTOCOL_OFFSET, (byte) value);
     return this;

@@ -7,7 +7,8 @@ import static org.agrona.BitUtil.SIZE_OF_SHORT;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * Ports of a fragmented datagram. {@code struct fragment_entry} in {@code maps/fragment_map.h}.
+ * Value of the fragment maps: the ports of a fragmented datagram. {@code struct fragment_entry} in
+ * {@code maps/fragment_map.h}.
  *
  * <pre>
  *  0               1               2               3
@@ -31,36 +32,36 @@ public final class FragmentEntryFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public FragmentEntryFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public FragmentEntryFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code source_port_be}. */
+  /** Returns {@code source_port_be} in host byte order. */
   public int sourcePort() {
     return buffer.getShort(offset + SOURCE_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
   }
 
-  /** {@code source_port_be}. */
+  /** Sets {@code source_port_be} in host byte order. */
   public FragmentEntryFlyweight sourcePort(int value) {
     buffer.putShort(offset + SOURCE_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code destination_port_be}. */
+  /** Returns {@code destination_port_be} in host byte order. */
   public int destinationPort() {
     return buffer.getShort(offset + DESTINATION_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
   }
 
-  /** {@code destination_port_be}. */
+  /** Sets {@code destination_port_be} in host byte order. */
   public FragmentEntryFlyweight destinationPort(int value) {
     buffer.putShort(offset + DESTINATION_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
     return this;

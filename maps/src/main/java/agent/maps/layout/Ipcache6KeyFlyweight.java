@@ -35,41 +35,41 @@ public final class Ipcache6KeyFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public Ipcache6KeyFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public Ipcache6KeyFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code prefix_length}: in address bits. */
+  /** Returns {@code prefix_length}, in address bits. */
   public int prefixLength() {
     return buffer.getInt(offset + PREFIX_LENGTH_OFFSET);
   }
 
-  /** {@code prefix_length}: in address bits. */
+  /** Sets {@code prefix_length}, in address bits. */
   public Ipcache6KeyFlyweight prefixLength(int value) {
     buffer.putInt(offset + PREFIX_LENGTH_OFFSET, value);
     return this;
   }
 
-  /** The upper 64 bits of {@code address}. */
+  /** Returns the upper 64 bits of {@code address}. */
   public long addressHigh() {
     return buffer.getLong(offset + ADDRESS_OFFSET, BIG_ENDIAN);
   }
 
-  /** The lower 64 bits of {@code address}. */
+  /** Returns the lower 64 bits of {@code address}. */
   public long addressLow() {
     return buffer.getLong(offset + ADDRESS_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
   }
 
-  /** {@code address}. */
+  /** Sets {@code address}. */
   public Ipcache6KeyFlyweight address(long high, long low) {
     buffer.putLong(offset + ADDRESS_OFFSET, high, BIG_ENDIAN);
     buffer.putLong(offset + ADDRESS_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);

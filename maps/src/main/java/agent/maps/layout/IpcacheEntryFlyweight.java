@@ -36,47 +36,47 @@ public final class IpcacheEntryFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public IpcacheEntryFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public IpcacheEntryFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code identity}. */
+  /** Returns {@code identity}. */
   public int identity() {
     return buffer.getInt(offset + IDENTITY_OFFSET);
   }
 
-  /** {@code identity}. */
+  /** Sets {@code identity}. */
   public IpcacheEntryFlyweight identity(int value) {
     buffer.putInt(offset + IDENTITY_OFFSET, value);
     return this;
   }
 
-  /** {@code endpoint_id}: 0: not an endpoint of this node. */
+  /** Returns {@code endpoint_id}; 0 means that the address is not an endpoint of this node. */
   public int endpointId() {
     return buffer.getShort(offset + ENDPOINT_ID_OFFSET) & 0xffff;
   }
 
-  /** {@code endpoint_id}: 0: not an endpoint of this node. */
+  /** Sets {@code endpoint_id}; 0 means that the address is not an endpoint of this node. */
   public IpcacheEntryFlyweight endpointId(int value) {
     buffer.putShort(offset + ENDPOINT_ID_OFFSET, (short) value);
     return this;
   }
 
-  /** {@code flags}: see {@link IpcacheFlag}. */
+  /** Returns {@code flags}, bits of {@link IpcacheFlag}. */
   public int flags() {
     return buffer.getShort(offset + FLAGS_OFFSET) & 0xffff;
   }
 
-  /** {@code flags}: see {@link IpcacheFlag}. */
+  /** Sets {@code flags}, bits of {@link IpcacheFlag}. */
   public IpcacheEntryFlyweight flags(int value) {
     buffer.putShort(offset + FLAGS_OFFSET, (short) value);
     return this;

@@ -1,8 +1,8 @@
 package agent.maps.layout;
 
-/** Bits of an ipcache entry. {@code enum ipcache_flag} in {@code maps/ipcache_map.h}. */
+/** Flag bits of an ipcache entry. {@code enum ipcache_flag} in {@code maps/ipcache_map.h}. */
 public enum IpcacheFlag implements Numbered {
-  /** An address of this node: deliver to the stack. */
+  /** The address belongs to this node; packets to it are delivered to the stack. */
   HOST(1);
 
   public static final EnumSpec ENUM = EnumSpec.of("ipcache_flag", "IPCACHE_FLAG_", values());

@@ -5,7 +5,7 @@ import static org.agrona.BitUtil.SIZE_OF_INT;
 
 import org.agrona.MutableDirectBuffer;
 
-/** Six octets as the lower 48 bits of a long, the first octet most significant. */
+/** Converts six octets to the lower 48 bits of a long, the first octet most significant. */
 final class MacBytes {
   private MacBytes() {}
 

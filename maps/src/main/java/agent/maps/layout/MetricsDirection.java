@@ -1,14 +1,15 @@
 package agent.maps.layout;
 
 /**
- * Where a counted packet was seen. {@code enum metrics_direction} in {@code maps/metrics_map.h}.
+ * Points at which packets are counted. {@code enum metrics_direction} in {@code
+ * maps/metrics_map.h}.
  */
 public enum MetricsDirection implements Numbered {
-  /** To_endpoint: from the stack to an endpoint. */
+  /** Program to_endpoint: packets from the stack to an endpoint. */
   INGRESS(0),
-  /** From_endpoint, local delivery included. */
+  /** Program from_endpoint: packets from an endpoint, including local delivery. */
   EGRESS(1),
-  /** In from the node's device: host program and prefilter. */
+  /** Host program and prefilter: packets received on the node's network device. */
   NETWORK(2);
 
   public static final EnumSpec ENUM = EnumSpec.of("metrics_direction", "METRICS_", values());

@@ -6,7 +6,8 @@ import static org.agrona.BitUtil.SIZE_OF_LONG;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * Value of the metrics map, one a CPU. {@code struct metrics_entry} in {@code maps/metrics_map.h}.
+ * Value of the metrics map, one per CPU. {@code struct metrics_entry} in {@code
+ * maps/metrics_map.h}.
  *
  * <pre>
  *  0               1               2               3
@@ -36,36 +37,36 @@ public final class MetricsEntryFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public MetricsEntryFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public MetricsEntryFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code packets}. */
+  /** Returns {@code packets}. */
   public long packets() {
     return buffer.getLong(offset + PACKETS_OFFSET);
   }
 
-  /** {@code packets}. */
+  /** Sets {@code packets}. */
   public MetricsEntryFlyweight packets(long value) {
     buffer.putLong(offset + PACKETS_OFFSET, value);
     return this;
   }
 
-  /** {@code bytes}. */
+  /** Returns {@code bytes}. */
   public long bytes() {
     return buffer.getLong(offset + BYTES_OFFSET);
   }
 
-  /** {@code bytes}. */
+  /** Sets {@code bytes}. */
   public MetricsEntryFlyweight bytes(long value) {
     buffer.putLong(offset + BYTES_OFFSET, value);
     return this;

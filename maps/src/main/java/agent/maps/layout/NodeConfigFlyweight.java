@@ -11,8 +11,8 @@ import static org.agrona.BitUtil.SIZE_OF_LONG;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * What is the same for every program of this node, in {@code .rodata}. {@code struct node_config}
- * in {@code config/node_config.h}.
+ * Load-time constants that are equal in all programs of this node, in {@code .rodata}. {@code
+ * struct node_config} in {@code config/node_config.h}.
  *
  * <pre>
  *  0               1               2               3
@@ -81,130 +81,130 @@ public final class NodeConfigFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public NodeConfigFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public NodeConfigFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code tcp_syn_lifetime_ns}. */
+  /** Returns {@code tcp_syn_lifetime_ns}. */
   public long tcpSynLifetimeNs() {
     return buffer.getLong(offset + TCP_SYN_LIFETIME_NS_OFFSET);
   }
 
-  /** {@code tcp_syn_lifetime_ns}. */
+  /** Sets {@code tcp_syn_lifetime_ns}. */
   public NodeConfigFlyweight tcpSynLifetimeNs(long value) {
     buffer.putLong(offset + TCP_SYN_LIFETIME_NS_OFFSET, value);
     return this;
   }
 
-  /** {@code tcp_established_lifetime_ns}. */
+  /** Returns {@code tcp_established_lifetime_ns}. */
   public long tcpEstablishedLifetimeNs() {
     return buffer.getLong(offset + TCP_ESTABLISHED_LIFETIME_NS_OFFSET);
   }
 
-  /** {@code tcp_established_lifetime_ns}. */
+  /** Sets {@code tcp_established_lifetime_ns}. */
   public NodeConfigFlyweight tcpEstablishedLifetimeNs(long value) {
     buffer.putLong(offset + TCP_ESTABLISHED_LIFETIME_NS_OFFSET, value);
     return this;
   }
 
-  /** {@code tcp_closing_lifetime_ns}. */
+  /** Returns {@code tcp_closing_lifetime_ns}. */
   public long tcpClosingLifetimeNs() {
     return buffer.getLong(offset + TCP_CLOSING_LIFETIME_NS_OFFSET);
   }
 
-  /** {@code tcp_closing_lifetime_ns}. */
+  /** Sets {@code tcp_closing_lifetime_ns}. */
   public NodeConfigFlyweight tcpClosingLifetimeNs(long value) {
     buffer.putLong(offset + TCP_CLOSING_LIFETIME_NS_OFFSET, value);
     return this;
   }
 
-  /** {@code any_lifetime_ns}: of UDP, ICMP and the rest. */
+  /** Returns {@code any_lifetime_ns}, for UDP, ICMP and other protocols. */
   public long anyLifetimeNs() {
     return buffer.getLong(offset + ANY_LIFETIME_NS_OFFSET);
   }
 
-  /** {@code any_lifetime_ns}: of UDP, ICMP and the rest. */
+  /** Sets {@code any_lifetime_ns}, for UDP, ICMP and other protocols. */
   public NodeConfigFlyweight anyLifetimeNs(long value) {
     buffer.putLong(offset + ANY_LIFETIME_NS_OFFSET, value);
     return this;
   }
 
-  /** {@code world_identity4}. */
+  /** Returns {@code world_identity4}. */
   public int worldIdentity4() {
     return buffer.getInt(offset + WORLD_IDENTITY4_OFFSET);
   }
 
-  /** {@code world_identity4}. */
+  /** Sets {@code world_identity4}. */
   public NodeConfigFlyweight worldIdentity4(int value) {
     buffer.putInt(offset + WORLD_IDENTITY4_OFFSET, value);
     return this;
   }
 
-  /** {@code world_identity6}. */
+  /** Returns {@code world_identity6}. */
   public int worldIdentity6() {
     return buffer.getInt(offset + WORLD_IDENTITY6_OFFSET);
   }
 
-  /** {@code world_identity6}. */
+  /** Sets {@code world_identity6}. */
   public NodeConfigFlyweight worldIdentity6(int value) {
     buffer.putInt(offset + WORLD_IDENTITY6_OFFSET, value);
     return this;
   }
 
-  /** {@code gateway4}: as a number, first octet most significant. */
+  /** Returns {@code gateway4} as a number, first octet most significant. */
   public int gateway4() {
     return buffer.getInt(offset + GATEWAY4_OFFSET, BIG_ENDIAN);
   }
 
-  /** {@code gateway4}: as a number, first octet most significant. */
+  /** Sets {@code gateway4} as a number, first octet most significant. */
   public NodeConfigFlyweight gateway4(int value) {
     buffer.putInt(offset + GATEWAY4_OFFSET, value, BIG_ENDIAN);
     return this;
   }
 
-  /** The upper 64 bits of {@code gateway6}. */
+  /** Returns the upper 64 bits of {@code gateway6}. */
   public long gateway6High() {
     return buffer.getLong(offset + GATEWAY6_OFFSET, BIG_ENDIAN);
   }
 
-  /** The lower 64 bits of {@code gateway6}. */
+  /** Returns the lower 64 bits of {@code gateway6}. */
   public long gateway6Low() {
     return buffer.getLong(offset + GATEWAY6_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
   }
 
-  /** {@code gateway6}. */
+  /** Sets {@code gateway6}. */
   public NodeConfigFlyweight gateway6(long high, long low) {
     buffer.putLong(offset + GATEWAY6_OFFSET, high, BIG_ENDIAN);
     buffer.putLong(offset + GATEWAY6_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
     return this;
   }
 
-  /** {@code enable_ipv4}: 0 or 1. */
+  /** Returns {@code enable_ipv4}, 0 or 1. */
   public int enableIpv4() {
     return buffer.getByte(offset + ENABLE_IPV4_OFFSET) & 0xff;
   }
 
-  /** {@code enable_ipv4}: 0 or 1. */
+  /** Sets {@code enable_ipv4}, 0 or 1. */
   public NodeConfigFlyweight enableIpv4(int value) {
     buffer.putByte(offset + ENABLE_IPV4_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code enable_ipv6}: 0 or 1. */
+  /** Returns {@code enable_ipv6}, 0 or 1. */
   public int enableIpv6() {
     return buffer.getByte(offset + ENABLE_IPV6_OFFSET) & 0xff;
   }
 
-  /** {@code enable_ipv6}: 0 or 1. */
+  /** Sets {@code enable_ipv6}, 0 or 1. */
   public NodeConfigFlyweight enableIpv6(int value) {
     buffer.putByte(offset + ENABLE_IPV6_OFFSET, (byte) value);
     return this;

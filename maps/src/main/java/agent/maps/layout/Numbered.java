@@ -1,9 +1,9 @@
 package agent.maps.layout;
 
-/** A constant of a C enum, under the same number. */
+/** A constant of a C enum with the same number. */
 public interface Numbered {
   int number();
 
-  /** The C name without the prefix of its enum. */
+  /** Returns the C name without the prefix of its enum. */
   String name();
 }

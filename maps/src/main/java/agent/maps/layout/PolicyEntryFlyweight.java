@@ -35,36 +35,42 @@ public final class PolicyEntryFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public PolicyEntryFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public PolicyEntryFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code flags}: see {@link PolicyFlag}. */
+  /** Returns {@code flags}, bits of {@link PolicyFlag}. */
   public int flags() {
     return buffer.getByte(offset + FLAGS_OFFSET) & 0xff;
   }
 
-  /** {@code flags}: see {@link PolicyFlag}. */
+  /** Sets {@code flags}, bits of {@link PolicyFlag}. */
   public PolicyEntryFlyweight flags(int value) {
     buffer.putByte(offset + FLAGS_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code proxy_port_be}: of the local proxy, with {@link PolicyFlag#REDIRECT}. */
+  /**
+   * Returns {@code proxy_port_be} in host byte order, the port of the local proxy; used with {@link
+   * PolicyFlag#REDIRECT}.
+   */
   public int proxyPort() {
     return buffer.getShort(offset + PROXY_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
   }
 
-  /** {@code proxy_port_be}: of the local proxy, with {@link PolicyFlag#REDIRECT}. */
+  /**
+   * Sets {@code proxy_port_be} in host byte order, the port of the local proxy; used with {@link
+   * PolicyFlag#REDIRECT}.
+   */
   public PolicyEntryFlyweight proxyPort(int value) {
     buffer.putShort(offset + PROXY_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
     return this;

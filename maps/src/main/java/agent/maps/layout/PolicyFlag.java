@@ -1,6 +1,6 @@
 package agent.maps.layout;
 
-/** Bits of a policy entry. {@code enum policy_flag} in {@code maps/policy_map.h}. */
+/** Flag bits of a policy entry. {@code enum policy_flag} in {@code maps/policy_map.h}. */
 public enum PolicyFlag implements Numbered {
   DENY(1),
   REDIRECT(2),

@@ -11,7 +11,7 @@ import static org.agrona.BitUtil.SIZE_OF_SHORT;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * Key of a policy map, an LPM trie: {@code prefix_length} counts the bits after itself. {@code
+ * Key of a policy map, an LPM trie; {@code prefix_length} counts the bits after that member. {@code
  * struct policy_key} in {@code maps/policy_map.h}.
  *
  * <pre>
@@ -46,75 +46,74 @@ public final class PolicyKeyFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public PolicyKeyFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public PolicyKeyFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
   /**
-   * {@code prefix_length}: 40 identity and direction, 48 with the protocol, 49 to 63 a port prefix,
-   * 64 the whole port.
+   * Returns {@code prefix_length}, a constant of {@link PolicyPrefix}, or 49 to 63 for a port
+   * range.
    */
   public int prefixLength() {
     return buffer.getInt(offset + PREFIX_LENGTH_OFFSET);
   }
 
   /**
-   * {@code prefix_length}: 40 identity and direction, 48 with the protocol, 49 to 63 a port prefix,
-   * 64 the whole port.
+   * Sets {@code prefix_length}, a constant of {@link PolicyPrefix}, or 49 to 63 for a port range.
    */
   public PolicyKeyFlyweight prefixLength(int value) {
     buffer.putInt(offset + PREFIX_LENGTH_OFFSET, value);
     return this;
   }
 
-  /** {@code identity}: of the peer; 0 stands for any. */
+  /** Returns {@code identity}, the peer's identity; 0 means any. */
   public int identity() {
     return buffer.getInt(offset + IDENTITY_OFFSET);
   }
 
-  /** {@code identity}: of the peer; 0 stands for any. */
+  /** Sets {@code identity}, the peer's identity; 0 means any. */
   public PolicyKeyFlyweight identity(int value) {
     buffer.putInt(offset + IDENTITY_OFFSET, value);
     return this;
   }
 
-  /** {@code direction}: see {@link PolicyDirection}. */
+  /** Returns {@code direction}, a number of {@link PolicyDirection}. */
   public int direction() {
     return buffer.getByte(offset + DIRECTION_OFFSET) & 0xff;
   }
 
-  /** {@code direction}: see {@link PolicyDirection}. */
+  /** Sets {@code direction}, a number of {@link PolicyDirection}. */
   public PolicyKeyFlyweight direction(int value) {
     buffer.putByte(offset + DIRECTION_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code protocol}: of layer 4; 0 where the prefix does not reach it. */
+  /** Returns {@code protocol}, the layer 4 protocol number; 0 if the prefix does not cover it. */
   public int protocol() {
     return buffer.getByte(offset + PROTOCOL_OFFSET) & 0xff;
   }
 
-  /** {@code protocol}: of layer 4; 0 where the prefix does not reach it. */
+  /** Sets {@code protocol}, the layer 4 protocol number; 0 if the prefix does not cover it. */
   public PolicyKeyFlyweight protocol(int value) {
     buffer.putByte(offset + PROTOCOL_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code port_be}: responder's port, or the ICMP message type. */
+  /** Returns {@code port_be} in host byte order, the responder's port or the ICMP message type. */
   public int port() {
     return buffer.getShort(offset + PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
   }
 
-  /** {@code port_be}: responder's port, or the ICMP message type. */
+  /** Sets {@code port_be} in host byte order, the responder's port or the ICMP message type. */
   public PolicyKeyFlyweight port(int value) {
     buffer.putShort(offset + PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
     return this;

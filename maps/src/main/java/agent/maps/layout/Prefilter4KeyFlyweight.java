@@ -34,36 +34,36 @@ public final class Prefilter4KeyFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public Prefilter4KeyFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public Prefilter4KeyFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code prefix_length}: in address bits. */
+  /** Returns {@code prefix_length}, in address bits. */
   public int prefixLength() {
     return buffer.getInt(offset + PREFIX_LENGTH_OFFSET);
   }
 
-  /** {@code prefix_length}: in address bits. */
+  /** Sets {@code prefix_length}, in address bits. */
   public Prefilter4KeyFlyweight prefixLength(int value) {
     buffer.putInt(offset + PREFIX_LENGTH_OFFSET, value);
     return this;
   }
 
-  /** {@code address}: as a number, first octet most significant. */
+  /** Returns {@code address} as a number, first octet most significant. */
   public int address() {
     return buffer.getInt(offset + ADDRESS_OFFSET, BIG_ENDIAN);
   }
 
-  /** {@code address}: as a number, first octet most significant. */
+  /** Sets {@code address} as a number, first octet most significant. */
   public Prefilter4KeyFlyweight address(int value) {
     buffer.putInt(offset + ADDRESS_OFFSET, value, BIG_ENDIAN);
     return this;

@@ -1,15 +1,15 @@
 package agent.maps.layout;
 
 /**
- * What a cell of the prefilter bitmap says. {@code enum prefilter_cell} in {@code
+ * States of a cell of the prefilter bitmaps. {@code enum prefilter_cell} in {@code
  * maps/prefilter_map.h}.
  */
 public enum PrefilterCell implements Numbered {
-  /** No prefix touches this /24: pass. */
+  /** No denied prefix overlaps this cell; packets pass. */
   NONE(0),
-  /** Longer prefixes lie in it: ask the trie. */
+  /** Longer prefixes lie inside the cell; the program looks the address up in the trie. */
   PART(1),
-  /** A prefix of 24 bits or fewer covers it: drop. */
+  /** A prefix of 24 bits or fewer covers the cell; packets are dropped. */
   WHOLE(3);
 
   public static final EnumSpec ENUM = EnumSpec.of("prefilter_cell", "PREFILTER_CELL_", values());

@@ -6,8 +6,8 @@ import static org.agrona.BitUtil.SIZE_OF_BYTE;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * The prefilter's constants, in {@code .rodata}. {@code struct prefilter_config} in {@code
- * config/prefilter_config.h}.
+ * Load-time constants of the prefilter, in {@code .rodata}. {@code struct prefilter_config} in
+ * {@code config/prefilter_config.h}.
  *
  * <pre>
  *  0               1               2               3
@@ -33,36 +33,36 @@ public final class PrefilterConfigFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public PrefilterConfigFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public PrefilterConfigFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code enable_ipv4}: 0 or 1. */
+  /** Returns {@code enable_ipv4}, 0 or 1. */
   public int enableIpv4() {
     return buffer.getByte(offset + ENABLE_IPV4_OFFSET) & 0xff;
   }
 
-  /** {@code enable_ipv4}: 0 or 1. */
+  /** Sets {@code enable_ipv4}, 0 or 1. */
   public PrefilterConfigFlyweight enableIpv4(int value) {
     buffer.putByte(offset + ENABLE_IPV4_OFFSET, (byte) value);
     return this;
   }
 
-  /** {@code enable_ipv6}: 0 or 1. */
+  /** Returns {@code enable_ipv6}, 0 or 1. */
   public int enableIpv6() {
     return buffer.getByte(offset + ENABLE_IPV6_OFFSET) & 0xff;
   }
 
-  /** {@code enable_ipv6}: 0 or 1. */
+  /** Sets {@code enable_ipv6}, 0 or 1. */
   public PrefilterConfigFlyweight enableIpv6(int value) {
     buffer.putByte(offset + ENABLE_IPV6_OFFSET, (byte) value);
     return this;

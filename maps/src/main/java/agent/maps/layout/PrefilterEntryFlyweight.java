@@ -26,25 +26,25 @@ public final class PrefilterEntryFlyweight {
   private MutableDirectBuffer buffer;
   private int offset;
 
-  /** Views {@value #LENGTH} bytes from {@code offset} on. */
+  /** Wraps {@value #LENGTH} bytes of the buffer from {@code offset}. */
   public PrefilterEntryFlyweight wrap(MutableDirectBuffer buffer, int offset) {
     this.buffer = buffer;
     this.offset = offset;
     return this;
   }
 
-  /** Sets every byte to zero, the reserved ones too. */
+  /** Sets every byte to zero, including the reserved ones. */
   public PrefilterEntryFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
   }
 
-  /** {@code deny}: 1: drop. */
+  /** Returns {@code deny}; 1 means drop. */
   public int deny() {
     return buffer.getByte(offset + DENY_OFFSET) & 0xff;
   }
 
-  /** {@code deny}: 1: drop. */
+  /** Sets {@code deny}; 1 means drop. */
   public PrefilterEntryFlyweight deny(int value) {
     buffer.putByte(offset + DENY_OFFSET, (byte) value);
     return this;

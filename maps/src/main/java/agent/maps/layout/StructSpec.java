@@ -4,7 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What Java believes of a C struct: held against BTF by {@code LayoutCheck}.
+ * The members of a C struct as Java declares them; {@code LayoutCheck} compares them with the BTF
+ * of the objects.
  *
  * @param name of the C struct
  * @param length in bytes
@@ -15,30 +16,14 @@ public record StructSpec(String name, int length, List<Member> members) {
     members = List.copyOf(members);
   }
 
-  /** Integer types of the kernel's headers; the name of the typedef carries the byte order. */
+  /** Integer types of the kernel's headers; the name of the typedef states the byte order. */
   public enum Scalar {
-    U8("__u8", 1),
-    U16("__u16", 2),
-    U32("__u32", 4),
-    U64("__u64", 8),
-    BE16("__be16", 2),
-    BE32("__be32", 4);
-
-    private final String typedef;
-    private final int length;
-
-    Scalar(String typedef, int length) {
-      this.typedef = typedef;
-      this.length = length;
-    }
-
-    public String typedef() {
-      return typedef;
-    }
-
-    public int length() {
-      return length;
-    }
+    U8,
+    U16,
+    U32,
+    U64,
+    BE16,
+    BE32
   }
 
   /**
@@ -46,10 +31,10 @@ public record StructSpec(String name, int length, List<Member> members) {
    *
    * @param name in C
    * @param bitOffset from the start of the struct
-   * @param bitWidth of a bit field; 0: not a bit field
+   * @param bitWidth of a bit field; 0 for other members
    * @param scalar the element's type, or null for a nested struct
    * @param struct the element's type, or null for a scalar
-   * @param count of elements; 0: not an array
+   * @param count of the elements of an array; 0 for other members
    */
   public record Member(
       String name, int bitOffset, int bitWidth, Scalar scalar, StructSpec struct, int count) {}
@@ -58,7 +43,7 @@ public record StructSpec(String name, int length, List<Member> members) {
     return new Builder(name, length);
   }
 
-  /** Collects members; offsets are in bytes. */
+  /** Collects the members of a specification; offsets are in bytes. */
   public static final class Builder {
     private final String name;
     private final int length;
@@ -77,17 +62,9 @@ public record StructSpec(String name, int length, List<Member> members) {
       return add(new Member(member, offset * Byte.SIZE, 0, scalar, null, count));
     }
 
-    /** An array of {@code __u8}. */
+    /** Adds an array of {@code __u8}. */
     public Builder bytes(String member, int offset, int count) {
       return scalars(member, offset, Scalar.U8, count);
-    }
-
-    public Builder bits(String member, int bitOffset, int bitWidth, Scalar scalar) {
-      return add(new Member(member, bitOffset, bitWidth, scalar, null, 0));
-    }
-
-    public Builder struct(String member, int offset, StructSpec struct) {
-      return add(new Member(member, offset * Byte.SIZE, 0, null, struct, 0));
     }
 
     public Builder structs(String member, int offset, StructSpec struct, int count) {

@@ -1,5 +1,2 @@
-/**
- * One flyweight for each C struct that the agent shares with its programs, and the C enums by
- * number.
- */
+/** Declares the structs and enums that the agent shares with its C programs, one type for each. */
 package agent.maps.layout;

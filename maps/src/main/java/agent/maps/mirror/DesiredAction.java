@@ -2,16 +2,16 @@ package agent.maps.mirror;
 
 import java.util.Locale;
 
-/** What is to be done so that the kernel holds what the agent wants. */
+/** The action that makes an entry of the kernel equal to the desired entry. */
 public enum DesiredAction {
-  /** Nothing: the kernel holds it. */
+  /** None: the kernel holds the desired entry. */
   OK,
-  /** The entry is wanted and could not be written. */
+  /** Insert the entry, which the kernel refused to write. */
   INSERT,
-  /** The entry is not wanted and could not be deleted. */
+  /** Delete the entry, which the kernel refused to delete. */
   DELETE;
 
-  /** As the API spells it (decisions.md, section 3). */
+  /** Returns the name that the API uses (decisions.md, section 3). */
   public String text() {
     return name().toLowerCase(Locale.ROOT);
   }

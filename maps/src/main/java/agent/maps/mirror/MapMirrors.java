@@ -5,13 +5,9 @@ import agent.bindings.MapType;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.MapWriteListener;
-import agent.maps.kernel.MirrorMode;
-import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
@@ -21,56 +17,55 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.EpochClock;
-import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.NanoClock;
-import org.agrona.concurrent.SystemEpochClock;
-import org.agrona.concurrent.SystemNanoClock;
 
 /**
- * What readers see of the registered maps: their copies where these are current, else the kernel's.
- * A cache of this process, never a source of truth.
+ * Reads the registered maps for the API. A map that the agent writes has a mirror, a copy in this
+ * process, from which reads are answered while it is current. Otherwise, and for all other maps,
+ * reads go to the kernel. Mirrors are caches and never the source of truth.
  */
 public final class MapMirrors implements MapRegistry.Listener {
-  private static final long REFRESH_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(10);
   private static final long RETRY_INTERVAL_NS = TimeUnit.SECONDS.toNanos(1);
-  private static final long LARGE_RETRY_INTERVAL_NS = TimeUnit.SECONDS.toNanos(60);
+  private static final long COUNT_AGE_NS = TimeUnit.SECONDS.toNanos(5);
   private static final int POOLED_READINGS = 4;
 
-  private final Context context;
-  private final Map<Integer, MirroredMap> mirrors = new ConcurrentHashMap<>();
-  private final UnrealisedWrites unrealised = new UnrealisedWrites();
-  private final MirrorIdleStrategy idleStrategy = new MirrorIdleStrategy();
-  private final BlockingQueue<MapReading> readings = new ArrayBlockingQueue<>(POOLED_READINGS);
-  private final MirrorJournal journal;
-  private final MirrorAgent agent;
-  private long retriedNs; // of the conductor's thread
+  /** A cached count of entries and its time, so that not every reader walks a large map. */
+  private record Count(long entries, long changes, long ringEnd, long countedNs) {}
 
-  /** Follows the registry of the context from here on; maps that it has already are taken in. */
-  public MapMirrors(Context context) {
-    this.context = context.conclude();
-    retriedNs = context.nanoTime() - RETRY_INTERVAL_NS;
-    journal = new MirrorJournal(context.journalBytes);
-    agent = new MirrorAgent(context, mirrors, journal);
-    context.registry.addListener(this);
-    context.registry.snapshot().forEach(this::onMapAdded);
+  private final MapRegistry registry;
+  private final EpochClock epochClock;
+  private final NanoClock nanoClock;
+  private final Map<Integer, MirroredMap> mirrors = new ConcurrentHashMap<>();
+  private final Map<Integer, Count> counts = new ConcurrentHashMap<>();
+  private final UnrealisedWrites unrealised = new UnrealisedWrites();
+  private final BlockingQueue<MapReading> readings = new ArrayBlockingQueue<>(POOLED_READINGS);
+  private final WriteRing ring = new WriteRing();
+  private final MirrorAgent agent;
+  private long retriedNs; // used by the conductor's thread only
+
+  /** Adds the maps of the registry and follows its changes. */
+  public MapMirrors(MapRegistry registry, EpochClock epochClock, NanoClock nanoClock) {
+    this.registry = registry;
+    this.epochClock = epochClock;
+    this.nanoClock = nanoClock;
+    retriedNs = nanoClock.nanoTime() - RETRY_INTERVAL_NS;
+    agent = new MirrorAgent(nanoClock, ring);
+    registry.addListener(this);
+    registry.snapshot().forEach(this::onMapAdded);
   }
 
   /**
-   * The duty cycle of {@code dp-mirror}. Its store is opened after the first read, which takes
-   * seconds; until then, and where no one runs it, reads go to the kernel.
+   * Returns the agent of {@code dp-mirror}; an idle strategy of about 50 ms is sufficient. It opens
+   * the store after the first read, which takes seconds. Until then, or if no thread runs the
+   * agent, reads go to the kernel.
    */
   public Agent agent() {
     return agent;
   }
 
-  /** For the agent's runner: parks, and wakes as soon as a reader waits. */
-  public IdleStrategy idleStrategy() {
-    return idleStrategy;
-  }
-
   @Override
   public void onMapAdded(BpfMap map) {
-    final MirroredMap mirror = new MirroredMap(map, journal, unrealised);
+    final MirroredMap mirror = new MirroredMap(map, ring, unrealised, nanoClock.nanoTime());
     if (mirrors.putIfAbsent(map.serial(), mirror) == null) {
       map.writeListener(mirror);
     }
@@ -80,32 +75,31 @@ public final class MapMirrors implements MapRegistry.Listener {
   public void onMapRemoved(BpfMap map) {
     map.writeListener(MapWriteListener.NONE);
     final MirroredMap mirror = mirrors.remove(map.serial());
+    counts.remove(map.serial());
     if (mirror != null) {
       unrealised.forgetMap(map.serial());
-      agent.submit(MirrorRequest.drop(mirror));
+      mirror.remove();
+      clear(mirror);
     }
   }
 
-  /** All open maps, in the order of their names; for any thread. */
+  private void clear(MirroredMap mirror) {
+    if (agent.store() != null && mirror.wantsClearing()) {
+      agent.submit(mirror);
+    }
+  }
+
+  /**
+   * Returns all open maps in the order of their names; any thread may call it.
+   *
+   * @throws agent.maps.kernel.BpfMapException if the entries of a map cannot be counted
+   */
   public List<MapSummary> describe() {
-    final List<MapSummary> summaries = new ArrayList<>();
-    for (final BpfMap map : context.registry.snapshot()) {
-      summaries.add(summary(map));
-    }
-    return summaries;
-  }
-
-  /** One map; for any thread. */
-  public Optional<MapSummary> describe(String name) {
-    return context.registry.find(name).map(this::summary);
+    return registry.snapshot().stream().map(this::summary).toList();
   }
 
   private MapSummary summary(BpfMap map) {
-    final MirroredMap mirror = mirrors.get(map.serial());
-    return summary(map, mirror == null ? map.countEntries() : entries(mirror));
-  }
-
-  private static MapSummary summary(BpfMap map, long entries) {
+    final long entries = entries(map);
     return new MapSummary(
         map.pinPath(),
         map.name(),
@@ -118,33 +112,38 @@ public final class MapMirrors implements MapRegistry.Listener {
         (double) entries / Math.max(1, map.maxEntries()));
   }
 
-  private long entries(MirroredMap mirror) {
-    final long nowNs = context.nanoTime();
-    final boolean noted = journal.consumerPosition() >= journal.producerPosition();
-    if (noted && mirror.current(nowNs, context.refreshIntervalNs)) {
+  private long entries(BpfMap map) {
+    final MirroredMap mirror = mirrors.get(map.serial());
+    if (mirror == null) {
+      return map.countEntries();
+    }
+    if (mirror.isCurrent()) {
       return mirror.entries();
     }
+    final long nowNs = nanoClock.nanoTime();
     final long changes = mirror.changes();
-    final MirroredMap.Count last = mirror.count();
+    final long ringEnd = map.definition().hasMirror() ? ring.end() : 0;
+    final Count last = counts.get(map.serial());
     if (last != null
         && last.changes() == changes
-        && nowNs - last.countedNs() < context.refreshIntervalNs
-        && mirror.mode() != MirrorMode.JOURNALLED) {
+        && last.ringEnd() == ringEnd
+        && nowNs - last.countedNs() < COUNT_AGE_NS) {
       return last.entries();
     }
-    final long counted = mirror.map().countEntries();
-    mirror.count(new MirroredMap.Count(counted, changes, nowNs));
+    final long counted = map.countEntries();
+    counts.put(map.serial(), new Count(counted, changes, ringEnd, nowNs));
     return counted;
   }
 
   /**
-   * Streams the contents of one map; memory does not grow with its size. For any thread, which may
-   * wait for a refresh.
+   * Streams the contents of one map to the visitor in bounded memory and without waiting for other
+   * threads. Any thread may call it.
    *
-   * @return false where no map has the name, or it went away before the first entry
+   * @return false if no map has the name, or if it was closed before the first entry
+   * @throws agent.maps.kernel.BpfMapException if the walk ended before the last entry
    */
   public boolean read(String name, MapVisitor visitor) {
-    final Optional<BpfMap> found = context.registry.find(name);
+    final Optional<BpfMap> found = registry.find(name);
     if (found.isEmpty() || !found.get().retain()) {
       return false;
     }
@@ -153,66 +152,62 @@ public final class MapMirrors implements MapRegistry.Listener {
     final MapReading reading = pooled == null ? new MapReading() : pooled;
     try {
       reading.begin(map, unrealised.ofMap(map.serial()), visitor);
-      final MirroredMap mirror = mirrors.get(map.serial());
-      if (mirror == null || !readCopy(mirror, reading, visitor)) {
-        visitor.onMap(summary(map), context.epochMs());
+      if (!readCopy(map, reading, visitor)) {
+        visitor.onMap(summary(map), epochClock.time());
         reading.fromKernel(map);
       }
       return true;
     } finally {
       map.release();
-      readings.offer(reading); // where the pool is full it is garbage
+      readings.offer(reading); // a full pool rejects it
     }
   }
 
-  private boolean readCopy(MirroredMap mirror, MapReading reading, MapVisitor visitor) {
-    if (mirror.mode() == MirrorMode.DIRECT
-        || mirror.large(context.nanoTime(), LARGE_RETRY_INTERVAL_NS)) {
+  private boolean readCopy(BpfMap map, MapReading reading, MapVisitor visitor) {
+    final MirroredMap mirror = map.definition().hasMirror() ? mirrors.get(map.serial()) : null;
+    if (mirror == null) {
       return false;
     }
-    if (!agent.open()) {
-      agent.want();
-      idleStrategy.wakeUp();
-      return false;
-    }
-    mirror.lastReadNs(context.nanoTime());
-    final MirrorRequest request = MirrorRequest.refresh(mirror);
-    agent.submit(request);
-    idleStrategy.wakeUp();
-    if (!request.await(REFRESH_TIMEOUT_NS)) {
-      return false;
-    }
-    final MirrorStore store = mirror.store();
-    if (store == null || !store.retain()) {
+    if (!mirror.beginReading()) {
+      if (mirror.wantsCopy(nanoClock.nanoTime())) {
+        agent.submit(mirror);
+      }
       return false;
     }
     try {
-      final long mirroredAtMs =
-          mirror.mode() == MirrorMode.ON_AGE ? mirror.mirroredAtMs() : context.epochMs();
-      visitor.onMap(summary(mirror.map(), mirror.entries()), mirroredAtMs);
-      reading.fromStore(mirror.map(), store, mirror.epoch());
-      return true;
+      final MirrorStore store = agent.store();
+      if (store == null || !store.retain()) {
+        return false;
+      }
+      try {
+        visitor.onMap(summary(map), epochClock.time());
+        reading.fromStore(map, store);
+        return true;
+      } finally {
+        store.release();
+      }
     } finally {
-      store.release();
+      mirror.endReading();
+      clear(mirror);
     }
   }
 
-  /** Writes that were refused and are still wanted. */
+  /** Returns the number of desired writes that the kernel refused. */
   public int unrealised() {
     return unrealised.size();
   }
 
   /**
-   * Tries refused writes again of maps that {@linkplain BpfMap#retriesRefused() allow it}, on the
-   * conductor's thread: of each map in the order of the writes, up to its first one that is refused
-   * again. Does nothing within a second of the last tries.
+   * Retries refused writes of maps that {@linkplain BpfMap#retriesRefused() allow retries}, on the
+   * conductor's thread: for each map in the order of the writes, up to the first one that is
+   * refused again. Does nothing within one second after the previous retries.
    *
-   * @param limit of tries
-   * @param onRealised hears of each map of which an entry was written or deleted, once an entry
-   * @return the number of writes that went through
+   * @param limit maximum number of retries
+   * @param onRealised called with the map for each entry that was written or deleted
+   * @return the number of successful retries
    */
   public int reconcile(int limit, Consumer<BpfMap> onRealised) {
-    final long nowNs = context.nanoTime();
+    final long nowNs = nanoClock.nanoTime();
     if (unrealised.size() == 0 || nowNs - retriedNs < RETRY_INTERVAL_NS) {
       return 0;
     }
@@ -238,89 +233,5 @@ public final class MapMirrors implements MapRegistry.Listener {
       }
     }
     return realised;
-  }
-
-  /** What mirrors need. */
-  public static final class Context {
-    private static final int MIN_JOURNAL_BYTES = 1 << 12;
-
-    private MapRegistry registry;
-    private EpochClock epochClock = SystemEpochClock.INSTANCE;
-    private NanoClock nanoClock = SystemNanoClock.INSTANCE;
-    private long refreshIntervalNs = TimeUnit.SECONDS.toNanos(5);
-    private Path directory;
-    private int journalBytes = 1 << 20;
-    private long sharedEntries = 1 << 17;
-
-    private Context conclude() {
-      Objects.requireNonNull(registry, "mirrors: no registry");
-      if (refreshIntervalNs < 0) {
-        throw new IllegalArgumentException("mirrors: refresh interval " + refreshIntervalNs);
-      }
-      if (journalBytes < MIN_JOURNAL_BYTES || Integer.bitCount(journalBytes) != 1) {
-        throw new IllegalArgumentException("mirrors: journal of " + journalBytes + " bytes");
-      }
-      return this;
-    }
-
-    /** The maps to mirror; needed. */
-    public Context registry(MapRegistry value) {
-      registry = value;
-      return this;
-    }
-
-    public Context epochClock(EpochClock value) {
-      epochClock = value;
-      return this;
-    }
-
-    public Context nanoClock(NanoClock value) {
-      nanoClock = value;
-      return this;
-    }
-
-    /** How old a copy of a map that programs write may be. */
-    public Context refreshIntervalNs(long value) {
-      refreshIntervalNs = value;
-      return this;
-    }
-
-    /** Where large mirrors are files, which no other process may use; null: in memory. */
-    public Context directory(Path value) {
-      directory = value;
-      return this;
-    }
-
-    /** Room for writes that the mirror's thread has not seen yet; a power of two. */
-    public Context journalBytes(int value) {
-      journalBytes = value;
-      return this;
-    }
-
-    /** Entries of all journalled maps together for which the store is made; it grows to 4 times. */
-    public Context sharedEntries(long value) {
-      sharedEntries = value;
-      return this;
-    }
-
-    long nanoTime() {
-      return nanoClock.nanoTime();
-    }
-
-    long epochMs() {
-      return epochClock.time();
-    }
-
-    long refreshIntervalNs() {
-      return refreshIntervalNs;
-    }
-
-    Path directory() {
-      return directory;
-    }
-
-    long sharedEntries() {
-      return sharedEntries;
-    }
   }
 }

@@ -1,28 +1,30 @@
 package agent.maps.mirror;
 
+import agent.bindings.Errno;
 import agent.maps.format.MapFormat;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCursor;
 import java.nio.ByteBuffer;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.agrona.ExpandableArrayBuffer;
 import org.agrona.MutableDirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Memory of one reader: a batch of a map or a segment of its copy, and the texts of one entry. It
- * shows what the kernel holds together with what it refused to hold.
+ * The buffers of one reader: a batch of a map or a segment of its mirror, and the texts of one
+ * entry. Passes the kernel's entries and the refused writes to a visitor.
  */
 final class MapReading {
   private final MapCursor cursor = new MapCursor();
-  private final SegmentCopy copy = new SegmentCopy();
+  private final ExpandableArrayBuffer segment = new ExpandableArrayBuffer(1 << 12);
   private final StringBuilder key = new StringBuilder();
   private final StringBuilder value = new StringBuilder();
   private final Map<ByteBuffer, UnrealisedWrites.Write> refused = new LinkedHashMap<>();
   private MapFormat format;
   private MapVisitor visitor;
 
-  /** Starts on a map whose refused writes are these. */
+  /** Begins to read a map with these refused writes. */
   void begin(BpfMap map, Iterable<UnrealisedWrites.Write> writes, MapVisitor to) {
     format = map.format();
     visitor = to;
@@ -32,30 +34,41 @@ final class MapReading {
     }
   }
 
-  /** Shows what a cursor finds in the kernel; false where the map is gone or cannot be walked. */
-  boolean fromKernel(BpfMap map) {
-    if (cursor.open(map) != 0) {
-      return false;
+  /**
+   * Passes the entries of the kernel map to the visitor.
+   *
+   * @throws agent.maps.kernel.BpfMapException if the walk ended before the last entry
+   */
+  void fromKernel(BpfMap map) {
+    final int opened = cursor.open(map);
+    if (opened == -Errno.EOPNOTSUPP) {
+      return; // a ring buffer has no entries
     }
     try (cursor) {
-      boolean more = true;
-      while (more && cursor.next()) {
-        more = show(cursor.key(), 0, map.keySize(), cursor.value(), 0);
+      boolean isWanted = opened == 0;
+      while (isWanted && cursor.next()) {
+        isWanted = show(cursor.key(), 0, map.keySize(), cursor.value(), 0);
       }
-      if (more) {
+      final int error = opened == 0 ? cursor.error() : opened;
+      if (error != 0) {
+        throw map.failure("walk", "all entries", error);
+      }
+      if (isWanted) {
         showRefused();
       }
     }
-    return true;
   }
 
-  /** Shows the copy of a map; the caller has retained the store. */
-  void fromStore(BpfMap map, MirrorStore store, int epoch) {
-    for (int segment = 0; segment < store.segments(); segment++) {
-      store.copy(segment, map.serial(), epoch, copy);
-      while (copy.next()) {
-        final MutableDirectBuffer entry = copy.buffer();
-        if (!show(entry, copy.keyOffset(), map.keySize(), entry, copy.valueOffset())) {
+  /**
+   * Passes the entries of the mirror to the visitor; the caller keeps the mirror during the call.
+   */
+  void fromStore(BpfMap map, MirrorStore store) {
+    final int stride = MirrorStore.stride(map.keySize(), map.valueSize());
+    final int valueOffset = MirrorStore.valueOffset(map.keySize());
+    for (int i = 0; i < store.segments(); i++) {
+      final int count = store.copy(i, map.serial(), segment);
+      for (int at = 0; at < count * stride; at += stride) {
+        if (!show(segment, at, map.keySize(), segment, at + valueOffset)) {
           return;
         }
       }

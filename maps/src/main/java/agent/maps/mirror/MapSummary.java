@@ -1,17 +1,17 @@
 package agent.maps.mirror;
 
 /**
- * One open map, as the map list shows it (decisions.md, section 3).
+ * One open map as the map list of the API contains it (decisions.md, section 3).
  *
- * @param path where it is pinned, or empty
- * @param name in full
- * @param type as {@code bpftool} names it
+ * @param path path of its pin, or empty
+ * @param name full name
+ * @param type name that {@code bpftool} prints
  * @param keySize in bytes
  * @param valueSize in bytes
- * @param maxEntries capacity; of a ring buffer its bytes
- * @param entries in it, no older than the refresh interval; unused array slots do not count
- * @param flags of its creation
- * @param pressure entries of capacity, 0 to 1
+ * @param maxEntries capacity in entries; for a ring buffer in bytes
+ * @param entries number of entries, at most five seconds old; without unused array slots
+ * @param flags BPF_F_ bits of its creation
+ * @param pressure ratio of entries to capacity, 0 to 1
  */
 public record MapSummary(
     String path,

@@ -1,19 +1,19 @@
 package agent.maps.mirror;
 
-/** Takes the contents of a map as they are read, entry by entry. */
+/** Receives the contents of a map, entry by entry, as they are read. */
 public interface MapVisitor {
   /**
-   * Comes first and once.
+   * Handles the map itself; called once, before the entries.
    *
-   * @param mirroredAtMs when the contents were copied from the kernel, in ms since the epoch
+   * @param mirroredAtMs time of the contents, in ms since the epoch
    */
   void onMap(MapSummary map, long mirroredAtMs);
 
   /**
-   * One entry; the texts are valid during the call.
+   * Handles one entry; the texts are valid during the call.
    *
-   * @param lastError why the desired action failed, or null
-   * @return false to end the reading
+   * @param lastError the error of the desired action, or null
+   * @return false to stop reading
    */
   boolean onEntry(CharSequence key, CharSequence value, DesiredAction action, String lastError);
 }

@@ -1,175 +1,135 @@
 package agent.maps.mirror;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicInteger;
 import net.openhft.chronicle.bytes.RandomDataInput;
 import net.openhft.chronicle.hash.Data;
 import net.openhft.chronicle.map.ChronicleMap;
 import net.openhft.chronicle.map.ChronicleMapBuilder;
-import net.openhft.chronicle.map.MapEntry;
 import net.openhft.chronicle.map.MapSegmentContext;
 import org.agrona.BitUtil;
 import org.agrona.DirectBuffer;
+import org.agrona.ExpandableArrayBuffer;
 
 /**
- * Entries of maps outside of the Java heap, by (map serial, key); each carries the epoch of the
- * copy that it belongs to. The mirror's thread writes; others copy segments between {@link
- * #retain()} and {@link #release()}. A file is of this process alone, is made anew, and is deleted
- * at the end.
+ * The entries of all mirrors, outside the Java heap, by map serial number and key. The thread
+ * {@code dp-mirror} writes; readers copy one segment at a time between {@link #retain()} and {@link
+ * #release()}, so that a slow reader holds no lock.
  */
 final class MirrorStore {
-  private static final int ENTRIES_PER_SEGMENT = 2048;
-  private static final int MIN_SEGMENTS = 16;
+  private static final long CAPACITY = 1 << 17;
   private static final double GROWTH = 4;
+  private static final int SEGMENTS = 64;
+  private static final int KEY_SIZE = 12;
+  private static final int VALUE_SIZE = 8;
 
   private final AtomicInteger references = new AtomicInteger(1);
-  private final ChronicleMap<StoredBytes, StoredBytes> entries;
-  private final Path file;
   private final StoredBytes key = new StoredBytes();
   private final StoredBytes value = new StoredBytes();
-
-  private MirrorStore(ChronicleMap<StoredBytes, StoredBytes> entries, Path file) {
-    this.entries = entries;
-    this.file = file;
-  }
+  private final ChronicleMap<StoredBytes, StoredBytes> entries =
+      ChronicleMapBuilder.of(StoredBytes.class, StoredBytes.class)
+          .name("maps")
+          .entries(CAPACITY)
+          .averageKeySize(Integer.BYTES + KEY_SIZE)
+          .averageValueSize(VALUE_SIZE)
+          .keyMarshaller(StoredBytes.Marshaller.INSTANCE)
+          .valueMarshaller(StoredBytes.Marshaller.INSTANCE)
+          .actualSegments(SEGMENTS)
+          .maxBloatFactor(GROWTH)
+          .putReturnsNull(true)
+          .removeReturnsNull(true)
+          .skipCloseOnExitHook(true)
+          .create();
 
   /**
-   * Opens a store; takes seconds for the first one of a process.
+   * Writes an entry; allocates nothing.
    *
-   * @param file where it lies, or null for memory
+   * @return whether the key is new
+   * @throws IllegalStateException if the store is full
    */
-  static MirrorStore open(String name, long capacity, int keySize, int valueSize, Path file) {
-    final long segments = Math.max(MIN_SEGMENTS, capacity / ENTRIES_PER_SEGMENT);
-    final ChronicleMapBuilder<StoredBytes, StoredBytes> builder =
-        ChronicleMapBuilder.of(StoredBytes.class, StoredBytes.class)
-            .name(name)
-            .entries(capacity)
-            .averageKeySize(StoredBytes.NUMBER_LENGTH + keySize)
-            .averageValueSize(StoredBytes.NUMBER_LENGTH + valueSize)
-            .keyMarshaller(StoredBytesMarshaller.INSTANCE)
-            .valueMarshaller(StoredBytesMarshaller.INSTANCE)
-            .actualSegments(BitUtil.findNextPositivePowerOfTwo((int) segments))
-            .maxBloatFactor(GROWTH)
-            .putReturnsNull(true)
-            .removeReturnsNull(true)
-            .skipCloseOnExitHook(true);
-    if (file == null) {
-      return new MirrorStore(builder.create(), null);
-    }
-    try {
-      Files.createDirectories(file.getParent());
-      Files.deleteIfExists(file);
-      return new MirrorStore(builder.createPersistedTo(file.toFile()), file);
-    } catch (IOException e) {
-      throw new UncheckedIOException("mirror " + file + ": cannot be made", e);
-    }
-  }
-
-  /** Writes an entry; allocates nothing. */
-  void put(
+  boolean put(
       int serial,
-      int epoch,
-      DirectBuffer keySource,
+      DirectBuffer keys,
       int keyOffset,
       int keySize,
-      DirectBuffer valueSource,
+      DirectBuffer values,
       int valueOffset,
       int valueSize) {
-    entries.put(
-        key.set(serial, keySource, keyOffset, keySize),
-        value.set(epoch, valueSource, valueOffset, valueSize));
+    key.set(serial, keys, keyOffset, keySize);
+    final boolean isNew = !entries.containsKey(key);
+    entries.put(key, value.set(values, valueOffset, valueSize));
+    return isNew;
   }
 
-  boolean contains(int serial, DirectBuffer keySource, int keyOffset, int keySize) {
-    return entries.containsKey(key.set(serial, keySource, keyOffset, keySize));
-  }
-
-  void remove(int serial, DirectBuffer keySource, int keyOffset, int keySize) {
-    entries.remove(key.set(serial, keySource, keyOffset, keySize));
+  /** Removes an entry and returns whether it existed. */
+  boolean remove(int serial, DirectBuffer keys, int keyOffset, int keySize) {
+    key.set(serial, keys, keyOffset, keySize);
+    final boolean isThere = entries.containsKey(key);
+    if (isThere) {
+      entries.remove(key);
+    }
+    return isThere;
   }
 
   int segments() {
     return entries.segments();
   }
 
-  long size() {
-    return entries.longSize();
-  }
-
-  /**
-   * Removes from one segment the entries of a map that are not of this epoch.
-   *
-   * @return how many of the map's entries are left in the segment
-   */
-  int sweep(int segment, int serial, int epoch) {
-    final int[] left = new int[1];
+  /** Removes the entries of a map from one segment. */
+  void clear(int segment, int serial) {
     try (MapSegmentContext<StoredBytes, StoredBytes, ?> context = entries.segmentContext(segment)) {
       context.forEachSegmentEntry(
           entry -> {
-            if (number(entry.key()) == serial) {
-              if (number(entry.value()) == epoch) {
-                left[0]++;
-              } else {
-                entry.doRemove();
-              }
+            if (serial(entry.key()) == serial) {
+              entry.doRemove();
             }
           });
     }
-    return left[0];
   }
 
-  /** Removes every entry of a map. */
-  void clear(int serial) {
-    for (int segment = 0; segment < segments(); segment++) {
-      try (MapSegmentContext<StoredBytes, StoredBytes, ?> context =
-          entries.segmentContext(segment)) {
-        context.forEachSegmentEntry(
-            entry -> {
-              if (number(entry.key()) == serial) {
-                entry.doRemove();
-              }
-            });
-      }
-    }
-  }
-
-  /** Copies the map's entries of one segment that are of this epoch or of a later one. */
-  void copy(int segment, int serial, int epoch, SegmentCopy copy) {
-    copy.clear();
+  /**
+   * Copies a map's entries from one segment: each key at a multiple of {@link #stride}, its value
+   * {@link #valueOffset} bytes after the key's start.
+   *
+   * @return the number of entries
+   */
+  int copy(int segment, int serial, ExpandableArrayBuffer to) {
+    final int[] count = new int[1];
     try (MapSegmentContext<StoredBytes, StoredBytes, ?> context = entries.segmentContext(segment)) {
-      context.forEachSegmentEntry(entry -> copy(entry, serial, epoch, copy));
+      context.forEachSegmentEntry(
+          entry -> {
+            if (serial(entry.key()) == serial) {
+              final int keySize = (int) entry.key().size() - Integer.BYTES;
+              final int valueSize = (int) entry.value().size();
+              final int at = count[0]++ * stride(keySize, valueSize);
+              copy(entry.key(), Integer.BYTES, keySize, to, at);
+              copy(entry.value(), 0, valueSize, to, at + valueOffset(keySize));
+            }
+          });
     }
-    copy.rewind();
+    return count[0];
+  }
+
+  static int valueOffset(int keySize) {
+    return BitUtil.align(keySize, Long.BYTES);
+  }
+
+  static int stride(int keySize, int valueSize) {
+    return valueOffset(keySize) + BitUtil.align(valueSize, Long.BYTES);
+  }
+
+  private static int serial(Data<StoredBytes> key) {
+    return key.bytes().readInt(key.offset());
   }
 
   private static void copy(
-      MapEntry<StoredBytes, StoredBytes> entry, int serial, int epoch, SegmentCopy copy) {
-    if (number(entry.key()) == serial && number(entry.value()) - epoch >= 0) {
-      copy.begin(size(entry.key()), size(entry.value()));
-      bytes(entry.key(), copy, copy.keyOffset());
-      bytes(entry.value(), copy, copy.valueOffset());
-    }
-  }
-
-  private static int number(Data<StoredBytes> data) {
-    return data.bytes().readInt(data.offset());
-  }
-
-  private static int size(Data<StoredBytes> data) {
-    return (int) data.size() - StoredBytes.NUMBER_LENGTH;
-  }
-
-  private static void bytes(Data<StoredBytes> data, SegmentCopy copy, int at) {
+      Data<StoredBytes> data, int from, int size, ExpandableArrayBuffer to, int at) {
     final RandomDataInput bytes = data.bytes();
-    final long start = data.offset() + StoredBytes.NUMBER_LENGTH;
-    for (int i = 0; i < size(data); i++) {
-      copy.buffer().putByte(at + i, bytes.readByte(start + i));
+    for (int i = 0; i < size; i++) {
+      to.putByte(at + i, bytes.readByte(data.offset() + from + i));
     }
   }
 
+  /** Keeps the store open until {@link #release()}; returns false if it is closed. */
   boolean retain() {
     int current;
     do {
@@ -181,17 +141,10 @@ final class MirrorStore {
     return true;
   }
 
-  /** Lets the store go; the last one closes it and deletes its file. */
+  /** Releases the store; the last release closes it. */
   void release() {
     if (references.decrementAndGet() == 0) {
       entries.close();
-      if (file != null) {
-        try {
-          Files.deleteIfExists(file);
-        } catch (IOException e) {
-          throw new UncheckedIOException("mirror " + file + ": cannot be deleted", e);
-        }
-      }
     }
   }
 }

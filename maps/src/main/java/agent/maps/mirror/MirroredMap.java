@@ -4,80 +4,67 @@ import agent.bindings.Errno;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapWriteListener;
-import agent.maps.kernel.MirrorMode;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.agrona.DirectBuffer;
 
-/** One registered map and what is known of its copy. Hears of writes on the conductor's thread. */
+/**
+ * One registered map and the state of its mirror. The conductor's thread reports writes, the thread
+ * {@code dp-mirror} copies entries, and readers ask whether the mirror is current. It is current
+ * while every write since the copy went through the ring and the ring is drained.
+ */
 final class MirroredMap implements MapWriteListener {
+  private static final long NO_COPY = -1;
+
   private final BpfMap map;
-  private final MirrorMode mode;
-  private final MirrorJournal journal;
+  private final WriteRing ring;
   private final UnrealisedWrites unrealised;
-  private final AtomicLong changes = new AtomicLong(1);
+  private final AtomicLong changes = new AtomicLong(); // writes that are not in the ring
+  private final AtomicInteger readers = new AtomicInteger();
+  private final AtomicBoolean requested = new AtomicBoolean();
   private EntryBuffer retry;
-
-  // Written by the mirror's thread.
-  private volatile boolean journalled;
-  private volatile long mirroredChanges;
-  private volatile long refreshedNs;
-  private volatile long mirroredAtMs;
-  private volatile int epoch;
-  private int attempts;
+  private volatile boolean isNoted;
+  private volatile boolean isRemoved;
+  private volatile long copiedChanges = NO_COPY;
   private volatile long entries;
-  private volatile MirrorStore store;
-  private volatile boolean large;
-  private volatile long largeSinceNs;
+  private volatile long notBeforeNs;
 
-  // Written by readers.
-  private volatile long lastReadNs;
-  private volatile Count count;
-
-  /** What a walk counted, and when. */
-  record Count(long entries, long changes, long countedNs) {}
-
-  MirroredMap(BpfMap map, MirrorJournal journal, UnrealisedWrites unrealised) {
+  MirroredMap(BpfMap map, WriteRing ring, UnrealisedWrites unrealised, long nowNs) {
     this.map = map;
-    this.journal = journal;
+    notBeforeNs = nowNs;
+    this.ring = ring;
     this.unrealised = unrealised;
-    mode = map.definition().mirrorMode();
   }
 
   BpfMap map() {
     return map;
   }
 
-  MirrorMode mode() {
-    return mode;
+  @Override
+  public void onUpdate(BpfMap written, DirectBuffer key, DirectBuffer value, int result) {
+    onWrite(key, value, result);
   }
 
   @Override
-  public void onUpdate(BpfMap written, DirectBuffer key, DirectBuffer value, int result) {
+  public void onDelete(BpfMap written, DirectBuffer key, int result) {
+    onWrite(key, null, result == -Errno.ENOENT ? 0 : result);
+  }
+
+  private void onWrite(DirectBuffer key, DirectBuffer value, int result) {
     if (result < 0) {
       unrealised.refused(map.serial(), key, value, -result);
       return;
     }
     unrealised.realised(map.serial(), key);
-    if (!journalled || !journal.update(map.serial(), key, value)) {
-      changes.incrementAndGet();
-    }
-  }
-
-  @Override
-  public void onDelete(BpfMap written, DirectBuffer key, int result) {
-    if (result < 0 && result != -Errno.ENOENT) {
-      unrealised.refused(map.serial(), key, null, -result);
-      return;
-    }
-    unrealised.realised(map.serial(), key);
-    if (!journalled || !journal.delete(map.serial(), key)) {
+    if (!isNoted || !ring.note(map.serial(), key, value)) {
       changes.incrementAndGet();
     }
   }
 
   @Override
   public void onBulkWrite(BpfMap written) {
-    changes.incrementAndGet();
+    invalidate();
   }
 
   @Override
@@ -85,7 +72,7 @@ final class MirroredMap implements MapWriteListener {
     unrealised.forgetMap(map.serial());
   }
 
-  /** Tries a refused write again, on the conductor's thread; 0 or a negative errno. */
+  /** Retries a refused write on the conductor's thread; returns 0 or a negative errno. */
   int retry(UnrealisedWrites.Write write) {
     if (retry == null) {
       retry = new EntryBuffer(map);
@@ -98,91 +85,103 @@ final class MirroredMap implements MapWriteListener {
     return map.update(retry, 0);
   }
 
-  /** Counts writes that the journal does not carry. */
+  /** Invalidates the copy, which may differ from the kernel; it is not read until it is rebuilt. */
+  void invalidate() {
+    changes.incrementAndGet();
+  }
+
+  /** Returns the number of writes that are not in the ring. */
   long changes() {
     return changes.get();
   }
 
-  /** Whether the copy may be shown, once the journal is drained. */
-  boolean current(long nowNs, long refreshIntervalNs) {
-    if (store == null || mirroredChanges == 0) {
-      return false;
-    }
-    return mode == MirrorMode.ON_AGE
-        ? nowNs - refreshedNs < refreshIntervalNs
-        : mirroredChanges == changes.get();
-  }
-
   /**
-   * From here on the conductor notes every write; comes before the copying.
-   *
-   * @return the epoch of this copy, which no other attempt has
+   * Begins to read the copy, for readers. Returns false if it is not current; otherwise the reader
+   * calls {@link #endReading()}.
    */
-  int beginRefresh(MirrorStore target) {
-    store = target;
-    journalled = mode == MirrorMode.JOURNALLED;
-    return ++attempts;
+  boolean beginReading() {
+    readers.incrementAndGet();
+    if (isCurrent()) {
+      return true;
+    }
+    readers.decrementAndGet();
+    return false;
   }
 
-  void endRefresh(int newEpoch, long changesBefore, long held, long nowNs, long nowMs) {
-    epoch = newEpoch;
-    entries = held;
-    refreshedNs = nowNs;
-    mirroredAtMs = nowMs;
-    mirroredChanges = changesBefore;
+  void endReading() {
+    readers.decrementAndGet();
   }
 
-  void addEntries(int difference) {
-    entries += difference;
+  boolean isCurrent() {
+    return !isStale() && ring.isDrained(ring.end());
   }
 
-  /** Forgets the copy. */
-  void drop() {
-    journalled = false;
-    mirroredChanges = 0;
-    store = null;
-  }
-
-  int epoch() {
-    return epoch;
+  /** Returns whether the copy must be rebuilt. */
+  private boolean isStale() {
+    return copiedChanges != changes.get();
   }
 
   long entries() {
     return entries;
   }
 
-  long mirroredAtMs() {
-    return mirroredAtMs;
+  /**
+   * Returns whether the calling reader must request a copy from the thread {@code dp-mirror}; true
+   * for one caller only.
+   */
+  boolean wantsCopy(long nowNs) {
+    return isStale() && nowNs - notBeforeNs >= 0 && requested.compareAndSet(false, true);
   }
 
-  MirrorStore store() {
-    return store;
+  /** Marks the map as removed from the registry; its copy is cleared after the last reader. */
+  void remove() {
+    isRemoved = true;
   }
 
-  /** The map held too much to be copied. */
-  void large(long nowNs) {
-    largeSinceNs = nowNs;
-    large = true;
+  /**
+   * Returns whether the caller must request that {@code dp-mirror} clears the copy; true for one
+   * caller only.
+   */
+  boolean wantsClearing() {
+    return isRemoved && readers.get() == 0 && requested.compareAndSet(false, true);
   }
 
-  /** Whether it is not worth trying to copy the map. */
-  boolean large(long nowNs, long retryNs) {
-    return large && nowNs - largeSinceNs < retryNs;
+  boolean isRemoved() {
+    return isRemoved;
   }
 
-  long lastReadNs() {
-    return lastReadNs;
+  /**
+   * Hides the copy and records writes in the ring, on the thread {@code dp-mirror}; current readers
+   * continue.
+   *
+   * @return the number of changes so far, or a negative number while there are readers
+   */
+  long beginCopy() {
+    copiedChanges = NO_COPY;
+    if (readers.get() > 0) {
+      return NO_COPY;
+    }
+    isNoted = true;
+    return changes.get();
   }
 
-  void lastReadNs(long nowNs) {
-    lastReadNs = nowNs;
+  /** Marks the copy as complete, on the thread {@code dp-mirror}. */
+  void endCopy(long changesBefore) {
+    requested.set(false);
+    copiedChanges = changesBefore;
   }
 
-  Count count() {
-    return count;
+  /**
+   * Marks the copy as absent, on the thread {@code dp-mirror}; readers do not request one before
+   * this time.
+   */
+  void noCopy(long untilNs) {
+    isNoted = false;
+    notBeforeNs = untilNs;
+    requested.set(false);
   }
 
-  void count(Count counted) {
-    count = counted;
+  void addEntries(int difference) {
+    entries += difference;
   }
 }

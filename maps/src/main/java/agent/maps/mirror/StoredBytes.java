@@ -1,26 +1,36 @@
 package agent.maps.mirror;
 
+import net.openhft.chronicle.bytes.Bytes;
+import net.openhft.chronicle.core.util.ReadResolvable;
+import net.openhft.chronicle.hash.serialization.SizedReader;
+import net.openhft.chronicle.hash.serialization.SizedWriter;
 import org.agrona.DirectBuffer;
-import org.agrona.MutableDirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 
-/** A run of bytes as a key or a value of a store: a number in front, then a map's own bytes. */
+/**
+ * A key or a value of the store; a key consists of the map's serial number and the bytes of the
+ * map's key.
+ */
 final class StoredBytes {
-  static final int NUMBER_LENGTH = Integer.BYTES;
-
   private final UnsafeBuffer buffer = new UnsafeBuffer(new byte[64]);
   private int length;
 
-  /** Copies what is to be stored. */
-  StoredBytes set(int number, DirectBuffer source, int offset, int size) {
-    ensure(NUMBER_LENGTH + size);
-    buffer.putInt(0, number);
-    buffer.putBytes(NUMBER_LENGTH, source, offset, size);
+  /** Copies a key into this object. */
+  StoredBytes set(int serial, DirectBuffer source, int offset, int size) {
+    ensure(Integer.BYTES + size);
+    buffer.putInt(0, serial);
+    buffer.putBytes(Integer.BYTES, source, offset, size);
     return this;
   }
 
-  /** Makes room for so many bytes, which the caller fills. */
-  StoredBytes ensure(int size) {
+  /** Copies a value into this object. */
+  StoredBytes set(DirectBuffer source, int offset, int size) {
+    ensure(size);
+    buffer.putBytes(0, source, offset, size);
+    return this;
+  }
+
+  private StoredBytes ensure(int size) {
     if (buffer.capacity() < size) {
       buffer.wrap(new byte[size]);
     }
@@ -28,15 +38,40 @@ final class StoredBytes {
     return this;
   }
 
-  int number() {
-    return buffer.getInt(0);
-  }
+  /**
+   * Copies bytes to and from Chronicle Map without allocation. Stateless. It is not an enum because
+   * Chronicle Map cannot serialize one.
+   */
+  static final class Marshaller
+      implements SizedReader<StoredBytes>, SizedWriter<StoredBytes>, ReadResolvable<Marshaller> {
+    static final Marshaller INSTANCE = new Marshaller();
 
-  MutableDirectBuffer buffer() {
-    return buffer;
-  }
+    private Marshaller() {}
 
-  int length() {
-    return length;
+    @Override
+    public StoredBytes read(Bytes<?> in, long size, StoredBytes using) {
+      final StoredBytes bytes = (using == null ? new StoredBytes() : using).ensure((int) size);
+      for (int at = 0; at < bytes.length; at++) {
+        bytes.buffer.putByte(at, in.readByte());
+      }
+      return bytes;
+    }
+
+    @Override
+    public Marshaller readResolve() {
+      return INSTANCE;
+    }
+
+    @Override
+    public long size(StoredBytes bytes) {
+      return bytes.length;
+    }
+
+    @Override
+    public void write(Bytes<?> out, long size, StoredBytes bytes) {
+      for (int at = 0; at < bytes.length; at++) {
+        out.writeByte(bytes.buffer.getByte(at));
+      }
+    }
   }
 }

@@ -1,104 +1,81 @@
 package agent.maps.mirror;
 
 import agent.bindings.Errno;
-import java.util.ArrayList;
-import java.util.Arrays;
+import java.nio.ByteBuffer;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.agrona.DirectBuffer;
 
 /**
- * Writes that the agent wants and the kernel refused. The conductor's thread changes it, others
- * read; while nothing is refused a write only looks at a counter.
+ * Desired writes that the kernel refused. The conductor's thread changes it and other threads read
+ * it. While no write is refused, a write reads only a counter.
  */
 final class UnrealisedWrites {
-  /** Refused writes beyond this many are told to the caller alone. */
-  static final int LIMIT = 65_536;
+  /** Limit of stored writes; further refused writes are reported to the caller only. */
+  private static final int LIMIT = 65_536;
 
   /**
    * One refused write.
    *
-   * @param value that was to be written, or null for a delete
-   * @param errno positive
+   * @param value the value to be written, or null for a delete
+   * @param errno positive error number
    */
   record Write(int serial, byte[] key, byte[] value, int errno) {
-    /** What the kernel said, such as {@code update: ENOSPC}. */
+    /** Returns operation and error, such as {@code update: ENOSPC}. */
     String error() {
       return (value == null ? "delete: " : "update: ") + Errno.name(errno);
     }
   }
 
-  private record Subject(int serial, byte[] key) {
-    @Override
-    public boolean equals(Object other) {
-      return other instanceof final Subject subject
-          && subject.serial == serial
-          && Arrays.equals(subject.key, key);
-    }
-
-    @Override
-    public int hashCode() {
-      return 31 * serial + Arrays.hashCode(key);
-    }
-  }
+  private record Subject(int serial, ByteBuffer key) {}
 
   private final Map<Subject, Write> writes = new LinkedHashMap<>();
   private volatile int size;
 
-  /** Number of refused writes. */
+  /** Returns the number of refused writes. */
   int size() {
     return size;
   }
 
-  /** The kernel refused a write or, with a null value, a delete. */
+  /** Stores a refused write or, with a null value, a refused delete. */
   synchronized void refused(int serial, DirectBuffer key, DirectBuffer value, int errno) {
-    final Subject subject = new Subject(serial, bytes(key));
-    if (writes.size() < LIMIT || writes.containsKey(subject)) { // an old one keeps its place
-      writes.put(
-          subject, new Write(serial, subject.key, value == null ? null : bytes(value), errno));
+    final byte[] bytes = bytes(key);
+    final Subject subject = new Subject(serial, ByteBuffer.wrap(bytes));
+    if (writes.size() < LIMIT || writes.containsKey(subject)) { // repeated: position unchanged
+      writes.put(subject, new Write(serial, bytes, value == null ? null : bytes(value), errno));
     }
     size = writes.size();
   }
 
-  /** The kernel now holds what is wanted for this key. */
+  /** Removes the refused write of a key, because the kernel now holds the desired entry. */
   void realised(int serial, DirectBuffer key) {
     if (size > 0) {
-      forget(serial, key);
+      synchronized (this) {
+        writes.remove(new Subject(serial, ByteBuffer.wrap(bytes(key))));
+        size = writes.size();
+      }
     }
   }
 
-  private synchronized void forget(int serial, DirectBuffer key) {
-    writes.remove(new Subject(serial, bytes(key)));
-    size = writes.size();
-  }
-
-  /** The map is gone, or nothing of it is wanted any more. */
+  /** Removes the refused writes of a map that is closed or whose writer starts over. */
   void forgetMap(int serial) {
     if (size > 0) {
-      forgetWrites(serial);
+      synchronized (this) {
+        writes.keySet().removeIf(subject -> subject.serial == serial);
+        size = writes.size();
+      }
     }
   }
 
-  private synchronized void forgetWrites(int serial) {
-    writes.keySet().removeIf(subject -> subject.serial == serial);
-    size = writes.size();
-  }
-
-  /** All refused writes, the oldest first. */
+  /** Returns all refused writes, the oldest first. */
   synchronized List<Write> all() {
     return List.copyOf(writes.values());
   }
 
-  /** The refused writes of one map. */
+  /** Returns the refused writes of one map. */
   List<Write> ofMap(int serial) {
-    if (size == 0) {
-      return new ArrayList<>();
-    }
-    synchronized (this) {
-      return new ArrayList<>(
-          writes.values().stream().filter(write -> write.serial == serial).toList());
-    }
+    return size == 0 ? List.of() : all().stream().filter(write -> write.serial == serial).toList();
   }
 
   private static byte[] bytes(DirectBuffer buffer) {

@@ -1,4 +1,5 @@
 /**
- * Copies of the kernel's maps for readers, and what the agent wants in them but could not write.
+ * Serves reads of maps to the API, from copies of the maps that the agent writes or from the
+ * kernel, and keeps the desired writes that the kernel refused.
  */
 package agent.maps.mirror;

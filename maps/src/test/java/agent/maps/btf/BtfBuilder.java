@@ -34,7 +34,9 @@ final class BtfBuilder {
     return offset;
   }
 
-  /** Writes one type; the values follow the three common words. A String becomes its offset. */
+  /**
+   * Writes one type; the values follow the three common words. A String is replaced by its offset.
+   */
   int type(int kind, boolean flag, int length, String name, int sizeOrType, Object... values) {
     types.putInt(string(name));
     types.putInt(kind << 24 | length | (flag ? KIND_FLAG : 0));

@@ -44,12 +44,12 @@ class BtfTest {
     assertEquals(
         List.of(
             new BtfType.Member("first", number, 0, 0), new BtfType.Member("second", number, 32, 0)),
-        btf.struct("pair").orElseThrow().members());
-    assertTrue(btf.struct("choice").isEmpty(), "a union is no struct");
+        LayoutCheck.struct(btf, "pair").orElseThrow().members());
+    assertTrue(LayoutCheck.struct(btf, "choice").isEmpty(), "a union is not a struct");
     assertTrue(btf.find(BtfType.Composite.class, "choice").orElseThrow().union());
     assertEquals(
         List.of(new BtfType.Constant("RED", -1)),
-        btf.enumeration("color").orElseThrow().constants());
+        btf.find(BtfType.Enumeration.class, "color").orElseThrow().constants());
     assertEquals(new BtfType.Forward("later", true), btf.type(7));
     assertEquals(btf.type(number), btf.resolve(constType));
     assertEquals("number_t", btf.declaredName(constType));
@@ -66,7 +66,7 @@ class BtfTest {
     assertEquals(btf.type(number), btf.resolve(typeTag));
     assertEquals(
         List.of(new BtfType.Constant("HUGE", 2L << 32 | 1)),
-        btf.enumeration("wide").orElseThrow().constants());
+        btf.find(BtfType.Enumeration.class, "wide").orElseThrow().constants());
     assertEquals(28, btf.sizeOf(array));
   }
 
@@ -83,7 +83,13 @@ class BtfTest {
     builder.type(6, false, 1, "bits", 4, "TOP", 1 << 31);
     assertEquals(
         0x8000_0000L,
-        builder.btf().enumeration("bits").orElseThrow().constants().getFirst().value());
+        builder
+            .btf()
+            .find(BtfType.Enumeration.class, "bits")
+            .orElseThrow()
+            .constants()
+            .getFirst()
+            .value());
   }
 
   @Test
@@ -91,7 +97,7 @@ class BtfTest {
     final BtfBuilder builder = new BtfBuilder();
     builder.type(20, false, 0, "future", 0);
     assertEquals(
-        "BTF: type 1 is of the unknown kind 20",
+        "BTF: type 1 is of unknown kind 20",
         assertThrows(BtfException.class, builder::btf).getMessage());
   }
 
@@ -116,7 +122,7 @@ class BtfTest {
   }
 
   @Test
-  void shouldFailOnGarbageOnlyByItsOwnException() {
+  void shouldThrowOnlyBtfExceptionOnRandomBytes() {
     final BtfBuilder builder = new BtfBuilder();
     final int number = builder.integer("int", 4);
     builder.type(4, false, 1, "single", 4, "only", number, 0);

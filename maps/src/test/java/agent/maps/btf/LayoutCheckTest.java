@@ -10,7 +10,10 @@ import java.util.Map;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 
-/** Shows that each kind of mismatch is found, on BTF of the same shapes as the agent's structs. */
+/**
+ * Checks that each kind of mismatch is found, on BTF that contains the constructs of the agent's
+ * structs.
+ */
 class LayoutCheckTest {
   private static final StructSpec INNER =
       StructSpec.named("inner", 4).bytes("octets", 0, 4).build();
@@ -18,6 +21,8 @@ class LayoutCheckTest {
   private final Btf btf = c();
 
   /**
+   * Creates the BTF of these types:
+   *
    * <pre>
    * struct inner { __u8 octets[4]; };
    * struct outer { __u32 number; __be16 port_be; __u16 low : 4, high : 12;
@@ -80,23 +85,41 @@ class LayoutCheckTest {
     return front(outer(36))
         .scalars("wide", 8, Scalar.U64, 2)
         .structs("pair", 24, INNER, 2)
-        .struct("one", 32, INNER);
+        .structs("one", 32, INNER, 0);
   }
 
   private static StructSpec.Builder front(StructSpec.Builder builder) {
     return builder
         .scalar("number", 0, Scalar.U32)
         .scalar("port_be", 4, Scalar.BE16)
-        .bits("low", 48, 4, Scalar.U16)
-        .bits("high", 52, 12, Scalar.U16);
+        .scalar("low", 6, Scalar.U16)
+        .scalar("high", 6, Scalar.U16);
+  }
+
+  /**
+   * With {@code low} and {@code high} as bit fields, of which the agent's own structs have none.
+   */
+  private static StructSpec build(StructSpec.Builder builder) {
+    final StructSpec spec = builder.build();
+    final List<StructSpec.Member> members =
+        spec.members().stream()
+            .map(
+                m ->
+                    switch (m.name()) {
+                      case "low" -> new StructSpec.Member(m.name(), 48, 4, Scalar.U16, null, 0);
+                      case "high" -> new StructSpec.Member(m.name(), 52, 12, Scalar.U16, null, 0);
+                      default -> m;
+                    })
+            .toList();
+    return new StructSpec(spec.name(), spec.length(), members);
   }
 
   private List<String> check(StructSpec.Builder builder) {
-    return new LayoutCheck(btf).struct(builder.build()).mismatches();
+    return new LayoutCheck(btf).struct(build(builder)).mismatches();
   }
 
   private List<String> checkWith(String member, UnaryOperator<StructSpec.Member> change) {
-    final StructSpec spec = good().build();
+    final StructSpec spec = build(good());
     final List<StructSpec.Member> members =
         spec.members().stream().map(m -> m.name().equals(member) ? change.apply(m) : m).toList();
     final StructSpec changed = new StructSpec(spec.name(), spec.length(), members);
@@ -104,12 +127,12 @@ class LayoutCheckTest {
   }
 
   @Test
-  void shouldAcceptWhatAgrees() {
+  void shouldAcceptEqualLayouts() {
     assertEquals(List.of(), check(good()));
   }
 
   @Test
-  void shouldFindAStructThatIsNotThere() {
+  void shouldFindAMissingStruct() {
     assertEquals(List.of("struct absent: not in BTF"), check(StructSpec.named("absent", 4)));
     assertEquals(
         List.of("struct either: not in BTF"),
@@ -118,7 +141,7 @@ class LayoutCheckTest {
 
   @Test
   void shouldFindAnotherTotalSize() {
-    final StructSpec spec = good().build();
+    final StructSpec spec = build(good());
     assertEquals(
         List.of("struct outer: size: 40 in Java, 36 in C"),
         new LayoutCheck(btf).struct(new StructSpec("outer", 40, spec.members())).mismatches());
@@ -126,7 +149,7 @@ class LayoutCheckTest {
 
   @Test
   void shouldFindAMemberThatJavaLacks() {
-    final StructSpec spec = good().build();
+    final StructSpec spec = build(good());
     final List<StructSpec.Member> fewer =
         spec.members().stream().filter(member -> !member.name().equals("port_be")).toList();
     assertEquals(
@@ -167,7 +190,7 @@ class LayoutCheckTest {
   }
 
   @Test
-  void shouldFindABitFieldThatJavaTakesForAWholeMember() {
+  void shouldFindABitFieldThatJavaDeclaresAsAMember() {
     assertEquals(
         List.of("struct outer.low: width in bits, 0 for no bit field: 0 in Java, 4 in C"),
         checkWith(

@@ -4,10 +4,18 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.MapFlag;
+import agent.bindings.MapSpec;
+import agent.bindings.MapType;
 import agent.maps.kernel.MapDefinition;
+import agent.maps.kernel.NodeMap;
 import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.EnumSpec;
 import agent.maps.layout.Layouts;
+import agent.maps.layout.MapSize;
+import agent.maps.layout.PolicyEntryFlyweight;
+import agent.maps.layout.PolicyKeyFlyweight;
 import agent.maps.layout.StructSpec;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,6 +25,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Java's layouts and maps against the objects that ship. */
@@ -57,13 +66,13 @@ class ShippedLayoutTest {
     final LayoutCheck check = new LayoutCheck(btf);
     int used = 0;
     for (final StructSpec spec : Layouts.STRUCTS) {
-      if (btf.struct(spec.name()).isPresent()) {
+      if (LayoutCheck.struct(btf, spec.name()).isPresent()) {
         check.struct(spec);
         used++;
       }
     }
     for (final EnumSpec spec : Layouts.ENUMS) {
-      if (btf.enumeration(spec.name()).isPresent()) {
+      if (btf.find(BtfType.Enumeration.class, spec.name()).isPresent()) {
         check.enumeration(spec);
       }
     }
@@ -71,54 +80,82 @@ class ShippedLayoutTest {
     assertTrue(used > 0, object + " shares a struct");
   }
 
-  @Test
-  void shouldDefineEveryMapAsTheHeadersDo() {
-    final List<String> inC = BtfMap.of(layouts).stream().map(Object::toString).sorted().toList();
-    final List<String> inJava =
-        NodeMaps.ALL.stream().map(ShippedLayoutTest::declared).sorted().toList();
-    assertEquals(inC, inJava);
+  /** What the text formats of {@link NodeMaps} read; empty: no type of its own. */
+  @ParameterizedTest
+  @CsvSource(
+      textBlock =
+          """
+          conntrack4_tcp,          conntrack4_key, conntrack_entry
+          conntrack4_any,          conntrack4_key, conntrack_entry
+          conntrack6_tcp,          conntrack6_key, conntrack_entry
+          conntrack6_any,          conntrack6_key, conntrack_entry
+          fragments4,              fragment4_key,  fragment_entry
+          fragments6,              fragment6_key,  fragment_entry
+          ipcache4,                ipcache4_key,   ipcache_entry
+          ipcache6,                ipcache6_key,   ipcache_entry
+          endpoints,               __u32,          endpoint_entry
+          generations,             __u32,          __u32
+          policies,                __u32,          ''
+          metrics,                 __u32,          metrics_entry
+          prefilter4,              prefilter4_key, prefilter_entry
+          prefilter6,              prefilter6_key, prefilter_entry
+          prefilter4_cells,        __u32,          __u64
+          prefilter6_wide_cells,   __u32,          __u64
+          prefilter6_narrow_cells, __u32,          __u64
+          events,                  '',             ''
+          events_lost,             __u32,          __u64
+          """)
+  void shouldDeclareTheTypesThatTheTextOfEachMapIsMadeOf(String map, String key, String value) {
+    final BtfMap declared =
+        BtfMap.of(layouts).stream()
+            .filter(found -> found.name().equals(map))
+            .findFirst()
+            .orElseThrow();
+    assertEquals(key + " / " + value, declared.keyName() + " / " + declared.valueName());
   }
 
   @Test
-  void shouldDefineThePolicyMapAsTheHeadersDo() {
-    int id = 0;
-    while (!(layouts.type(id) instanceof final BtfType.Composite composite
-        && composite.name().equals("policy_map"))) {
-      id++;
-    }
-    final MapDefinition policy = NodeMaps.POLICY;
+  void shouldKnowEveryMapThatTheHeadersDefine() {
     assertEquals(
-        new BtfMap(
-            policy.name(),
-            policy.type(),
-            "", // the inner map of a map of maps is declared by sizes
-            policy.keySize(),
-            "",
-            policy.valueSize(),
-            policy.maxEntries(),
-            policy.flags()),
-        BtfMap.declared(layouts, policy.name(), id));
+        BtfMap.of(layouts).stream().map(BtfMap::name).sorted().toList(),
+        NodeMaps.ALL.stream().map(NodeMap::name).sorted().toList());
   }
 
-  private static String declared(MapDefinition definition) {
-    final boolean outer = definition == NodeMaps.POLICIES; // its value is declared as a map
-    return new BtfMap(
-            definition.name(),
-            definition.type(),
-            typeName(definition.keyStruct(), definition.keySize()),
-            definition.keySize(),
-            outer ? "" : typeName(definition.valueStruct(), definition.valueSize()),
-            outer ? 0 : definition.valueSize(),
-            definition.maxEntries(),
-            definition.flags())
-        .toString();
+  @ParameterizedTest
+  @ValueSource(strings = {"endpoint", "host", "prefilter", "conntrack_gc", "closed"})
+  void shouldDeclareEachMapAlikeInEveryObject(String object) {
+    final List<BtfMap> inHeaders = BtfMap.of(layouts);
+    final List<BtfMap> declared = BtfMap.of(Btf.of(ShippedObjects.read(object)));
+    assertTrue(!declared.isEmpty() && inHeaders.containsAll(declared), declared.toString());
   }
 
-  private static String typeName(StructSpec struct, int size) {
-    if (struct != null) {
-      return struct.name();
+  @Test
+  void shouldReadTheShapesOfMapsAsLibbpfDoes() {
+    final ShippedMaps shipped = ShippedMaps.of("endpoint", "prefilter");
+    for (final BtfMap inC : BtfMap.of(layouts)) {
+      final MapSpec read =
+          shipped.all().stream()
+              .map(MapDefinition::spec)
+              .filter(spec -> spec.name().equals(inC.name()))
+              .findFirst()
+              .orElseThrow();
+      final int valueSize = read.inner() == null ? inC.valueSize() : Integer.BYTES;
+      assertEquals(
+          MapSpec.of(
+                  inC.type(), inC.name(), inC.keySize(), valueSize, inC.maxEntries(), inC.flags())
+              .shape(),
+          read.shape());
     }
-    return size == 0 ? "" : size == Long.BYTES ? "__u64" : "__u32";
+    assertEquals(
+        new MapSpec(
+            MapType.LPM_TRIE,
+            "policy_00012",
+            PolicyKeyFlyweight.LENGTH,
+            PolicyEntryFlyweight.LENGTH,
+            MapSize.POLICY_MAP,
+            MapFlag.NO_PREALLOC,
+            null),
+        shipped.policy(12).spec());
   }
 
   @Test

@@ -6,7 +6,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 
-/** The objects that the build of bpf-src puts on the class path. */
+/** Reads the objects that the build of bpf-src adds to the class path. */
 final class ShippedObjects {
   private ShippedObjects() {}
 

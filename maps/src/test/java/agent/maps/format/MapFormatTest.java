@@ -60,7 +60,7 @@ class MapFormatTest {
     "9, 0, 58, 128, 64, ingress identity 9 ICMPv6/128",
     "9, 1, 47, 0, 48, egress identity 9 protocol 47",
   })
-  void shouldSayAPolicyKey(
+  void shouldFormatAPolicyKey(
       int identity, int direction, int protocol, int port, int prefixLength, String text) {
     new PolicyKeyFlyweight()
         .wrap(key, 0)
@@ -73,7 +73,7 @@ class MapFormatTest {
   }
 
   @Test
-  void shouldSayAPolicyEntry() {
+  void shouldFormatAPolicyEntry() {
     final PolicyEntryFlyweight entry = new PolicyEntryFlyweight().wrap(value, 0);
     assertEquals("allow", valueText(MapFormats.POLICY));
     entry.flags(PolicyFlag.DENY.number());
@@ -93,7 +93,7 @@ class MapFormatTest {
   }
 
   @Test
-  void shouldSayAFlowInTheDirectionOfItsInitiator() {
+  void shouldFormatAFlowInTheDirectionOfItsInitiator() {
     flow4();
     final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(value, 0);
     assertEquals("10.1.0.7:43210 -> 10.1.0.9:80 TCP", keyText(MapFormats.CONNTRACK4));
@@ -106,7 +106,7 @@ class MapFormatTest {
   }
 
   @Test
-  void shouldSayAFlowWithoutItsValueInNoDirection() {
+  void shouldFormatAFlowWithoutValueWithoutDirection() {
     flow4();
     final StringBuilder out = new StringBuilder();
     MapFormats.CONNTRACK4.appendKey(out, key, 0, null, 0);
@@ -114,7 +114,7 @@ class MapFormatTest {
   }
 
   @Test
-  void shouldSayAnIpv6FlowAndAnEcho() {
+  void shouldFormatAnIpv6FlowAndAnEcho() {
     final Conntrack6KeyFlyweight flow =
         new Conntrack6KeyFlyweight()
             .wrap(key, 0)
@@ -131,7 +131,7 @@ class MapFormatTest {
   }
 
   @Test
-  void shouldSayTheStateOfAFlow() {
+  void shouldFormatTheStateOfAFlow() {
     final ConntrackEntryFlyweight entry =
         new ConntrackEntryFlyweight()
             .wrap(value, 0)
@@ -163,7 +163,7 @@ class MapFormatTest {
   }
 
   @Test
-  void shouldSayPrefixes() {
+  void shouldFormatPrefixes() {
     new Ipcache4KeyFlyweight().wrap(key, 0).prefixLength(8).address(0x0a000000);
     new IpcacheEntryFlyweight().wrap(value, 0).identity(16777217);
     assertEquals("10.0.0.0/8", keyText(MapFormats.IPCACHE4));
@@ -181,7 +181,7 @@ class MapFormatTest {
   }
 
   @Test
-  void shouldSayEndpointsAndPassOverUnusedSlots() {
+  void shouldFormatEndpointsAndSkipUnusedSlots() {
     key.putInt(0, 12);
     assertFalse(MapFormats.ENDPOINTS.present(value, 0));
     new EndpointEntryFlyweight()
@@ -199,7 +199,7 @@ class MapFormatTest {
   }
 
   @Test
-  void shouldSayCounters() {
+  void shouldFormatCounters() {
     key.putInt(0, MetricsDirection.EGRESS.number() << 8 | DropReason.INVALID_SOURCE_MAC.number());
     new MetricsEntryFlyweight().wrap(value, 0).packets(12).bytes(1320);
     assertEquals("egress invalid-source-mac", keyText(MapFormats.METRICS));
@@ -211,7 +211,7 @@ class MapFormatTest {
   }
 
   @Test
-  void shouldSayFragmentsAndPlainSlots() {
+  void shouldFormatFragmentsAndPlainSlots() {
     new Fragment4KeyFlyweight()
         .wrap(key, 0)
         .sourceAddress(0x0a010007)
@@ -251,7 +251,7 @@ class MapFormatTest {
     "1:0:0:0:0:0:0:0, 1::",
     "fe80:0:0:0:0:0:abcd:1, fe80::abcd:1",
   })
-  void shouldWriteAnIpv6AddressAsRfc5952Says(String address, String text) throws Exception {
+  void shouldWriteIpv6AddressesInTheFormOfRfc5952(String address, String text) throws Exception {
     final ByteBuffer bytes = ByteBuffer.wrap(InetAddress.getByName(address).getAddress());
     final StringBuilder out = new StringBuilder();
     FieldText.ipv6(out, bytes.getLong(0), bytes.getLong(8));

@@ -8,7 +8,10 @@ import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 
-/** The walk over a ring in the kernel's form, with the states of a record that are hard to time. */
+/**
+ * Reads a ring in the kernel's format, with record states that are hard to produce in time with a
+ * program.
+ */
 class RingBufferReaderTest {
   private static final int SIZE = 256;
   private static final int BUSY = 1 << 31;
@@ -17,7 +20,8 @@ class RingBufferReaderTest {
   private final UnsafeBuffer consumer = new UnsafeBuffer(new byte[8]);
   private final UnsafeBuffer producer = new UnsafeBuffer(new byte[8]);
   private final UnsafeBuffer data = new UnsafeBuffer(new byte[2 * SIZE]);
-  private final RingBufferReader reader = new RingBufferReader(consumer, producer, data);
+  private final RingBufferReader reader =
+      new RingBufferReader(-1, List.of(), consumer, producer, data);
   private final List<Long> seen = new ArrayList<>();
   private long position;
 
@@ -35,6 +39,11 @@ class RingBufferReaderTest {
     return offset;
   }
 
+  /** Bytes that were produced and not consumed yet. */
+  private long backlogBytes() {
+    return producer.getLong(0) - consumer.getLong(0);
+  }
+
   private int poll(int limit) {
     return reader.poll(
         (buffer, offset, length) -> {
@@ -45,23 +54,23 @@ class RingBufferReaderTest {
   }
 
   @Test
-  void shouldHandOverRecordsInOrderAndConsumeThem() {
+  void shouldPassRecordsInOrderAndConsumeThem() {
     produce(0, 1);
     produce(0, 2);
-    assertEquals(32, reader.backlogBytes());
+    assertEquals(32, backlogBytes());
     assertEquals(2, poll(10));
     assertEquals(List.of(1L, 2L), seen);
-    assertEquals(0, reader.backlogBytes());
+    assertEquals(0, backlogBytes());
     assertEquals(0, poll(10));
   }
 
   @Test
-  void shouldHandOverNoMoreThanTheLimit() {
+  void shouldPassNoMoreRecordsThanTheLimit() {
     produce(0, 1);
     produce(0, 2);
     produce(0, 3);
     assertEquals(2, poll(2));
-    assertEquals(16, reader.backlogBytes());
+    assertEquals(16, backlogBytes());
     assertEquals(1, poll(2));
     assertEquals(List.of(1L, 2L, 3L), seen);
   }
@@ -79,16 +88,16 @@ class RingBufferReaderTest {
   }
 
   @Test
-  void shouldPassOverADiscardedRecord() {
+  void shouldSkipADiscardedRecord() {
     produce(DISCARDED, 1);
     produce(0, 2);
     assertEquals(1, poll(10));
     assertEquals(List.of(2L), seen);
-    assertEquals(0, reader.backlogBytes());
+    assertEquals(0, backlogBytes());
   }
 
   @Test
-  void shouldGoRoundTheEnd() {
+  void shouldWrapAroundAtTheEnd() {
     for (long i = 0; i < 1000; i++) {
       produce(0, i);
       assertEquals(1, poll(10));

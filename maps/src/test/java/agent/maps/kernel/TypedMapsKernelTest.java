@@ -7,12 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.BpfFileSystem;
 import agent.bindings.Errno;
+import agent.bindings.MapDescription;
 import agent.bindings.MapType;
-import agent.bindings.ObjectDescriptions;
 import agent.maps.layout.ConntrackFlag;
 import agent.maps.layout.EndpointFlag;
 import agent.maps.layout.PolicyFlag;
-import agent.maps.layout.PrefilterCell;
+import agent.maps.layout.PolicyPrefix;
+import agent.maps.layout.PrefilterGeometry;
 import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import agent.testkit.TemporaryBpfFileSystem;
@@ -24,6 +25,8 @@ import org.junit.jupiter.api.Test;
 
 @KernelTest
 class TypedMapsKernelTest {
+  private static final ShippedMaps SHIPPED = ShippedMaps.of("endpoint", "prefilter");
+
   private static final int WARM_UP = 20_000;
   private static final int MEASURED = 2_000;
   private static final int TCP = 6;
@@ -31,7 +34,7 @@ class TypedMapsKernelTest {
   private final List<BpfMap> opened = new ArrayList<>();
 
   private BpfMap create(MapDefinition definition) {
-    final BpfMap map = BpfMap.create(definition, "", 0);
+    final BpfMap map = BpfMap.create(definition, "");
     opened.add(map);
     return map;
   }
@@ -48,43 +51,44 @@ class TypedMapsKernelTest {
 
   @Test
   void shouldCreateEveryMapOfTheNodeInItsOwnShape() {
-    for (final MapDefinition definition : NodeMaps.ALL) {
-      if (definition.type() != MapType.ARRAY_OF_MAPS) {
-        final MapDefinition small =
-            definition.type() == MapType.LRU_HASH ? definition.withMaxEntries(128) : definition;
-        final BpfMap map = create(small);
-        assertTrue(
-            small.fits(map.description()),
-            small.shape() + " / " + MapDefinition.shape(map.description()));
-        assertFalse(small.withMaxEntries(64).fits(map.description()));
-      }
+    assertEquals(NodeMaps.ALL.size(), SHIPPED.all().size());
+    for (final MapDefinition definition : SHIPPED.all()) {
+      final MapDefinition small =
+          definition.spec().type() == MapType.LRU_HASH
+              ? definition.withMaxEntries(128)
+              : definition;
+      final BpfMap map = create(small);
+      assertTrue(
+          small.spec().fits(map.description()),
+          small.spec().shape() + " / " + map.description().spec().shape());
+      assertFalse(small.withMaxEntries(64).spec().fits(map.description()));
     }
   }
 
   @Test
   void shouldFindTheLongestPolicyPrefixAsTheProgramDoes() {
-    final PolicyMap policy = new PolicyMap(create(NodeMaps.policy(12)));
+    final PolicyMap policy = new PolicyMap(create(SHIPPED.policy(12)));
     assertEquals("policy_00012", policy.map().name());
-    assertEquals(0, policy.upsert(2031, 0, TCP, 443, PolicyMap.PREFIX_PORT, 0, 0));
+    assertEquals(0, policy.upsert(2031, 0, TCP, 443, PolicyPrefix.PORT, 0, 0));
     assertEquals(0, policy.upsert(2031, 0, TCP, 8000, 58, PolicyFlag.REDIRECT.number(), 10443));
     assertEquals(
-        0, policy.upsert(2031, 0, 0, 0, PolicyMap.PREFIX_IDENTITY, PolicyFlag.DENY.number(), 0));
+        0, policy.upsert(2031, 0, 0, 0, PolicyPrefix.IDENTITY, PolicyFlag.DENY.number(), 0));
 
-    assertEquals(0, policy.lookup(2031, 0, TCP, 443, PolicyMap.PREFIX_PORT));
+    assertEquals(0, policy.lookup(2031, 0, TCP, 443, PolicyPrefix.PORT));
     assertEquals(0, policy.found().flags());
-    assertEquals(0, policy.lookup(2031, 0, TCP, 8063, PolicyMap.PREFIX_PORT));
+    assertEquals(0, policy.lookup(2031, 0, TCP, 8063, PolicyPrefix.PORT));
     assertEquals(10443, policy.found().proxyPort());
-    assertEquals(0, policy.lookup(2031, 0, TCP, 8064, PolicyMap.PREFIX_PORT));
+    assertEquals(0, policy.lookup(2031, 0, TCP, 8064, PolicyPrefix.PORT));
     assertEquals(PolicyFlag.DENY.number(), policy.found().flags());
-    assertEquals(-Errno.ENOENT, policy.lookup(2031, 1, TCP, 443, PolicyMap.PREFIX_PORT));
+    assertEquals(-Errno.ENOENT, policy.lookup(2031, 1, TCP, 443, PolicyPrefix.PORT));
 
-    assertEquals(0, policy.delete(2031, 0, TCP, 443, PolicyMap.PREFIX_PORT));
-    assertEquals(-Errno.ENOENT, policy.delete(2031, 0, TCP, 443, PolicyMap.PREFIX_PORT));
+    assertEquals(0, policy.delete(2031, 0, TCP, 443, PolicyPrefix.PORT));
+    assertEquals(-Errno.ENOENT, policy.delete(2031, 0, TCP, 443, PolicyPrefix.PORT));
   }
 
   @Test
-  void shouldSayWhichEntryDidNotFitAndHowFullTheMapIs() {
-    final PolicyMap policy = new PolicyMap(create(NodeMaps.policy(12).withMaxEntries(2)));
+  void shouldNameTheRejectedEntryAndTheFillLevel() {
+    final PolicyMap policy = new PolicyMap(create(SHIPPED.policy(12).withMaxEntries(2)));
     assertEquals(0, policy.upsert(1, 0, TCP, 443, 64, 0, 0));
     assertEquals(0, policy.upsert(2, 0, TCP, 443, 64, 0, 0));
     final int result = policy.upsert(2031, 0, TCP, 443, 64, 0, 0);
@@ -97,21 +101,20 @@ class TypedMapsKernelTest {
   }
 
   @Test
-  void shouldSayWhichMapCouldNotBeCreated() {
+  void shouldNameTheMapThatCannotBeCreated() {
     final BpfMapException failure =
         assertThrows(
-            BpfMapException.class, () -> BpfMap.create(NodeMaps.POLICY.withMaxEntries(0), "", 0));
+            BpfMapException.class, () -> BpfMap.create(SHIPPED.policy(1).withMaxEntries(0), ""));
     assertEquals(
-        "map policy_map: create: EINVAL, lpm_trie, key 12 bytes, value 4 bytes, 0 entries,"
+        "map policy_00001: create: EINVAL, lpm_trie, key 12 bytes, value 4 bytes, 0 entries,"
             + " flags 0x1",
         failure.getMessage());
   }
 
   @Test
   void shouldKeepPolicyMapsInTheirSlots() {
-    final BpfMap inner = create(NodeMaps.policy(12));
-    final BpfMap outer = BpfMap.create(NodeMaps.POLICIES, "", inner.fd());
-    opened.add(outer);
+    final BpfMap inner = create(SHIPPED.policy(12));
+    final BpfMap outer = create(SHIPPED.get(NodeMaps.POLICIES));
     final PolicyMapArray policies = new PolicyMapArray(outer);
     assertEquals(-Errno.ENOENT, policies.mapId(12));
     assertEquals(0, policies.set(12, inner.fd()));
@@ -127,9 +130,8 @@ class TypedMapsKernelTest {
 
   @Test
   void shouldWalkTheSlotsOfAnArrayOfMapsThatWereFoundInUse() throws Exception {
-    final BpfMap inner = create(NodeMaps.policy(7));
-    final BpfMap outer = BpfMap.create(NodeMaps.POLICIES, "", inner.fd());
-    opened.add(outer);
+    final BpfMap inner = create(SHIPPED.policy(7));
+    final BpfMap outer = create(SHIPPED.get(NodeMaps.POLICIES));
     final PolicyMapArray first = new PolicyMapArray(outer);
     assertEquals(0, first.set(300, inner.fd()));
     assertEquals(0, first.set(7, inner.fd()));
@@ -139,7 +141,7 @@ class TypedMapsKernelTest {
     try (TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount()) {
       final Path pin = bpffs.path().resolve("policies");
       assertEquals(0, BpfFileSystem.pin(outer.fd(), pin));
-      again = BpfMap.adopt(BpfFileSystem.open(pin), NodeMaps.POLICIES, pin.toString());
+      again = BpfMap.adopt(BpfFileSystem.open(pin), SHIPPED.get(NodeMaps.POLICIES), pin.toString());
     }
     opened.add(again);
     final PolicyMapArray second = new PolicyMapArray(again);
@@ -164,7 +166,7 @@ class TypedMapsKernelTest {
 
   @Test
   void shouldKeepEndpointsAndIpcacheEntries() {
-    final EndpointMap endpoints = new EndpointMap(create(NodeMaps.ENDPOINTS));
+    final EndpointMap endpoints = new EndpointMap(create(SHIPPED.get(NodeMaps.ENDPOINTS)));
     assertEquals(
         0,
         endpoints.set(
@@ -177,7 +179,7 @@ class TypedMapsKernelTest {
     assertEquals(0, endpoints.map().countEntries());
     assertEquals(-Errno.E2BIG, endpoints.set(65_536, 1, 1, 1, 1, 0));
 
-    final Ipcache4Map ipcache4 = new Ipcache4Map(create(NodeMaps.IPCACHE4));
+    final Ipcache4Map ipcache4 = new Ipcache4Map(create(SHIPPED.get(NodeMaps.IPCACHE4)));
     assertEquals(0, ipcache4.upsert(0x0a000000, 8, 16777217, 0, 0));
     assertEquals(0, ipcache4.upsert(0x0a010007, 32, 2031, 12, 0));
     assertEquals(0, ipcache4.lookup(0x0a010007, 32));
@@ -188,7 +190,7 @@ class TypedMapsKernelTest {
     assertEquals(-Errno.ENOENT, ipcache4.delete(0x0a000000, 9));
     assertEquals(0, ipcache4.delete(0x0a000000, 8));
 
-    final Ipcache6Map ipcache6 = new Ipcache6Map(create(NodeMaps.IPCACHE6));
+    final Ipcache6Map ipcache6 = new Ipcache6Map(create(SHIPPED.get(NodeMaps.IPCACHE6)));
     assertEquals(0, ipcache6.upsert(0xfd00_0000_0000_0000L, 0, 64, 3, 0, 0));
     assertEquals(0, ipcache6.lookup(0xfd00_0000_0000_0000L, 77, 128));
     assertEquals(3, ipcache6.found().identity());
@@ -197,7 +199,7 @@ class TypedMapsKernelTest {
 
   @Test
   void shouldFindAFlowFromBothDirections() {
-    final Conntrack4Map flows = new Conntrack4Map(create(NodeMaps.CONNTRACK4_TCP));
+    final Conntrack4Map flows = new Conntrack4Map(create(SHIPPED.get(NodeMaps.CONNTRACK4_TCP)));
     flows
         .foundKey()
         .clear()
@@ -216,15 +218,15 @@ class TypedMapsKernelTest {
     assertEquals(0, flows.deleteFound());
     assertEquals(-Errno.ENOENT, flows.find(0x0a010007, 43210, 0x0a010009, 80, TCP));
 
-    final Conntrack6Map flows6 = new Conntrack6Map(create(NodeMaps.CONNTRACK6_ANY));
+    final Conntrack6Map flows6 = new Conntrack6Map(create(SHIPPED.get(NodeMaps.CONNTRACK6_ANY)));
     flows6.foundKey().clear().lowAddress(1, 2).lowPort(3).highAddress(4, 5).highPort(6);
     assertEquals(0, flows6.put());
     assertEquals(0, flows6.find(4, 5, 6, 1, 2, 3, 0));
   }
 
   @Test
-  void shouldShareGenerationsAndCellsWithTheKernelThroughAMapping() {
-    final BpfMap map = create(NodeMaps.GENERATIONS);
+  void shouldShareGenerationsAndCellsWithTheKernelThroughMappedMemory() {
+    final BpfMap map = create(SHIPPED.get(NodeMaps.GENERATIONS));
     final EntryBuffer entry = new EntryBuffer(map);
     try (GenerationArray generations = new GenerationArray(map)) {
       assertEquals(0, generations.get(65_535));
@@ -241,39 +243,26 @@ class TypedMapsKernelTest {
       assertNoAllocation(() -> generations.bump(2));
     }
 
-    final BpfMap wide = create(NodeMaps.PREFILTER4_CELLS);
+    final BpfMap wide = create(SHIPPED.get(NodeMaps.PREFILTER4_CELLS));
     final EntryBuffer word = new EntryBuffer(wide);
     try (PrefilterCells cells = new PrefilterCells(wide)) {
-      cells.cell(0x0a0001, PrefilterCell.WHOLE.number());
-      cells.cell(0x0a0002, PrefilterCell.PART.number());
-      cells.cell((1 << 24) - 1, PrefilterCell.WHOLE.number());
-      assertEquals(PrefilterCell.NONE.number(), cells.cell(0x0a0000));
-      assertEquals(PrefilterCell.WHOLE.number(), cells.cell(0x0a0001));
-      assertEquals(PrefilterCell.PART.number(), cells.cell(0x0a0002));
+      final int last = PrefilterGeometry.CELL_WORDS - 1;
+      cells.word(0x0a0001 >>> 5, 3L << 2 | 1L << 4);
+      cells.word(last, -1L);
       word.key().putInt(0, 0x0a0001 >>> 5);
       assertEquals(0, wide.lookup(word));
       assertEquals(3L << 2 | 1L << 4, word.value().getLong(0));
-      cells.cell(0x0a0001, PrefilterCell.NONE.number());
-      assertEquals(PrefilterCell.NONE.number(), cells.cell(0x0a0001));
-      assertEquals(PrefilterCell.PART.number(), cells.cell(0x0a0002));
-      assertNoAllocation(() -> cells.cell(77, PrefilterCell.PART.number()));
-    }
-
-    try (PrefilterCells narrow = new PrefilterCells(create(NodeMaps.PREFILTER6_NARROW_CELLS))) {
-      final int cell = PrefilterCells.narrowCellOf(0x2001_0db8_1234_ffffL);
-      assertEquals(cell, PrefilterCells.narrowCellOf(0x2001_0db8_1234_0000L));
-      narrow.narrowCell(cell, true);
-      narrow.narrowCell((1 << 24) - 1, true);
-      assertTrue(narrow.narrowCell(cell));
-      narrow.narrowCell(cell, false);
-      assertFalse(narrow.narrowCell(cell));
-      assertTrue(narrow.narrowCell((1 << 24) - 1));
+      word.key().putInt(0, last);
+      word.value().putLong(0, 5);
+      assertEquals(0, wide.update(word, 0));
+      assertEquals(5, cells.word(last));
+      assertNoAllocation(() -> cells.word(77, 1));
     }
   }
 
   @Test
   void shouldSumCountersOverCpus() {
-    final BpfMap map = create(NodeMaps.METRICS);
+    final BpfMap map = create(SHIPPED.get(NodeMaps.METRICS));
     final EntryBuffer entry = new EntryBuffer(map);
     entry.key().putInt(0, 1 << 8 | 5);
     long expected = 0;
@@ -289,7 +278,7 @@ class TypedMapsKernelTest {
     assertEquals(1000L * map.copiedValueSize() / 16, metrics.bytes(1, 5));
     assertEquals(0, metrics.packets(0, 5));
 
-    final BpfMap lostMap = create(NodeMaps.EVENTS_LOST);
+    final BpfMap lostMap = create(SHIPPED.get(NodeMaps.EVENTS_LOST));
     final EntryBuffer lostEntry = new EntryBuffer(lostMap);
     lostEntry.value().setMemory(0, lostMap.copiedValueSize(), (byte) 0);
     lostEntry.value().putLong(0, 41);
@@ -298,8 +287,8 @@ class TypedMapsKernelTest {
   }
 
   @Test
-  void shouldAllocateNothingAnOperation() {
-    final PolicyMap policy = new PolicyMap(create(NodeMaps.policy(1)));
+  void shouldAllocateNothingPerOperation() {
+    final PolicyMap policy = new PolicyMap(create(SHIPPED.policy(1)));
     assertNoAllocation(
         () -> {
           policy.upsert(2031, 0, TCP, 443, 64, 0, 0);
@@ -307,8 +296,8 @@ class TypedMapsKernelTest {
           policy.found().flags();
           policy.delete(2031, 0, TCP, 443, 64);
         });
-    final Ipcache4Map ipcache4 = new Ipcache4Map(create(NodeMaps.IPCACHE4));
-    final Ipcache6Map ipcache6 = new Ipcache6Map(create(NodeMaps.IPCACHE6));
+    final Ipcache4Map ipcache4 = new Ipcache4Map(create(SHIPPED.get(NodeMaps.IPCACHE4)));
+    final Ipcache6Map ipcache6 = new Ipcache6Map(create(SHIPPED.get(NodeMaps.IPCACHE6)));
     assertNoAllocation(
         () -> {
           ipcache4.upsert(1, 32, 2, 3, 0);
@@ -318,8 +307,8 @@ class TypedMapsKernelTest {
           ipcache6.lookup(1, 2, 128);
           ipcache6.delete(1, 2, 128);
         });
-    final EndpointMap endpoints = new EndpointMap(create(NodeMaps.ENDPOINTS));
-    final Conntrack4Map flows = new Conntrack4Map(create(NodeMaps.CONNTRACK4_ANY));
+    final EndpointMap endpoints = new EndpointMap(create(SHIPPED.get(NodeMaps.ENDPOINTS)));
+    final Conntrack4Map flows = new Conntrack4Map(create(SHIPPED.get(NodeMaps.CONNTRACK4_ANY)));
     assertNoAllocation(
         () -> {
           endpoints.set(4, 1, 2, 3, 4, 0);
@@ -330,8 +319,8 @@ class TypedMapsKernelTest {
           flows.find(2, 0, 1, 0, 0);
           flows.deleteFound();
         });
-    final MetricsMap metrics = new MetricsMap(create(NodeMaps.METRICS));
-    final LostEvents lost = new LostEvents(create(NodeMaps.EVENTS_LOST));
+    final MetricsMap metrics = new MetricsMap(create(SHIPPED.get(NodeMaps.METRICS)));
+    final LostEvents lost = new LostEvents(create(SHIPPED.get(NodeMaps.EVENTS_LOST)));
     final Runnable counters =
         () -> {
           metrics.refresh();
@@ -343,11 +332,11 @@ class TypedMapsKernelTest {
 
   @Test
   void shouldKeepTheDescriptorWhileAReaderHoldsIt() {
-    final BpfMap map = BpfMap.create(NodeMaps.policy(3), "", 0);
+    final BpfMap map = BpfMap.create(SHIPPED.policy(3), "");
     assertTrue(map.retain());
     map.close();
     map.close();
-    assertEquals(map.description().id(), ObjectDescriptions.map(map.fd()).id());
+    assertEquals(map.description().id(), MapDescription.of(map.fd()).id());
     map.release();
     assertFalse(map.retain());
   }

@@ -44,7 +44,7 @@ class FlyweightTest {
   }
 
   @Test
-  void shouldWriteAMacAddressWithoutTouchingItsNeighbours() {
+  void shouldWriteAMacAddressWithoutChangingAdjacentBytes() {
     final EndpointEntryFlyweight entry = new EndpointEntryFlyweight().wrap(buffer, OFFSET);
     entry.identity(-1).flags(-1).hostMac(0xffff_ffff_ffffL).mac(0x0200_5e10_2030L);
     assertArrayEquals(
@@ -83,7 +83,7 @@ class FlyweightTest {
   }
 
   @Test
-  void shouldClearItsOwnBytesAlone() {
+  void shouldClearOnlyItsOwnBytes() {
     buffer.setMemory(0, bytes.length, (byte) 0x55);
     new PolicyKeyFlyweight().wrap(buffer, OFFSET).clear();
     assertEquals(0x55, bytes[OFFSET - 1]);

@@ -1,2 +1,2 @@
-/** What jextract makes of the system's libbpf headers; generated, never edited. */
+/** Contains the bindings that jextract generates from the system's libbpf headers; never edited. */
 package agent.bindings.libbpf;

@@ -8,8 +8,8 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Tries a kernel feature in a network namespace that ends with the attempt, so that nothing is left
- * behind and modules are loaded as they would be in earnest.
+ * Tries a kernel feature in a network namespace that exists only during the attempt, so that
+ * nothing stays and the kernel loads modules as in a real use.
  */
 public final class FeatureProbe implements ServedCheck.KernelProbe {
   private static final long LONGEST_SEC = 10;
@@ -37,7 +37,7 @@ public final class FeatureProbe implements ServedCheck.KernelProbe {
         "ip link add probe1 type veth && ip link add link probe1 name probe0 type ipvlan");
   }
 
-  /** A symbol is missing where the kernel says that it does not know the type. */
+  /** Returns the symbol where the kernel answers that it does not know the type. */
   private static Optional<String> tried(String symbol, String script) {
     final String answer = run(script);
     final boolean unknown =
@@ -57,7 +57,7 @@ public final class FeatureProbe implements ServedCheck.KernelProbe {
       process.getOutputStream().close();
       if (!process.waitFor(LONGEST_SEC, TimeUnit.SECONDS)) {
         process.destroyForcibly();
-        throw new IllegalStateException("kernel probe '" + script + "': no end after 10 s");
+        throw new IllegalStateException("kernel probe '" + script + "': not finished after 10 s");
       }
       return new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     } catch (IOException e) {

@@ -6,18 +6,18 @@ import java.util.Locale;
 /**
  * One row of the option table.
  *
- * @param name long name without dashes, as the contract spells it
+ * @param name long name without dashes, as in the contract
  * @param shortName one letter, or 0 where there is none
  * @param type form of the value
- * @param defaultText default in the form in which it is given; empty for none, false or an empty
- *     collection
+ * @param defaultText default as text; empty: no value, false or an empty collection
  * @param group group of the help text
- * @param meaning one line for the help text
- * @param choices the values there are, or an empty list where any value of the type will do
+ * @param meaning its line in the help text
+ * @param choices the allowed values; an empty list allows every value of the type
  * @param minimum lowest number of an INT or DURATION (seconds)
  * @param maximum highest number of an INT or DURATION (seconds)
- * @param served whether this version does what the option says
- * @param inert values of an option that is not served which ask for nothing
+ * @param served whether this version implements the option
+ * @param inert values that an option may have although it is not served, because they request
+ *     nothing
  */
 public record AgentOption(
     String name,

@@ -1,6 +1,6 @@
 package agent.launcher.options;
 
-/** The daemon's help text, made from the table. */
+/** The help text of the daemon, generated from the option table. */
 public final class HelpText {
   private static final int COLUMN = 46;
 

@@ -1,13 +1,11 @@
 package agent.launcher.options;
 
-/**
- * An option that is unknown, has a bad value or is not served: the start stops with exit code 2.
- */
+/** An option that is unknown, has a bad value or is not served: the agent exits with code 2. */
 public final class OptionException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
   /**
-   * Names the option and says what is wrong.
+   * Creates the exception.
    *
    * @param message one line, starting with the option
    */

@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Turns the texts given for one option into its value. */
+/** Converts the texts given for one option to its value. */
 final class OptionParser {
   private static final Pattern DURATION =
       Pattern.compile("(?:(\\d{1,6})h)?(?:(\\d{1,6})m)?(?:(\\d{1,9})s)?");
@@ -94,7 +94,7 @@ final class OptionParser {
     for (final String element : elements(texts)) {
       final int equals = element.indexOf('=');
       if (equals < 1) {
-        // It may be a part of a password, and goes to a log.
+        // The text is not quoted: it may be part of a password, and the message is logged.
         throw new OptionException("--" + option.name() + ": key=value is wanted");
       }
       pairs.put(element.substring(0, equals), element.substring(equals + 1));

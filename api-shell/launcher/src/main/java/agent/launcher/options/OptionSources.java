@@ -6,13 +6,13 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Reads options from the command line and the environment. Each reader returns the texts given per
- * option, in order; later sources never mix into earlier ones.
+ * Reads options from the command line and the environment. Each reader returns the texts of each
+ * option in their order; texts of two sources are not combined.
  */
 final class OptionSources {
   private static final String PREFIX = "AGENT_";
 
-  /** The client's variable: where the agent is. */
+  /** A variable of agentctl: the address of the agent. */
   private static final String CLIENTS = "AGENT_HOST";
 
   private OptionSources() {}
@@ -37,7 +37,7 @@ final class OptionSources {
         value = rest.isEmpty() ? null : rest.startsWith("=") ? rest.substring(1) : rest;
         option = OptionTable.byShortName(argument.charAt(1));
       } else {
-        throw new OptionException(argument + ": not an option, and the agent takes no arguments");
+        throw new OptionException(argument + ": not an option, and the agent has no arguments");
       }
       if (option == null) {
         throw new OptionException(shown + ": unknown option");
@@ -56,7 +56,7 @@ final class OptionSources {
     return given;
   }
 
-  /** Reads {@code AGENT_<NAME>}; names that are no option's are returned in {@code unknown}. */
+  /** Reads {@code AGENT_<NAME>}; names that are not of an option are added to {@code unknown}. */
   static Map<String, List<String>> environment(
       Map<String, String> environment, List<String> unknown) {
     final Map<String, AgentOption> byVariable = new LinkedHashMap<>();

@@ -20,6 +20,7 @@ import static agent.launcher.options.OptionType.MAP;
 import static agent.launcher.options.OptionType.STRING;
 import static agent.launcher.options.OptionType.STRINGS;
 
+import agent.maps.layout.MapSize;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -28,7 +29,7 @@ import java.util.stream.Stream;
 
 /**
  * Every option of the daemon: {@code agent-api.md}, "Agent start-up options" and "Limits", and
- * {@code decisions.md}. What {@link AgentOption#served()} says here is what the start holds to.
+ * {@code decisions.md}. The start refuses options for which {@link AgentOption#served()} is false.
  */
 public final class OptionTable {
   private static final long MOST_MAP_ENTRIES = 1L << 26;
@@ -47,7 +48,7 @@ public final class OptionTable {
   }
 
   /**
-   * Looks a row up.
+   * Finds a row.
    *
    * @param name long name without dashes
    * @return the row, or null where there is none
@@ -89,7 +90,7 @@ public final class OptionTable {
         served(GENERAL, "config", STRING, "$HOME/agent.yaml", "YAML file with options"),
         served(GENERAL, "state-dir", STRING, "/var/run/agent", "Directory of the state files"),
         later(GENERAL, "lib-dir", STRING, "/var/lib/agent", "Directory for run-time builds"),
-        served(GENERAL, "restore", BOOL, "true", "Take over what a previous agent left"),
+        served(GENERAL, "restore", BOOL, "true", "Restore the state of the previous run"),
         later(GENERAL, "keep-config", BOOL, "false", "Keep the workloads' options on restore"),
         later(GENERAL, "agent-labels", STRINGS, "", "Labels that identify this agent"),
         served(GENERAL, "debug", BOOL, "false", "Log at debug level").withShort('D'),
@@ -112,15 +113,25 @@ public final class OptionTable {
     return List.of(
         served(DATAPATH, "bpf-root", STRING, "/sys/fs/bpf", "BPF file system that holds the pins"),
         later(DATAPATH, "cgroup-root", STRING, "", "Cgroup v2 file system"),
-        later(DATAPATH, "datapath-mode", STRING, "veth", "How workloads are connected")
+        later(DATAPATH, "datapath-mode", STRING, "veth", "Kind of workload interfaces")
             .withChoices("veth", "ipvlan"),
         served(DATAPATH, "device", STRING, "undefined", "Device that faces the network")
             .withShort('d'),
         later(DATAPATH, "ipvlan-master-device", STRING, "undefined", "Master device of ipvlan"),
         served(DATAPATH, "disable-conntrack", BOOL, "false", "Ask the policy for every packet"),
-        served(DATAPATH, "bpf-ct-global-tcp-max", INT, "1000000", "Most tracked TCP flows")
+        served(
+                DATAPATH,
+                "bpf-ct-global-tcp-max",
+                INT,
+                Integer.toString(MapSize.CONNTRACK_TCP),
+                "Most tracked TCP flows")
             .withRange(1024, MOST_MAP_ENTRIES),
-        served(DATAPATH, "bpf-ct-global-any-max", INT, "262144", "Most tracked flows beside TCP")
+        served(
+                DATAPATH,
+                "bpf-ct-global-any-max",
+                INT,
+                Integer.toString(MapSize.CONNTRACK_ANY),
+                "Most tracked flows beside TCP")
             .withRange(1024, MOST_MAP_ENTRIES),
         served(
                 DATAPATH,
@@ -135,7 +146,7 @@ public final class OptionTable {
         later(DATAPATH, "mtu", INT, "0", "MTU instead of the detected one (0)")
             .withRange(0, 65_535),
         later(DATAPATH, "lb", STRING, "", "Interface to balance services on"),
-        later(DATAPATH, "sockops-enable", BOOL, "false", "Shortcut between local sockets"),
+        later(DATAPATH, "sockops-enable", BOOL, "false", "Connect local sockets directly"),
         later(DATAPATH, "enable-ipsec", BOOL, "false", "Encrypt between nodes with IPsec"),
         later(DATAPATH, "ipsec-key-file", STRING, "", "File of the IPsec key"));
   }
@@ -165,11 +176,16 @@ public final class OptionTable {
             .withInert("disabled"),
         later(ADDRESSING, "auto-direct-node-routes", BOOL, "false", "Route to peers on the link"),
         later(ADDRESSING, "single-cluster-route", BOOL, "false", "One route for all nodes"),
-        later(ADDRESSING, "masquerade", BOOL, "true", "Hide workloads behind the node's address")
+        later(
+                ADDRESSING,
+                "masquerade",
+                BOOL,
+                "true",
+                "Masquerade workloads with the node's address")
             .withInert("false"),
         later(ADDRESSING, "install-iptables-rules", BOOL, "true", "Install iptables rules")
             .withInert("false"),
-        later(ADDRESSING, "prepend-iptables-chains", BOOL, "true", "Put own chains first")
+        later(ADDRESSING, "prepend-iptables-chains", BOOL, "true", "Put the agent's chains first")
             .withInert("false"));
   }
 
@@ -222,7 +238,7 @@ public final class OptionTable {
             STRING,
             "^(.*/)?mesh-proxy(:.*)?$",
             "Images of sidecar proxies"),
-        later(PROXY, "http-idle-timeout", DURATION, "0", "Longest silence of a stream (0: any)"),
+        later(PROXY, "http-idle-timeout", DURATION, "0", "Idle time-out of a stream (0: none)"),
         later(PROXY, "http-max-grpc-timeout", DURATION, "0", "Longest gRPC request (0: any)"),
         later(PROXY, "http-request-timeout", DURATION, "3600", "Longest request (0: any)"),
         later(PROXY, "http-retry-count", INT, "3", "Retries of a failed request"),
@@ -248,7 +264,7 @@ public final class OptionTable {
         later(ORCHESTRATOR, "orch-require-ipv6-pod-cidr", BOOL, "false", "Wait for an IPv6 CIDR"),
         later(ORCHESTRATOR, "disable-endpoint-crd", BOOL, "false", "Do not publish endpoints")
             .withInert("true"),
-        later(ORCHESTRATOR, "disable-orch-services", BOOL, "false", "Leave services alone")
+        later(ORCHESTRATOR, "disable-orch-services", BOOL, "false", "Do not watch services")
             .withInert("true"),
         later(ORCHESTRATOR, "container-runtime", STRINGS, "auto", "Container runtimes to watch")
             .withInert("none"),
@@ -277,10 +293,15 @@ public final class OptionTable {
 
   private static List<AgentOption> observation() {
     return List.of(
-        later(OBSERVATION, "log-driver", STRINGS, "", "Where logs go beside the console"),
+        later(OBSERVATION, "log-driver", STRINGS, "", "Log drivers beside the console"),
         later(OBSERVATION, "log-opt", MAP, "", "Options of the log drivers"),
         later(OBSERVATION, "log-system-load", BOOL, "false", "Log the system's load"),
-        served(OBSERVATION, "monitor-aggregation", STRING, "None", "How far traces are thinned")
+        served(
+                OBSERVATION,
+                "monitor-aggregation",
+                STRING,
+                "None",
+                "Aggregation level of trace events")
             .withChoices("None", "Low", "Medium", "Maximum"),
         later(OBSERVATION, "monitor-queue-size", INT, "32768", "Events kept for a slow reader")
             .withRange(1, 1 << 24),

@@ -22,7 +22,7 @@ public enum OptionType {
   }
 
   /**
-   * The word the help text uses.
+   * Returns the name of the type in the help text.
    *
    * @return the contract's name of this type
    */

@@ -10,8 +10,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * What was asked of the agent: checked values by option name, from the command line, then the
- * environment, then the configuration file, then the table's defaults.
+ * The checked values of all options by name. The command line has precedence over the environment,
+ * then come the configuration file and the defaults of the table.
  */
 public final class OptionValues {
   private final Map<String, Object> values;
@@ -70,14 +70,14 @@ public final class OptionValues {
    * Whether any source names the option.
    *
    * @param name long name
-   * @return false where the default stands
+   * @return false where the default applies
    */
   public boolean isGiven(String name) {
     return given.contains(name);
   }
 
   /**
-   * Variables of the environment that look like options and are none.
+   * Returns the environment variables that begin with {@code AGENT_} and name no option.
    *
    * @return their names
    */
@@ -138,8 +138,8 @@ public final class OptionValues {
   }
 
   /**
-   * Every option with its value, for people. Values of MAP options may be secrets and are not
-   * shown.
+   * Returns every option with its value for display. Values of MAP options may be secrets and are
+   * left out.
    *
    * @return values by name, in the order of the table
    */

@@ -6,11 +6,11 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * Holds a start to what this version serves: asking for more stops it, and a feature that the
- * kernel does not have either is named by the kernel's symbol.
+ * Refuses options that this version does not serve; where the kernel lacks the feature, too, the
+ * message names the configuration symbol of the kernel.
  */
 public final class ServedCheck {
-  /** What a kernel lacks for a value of an option. */
+  /** Finds the configuration symbol that the kernel lacks for a value of an option. */
   @FunctionalInterface
   public interface KernelProbe {
     /**
@@ -18,23 +18,24 @@ public final class ServedCheck {
      *
      * @param option long name
      * @param value text of the value
-     * @return the configuration symbol that is missing, or nothing where there is nothing to miss
+     * @return the configuration symbol that is missing; empty where none is missing or none is
+     *     needed
      */
     Optional<String> missingSymbol(String option, String value);
   }
 
-  /** Defaults by which an option says that it wants nothing. */
+  /** Default values that request nothing. */
   private static final Set<String> NOTHING = Set.of("", "false", "0", "undefined");
 
   private ServedCheck() {}
 
   /**
-   * Checks all values that were given; one that is not served is not taken at its default either,
-   * where that asks for something.
+   * Checks all values that were given. An option that is not served is refused at its default
+   * value, too, where the default requests something.
    *
-   * @param values what was asked
+   * @param values the options
    * @param probe the running kernel
-   * @throws OptionException for the first option that asks for what is not there
+   * @throws OptionException for the first option that requests a feature that is not served
    */
   public static void check(OptionValues values, KernelProbe probe) {
     for (final AgentOption option : OptionTable.all()) {

@@ -1,2 +1,2 @@
-/** The daemon's options: one table, three sources, typed values. */
+/** The options of the daemon: one table, three sources, typed values. */
 package agent.launcher.options;

@@ -8,7 +8,7 @@ import agent.server.handler.NodeEncoder;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** What the daemon was asked at its start, as {@code GET /config} shows it. */
+/** The configuration with which the daemon was started, for {@code GET /config}. */
 public final class ConfigurationView {
   private static final DaemonConfigurationModel.Protocols NO_FAMILY =
       new DaemonConfigurationModel.Protocols(false, false);
@@ -18,7 +18,7 @@ public final class ConfigurationView {
   private final String nodeName;
 
   /**
-   * Shows these.
+   * Creates the view.
    *
    * @param options the daemon's options
    * @param endpointOptions the options of a new endpoint
@@ -71,7 +71,7 @@ public final class ConfigurationView {
             null));
   }
 
-  /** The start-up options as text: none of them changes while the agent runs. */
+  /** Returns the start-up options as text; none of them changes while the agent runs. */
   private Map<String, String> immutable() {
     final Map<String, String> immutable = new LinkedHashMap<>();
     options.shown().forEach((name, value) -> immutable.put(name, String.valueOf(value)));

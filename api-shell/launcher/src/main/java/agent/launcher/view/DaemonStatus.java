@@ -4,7 +4,6 @@ import agent.contract.daemon.DaemonConfigurationModel;
 import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
 import agent.contract.daemon.ModuleHealthModel;
-import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.spec.ModuleHealth;
 import agent.datapath.manager.spec.TcMode;
 import agent.identity.Identity;
@@ -12,13 +11,12 @@ import agent.server.view.DaemonView;
 import java.time.Instant;
 import java.time.format.DateTimeFormatter;
 import java.time.format.DateTimeFormatterBuilder;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Stream;
 
-/** Status, health and configuration; before {@link #ready} it says that the agent is starting. */
+/** Status, health and configuration; until {@link #ready} the status is "starting". */
 public final class DaemonStatus implements DaemonView {
   private static final ComponentStatus DISABLED = new ComponentStatus(null, "Disabled");
   private static final ComponentStatus STARTING =
@@ -26,23 +24,22 @@ public final class DaemonStatus implements DaemonView {
   private static final DateTimeFormatter RFC3339_MS =
       new DateTimeFormatterBuilder().appendInstant(3).toFormatter(Locale.ROOT);
 
-  private final StartedParts nothing = StartedParts.NONE;
   private final ConfigurationView configuration;
-  private volatile StartedParts parts = nothing;
+  private volatile StartedParts parts = StartedParts.NONE;
 
   /**
-   * The daemon before it is ready.
+   * Creates the status of a daemon that is starting.
    *
-   * @param configuration what it was asked
+   * @param configuration the configuration that the daemon was started with
    */
   public DaemonStatus(ConfigurationView configuration) {
     this.configuration = configuration;
   }
 
   /**
-   * From now on the parts are asked.
+   * Ends the starting state: every later call reads these parts.
    *
-   * @param started all parts
+   * @param started all parts of the daemon
    */
   public void ready(StartedParts started) {
     parts = started;
@@ -51,19 +48,14 @@ public final class DaemonStatus implements DaemonView {
   @Override
   public DaemonStatusModel status(boolean brief) {
     final StartedParts now = parts;
-    if (now == nothing) {
-      return model(STARTING, null, null, null, brief);
+    if (now == StartedParts.NONE) {
+      return model(STARTING, null, null, brief);
     }
-    final DatapathStatus datapath = now.datapath().status();
-    return model(overall(modules(now)), datapath, now, attachMode(datapath.tcMode()), brief);
+    return model(overall(modules(now)), now, attachMode(now.datapath().status().tcMode()), brief);
   }
 
   private DaemonStatusModel model(
-      ComponentStatus agent,
-      DatapathStatus datapath,
-      StartedParts now,
-      String attachMode,
-      boolean brief) {
+      ComponentStatus agent, StartedParts now, String attachMode, boolean brief) {
     final boolean whole = now != null && !brief;
     return new DaemonStatusModel(
         agent,
@@ -102,7 +94,7 @@ public final class DaemonStatus implements DaemonView {
         whole ? Map.of() : null);
   }
 
-  /** As the contract's {@code attach-mode} names it. */
+  /** Returns the value of {@code attach-mode} in the contract. */
   private static String attachMode(TcMode mode) {
     return mode == TcMode.TCX ? "tcx" : "tc";
   }
@@ -141,7 +133,7 @@ public final class DaemonStatus implements DaemonView {
   @Override
   public ModuleHealthModel health(boolean brief) {
     final StartedParts now = parts;
-    final List<ModuleHealth> modules = now == nothing ? List.of() : modules(now);
+    final List<ModuleHealth> modules = now == StartedParts.NONE ? List.of() : modules(now);
     return new ModuleHealthModel(
         modules.stream()
             .filter(module -> !brief || module.level() != ModuleHealth.Level.OK)
@@ -150,9 +142,7 @@ public final class DaemonStatus implements DaemonView {
   }
 
   private static List<ModuleHealth> modules(StartedParts now) {
-    final List<ModuleHealth> modules = new ArrayList<>(now.datapath().status().modules());
-    modules.add(EndpointHealthReport.of(now.endpoints().list(List.of()), now.clock()));
-    return modules;
+    return now.datapath().health().read();
   }
 
   private static ModuleHealthModel.Module encode(ModuleHealth module) {
@@ -177,7 +167,7 @@ public final class DaemonStatus implements DaemonView {
     };
   }
 
-  /** The worst module speaks for the agent. */
+  /** Returns the state of the module that is worst. */
   private static ComponentStatus overall(List<ModuleHealth> modules) {
     return Stream.of(ModuleHealth.Level.STOPPED, ModuleHealth.Level.DEGRADED)
         .flatMap(level -> modules.stream().filter(module -> module.level() == level))

@@ -1,24 +1,24 @@
 package agent.launcher.view;
 
-import agent.endpoint.EndpointSnapshot;
-import agent.endpoint.EndpointState;
+import agent.endpoint.state.EndpointSnapshot;
+import agent.endpoint.state.EndpointState;
 import agent.identity.IdentityAllocator;
 import agent.server.metrics.MetricFamily;
-import agent.server.metrics.MetricSource;
+import agent.server.metrics.MetricRegistry;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 
-/** Endpoints by state, identities, leases and the policy's revision. */
-public final class DomainMetricSource implements MetricSource {
+/** Metrics of the domain: endpoints by state, identities, leases, policy revision. */
+public final class DomainMetricSource implements MetricRegistry.Source {
   private final StartedParts parts;
   private final IdentityAllocator identities;
 
   /**
-   * Counts these.
+   * Creates the source.
    *
    * @param parts the daemon's parts
-   * @param identities its identities
+   * @param identities the identities of the node
    */
   public DomainMetricSource(StartedParts parts, IdentityAllocator identities) {
     this.parts = parts;

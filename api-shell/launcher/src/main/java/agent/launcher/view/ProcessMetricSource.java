@@ -1,7 +1,7 @@
 package agent.launcher.view;
 
 import agent.server.metrics.MetricFamily;
-import agent.server.metrics.MetricSource;
+import agent.server.metrics.MetricRegistry;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -9,8 +9,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** The daemon's own process; it is there from the start. */
-public final class ProcessMetricSource implements MetricSource {
+/** Metrics of the process of the daemon; registered before the datapath starts. */
+public final class ProcessMetricSource implements MetricRegistry.Source {
   private static final Path STATUS = Path.of("/proc/self/status");
   private static final String RESIDENT = "VmRSS:";
   private static final String THREADS = "Threads:";

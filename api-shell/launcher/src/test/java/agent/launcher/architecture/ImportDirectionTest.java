@@ -10,6 +10,7 @@ import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nam
 import static com.tngtech.archunit.core.domain.properties.HasOwner.Predicates.With.owner;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.fields;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.tngtech.archunit.core.domain.JavaClasses;
@@ -22,7 +23,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** The house's directions, and what it never does. */
+/** The directions of imports, and dependencies that no class has. */
 class ImportDirectionTest {
   /** Each line may import itself and the lines above it. */
   private static final List<List<String>> LAYERS =
@@ -32,10 +33,11 @@ class ImportDirectionTest {
           List.of("agent.conntrack.."),
           List.of("agent.types.."),
           List.of("agent.datapath.manager.."),
-          List.of("agent.identity..", "agent.ipam.."),
+          List.of("agent.identity..", "agent.ipam..", "agent.ipcache.."),
           List.of("agent.policy.."),
           List.of("agent.node.."),
           List.of("agent.endpoint.."),
+          List.of("agent.state.."),
           List.of("agent.contract.."),
           List.of("agent.server..", "agent.client.."),
           List.of("agent.cli.."),
@@ -49,20 +51,18 @@ class ImportDirectionTest {
     "agent.datapath..",
     "agent.identity..",
     "agent.ipam..",
+    "agent.ipcache..",
     "agent.policy..",
     "agent.node..",
-    "agent.endpoint.."
+    "agent.endpoint..",
+    "agent.state.."
   };
 
   private static JavaClasses classes;
 
   @BeforeAll
   static void importClasses() {
-    classes =
-        new ClassFileImporter()
-            .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
-            .withImportOption(location -> !location.contains("/agent/testkit/"))
-            .importPackages("agent");
+    classes = MainClasses.IMPORTED;
     assertTrue(classes.size() > 300, "classes found: " + classes.size());
   }
 
@@ -102,6 +102,11 @@ class ImportDirectionTest {
   }
 
   @Test
+  void shouldHaveNoCycleBetweenPackages() {
+    slices().matching("agent.(**)").should().beFreeOfCycles().check(classes);
+  }
+
+  @Test
   void shouldKeepHttpAndJsonOutOfTheDomain() {
     noClasses()
         .that()
@@ -109,6 +114,29 @@ class ImportDirectionTest {
         .should()
         .dependOnClassesThat()
         .resideInAnyPackage("io.undertow..", "org.xnio..", "tools.jackson..", "com.fasterxml..")
+        .check(classes);
+  }
+
+  /** Streams of JSON, and no binding to types, in the one module that stores documents. */
+  @Test
+  void shouldReadAndWriteJsonOfTheDomainInTheStateModuleOnly() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackage("agent.state..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("jakarta.json..", "org.eclipse.parsson..")
+        .check(classes);
+    noClasses()
+        .that()
+        .resideInAPackage("agent.state..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("agent.bindings..", "agent.maps..", "agent.conntrack..")
+        .orShould()
+        .dependOnClassesThat(
+            resideInAnyPackage("agent.datapath..")
+                .and(resideOutsideOfPackages("agent.datapath.manager.spec..")))
         .check(classes);
   }
 
@@ -149,7 +177,21 @@ class ImportDirectionTest {
         .check(classes);
   }
 
-  /** The conductor is in the manager; the mirrors and the sweep of conntrack are told to it. */
+  /** Addresses, routes and devices are read and changed by netlink. */
+  @Test
+  void shouldStartNoProcessForTheNodeOrAnEndpoint() {
+    noClasses()
+        .that()
+        .resideInAnyPackage("agent.node..", "agent.endpoint..")
+        .should()
+        .dependOnClassesThat()
+        .belongToAnyOf(ProcessBuilder.class, Process.class)
+        .orShould()
+        .callMethodWhere(target(owner(type(Runtime.class))).and(target(nameMatching("exec"))))
+        .check(classes);
+  }
+
+  /** The conductor is in the manager; the mirrors and the conntrack sweep run on its orders. */
   @Test
   void shouldWriteKernelMapsOnlyInTheDatapath() {
     noClasses()
@@ -218,5 +260,16 @@ class ImportDirectionTest {
         .orShould()
         .callMethod(Class.class, "forName", String.class)
         .check(classes);
+  }
+
+  /** The classes of every module but the test kit and the benchmarks; imported once. */
+  static final class MainClasses {
+    static final JavaClasses IMPORTED =
+        new ClassFileImporter()
+            .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+            .withImportOption(location -> !location.contains("/agent/testkit/"))
+            .importPackages("agent");
+
+    private MainClasses() {}
   }
 }

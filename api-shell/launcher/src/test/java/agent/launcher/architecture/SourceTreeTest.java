@@ -4,20 +4,21 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** How the source tree looks: lengths, names, one sentence a package. */
+/** Lengths and names of files, and one sentence of documentation for each package. */
 class SourceTreeTest {
-  private static final Path ROOT = root();
+  private static final Path ROOT = ProjectFiles.ROOT;
   private static final int LONGEST = 500;
   private static final int LONGEST_TEST = 800;
   private static final int LONGEST_README = 80;
@@ -25,9 +26,9 @@ class SourceTreeTest {
       Pattern.compile(".*(Util|Utils|Helper|Impl|Base|Common|Info|Data|Manager)");
 
   @Test
-  void shouldKeepFilesShort() throws IOException {
+  void shouldKeepFilesShort() {
     final List<String> tooLong =
-        sources()
+        ProjectFiles.sources()
             .filter(file -> lines(file) > (isTest(file) ? LONGEST_TEST : LONGEST))
             .map(file -> ROOT.relativize(file) + ": " + lines(file))
             .toList();
@@ -35,9 +36,9 @@ class SourceTreeTest {
   }
 
   @Test
-  void shouldSayInOneSentenceWhatAPackageIs() throws IOException {
+  void shouldSayInOneSentenceWhatAPackageIs() {
     final Set<String> silent = new TreeSet<>();
-    sources()
+    ProjectFiles.sources()
         .filter(file -> file.toString().contains("/src/main/java/"))
         .filter(file -> !file.startsWith(ROOT.resolve("benchmarks"))) // in the measured package
         .map(Path::getParent)
@@ -48,9 +49,9 @@ class SourceTreeTest {
   }
 
   @Test
-  void shouldNotUseNamesThatSayNothing() throws IOException {
+  void shouldNotUseNamesThatSayNothing() {
     final List<String> found =
-        sources()
+        ProjectFiles.sources()
             .map(file -> file.getFileName().toString())
             .filter(name -> name.endsWith(".java"))
             .map(name -> name.substring(0, name.length() - ".java".length()))
@@ -58,6 +59,22 @@ class SourceTreeTest {
             .filter(name -> !name.equals("DatapathManager"))
             .toList();
     assertEquals(List.of(), found);
+  }
+
+  @Test
+  void shouldUseEverySimpleNameOnce() {
+    final Map<String, List<String>> files =
+        ProjectFiles.sources()
+            .filter(file -> file.toString().endsWith(".java"))
+            .filter(file -> !file.endsWith("package-info.java"))
+            .map(ROOT::relativize)
+            .collect(
+                Collectors.groupingBy(
+                    file -> file.getFileName().toString(),
+                    TreeMap::new,
+                    Collectors.mapping(Path::toString, Collectors.toList())));
+    files.values().removeIf(paths -> paths.size() == 1);
+    assertEquals(Map.of(), files);
   }
 
   @Test
@@ -88,7 +105,7 @@ class SourceTreeTest {
   }
 
   @Test
-  void shouldExplainEveryTopLevelFolderOnAPage() throws IOException {
+  void shouldExplainEveryTopLevelFolderOnAPage() {
     for (final String folder :
         List.of(
             "api-shell",
@@ -104,50 +121,13 @@ class SourceTreeTest {
     }
   }
 
-  private static Stream<Path> sources() throws IOException {
-    try (Stream<Path> files = Files.walk(ROOT)) {
-      return files
-          .filter(
-              file -> {
-                final String name = file.toString();
-                return name.contains("/src/") || name.startsWith(ROOT.resolve("bpf-src") + "/");
-              })
-          .filter(file -> !file.toString().contains("/target/"))
-          .filter(file -> !isGenerated(file))
-          .filter(
-              file -> {
-                final String name = file.getFileName().toString();
-                return name.endsWith(".java") || name.endsWith(".c") || name.endsWith(".h");
-              })
-          .toList()
-          .stream();
-    }
-  }
-
-  /** What jextract wrote is never edited, and so is not judged either. */
-  private static boolean isGenerated(Path file) {
-    return file.toString().contains("/agent/bindings/libbpf/");
-  }
-
   private static boolean isTest(Path file) {
     return file.toString().contains("/src/test/")
         || file.toString().contains("/bpf-src/tests/")
         || file.toString().contains("/datapath/testkit/");
   }
 
-  private static long lines(Path file) {
-    try (Stream<String> lines = Files.lines(file, StandardCharsets.UTF_8)) {
-      return lines.count();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  private static Path root() {
-    Path folder = Path.of("").toAbsolutePath();
-    while (!Files.exists(folder.resolve("Makefile"))) {
-      folder = folder.getParent();
-    }
-    return folder;
+  private static int lines(Path file) {
+    return ProjectFiles.lines(file).size();
   }
 }

@@ -101,7 +101,7 @@ class AgentRestartKernelTest {
           TcpConnection.attempt(frontend.namespace(), address, TCP, 2000),
           when);
       assertEquals(
-          TcpConnection.Outcome.HANGS,
+          TcpConnection.Outcome.UNANSWERED,
           TcpConnection.attempt(stranger.namespace(), address, TCP, 500),
           when);
     }

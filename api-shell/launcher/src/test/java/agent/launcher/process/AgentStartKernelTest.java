@@ -9,7 +9,12 @@ import agent.testkit.KernelTest;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -155,12 +160,72 @@ class AgentStartKernelTest {
   }
 
   @Test
-  void shouldForgetTheFormerLifeWhereItIsNotWanted() throws Exception {
+  void shouldDiscardTheStateOfThePreviousRunWithoutRestore() throws Exception {
     final AgentProcess first = node.agent();
     node.workload(first, "former", "app=former");
     assertEquals(0, first.terminate(), first.log());
     final AgentProcess second = node.agent("--restore=false");
     assertEquals(0, second.expect(200, "GET", "/endpoint", null).json().size());
+  }
+
+  @Test
+  void shouldShowEveryThreadOfTheDatapathInHealthAndMetrics() throws Exception {
+    final AgentProcess agent = node.agent();
+    final Set<String> threads = Set.copyOf(agentThreads(agent.pid()));
+    assertEquals(
+        Set.of(
+            "dp-conductor",
+            "dp-loader",
+            "ep-conductor",
+            "dp-conntrack-gc",
+            "dp-events",
+            "dp-mirror"),
+        threads);
+    final Map<String, JsonNode> first = modules(agent);
+    assertTrue(first.keySet().containsAll(threads), first.keySet().toString());
+    final Map<String, JsonNode> second = modules(agent);
+    second.forEach(
+        (name, module) -> {
+          assertEquals("OK", module.get("level").asString(), module.toString());
+          assertTrue(
+              module.get("last-ok").asString().compareTo(first.get(name).get("last-ok").asString())
+                  > 0,
+              "last-ok is the time of the request: " + module);
+        });
+    final Map<String, Set<String>> agentsOf = new HashMap<>();
+    for (final JsonNode metric : agent.expect(200, "GET", "/metrics/", null).json()) {
+      if (metric.at("/labels/agent").isString()) {
+        agentsOf
+            .computeIfAbsent(metric.get("name").asString(), name -> new HashSet<>())
+            .add(metric.at("/labels/agent").asString());
+      }
+    }
+    assertEquals(threads, agentsOf.get("agent_duty_cycle_seconds_bucket"));
+    assertEquals(threads, agentsOf.get("agent_duty_cycle_seconds_count"));
+    assertEquals(threads, agentsOf.get("agent_duty_cycle_stall_limit_seconds"));
+  }
+
+  private static Map<String, JsonNode> modules(AgentProcess agent) throws Exception {
+    Thread.sleep(5); // the times have a resolution of 1 ms
+    final Map<String, JsonNode> modules = new HashMap<>();
+    for (final JsonNode module : agent.expect(200, "GET", "/health", null).json().get("modules")) {
+      modules.put(module.get("module-id").asString(), module);
+    }
+    return modules;
+  }
+
+  /** The names of the threads of the process that run an agent. */
+  private static List<String> agentThreads(long pid) throws Exception {
+    final List<String> names = new ArrayList<>();
+    try (var tasks = Files.newDirectoryStream(Path.of("/proc/" + pid + "/task"))) {
+      for (final Path task : tasks) {
+        final String name = Files.readString(task.resolve("comm")).strip();
+        if (name.startsWith("dp-") || name.startsWith("ep-")) {
+          names.add(name);
+        }
+      }
+    }
+    return names;
   }
 
   /** The file that this process has mapped. */

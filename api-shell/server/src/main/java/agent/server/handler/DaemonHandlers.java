@@ -4,7 +4,6 @@ import agent.contract.daemon.MetricModel;
 import agent.server.Answer;
 import agent.server.ApiHandler;
 import agent.server.ApiRequest;
-import agent.server.HandlerGroup;
 import agent.server.Route;
 import agent.server.metrics.MetricFamily;
 import agent.server.metrics.MetricRegistry;
@@ -13,15 +12,15 @@ import agent.server.view.DaemonView;
 import java.util.List;
 import java.util.Map;
 
-/** The daemon itself: status, health, configuration, metrics. */
-public final class DaemonHandlers implements HandlerGroup {
+/** Routes of the daemon: status, health, configuration, metrics. */
+public final class DaemonHandlers implements ApiHandler.Group {
   private static final int OK = 200;
 
   private final DaemonView daemon;
   private final MetricRegistry metrics;
 
   /**
-   * Serves these.
+   * Creates the handlers.
    *
    * @param daemon the daemon
    * @param metrics its metrics
@@ -54,7 +53,10 @@ public final class DaemonHandlers implements HandlerGroup {
         .flatMap(
             family ->
                 family.samples().stream()
-                    .map(sample -> new MetricModel(sample.labels(), family.name(), sample.value())))
+                    .map(
+                        sample ->
+                            new MetricModel(
+                                sample.labels(), family.name() + sample.suffix(), sample.value())))
         .toList();
   }
 }

@@ -3,12 +3,12 @@ package agent.server.handler;
 import agent.contract.WireFormat;
 import agent.contract.endpoint.EndpointChangeRequest;
 import agent.contract.ipam.AddressPairModel;
-import agent.endpoint.AddressingRequest;
-import agent.endpoint.DatapathConfiguration;
-import agent.endpoint.EndpointRequest;
+import agent.endpoint.request.AddressingRequest;
+import agent.endpoint.request.EndpointRequest;
+import agent.endpoint.state.DatapathConfiguration;
 import tools.jackson.databind.json.JsonMapper;
 
-/** The create and modify request of endpoints, as the domain takes it. */
+/** Converts the create and modify requests of endpoints to the form of the domain. */
 final class EndpointDecoder {
   private final JsonMapper mapper = WireFormat.strictMapper();
 

@@ -16,21 +16,21 @@ import agent.contract.endpoint.EndpointPolicyModel;
 import agent.contract.endpoint.EndpointStatusModel;
 import agent.contract.endpoint.LabelConfigurationModel;
 import agent.contract.ipam.AddressPairModel;
-import agent.endpoint.ControllerStatus;
-import agent.endpoint.EndpointAddressing;
-import agent.endpoint.EndpointHealth;
-import agent.endpoint.EndpointLabels;
-import agent.endpoint.EndpointNetworking;
-import agent.endpoint.EndpointPolicyStatus;
-import agent.endpoint.EndpointSnapshot;
-import agent.endpoint.ExternalIdentifiers;
+import agent.endpoint.state.ControllerStatus;
+import agent.endpoint.state.EndpointAddressing;
+import agent.endpoint.state.EndpointHealth;
+import agent.endpoint.state.EndpointLabels;
+import agent.endpoint.state.EndpointNetworking;
+import agent.endpoint.state.EndpointPolicyStatus;
+import agent.endpoint.state.EndpointSnapshot;
+import agent.endpoint.state.ExternalIdentifiers;
 import agent.policy.DerivedRule;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 
-/** Endpoints on the wire. */
+/** Converts endpoints to the records of the contract. */
 final class EndpointEncoder {
   private EndpointEncoder() {}
 

@@ -4,27 +4,26 @@ import agent.contract.endpoint.EndpointBatchDeleteRequest;
 import agent.contract.endpoint.EndpointChangeRequest;
 import agent.contract.endpoint.EndpointConfigurationSpecModel;
 import agent.contract.endpoint.LabelConfigurationModel;
-import agent.endpoint.EndpointIdentifier;
-import agent.endpoint.EndpointSnapshot;
 import agent.endpoint.Endpoints;
+import agent.endpoint.state.EndpointIdentifier;
+import agent.endpoint.state.EndpointSnapshot;
 import agent.server.Answer;
 import agent.server.ApiHandler;
 import agent.server.ApiRequest;
-import agent.server.HandlerGroup;
 import agent.server.Route;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 
-/** Endpoints and everything below them. */
-public final class EndpointHandlers implements HandlerGroup {
+/** Routes of endpoints. */
+public final class EndpointHandlers implements ApiHandler.Group {
   private static final int ACCEPTED = 202;
 
   private final Endpoints endpoints;
   private final EndpointDecoder decoder = new EndpointDecoder();
 
   /**
-   * Serves these.
+   * Creates the handlers.
    *
    * @param endpoints the endpoints
    */
@@ -66,23 +65,23 @@ public final class EndpointHandlers implements HandlerGroup {
     final EndpointIdentifier id = id(request);
     final EndpointChangeRequest body = request.body(EndpointChangeRequest.class);
     return Answer.created(
-        EndpointEncoder.endpoint(Futures.await(endpoints.create(id, decoder.decode(body)))));
+        EndpointEncoder.endpoint(ApiRequest.await(endpoints.create(id, decoder.decode(body)))));
   }
 
   private Answer modify(ApiRequest request) throws Exception {
     final EndpointIdentifier id = id(request);
     final EndpointChangeRequest body = request.body(EndpointChangeRequest.class);
     return Answer.ok(
-        EndpointEncoder.endpoint(Futures.await(endpoints.modify(id, decoder.decode(body)))));
+        EndpointEncoder.endpoint(ApiRequest.await(endpoints.modify(id, decoder.decode(body)))));
   }
 
   private Answer delete(ApiRequest request) throws Exception {
-    return deleted(Futures.await(endpoints.delete(id(request))));
+    return deleted(ApiRequest.await(endpoints.delete(id(request))));
   }
 
   private Answer deleteByContainer(ApiRequest request) throws Exception {
     final String containerId = request.body(EndpointBatchDeleteRequest.class).containerId();
-    return deleted(Futures.await(endpoints.deleteByContainerId(containerId)));
+    return deleted(ApiRequest.await(endpoints.deleteByContainerId(containerId)));
   }
 
   private static Answer deleted(List<String> errors) {
@@ -96,7 +95,7 @@ public final class EndpointHandlers implements HandlerGroup {
         body.labelConfiguration() == null ? null : body.labelConfiguration().user();
     return Answer.ok(
         EndpointEncoder.configuration(
-            Futures.await(endpoints.configure(id, body.options(), labels))));
+            ApiRequest.await(endpoints.configure(id, body.options(), labels))));
   }
 
   private Answer label(ApiRequest request) throws Exception {
@@ -105,6 +104,6 @@ public final class EndpointHandlers implements HandlerGroup {
     if (labels == null) {
       throw ApiRequest.badBody("user", "is missing, an array of labels is expected");
     }
-    return Answer.ok(EndpointEncoder.labels(Futures.await(endpoints.setUserLabels(id, labels))));
+    return Answer.ok(EndpointEncoder.labels(ApiRequest.await(endpoints.setUserLabels(id, labels))));
   }
 }

@@ -4,31 +4,33 @@ import agent.contract.identity.IdentityInUseModel;
 import agent.contract.identity.IdentityModel;
 import agent.identity.Identity;
 import agent.identity.IdentityAllocator;
+import agent.identity.IdentityDirectory;
 import agent.identity.IdentityInUse;
-import agent.identity.Label;
-import agent.identity.LabelSet;
+import agent.identity.LabelPattern;
 import agent.server.Answer;
 import agent.server.ApiHandler;
 import agent.server.ApiRequest;
-import agent.server.HandlerGroup;
 import agent.server.Route;
 import agent.types.Refusal;
 import java.util.List;
 import java.util.Map;
 
-/** Security identities. */
-public final class IdentityHandlers implements HandlerGroup {
+/** Routes of security identities. */
+public final class IdentityHandlers implements ApiHandler.Group {
   private static final String NUMBER = "[0-9]{1,10}";
 
-  private final IdentityAllocator identities;
+  private final IdentityAllocator endpointIdentities;
+  private final IdentityDirectory identities;
 
   /**
-   * Serves these.
+   * Creates the handlers.
    *
-   * @param identities the identities
+   * @param endpointIdentities the identities of endpoints
+   * @param cidrIdentities the identities of CIDRs
    */
-  public IdentityHandlers(IdentityAllocator identities) {
-    this.identities = identities;
+  public IdentityHandlers(IdentityAllocator endpointIdentities, IdentityDirectory cidrIdentities) {
+    this.endpointIdentities = endpointIdentities;
+    identities = IdentityDirectory.union(endpointIdentities, cidrIdentities);
   }
 
   @Override
@@ -39,26 +41,16 @@ public final class IdentityHandlers implements HandlerGroup {
   }
 
   private Answer list(ApiRequest request) {
-    final LabelSet wanted = LabelSet.parse("labels", request.labels().orElse(List.of()));
+    final List<String> labels = request.labels().orElse(List.of());
+    final List<LabelPattern> wanted = LabelPattern.parseAll("labels", labels);
     final List<Identity> found =
         identities.list().stream()
-            .filter(identity -> wanted.asList().stream().allMatch(label -> has(identity, label)))
+            .filter(identity -> wanted.stream().allMatch(label -> label.isMetBy(identity.labels())))
             .toList();
     if (found.isEmpty()) {
-      throw Refusal.notFound("labels", "no identity has " + wanted);
+      throw Refusal.notFound("labels", "no identity has " + labels);
     }
     return Answer.streamedArray(found, IdentityHandlers::encode);
-  }
-
-  /** A label without a source is met by one of any source. */
-  private static boolean has(Identity identity, Label wanted) {
-    return identity.labels().asList().stream()
-        .anyMatch(
-            label ->
-                (wanted.source().equals(Label.UNSPECIFIED)
-                        || wanted.source().equals(label.source()))
-                    && wanted.key().equals(label.key())
-                    && wanted.value().equals(label.value()));
   }
 
   private Answer get(ApiRequest request) {
@@ -74,7 +66,7 @@ public final class IdentityHandlers implements HandlerGroup {
   }
 
   private Answer inUse() {
-    final List<IdentityInUse> used = identities.inUse();
+    final List<IdentityInUse> used = endpointIdentities.inUse();
     if (used.isEmpty()) {
       throw Refusal.notFound("", "no local endpoint has an identity");
     }

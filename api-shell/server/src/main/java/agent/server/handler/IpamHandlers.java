@@ -12,18 +12,17 @@ import agent.node.NodeAddressing;
 import agent.server.Answer;
 import agent.server.ApiHandler;
 import agent.server.ApiRequest;
-import agent.server.HandlerGroup;
 import agent.server.Route;
 import agent.types.IpAddress;
 import java.util.Map;
 
-/** AddressAllocation of addresses. */
-public final class IpamHandlers implements HandlerGroup {
+/** Routes of address allocation. */
+public final class IpamHandlers implements ApiHandler.Group {
   private final Ipam ipam;
   private final NodeAddressing node;
 
   /**
-   * Serves these.
+   * Creates the handlers.
    *
    * @param ipam pools and leases
    * @param node addresses of the node

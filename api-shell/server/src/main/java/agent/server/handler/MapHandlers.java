@@ -10,19 +10,18 @@ import agent.maps.mirror.MapVisitor;
 import agent.server.Answer;
 import agent.server.ApiHandler;
 import agent.server.ApiRequest;
-import agent.server.HandlerGroup;
 import agent.server.Route;
 import agent.types.Refusal;
 import java.time.Instant;
 import java.util.Map;
 import tools.jackson.core.JsonGenerator;
 
-/** Open BPF maps and their contents. */
-public final class MapHandlers implements HandlerGroup {
+/** Routes of BPF maps and their contents. */
+public final class MapHandlers implements ApiHandler.Group {
   private final MapMirrors mirrors;
 
   /**
-   * Serves these.
+   * Creates the handlers.
    *
    * @param mirrors the mirrors of the open maps
    */
@@ -66,7 +65,7 @@ public final class MapHandlers implements HandlerGroup {
         });
   }
 
-  /** Writes the record of the map, and then each entry as it comes. */
+  /** Writes the record of the map and then its entries one by one. */
   private record EntryWriter(JsonGenerator json) implements MapVisitor {
     @Override
     public void onMap(MapSummary map, long mirroredAtMs) {

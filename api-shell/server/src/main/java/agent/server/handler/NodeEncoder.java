@@ -5,13 +5,13 @@ import agent.contract.node.NodeAddressingModel;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
 
-/** The node's addresses on the wire. */
+/** Converts the addresses of the node to the records of the contract. */
 public final class NodeEncoder {
   private static final String INTERNAL_IP = "InternalIP";
 
   private NodeEncoder() {}
 
-  /** Encodes the addresses of both families. */
+  /** Converts the addresses of both families. */
   public static NodeAddressingModel encode(NodeAddressing node) {
     return new NodeAddressingModel(family(node.ipv4()), family(node.ipv6()));
   }

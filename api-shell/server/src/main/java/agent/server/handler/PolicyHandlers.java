@@ -4,42 +4,44 @@ import agent.contract.policy.LabelModel;
 import agent.contract.policy.PolicyModel;
 import agent.contract.policy.RuleModel;
 import agent.contract.policy.SelectorModel;
+import agent.endpoint.PolicyService;
 import agent.identity.Label;
 import agent.policy.PolicySnapshot;
 import agent.policy.SelectorListing;
 import agent.server.Answer;
 import agent.server.ApiHandler;
 import agent.server.ApiRequest;
-import agent.server.HandlerGroup;
 import agent.server.Route;
-import agent.server.view.PolicyView;
 import java.util.List;
 import java.util.Map;
 import tools.jackson.databind.json.JsonMapper;
 
-/** The rules and their selectors. */
-public final class PolicyHandlers implements HandlerGroup {
-  private final PolicyView policy;
+/** Routes of the policy: rules and selectors. */
+public final class PolicyHandlers implements ApiHandler.Group {
+  private final PolicyService policy;
   private final JsonMapper mapper = agent.contract.WireFormat.strictMapper();
 
   /**
-   * Serves this.
+   * Creates the handlers.
    *
-   * @param policy the rules
+   * @param policy the policy of this node
    */
-  public PolicyHandlers(PolicyView policy) {
+  public PolicyHandlers(PolicyService policy) {
     this.policy = policy;
   }
 
   @Override
   public void addTo(Map<Route, ApiHandler> handlers) {
-    handlers.put(Route.GET_POLICY, request -> answer(policy.rules(labels(request))));
+    handlers.put(Route.GET_POLICY, request -> answer(policy.get(labels(request))));
     handlers.put(
         Route.PUT_POLICY,
         request ->
-            answer(Futures.await(policy.add(RuleCodec.decode(request.bodyList(RuleModel.class))))));
+            answer(
+                ApiRequest.await(
+                    policy.importRules(RuleCodec.decode(request.bodyList(RuleModel.class))))));
     handlers.put(
-        Route.DELETE_POLICY, request -> answer(Futures.await(policy.delete(labels(request)))));
+        Route.DELETE_POLICY,
+        request -> answer(ApiRequest.await(policy.deleteRules(labels(request)))));
     handlers.put(
         Route.LIST_SELECTORS,
         request -> Answer.streamedArray(policy.selectors(), PolicyHandlers::encode));

@@ -7,7 +7,6 @@ import agent.datapath.manager.spec.PrefilterList;
 import agent.server.Answer;
 import agent.server.ApiHandler;
 import agent.server.ApiRequest;
-import agent.server.HandlerGroup;
 import agent.server.Route;
 import agent.types.Prefix;
 import agent.types.Refusal;
@@ -16,12 +15,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/** The prefilter list. */
-public final class PrefilterHandlers implements HandlerGroup {
+/** Routes of the prefilter. */
+public final class PrefilterHandlers implements ApiHandler.Group {
   private final Prefilter prefilter;
 
   /**
-   * Serves this.
+   * Creates the handlers.
    *
    * @param prefilter the prefilter
    */

@@ -22,16 +22,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
 
-/** Rules of the wire and rules of the domain: the same fields, absent ones included. */
+/** Converts rules between the contract and the domain; absent fields stay absent. */
 public final class RuleCodec {
   private RuleCodec() {}
 
-  /** Returns rules as the domain takes them; nothing is checked here. */
+  /** Converts rules to the form of the domain; checks nothing. */
   public static List<RuleSpec> decode(List<RuleModel> rules) {
     return each(rules, RuleCodec::decode);
   }
 
-  /** Returns rules as the wire shows them. */
+  /** Converts rules to the form of the contract. */
   public static List<RuleModel> encode(List<RuleSpec> rules) {
     return each(rules, RuleCodec::encode);
   }
@@ -152,7 +152,7 @@ public final class RuleCodec {
     return value == null ? null : codec.apply(value);
   }
 
-  /** An absent list stays absent: it does not mean the same as an empty one. */
+  /** Keeps an absent list absent: its meaning differs from that of an empty list. */
   private static <T, R> List<R> each(List<T> values, Function<? super T, R> codec) {
     return values == null ? null : values.stream().<R>map(v -> one(v, codec)).toList();
   }

@@ -12,17 +12,17 @@ import java.util.Map;
 import java.util.function.Supplier;
 
 /** The counters of the datapath. */
-public final class DatapathMetricSource implements MetricSource {
+public final class DatapathMetricSource implements MetricRegistry.Source {
   private final DatapathMetrics metrics;
   private final DatapathEvents events;
   private final Supplier<DatapathStatus> status;
 
   /**
-   * Reads from these.
+   * Creates the source.
    *
    * @param metrics packets and bytes
    * @param events notifications
-   * @param status how the datapath is
+   * @param status reads the status of the datapath
    */
   public DatapathMetricSource(
       DatapathMetrics metrics, DatapathEvents events, Supplier<DatapathStatus> status) {

@@ -7,26 +7,34 @@ import java.util.Map;
  * The samples of one metric.
  *
  * @param name name; that of a counter ends with {@code _total}
- * @param help one line on what it counts
- * @param type counter or gauge
+ * @param help one line that says what is counted
+ * @param type counter, gauge or histogram
  * @param samples its samples
  */
 public record MetricFamily(String name, String help, Type type, List<Sample> samples) {
-  /** What the value does. */
+  /** How the value changes. */
   public enum Type {
     /** Only grows. */
     COUNTER,
     /** Goes up and down. */
-    GAUGE
+    GAUGE,
+    /** Samples named {@code _bucket}, {@code _sum} and {@code _count}. */
+    HISTOGRAM
   }
 
   /**
    * One value.
    *
+   * @param suffix what follows the name of the family: empty, unless it is a histogram
    * @param labels label name to value
    * @param value the value
    */
-  public record Sample(Map<String, String> labels, double value) {}
+  public record Sample(String suffix, Map<String, String> labels, double value) {
+    /** Creates a sample with the name of its family. */
+    public Sample(Map<String, String> labels, double value) {
+      this("", labels, value);
+    }
+  }
 
   /** Copies the list. */
   public MetricFamily {

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.TreeMap;
 
-/** The text forms of metrics, by what a client accepts. */
+/** The text formats of metrics. */
 public enum MetricText {
   /** Prometheus text, version 0.0.4. */
   PROMETHEUS("text/plain; version=0.0.4; charset=utf-8"),
@@ -25,10 +25,10 @@ public enum MetricText {
   }
 
   /**
-   * Chooses a form.
+   * Chooses a format.
    *
    * @param accept value of the header {@code Accept}
-   * @return the form, or null where no text is asked for
+   * @return the format, or null where the client accepts neither
    */
   public static MetricText accepted(String accept) {
     final String wanted = accept.toLowerCase(Locale.ROOT);
@@ -59,7 +59,7 @@ public enum MetricText {
   }
 
   private static void write(StringBuilder text, String name, MetricFamily.Sample sample) {
-    text.append(name);
+    text.append(name).append(sample.suffix());
     char separator = '{';
     for (final var label : new TreeMap<>(sample.labels()).entrySet()) {
       text.append(separator).append(label.getKey()).append("=\"");

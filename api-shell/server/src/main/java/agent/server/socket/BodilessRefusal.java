@@ -6,8 +6,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The refusals of the HTTP parser, which come before any handler and have no body, in the form that
- * every other error has: a JSON string.
+ * Adds a JSON string as body to the error answers of the HTTP parser, which have none, so that all
+ * errors have the same form.
  */
 final class BodilessRefusal {
   private static final byte[] START = "HTTP/1.1 400 ".getBytes(StandardCharsets.US_ASCII);
@@ -20,10 +20,10 @@ final class BodilessRefusal {
   private BodilessRefusal() {}
 
   /**
-   * Returns what to write in place of an answer.
+   * Returns the answer that replaces an answer of the parser.
    *
-   * @param answer what the parser wants to write; its position stays
-   * @return the answer with a body, or null where it is not a refusal without one
+   * @param answer the answer of the parser; its position is not changed
+   * @return the answer with a body; null where the answer is not an error or has a body
    */
   static ByteBuffer withBody(ByteBuffer answer) {
     if (answer.remaining() > LONGEST || !isRefusal(answer)) {

@@ -17,8 +17,8 @@ import java.nio.file.attribute.UserPrincipalNotFoundException;
 /**
  * The file of a listening socket.
  *
- * <p>It is bound in a directory of mode 0700 beside its place, gets its group and its mode there,
- * and is then moved: at no time can anybody connect who may not.
+ * <p>The socket is bound in a directory of mode 0700 beside its path, gets its group and mode there
+ * and is then moved to its path, so that at no time a process without the right can connect.
  */
 final class SocketFile {
   private static final String DIRECTORY_MODE = "rwxr-xr-x";
@@ -37,7 +37,8 @@ final class SocketFile {
    * Listens at the path.
    *
    * @param group group that may connect, or null to leave it as it is
-   * @throws IOException naming the path, where it is taken or the group does not exist
+   * @throws IOException naming the path, where another process listens on it or the group does not
+   *     exist
    */
   ServerSocketChannel listen(String group) throws IOException {
     final Path directory = path.getParent();
@@ -73,7 +74,7 @@ final class SocketFile {
     }
   }
 
-  /** Removes the file, unless another process has put its own in its place. */
+  /** Removes the file, unless another process has replaced it. */
   void remove() throws IOException {
     if (fileKey != null && Files.exists(path, LinkOption.NOFOLLOW_LINKS) && isOurs()) {
       Files.deleteIfExists(path);

@@ -16,14 +16,16 @@ import org.apache.logging.log4j.Logger;
 import org.xnio.XnioIoThread;
 
 /**
- * An I/O thread: a selector, tasks and timers. XNIO's own threads know no Unix sockets, so this one
- * stands in for them.
+ * An I/O thread: a selector, tasks and timers. It replaces the threads of XNIO, which do not
+ * support Unix sockets.
  */
 final class UnixIoThread extends XnioIoThread {
   private static final Logger LOGGER = LogManager.getLogger(UnixIoThread.class);
   private static final long NO_TIMER = -1;
 
-  /** What a selection key carries: it is told on this thread what the kernel says is ready. */
+  /**
+   * The attachment of a selection key; called on this thread with the operations that are ready.
+   */
   interface Selected {
     void onReady(int readyOps);
   }
@@ -45,7 +47,7 @@ final class UnixIoThread extends XnioIoThread {
    *
    * @param channel a channel in non-blocking mode
    * @param ops the first interest
-   * @param selected is told what is ready
+   * @param selected is called with the operations that are ready
    * @return the key
    */
   SelectionKey register(SelectableChannel channel, int ops, Selected selected) throws IOException {
@@ -54,7 +56,7 @@ final class UnixIoThread extends XnioIoThread {
     return key;
   }
 
-  /** Has the selector look again at interests and cancelled keys. */
+  /** Wakes the selector, so that it processes changed interests and cancelled keys. */
   void wakeup() {
     if (Thread.currentThread() != this && awake.compareAndSet(false, true)) {
       selector.wakeup();
@@ -86,7 +88,9 @@ final class UnixIoThread extends XnioIoThread {
     return schedule(new Timer(command, System.nanoTime() + unit.toNanos(time), unit.toNanos(time)));
   }
 
-  /** Undertow sets timers while connections close: after the end they have no effect. */
+  /**
+   * Undertow sets timers while connections close; after the end of this thread they have no effect.
+   */
   private Key schedule(Timer timer) {
     if (closed) {
       return Key.IMMEDIATE;
@@ -180,7 +184,7 @@ final class UnixIoThread extends XnioIoThread {
       this.intervalNs = intervalNs;
     }
 
-    /** Moves a periodic timer on, so that its key still removes it. */
+    /** Sets the next expiry of a periodic timer, whose key stays valid. */
     Timer next() {
       deadlineNs += intervalNs;
       return this;

@@ -23,11 +23,11 @@ import org.xnio.conduits.StreamSourceConduit;
 import org.xnio.conduits.WriteReadyHandler;
 
 /**
- * Both directions of one accepted socket.
+ * Reads and writes one accepted socket.
  *
- * <p>Interest is changed under this object's lock, by the I/O thread and by workers alike; the
- * handlers run on the I/O thread, outside the lock. A worker that waits parks and is unparked when
- * the socket is ready or closed; one that waits longer than the stall limit gives up.
+ * <p>The I/O thread and workers change the interest under the lock of this object; handlers run on
+ * the I/O thread without the lock. A worker that waits is parked until the socket is ready or
+ * closed; its wait fails after the stall limit.
  */
 final class UnixSocketConduit
     implements StreamSourceConduit, StreamSinkConduit, UnixIoThread.Selected {
@@ -94,7 +94,7 @@ final class UnixSocketConduit
     }
   }
 
-  /** Closes the socket; the selector is woken so that it lets go of the descriptor. */
+  /** Closes the socket and wakes the selector, which then releases the descriptor. */
   void close() throws IOException {
     key.cancel();
     discardUnread();
@@ -107,8 +107,9 @@ final class UnixSocketConduit
   }
 
   /**
-   * Takes what the client sent and nobody reads, the body of a refused request: the kernel answers
-   * a close over unread bytes with a reset, which would overtake the answer (unix_release_sock).
+   * Reads and discards received bytes that no handler reads, such as the body of a refused request:
+   * where a socket is closed with unread bytes, the kernel resets the connection, and the client
+   * may not receive the answer (unix_release_sock).
    */
   private void discardUnread() {
     final ByteBuffer unread = ByteBuffer.allocate(DISCARD_BYTES);
@@ -118,7 +119,7 @@ final class UnixSocketConduit
         discards++;
       }
     } catch (IOException gone) {
-      return; // nobody is there to be answered
+      return; // the client closed the connection
     }
   }
 
@@ -127,7 +128,7 @@ final class UnixSocketConduit
       key.interestOpsOr(op);
       ioThread.wakeup();
     } catch (CancelledKeyException e) {
-      // Closed meanwhile: the next read or write says so.
+      // Closed meanwhile: the next read or write fails.
       return;
     }
   }
@@ -136,7 +137,7 @@ final class UnixSocketConduit
     try {
       key.interestOpsAnd(~op);
     } catch (CancelledKeyException e) {
-      // Closed meanwhile: there is no interest left.
+      // Closed meanwhile: no interest is left to change.
       return;
     }
   }
@@ -254,7 +255,7 @@ final class UnixSocketConduit
     return refusalInstead == null ? channel.write(src) : writeRefusal(src);
   }
 
-  /** The connection ends with a refusal, so that nothing is ever written behind it. */
+  /** Closes the connection after a refusal, so that nothing is written after it. */
   private int writeRefusal(ByteBuffer src) throws IOException {
     channel.write(refusalInstead);
     if (refusalInstead.hasRemaining()) {

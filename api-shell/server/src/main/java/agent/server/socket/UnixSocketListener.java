@@ -11,7 +11,7 @@ import org.apache.logging.log4j.Logger;
 import org.xnio.ChannelListener;
 import org.xnio.StreamConnection;
 
-/** Accepts clients on a Unix socket and hands each to one of the I/O threads, in turn. */
+/** Accepts clients on a Unix socket and assigns them to the I/O threads in turn. */
 public final class UnixSocketListener implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(UnixSocketListener.class);
   private static final int ACCEPTS_PER_WAKEUP = 64;
@@ -27,14 +27,14 @@ public final class UnixSocketListener implements AutoCloseable {
   private int next;
 
   /**
-   * Binds the socket; nobody is accepted before {@link #start()}.
+   * Binds the socket; no client is accepted before {@link #start()}.
    *
    * @param path path of the socket
-   * @param group group that may connect, or null for the process's own
+   * @param group group that may connect, or null for the group of the process
    * @param ioThreadCount I/O threads, at least 1
    * @param stallLimitMs how long a worker waits for a client that neither sends nor reads
-   * @param openListener gets each connection on its I/O thread
-   * @throws IOException naming the path, where it is taken or cannot be bound
+   * @param openListener receives each connection, on its I/O thread
+   * @throws IOException naming the path, where another process listens on it or it cannot be bound
    */
   public UnixSocketListener(
       Path path,

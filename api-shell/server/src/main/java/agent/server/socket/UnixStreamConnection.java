@@ -7,7 +7,7 @@ import java.nio.channels.SocketChannel;
 import org.xnio.StreamConnection;
 import sun.nio.ch.SelChImpl;
 
-/** One client of the socket, as Undertow sees it. */
+/** The connection of one client, in the form that Undertow needs. */
 public final class UnixStreamConnection extends StreamConnection {
   private final SocketChannel channel;
   private final UnixSocketConduit conduit;
@@ -23,7 +23,7 @@ public final class UnixStreamConnection extends StreamConnection {
     conduit.register();
   }
 
-  /** Who is at the other end, as the kernel noted it when the client connected. */
+  /** Returns the credentials that the kernel recorded when the client connected. */
   public synchronized PeerCredentials credentials() throws IOException {
     if (credentials == null) {
       credentials = PeerCredentials.of(((SelChImpl) channel).getFDVal());
@@ -44,13 +44,13 @@ public final class UnixStreamConnection extends StreamConnection {
     conduit.close();
   }
 
-  /** A client's end of a Unix socket has no address. */
+  /** Returns null: the client side of a Unix socket has no address. */
   @Override
   public SocketAddress getPeerAddress() {
     return null;
   }
 
-  /** Nobody asks for it: the path is the server's to know. */
+  /** Returns null: no caller needs the path. */
   @Override
   public SocketAddress getLocalAddress() {
     return null;

@@ -4,19 +4,19 @@ import agent.contract.daemon.DaemonConfigurationModel;
 import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.daemon.ModuleHealthModel;
 
-/** The daemon as it sees itself. For any thread; never waits. */
+/** Status, health and configuration of the daemon. Safe for every thread; no call waits. */
 public interface DaemonView {
   /**
-   * Returns the status; it is asked for while the datapath starts, too.
+   * Returns the status; this call is served while the datapath starts, too.
    *
-   * @param brief whether the states of the components are enough
+   * @param brief true: only the states of the components
    */
   DaemonStatusModel status(boolean brief);
 
   /**
    * Returns the health of the modules.
    *
-   * @param brief whether modules that are well may be left out
+   * @param brief true: without the modules whose level is OK
    */
   ModuleHealthModel health(boolean brief);
 

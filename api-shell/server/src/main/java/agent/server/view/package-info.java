@@ -1,4 +1,4 @@
 /**
- * What the API needs to know of the whole daemon; the launcher, which knows all parts, tells it.
+ * What the API shows of the daemon as a whole; the launcher, which knows all parts, implements it.
  */
 package agent.server.view;

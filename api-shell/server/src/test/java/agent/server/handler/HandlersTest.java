@@ -18,24 +18,26 @@ import agent.contract.endpoint.EndpointModel;
 import agent.contract.ipam.IpamAllocationModel;
 import agent.datapath.manager.spec.Prefilter;
 import agent.datapath.manager.spec.PrefilterList;
+import agent.endpoint.PolicyService;
+import agent.identity.Identity;
 import agent.identity.LabelSet;
+import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
 import agent.ipam.AddressPool;
 import agent.ipam.Ipam;
 import agent.ipam.IpamContext;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.mirror.MapMirrors;
+import agent.policy.EnforcementMode;
 import agent.policy.PolicySnapshot;
 import agent.policy.SelectorListing;
 import agent.policy.spec.RuleSpec;
 import agent.server.ApiHandler;
-import agent.server.HandlerGroup;
 import agent.server.Route;
 import agent.server.TestServer;
 import agent.server.metrics.MetricFamily;
 import agent.server.metrics.MetricRegistry;
 import agent.server.view.DaemonView;
-import agent.server.view.PolicyView;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;
@@ -61,6 +63,7 @@ class HandlersTest {
   private final FakePolicy policy = new FakePolicy();
   private final FakePrefilter prefilter = new FakePrefilter();
   private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
+  private final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
   private TestServer server;
   private AgentClient client;
 
@@ -76,16 +79,15 @@ class HandlersTest {
     final MetricRegistry metrics = new MetricRegistry();
     metrics.add(() -> List.of(MetricFamily.counter("drops_total", "Drops", 3)));
     final Map<Route, ApiHandler> handlers = new EnumMap<>(Route.class);
-    for (final HandlerGroup group :
+    for (final ApiHandler.Group group :
         List.of(
             new DaemonHandlers(new FakeDaemon(), metrics),
             new EndpointHandlers(endpoints),
-            new IdentityHandlers(identities),
+            new IdentityHandlers(identities, cidrIdentities),
             new IpamHandlers(ipam, FakeEndpoints.NODE),
             new PolicyHandlers(policy),
             new PrefilterHandlers(prefilter),
-            new MapHandlers(
-                new MapMirrors(new MapMirrors.Context().registry(new MapRegistry()))))) {
+            new MapHandlers(new MapMirrors(new MapRegistry(), () -> 0, () -> 0)))) {
       group.addTo(handlers);
     }
     assertEquals(Route.values().length, handlers.size(), "a route has no handler");
@@ -123,11 +125,11 @@ class HandlersTest {
     }
   }
 
-  private static final class FakePolicy implements PolicyView {
+  private static final class FakePolicy implements PolicyService {
     private final List<RuleSpec> rules = new ArrayList<>();
 
     @Override
-    public PolicySnapshot rules(List<String> labels) {
+    public PolicySnapshot get(List<String> labels) {
       if (labels.equals(List.of("none"))) {
         throw Refusal.notFound("labels", "no rule has [none]");
       }
@@ -135,20 +137,25 @@ class HandlersTest {
     }
 
     @Override
-    public CompletableFuture<PolicySnapshot> add(List<RuleSpec> added) {
+    public CompletableFuture<PolicySnapshot> importRules(List<RuleSpec> added) {
       if (added.getFirst().endpointSelector() == null) {
         return CompletableFuture.failedFuture(
             Refusal.invalid("[0].endpointSelector", "is missing"));
       }
       rules.addAll(added);
-      return CompletableFuture.completedFuture(rules(List.of()));
+      return CompletableFuture.completedFuture(get(List.of()));
     }
 
     @Override
-    public CompletableFuture<PolicySnapshot> delete(List<String> labels) {
-      rules(labels);
+    public CompletableFuture<PolicySnapshot> deleteRules(List<String> labels) {
+      get(labels);
       rules.clear();
-      return CompletableFuture.completedFuture(rules(List.of()));
+      return CompletableFuture.completedFuture(get(List.of()));
+    }
+
+    @Override
+    public EnforcementMode mode() {
+      return EnforcementMode.DEFAULT;
     }
 
     @Override
@@ -282,12 +289,14 @@ class HandlersTest {
   @Test
   void shouldListAndFindIdentities() throws IOException {
     assertRefused(404, "no local endpoint has an identity", () -> client.identitiesInUse());
-    final var identity = identities.acquire(LabelSet.parse("labels", List.of("k8s:app=web")));
+    final var identity =
+        identities.acquire(LabelSet.parse("labels", List.of("k8s:app=web"))).join();
     assertEquals(List.of("k8s:app=web"), client.identity("" + identity.id()).labels());
     assertEquals(1L, client.identitiesInUse().getFirst().refCount());
     assertEquals(1, client.identities(List.of("k8s:app=web")).size());
     assertEquals(1, client.identities(List.of("app=web", "k8s:app=web")).size());
-    assertThrows(AgentException.class, () -> client.identities(List.of("any:app=web")));
+    assertEquals(1, client.identities(List.of("any:app=web")).size());
+    assertThrows(AgentException.class, () -> client.identities(List.of("unspec:app=web")));
     assertTrue(client.identities(List.of()).size() >= 10);
     assertRefused(400, "id: 'x' is not the number of an identity", () -> client.identity("x"));
     assertRefused(
@@ -296,6 +305,12 @@ class HandlersTest {
         () -> client.identity("99999999999"));
     assertRefused(404, "id: there is no identity 999", () -> client.identity("999"));
     assertThrows(AgentException.class, () -> client.identities(List.of("k8s:app=none")));
+    final Identity cidr = cidrIdentities.acquire(Prefix.parse("10.0.0.0/8"));
+    assertEquals(
+        List.of("cidr:10.0.0.0/8", "reserved:world"), client.identity("16777216").labels());
+    assertEquals(cidr.id(), client.identities(List.of("cidr:10.0.0.0/8")).getFirst().id());
+    assertEquals(1, client.identitiesInUse().size());
+    assertEquals(1, client.identities(List.of("reserved:host")).size());
   }
 
   @Test

@@ -4,11 +4,12 @@ import agent.bindings.Errno;
 import agent.conntrack.ConntrackCounters;
 import agent.conntrack.ConntrackGc;
 import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.manager.thread.HealthBoard;
 import agent.maps.layout.ConntrackTable;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** Sums what the garbage collector counts table by table. */
+/** Sums the counters of the conntrack garbage collector over the tables of this node. */
 record ConntrackReport(ConntrackGc gc, List<ConntrackTable> tables) {
   DatapathStatus.Conntrack status() {
     final ConntrackCounters counters = gc.counters();
@@ -33,14 +34,14 @@ record ConntrackReport(ConntrackGc gc, List<ConntrackTable> tables) {
         lastNs);
   }
 
-  /** Says where the kernel refused the last sweep of a table. */
-  void report(HealthBoard health) {
+  /** Returns DEGRADED with the errno where the last sweep of a table failed. */
+  HealthBoard.Reading health() {
     for (final ConntrackTable table : tables) {
       final int errno = gc.counters().lastErrno(table);
       if (errno != 0) {
-        health.degraded(ConntrackGc.ROLE_NAME, "sweep of " + table + ": " + Errno.name(errno));
-        return;
+        return HealthBoard.Reading.degraded("sweep of " + table + ": " + Errno.name(errno));
       }
     }
+    return HealthBoard.Reading.ok("the last sweep of every table succeeded");
   }
 }

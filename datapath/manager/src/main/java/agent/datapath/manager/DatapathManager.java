@@ -1,77 +1,310 @@
 package agent.datapath.manager;
 
-import agent.datapath.manager.spec.Context;
+import agent.bindings.BpfObject;
+import agent.conntrack.ConntrackGc;
+import agent.conntrack.ProgramSweeper;
+import agent.datapath.manager.attach.DeviceAttachments;
+import agent.datapath.manager.attach.EndpointAttachments;
+import agent.datapath.manager.attach.Pins;
+import agent.datapath.manager.attach.TcAttachmentChoice;
+import agent.datapath.manager.compile.FeatureSet;
+import agent.datapath.manager.compile.ProgramFile;
+import agent.datapath.manager.compile.ProgramObjects;
+import agent.datapath.manager.conductor.AttachedEndpoints;
+import agent.datapath.manager.conductor.DatapathConductor;
+import agent.datapath.manager.conductor.DatapathFailures;
+import agent.datapath.manager.conductor.IpcacheMaps;
+import agent.datapath.manager.conductor.PolicyMaps;
+import agent.datapath.manager.conductor.Preparations;
+import agent.datapath.manager.conductor.VerdictGenerations;
+import agent.datapath.manager.events.EventsAgent;
+import agent.datapath.manager.events.KernelMetrics;
+import agent.datapath.manager.load.KernelRequirements;
+import agent.datapath.manager.load.LoaderAgent;
+import agent.datapath.manager.load.NodeConstants;
+import agent.datapath.manager.load.NodeMapSet;
+import agent.datapath.manager.load.ProgramLoader;
+import agent.datapath.manager.prefilter.DevicePrefilter;
+import agent.datapath.manager.prefilter.NoPrefilter;
+import agent.datapath.manager.prefilter.PrefilterMaps;
+import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.DatapathMetrics;
-import agent.datapath.manager.spec.DatapathProxy;
 import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.IpcacheProxy;
+import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.datapath.manager.spec.Prefilter;
+import agent.datapath.manager.thread.AgentThreads;
+import agent.datapath.manager.thread.HealthBoard;
+import agent.datapath.manager.thread.ParkingIdleStrategy;
 import agent.maps.kernel.MapRegistry;
+import agent.maps.kernel.NodeMaps;
+import agent.maps.layout.ConntrackTable;
 import agent.maps.mirror.MapMirrors;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.agrona.concurrent.IdleStrategy;
+import org.agrona.concurrent.SleepingMillisIdleStrategy;
 
-/** The datapath of this node, launched. */
+/**
+ * The running datapath of this node. It creates all parts of the datapath, connects them, and
+ * starts their agents.
+ */
 public final class DatapathManager implements AutoCloseable {
-  private final DatapathLaunch parts;
+  /** Health module of the contents of the maps. */
+  private static final String MAPS = "dp-maps";
+
+  /** Health module of the conntrack sweeps. */
+  private static final String SWEEPS = "conntrack-sweeps";
+
+  private static final long MIRROR_IDLE_MS = 50;
+  private static final int RECONCILE_WRITES_PER_CYCLE = 32;
+  private static final long CONDUCTOR_STALL_NS = TimeUnit.SECONDS.toNanos(1);
+  private static final long LOADER_STALL_NS = TimeUnit.SECONDS.toNanos(60);
+  private static final long SWEEP_STALL_NS = TimeUnit.SECONDS.toNanos(5);
+  private static final long MIRROR_STALL_NS = TimeUnit.SECONDS.toNanos(60); // opens the store
+  private static final long READER_STALL_NS = TimeUnit.SECONDS.toNanos(5);
+
+  private final DatapathContext context;
+  private final Resources resources = new Resources();
+  private final MapRegistry registry = new MapRegistry();
+  private final HealthBoard health;
+  private final AgentThreads threads;
+  private KernelRequirements kernel;
+  private TcAttachmentChoice tcChoice;
+  private NodeMapSet maps;
+  private MapMirrors mirrors;
+  private DatapathConductor conductor;
+  private PolicyMaps policyMaps;
+  private AttachedEndpoints endpoints;
+  private IpcacheMaps ipcache;
+  private Prefilter prefilter = new NoPrefilter();
+  private EventsAgent events;
+  private KernelMetrics metrics;
+  private ConntrackReport sweeps;
   private boolean isClosed;
 
-  private DatapathManager(DatapathLaunch parts) {
-    this.parts = parts;
+  private DatapathManager(DatapathContext context) {
+    this.context = context;
+    health = new HealthBoard(context.epochClock());
+    threads = new AgentThreads(context.threadFactory(), context.nanoClock(), health);
   }
 
   /**
-   * Checks what the kernel offers, takes over or creates maps and links, and starts the agents. It
-   * returns when the datapath is ready. Interfaces are those of the calling thread's network
-   * namespace.
+   * Checks the features of the kernel, takes over or creates maps and links, and starts the agents.
+   * Returns when the datapath is ready. Looks interfaces up in the network namespace of the calling
+   * thread.
    *
-   * @throws agent.types.Refusal UNAVAILABLE with one clear line where the kernel, libbpf or a
-   *     capability is missing, INVALID where an option names a device that is not there, FAILED or
-   *     EXHAUSTED where a map, program or link cannot be made
+   * @throws agent.types.Refusal UNAVAILABLE with one line where a kernel feature, libbpf or a
+   *     capability is missing, INVALID where an option names an interface that does not exist,
+   *     EXHAUSTED where a map is full
+   * @throws agent.types.OperationException where a map, program or link cannot be created
    */
-  public static DatapathManager launch(Context context) {
-    return new DatapathManager(DatapathLaunch.run(context.conclude()));
+  public static DatapathManager launch(DatapathContext context) {
+    final DatapathManager manager = new DatapathManager(context.conclude());
+    try {
+      manager.launch();
+      return manager;
+    } catch (RuntimeException failure) {
+      manager.close();
+      throw DatapathFailures.refusal(failure);
+    }
   }
 
-  /** Where commands go in. */
-  public DatapathProxy proxy() {
-    return parts.proxy();
+  private void launch() {
+    kernel = KernelRequirements.check();
+    tcChoice = TcAttachmentChoice.of(context.tcMode(), kernel.features());
+    final Pins pins = Pins.prepare(context.bpfRoot());
+    mirrors = new MapMirrors(registry, context.epochClock(), context.nanoClock());
+    maps = resources.add(NodeMapSet.open(context, pins, registry));
+    final ProgramLoader loader =
+        new ProgramLoader(
+            new ProgramObjects(
+                context.stateDirectory().resolve("bpf-cache"),
+                context.clangCandidates(),
+                FeatureSet.of(context.compileDebug())),
+            maps);
+    final NodeConstants constants = new NodeConstants(context);
+    final LoaderAgent loaderAgent = new LoaderAgent(context.nanoClock(), loader, constants);
+    createConductor(pins, loaderAgent);
+    attachDevices(pins, loader, constants);
+    metrics = new KernelMetrics(maps.get(NodeMaps.METRICS));
+    startAgents(loader, constants, loaderAgent);
   }
 
-  /** The deny list; it answers DISABLED where the node has no prefilter device. */
+  /** Creates the conductor and the objects that its thread owns. */
+  private void createConductor(Pins pins, LoaderAgent loaderAgent) {
+    conductor = new DatapathConductor(context.nanoClock(), this::reconcile);
+    final VerdictGenerations generations =
+        resources.add(new VerdictGenerations(maps.get(NodeMaps.GENERATIONS)));
+    policyMaps = resources.add(new PolicyMaps(conductor, generations, maps, pins.endpointIds()));
+    ipcache =
+        new IpcacheMaps(
+            conductor, generations, maps.get(NodeMaps.IPCACHE4), maps.get(NodeMaps.IPCACHE6));
+    final EndpointAttachments attachments = new EndpointAttachments(pins, tcChoice);
+    endpoints =
+        new AttachedEndpoints(
+            conductor,
+            generations,
+            policyMaps,
+            resources.add(new Preparations(conductor, loaderAgent, attachments)),
+            attachments,
+            maps.get(NodeMaps.ENDPOINTS),
+            pins::endpointIds);
+  }
+
+  private int reconcile() {
+    return mirrors.unrealised() == 0
+        ? 0
+        : mirrors.reconcile(RECONCILE_WRITES_PER_CYCLE, policyMaps::onRealised);
+  }
+
+  private void attachDevices(Pins pins, ProgramLoader loader, NodeConstants constants) {
+    final DeviceAttachments devices = new DeviceAttachments(pins, tcChoice);
+    if (context.device() != null) {
+      final int ifindex = DeviceAttachments.ifindex("device", context.device());
+      try (BpfObject object = loader.load(ProgramFile.HOST, constants::write)) {
+        devices.attachHost(context.device(), ifindex, object.program("from_network"));
+      }
+    }
+    if (context.prefilterDevice() != null) {
+      final int ifindex = DeviceAttachments.ifindex("prefilter-device", context.prefilterDevice());
+      final PrefilterMaps prefilterMaps = resources.add(new PrefilterMaps(maps));
+      prefilter = DevicePrefilter.restore(context, prefilterMaps, conductor);
+      try (BpfObject object = loader.load(ProgramFile.PREFILTER, constants::write)) {
+        devices.attachPrefilter(
+            context.prefilterDevice(),
+            ifindex,
+            context.prefilterMode(),
+            object.program("prefilter"));
+      }
+    }
+    devices.detachOthers();
+  }
+
+  private void startAgents(ProgramLoader loader, NodeConstants constants, LoaderAgent loaderAgent) {
+    final BpfObject sweep = resources.add(loader.load(ProgramFile.CONNTRACK_GC, constants::write));
+    final ProgramSweeper sweeper =
+        resources.add(new ProgramSweeper(sweep.program("conntrack_sweep")));
+    final List<ConntrackTable> tables = tables();
+    final ConntrackGc conntrackGc =
+        new ConntrackGc(
+            sweeper,
+            tables,
+            context.nanoClock(),
+            TimeUnit.SECONDS.toNanos(context.conntrackGcIntervalSec()));
+    sweeps = new ConntrackReport(conntrackGc, tables);
+    events = new EventsAgent(maps.get(NodeMaps.EVENTS), maps.get(NodeMaps.EVENTS_LOST));
+    resources.add(threads);
+    final ParkingIdleStrategy gcIdle = new ParkingIdleStrategy();
+    final IdleStrategy mirrorIdle = new SleepingMillisIdleStrategy(MIRROR_IDLE_MS);
+    threads.start(mirrors.agent(), mirrorIdle, () -> {}, MIRROR_STALL_NS);
+    threads.start(conntrackGc, gcIdle, gcIdle::stop, SWEEP_STALL_NS);
+    threads.start(events, events.idleStrategy(), events::wakeForClose, READER_STALL_NS);
+    threads.start(loaderAgent, LOADER_STALL_NS);
+    threads.start(conductor, CONDUCTOR_STALL_NS);
+    health.add(MAPS, this::mapHealth);
+    health.add(SWEEPS, sweeps::health);
+  }
+
+  private List<ConntrackTable> tables() {
+    final List<ConntrackTable> tables = new ArrayList<>();
+    if (context.enableIpv4()) {
+      tables.add(ConntrackTable.TCP4);
+      tables.add(ConntrackTable.ANY4);
+    }
+    if (context.enableIpv6()) {
+      tables.add(ConntrackTable.TCP6);
+      tables.add(ConntrackTable.ANY6);
+    }
+    return tables;
+  }
+
+  private HealthBoard.Reading mapHealth() {
+    final int unrealised = mirrors.unrealised();
+    return unrealised == 0
+        ? HealthBoard.Reading.ok("the kernel holds all desired entries")
+        : HealthBoard.Reading.degraded(
+            unrealised + " entries are not written to the kernel; the writes are retried");
+  }
+
+  /** Returns the proxy for programs, links and map entries of endpoints. */
+  public EndpointProxy endpoints() {
+    return endpoints;
+  }
+
+  /** Returns the proxy for policy maps of endpoints. */
+  public PolicyMapProxy policyMaps() {
+    return policyMaps;
+  }
+
+  /** Returns the proxy for the ipcache maps; only {@code datapath/ipcache} uses it. */
+  public IpcacheProxy ipcache() {
+    return ipcache;
+  }
+
+  /** Returns the prefilter; it refuses every call as DISABLED without a prefilter device. */
   public Prefilter prefilter() {
-    return parts.prefilter();
+    return prefilter;
   }
 
-  /** The maps that are open. */
+  /** Returns the registry of open maps. */
   public MapRegistry maps() {
-    return parts.registry();
+    return registry;
   }
 
-  /** What {@code GET /map} and {@code GET /map/{name}} read. */
+  /** Returns the mirrors of the maps, which {@code GET /map} and {@code GET /map/{name}} read. */
   public MapMirrors mirrors() {
-    return parts.mirrors();
+    return mirrors;
   }
 
-  /** Notifications. */
+  /** Returns the subscriptions to the events of the datapath. */
   public DatapathEvents events() {
-    return parts.events();
+    return events;
   }
 
-  /** Counters. */
+  /** Returns the packet and byte counters of the datapath. */
   public DatapathMetrics metrics() {
-    return parts.metrics();
+    return metrics;
   }
 
-  /** How it is, now. */
+  /** Returns the threads of the agents; a domain starts its own conductor there. */
+  public AgentThreads threads() {
+    return threads;
+  }
+
+  /** Returns the health board; a domain adds its own modules to it. */
+  public HealthBoard health() {
+    return health;
+  }
+
+  /** Returns the number of commands and steps that the conductor has executed. */
+  public long conductorExecuted() {
+    return conductor.executed();
+  }
+
+  /** Returns the current status. */
   public DatapathStatus status() {
-    return parts.status();
+    return new DatapathStatus(
+        tcChoice.mode(),
+        kernel.features().release(),
+        kernel.libbpf().toString(),
+        context.prefilterDevice() == null ? null : context.prefilterMode(),
+        endpoints.attachedCount(),
+        sweeps.status());
   }
 
-  /** Stops the agents and leaves everything attached and pinned: packets do not notice. */
+  /**
+   * Stops the agents. Programs stay attached, links and maps stay pinned, and the kernel forwards
+   * packets without the agent.
+   */
   @Override
   public synchronized void close() {
     if (!isClosed) {
       isClosed = true;
-      parts.close();
+      resources.close();
     }
   }
 }

@@ -6,7 +6,8 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * What has to be closed, in the reverse order of opening; one that fails does not stop the rest.
+ * Closes resources in the reverse order of their opening. A resource that cannot be closed is
+ * logged, and the others are still closed.
  */
 final class Resources implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Resources.class);
@@ -24,7 +25,7 @@ final class Resources implements AutoCloseable {
       try {
         open.pop().close();
       } catch (Exception failure) {
-        LOGGER.error("closing the datapath", failure);
+        LOGGER.error("a resource of the datapath cannot be closed", failure);
       }
     }
   }

@@ -1,2 +1,4 @@
-/** Launches the datapath and is its one door: commands go in by a proxy, futures come back. */
+/**
+ * Creates, connects and starts the parts of the datapath, and gives callers the proxies to them.
+ */
 package agent.datapath.manager;

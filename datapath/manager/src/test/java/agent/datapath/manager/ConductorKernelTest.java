@@ -6,9 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.IpcacheChange;
 import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.PolicyMapDelta;
-import agent.datapath.manager.spec.PolicyMapEntry;
+import agent.datapath.manager.spec.PolicyDelta;
+import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.manager.spec.PolicyVerdict;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.GenerationArray;
@@ -20,16 +22,21 @@ import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyFlag;
 import agent.maps.layout.PolicyKeyFlyweight;
+import agent.maps.mirror.DesiredAction;
+import agent.maps.mirror.MapSummary;
+import agent.maps.mirror.MapVisitor;
 import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import agent.testkit.Workload;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
+import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
@@ -66,102 +73,119 @@ class ConductorKernelTest {
     }
   }
 
+  /** An entry with the same key and another verdict. */
+  private static PolicyEntry with(PolicyEntry entry, PolicyVerdict verdict) {
+    final PolicyEntry.Key key = entry.key();
+    return new PolicyEntry(
+        key.identity(), key.direction(), key.protocol(), key.port(), key.prefixLength(), verdict);
+  }
+
   @Test
-  void shouldWriteDeniesInBeforeAllowsInBeforeAllowsOutBeforeDeniesOut() {
-    final PolicyMapEntry oldAllow = allow(1);
-    final PolicyMapEntry oldDeny = allow(2).denied();
-    await(manager.proxy().synchronizePolicy(9, List.of(oldAllow, oldDeny)));
+  void shouldInsertDeniesThenAllowsAndDeleteAllowsThenDenies() {
+    final PolicyEntry oldAllow = allow(1);
+    final PolicyEntry oldDeny = with(allow(2), PolicyVerdict.DENY);
+    await(manager.policyMaps().synchronize(9, List.of(oldAllow, oldDeny)));
     final List<String> order = new ArrayList<>();
     map("policy_00009").writeListener(new Recorder(order));
     final int before = generation(9);
     await(
         manager
-            .proxy()
-            .applyPolicy(
+            .policyMaps()
+            .apply(
                 9,
-                new PolicyMapDelta(
-                    List.of(allow(3), allow(4).denied()), List.of(oldDeny, oldAllow))));
+                new PolicyDelta(
+                    List.of(allow(3), with(allow(4), PolicyVerdict.DENY)),
+                    List.of(oldDeny, oldAllow))));
     assertEquals(List.of("deny 4", "allow 3", "delete 1", "delete 2"), order);
     assertEquals(before + 1, generation(9));
   }
 
   @Test
-  void shouldReadBackWhatWasWrittenAndChangeOnlyWhatDiffers() {
-    final List<PolicyMapEntry> first =
+  void shouldWriteOnlyTheDifferenceToThePolicyMap() {
+    final List<PolicyEntry> first =
         List.of(
             allow(1),
-            allow(2).denied(),
-            PolicyMapEntry.allowAll(0, PolicyDirection.EGRESS),
-            new PolicyMapEntry(7, PolicyDirection.EGRESS, TCP, 8192, 51, 0, 0),
-            new PolicyMapEntry(8, PolicyDirection.INGRESS, TCP, 80, 64, 2, 11000));
-    assertEquals(5, await(manager.proxy().synchronizePolicy(9, first)).upserts().size());
-    assertTrue(await(manager.proxy().synchronizePolicy(9, first)).isEmpty());
-    final List<PolicyMapEntry> second = List.of(allow(1).denied(), first.get(3), allow(5));
-    final PolicyMapDelta change = await(manager.proxy().synchronizePolicy(9, second));
-    assertEquals(List.of(allow(1).denied(), allow(5)), change.upserts());
+            with(allow(2), PolicyVerdict.DENY),
+            PolicyEntry.allowAll(0, PolicyDirection.EGRESS),
+            new PolicyEntry(7, PolicyDirection.EGRESS, TCP, 8192, 51, PolicyVerdict.ALLOW),
+            new PolicyEntry(
+                8, PolicyDirection.INGRESS, TCP, 80, 64, PolicyVerdict.redirect(11000)));
+    assertEquals(5, await(manager.policyMaps().synchronize(9, first)).upserts().size());
+    assertTrue(await(manager.policyMaps().synchronize(9, first)).isEmpty());
+    final List<PolicyEntry> second =
+        List.of(with(allow(1), PolicyVerdict.DENY), first.get(3), allow(5));
+    final PolicyDelta change = await(manager.policyMaps().synchronize(9, second));
+    assertEquals(List.of(with(allow(1), PolicyVerdict.DENY), allow(5)), change.upserts());
     assertEquals(3, change.deletes().size());
-    assertTrue(await(manager.proxy().synchronizePolicy(9, second)).isEmpty());
+    assertTrue(await(manager.policyMaps().synchronize(9, second)).isEmpty());
   }
 
   @Test
-  void shouldReportAFullPolicyMapStillNarrowAndRetryWhatWasWanted() throws Exception {
-    final List<PolicyMapEntry> full = new ArrayList<>();
-    for (int i = 1; i <= 16_384; i++) {
-      full.add(PolicyMapEntry.allow(i, PolicyDirection.INGRESS, TCP, 80));
+  void shouldReplaceAndDeleteEntriesWhoseVerdictIsContradictory() {
+    await(manager.policyMaps().synchronize(9, List.of()));
+    final PolicyMap policy = new PolicyMap(map("policy_00009"));
+    final int contradictory = PolicyFlag.DENY.number() | PolicyFlag.REDIRECT.number();
+    for (int identity = 1; identity <= 2; identity++) {
+      assertEquals(0, policy.upsert(identity, 0, TCP, 80, 64, contradictory, 0));
     }
-    await(manager.proxy().synchronizePolicy(9, full));
-    final PolicyMapEntry deny = allow(99_999).denied();
-    final PolicyMapEntry alsoWanted = allow(99_998);
+    final PolicyEntry deny = with(allow(1), PolicyVerdict.DENY);
+    assertEquals(
+        new PolicyDelta(List.of(deny), List.of(with(allow(2), PolicyVerdict.DENY))),
+        await(manager.policyMaps().synchronize(9, List.of(deny))));
+    assertTrue(await(manager.policyMaps().synchronize(9, List.of(deny))).isEmpty());
+  }
+
+  @Test
+  void shouldReportAFullPolicyMapAndStillDeleteAllowsAndRetryTheDeny() throws Exception {
+    final List<PolicyEntry> full = new ArrayList<>();
+    for (int i = 1; i <= 16_384; i++) {
+      full.add(PolicyEntry.allow(i, PolicyDirection.INGRESS, TCP, 80));
+    }
+    await(manager.policyMaps().synchronize(9, full));
+    final PolicyEntry deny = with(allow(99_999), PolicyVerdict.DENY);
+    final PolicyEntry extraAllow = allow(99_998);
     final Refusal refusal =
         assertThrows(
             Refusal.class,
             () ->
                 await(
                     manager
-                        .proxy()
-                        .applyPolicy(
+                        .policyMaps()
+                        .apply(
                             9,
-                            new PolicyMapDelta(
-                                List.of(deny, alsoWanted), List.of(full.getFirst())))));
+                            new PolicyDelta(List.of(deny, extraAllow), List.of(full.getFirst())))));
     assertEquals(Refusal.Kind.EXHAUSTED, refusal.kind());
     assertTrue(refusal.getMessage().startsWith("map policy_00009: update ("), refusal.getMessage());
     assertTrue(
         refusal.getMessage().endsWith("ENOSPC, 16384 of 16384 entries"), refusal.getMessage());
     final PolicyMap policy = new PolicyMap(map("policy_00009"));
-    assertTrue(policy.lookup(1, 0, TCP, 80, 64) < 0, "what narrows is done all the same");
-    assertTrue(policy.lookup(99_998, 0, TCP, 80, 64) < 0, "what widens is not");
+    assertTrue(policy.lookup(1, 0, TCP, 80, 64) < 0, "the delete of an allow is still executed");
+    assertTrue(policy.lookup(99_998, 0, TCP, 80, 64) < 0, "the insert of an allow is skipped");
     final long deadline = System.currentTimeMillis() + 5000;
     while (manager.mirrors().unrealised() > 0 && System.currentTimeMillis() < deadline) {
       Thread.sleep(20);
     }
     assertEquals(0, manager.mirrors().unrealised());
-    assertEquals(0, policy.lookup(99_999, 0, TCP, 80, 64), "there was room then");
+    assertEquals(0, policy.lookup(99_999, 0, TCP, 80, 64), "the retry succeeds after the delete");
     assertEquals(PolicyFlag.DENY.number(), policy.found().flags());
   }
 
   @Test
-  void shouldRefusePolicyOfAnEndpointThatHasNoMap() {
+  void shouldRefusePolicyForAnEndpointWithoutAPolicyMap() {
     final Refusal refusal =
-        assertThrows(
-            Refusal.class, () -> await(manager.proxy().applyPolicy(77, PolicyMapDelta.EMPTY)));
+        assertThrows(Refusal.class, () -> await(manager.policyMaps().apply(77, PolicyDelta.NONE)));
     assertEquals(Refusal.Kind.NOT_FOUND, refusal.kind());
-    assertThrows(Refusal.class, () -> manager.proxy().detachEndpoint(0));
-    assertThrows(Refusal.class, () -> manager.proxy().detachEndpoint(65_536));
+    assertThrows(Refusal.class, () -> manager.endpoints().detach(0));
+    assertThrows(Refusal.class, () -> manager.endpoints().detach(65_536));
   }
 
   @Test
-  void shouldKeepTheIpcacheAsItIsAskedFor() {
-    final Prefix wide = Prefix.parse("198.51.100.0/24");
-    final Prefix narrow = Prefix.parse("2001:db8:5::/48");
+  void shouldWriteIpcacheChangesAndRaiseTheOutsideGenerationOnce() {
+    final IpcacheEntry wide = entry("198.51.100.0/24", 16_777_217, 0);
+    final IpcacheEntry narrow = entry("2001:db8:5::/48", 16_777_218, 0);
+    final IpcacheEntry host = new IpcacheEntry(Prefix.parse("192.0.2.1/32"), 1, 0, true);
     final int before = generation(0);
-    await(
-        manager
-            .proxy()
-            .upsertIpcache(
-                List.of(
-                    new IpcacheEntry(wide, 16_777_217, 0, false),
-                    new IpcacheEntry(Prefix.parse("192.0.2.1/32"), 1, 0, true),
-                    new IpcacheEntry(narrow, 16_777_218, 0, false))));
+    apply(change(null, wide), change(null, host), change(null, narrow));
     assertEquals(before + 1, generation(0));
     final Ipcache4Map ipcache4 = new Ipcache4Map(map("ipcache4"));
     final Ipcache6Map ipcache6 = new Ipcache6Map(map("ipcache6"));
@@ -172,52 +196,64 @@ class ConductorKernelTest {
     assertEquals(1, ipcache4.found().flags());
     assertEquals(0, ipcache6.lookup(inside6.high(), inside6.low(), 128));
     assertEquals(16_777_218, ipcache6.found().identity());
-    await(manager.proxy().removeIpcache(List.of(wide, Prefix.parse("203.0.113.0/24"))));
+    assertEquals(Set.of(wide, narrow, host), Set.copyOf(await(manager.ipcache().read())));
+    apply(change(wide, null), change(narrow, entry("2001:db8:5::/48", 16_777_300, 0)));
     assertTrue(ipcache4.lookup((int) IpAddress.parse("198.51.100.9").low(), 32) < 0);
-    await(
-        manager.proxy().synchronizeIpcache(List.of(new IpcacheEntry(wide, 16_777_300, 0, false))));
-    assertEquals(0, ipcache4.lookup((int) IpAddress.parse("198.51.100.9").low(), 32));
-    assertEquals(16_777_300, ipcache4.found().identity());
-    assertTrue(ipcache6.lookup(inside6.high(), inside6.low(), 128) < 0);
-    assertEquals(3 + before, generation(0));
+    assertEquals(0, ipcache6.lookup(inside6.high(), inside6.low(), 128));
+    assertEquals(16_777_300, ipcache6.found().identity());
+    assertEquals(before + 2, generation(0));
+    apply();
+    assertEquals(before + 2, generation(0), "an empty change raises no generation");
   }
 
   @Test
-  void shouldKeepTheAddressesOfAttachedEndpointsWhenTheIpcacheIsSynchronized() {
+  void shouldNotRaiseTheOutsideGenerationWhenAnEndpointIsAttachedOrRelabelled() {
     final Workload workload = node.workload(41);
-    ManagerTestNode.attach(
-        manager, ManagerTestNode.spec(401, workload, 4001), ManagerTestNode.open());
-    await(manager.proxy().synchronizeIpcache(List.of()));
-    final Ipcache4Map ipcache4 = new Ipcache4Map(map("ipcache4"));
-    assertEquals(0, ipcache4.lookup((int) IpAddress.parse(workload.ipv4()).low(), 32));
-    assertEquals(4001, ipcache4.found().identity());
-    assertEquals(401, ipcache4.found().endpointId());
+    final EndpointSpec spec = ManagerTestNode.spec(401, workload, 4001);
+    final int before = generation(0);
+    await(manager.policyMaps().synchronize(401, ManagerTestNode.allowAll()));
+    await(manager.endpoints().attach(spec));
+    await(manager.endpoints().setIdentity(401, 4002));
+    assertEquals(before, generation(0), "only ipcache changes raise it");
+    assertEquals(List.of(), await(manager.ipcache().read()));
     final int owner = generation(401) >>> 24;
-    await(manager.proxy().detachEndpoint(401));
-    assertEquals(owner + 1 & 0xff, generation(401) >>> 24, "its flows are nobody's");
-    assertTrue(ipcache4.lookup((int) IpAddress.parse(workload.ipv4()).low(), 32) < 0);
+    assertEquals(List.of(), ManagerTestNode.detach(manager, 401));
+    assertEquals(owner + 1 & 0xff, generation(401) >>> 24, "the owner part changes");
   }
 
   @Test
-  void shouldJudgeAnewTheFlowsOfAnEndpointThatLosesItsAddress() {
+  void shouldRaiseTheGenerationOfAnEndpointThatLosesItsAddress() {
     final Workload workload = node.workload(42);
     ManagerTestNode.attach(
-        manager, ManagerTestNode.spec(402, workload, 4002), ManagerTestNode.open());
-    final Prefix address = Prefix.of(IpAddress.parse(workload.ipv4()));
+        manager, ManagerTestNode.spec(402, workload, 4002), ManagerTestNode.allowAll());
+    final IpcacheEntry own = entry(workload.ipv4() + "/32", 4002, 402);
+    final IpcacheEntry other = entry(workload.ipv4() + "/32", 7000, 0);
     final int before = generation(402);
-    await(manager.proxy().upsertIpcache(List.of(new IpcacheEntry(address, 7000, 0, false))));
+    apply(change(own, other));
     assertEquals(before + 1, generation(402));
-    await(manager.proxy().upsertIpcache(List.of(new IpcacheEntry(address, 4002, 402, false))));
+    apply(change(other, own));
     assertEquals(before + 2, generation(402));
   }
 
+  private static IpcacheEntry entry(String prefix, int identity, int endpointId) {
+    return new IpcacheEntry(Prefix.parse(prefix), identity, endpointId, false);
+  }
+
+  private static IpcacheChange change(IpcacheEntry before, IpcacheEntry after) {
+    return new IpcacheChange(before, after);
+  }
+
+  private void apply(IpcacheChange... changes) {
+    await(manager.ipcache().apply(List.of(changes)));
+  }
+
   @Test
-  void shouldLeaveTheFlowsOfAnAddressBehindWhenAnEndpointMovesToAnother() {
+  void shouldChangeTheOwnerPartWhenAnEndpointChangesItsAddress() {
     final Workload workload = node.workload(44);
     final EndpointSpec spec = ManagerTestNode.spec(404, workload, 4004);
-    ManagerTestNode.attach(manager, spec, ManagerTestNode.open());
+    ManagerTestNode.attach(manager, spec, ManagerTestNode.allowAll());
     final int owner = generation(404) >>> 24;
-    ManagerTestNode.attach(manager, spec, ManagerTestNode.open());
+    ManagerTestNode.attach(manager, spec, ManagerTestNode.allowAll());
     assertEquals(owner, generation(404) >>> 24);
     final EndpointSpec moved =
         new EndpointSpec(
@@ -231,15 +267,15 @@ class ConductorKernelTest {
             spec.identity(),
             spec.options(),
             0);
-    ManagerTestNode.attach(manager, moved, ManagerTestNode.open());
+    ManagerTestNode.attach(manager, moved, ManagerTestNode.allowAll());
     assertEquals(owner + 1 & 0xff, generation(404) >>> 24);
   }
 
   @Test
-  void shouldJudgeAnewWhatWasOpenedWhileAnAttachmentFailed() {
+  void shouldRaiseTheGenerationAndRestoreTheEntryWhenAnAttachmentFails() {
     final Workload workload = node.workload(43);
     final EndpointSpec spec = ManagerTestNode.spec(403, workload, 4003);
-    ManagerTestNode.attach(manager, spec, ManagerTestNode.open());
+    ManagerTestNode.attach(manager, spec, ManagerTestNode.allowAll());
     final int before = generation(403);
     final EndpointSpec elsewhere =
         new EndpointSpec(
@@ -253,7 +289,7 @@ class ConductorKernelTest {
             spec.identity(),
             spec.options(),
             0);
-    assertThrows(Refusal.class, () -> await(manager.proxy().attachEndpoint(elsewhere)));
+    assertThrows(OperationException.class, () -> await(manager.endpoints().attach(elsewhere)));
     assertEquals(before + 1, generation(403));
     final EndpointMap endpoints = new EndpointMap(map("endpoints"));
     assertEquals(0, endpoints.lookup(403));
@@ -261,7 +297,7 @@ class ConductorKernelTest {
   }
 
   @Test
-  void shouldLeaveNoTraceOfAnEndpointWhoseInterfaceIsNotThere() {
+  void shouldRemoveTheStateOfAnEndpointWhoseInterfaceDoesNotExist() {
     final EndpointSpec nowhere =
         new EndpointSpec(
             501,
@@ -274,28 +310,31 @@ class ConductorKernelTest {
             5001,
             ManagerTestNode.OPTIONS,
             0);
-    final Refusal refusal =
-        assertThrows(Refusal.class, () -> await(manager.proxy().attachEndpoint(nowhere)));
-    assertEquals(Refusal.Kind.FAILED, refusal.kind());
-    assertTrue(refusal.getMessage().contains("lxcnowhere"), refusal.getMessage());
-    assertTrue(refusal.getMessage().contains("ENODEV"), refusal.getMessage());
+    final OperationException failure =
+        assertThrows(OperationException.class, () -> await(manager.endpoints().attach(nowhere)));
+    assertTrue(failure.getMessage().contains("lxcnowhere"), failure.getMessage());
+    assertTrue(failure.getMessage().contains("ENODEV"), failure.getMessage());
     final EndpointMap endpoints = new EndpointMap(map("endpoints"));
     assertEquals(0, endpoints.lookup(501));
     assertEquals(0, endpoints.found().ifindex());
     assertEquals(0, manager.status().endpoints());
-    assertEquals(List.of(), await(manager.proxy().detachEndpoint(501)));
+    assertEquals(List.of(), ManagerTestNode.detach(manager, 501));
     assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("501")));
   }
 
   @Test
   void shouldAllocateNothingWhileItAppliesPolicy() throws Exception {
-    await(manager.proxy().synchronizePolicy(9, ManagerTestNode.open()));
-    final PolicyMapDelta in = new PolicyMapDelta(List.of(allow(1), allow(2).denied()), List.of());
-    final PolicyMapDelta out = new PolicyMapDelta(List.of(), List.of(allow(1), allow(2).denied()));
+    await(manager.policyMaps().synchronize(9, ManagerTestNode.allowAll()));
+    final PolicyDelta in =
+        new PolicyDelta(List.of(allow(1), with(allow(2), PolicyVerdict.DENY)), List.of());
+    final PolicyDelta out =
+        new PolicyDelta(List.of(), List.of(allow(1), with(allow(2), PolicyVerdict.DENY)));
     for (int i = 0; i < 3000; i++) {
       apply(in, out, 4);
     }
-    Thread.sleep(2500); // the mirrors' store opens meanwhile
+    readPolicyMap(); // from now on the conductor reports its writes to the mirror
+    Thread.sleep(2500); // dp-mirror opens its store and copies the map
+    readPolicyMap();
     for (int i = 0; i < 500; i++) {
       apply(in, out, 4);
     }
@@ -310,6 +349,21 @@ class ConductorKernelTest {
     assertEquals(0, allocated, "bytes on dp-conductor for 1000 changes and its idle cycles");
   }
 
+  private void readPolicyMap() {
+    final MapVisitor nothing =
+        new MapVisitor() {
+          @Override
+          public void onMap(MapSummary map, long mirroredAtMs) {}
+
+          @Override
+          public boolean onEntry(
+              CharSequence key, CharSequence value, DesiredAction action, String lastError) {
+            return true;
+          }
+        };
+    assertTrue(manager.mirrors().read("policy_00009", nothing));
+  }
+
   private static Thread thread(String name) {
     return Thread.getAllStackTraces().keySet().stream()
         .filter(thread -> thread.getName().equals(name))
@@ -317,17 +371,17 @@ class ConductorKernelTest {
         .orElseThrow();
   }
 
-  private void apply(PolicyMapDelta in, PolicyMapDelta out, int times) {
+  private void apply(PolicyDelta in, PolicyDelta out, int times) {
     CompletableFuture<Void> last = null;
     for (int i = 0; i < times; i++) {
-      manager.proxy().applyPolicy(9, in);
-      last = manager.proxy().applyPolicy(9, out);
+      manager.policyMaps().apply(9, in);
+      last = manager.policyMaps().apply(9, out);
     }
     await(last);
   }
 
-  private static PolicyMapEntry allow(int identity) {
-    return PolicyMapEntry.allow(identity, PolicyDirection.INGRESS, TCP, 80);
+  private static PolicyEntry allow(int identity) {
+    return PolicyEntry.allow(identity, PolicyDirection.INGRESS, TCP, 80);
   }
 
   private record Recorder(List<String> order) implements MapWriteListener {

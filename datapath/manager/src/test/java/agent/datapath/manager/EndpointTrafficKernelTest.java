@@ -5,8 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.PolicyMapDelta;
-import agent.datapath.manager.spec.PolicyMapEntry;
+import agent.datapath.manager.spec.PolicyDelta;
+import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.manager.spec.PolicyVerdict;
 import agent.datapath.manager.spec.TcMode;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
@@ -54,18 +55,18 @@ class EndpointTrafficKernelTest {
     node.close();
   }
 
-  private void launch(TcMode mode, List<PolicyMapEntry> serverPolicy) {
+  private void launch(TcMode mode, List<PolicyEntry> serverPolicy) {
     manager = node.launch(node.context().tcMode(mode));
     ManagerTestNode.attach(
-        manager, ManagerTestNode.spec(CLIENT, client, CLIENT_IDENTITY), ManagerTestNode.open());
+        manager, ManagerTestNode.spec(CLIENT, client, CLIENT_IDENTITY), ManagerTestNode.allowAll());
     ManagerTestNode.attach(
         manager, ManagerTestNode.spec(SERVER, server, SERVER_IDENTITY), serverPolicy);
   }
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
-  void shouldCarryTcpUdpAndEchoOfBothFamiliesWhenPolicyIsOpen(TcMode mode) throws Exception {
-    launch(mode, ManagerTestNode.open());
+  void shouldForwardTcpUdpAndEchoOfBothFamiliesWithoutEnforcement(TcMode mode) throws Exception {
+    launch(mode, ManagerTestNode.allowAll());
     assertEquals(mode, manager.status().tcMode());
     assertEquals(2, manager.status().endpoints());
     for (final String address : List.of(server.ipv4(), server.ipv6())) {
@@ -75,7 +76,8 @@ class EndpointTrafficKernelTest {
         assertTrue(connection.exchangesMore(50, 5000));
         assertTrue(UdpStream.isAnswered(client.namespace(), address, 8081, 2000));
         assertTrue(Ping.isAnswered(client.namespace(), address, 2000));
-        assertTrue(Ping.isAnswered(node.namespace(), address, 2000), "from the node's own stack");
+        assertTrue(
+            Ping.isAnswered(node.namespace(), address, 2000), "from the network stack of the node");
         assertTrue(tcp.bytes() > 0 && udp.datagrams() > 0);
       }
     }
@@ -85,12 +87,12 @@ class EndpointTrafficKernelTest {
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
-  void shouldLetOnlyTheAllowedPortThroughAndCountTheRest(TcMode mode) throws Exception {
+  void shouldForwardOnlyTheAllowedPortsAndCountDrops(TcMode mode) throws Exception {
     launch(
         mode,
         ManagerTestNode.ingressOnly(
-            PolicyMapEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, TCP, 8080),
-            PolicyMapEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, UDP, 8081)));
+            PolicyEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, TCP, 8080),
+            PolicyEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, UDP, 8081)));
     for (final String address : List.of(server.ipv4(), server.ipv6())) {
       try (TcpEchoServer allowed = TcpEchoServer.start(server.namespace(), 8080);
           TcpEchoServer denied = TcpEchoServer.start(server.namespace(), 8090);
@@ -101,7 +103,7 @@ class EndpointTrafficKernelTest {
             TcpConnection.attempt(client.namespace(), address, 8080, 2000));
         final long before = denials();
         assertEquals(
-            TcpConnection.Outcome.HANGS,
+            TcpConnection.Outcome.UNANSWERED,
             TcpConnection.attempt(client.namespace(), address, 8090, 400));
         assertTrue(denials() > before, "drops by policy are counted");
         assertTrue(UdpStream.isAnswered(client.namespace(), address, 8081, 2000));
@@ -117,28 +119,29 @@ class EndpointTrafficKernelTest {
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
-  void shouldCutARunningConnectionWhenPolicyForbidsItAndLetItGoOnAfterwards(TcMode mode)
-      throws Exception {
-    final PolicyMapEntry allow =
-        PolicyMapEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, TCP, 8080);
+  void shouldInterruptAnEstablishedConnectionWhilePolicyDeniesIt(TcMode mode) throws Exception {
+    final PolicyEntry allow =
+        PolicyEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, TCP, 8080);
     launch(mode, ManagerTestNode.ingressOnly(allow));
     for (final String address : List.of(server.ipv4(), server.ipv6())) {
       try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
           TcpConnection connection = TcpConnection.open(client.namespace(), address, 8080)) {
         assertTrue(connection.exchangesMore(50, 5000));
-        await(manager.proxy().applyPolicy(SERVER, new PolicyMapDelta(List.of(), List.of(allow))));
+        await(manager.policyMaps().apply(SERVER, new PolicyDelta(List.of(), List.of(allow))));
         assertTrue(connection.isCutFor(400));
         assertEquals(
-            TcpConnection.Outcome.HANGS,
+            TcpConnection.Outcome.UNANSWERED,
             TcpConnection.attempt(client.namespace(), address, 8080, 300));
-        await(manager.proxy().applyPolicy(SERVER, new PolicyMapDelta(List.of(allow), List.of())));
-        assertTrue(connection.exchangesMore(20, 10_000), "it was cut, not reset");
+        await(manager.policyMaps().apply(SERVER, new PolicyDelta(List.of(allow), List.of())));
+        assertTrue(
+            connection.exchangesMore(20, 10_000), "the connection was interrupted, not reset");
         await(
             manager
-                .proxy()
-                .applyPolicy(SERVER, new PolicyMapDelta(List.of(allow.denied()), List.of())));
-        assertTrue(connection.isCutFor(400), "a deny entry cuts, too");
-        await(manager.proxy().applyPolicy(SERVER, new PolicyMapDelta(List.of(allow), List.of())));
+                .policyMaps()
+                .apply(
+                    SERVER, new PolicyDelta(List.of(with(allow, PolicyVerdict.DENY)), List.of())));
+        assertTrue(connection.isCutFor(400), "a deny entry interrupts the connection");
+        await(manager.policyMaps().apply(SERVER, new PolicyDelta(List.of(allow), List.of())));
         assertEquals(1, tcp.connections());
       }
     }
@@ -146,17 +149,17 @@ class EndpointTrafficKernelTest {
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
-  void shouldJudgeAnewWhenTheIdentityOfThePeerChanges(TcMode mode) throws Exception {
+  void shouldReevaluatePolicyWhenTheIdentityOfThePeerChanges(TcMode mode) throws Exception {
     launch(
         mode,
         ManagerTestNode.ingressOnly(
-            PolicyMapEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, TCP, 8080)));
+            PolicyEntry.allow(CLIENT_IDENTITY, PolicyDirection.INGRESS, TCP, 8080)));
     try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
         TcpConnection connection = TcpConnection.open(client.namespace(), server.ipv4(), 8080)) {
       assertTrue(connection.exchangesMore(20, 5000));
-      await(manager.proxy().setIdentity(CLIENT, 4711));
+      await(manager.endpoints().setIdentity(CLIENT, 4711));
       assertTrue(connection.isCutFor(300));
-      await(manager.proxy().setIdentity(CLIENT, CLIENT_IDENTITY));
+      await(manager.endpoints().setIdentity(CLIENT, CLIENT_IDENTITY));
       assertTrue(connection.exchangesMore(20, 10_000));
       assertEquals(1, tcp.connections());
     }
@@ -165,17 +168,15 @@ class EndpointTrafficKernelTest {
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldReplaceProgramsWithoutLosingAPacket(TcMode mode) throws Exception {
-    launch(mode, ManagerTestNode.open());
+    launch(mode, ManagerTestNode.allowAll());
     try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
         UdpEchoServer udp = UdpEchoServer.start(server.namespace(), server.ipv4(), 8081);
         TcpConnection connection = TcpConnection.open(client.namespace(), server.ipv4(), 8080);
         UdpStream stream = UdpStream.start(client.namespace(), server.ipv4(), 8081, 1)) {
       assertTrue(connection.exchangesMore(20, 5000));
       for (int i = 0; i < 10; i++) {
-        await(
-            manager.proxy().attachEndpoint(ManagerTestNode.spec(SERVER, server, SERVER_IDENTITY)));
-        await(
-            manager.proxy().attachEndpoint(ManagerTestNode.spec(CLIENT, client, CLIENT_IDENTITY)));
+        await(manager.endpoints().attach(ManagerTestNode.spec(SERVER, server, SERVER_IDENTITY)));
+        await(manager.endpoints().attach(ManagerTestNode.spec(CLIENT, client, CLIENT_IDENTITY)));
       }
       assertTrue(connection.exchangesMore(20, 5000));
       assertEquals(0, stream.stopAndCountLost());
@@ -190,5 +191,12 @@ class EndpointTrafficKernelTest {
       denials += manager.metrics().packets(direction.number(), DropReason.POLICY_DENIED.number());
     }
     return denials;
+  }
+
+  /** Returns the entry with another verdict. */
+  private static PolicyEntry with(PolicyEntry entry, PolicyVerdict verdict) {
+    final PolicyEntry.Key key = entry.key();
+    return new PolicyEntry(
+        key.identity(), key.direction(), key.protocol(), key.port(), key.prefixLength(), verdict);
   }
 }

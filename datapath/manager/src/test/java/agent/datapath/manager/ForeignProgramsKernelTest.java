@@ -5,29 +5,30 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfFileSystem;
-import agent.bindings.BpfLinks;
+import agent.bindings.BpfLink;
 import agent.bindings.BpfObject;
-import agent.bindings.Descriptors;
-import agent.bindings.ObjectDescriptions;
+import agent.bindings.BpfProgram;
+import agent.bindings.ProgramDescription;
 import agent.bindings.TcFilter;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.TcMode;
 import agent.testkit.KernelTest;
 import agent.testkit.Ping;
 import agent.testkit.Workload;
-import agent.types.Refusal;
+import agent.types.OperationException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What other programs hung on the same hooks stays there and runs. */
+/** The agent does not change programs that other software attached to the same hooks. */
 @KernelTest
 class ForeignProgramsKernelTest {
-  private static final int OUR_NUMBER = 0x6167;
+  private static final int AGENT_HANDLE = 0x6167;
   private ManagerTestNode node;
   private Workload workload;
   private BpfObject foreign;
@@ -48,88 +49,90 @@ class ForeignProgramsKernelTest {
     node.close();
   }
 
-  private int foreignProgram() {
-    return foreign.programFd(tcProgram());
+  private BpfProgram foreignProgram() {
+    return foreign.program("trivial_tc");
   }
 
-  private String tcProgram() {
-    return foreign.programNames().stream()
-        .filter(name -> ObjectDescriptions.program(foreign.programFd(name)).type() == 3)
-        .findFirst()
-        .orElseThrow();
+  private void updateForeign(TcFilter filter) throws Exception {
+    node.namespace()
+        .run(
+            () -> {
+              filter.update(foreignProgram());
+              return null;
+            });
   }
 
   @Test
   @KernelTest(since = "6.6")
-  void shouldLeaveTcxLinksAndFiltersOfOthersAlone() throws Exception {
+  void shouldNotChangeTcxLinksAndFiltersOfOtherPrograms() throws Exception {
     final int ifindex = workload.veth().hostIfindex();
-    final int link =
-        node.namespace().run(() -> BpfLinks.createTcx(foreignProgram(), ifindex, true));
-    assertTrue(link > 0);
+    final BpfLink link =
+        node.namespace().run(() -> BpfLink.createTcx(foreignProgram(), ifindex, true));
     final TcFilter filter = new TcFilter(ifindex, false, 1, 1);
-    assertEquals(0, node.namespace().run(() -> filter.attachOrReplace(foreignProgram())));
+    updateForeign(filter);
     for (final TcMode mode : List.of(TcMode.TCX, TcMode.CLSACT)) {
       try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
         ManagerTestNode.attach(
-            manager, ManagerTestNode.spec(801, workload, 8001), ManagerTestNode.open());
-        assertEquals(List.of(), await(manager.proxy().detachEndpoint(801)));
+            manager, ManagerTestNode.spec(801, workload, 8001), ManagerTestNode.allowAll());
+        assertEquals(List.of(), ManagerTestNode.detach(manager, 801));
       }
-      assertEquals(
-          ifindex, ObjectDescriptions.link(link).ifindex(), "the other link is still attached");
-      assertTrue(node.namespace().run(filter::programId) > 0);
+      assertEquals(ifindex, link.info().ifindex(), "the other link is still attached");
+      assertTrue(node.namespace().run(filter::info).isPresent());
     }
-    Descriptors.close(link);
+    link.close();
   }
 
   @Test
-  void shouldRefuseToReplaceAFilterOfItsNumberThatIsNotItsOwn() throws Exception {
+  void shouldRefuseToReplaceAForeignFilterWithItsHandle() throws Exception {
     final TcFilter taken =
-        new TcFilter(workload.veth().hostIfindex(), true, OUR_NUMBER, OUR_NUMBER);
-    assertEquals(0, node.namespace().run(() -> taken.attachOrReplace(foreignProgram())));
-    final int program = node.namespace().run(taken::programId);
+        new TcFilter(workload.veth().hostIfindex(), true, AGENT_HANDLE, AGENT_HANDLE);
+    updateForeign(taken);
+    final Optional<ProgramDescription> program = node.namespace().run(taken::info);
+    assertTrue(program.isPresent());
     try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.CLSACT))) {
       final EndpointSpec spec = ManagerTestNode.spec(802, workload, 8002);
-      final Refusal refusal =
-          assertThrows(Refusal.class, () -> await(manager.proxy().attachEndpoint(spec)));
-      assertTrue(refusal.getMessage().contains("another program"), refusal.getMessage());
+      final OperationException failure =
+          assertThrows(OperationException.class, () -> await(manager.endpoints().attach(spec)));
+      assertTrue(failure.getMessage().contains("another program"), failure.getMessage());
       final TcFilter egress =
-          new TcFilter(workload.veth().hostIfindex(), false, OUR_NUMBER, OUR_NUMBER);
-      assertTrue(node.namespace().run(egress::programId) < 0, "neither program is attached");
+          new TcFilter(workload.veth().hostIfindex(), false, AGENT_HANDLE, AGENT_HANDLE);
+      assertTrue(node.namespace().run(egress::info).isEmpty(), "neither program is attached");
     }
-    assertEquals(program, node.namespace().run(taken::programId));
+    assertEquals(program, node.namespace().run(taken::info));
   }
 
   @Test
   @KernelTest(since = "6.6")
-  void shouldTakeALinkWhereAFilterOfItsNumberIsAnothers() throws Exception {
+  void shouldAttachALinkBesideAForeignFilterWithItsHandle() throws Exception {
     final TcFilter taken =
-        new TcFilter(workload.veth().hostIfindex(), true, OUR_NUMBER, OUR_NUMBER);
-    assertEquals(0, node.namespace().run(() -> taken.attachOrReplace(foreignProgram())));
-    final int program = node.namespace().run(taken::programId);
+        new TcFilter(workload.veth().hostIfindex(), true, AGENT_HANDLE, AGENT_HANDLE);
+    updateForeign(taken);
+    final Optional<ProgramDescription> program = node.namespace().run(taken::info);
+    assertTrue(program.isPresent());
     try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
       ManagerTestNode.attach(
-          manager, ManagerTestNode.spec(802, workload, 8002), ManagerTestNode.open());
+          manager, ManagerTestNode.spec(802, workload, 8002), ManagerTestNode.allowAll());
       assertTrue(Ping.isAnswered(workload.namespace(), ManagerTestNode.GATEWAY4, 2000));
-      assertEquals(List.of(), await(manager.proxy().detachEndpoint(802)));
+      assertEquals(List.of(), ManagerTestNode.detach(manager, 802));
     }
-    assertEquals(program, node.namespace().run(taken::programId));
+    assertEquals(program, node.namespace().run(taken::info));
   }
 
   @Test
   @KernelTest(since = "6.6")
-  void shouldGiveUpLinksOfAnInterfaceThatIsGoneAndTakeTheNewOne() throws Exception {
+  void shouldReplaceTheLinksOfADeletedInterface() throws Exception {
     try (DatapathManager manager = node.launch(node.context())) {
       ManagerTestNode.attach(
-          manager, ManagerTestNode.spec(803, workload, 8003), ManagerTestNode.open());
+          manager, ManagerTestNode.spec(803, workload, 8003), ManagerTestNode.allowAll());
       workload.veth().delete();
       final Workload again = node.workload(82);
       ManagerTestNode.attach(
-          manager, ManagerTestNode.spec(803, again, 8003), ManagerTestNode.open());
+          manager, ManagerTestNode.spec(803, again, 8003), ManagerTestNode.allowAll());
       assertTrue(Ping.isAnswered(again.namespace(), ManagerTestNode.GATEWAY4, 2000));
-      final int link =
-          BpfFileSystem.open(node.bpfRoot().resolve("agent/endpoints/803/from_endpoint"));
-      assertEquals(again.veth().hostIfindex(), ObjectDescriptions.link(link).ifindex());
-      Descriptors.close(link);
+      final Path pin = node.bpfRoot().resolve("agent/endpoints/803/from_endpoint");
+      try (BpfLink link = BpfLink.openPinned(pin).orElseThrow()) {
+        assertEquals(again.veth().hostIfindex(), link.info().ifindex());
+      }
     }
   }
 }

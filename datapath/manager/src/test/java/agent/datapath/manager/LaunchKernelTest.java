@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.BpfFileSystem;
-import agent.datapath.manager.spec.DatapathProxy;
+import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.ModuleHealth;
 import agent.datapath.manager.spec.TcMode;
 import agent.testkit.Commands;
@@ -14,6 +14,7 @@ import agent.testkit.NetworkNamespace;
 import agent.testkit.Ping;
 import agent.testkit.VethPair;
 import agent.testkit.Workload;
+import agent.types.OperationException;
 import agent.types.Refusal;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -42,12 +43,12 @@ class LaunchKernelTest {
   }
 
   @Test
-  void shouldMountABpfFileSystemWhereThereIsNone() throws IOException {
+  void shouldMountABpfFileSystemWhereNoneIsMounted() throws IOException {
     final Path root = Files.createTempDirectory("agent-nobpf-").resolve("deep");
     try (DatapathManager manager = node.launch(ManagerTestNode.context(root, node.state()))) {
       assertTrue(BpfFileSystem.isMounted(root));
       assertTrue(Files.exists(root.resolve("agent/maps/conntrack4_tcp")));
-      assertEquals("runs", health(manager, "dp-conductor").message());
+      assertEquals("running", health(manager, "dp-conductor").message());
       assertEquals(ModuleHealth.Level.OK, health(manager, "dp-maps").level());
     } finally {
       Commands.run("umount", root.toString());
@@ -57,7 +58,7 @@ class LaunchKernelTest {
   }
 
   @Test
-  void shouldNameTheDeviceThatIsNotThereAndLeaveNothingOpen() throws IOException {
+  void shouldNameTheMissingDeviceAndCloseAllDescriptors() throws IOException {
     final List<String> before = descriptors();
     final Refusal refusal =
         assertThrows(Refusal.class, () -> node.launch(node.context().device("eth77")));
@@ -68,36 +69,35 @@ class LaunchKernelTest {
   }
 
   @Test
-  void shouldSayWhatTheCompilerIsMissingAndLeaveWhatRunsAlone() {
+  void shouldReportTheMissingCompilerAndKeepAttachedPrograms() {
     final Workload workload = node.workload(71);
     try (DatapathManager manager = node.launch(node.context())) {
       ManagerTestNode.attach(
-          manager, ManagerTestNode.spec(701, workload, 7001), ManagerTestNode.open());
+          manager, ManagerTestNode.spec(701, workload, 7001), ManagerTestNode.allowAll());
     }
     final List<String> pins = node.pins();
-    final Refusal refusal =
+    final OperationException failure =
         assertThrows(
-            Refusal.class,
+            OperationException.class,
             () ->
                 node.launch(
                     node.context().compileDebug(true).clangCandidates(List.of("no-such-clang"))));
-    assertEquals(Refusal.Kind.FAILED, refusal.kind());
-    assertTrue(refusal.getMessage().contains("there is no clang"), refusal.getMessage());
+    assertTrue(failure.getMessage().contains("there is no clang"), failure.getMessage());
     assertEquals(pins, node.pins());
     assertTrue(Ping.isAnswered(workload.namespace(), ManagerTestNode.GATEWAY4, 2000));
   }
 
   @Test
-  void shouldCompileAnotherFeatureSetAndRunIt() throws IOException {
+  void shouldCompileAndAttachAnotherFeatureSet() throws IOException {
     final Workload workload = node.workload(72);
     try (DatapathManager manager = node.launch(node.context().compileDebug(true))) {
       ManagerTestNode.attach(
-          manager, ManagerTestNode.spec(702, workload, 7002), ManagerTestNode.open());
+          manager, ManagerTestNode.spec(702, workload, 7002), ManagerTestNode.allowAll());
       assertTrue(Ping.isAnswered(workload.namespace(), ManagerTestNode.GATEWAY4, 2000));
       assertTrue(Ping.isAnswered(workload.namespace(), ManagerTestNode.GATEWAY6, 2000));
     }
     try (var cached = Files.list(node.state().resolve("bpf-cache"))) {
-      assertEquals(2, cached.count(), "endpoint and conntrack_gc");
+      assertEquals(3, cached.count(), "endpoint, closed and conntrack_gc");
     }
   }
 
@@ -112,7 +112,7 @@ class LaunchKernelTest {
       outside.exec("ip", "route", "add", "10.77.0.0/24", "via", "192.0.2.1");
       try (DatapathManager manager = node.launch(node.context().device("up0").tcMode(mode))) {
         ManagerTestNode.attach(
-            manager, ManagerTestNode.spec(703, workload, 7003), ManagerTestNode.open());
+            manager, ManagerTestNode.spec(703, workload, 7003), ManagerTestNode.allowAll());
         assertTrue(Ping.isAnswered(outside, workload.ipv4(), 2000));
         assertTrue(Ping.isAnswered(workload.namespace(), "192.0.2.2", 2000));
         assertEquals(mode == TcMode.TCX, node.pins().contains("agent/devices/up0/from_network"));
@@ -126,24 +126,23 @@ class LaunchKernelTest {
   }
 
   @Test
-  void shouldStopEverythingOnCloseAndRefuseWhatComesLater() {
+  void shouldStopAllAgentsOnCloseAndRefuseLaterCommands() {
     final DatapathManager manager = node.launch(node.context());
-    final DatapathProxy proxy = manager.proxy();
+    final EndpointProxy proxy = manager.endpoints();
     manager.close();
     manager.close();
-    final Refusal refusal =
-        assertThrows(Refusal.class, () -> ManagerTestNode.await(proxy.knownEndpoints()));
+    final Refusal refusal = assertThrows(Refusal.class, () -> ManagerTestNode.await(proxy.known()));
     assertEquals(Refusal.Kind.UNAVAILABLE, refusal.kind());
   }
 
   private static ModuleHealth health(DatapathManager manager, String id) {
-    return manager.status().modules().stream()
+    return manager.health().read().stream()
         .filter(module -> module.moduleId().equals(id))
         .findFirst()
         .orElseThrow();
   }
 
-  /** The descriptors of kernel objects; files of the JVM's own come and go. */
+  /** Returns the open descriptors of kernel objects; the JVM opens and closes files at any time. */
   private static List<String> descriptors() throws IOException {
     final List<String> open = new ArrayList<>();
     try (var descriptors = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {

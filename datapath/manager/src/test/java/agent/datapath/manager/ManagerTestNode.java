@@ -1,9 +1,11 @@
 package agent.datapath.manager;
 
 import agent.bindings.KernelFeatures;
-import agent.datapath.manager.spec.Context;
+import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.spec.PolicyMapEntry;
+import agent.datapath.manager.spec.IpcacheChange;
+import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.PrefilterStore;
 import agent.datapath.manager.spec.TcMode;
@@ -14,6 +16,7 @@ import agent.testkit.TemporaryBpfFileSystem;
 import agent.testkit.Workload;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
+import agent.types.Prefix;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -21,10 +24,11 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
-/** A node in a namespace of its own, with a BPF file system and a state directory of its own. */
+/** A node with its own network namespace, BPF file system and state directory. */
 final class ManagerTestNode implements AutoCloseable {
   static final String GATEWAY4 = "10.77.0.1";
   static final String GATEWAY6 = "fd77::1";
@@ -37,7 +41,7 @@ final class ManagerTestNode implements AutoCloseable {
   private final TemporaryBpfFileSystem bpf = TemporaryBpfFileSystem.mount();
   private final Path state;
   private final List<Workload> workloads = new ArrayList<>();
-  private final MemoryPrefilterStore prefilterStore = new MemoryPrefilterStore();
+  private final FailingPrefilterStore prefilterStore = new FailingPrefilterStore();
 
   ManagerTestNode() {
     try {
@@ -67,17 +71,17 @@ final class ManagerTestNode implements AutoCloseable {
     return state;
   }
 
-  MemoryPrefilterStore prefilterStore() {
+  FailingPrefilterStore prefilterStore() {
     return prefilterStore;
   }
 
-  /** Small tables, and everything else as an operator has it. */
-  Context context() {
+  /** Returns a context with small conntrack tables and default options. */
+  DatapathContext context() {
     return context(bpf.path(), state).prefilterStore(prefilterStore);
   }
 
-  static Context context(Path bpfRoot, Path state) {
-    return new Context()
+  static DatapathContext context(Path bpfRoot, Path state) {
+    return new DatapathContext()
         .bpfRoot(bpfRoot)
         .stateDirectory(state)
         .gateway4(IpAddress.parse(GATEWAY4))
@@ -86,14 +90,14 @@ final class ManagerTestNode implements AutoCloseable {
         .conntrackAnyMax(8192);
   }
 
-  /** The ways to hang programs on tc hooks that this kernel has. */
+  /** Returns the tc modes that this kernel supports. */
   static List<TcMode> tcModes() {
     return KernelFeatures.probe().tcx()
         ? List.of(TcMode.TCX, TcMode.CLSACT)
         : List.of(TcMode.CLSACT);
   }
 
-  DatapathManager launch(Context context) {
+  DatapathManager launch(DatapathContext context) {
     try {
       return namespace.run(() -> DatapathManager.launch(context));
     } catch (RuntimeException failure) {
@@ -103,7 +107,7 @@ final class ManagerTestNode implements AutoCloseable {
     }
   }
 
-  /** The workload with the addresses 10.77.0.n and fd77::n, to which the node has routes. */
+  /** Creates a workload with the addresses 10.77.0.n and fd77::n, and routes to it. */
   Workload workload(int n) {
     final Workload workload =
         Workload.create(namespace, "w" + n, "10.77.0." + n, GATEWAY4, "fd77::" + n, GATEWAY6)
@@ -130,23 +134,61 @@ final class ManagerTestNode implements AutoCloseable {
         0);
   }
 
-  /** Entries that let everything through in both directions: enforcement is off. */
-  static List<PolicyMapEntry> open() {
+  /** Returns entries that allow all packets in both directions, as without enforcement. */
+  static List<PolicyEntry> allowAll() {
     return List.of(
-        PolicyMapEntry.allowAll(0, PolicyDirection.INGRESS),
-        PolicyMapEntry.allowAll(0, PolicyDirection.EGRESS));
+        PolicyEntry.allowAll(0, PolicyDirection.INGRESS),
+        PolicyEntry.allowAll(0, PolicyDirection.EGRESS));
   }
 
-  /** Entries that let everything out, and in only what is listed. */
-  static List<PolicyMapEntry> ingressOnly(PolicyMapEntry... allowed) {
-    final List<PolicyMapEntry> entries = new ArrayList<>(List.of(allowed));
-    entries.add(PolicyMapEntry.allowAll(0, PolicyDirection.EGRESS));
+  /** Returns entries that allow all egress packets, and the given ingress packets. */
+  static List<PolicyEntry> ingressOnly(PolicyEntry... allowed) {
+    final List<PolicyEntry> entries = new ArrayList<>(List.of(allowed));
+    entries.add(PolicyEntry.allowAll(0, PolicyDirection.EGRESS));
     return entries;
   }
 
-  static void attach(DatapathManager manager, EndpointSpec spec, List<PolicyMapEntry> policy) {
-    await(manager.proxy().synchronizePolicy(spec.id(), policy));
-    await(manager.proxy().attachEndpoint(spec));
+  static void attach(DatapathManager manager, EndpointSpec spec, List<PolicyEntry> policy) {
+    await(manager.policyMaps().synchronize(spec.id(), policy));
+    await(manager.endpoints().attach(spec));
+    putAddresses(manager, spec);
+  }
+
+  /** Writes the ipcache entries of an endpoint, as the module {@code datapath/ipcache} does. */
+  static void putAddresses(DatapathManager manager, EndpointSpec spec) {
+    final List<IpcacheChange> changes = new ArrayList<>();
+    for (final IpAddress address : new IpAddress[] {spec.ipv4(), spec.ipv6()}) {
+      if (address != null) {
+        changes.add(
+            new IpcacheChange(
+                null, new IpcacheEntry(Prefix.of(address), spec.identity(), spec.id(), false)));
+      }
+    }
+    await(manager.ipcache().apply(changes));
+  }
+
+  /** Detaches an endpoint and deletes its ipcache entries. */
+  static List<String> detach(DatapathManager manager, int endpointId) {
+    await(
+        manager
+            .ipcache()
+            .apply(
+                await(manager.ipcache().read()).stream()
+                    .filter(entry -> entry.endpointId() == endpointId)
+                    .map(entry -> new IpcacheChange(entry, null))
+                    .toList()));
+    return await(manager.endpoints().detach(endpointId));
+  }
+
+  /** Detaches every known endpoint that is not in the set. */
+  static List<String> detachExcept(DatapathManager manager, Set<Integer> kept) {
+    final List<String> errors = new ArrayList<>();
+    for (final int id : await(manager.endpoints().known())) {
+      if (!kept.contains(id)) {
+        errors.addAll(detach(manager, id));
+      }
+    }
+    return errors;
   }
 
   static <T> T await(java.util.concurrent.CompletableFuture<T> future) {
@@ -161,7 +203,7 @@ final class ManagerTestNode implements AutoCloseable {
     }
   }
 
-  /** Everything that is pinned, relative to the BPF file system. */
+  /** Returns the paths of all pins, relative to the mount point. */
   List<String> pins() {
     try (Stream<Path> paths = Files.walk(bpf.path())) {
       return paths
@@ -186,30 +228,26 @@ final class ManagerTestNode implements AutoCloseable {
     }
   }
 
-  /** Keeps the list in memory, and fails where it is told to. */
-  static final class MemoryPrefilterStore implements PrefilterStore {
-    private PrefilterList stored;
-    private boolean isBroken;
+  /** A store whose writes fail on demand. */
+  static final class FailingPrefilterStore implements PrefilterStore {
+    private final PrefilterStore kept = PrefilterStore.inMemory();
+    private volatile boolean isFailing;
 
-    synchronized void storeNow(PrefilterList list) {
-      stored = list;
-    }
-
-    synchronized void breakDown(boolean value) {
-      isBroken = value;
+    void failWrites(boolean value) {
+      isFailing = value;
     }
 
     @Override
-    public synchronized Optional<PrefilterList> load() {
-      return Optional.ofNullable(stored);
+    public Optional<PrefilterList> load() throws IOException {
+      return kept.load();
     }
 
     @Override
-    public synchronized void store(PrefilterList list) throws IOException {
-      if (isBroken) {
+    public void store(PrefilterList list) throws IOException {
+      if (isFailing) {
         throw new IOException("no space left on device");
       }
-      stored = list;
+      kept.store(list);
     }
   }
 }

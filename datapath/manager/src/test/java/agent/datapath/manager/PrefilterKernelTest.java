@@ -5,9 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfFileSystem;
-import agent.bindings.Descriptors;
-import agent.bindings.ObjectDescriptions;
+import agent.bindings.BpfLink;
+import agent.bindings.BpfProgram;
 import agent.bindings.ProgramTestRun;
 import agent.datapath.manager.spec.Prefilter;
 import agent.datapath.manager.spec.PrefilterList;
@@ -21,6 +20,7 @@ import agent.testkit.Packets;
 import agent.testkit.Ping;
 import agent.testkit.VethPair;
 import agent.types.IpAddress;
+import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.io.IOException;
@@ -67,7 +67,7 @@ class PrefilterKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropRealPacketsOfBothFamiliesAndLetThemThroughAgain(PrefilterMode mode) {
+  void shouldDropPacketsOfListedSourcesUntilTheyAreRemoved(PrefilterMode mode) {
     try (DatapathManager manager = launch(mode)) {
       assertEquals(mode, manager.status().prefilterMode());
       final Prefilter prefilter = manager.prefilter();
@@ -86,37 +86,37 @@ class PrefilterKernelTest {
   }
 
   @Test
-  void shouldJudgeTenThousandPrefixesAsTheirListSays() {
+  void shouldDropExactlyTheSourcesOfTenThousandPrefixes() throws IOException {
     final Random random = new Random(7);
     final List<Prefix> deny = randomPrefixes(random, 10_000);
     try (DatapathManager manager = launch(PrefilterMode.NATIVE);
-        Judge judge = new Judge(node)) {
+        AttachedPrefilter attached = new AttachedPrefilter(node)) {
       final PrefilterList list = manager.prefilter().add(OptionalLong.of(1), deny);
       assertEquals(2, list.revision());
       assertEquals(list, manager.prefilter().get());
       assertEquals(list, node.prefilterStore().load().orElseThrow());
       for (final Prefix prefix : deny) {
-        assertEquals(XDP_DROP, judge.verdict(prefix.address()), prefix::toString);
-        assertEquals(XDP_DROP, judge.verdict(prefix.last()), prefix::toString);
+        assertEquals(XDP_DROP, attached.verdict(prefix.address()), prefix::toString);
+        assertEquals(XDP_DROP, attached.verdict(prefix.last()), prefix::toString);
       }
-      final List<Prefix> gone = deny.subList(0, 5000);
-      final List<Prefix> left = manager.prefilter().remove(OptionalLong.of(2), gone).deny();
+      final List<Prefix> removed = deny.subList(0, 5000);
+      final List<Prefix> left = manager.prefilter().remove(OptionalLong.of(2), removed).deny();
       for (int i = 0; i < 4000; i++) {
         final IpAddress address = deny.get(random.nextInt(deny.size())).address();
         final boolean isDenied = left.stream().anyMatch(prefix -> prefix.contains(address));
-        assertEquals(isDenied ? XDP_DROP : XDP_PASS, judge.verdict(address), address::toString);
+        assertEquals(isDenied ? XDP_DROP : XDP_PASS, attached.verdict(address), address::toString);
       }
       manager.prefilter().remove(OptionalLong.empty(), left);
       for (int i = 0; i < 1000; i++) {
-        assertEquals(XDP_PASS, judge.verdict(deny.get(i).address()));
+        assertEquals(XDP_PASS, attached.verdict(deny.get(i).address()));
       }
     }
   }
 
   @Test
-  void shouldKeepWhatAnOverlappingPrefixCovers() {
+  void shouldKeepDroppingSourcesOfARemainingOverlappingPrefix() {
     try (DatapathManager manager = launch(PrefilterMode.NATIVE);
-        Judge judge = new Judge(node)) {
+        AttachedPrefilter attached = new AttachedPrefilter(node)) {
       final Prefilter prefilter = manager.prefilter();
       prefilter.add(
           OptionalLong.empty(),
@@ -128,45 +128,45 @@ class PrefilterKernelTest {
               Prefix.parse("fd00:1:2::/48")));
       prefilter.remove(
           OptionalLong.empty(), List.of(Prefix.parse("10.0.0.0/8"), Prefix.parse("fd00::/16")));
-      assertEquals(XDP_DROP, judge.verdict(IpAddress.parse("10.1.2.3")));
-      assertEquals(XDP_PASS, judge.verdict(IpAddress.parse("10.1.3.3")));
-      assertEquals(XDP_DROP, judge.verdict(IpAddress.parse("fd00:1:2:3::4")));
-      assertEquals(XDP_PASS, judge.verdict(IpAddress.parse("fd00:1:3::4")));
+      assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("10.1.2.3")));
+      assertEquals(XDP_PASS, attached.verdict(IpAddress.parse("10.1.3.3")));
+      assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("fd00:1:2:3::4")));
+      assertEquals(XDP_PASS, attached.verdict(IpAddress.parse("fd00:1:3::4")));
       prefilter.remove(OptionalLong.empty(), List.of(Prefix.parse("10.1.2.0/24")));
-      assertEquals(XDP_DROP, judge.verdict(IpAddress.parse("10.1.2.129")));
-      assertEquals(XDP_PASS, judge.verdict(IpAddress.parse("10.1.2.3")));
+      assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("10.1.2.129")));
+      assertEquals(XDP_PASS, attached.verdict(IpAddress.parse("10.1.2.3")));
       assertEquals(
           List.of("10.1.2.128/30", "fd00:1:2::/48"),
           prefilter.get().deny().stream().map(Prefix::toString).toList());
     }
   }
 
-  /** The stack takes off any number of priority tags and goes on with what is inside. */
+  /** The network stack strips any number of priority tags and processes the inner packet. */
   @Test
-  void shouldFindTheSourceBehindTagsAndDropWhatHasTooMany() {
+  void shouldFindTheSourceBehindVlanTagsAndDropFramesWithTooManyTags() {
     try (DatapathManager manager = launch(PrefilterMode.NATIVE);
-        Judge judge = new Judge(node)) {
+        AttachedPrefilter attached = new AttachedPrefilter(node)) {
       manager
           .prefilter()
           .add(
               OptionalLong.empty(),
               List.of(Prefix.parse("10.0.0.1/32"), Prefix.parse("fd00::/32")));
       for (int tags = 0; tags <= 4; tags++) {
-        assertEquals(XDP_DROP, judge.verdict(IpAddress.parse("10.0.0.1"), tags));
-        assertEquals(XDP_DROP, judge.verdict(IpAddress.parse("fd00::1"), tags));
-        assertEquals(XDP_PASS, judge.verdict(IpAddress.parse("10.0.0.2"), tags));
-        assertEquals(XDP_PASS, judge.verdict(IpAddress.parse("fd01::1"), tags));
+        assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("10.0.0.1"), tags));
+        assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("fd00::1"), tags));
+        assertEquals(XDP_PASS, attached.verdict(IpAddress.parse("10.0.0.2"), tags));
+        assertEquals(XDP_PASS, attached.verdict(IpAddress.parse("fd01::1"), tags));
       }
-      assertEquals(XDP_DROP, judge.verdict(IpAddress.parse("10.0.0.1"), 5));
-      assertEquals(XDP_DROP, judge.verdict(IpAddress.parse("fd00::1"), 5));
+      assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("10.0.0.1"), 5));
+      assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("fd00::1"), 5));
     }
   }
 
   @Test
-  void shouldRefuseAndChangeNothing() {
+  void shouldNotChangeTheListWhenAChangeFails() {
     try (DatapathManager manager =
             node.launch(node.context().prefilterDevice(DEVICE).enableIpv6(false));
-        Judge judge = new Judge(node)) {
+        AttachedPrefilter attached = new AttachedPrefilter(node)) {
       final Prefilter prefilter = manager.prefilter();
       final Prefix good = Prefix.parse("10.0.0.0/8");
       assertEquals(
@@ -177,58 +177,58 @@ class PrefilterKernelTest {
               () ->
                   prefilter.add(
                       OptionalLong.empty(), List.of(good, Prefix.parse("2001:db8::/32")))));
-      node.prefilterStore().breakDown(true);
-      assertEquals(
-          Refusal.Kind.FAILED, refusal(() -> prefilter.add(OptionalLong.empty(), List.of(good))));
-      node.prefilterStore().breakDown(false);
+      node.prefilterStore().failWrites(true);
+      assertThrows(
+          OperationException.class, () -> prefilter.add(OptionalLong.empty(), List.of(good)));
+      node.prefilterStore().failWrites(false);
       assertEquals(PrefilterList.EMPTY, prefilter.get());
-      assertEquals(XDP_PASS, judge.verdict(IpAddress.parse("10.1.2.3")));
+      assertEquals(XDP_PASS, attached.verdict(IpAddress.parse("10.1.2.3")));
       prefilter.add(OptionalLong.empty(), List.of(good));
-      assertEquals(XDP_DROP, judge.verdict(IpAddress.parse("10.1.2.3")));
+      assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("10.1.2.3")));
     }
   }
 
   @Test
-  void shouldDropOnAcrossARestartAndFollowTheStoredList() {
+  void shouldDropWithoutAnAgentAndRestoreTheStoredList() throws IOException {
     final Prefix first = Prefix.parse("192.0.2.0/27");
     try (DatapathManager manager = launch(PrefilterMode.NATIVE)) {
       manager.prefilter().add(OptionalLong.empty(), List.of(first));
     }
-    assertFalse(Ping.isAnswered(outside, "192.0.2.1", 300), "it drops without an agent");
-    node.prefilterStore().storeNow(new PrefilterList(9, List.of(Prefix.parse("198.51.100.0/24"))));
+    assertFalse(Ping.isAnswered(outside, "192.0.2.1", 300), "the program drops without an agent");
+    node.prefilterStore().store(new PrefilterList(9, List.of(Prefix.parse("198.51.100.0/24"))));
     try (DatapathManager manager = launch(PrefilterMode.GENERIC);
-        Judge judge = new Judge(node)) {
+        AttachedPrefilter attached = new AttachedPrefilter(node)) {
       assertEquals(9, manager.prefilter().get().revision());
       assertTrue(Ping.isAnswered(outside, "192.0.2.1", 2000));
-      assertEquals(XDP_DROP, judge.verdict(IpAddress.parse("198.51.100.7")));
+      assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("198.51.100.7")));
     }
     try (DatapathManager manager = node.launch(node.context())) {
       assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("devices")));
       assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("prefilter")));
       assertEquals(Refusal.Kind.DISABLED, refusal(() -> manager.prefilter().get()));
-      assertFalse(outsideLink().contains("xdp"), "nobody asks for the prefilter any more");
+      assertFalse(outsideLink().contains("xdp"), "the program is detached without the option");
     }
   }
 
   @Test
-  void shouldTakeAHundredThousandPrefixesInOneChange() {
+  void shouldEnforceAHundredThousandPrefixesInOneChange() {
     final List<Prefix> deny = randomPrefixes(new Random(11), 100_000);
     try (DatapathManager manager = launch(PrefilterMode.NATIVE);
-        Judge judge = new Judge(node)) {
+        AttachedPrefilter attached = new AttachedPrefilter(node)) {
       final long start = System.nanoTime();
       final PrefilterList list = manager.prefilter().add(OptionalLong.empty(), deny);
       System.out.printf(
           "prefilter: %d prefixes enforced in %d ms%n",
           list.deny().size(), (System.nanoTime() - start) / 1_000_000);
       for (int i = 0; i < 1000; i++) {
-        assertEquals(XDP_DROP, judge.verdict(deny.get(i * 97).address()));
+        assertEquals(XDP_DROP, attached.verdict(deny.get(i * 97).address()));
       }
       final long startAgain = System.nanoTime();
       manager.prefilter().remove(OptionalLong.empty(), deny);
       System.out.printf(
           "prefilter: %d prefixes removed in %d ms%n",
           deny.size(), (System.nanoTime() - startAgain) / 1_000_000);
-      assertEquals(XDP_PASS, judge.verdict(deny.getFirst().address()));
+      assertEquals(XDP_PASS, attached.verdict(deny.getFirst().address()));
     }
   }
 
@@ -246,7 +246,7 @@ class PrefilterKernelTest {
     return node.namespace().exec("ip", "-o", "link", "show", "dev", DEVICE);
   }
 
-  /** Prefixes of 12 to 32 and 16 to 128 bits, away from the addresses of the test's own hosts. */
+  /** Returns random prefixes of 14 to 32 and 20 to 128 bits, outside the networks of the test. */
   private static List<Prefix> randomPrefixes(Random random, int count) {
     final List<Prefix> prefixes = new ArrayList<>(count);
     for (int i = 0; i < count; i++) {
@@ -262,20 +262,20 @@ class PrefilterKernelTest {
     return prefixes;
   }
 
-  /** Runs the attached program on packets of a source. */
-  private static final class Judge implements AutoCloseable {
-    private final int programFd;
+  /** Runs the attached prefilter program on packets from a source address. */
+  private static final class AttachedPrefilter implements AutoCloseable {
+    private final BpfProgram program;
     private final ProgramTestRun run = new ProgramTestRun(1500);
 
-    Judge(ManagerTestNode node) {
+    AttachedPrefilter(ManagerTestNode node) {
       final String device =
           node.pins().stream()
               .filter(path -> path.startsWith("agent/devices/"))
               .findFirst()
               .orElseThrow();
-      final int link = BpfFileSystem.open(node.bpfRoot().resolve(device));
-      programFd = ObjectDescriptions.openProgram(ObjectDescriptions.link(link).programId());
-      Descriptors.close(link);
+      try (BpfLink link = BpfLink.openPinned(node.bpfRoot().resolve(device)).orElseThrow()) {
+        program = BpfProgram.openById(link.info().programId());
+      }
     }
 
     int verdict(IpAddress source) {
@@ -292,14 +292,14 @@ class PrefilterKernelTest {
       }
       final byte[] packet = from.tcp(31337, 80).syn().bytes();
       run.input(packet);
-      assertEquals(0, run.run(programFd, packet.length, 0, 1));
+      assertEquals(0, run.run(program, packet.length, 0, 1));
       return run.returnValue();
     }
 
     @Override
     public void close() {
       run.close();
-      Descriptors.close(programFd);
+      program.close();
     }
   }
 }

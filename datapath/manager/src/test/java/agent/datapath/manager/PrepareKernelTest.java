@@ -17,7 +17,7 @@ import agent.testkit.TcpEchoServer;
 import agent.testkit.UdpEchoServer;
 import agent.testkit.UdpStream;
 import agent.testkit.Workload;
-import agent.types.Refusal;
+import agent.types.OperationException;
 import java.io.IOException;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -26,7 +26,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** An endpoint that is prepared ends up as one that is not, and lets nothing through before. */
+/**
+ * A prepared endpoint drops all packets until it is attached, and is then equal to one that was not
+ * prepared.
+ */
 @KernelTest
 class PrepareKernelTest {
   private static final int ID = 41;
@@ -57,14 +60,14 @@ class PrepareKernelTest {
     return Ping.isAnswered(node.namespace(), workload.ipv4(), 300);
   }
 
-  private static void untilClosed(DatapathManager manager) throws InterruptedException {
+  private static void awaitDroppedPackets(DatapathManager manager) throws InterruptedException {
     final long end = System.nanoTime() + LONGEST_MS * 1_000_000L;
-    while (closedPackets(manager) == 0 && System.nanoTime() < end) {
+    while (droppedPackets(manager) == 0 && System.nanoTime() < end) {
       Thread.sleep(20);
     }
   }
 
-  private static long closedPackets(DatapathManager manager) {
+  private static long droppedPackets(DatapathManager manager) {
     long packets = 0;
     for (final MetricsDirection direction : MetricsDirection.values()) {
       packets += manager.metrics().packets(direction.number(), DropReason.NO_ENDPOINT.number());
@@ -73,42 +76,42 @@ class PrepareKernelTest {
   }
 
   @Test
-  void shouldLetNothingPassANewEndpointBeforeItsProgramsDo() throws Exception {
+  void shouldDropAllPacketsOfAPreparedEndpointUntilItIsAttached() throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
-      await(manager.proxy().prepareEndpoint(spec()));
-      await(manager.proxy().synchronizePolicy(ID, ManagerTestNode.open()));
+      await(manager.endpoints().prepare(spec()));
+      await(manager.policyMaps().synchronize(ID, ManagerTestNode.allowAll()));
       final List<String> closed = pinsOfLinks();
-      for (int i = 0; i < 20 && closedPackets(manager) == 0; i++) {
+      for (int i = 0; i < 20 && droppedPackets(manager) == 0; i++) {
         isReached();
       }
-      untilClosed(manager);
-      assertTrue(closedPackets(manager) > 0, "counted as dropped");
+      awaitDroppedPackets(manager);
+      assertTrue(droppedPackets(manager) > 0, "dropped packets are counted");
       assertFalse(isReached());
-      await(manager.proxy().attachEndpoint(spec()));
-      // the node's stack asks for the workload's MAC once a second
+      await(manager.endpoints().attach(spec()));
+      // the stack of the node retries the neighbour lookup once per second
       assertTrue(Ping.isAnswered(node.namespace(), workload.ipv4(), LONGEST_MS));
       assertEquals(
           List.of("agent/endpoints/41/from_endpoint", "agent/endpoints/41/to_endpoint"),
           pinsOfLinks());
       assertTrue(pinsOfLinks().containsAll(closed));
-      assertEquals(List.of(), await(manager.proxy().detachEndpoint(ID)));
+      assertEquals(List.of(), ManagerTestNode.detach(manager, ID));
       assertEquals(List.of(), pinsOfLinks());
     }
   }
 
   @Test
-  void shouldTakeTheClosedHooksAwayWithAnEndpointThatWasNeverAttached() throws Exception {
+  void shouldDetachTheDroppingProgramsOfAnEndpointThatWasNeverAttached() throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
-      await(manager.proxy().prepareEndpoint(spec()));
-      assertEquals(List.of(), await(manager.proxy().detachEndpoint(ID)));
+      await(manager.endpoints().prepare(spec()));
+      assertEquals(List.of(), ManagerTestNode.detach(manager, ID));
       assertEquals(List.of(), pinsOfLinks());
     }
   }
 
   @Test
-  void shouldOpenTheHooksAgainWhereAttachingFails() throws Exception {
+  void shouldDetachTheDroppingProgramsWhenTheAttachmentFails() throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
-      await(manager.proxy().prepareEndpoint(spec()));
+      await(manager.endpoints().prepare(spec()));
       final EndpointSpec nowhere =
           new EndpointSpec(
               ID,
@@ -121,26 +124,26 @@ class PrepareKernelTest {
               IDENTITY,
               spec().options(),
               0);
-      assertThrows(Refusal.class, () -> await(manager.proxy().attachEndpoint(nowhere)));
+      assertThrows(OperationException.class, () -> await(manager.endpoints().attach(nowhere)));
       assertEquals(List.of(), pinsOfLinks());
     }
   }
 
   @ParameterizedTest
   @EnumSource(names = {"TCX", "CLSACT"})
-  void shouldNotTouchTheTrafficOfAnEndpointThatIsThere(TcMode mode) throws Exception {
+  void shouldNotInterruptTheTrafficOfAnAttachedEndpoint(TcMode mode) throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
-      ManagerTestNode.attach(manager, spec(), ManagerTestNode.open());
+      ManagerTestNode.attach(manager, spec(), ManagerTestNode.allowAll());
       ManagerTestNode.attach(
-          manager, ManagerTestNode.spec(ID + 1, peer, IDENTITY), ManagerTestNode.open());
+          manager, ManagerTestNode.spec(ID + 1, peer, IDENTITY), ManagerTestNode.allowAll());
       try (TcpEchoServer tcp = TcpEchoServer.start(workload.namespace(), 8080);
           UdpEchoServer udp = UdpEchoServer.start(workload.namespace(), workload.ipv4(), 8081);
           TcpConnection connection = TcpConnection.open(peer.namespace(), workload.ipv4(), 8080);
           UdpStream stream = UdpStream.start(peer.namespace(), workload.ipv4(), 8081, 1)) {
         for (int i = 0; i < 10; i++) {
           final EndpointSpec next = spec().withIdentity(IDENTITY + i);
-          await(manager.proxy().prepareEndpoint(next));
-          await(manager.proxy().attachEndpoint(next));
+          await(manager.endpoints().prepare(next));
+          await(manager.endpoints().attach(next));
         }
         assertTrue(connection.exchangesMore(20, LONGEST_MS));
         assertEquals(0, stream.stopAndCountLost());

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.spec.PolicyMapDelta;
-import agent.datapath.manager.spec.PolicyMapEntry;
+import agent.datapath.manager.spec.PolicyDelta;
+import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.TcMode;
 import agent.maps.layout.PolicyDirection;
 import agent.testkit.KernelTest;
@@ -50,34 +50,33 @@ class TakeoverKernelTest {
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
-  void shouldForwardWhileItIsKilledAndTakenOverWithoutLosingAPacket(TcMode mode) throws Exception {
+  void shouldForwardWithoutLossWhileTheAgentIsKilledAndRestarted(TcMode mode) throws Exception {
     final List<String> before;
     try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
         UdpEchoServer udp4 = UdpEchoServer.start(server.namespace(), server.ipv4(), 8081);
         UdpEchoServer udp6 = UdpEchoServer.start(server.namespace(), server.ipv6(), 8082);
-        LaunchedElsewhere first =
-            LaunchedElsewhere.start(node, mode, List.of(clientSpec, serverSpec));
+        DatapathProcess first = DatapathProcess.start(node, mode, List.of(clientSpec, serverSpec));
         TcpConnection connection = TcpConnection.open(client.namespace(), server.ipv4(), 8080);
         UdpStream stream4 = UdpStream.start(client.namespace(), server.ipv4(), 8081, 1);
         UdpStream stream6 = UdpStream.start(client.namespace(), server.ipv6(), 8082, 1)) {
       assertTrue(connection.exchangesMore(50, 5000));
       before = node.pins();
       first.kill();
-      assertTrue(connection.exchangesMore(50, 5000), "it forwards without an agent");
+      assertTrue(connection.exchangesMore(50, 5000), "the programs forward without an agent");
       final DatapathManager second = node.launch(node.context().tcMode(mode));
       try (second) {
-        assertEquals(before, node.pins(), "nothing was pinned anew or taken away");
-        assertEquals(Set.of(201, 202), await(second.proxy().knownEndpoints()));
-        ManagerTestNode.attach(second, clientSpec, ManagerTestNode.open());
-        ManagerTestNode.attach(second, serverSpec, ManagerTestNode.open());
-        assertEquals(List.of(), await(second.proxy().forgetEndpointsExcept(Set.of(201, 202))));
+        assertEquals(before, node.pins(), "no pin was added or removed");
+        assertEquals(Set.of(201, 202), await(second.endpoints().known()));
+        ManagerTestNode.attach(second, clientSpec, ManagerTestNode.allowAll());
+        ManagerTestNode.attach(second, serverSpec, ManagerTestNode.allowAll());
+        assertEquals(List.of(), ManagerTestNode.detachExcept(second, Set.of(201, 202)));
         assertTrue(connection.exchangesMore(50, 5000));
         assertEquals(0, stream4.stopAndCountLost());
         assertEquals(0, stream6.stopAndCountLost());
         assertTrue(stream4.sent() > 100 && stream6.sent() > 100);
         assertEquals(1, tcp.connections());
       }
-      assertTrue(connection.exchangesMore(50, 5000), "closing leaves everything attached");
+      assertTrue(connection.exchangesMore(50, 5000), "programs stay attached after close");
       assertTrue(udp4.datagrams() > 0 && udp6.datagrams() > 0);
     }
     assertEquals(before, node.pins());
@@ -87,17 +86,17 @@ class TakeoverKernelTest {
   void shouldKeepEnforcingWithoutAnAgent() throws Exception {
     try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080)) {
       try (DatapathManager manager = node.launch(node.context())) {
-        ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.open());
+        ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.allowAll());
         ManagerTestNode.attach(manager, serverSpec, ManagerTestNode.ingressOnly());
       }
       assertEquals(
-          TcpConnection.Outcome.HANGS,
+          TcpConnection.Outcome.UNANSWERED,
           TcpConnection.attempt(client.namespace(), server.ipv4(), 8080, 300));
       try (DatapathManager manager = node.launch(node.context())) {
-        final PolicyMapEntry allow = PolicyMapEntry.allow(2001, PolicyDirection.INGRESS, TCP, 8080);
-        final PolicyMapDelta change =
-            await(manager.proxy().synchronizePolicy(202, ManagerTestNode.ingressOnly(allow)));
-        assertEquals(new PolicyMapDelta(List.of(allow), List.of()), change);
+        final PolicyEntry allow = PolicyEntry.allow(2001, PolicyDirection.INGRESS, TCP, 8080);
+        final PolicyDelta change =
+            await(manager.policyMaps().synchronize(202, ManagerTestNode.ingressOnly(allow)));
+        assertEquals(new PolicyDelta(List.of(allow), List.of()), change);
         assertEquals(
             TcpConnection.Outcome.CONNECTED,
             TcpConnection.attempt(client.namespace(), server.ipv4(), 8080, 2000));
@@ -108,14 +107,14 @@ class TakeoverKernelTest {
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
-  void shouldForgetWhatNobodyAskedFor(TcMode mode) throws Exception {
+  void shouldDetachEndpointsOfAPreviousRunThatAreNotKept(TcMode mode) throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
-      ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.open());
-      ManagerTestNode.attach(manager, serverSpec, ManagerTestNode.open());
+      ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.allowAll());
+      ManagerTestNode.attach(manager, serverSpec, ManagerTestNode.allowAll());
     }
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
-      assertEquals(List.of(), await(manager.proxy().forgetEndpointsExcept(Set.of(201))));
-      assertEquals(Set.of(201), await(manager.proxy().knownEndpoints()));
+      assertEquals(List.of(), ManagerTestNode.detachExcept(manager, Set.of(201)));
+      assertEquals(Set.of(201), await(manager.endpoints().known()));
       assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("202")));
       assertTrue(manager.maps().find("policy_00202").isEmpty());
       final boolean isLinked = mode == TcMode.TCX;
@@ -133,17 +132,17 @@ class TakeoverKernelTest {
 
   @Test
   @KernelTest(since = "6.6")
-  void shouldMoveBetweenLinksAndFiltersWithoutLosingAPacket() throws Exception {
+  void shouldSwitchBetweenLinksAndFiltersWithoutLosingAPacket() throws Exception {
     try (UdpEchoServer udp = UdpEchoServer.start(server.namespace(), server.ipv4(), 8081)) {
       try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
-        ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.open());
-        ManagerTestNode.attach(manager, serverSpec, ManagerTestNode.open());
+        ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.allowAll());
+        ManagerTestNode.attach(manager, serverSpec, ManagerTestNode.allowAll());
       }
       try (UdpStream stream = UdpStream.start(client.namespace(), server.ipv4(), 8081, 1)) {
         for (final TcMode mode : List.of(TcMode.CLSACT, TcMode.TCX)) {
           try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
-            ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.open());
-            ManagerTestNode.attach(manager, serverSpec, ManagerTestNode.open());
+            ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.allowAll());
+            ManagerTestNode.attach(manager, serverSpec, ManagerTestNode.allowAll());
           }
           final boolean isPinned = node.pins().contains("agent/endpoints/201/from_endpoint");
           assertEquals(mode == TcMode.TCX, isPinned);
@@ -157,10 +156,10 @@ class TakeoverKernelTest {
   }
 
   @Test
-  void shouldReplaceAMapOfAnotherShapeAndSayNothingOfTheRest() {
+  void shouldReplaceOnlyThePinnedMapOfAnotherSize() {
     final List<String> before;
     try (DatapathManager manager = node.launch(node.context())) {
-      ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.open());
+      ManagerTestNode.attach(manager, clientSpec, ManagerTestNode.allowAll());
       before = node.pins();
     }
     try (DatapathManager manager = node.launch(node.context().conntrackTcpMax(4096))) {

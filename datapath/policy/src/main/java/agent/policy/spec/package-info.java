@@ -1,2 +1,2 @@
-/** Rules as they are written, before anything is checked: names and nulls are those of the JSON. */
+/** Defines rules as received, before any check: names and nulls are those of the JSON. */
 package agent.policy.spec;

@@ -4,14 +4,14 @@ import agent.identity.LabelSet;
 import agent.types.IpAddress;
 
 /**
- * The other end of a packet, as a person sees it: what it is, and not which number it has.
+ * The peer of a packet, described by kind, labels or address instead of an identity number.
  *
- * @param kind what it is
+ * @param kind the kind of peer
  * @param labels the labels of an endpoint, null for others
- * @param address the address of something outside, null for others
+ * @param address the address of a peer outside the cluster, null for others
  */
 public record NaivePeer(Kind kind, LabelSet labels, IpAddress address) {
-  /** What a peer is. */
+  /** The kinds of peers. */
   public enum Kind {
     /** A workload; without labels it is an init endpoint. */
     ENDPOINT,
@@ -19,21 +19,21 @@ public record NaivePeer(Kind kind, LabelSet labels, IpAddress address) {
     HOST,
     /** Another node. */
     REMOTE_NODE,
-    /** An address outside. */
+    /** An address outside the cluster. */
     OUTSIDE
   }
 
-  /** A workload with these labels. */
+  /** Returns a workload with these labels. */
   public static NaivePeer endpoint(LabelSet labels) {
     return new NaivePeer(Kind.ENDPOINT, labels, null);
   }
 
-  /** An address outside. */
+  /** Returns a peer outside the cluster. */
   public static NaivePeer outside(IpAddress address) {
     return new NaivePeer(Kind.OUTSIDE, null, address);
   }
 
-  /** This node. */
+  /** Returns this node. */
   public static NaivePeer host() {
     return new NaivePeer(Kind.HOST, null, null);
   }

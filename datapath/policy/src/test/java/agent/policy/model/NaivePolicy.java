@@ -18,22 +18,22 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Reads the rules for each packet anew, word by word from decisions.md, without identities, maps or
- * prefixes. It shares no code with the resolver, and is slow.
+ * A slow reference implementation of the rule language of decisions.md: it evaluates all rules for
+ * each packet, without identities, maps or prefixes, and shares no code with the resolver.
  */
 public final class NaivePolicy {
   private final List<RuleSpec> rules;
 
-  /** These rules, in mode {@code default}. */
+  /** Creates the policy of these rules in mode {@code default}. */
   public NaivePolicy(List<RuleSpec> rules) {
     this.rules = rules;
   }
 
   /**
-   * What the rules say.
+   * Returns the verdict on a packet.
    *
-   * @param subject the labels of the endpoint that the policy is for
-   * @param ingress whether the packet goes to it
+   * @param subject the labels of the endpoint whose policy is evaluated
+   * @param ingress whether the packet is sent to the endpoint
    * @param peer the other end
    * @param protocol the IP protocol number
    * @param port the destination port, or the ICMP message type

@@ -1,33 +1,34 @@
 package agent.policy.model;
 
-import agent.policy.Direction;
-import agent.policy.PolicyEntry;
+import agent.datapath.manager.spec.PolicyEntry;
+import agent.maps.layout.PolicyDirection;
 import java.util.Collection;
 import java.util.List;
 
 /**
- * The datapath's reading of a policy map: the longest prefix for the peer's identity, and the
- * longest for any identity; a deny of either wins, else an allow of either, else nothing allows it.
+ * A model of the policy map lookup of the datapath: finds the longest prefix for the peer's
+ * identity and the longest for any identity; if either denies, the packet is denied, otherwise it
+ * is allowed if either allows it.
  */
 public final class PolicyMapModel {
   private final List<PolicyEntry> entries;
 
-  /** A map that holds these entries. */
+  /** Creates a map that holds these entries. */
   public PolicyMapModel(Collection<PolicyEntry> entries) {
     this.entries = List.copyOf(entries);
   }
 
-  /** What the map says of a packet. */
-  public Verdict verdict(int identity, Direction direction, int protocol, int port) {
+  /** Returns the verdict of the map on a packet. */
+  public Verdict verdict(int identity, PolicyDirection direction, int protocol, int port) {
     final PolicyEntry own = longest(identity, direction, protocol, port);
     final PolicyEntry any = longest(0, direction, protocol, port);
-    if (own != null && own.deny() || any != null && any.deny()) {
+    if (own != null && own.isDeny() || any != null && any.isDeny()) {
       return Verdict.DENIED;
     }
     return own != null || any != null ? Verdict.ALLOWED : Verdict.NOT_ALLOWED;
   }
 
-  private PolicyEntry longest(int identity, Direction direction, int protocol, int port) {
+  private PolicyEntry longest(int identity, PolicyDirection direction, int protocol, int port) {
     final long wanted = bits(identity, direction, protocol, port);
     PolicyEntry best = null;
     for (final PolicyEntry entry : entries) {
@@ -41,8 +42,8 @@ public final class PolicyMapModel {
     return best;
   }
 
-  /** The 64 bits of struct policy_key after its prefix length, in the order of the trie. */
-  private static long bits(int identity, Direction direction, int protocol, int port) {
+  /** Returns the 64 bits of struct policy_key after its prefix length, in the order of the trie. */
+  private static long bits(int identity, PolicyDirection direction, int protocol, int port) {
     return Integer.toUnsignedLong(identity) << 32
         | (long) direction.number() << 24
         | (long) protocol << 16

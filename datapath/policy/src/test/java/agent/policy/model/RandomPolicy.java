@@ -22,8 +22,9 @@ import java.util.TreeMap;
 import java.util.function.Supplier;
 
 /**
- * Random rules, endpoints and packets of both families, the same for the same seed. The values are
- * few and close together, so that rules overlap and packets hit their edges.
+ * Generates random rules, endpoints and packets of both families; the same seed gives the same
+ * sequence. The values are few and close together, so that rules overlap and packets hit the
+ * boundaries of their ranges.
  */
 public final class RandomPolicy {
   private static final List<String> KEYS = List.of("app", "tier", "env");
@@ -74,12 +75,12 @@ public final class RandomPolicy {
 
   private final Random random;
 
-  /** The sequence that this seed gives. */
+  /** Creates a generator with this seed. */
   public RandomPolicy(long seed) {
     random = new Random(seed);
   }
 
-  /** Labels of an endpoint; now and then none. */
+  /** Returns labels of an endpoint, sometimes an empty set. */
   public LabelSet labels() {
     final Map<String, Label> labels = new TreeMap<>();
     final int count = random.nextInt(4);
@@ -90,7 +91,7 @@ public final class RandomPolicy {
     return LabelSet.of(labels.values());
   }
 
-  /** One to six rules. */
+  /** Returns one to six rules. */
   public List<RuleSpec> rules() {
     final List<RuleSpec> rules = new ArrayList<>();
     final int count = 1 + random.nextInt(6);
@@ -209,29 +210,29 @@ public final class RandomPolicy {
         ICMP_TYPES[random.nextInt(ICMP_TYPES.length)]);
   }
 
-  /** A port, most often one at the edge of something. */
+  /** Returns a port, most often at the boundary of a port range of the rules. */
   public int somePort() {
     return random.nextInt(4) == 0 ? 1 + random.nextInt(65535) : PORTS[random.nextInt(PORTS.length)];
   }
 
-  /** An ICMP message type, most often one that rules name. */
+  /** Returns an ICMP message type, most often one that the rules name. */
   public int someIcmpType() {
     return random.nextInt(6) == 0
         ? random.nextInt(256)
         : ICMP_TYPES[random.nextInt(ICMP_TYPES.length)];
   }
 
-  /** An address outside, near the CIDRs of the rules. */
+  /** Returns an address outside the cluster, inside or next to the CIDRs of the rules. */
   public IpAddress someOutsideAddress() {
     return IpAddress.parse(pick(OUTSIDE));
   }
 
-  /** One of these. */
+  /** Returns a random element. */
   public <T> T pick(List<T> list) {
     return list.get(random.nextInt(list.size()));
   }
 
-  /** A number from 0 to below the bound. */
+  /** Returns a random number from 0, below the bound. */
   public int below(int bound) {
     return random.nextInt(bound);
   }

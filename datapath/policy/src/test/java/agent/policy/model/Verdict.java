@@ -1,11 +1,11 @@
 package agent.policy.model;
 
-/** What policy says of a packet that opens a flow. */
+/** The verdict of policy on the first packet of a flow. */
 public enum Verdict {
-  /** It passes. */
+  /** The packet is forwarded. */
   ALLOWED,
-  /** No rule allows it. */
+  /** The packet is dropped: no rule allows it. */
   NOT_ALLOWED,
-  /** A deny rule forbids it. */
+  /** The packet is dropped: a deny rule matches. */
   DENIED
 }

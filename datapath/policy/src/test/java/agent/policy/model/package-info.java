@@ -1,5 +1,5 @@
 /**
- * A naive reading of the rule language, and random rules and packets, to hold every way of
- * enforcing policy against.
+ * A reference implementation of the rule language with random rules and packets; tests compare
+ * every enforcement of policy with it.
  */
 package agent.policy.model;

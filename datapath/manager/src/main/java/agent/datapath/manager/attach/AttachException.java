@@ -1,16 +1,16 @@
 package agent.datapath.manager.attach;
 
-import agent.bindings.Errno;
+import agent.bindings.BindingsException;
 
-/** A program that could not be hung on its hook, or taken from it. */
+/** A program cannot be attached to its hook or detached from it. */
 public final class AttachException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  AttachException(String message) {
-    super(message);
+  AttachException(String message, BindingsException causeOrNull) {
+    super(message, causeOrNull);
   }
 
-  AttachException(Hook hook, String operation, int errno) {
-    super(hook + ": " + operation + ": " + Errno.name(errno));
+  AttachException(Attachment attachment, BindingsException cause) {
+    this(attachment + ": " + cause.getMessage(), cause);
   }
 }

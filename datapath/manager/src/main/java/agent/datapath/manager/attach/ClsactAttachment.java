@@ -1,90 +1,88 @@
 package agent.datapath.manager.attach;
 
-import agent.bindings.Descriptors;
-import agent.bindings.Errno;
-import agent.bindings.ObjectDescriptions;
+import agent.bindings.BindingsException;
+import agent.bindings.BpfProgram;
+import agent.bindings.ProgramDescription;
 import agent.bindings.TcFilter;
+import java.util.Optional;
 
 /**
- * Attachment by a filter of our own number under a clsact qdisc, for kernels without tcx. The qdisc
- * stays when the filter goes: others may use it.
+ * Attachment to a tc hook by a filter with a fixed handle and priority under the clsact qdisc, for
+ * kernels without tcx. A filter with this handle belongs to the agent where the name of its program
+ * is the agent's. Detaching removes the filter and keeps the qdisc, which other programs may use.
  */
-public final class ClsactAttachment implements TcAttachment {
-  /** "ag": away from the small numbers that people give by hand. */
+final class ClsactAttachment implements Attachment {
+  /** "ag" in ASCII; operators usually choose small numbers. */
   private static final int HANDLE = 0x6167;
 
   private static final int PRIORITY = 0x6167;
+
+  /** The kernel truncates the name of a program to this length (BPF_OBJ_NAME_LEN - 1). */
   private static final int LONGEST_NAME = 15;
 
-  @Override
-  public Previous attach(Hook hook, int programFd) {
-    final TcFilter filter = filter(hook);
-    final int before = openOurs(hook, filter);
-    if (before == -Errno.EEXIST) {
-      throw new AttachException(hook, "filter " + HANDLE + " of another program", before);
-    }
-    final int result = filter.attachOrReplace(programFd);
-    if (result < 0) {
-      Descriptors.close(before);
-      throw new AttachException(hook, "attach clsact filter", result);
-    }
-    return new PreviousProgram(this, hook, before);
+  private final TcHook hook;
+  private final TcFilter filter;
+
+  ClsactAttachment(TcHook hook) {
+    this.hook = hook;
+    filter = new TcFilter(hook.ifindex(), hook.isIngress(), HANDLE, PRIORITY);
   }
 
   @Override
-  public void detach(Hook hook) {
-    final TcFilter filter = filter(hook);
-    final int ours = openOurs(hook, filter);
-    if (ours >= 0) {
-      Descriptors.close(ours);
-      final int result = filter.detach();
-      if (result < 0 && !isGone(result)) {
-        throw new AttachException(hook, "detach clsact filter", result);
+  public PreviousProgram attach(BpfProgram program) {
+    BpfProgram before = null;
+    try {
+      final Optional<ProgramDescription> found = filter.info();
+      if (found.isPresent()) {
+        if (!isOurs(found.get())) {
+          throw new AttachException(
+              this + ": filter " + HANDLE + " of another program " + found.get().name(), null);
+        }
+        before = BpfProgram.openById(found.get().id());
       }
+      filter.update(program);
+      return new PreviousProgram(this, before);
+    } catch (BindingsException failure) {
+      if (before != null) {
+        before.close();
+      }
+      throw new AttachException(this, failure);
     }
-  }
-
-  @Override
-  public boolean isAttached(Hook hook) {
-    final int ours = openOurs(hook, filter(hook));
-    Descriptors.close(ours);
-    return ours >= 0;
-  }
-
-  private static TcFilter filter(Hook hook) {
-    return new TcFilter(hook.ifindex(), hook.isIngress(), HANDLE, PRIORITY);
   }
 
   /**
-   * A descriptor of the program that our filter has; -errno where there is no such filter, -EEXIST
-   * where the filter of this number is somebody else's.
+   * Does nothing where the ifindex is 0: the kernel removes filters together with their interface.
    */
-  private static int openOurs(Hook hook, TcFilter filter) {
-    final int id = filter.programId();
-    if (id < 0) {
-      if (!isGone(id)) {
-        throw new AttachException(hook, "query clsact filter", id);
+  @Override
+  public void detach() {
+    try {
+      if (isAttached()) {
+        filter.detach();
       }
-      return id;
+    } catch (BindingsException failure) {
+      throw new AttachException(this, failure);
     }
-    final int program = ObjectDescriptions.openProgram(id);
-    if (program < 0) {
-      return program;
-    }
-    final String name = ObjectDescriptions.program(program).name();
-    if (name.equals(truncated(hook.program()))) {
-      return program;
-    }
-    Descriptors.close(program);
-    return -Errno.EEXIST;
   }
 
-  /** No filter, no qdisc, or no interface. */
-  private static boolean isGone(int result) {
-    return result == -Errno.ENOENT || result == -Errno.EINVAL || result == -Errno.ENODEV;
+  @Override
+  public boolean isAttached() {
+    if (hook.ifindex() == 0) {
+      return false;
+    }
+    try {
+      return filter.info().filter(this::isOurs).isPresent();
+    } catch (BindingsException failure) {
+      throw new AttachException(this, failure);
+    }
   }
 
-  private static String truncated(String name) {
-    return name.substring(0, Math.min(name.length(), LONGEST_NAME));
+  private boolean isOurs(ProgramDescription found) {
+    final String name = hook.program();
+    return found.name().equals(name.substring(0, Math.min(name.length(), LONGEST_NAME)));
+  }
+
+  @Override
+  public String toString() {
+    return hook.toString();
   }
 }

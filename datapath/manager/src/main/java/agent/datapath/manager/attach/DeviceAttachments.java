@@ -1,5 +1,7 @@
 package agent.datapath.manager.attach;
 
+import agent.bindings.BindingsException;
+import agent.bindings.BpfProgram;
 import agent.bindings.NetworkDevice;
 import agent.bindings.XdpMode;
 import agent.datapath.manager.spec.PrefilterMode;
@@ -10,27 +12,34 @@ import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
-/** Hangs programs on the node's devices, and takes away those that no option asks for any more. */
+/**
+ * Attaches programs to the devices of the node, and detaches programs from devices that the options
+ * no longer name.
+ */
 public final class DeviceAttachments {
   private static final Logger LOGGER = LogManager.getLogger(DeviceAttachments.class);
   private static final String FROM_NETWORK = "from_network";
 
   private final Pins pins;
-  private final TcAttachment wanted;
-  private final TcAttachment other;
+  private final TcAttachmentChoice choice;
   private final Set<Path> inUse = new HashSet<>();
 
-  /** The way of attachment that is wanted, and the one that an earlier start may have used. */
-  public DeviceAttachments(Pins pins, TcAttachment wanted, TcAttachment other) {
+  /**
+   * Creates the attachments of a node without attaching a program.
+   *
+   * @param choice tcx or clsact; programs that a previous run attached in the other mode are
+   *     detached
+   */
+  public DeviceAttachments(Pins pins, TcAttachmentChoice choice) {
     this.pins = pins;
-    this.wanted = wanted;
-    this.other = other;
+    this.choice = choice;
   }
 
   /**
-   * The index of an interface in the caller's namespace.
+   * Returns the index of an interface in the network namespace of the calling thread.
    *
-   * @throws Refusal INVALID where there is none
+   * @param option name of the option, for the refusal
+   * @throws Refusal INVALID where the interface does not exist
    */
   public static int ifindex(String option, String interfaceName) {
     final int index = NetworkDevice.index(interfaceName);
@@ -40,32 +49,42 @@ public final class DeviceAttachments {
     throw Refusal.invalid(option, "there is no interface '" + interfaceName + "'");
   }
 
-  /** Hangs the host program on what the device receives. */
-  public void attachHost(String interfaceName, int ifindex, int programFd) {
+  /**
+   * Attaches the host program to the ingress tc hook of the device.
+   *
+   * @throws AttachException where the kernel refuses
+   */
+  public void attachHost(String interfaceName, int ifindex, BpfProgram program) {
     final Path pin = pins.device(interfaceName, FROM_NETWORK);
-    final Hook hook = new Hook(interfaceName, ifindex, true, FROM_NETWORK, pin);
-    wanted.attach(hook, programFd).release();
-    other.detach(hook);
+    final TcHook hook = new TcHook(interfaceName, ifindex, true, FROM_NETWORK, pin);
+    choice.chosen(hook).attach(program).close();
+    choice.other(hook).detach();
     inUse.add(pin);
   }
 
-  /** Hangs the prefilter on the device. */
+  /**
+   * Attaches the prefilter program to the XDP hook of the device.
+   *
+   * @throws AttachException where the driver does not support the mode, or another program is
+   *     attached
+   */
   public void attachPrefilter(
-      String interfaceName, int ifindex, PrefilterMode mode, int programFd) {
+      String interfaceName, int ifindex, PrefilterMode mode, BpfProgram program) {
     final boolean isNative = mode == PrefilterMode.NATIVE;
     final Path pin = prefilterPin(interfaceName, isNative);
-    final Path otherPin = prefilterPin(interfaceName, !isNative);
-    detach(otherPin); // a device has one XDP program: the mode cannot change in place
-    XdpAttachment.attach(
-        interfaceName, ifindex, isNative ? XdpMode.NATIVE : XdpMode.GENERIC, pin, programFd);
+    // A device has at most one XDP program, and the mode of a link cannot change.
+    detach(prefilterPin(interfaceName, !isNative));
+    new XdpAttachment(interfaceName, ifindex, isNative ? XdpMode.NATIVE : XdpMode.GENERIC, pin)
+        .attach(program)
+        .close();
     inUse.add(pin);
   }
 
-  /** Detaches device links that were not attached since this object was made. */
+  /** Detaches every pinned device link that this object has not attached. */
   public void detachOthers() {
     for (final Path pin : pins.devicePins()) {
       if (!inUse.contains(pin)) {
-        LOGGER.info("device link {} is not asked for any more: detached", pin);
+        LOGGER.info("device link {}: no option names this device, detaching it", pin);
         detach(pin);
       }
     }
@@ -75,9 +94,11 @@ public final class DeviceAttachments {
     return pins.device(interfaceName, isNative ? "prefilter" : "prefilter_generic");
   }
 
-  private void detach(Path pin) {
-    if (pins.devicePins().contains(pin)) {
-      XdpAttachment.detachLink(pin);
+  private static void detach(Path pin) {
+    try {
+      PinnedLinkAttachment.detachPinned(pin);
+    } catch (BindingsException failure) {
+      LOGGER.warn("device link {} cannot be detached: {}", pin, failure.getMessage());
     }
   }
 }

@@ -12,12 +12,12 @@ import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Where everything is pinned, under {@code <bpf-root>/agent}. */
+/** The paths of all pins, under {@code <bpf-root>/agent}. */
 public final class Pins {
-  /** Name of the pin of traffic from the workload. */
+  /** Name of the program, and of the pin of its link, for packets that the workload sends. */
   public static final String FROM_ENDPOINT = "from_endpoint";
 
-  /** Name of the pin of traffic to the workload. */
+  /** Name of the program, and of the pin of its link, for packets to the workload. */
   public static final String TO_ENDPOINT = "to_endpoint";
 
   private static final Pattern POLICY_MAP = Pattern.compile("policy_(\\d{5})");
@@ -34,9 +34,9 @@ public final class Pins {
   }
 
   /**
-   * Mounts a BPF file system at the root where there is none, and makes the folders.
+   * Mounts a BPF file system at the root where none is mounted, and creates the folders.
    *
-   * @throws BindingsException where it cannot be mounted
+   * @throws BindingsException where the file system cannot be mounted
    */
   public static Pins prepare(Path bpfRoot) {
     final Pins pins = new Pins(bpfRoot.resolve("agent"));
@@ -54,32 +54,35 @@ public final class Pins {
     return pins;
   }
 
-  /** The pin of a node map. */
+  /** Returns the pin path of a node map. */
   public Path map(String name) {
     return maps.resolve(name);
   }
 
-  /** The pin of an endpoint's policy map. */
+  /** Returns the pin path of an endpoint's policy map. */
   public Path policyMap(int endpointId) {
     return maps.resolve(policyMapName(endpointId));
   }
 
-  /** The name under which an endpoint's policy map is known. */
-  public static String policyMapName(int endpointId) {
+  /** Returns the name of an endpoint's policy map. */
+  private static String policyMapName(int endpointId) {
     return "policy_%05d".formatted(endpointId);
   }
 
-  /** The pin of an endpoint's link. */
+  /** Returns the pin path of an endpoint's link. */
   public Path endpoint(int endpointId, String program) {
     return endpoints.resolve(Integer.toString(endpointId)).resolve(program);
   }
 
-  /** The pin of a device's link; dots, which the file system refuses, are written as %2E. */
+  /**
+   * Returns the pin path of a device's link. A dot is written as %2E, since bpffs refuses dots in
+   * names.
+   */
   public Path device(String interfaceName, String program) {
     return devices.resolve(interfaceName.replace(".", "%2E")).resolve(program);
   }
 
-  /** All pins of device links. */
+  /** Returns the paths of all pinned device links. */
   public Set<Path> devicePins() {
     final Set<Path> found = new TreeSet<>();
     for (final Path device : list(devices)) {
@@ -88,7 +91,7 @@ public final class Pins {
     return found;
   }
 
-  /** Endpoints that have a pinned link or policy map. */
+  /** Returns the ids of all endpoints that have a pinned link or policy map. */
   public Set<Integer> endpointIds() {
     final Set<Integer> ids = new TreeSet<>();
     for (final Path path : list(endpoints)) {
@@ -105,30 +108,24 @@ public final class Pins {
     return ids;
   }
 
-  /**
-   * Pins an object, making the folder.
-   *
-   * @return 0 or -errno
-   */
-  static int pin(int fd, Path path) {
+  /** Creates the parent folder of a pin. */
+  static void createFolder(Path pin) {
     try {
-      Files.createDirectories(path.getParent());
+      Files.createDirectories(pin.getParent());
     } catch (IOException failure) {
-      throw new UncheckedIOException("pin " + path, failure);
+      throw new UncheckedIOException("folder of pin " + pin, failure);
     }
-    return BpfFileSystem.pin(fd, path);
   }
 
-  /** Removes a pin, where it is there, and its folder, where that is empty then. */
-  static void unpin(Path path) {
+  /** Deletes the parent folder of a removed pin where the folder is empty. */
+  static void deleteFolderIfEmpty(Path pin) {
+    final Path folder = pin.getParent();
     try {
-      Files.deleteIfExists(path);
-      final Path folder = path.getParent();
       if (Files.isDirectory(folder) && list(folder).isEmpty()) {
         Files.delete(folder);
       }
     } catch (IOException failure) {
-      throw new UncheckedIOException("unpin " + path, failure);
+      throw new UncheckedIOException("folder of pin " + pin, failure);
     }
   }
 

@@ -1,25 +1,41 @@
 package agent.datapath.manager.attach;
 
-import agent.bindings.Descriptors;
+import agent.bindings.BpfProgram;
 
-/** The program that was on a hook, held by its descriptor; negative where there was none. */
-record PreviousProgram(TcAttachment attachment, Hook hook, int programFd)
-    implements TcAttachment.Previous {
-  @Override
-  public void putBack() {
-    if (programFd < 0) {
-      attachment.detach(hook);
-      return;
-    }
-    try {
-      attachment.attach(hook, programFd).release();
-    } finally {
-      release();
+/** The program that an attachment replaced. The caller of {@link Attachment#attach} closes it. */
+public final class PreviousProgram implements AutoCloseable {
+  private final Attachment attachment;
+  private final BpfProgram programOrNull;
+
+  /**
+   * Wraps the replaced program.
+   *
+   * @param programOrNull closed by this object; null where the agent had attached no program
+   */
+  PreviousProgram(Attachment attachment, BpfProgram programOrNull) {
+    this.attachment = attachment;
+    this.programOrNull = programOrNull;
+  }
+
+  /**
+   * Attaches the previous program again, or detaches the new program where there was no previous
+   * one.
+   *
+   * @throws AttachException where the kernel refuses
+   */
+  public void restore() {
+    if (programOrNull == null) {
+      attachment.detach();
+    } else {
+      attachment.attach(programOrNull).close();
     }
   }
 
+  /** Closes the previous program; does not change the hook. */
   @Override
-  public void release() {
-    Descriptors.close(programFd);
+  public void close() {
+    if (programOrNull != null) {
+      programOrNull.close();
+    }
   }
 }

@@ -1,74 +1,53 @@
 package agent.datapath.manager.attach;
 
-import agent.bindings.BpfFileSystem;
-import agent.bindings.BpfLinks;
-import agent.bindings.Descriptors;
+import agent.bindings.BindingsException;
+import agent.bindings.BpfLink;
+import agent.bindings.BpfProgram;
 import agent.bindings.Errno;
 import agent.bindings.LinkDescription;
-import agent.bindings.ObjectDescriptions;
 import agent.bindings.XdpMode;
 import java.nio.file.Path;
+import java.util.Locale;
 
-/** Attachment of an XDP program by a pinned link. */
-public final class XdpAttachment {
-  private XdpAttachment() {}
+/** Attachment to the XDP hook of an interface by a pinned link. The hook accepts one program. */
+final class XdpAttachment extends PinnedLinkAttachment {
+  private final String interfaceName;
+  private final int ifindex;
+  private final XdpMode mode;
 
-  /**
-   * Hangs the program on the interface, or replaces ours that is there; no packet meets neither.
-   *
-   * @throws AttachException where the driver has no such mode, or another program is there
-   */
-  public static void attach(
-      String interfaceName, int ifindex, XdpMode mode, Path pin, int programFd) {
-    final String subject =
-        "%s (ifindex %d, XDP %s)".formatted(interfaceName, ifindex, mode.name().toLowerCase());
-    final int pinned = BpfFileSystem.open(pin);
-    if (pinned >= 0) {
-      final LinkDescription found = ObjectDescriptions.link(pinned);
-      if (found.type() == LinkDescription.TYPE_XDP && found.ifindex() == ifindex) {
-        final int result = BpfLinks.update(pinned, programFd);
-        Descriptors.close(pinned);
-        if (result < 0) {
-          throw new AttachException(subject + ": update link: " + Errno.name(result));
-        }
-        return;
+  /** Creates the attachment to an interface of this network namespace. */
+  XdpAttachment(String interfaceName, int ifindex, XdpMode mode, Path pin) {
+    super(pin);
+    this.interfaceName = interfaceName;
+    this.ifindex = ifindex;
+    this.mode = mode;
+  }
+
+  @Override
+  BpfLink create(BpfProgram program) {
+    try {
+      return BpfLink.createXdp(program, ifindex, mode);
+    } catch (BindingsException failure) {
+      if (failure.errno() == Errno.EOPNOTSUPP) {
+        throw new AttachException(
+            this + ": the driver has no native XDP; --prefilter-mode generic works without it",
+            failure);
       }
-      BpfLinks.detach(pinned);
-      Descriptors.close(pinned);
-      Pins.unpin(pin);
-    }
-    create(subject, ifindex, mode, pin, programFd);
-  }
-
-  private static void create(String subject, int ifindex, XdpMode mode, Path pin, int programFd) {
-    final int link = BpfLinks.createXdp(programFd, ifindex, mode);
-    if (link == -Errno.EOPNOTSUPP) {
-      throw new AttachException(
-          subject + ": the driver has no native XDP; --prefilter-mode generic works without it");
-    }
-    if (link == -Errno.EBUSY) {
-      throw new AttachException(subject + ": another XDP program is attached");
-    }
-    if (link < 0) {
-      throw new AttachException(subject + ": create link: " + Errno.name(link));
-    }
-    final int result = Pins.pin(link, pin);
-    if (result < 0) {
-      BpfLinks.detach(link);
-    }
-    Descriptors.close(link);
-    if (result < 0) {
-      throw new AttachException(subject + ": pin link " + pin + ": " + Errno.name(result));
+      if (failure.errno() == Errno.EBUSY) {
+        throw new AttachException(this + ": another XDP program is attached", failure);
+      }
+      throw failure;
     }
   }
 
-  /** Detaches and unpins any link, where it is there: what an option no longer asks for. */
-  public static void detachLink(Path pin) {
-    final int link = BpfFileSystem.open(pin);
-    if (link >= 0) {
-      BpfLinks.detach(link);
-      Descriptors.close(link);
-    }
-    Pins.unpin(pin);
+  @Override
+  boolean isOnHook(LinkDescription link) {
+    return link.type() == LinkDescription.TYPE_XDP && link.ifindex() == ifindex;
+  }
+
+  @Override
+  public String toString() {
+    return "%s (ifindex %d, XDP %s)"
+        .formatted(interfaceName, ifindex, mode.name().toLowerCase(Locale.ROOT));
   }
 }

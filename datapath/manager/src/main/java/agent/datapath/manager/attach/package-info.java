@@ -1,2 +1,5 @@
-/** Hangs programs on hooks by pinned links or by filters, and replaces them without a gap. */
+/**
+ * Attaches programs to tc and XDP hooks by pinned links or clsact filters, and replaces them
+ * atomically.
+ */
 package agent.datapath.manager.attach;

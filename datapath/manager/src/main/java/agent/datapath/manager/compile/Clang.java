@@ -9,13 +9,13 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-/** A clang of this machine, run without a shell. */
+/** A clang that is installed on this node; it is started without a shell. */
 record Clang(String command, String version) {
   private static final long VERSION_SEC = 10;
   private static final long COMPILE_SEC = 60;
   private static final int MESSAGE_LINES = 20;
 
-  /** The first candidate that runs. */
+  /** Returns the first candidate that can be executed. */
   static Optional<Clang> find(List<String> candidates) {
     for (final String candidate : candidates) {
       try {
@@ -23,14 +23,21 @@ record Clang(String command, String version) {
         if (result.status() == 0) {
           return Optional.of(new Clang(candidate, result.output().lines().findFirst().orElse("")));
         }
-      } catch (IOException notThere) {
-        // The next candidate may be.
+      } catch (IOException notInstalled) {
+        // Not installed: the next candidate is tried.
       }
     }
     return Optional.empty();
   }
 
-  /** Compiles one file of a source folder. */
+  /**
+   * Compiles one source file.
+   *
+   * @param folder root of the source tree, with the folder {@code include}
+   * @param source path of the file under the folder
+   * @param object path of the object that is written
+   * @throws CompileException where clang cannot be started or reports an error
+   */
   void compile(Path folder, String source, List<String> flags, Path object) {
     final List<String> line = new ArrayList<>();
     line.add(command);
@@ -47,10 +54,16 @@ record Clang(String command, String version) {
       final Result result = run(line, folder, COMPILE_SEC);
       if (result.status() != 0) {
         throw new CompileException(
-            source + ": " + command + " ended with " + result.status() + ":\n" + result.head());
+            source
+                + ": "
+                + command
+                + " exited with status "
+                + result.status()
+                + ":\n"
+                + result.head());
       }
     } catch (IOException failure) {
-      throw new CompileException(source + ": " + command + " cannot be run", failure);
+      throw new CompileException(source + ": " + command + " cannot be started", failure);
     }
   }
 

@@ -1,6 +1,6 @@
 package agent.datapath.manager.compile;
 
-/** An object that could not be made; the message carries what the compiler said. */
+/** A BPF object cannot be compiled or read; the message contains the output of the compiler. */
 public final class CompileException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 

@@ -4,12 +4,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What the programs are compiled with beyond the common flags.
+ * The macros that the programs are compiled with, besides the common flags.
  *
- * @param defines macros, in a fixed order; none is the set whose objects ship
+ * @param defines names of macros, in a fixed order; empty for the shipped objects
  */
 public record FeatureSet(List<String> defines) {
-  /** The set whose objects are built with the project. */
+  /** The feature set of the objects that the jar contains. */
   public static final FeatureSet DEFAULT = new FeatureSet(List.of());
 
   /** Copies the list. */
@@ -17,12 +17,12 @@ public record FeatureSet(List<String> defines) {
     defines = List.copyOf(defines);
   }
 
-  /** The set that options ask for. */
+  /** Returns the feature set for the options of the agent. */
   public static FeatureSet of(boolean compileDebug) {
     return compileDebug ? new FeatureSet(List.of("AGENT_DEBUG")) : DEFAULT;
   }
 
-  /** Whether the shipped objects serve. */
+  /** Returns whether the jar contains the objects of this feature set. */
   public boolean isShipped() {
     return defines.isEmpty();
   }

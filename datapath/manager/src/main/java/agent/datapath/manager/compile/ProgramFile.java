@@ -1,6 +1,6 @@
 package agent.datapath.manager.compile;
 
-/** One C file of {@code bpf-src/programs}, and the object it becomes. */
+/** One source file of {@code bpf-src/programs} and the object that is compiled from it. */
 public enum ProgramFile {
   ENDPOINT("endpoint"),
   CLOSED("closed"),
@@ -14,7 +14,7 @@ public enum ProgramFile {
     this.stem = stem;
   }
 
-  /** The name without its endings, which is also the object's name in the kernel. */
+  /** Returns the file name without its suffixes, which is also the name of the object. */
   public String stem() {
     return stem;
   }

@@ -19,8 +19,8 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * Finds the objects of one feature set: in the jar, in the cache of the state directory, or by one
- * run of clang. Each is read once. For one thread.
+ * Reads the BPF objects of one feature set: from the jar, or from the cache in the state directory,
+ * which it fills by running clang. Reads each object once. For one thread.
  */
 public final class ProgramObjects {
   private final Path cache;
@@ -30,11 +30,11 @@ public final class ProgramObjects {
   private Optional<Clang> clang;
 
   /**
-   * Nothing is read or run before it is needed.
+   * Creates a reader; {@link #read} reads and compiles on demand.
    *
-   * @param cache a directory that is made when it is needed
+   * @param cache directory of compiled objects; created on demand
    * @param clangCandidates names or paths of compilers, in order of preference
-   * @param features of every object
+   * @param features feature set of every object
    */
   public ProgramObjects(Path cache, List<String> clangCandidates, FeatureSet features) {
     this.cache = cache;
@@ -43,9 +43,9 @@ public final class ProgramObjects {
   }
 
   /**
-   * The bytes of an object.
+   * Returns the bytes of an ELF object.
    *
-   * @throws CompileException where clang is missing or refuses the source
+   * @throws CompileException where clang is missing or cannot compile the source
    */
   public byte[] read(ProgramFile program) {
     byte[] object = read.get(program);
@@ -100,12 +100,12 @@ public final class ProgramObjects {
     final Path folder = Files.createTempDirectory(cache, "build-");
     try {
       SourceTree.writeTo(folder, sources);
-      final Path made = folder.resolve(program.object());
-      compiler.compile(folder, program.source(), flags, made);
-      try (FileChannel channel = FileChannel.open(made, StandardOpenOption.WRITE)) {
+      final Path compiled = folder.resolve(program.object());
+      compiler.compile(folder, program.source(), flags, compiled);
+      try (FileChannel channel = FileChannel.open(compiled, StandardOpenOption.WRITE)) {
         channel.force(true);
       }
-      Files.move(made, object, StandardCopyOption.ATOMIC_MOVE);
+      Files.move(compiled, object, StandardCopyOption.ATOMIC_MOVE);
     } finally {
       delete(folder);
     }

@@ -15,7 +15,7 @@ import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The C sources that ship in the jar: a program and all that it includes by a quoted name. */
+/** The C sources in the jar: a program and all headers that it includes by quoted names. */
 final class SourceTree {
   private static final String ROOT = "bpf/src/";
   private static final Pattern INCLUDE =
@@ -23,7 +23,10 @@ final class SourceTree {
 
   private SourceTree() {}
 
-  /** Path under the source folder, to content; sorted, so that a hash over it is stable. */
+  /**
+   * Returns the content of each file by its path under the source folder, sorted by path, so that a
+   * hash over the map is stable.
+   */
   static Map<String, byte[]> of(ProgramFile program) {
     final Map<String, byte[]> files = new TreeMap<>();
     final Deque<String> open = new ArrayDeque<>();
@@ -42,7 +45,7 @@ final class SourceTree {
     return files;
   }
 
-  /** The compiler's flags, one a line. */
+  /** Returns the compiler flags of {@code clang.flags}, which has one flag per line. */
   static List<String> flags() {
     final List<String> flags = new ArrayList<>();
     for (final String line : new String(read("clang.flags"), StandardCharsets.UTF_8).split("\n")) {

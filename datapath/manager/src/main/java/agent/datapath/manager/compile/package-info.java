@@ -1,2 +1,2 @@
-/** Objects of programs: the shipped ones, and those that clang makes for another feature set. */
+/** Reads the shipped BPF objects, and compiles objects of other feature sets with clang. */
 package agent.datapath.manager.compile;

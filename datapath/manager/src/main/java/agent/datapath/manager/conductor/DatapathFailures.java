@@ -4,32 +4,37 @@ import agent.bindings.BindingsException;
 import agent.bindings.Errno;
 import agent.bindings.LoadException;
 import agent.maps.kernel.BpfMapException;
+import agent.types.OperationException;
 import agent.types.Refusal;
 
-/** Turns what the lower modules throw into what callers of the proxy get. */
+/** Translates exceptions of the bindings and maps modules into those that the proxies document. */
 public final class DatapathFailures {
   private DatapathFailures() {}
 
-  /** The failure as a refusal: EXHAUSTED where something is full, FAILED otherwise. */
-  public static Refusal refusal(Throwable failure) {
+  /**
+   * Translates a failure: returns a {@link Refusal} or {@link OperationException} unchanged, a
+   * {@link Refusal} EXHAUSTED for ENOSPC, E2BIG and ENOMEM, and an {@link OperationException}
+   * otherwise.
+   */
+  public static RuntimeException refusal(Throwable failure) {
     return switch (failure) {
       case Refusal refusal -> refusal;
+      case OperationException operation -> operation;
       case LoadException load ->
-          Refusal.of(
-              Refusal.Kind.FAILED,
-              "",
+          new OperationException(
               load.log().isEmpty() ? load.getMessage() : load.getMessage() + "\n" + load.log(),
               load);
       case BindingsException call -> of(call.errno(), call);
       case BpfMapException map -> of(map.errno(), map);
-      default -> Refusal.of(Refusal.Kind.FAILED, "", message(failure), failure);
+      default -> new OperationException(message(failure), failure);
     };
   }
 
-  private static Refusal of(int errno, RuntimeException failure) {
+  private static RuntimeException of(int errno, RuntimeException failure) {
     final boolean isFull = errno == Errno.ENOSPC || errno == Errno.E2BIG || errno == Errno.ENOMEM;
-    return Refusal.of(
-        isFull ? Refusal.Kind.EXHAUSTED : Refusal.Kind.FAILED, "", failure.getMessage(), failure);
+    return isFull
+        ? Refusal.of(Refusal.Kind.EXHAUSTED, "", failure.getMessage(), failure)
+        : new OperationException(failure.getMessage(), failure);
   }
 
   private static String message(Throwable failure) {

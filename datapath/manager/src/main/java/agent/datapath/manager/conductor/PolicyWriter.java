@@ -1,13 +1,15 @@
 package agent.datapath.manager.conductor;
 
 import agent.bindings.Errno;
-import agent.datapath.manager.spec.PolicyMapDelta;
-import agent.datapath.manager.spec.PolicyMapEntry;
+import agent.datapath.manager.spec.PolicyDelta;
+import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.manager.spec.PolicyVerdict;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.MapCursor;
 import agent.maps.kernel.PolicyMap;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyEntryFlyweight;
+import agent.maps.layout.PolicyFlag;
 import agent.maps.layout.PolicyKeyFlyweight;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -16,9 +18,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Writes changes of policy maps: denies in, allows in, allows out, denies out. Where a write fails,
- * what would allow more is left undone, and what allows less is still done. It allocates nothing
- * unless a write fails.
+ * Writes changes of policy maps in this order: insert denies, insert allows, delete allows, delete
+ * denies. After a failed write it skips writes that allow more traffic and still executes those
+ * that allow less. {@link #apply} allocates nothing unless a write fails.
  */
 final class PolicyWriter {
   private final MapCursor cursor = new MapCursor();
@@ -26,8 +28,11 @@ final class PolicyWriter {
   private final PolicyEntryFlyweight value = new PolicyEntryFlyweight();
   private BpfMapException failure;
 
-  /** Writes a change. */
-  void apply(PolicyMap map, PolicyMapDelta delta) {
+  /**
+   * * Writes a change. * * @throws BpfMapException the first failure, after the remaining
+   * restricting writes
+   */
+  void apply(PolicyMap map, PolicyDelta delta) {
     failure = null;
     upsert(map, delta.upserts(), true);
     if (failure == null) {
@@ -43,23 +48,49 @@ final class PolicyWriter {
   }
 
   /**
-   * What has to change for the map to hold these entries and nothing else. What was refused before
-   * is forgotten: only what is wanted now may be tried again.
+   * Returns the change after which the map holds exactly the desired entries. Drops the failed
+   * writes that are queued for a retry, so that only desired entries are retried.
    */
-  PolicyMapDelta difference(PolicyMap map, Collection<PolicyMapEntry> desired) {
+  PolicyDelta difference(PolicyMap map, Collection<PolicyEntry> desired) {
     map.map().forgetRefused();
-    final Map<PolicyMapEntry.Key, PolicyMapEntry> there = read(map);
-    final List<PolicyMapEntry> upserts = new ArrayList<>();
-    for (final PolicyMapEntry entry : desired) {
-      if (!entry.equals(there.remove(entry.key()))) {
+    final Map<PolicyEntry.Key, Stored> existing = read(map);
+    final List<PolicyEntry> upserts = new ArrayList<>();
+    for (final PolicyEntry entry : desired) {
+      final Stored stored = existing.remove(entry.key());
+      if (stored == null || !stored.matches(entry.verdict())) {
         upserts.add(entry);
       }
     }
-    return new PolicyMapDelta(upserts, List.copyOf(there.values()));
+    final List<PolicyEntry> deletes = new ArrayList<>();
+    existing.forEach((entryKey, stored) -> deletes.add(stored.entry(entryKey)));
+    return new PolicyDelta(upserts, deletes);
   }
 
-  private Map<PolicyMapEntry.Key, PolicyMapEntry> read(PolicyMap map) {
-    final Map<PolicyMapEntry.Key, PolicyMapEntry> entries = new HashMap<>();
+  /** The value of an entry in the kernel, which may not be a valid verdict. */
+  private record Stored(int flags, int proxyPort) {
+    boolean matches(PolicyVerdict verdict) {
+      return flags == verdict.flags() && proxyPort == verdict.proxyPort();
+    }
+
+    /**
+     * Returns the entry for deletion. Where the stored value is not a valid verdict, the deny flag
+     * decides, as in the BPF programs.
+     */
+    PolicyEntry entry(PolicyEntry.Key key) {
+      final PolicyVerdict verdict;
+      if (PolicyVerdict.isValid(flags, proxyPort)) {
+        verdict = new PolicyVerdict(flags, proxyPort);
+      } else {
+        final boolean isDeny = (flags & PolicyFlag.DENY.number()) != 0;
+        verdict = isDeny ? PolicyVerdict.DENY : PolicyVerdict.ALLOW;
+      }
+      return new PolicyEntry(
+          key.identity(), key.direction(), key.protocol(), key.port(), key.prefixLength(), verdict);
+    }
+  }
+
+  private Map<PolicyEntry.Key, Stored> read(PolicyMap map) {
+    final Map<PolicyEntry.Key, Stored> entries = new HashMap<>();
     final int opened = cursor.open(map.map());
     if (opened < 0) {
       throw map.map().failure("walk", "all", opened);
@@ -67,16 +98,14 @@ final class PolicyWriter {
     while (cursor.next()) {
       key.wrap(cursor.key(), 0);
       value.wrap(cursor.value(), 0);
-      final PolicyMapEntry entry =
-          new PolicyMapEntry(
+      entries.put(
+          new PolicyEntry.Key(
               key.identity(),
               PolicyDirection.values()[key.direction()],
               key.protocol(),
               key.port(),
-              key.prefixLength(),
-              value.flags(),
-              value.proxyPort());
-      entries.put(entry.key(), entry);
+              key.prefixLength()),
+          new Stored(value.flags(), value.proxyPort()));
     }
     cursor.close();
     if (cursor.error() < 0) {
@@ -85,9 +114,9 @@ final class PolicyWriter {
     return entries;
   }
 
-  private void upsert(PolicyMap map, List<PolicyMapEntry> entries, boolean isDeny) {
+  private void upsert(PolicyMap map, List<PolicyEntry> entries, boolean isDeny) {
     for (int i = 0; i < entries.size(); i++) {
-      final PolicyMapEntry entry = entries.get(i);
+      final PolicyEntry entry = entries.get(i);
       if (entry.isDeny() == isDeny) {
         final int result =
             map.upsert(
@@ -96,8 +125,8 @@ final class PolicyWriter {
                 entry.protocol(),
                 entry.port(),
                 entry.prefixLength(),
-                entry.flags(),
-                entry.proxyPort());
+                entry.verdict().flags(),
+                entry.verdict().proxyPort());
         if (result < 0 && failure == null) {
           failure = map.failure("update", result);
         }
@@ -105,9 +134,9 @@ final class PolicyWriter {
     }
   }
 
-  private void delete(PolicyMap map, List<PolicyMapEntry> entries, boolean isDeny) {
+  private void delete(PolicyMap map, List<PolicyEntry> entries, boolean isDeny) {
     for (int i = 0; i < entries.size(); i++) {
-      final PolicyMapEntry entry = entries.get(i);
+      final PolicyEntry entry = entries.get(i);
       if (entry.isDeny() == isDeny) {
         final int result =
             map.delete(

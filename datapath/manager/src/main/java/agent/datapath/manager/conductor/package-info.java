@@ -1,5 +1,5 @@
 /**
- * The one writer: commands in a queue, carried out a bounded number per cycle on {@code
- * dp-conductor}.
+ * Writes all kernel maps and replaces links on the thread {@code dp-conductor}, from a bounded
+ * queue of commands.
  */
 package agent.datapath.manager.conductor;

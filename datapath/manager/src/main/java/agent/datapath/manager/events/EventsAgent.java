@@ -9,11 +9,15 @@ import agent.maps.kernel.RingBufferReader;
 import agent.maps.layout.FlowEventFlyweight;
 import java.util.Arrays;
 import org.agrona.concurrent.Agent;
+import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
-/** Hands each event of the ring to every subscriber; waits by epoll where there is none. */
+/**
+ * The agent {@code dp-events}: reads the ring buffer of events and calls every subscriber. Its idle
+ * strategy waits by epoll.
+ */
 public final class EventsAgent implements Agent, DatapathEvents {
   private static final Logger LOGGER = LogManager.getLogger(EventsAgent.class);
   private static final int EVENTS_PER_CYCLE = 4096;
@@ -28,20 +32,43 @@ public final class EventsAgent implements Agent, DatapathEvents {
   private volatile long received;
   private volatile boolean isClosing;
 
-  /** Maps the ring; nothing is read before an AgentRunner runs it. */
+  /** Maps the ring buffer; an AgentRunner starts the reading. */
   public EventsAgent(BpfMap events, BpfMap eventsLost) {
     ring = new RingBufferReader(events);
     lost = new LostEvents(eventsLost);
-    poll.add(ring.fd(), 0);
+    poll.add(ring.fd());
   }
 
   @Override
   public int doWork() {
-    final int count = ring.poll(handler, EVENTS_PER_CYCLE);
-    if (count == 0 && !isClosing) {
-      poll.await(WAIT_MS);
-    }
-    return count;
+    return ring.poll(handler, EVENTS_PER_CYCLE);
+  }
+
+  /**
+   * Returns an idle strategy that waits by epoll until an event arrives, the agent is closed, or
+   * one second has passed.
+   */
+  public IdleStrategy idleStrategy() {
+    return new IdleStrategy() {
+      @Override
+      public void idle(int workCount) {
+        if (workCount == 0) {
+          idle();
+        }
+      }
+
+      @Override
+      public void idle() {
+        if (!isClosing) {
+          poll.await(WAIT_MS);
+        }
+      }
+
+      @Override
+      public void reset() {
+        // stateless
+      }
+    };
   }
 
   @Override
@@ -49,7 +76,7 @@ public final class EventsAgent implements Agent, DatapathEvents {
     return "dp-events";
   }
 
-  /** Ends the current wait, so that closing the runner does not take a second. */
+  /** Ends the current wait, so that closing the runner does not wait for its timeout. */
   public void wakeForClose() {
     isClosing = true;
     poll.wakeUp();
@@ -98,7 +125,7 @@ public final class EventsAgent implements Agent, DatapathEvents {
         current[i].onEvent(event);
       } catch (RuntimeException failure) {
         unsubscribe(current[i]);
-        LOGGER.error("a subscriber of events failed and gets no more", failure);
+        LOGGER.error("an event subscriber failed and is unsubscribed", failure);
       }
     }
   }

@@ -8,14 +8,14 @@ import agent.maps.kernel.MetricsMap;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 
-/** The per-CPU counters, read when they are asked for. */
+/** Reads the per-CPU counters of packets and bytes on demand. */
 public final class KernelMetrics implements DatapathMetrics {
   private static final MetricsDirection[] DIRECTIONS = MetricsDirection.values();
   private static final DropReason[] REASONS = DropReason.values();
 
   private final MetricsMap map;
 
-  /** Of the open map. */
+  /** Creates a reader of the open map {@code metrics}. */
   public KernelMetrics(BpfMap metrics) {
     map = new MetricsMap(metrics);
   }

@@ -1,2 +1,5 @@
-/** Reads the ring of notifications on {@code dp-events}, and the counters. */
+/**
+ * Reads the ring buffer of events on the thread {@code dp-events}, and the packet counters on
+ * demand.
+ */
 package agent.datapath.manager.events;

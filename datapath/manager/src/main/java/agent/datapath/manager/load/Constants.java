@@ -10,7 +10,10 @@ import agent.types.IpAddress;
 import java.lang.foreign.MemorySegment;
 import org.agrona.concurrent.UnsafeBuffer;
 
-/** The {@code .rodata} of one object before it is loaded, found by its BTF. */
+/**
+ * The load-time constants of one BPF object: its {@code .rodata} before it is loaded, located by
+ * BTF.
+ */
 public final class Constants {
   static final String SECTION = ".rodata";
 
@@ -23,19 +26,19 @@ public final class Constants {
     buffer = new UnsafeBuffer(rodata.address(), (int) rodata.byteSize());
   }
 
-  /** {@code node_config}, cleared. */
+  /** Returns {@code node_config}, cleared. */
   NodeConfigFlyweight node() {
     return new NodeConfigFlyweight().wrap(at("node_config", NodeConfigFlyweight.LENGTH), 0).clear();
   }
 
-  /** {@code prefilter_config}, cleared. */
+  /** Returns {@code prefilter_config}, cleared. */
   PrefilterConfigFlyweight prefilter() {
     return new PrefilterConfigFlyweight()
         .wrap(at("prefilter_config", PrefilterConfigFlyweight.LENGTH), 0)
         .clear();
   }
 
-  /** Sets {@code endpoint_config}. */
+  /** Writes {@code endpoint_config} from the specification of an endpoint. */
   public void endpoint(EndpointSpec endpoint) {
     final EndpointConfigFlyweight config =
         new EndpointConfigFlyweight()
@@ -57,7 +60,7 @@ public final class Constants {
     }
   }
 
-  /** Whether the object has the variable. */
+  /** Returns whether the object declares the variable. */
   boolean has(String variable) {
     return layout.has(variable);
   }

@@ -4,15 +4,15 @@ import agent.maps.kernel.BatchWriter;
 import agent.maps.kernel.BpfMap;
 import java.util.concurrent.ThreadLocalRandom;
 
-/** The first values of a new array of generations. */
+/** Initializes a new map {@code generations}. */
 final class Generations {
   private static final int BATCH = 8192;
 
   private Generations() {}
 
   /**
-   * Begins at a random number: a verdict that conntrack kept from an array that is gone must not be
-   * current by chance.
+   * Sets every generation to one random number, so that conntrack entries that were written under a
+   * previous map {@code generations} are not valid by coincidence.
    */
   static void seed(BpfMap map) {
     final int first = ThreadLocalRandom.current().nextInt();
@@ -24,7 +24,7 @@ final class Generations {
       if (isFull || i + 1 == map.maxEntries()) {
         final int result = batch.writeAll();
         if (result < 0) {
-          throw map.failure("update", "first generations", result);
+          throw map.failure("update", "initial generations", result);
         }
       }
     }

@@ -3,20 +3,19 @@ package agent.datapath.manager.load;
 import agent.bindings.BindingsException;
 import agent.bindings.KernelFeatures;
 import agent.bindings.LibBpf;
-import agent.datapath.manager.spec.TcMode;
 import agent.types.Refusal;
 
 /**
- * What the datapath stands on.
+ * The versions and features of the kernel and libbpf, after the required ones were checked.
  *
  * @param libbpf version of the loaded library
- * @param features of the running kernel
+ * @param features features of the running kernel
  */
 public record KernelRequirements(LibBpf.Version libbpf, KernelFeatures features) {
   /**
-   * Loads libbpf and asks the kernel.
+   * Loads libbpf, probes the kernel, and checks the required features.
    *
-   * @throws Refusal UNAVAILABLE with one line where something is missing
+   * @throws Refusal UNAVAILABLE with one line that names the missing library or feature
    */
   public static KernelRequirements check() {
     try {
@@ -33,23 +32,8 @@ public record KernelRequirements(LibBpf.Version libbpf, KernelFeatures features)
     }
   }
 
-  /**
-   * The way of attachment that was asked for, or the best there is.
-   *
-   * @throws Refusal UNAVAILABLE where tcx was asked for and the kernel has none
-   */
-  public TcMode choose(TcMode asked) {
-    if (asked == TcMode.TCX) {
-      require(features, features.tcx(), "tcx (Linux 6.6)");
-    }
-    if (asked != TcMode.AUTO) {
-      return asked;
-    }
-    return features.tcx() ? TcMode.TCX : TcMode.CLSACT;
-  }
-
-  private static void require(KernelFeatures features, boolean isThere, String what) {
-    if (!isThere) {
+  private static void require(KernelFeatures features, boolean isSupported, String what) {
+    if (!isSupported) {
       throw Refusal.unavailable(
           "",
           "kernel "

@@ -1,20 +1,23 @@
 package agent.datapath.manager.load;
 
 import agent.datapath.manager.spec.ConntrackLifetimes;
-import agent.datapath.manager.spec.Context;
+import agent.datapath.manager.spec.DatapathContext;
 import agent.types.IpAddress;
 import java.util.concurrent.TimeUnit;
 
-/** What is the same for every program of this node. */
+/**
+ * Writes the options of the node into the load-time constants {@code node_config} and {@code
+ * prefilter_config}.
+ */
 public final class NodeConstants {
-  private final Context context;
+  private final DatapathContext context;
 
-  /** Of a concluded context. */
-  public NodeConstants(Context context) {
+  /** Creates a writer of the options of a concluded context. */
+  public NodeConstants(DatapathContext context) {
     this.context = context;
   }
 
-  /** Sets those constants that the object has. */
+  /** Writes the constants that the object declares. */
   public void write(Constants constants) {
     if (constants.has("node_config")) {
       writeNode(constants);

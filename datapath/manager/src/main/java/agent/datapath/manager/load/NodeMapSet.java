@@ -5,14 +5,15 @@ import agent.bindings.BpfFileSystem;
 import agent.bindings.Descriptors;
 import agent.bindings.Errno;
 import agent.bindings.MapDescription;
-import agent.bindings.MapType;
-import agent.bindings.ObjectDescriptions;
 import agent.datapath.manager.attach.Pins;
-import agent.datapath.manager.spec.Context;
+import agent.datapath.manager.compile.ProgramFile;
+import agent.datapath.manager.spec.DatapathContext;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.MapRegistry;
+import agent.maps.kernel.NodeMap;
 import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.ShippedMaps;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -20,35 +21,44 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The pinned maps of this node: those that are there and have the wanted shape are taken over, the
- * others are made. Closing it closes descriptors; what is pinned stays.
+ * The pinned maps of this node, as the shipped objects declare them. A pinned map of the declared
+ * type and size is taken over; the others are created. Closing this object closes descriptors and
+ * keeps the pins.
  */
 public final class NodeMapSet implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(NodeMapSet.class);
 
   private final Pins pins;
   private final MapRegistry registry;
+  private final ShippedMaps shipped;
   private final Map<String, BpfMap> maps = new LinkedHashMap<>();
 
-  private NodeMapSet(Pins pins, MapRegistry registry) {
+  private NodeMapSet(Pins pins, MapRegistry registry, ShippedMaps shipped) {
     this.pins = pins;
     this.registry = registry;
+    this.shipped = shipped;
   }
 
   /**
-   * Takes over or makes all maps that this node needs, in the sizes of the context.
+   * Takes over or creates all maps of this node, with the sizes of the context.
    *
    * @throws agent.maps.kernel.BpfMapException where the kernel refuses
    */
-  public static NodeMapSet open(Context context, Pins pins, MapRegistry registry) {
-    final NodeMapSet set = new NodeMapSet(pins, registry);
+  public static NodeMapSet open(DatapathContext context, Pins pins, MapRegistry registry) {
+    final boolean hasPrefilter = context.prefilterDevice() != null;
+    final NodeMapSet set =
+        new NodeMapSet(
+            pins,
+            registry,
+            hasPrefilter
+                ? ShippedMaps.of(ProgramFile.ENDPOINT.stem(), ProgramFile.PREFILTER.stem())
+                : ShippedMaps.of(ProgramFile.ENDPOINT.stem()));
     try {
-      for (final MapDefinition definition : NodeMaps.ALL) {
-        if (context.prefilterDevice() != null || !definition.name().startsWith("prefilter")) {
-          set.open(sized(context, definition));
-        } else {
-          BpfFileSystem.unpin(pins.map(definition.name())); // of an earlier start with a prefilter
-        }
+      for (final MapDefinition definition : set.shipped.all()) {
+        set.open(sized(context, definition));
+      }
+      if (!hasPrefilter) {
+        unpinPrefilter(pins);
       }
       return set;
     } catch (RuntimeException failure) {
@@ -57,7 +67,14 @@ public final class NodeMapSet implements AutoCloseable {
     }
   }
 
-  private static MapDefinition sized(Context context, MapDefinition definition) {
+  /** Unpins the prefilter maps that a previous run of the agent may have created. */
+  private static void unpinPrefilter(Pins pins) {
+    for (final NodeMap map : NodeMaps.PREFILTER) {
+      BpfFileSystem.unpin(pins.map(map.name()));
+    }
+  }
+
+  private static MapDefinition sized(DatapathContext context, MapDefinition definition) {
     return switch (definition.name()) {
       case "conntrack4_tcp" -> sized(definition, context.conntrackTcpMax(), context.enableIpv4());
       case "conntrack4_any" -> sized(definition, context.conntrackAnyMax(), context.enableIpv4());
@@ -67,9 +84,12 @@ public final class NodeMapSet implements AutoCloseable {
     };
   }
 
-  /** These tables take their memory at once: one of a family that is off is kept small. */
-  private static MapDefinition sized(MapDefinition definition, int entries, boolean isOn) {
-    return definition.withMaxEntries(isOn ? entries : Context.CONNTRACK_SMALLEST);
+  /**
+   * Sizes a conntrack table. LRU hash maps are preallocated, so that the table of a disabled
+   * address family has the smallest size.
+   */
+  private static MapDefinition sized(MapDefinition definition, int entries, boolean isEnabled) {
+    return definition.withMaxEntries(isEnabled ? entries : DatapathContext.CONNTRACK_SMALLEST);
   }
 
   private void open(MapDefinition definition) {
@@ -85,27 +105,31 @@ public final class NodeMapSet implements AutoCloseable {
     registry.add(map);
   }
 
-  /** A map that is open. */
-  public BpfMap get(MapDefinition definition) {
-    final BpfMap map = maps.get(definition.name());
-    if (map == null) {
-      throw new IllegalStateException("map " + definition.name() + " is not open");
+  /**
+   * Returns an open map.
+   *
+   * @throws IllegalStateException where the node does not have the map
+   */
+  public BpfMap get(NodeMap map) {
+    final BpfMap open = maps.get(map.name());
+    if (open == null) {
+      throw new IllegalStateException("map " + map.name() + " is not open");
     }
-    return map;
+    return open;
   }
 
-  /** The maps that programs share, by the name that the programs give them. */
+  /** Returns the maps by the names under which the objects declare them. */
   Map<String, BpfMap> byName() {
     return maps;
   }
 
   /**
-   * The policy map of an endpoint, taken over or made; registered.
+   * Takes over or creates the policy map of an endpoint, and registers it.
    *
    * @throws agent.maps.kernel.BpfMapException where the kernel refuses
    */
   public BpfMap openPolicyMap(int endpointId) {
-    final MapDefinition definition = NodeMaps.policy(endpointId);
+    final MapDefinition definition = shipped.policy(endpointId);
     final Path pin = pins.policyMap(endpointId);
     final BpfMap pinned = openPinned(definition, pin);
     final BpfMap map = pinned == null ? create(definition, pin) : pinned;
@@ -113,7 +137,7 @@ public final class NodeMapSet implements AutoCloseable {
     return map;
   }
 
-  /** Closes an endpoint's policy map, which stays pinned and in use. */
+  /** Closes an endpoint's policy map; it stays pinned and the programs keep using it. */
   public void releasePolicyMap(BpfMap map) {
     registry.remove(map);
     map.close();
@@ -146,16 +170,16 @@ public final class NodeMapSet implements AutoCloseable {
     if (fd < 0) {
       throw new BindingsException("map " + definition.name() + ": open " + pin, fd);
     }
-    final MapDescription found = ObjectDescriptions.map(fd);
-    if (definition.fits(found)) {
+    final MapDescription found = MapDescription.of(fd);
+    if (definition.spec().fits(found)) {
       return BpfMap.adopt(fd, definition, pin.toString());
     }
     Descriptors.close(fd);
     LOGGER.warn(
-        "map {}: the pinned one is {}, wanted is {}: it is replaced, and what it held is lost",
+        "map {}: the pinned map is {}, the required one is {}: replacing it, its entries are lost",
         definition.name(),
-        MapDefinition.shape(found),
-        definition.shape());
+        found.spec().shape(),
+        definition.spec().shape());
     final int result = BpfFileSystem.unpin(pin);
     if (result < 0) {
       throw new BindingsException("map " + definition.name() + ": unpin " + pin, result);
@@ -164,22 +188,12 @@ public final class NodeMapSet implements AutoCloseable {
   }
 
   private static BpfMap create(MapDefinition definition, Path pin) {
-    final BpfMap map =
-        definition.type() == MapType.ARRAY_OF_MAPS
-            ? createOuter(definition, pin)
-            : BpfMap.create(definition, pin.toString(), 0);
+    final BpfMap map = BpfMap.create(definition, pin.toString());
     final int result = BpfFileSystem.pin(map.fd(), pin);
     if (result < 0) {
       map.close();
       throw new BindingsException("map " + definition.name() + ": pin " + pin, result);
     }
     return map;
-  }
-
-  /** The kernel takes the shape of the inner maps from one that is gone afterwards. */
-  private static BpfMap createOuter(MapDefinition definition, Path pin) {
-    try (BpfMap shape = BpfMap.create(NodeMaps.POLICY, "", 0)) {
-      return BpfMap.create(definition, pin.toString(), shape.fd());
-    }
   }
 }

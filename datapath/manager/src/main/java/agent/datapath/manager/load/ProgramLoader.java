@@ -10,26 +10,31 @@ import agent.maps.kernel.BpfMap;
 import java.util.Optional;
 import java.util.function.Consumer;
 
-/** Loads objects that share the node's maps; for the thread that owns programs. */
+/**
+ * Loads BPF objects with their constants set and with the maps of the node. For one thread at a
+ * time.
+ */
 public final class ProgramLoader {
   private final ProgramObjects objects;
   private final NodeMapSet maps;
   private byte[] parsed;
   private Optional<DataSectionLayout> layout = Optional.empty();
 
-  /** Nothing is read before it is needed. */
+  /** Creates a loader; objects are read on demand. */
   public ProgramLoader(ProgramObjects objects, NodeMapSet maps) {
     this.objects = objects;
     this.maps = maps;
   }
 
   /**
-   * Loads a program.
+   * Loads an object.
    *
-   * @param constants sets what is constant for this load; not called where the object has none
-   * @return loaded and not attached; whoever attached it closes it
-   * @throws agent.bindings.LoadException where the verifier refuses, with its last lines
-   * @throws agent.datapath.manager.compile.CompileException where there is no object
+   * @param constants writes the load-time constants; not called where the object has none
+   * @return the loaded object, not attached; the caller closes it
+   * @throws agent.bindings.LoadException where the verifier rejects a program, with the last lines
+   *     of its log
+   * @throws agent.datapath.manager.compile.CompileException where the object cannot be read or
+   *     compiled
    */
   public BpfObject load(ProgramFile program, Consumer<Constants> constants) {
     final byte[] elf = objects.read(program);
@@ -41,7 +46,7 @@ public final class ProgramLoader {
           object.reuseMap(name, map.fd());
         } else if (!isSection(name)) {
           throw new IllegalStateException(
-              "object " + program.stem() + ": map " + name + " is none of the node's");
+              "object " + program.stem() + ": map " + name + " is not a map of the node");
         }
       }
       layoutOf(elf).ifPresent(found -> constants.accept(new Constants(found, object)));
@@ -53,7 +58,10 @@ public final class ProgramLoader {
     }
   }
 
-  /** Parsing BTF takes longer than it is worth for each endpoint: the same bytes come again. */
+  /**
+   * Returns the layout of {@code .rodata}. Caches the last one, since parsing BTF for each endpoint
+   * is slow and the object is the same.
+   */
   private Optional<DataSectionLayout> layoutOf(byte[] elf) {
     if (elf != parsed) {
       final ElfObject object = ElfObject.parse(elf);
@@ -66,7 +74,9 @@ public final class ProgramLoader {
     return layout;
   }
 
-  /** .rodata and the like belong to one object. */
+  /**
+   * Returns whether the map is a data section such as .rodata, which is not shared between objects.
+   */
   private static boolean isSection(String name) {
     return name.indexOf('.') >= 0;
   }

@@ -1,2 +1,5 @@
-/** Opens the node's maps and loads programs with their constants set and their maps shared. */
+/**
+ * Opens or creates the maps of the node, and loads and verifies programs on the thread {@code
+ * dp-loader}.
+ */
 package agent.datapath.manager.load;

@@ -1,10 +1,12 @@
 package agent.datapath.manager.prefilter;
 
 import agent.datapath.manager.conductor.DatapathConductor;
-import agent.datapath.manager.spec.Context;
+import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.Prefilter;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.PrefilterStore;
+import agent.datapath.manager.thread.Work;
+import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.io.IOException;
@@ -14,7 +16,8 @@ import java.util.concurrent.CompletionException;
 
 /**
  * The deny list of a node that has a prefilter device. A change is computed on the caller's thread,
- * written to the kernel on the conductor's, stored, and then answered; changes follow one another.
+ * written to the kernel on the conductor's thread, stored, and then acknowledged. Changes are
+ * serialized.
  */
 public final class DevicePrefilter implements Prefilter {
   private static final String FIELD = "deny";
@@ -28,7 +31,10 @@ public final class DevicePrefilter implements Prefilter {
   private volatile PrefilterList current;
 
   private DevicePrefilter(
-      Context context, PrefilterMaps maps, DatapathConductor conductor, PrefilterList current) {
+      DatapathContext context,
+      PrefilterMaps maps,
+      DatapathConductor conductor,
+      PrefilterList current) {
     this.maps = maps;
     this.store = context.prefilterStore();
     this.enableIpv4 = context.enableIpv4();
@@ -38,28 +44,28 @@ public final class DevicePrefilter implements Prefilter {
   }
 
   /**
-   * Brings the kernel to the stored list, whatever it holds; to be called before the conductor
-   * runs, by the thread that launches.
+   * Writes the stored list to the maps, whatever they hold. Called by the launching thread before
+   * the conductor runs.
    *
-   * @throws Refusal FAILED where the list cannot be read or written
+   * @throws OperationException where the list cannot be read or written
    */
   public static DevicePrefilter restore(
-      Context context, PrefilterMaps maps, DatapathConductor conductor) {
+      DatapathContext context, PrefilterMaps maps, DatapathConductor conductor) {
     final PrefilterList loaded = load(context.prefilterStore());
     final PrefilterList stored =
         new PrefilterList(loaded.revision(), PrefixLists.sorted(loaded.deny()));
     final DevicePrefilter prefilter = new DevicePrefilter(context, maps, conductor, stored);
-    final List<Prefix> there = PrefixLists.sorted(maps.read());
+    final List<Prefix> existing = PrefixLists.sorted(maps.read());
     prefilter.plan.rebuild(stored.deny());
     final PrefilterUpdate update =
         new PrefilterUpdate(
             maps,
-            PrefixLists.difference(stored.deny(), there),
-            PrefixLists.difference(there, stored.deny()),
+            PrefixLists.difference(stored.deny(), existing),
+            PrefixLists.difference(existing, stored.deny()),
             prefilter.plan);
-    boolean isDone = false;
-    while (!isDone) {
-      isDone = update.step();
+    Work.Progress progress = Work.Progress.WORKED;
+    while (progress != Work.Progress.DONE) {
+      progress = update.step();
     }
     return prefilter;
   }
@@ -97,11 +103,8 @@ public final class DevicePrefilter implements Prefilter {
       store.store(after);
     } catch (IOException failure) {
       enforce(before, deletes, inserts);
-      throw Refusal.of(
-          Refusal.Kind.FAILED,
-          "",
-          "the list could not be stored, and is as it was: " + failure.getMessage(),
-          failure);
+      throw new OperationException(
+          "the list could not be stored, and is as it was: " + failure.getMessage(), failure);
     }
     current = after;
     return after;
@@ -110,11 +113,11 @@ public final class DevicePrefilter implements Prefilter {
   private void enforce(PrefilterList list, List<Prefix> inserts, List<Prefix> deletes) {
     plan.rebuild(list.deny());
     final PrefilterUpdate update = new PrefilterUpdate(maps, inserts, deletes, plan);
-    conductor.submit(update);
+    conductor.begin(update);
     try {
       update.done().join();
     } catch (CompletionException failure) {
-      throw failure.getCause() instanceof Refusal refusal ? refusal : failure;
+      throw failure.getCause() instanceof RuntimeException cause ? cause : failure;
     }
   }
 
@@ -147,11 +150,8 @@ public final class DevicePrefilter implements Prefilter {
     try {
       return store.load().orElse(PrefilterList.EMPTY);
     } catch (IOException failure) {
-      throw Refusal.of(
-          Refusal.Kind.FAILED,
-          "",
-          "the prefilter list cannot be read: " + failure.getMessage(),
-          failure);
+      throw new OperationException(
+          "the prefilter list cannot be read: " + failure.getMessage(), failure);
     }
   }
 }

@@ -7,7 +7,7 @@ import agent.types.Refusal;
 import java.util.List;
 import java.util.OptionalLong;
 
-/** The answer of a node without a prefilter device. */
+/** Refuses every call as DISABLED on a node without a prefilter device. */
 public final class NoPrefilter implements Prefilter {
   @Override
   public PrefilterList get() {

@@ -14,7 +14,7 @@ import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The five maps of the prefilter; only the conductor's thread writes through it. */
+/** Reads and writes the five maps of the prefilter. Only the conductor's thread writes. */
 public final class PrefilterMaps implements AutoCloseable {
   private final Prefilter4Trie trie4;
   private final Prefilter6Trie trie6;
@@ -22,7 +22,7 @@ public final class PrefilterMaps implements AutoCloseable {
   private final PrefilterCells wide6;
   private final PrefilterCells narrow6;
 
-  /** Maps the bitmaps of the open maps. */
+  /** Maps the bitmaps of the open maps into memory. */
   public PrefilterMaps(NodeMapSet maps) {
     trie4 = new Prefilter4Trie(maps.get(NodeMaps.PREFILTER4));
     trie6 = new Prefilter6Trie(maps.get(NodeMaps.PREFILTER6));
@@ -31,12 +31,12 @@ public final class PrefilterMaps implements AutoCloseable {
     narrow6 = new PrefilterCells(maps.get(NodeMaps.PREFILTER6_NARROW_CELLS));
   }
 
-  /** Prefixes that a trie of one family can hold. */
+  /** Returns the number of prefixes that the trie of one address family can hold. */
   int capacity() {
     return trie4.map().maxEntries();
   }
 
-  /** What the tries hold. */
+  /** Reads the prefixes of both tries. */
   List<Prefix> read() {
     final List<Prefix> found = new ArrayList<>();
     final Prefilter4KeyFlyweight key4 = new Prefilter4KeyFlyweight();
@@ -61,11 +61,11 @@ public final class PrefilterMaps implements AutoCloseable {
   }
 
   /**
-   * Inserts or deletes a part of a list in the tries, in batches.
+   * Inserts a part of a list into the tries, or deletes it, in batches.
    *
-   * @param from index of the first
-   * @param limit at most so many
-   * @return the index after the last one done
+   * @param from index of the first prefix
+   * @param limit largest number of prefixes
+   * @return the index after the last written prefix
    */
   int write(List<Prefix> prefixes, int from, int limit, boolean isInsert) {
     final int end = Math.min(prefixes.size(), from + limit);
@@ -85,7 +85,11 @@ public final class PrefilterMaps implements AutoCloseable {
     return end;
   }
 
-  /** Copies the words of one of the bitmaps that differ: 0, 1 or 2. */
+  /**
+   * Copies the words that differ to one bitmap.
+   *
+   * @param bitmap 0: IPv4, 1: wide IPv6, 2: narrow IPv6
+   */
   void copyCells(CellPlan plan, int bitmap) {
     switch (bitmap) {
       case 0 -> copy(plan.cells4(), cells4);

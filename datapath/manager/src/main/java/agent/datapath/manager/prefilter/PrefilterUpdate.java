@@ -1,15 +1,15 @@
 package agent.datapath.manager.prefilter;
 
 import agent.datapath.manager.conductor.DatapathFailures;
-import agent.datapath.manager.conductor.Work;
+import agent.datapath.manager.thread.Work;
 import agent.types.Prefix;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Brings the kernel to another list in bounded steps: first the tries, then the cells, so that no
- * cell sends a packet to a trie that does not know yet. Where a trie refuses, what was done is
- * undone; cells have not changed then.
+ * Writes a new deny list to the kernel in bounded steps: first the tries, then the bitmaps, so that
+ * a cell that refers to the trie never precedes its prefixes. Where a trie cannot be written, the
+ * steps are undone; the bitmaps are unchanged then.
  */
 final class PrefilterUpdate implements Work {
   private static final int PREFIXES_PER_STEP = 8192;
@@ -36,7 +36,7 @@ final class PrefilterUpdate implements Work {
   }
 
   @Override
-  public boolean step() {
+  public Progress step() {
     if (inserted < inserts.size()) {
       inserted = maps.write(inserts, inserted, PREFIXES_PER_STEP, true);
     } else if (deleted < deletes.size()) {
@@ -45,12 +45,12 @@ final class PrefilterUpdate implements Work {
       maps.copyCells(plan, bitmap++);
     } else {
       done.complete(null);
-      return true;
+      return Progress.DONE;
     }
-    return false;
+    return Progress.WORKED;
   }
 
-  /** Undoes at most what the steps did, the one that failed included. */
+  /** Undoes the completed steps and the failed one. */
   @Override
   public void failed(RuntimeException failure) {
     try {

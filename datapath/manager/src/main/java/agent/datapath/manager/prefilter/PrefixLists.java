@@ -4,11 +4,14 @@ import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Set operations on sorted lists without duplicates: a list of a million entries is no tree. */
+/**
+ * Set operations on sorted lists without duplicates, which need less memory than trees for a
+ * million prefixes.
+ */
 final class PrefixLists {
   private PrefixLists() {}
 
-  /** The list sorted, and each prefix once. */
+  /** Returns the prefixes sorted and without duplicates. */
   static List<Prefix> sorted(List<Prefix> prefixes) {
     final List<Prefix> copy = new ArrayList<>(prefixes);
     copy.sort(null);
@@ -21,7 +24,7 @@ final class PrefixLists {
     return once;
   }
 
-  /** What is in both lists. */
+  /** Returns the prefixes that are in both lists. */
   static List<Prefix> intersection(List<Prefix> left, List<Prefix> right) {
     final List<Prefix> both = new ArrayList<>();
     int i = 0;
@@ -36,7 +39,7 @@ final class PrefixLists {
     return both;
   }
 
-  /** What is in the left list and not in the right one. */
+  /** Returns the prefixes that are in the left list and not in the right one. */
   static List<Prefix> difference(List<Prefix> left, List<Prefix> right) {
     final List<Prefix> only = new ArrayList<>();
     int i = 0;
@@ -51,7 +54,7 @@ final class PrefixLists {
     return only;
   }
 
-  /** Both lists in one; they have nothing in common. */
+  /** Merges two disjoint lists. */
   static List<Prefix> union(List<Prefix> left, List<Prefix> right) {
     final List<Prefix> all = new ArrayList<>(left.size() + right.size());
     int i = 0;

@@ -1,4 +1,2 @@
-/**
- * The deny list at XDP: which cells of the bitmaps it sets, and how a change reaches the kernel.
- */
+/** Computes the bitmaps of the XDP deny list and writes its changes to the tries and bitmaps. */
 package agent.datapath.manager.prefilter;

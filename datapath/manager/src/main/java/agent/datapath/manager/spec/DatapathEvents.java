@@ -1,16 +1,18 @@
 package agent.datapath.manager.spec;
 
-/** Notifications of drops, verdicts and traces. Thread-safe. */
+/** Subscriptions to events of drops, policy verdicts and traces. Thread-safe. */
 public interface DatapathEvents {
-  /** Adds a subscriber. It must not block: the ring behind it is bounded. */
+  /** Adds a subscriber. It must not block: the ring buffer is bounded. */
   void subscribe(FlowSubscriber subscriber);
 
-  /** Takes a subscriber away; after this returns it may still get the events of one poll. */
+  /**
+   * Removes a subscriber. It may still receive the events of the current poll after this returns.
+   */
   void unsubscribe(FlowSubscriber subscriber);
 
-  /** Events read from the ring. */
+  /** Returns the number of events read from the ring buffer. */
   long received();
 
-  /** Events that found the ring full. */
+  /** Returns the number of events that were lost because the ring buffer was full. */
   long lost();
 }

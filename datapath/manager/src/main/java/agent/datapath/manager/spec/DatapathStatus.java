@@ -1,17 +1,14 @@
 package agent.datapath.manager.spec;
 
-import java.util.List;
-
 /**
- * How the datapath is, for {@code /healthz} and {@code /health}.
+ * The status of the datapath, for {@code /healthz}.
  *
- * @param tcMode what endpoints are attached by: TCX or CLSACT
- * @param kernelRelease of the running kernel
- * @param libbpfVersion of the loaded library
- * @param prefilterMode how the prefilter is attached, or null without one
- * @param endpoints endpoints that are attached
- * @param conntrack the garbage collector
- * @param modules health of each part
+ * @param tcMode TCX or CLSACT
+ * @param kernelRelease release of the running kernel
+ * @param libbpfVersion version of the loaded library
+ * @param prefilterMode XDP mode of the prefilter, or null without one
+ * @param endpoints number of attached endpoints
+ * @param conntrack status of the conntrack garbage collector
  */
 public record DatapathStatus(
     TcMode tcMode,
@@ -19,18 +16,17 @@ public record DatapathStatus(
     String libbpfVersion,
     PrefilterMode prefilterMode,
     int endpoints,
-    Conntrack conntrack,
-    List<ModuleHealth> modules) {
+    Conntrack conntrack) {
 
   /**
-   * The conntrack garbage collector.
+   * The status of the conntrack garbage collector, summed over the tables.
    *
-   * @param intervalSec present time between two rounds
+   * @param intervalSec current time between two rounds
    * @param runs finished rounds
-   * @param entries flows that the last sweeps left
-   * @param visited flows that all sweeps saw
-   * @param deleted flows that all sweeps deleted
-   * @param lastDurationNs how long the last sweeps took
+   * @param entries entries that the last sweeps kept
+   * @param visited entries that all sweeps visited
+   * @param deleted entries that all sweeps deleted
+   * @param lastDurationNs duration of the last sweeps
    */
   public record Conntrack(
       int intervalSec, long runs, long entries, long visited, long deleted, long lastDurationNs) {}

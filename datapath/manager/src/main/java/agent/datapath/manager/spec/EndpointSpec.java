@@ -1,21 +1,24 @@
 package agent.datapath.manager.spec;
 
+import agent.maps.layout.MapSize;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.Refusal;
 import java.util.Objects;
 
 /**
- * What the datapath has to know of one endpoint; all of it becomes constants of its programs.
+ * The datapath configuration of one endpoint, which becomes load-time constants of its programs and
+ * its map entry.
  *
- * @param id 1 to 65535
- * @param ifindex the host side of its veth, in the node's namespace
- * @param interfaceName the same interface, for messages
- * @param ipv4 its IPv4 address, or null
- * @param ipv6 its IPv6 address, or null
- * @param mac the workload's interface
- * @param hostMac the host side, and the answer to ARP and ND for the gateway
- * @param identity its security identity
+ * @param id endpoint id, 1 to 65535
+ * @param ifindex index of the host-side veth interface in the network namespace of the node
+ * @param interfaceName name of that interface, for messages
+ * @param ipv4 IPv4 address of the workload, or null
+ * @param ipv6 IPv6 address of the workload, or null
+ * @param mac MAC address of the workload's interface
+ * @param hostMac MAC address of the host-side interface, with which ARP and ND for the gateway are
+ *     answered
+ * @param identity security identity of the endpoint
  * @param options bits of {@code agent.maps.layout.EndpointOption}
  * @param aggregation MonitorAggregationLevel: 0 None, 1 Low, 2 Medium, 3 Maximum
  */
@@ -31,10 +34,12 @@ public record EndpointSpec(
     int options,
     int aggregation) {
 
-  /** The largest endpoint id: it has to fit the maps that are indexed by it. */
-  public static final int MAX_ID = 65535;
+  /**
+   * The largest endpoint id, which is an index of the maps {@code endpoints} and {@code policies}.
+   */
+  public static final int MAX_ID = MapSize.ENDPOINTS - 1;
 
-  /** Checks ranges and families. */
+  /** Checks ranges and address families. */
   public EndpointSpec {
     requireId(id);
     if (ifindex < 1) {
@@ -54,14 +59,14 @@ public record EndpointSpec(
     }
   }
 
-  /** The same endpoint under another identity. */
+  /** Returns a copy with another identity. */
   public EndpointSpec withIdentity(int other) {
     return new EndpointSpec(
         id, ifindex, interfaceName, ipv4, ipv6, mac, hostMac, other, options, aggregation);
   }
 
   /**
-   * Passes an endpoint id through.
+   * Returns the endpoint id after checking its range.
    *
    * @throws Refusal INVALID where it is out of range
    */

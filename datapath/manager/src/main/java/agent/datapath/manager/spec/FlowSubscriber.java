@@ -2,13 +2,13 @@ package agent.datapath.manager.spec;
 
 import agent.maps.layout.FlowEventFlyweight;
 
-/** Gets every event of the datapath on the {@code dp-events} thread. */
+/** Receives every event of the datapath on the thread {@code dp-events}. */
 @FunctionalInterface
 public interface FlowSubscriber {
   /**
-   * Called once an event.
+   * Receives one event.
    *
-   * @param event valid only during the call; what is kept has to be copied
+   * @param event valid only during the call; copy its fields to keep them
    */
   void onEvent(FlowEventFlyweight event);
 }

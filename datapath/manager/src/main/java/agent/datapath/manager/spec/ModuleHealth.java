@@ -1,17 +1,17 @@
 package agent.datapath.manager.spec;
 
 /**
- * How one part of the agent is (decisions.md, section 3, module health).
+ * The health of one module of the agent (decisions.md, section 3, module health).
  *
  * @param moduleId stable name
- * @param level how it is
- * @param message why, for people
- * @param lastOkMs epoch milliseconds of the last time it was OK, or 0
- * @param lastUpdatedMs epoch milliseconds of the last change or report
+ * @param level current level
+ * @param message cause of the level, for operators
+ * @param lastOkMs time of the last reading with level OK in epoch milliseconds, or 0
+ * @param lastUpdatedMs time of this reading in epoch milliseconds
  */
 public record ModuleHealth(
     String moduleId, Level level, String message, long lastOkMs, long lastUpdatedMs) {
-  /** The contract's levels. */
+  /** The levels of the API contract. */
   public enum Level {
     OK,
     DEGRADED,

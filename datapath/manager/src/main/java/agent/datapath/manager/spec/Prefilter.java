@@ -6,29 +6,33 @@ import java.util.List;
 import java.util.OptionalLong;
 
 /**
- * Source prefixes that are dropped at XDP. Thread-safe; a change blocks its caller until it is
- * enforced and stored, and changes follow one another.
+ * The source prefixes that XDP drops. Thread-safe. A change blocks its caller until it is enforced
+ * and stored; changes are serialized.
  */
 public interface Prefilter {
   /**
-   * The list that is enforced.
+   * Returns the enforced list.
    *
    * @throws Refusal DISABLED where the node has no prefilter device
    */
   PrefilterList get();
 
   /**
-   * Adds prefixes; those that are there already stay.
+   * Adds prefixes; prefixes that are already listed are ignored.
    *
-   * @param revision where present, the revision the caller has seen
+   * @param revision where present, the revision that the caller has read
    * @param prefixes of either family
    * @return the new list
-   * @throws Refusal DISABLED without a device, STALE for another revision, INVALID for a family
-   *     that is switched off, EXHAUSTED where the list would not fit, FAILED where the kernel or
-   *     the store refused; then nothing has changed
+   * @throws Refusal DISABLED without a device, STALE for another revision, INVALID for a disabled
+   *     address family, EXHAUSTED where the maps are too small; the list is unchanged
+   * @throws agent.types.OperationException where the kernel or the store fails; the list is
+   *     unchanged
    */
   PrefilterList add(OptionalLong revision, List<Prefix> prefixes);
 
-  /** Removes prefixes; those that are not there are ignored. As {@link #add} otherwise. */
+  /**
+   * Removes prefixes; unlisted prefixes are ignored. Parameters and failures are those of {@link
+   * #add}.
+   */
   PrefilterList remove(OptionalLong revision, List<Prefix> prefixes);
 }

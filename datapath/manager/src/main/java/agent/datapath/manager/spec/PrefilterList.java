@@ -4,13 +4,13 @@ import agent.types.Prefix;
 import java.util.List;
 
 /**
- * The deny list at one moment.
+ * One revision of the deny list.
  *
- * @param revision grows by one with every change
- * @param deny canonical, sorted, without duplicates
+ * @param revision increases by one with every change
+ * @param deny canonical prefixes, sorted, without duplicates
  */
 public record PrefilterList(long revision, List<Prefix> deny) {
-  /** The list of a node that never had one. */
+  /** The initial list. */
   public static final PrefilterList EMPTY = new PrefilterList(1, List.of());
 
   /** Copies the list. */

@@ -1,9 +1,9 @@
 package agent.datapath.manager.spec;
 
-/** Where XDP runs: {@code --prefilter-mode} (agent-api.md, start-up options). */
+/** The XDP mode, {@code --prefilter-mode} (agent-api.md, start-up options). */
 public enum PrefilterMode {
-  /** In the driver. */
+  /** The driver runs the program. */
   NATIVE,
-  /** In the stack, for drivers that have no XDP. */
+  /** The network stack runs the program, for drivers without XDP support. */
   GENERIC
 }

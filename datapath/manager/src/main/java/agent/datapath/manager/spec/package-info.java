@@ -1,2 +1,5 @@
-/** Plain data and interfaces of the datapath that its packages and its callers share. */
+/**
+ * Plain data and interfaces that the packages of the datapath and its callers share; it imports
+ * none of them.
+ */
 package agent.datapath.manager.spec;

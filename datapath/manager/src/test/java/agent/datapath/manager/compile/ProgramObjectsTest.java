@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.Context;
+import agent.datapath.manager.spec.DatapathContext;
 import agent.maps.btf.ElfObject;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -22,7 +22,7 @@ class ProgramObjectsTest {
   @TempDir private Path state;
 
   @Test
-  void shouldTakeTheShippedObjectsWithoutACompiler() {
+  void shouldReadTheShippedObjectsWithoutACompiler() {
     final ProgramObjects objects = objects(List.of("no-such-clang"), FeatureSet.DEFAULT);
     for (final ProgramFile program : ProgramFile.values()) {
       assertTrue(ElfObject.parse(objects.read(program)).hasSection(".BTF"));
@@ -31,30 +31,31 @@ class ProgramObjectsTest {
   }
 
   @Test
-  void shouldCompileAnotherFeatureSetOnceAndTakeItFromTheCacheAfterwards() throws IOException {
-    final byte[] made = objects(new Context().clangCandidates(), DEBUG).read(ProgramFile.ENDPOINT);
+  void shouldCompileAnotherFeatureSetOnceAndThenReadItFromTheCache() throws IOException {
+    final byte[] made =
+        objects(new DatapathContext().clangCandidates(), DEBUG).read(ProgramFile.ENDPOINT);
     assertTrue(ElfObject.parse(made).hasSection(".BTF"));
     final List<Path> cached = cached();
     assertEquals(1, cached.size());
     final byte[] marked = {1, 2, 3};
     Files.write(cached.getFirst(), marked);
     assertArrayEquals(
-        marked, objects(new Context().clangCandidates(), DEBUG).read(ProgramFile.ENDPOINT));
+        marked, objects(new DatapathContext().clangCandidates(), DEBUG).read(ProgramFile.ENDPOINT));
     assertEquals(cached, cached());
   }
 
   @Test
-  void shouldKeepFeatureSetsApart() throws IOException {
+  void shouldCacheEachFeatureSetSeparately() throws IOException {
     final FeatureSet other = new FeatureSet(List.of("AGENT_DEBUG", "AGENT_OTHER"));
-    objects(new Context().clangCandidates(), DEBUG).read(ProgramFile.CONNTRACK_GC);
-    objects(new Context().clangCandidates(), other).read(ProgramFile.CONNTRACK_GC);
+    objects(new DatapathContext().clangCandidates(), DEBUG).read(ProgramFile.CONNTRACK_GC);
+    objects(new DatapathContext().clangCandidates(), other).read(ProgramFile.CONNTRACK_GC);
     assertEquals(2, cached().size());
   }
 
   @Test
-  void shouldSayWhatTheCompilerSaidAndLeaveNothingInTheCache() throws IOException {
+  void shouldReportCompilerErrorsAndCacheNoObject() throws IOException {
     final FeatureSet broken = new FeatureSet(List.of("prefilter=}"));
-    final ProgramObjects objects = objects(new Context().clangCandidates(), broken);
+    final ProgramObjects objects = objects(new DatapathContext().clangCandidates(), broken);
     final CompileException failure =
         assertThrows(CompileException.class, () -> objects.read(ProgramFile.PREFILTER));
     assertTrue(failure.getMessage().startsWith("programs/prefilter.bpf.c"), failure.getMessage());
@@ -63,7 +64,7 @@ class ProgramObjectsTest {
   }
 
   @Test
-  void shouldSayThatThereIsNoCompiler() {
+  void shouldReportAMissingCompiler() {
     final CompileException failure =
         assertThrows(
             CompileException.class,

@@ -3,7 +3,6 @@ package agent.datapath.manager.prefilter;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.maps.kernel.PrefilterCells;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;
@@ -19,7 +18,7 @@ class CellPlanTest {
   private final CellPlan plan = new CellPlan();
 
   @Test
-  void shouldMarkWholeCellsForShortPrefixesAndPartsForLongOnes() {
+  void shouldMarkCellsWholeForShortPrefixesAndPartForLongOnes() {
     plan.rebuild(
         List.of(
             Prefix.parse("10.1.0.0/16"),
@@ -28,7 +27,7 @@ class CellPlanTest {
             Prefix.parse("10.1.9.9/32")));
     assertEquals(WHOLE, cell4("10.1.0.0"));
     assertEquals(WHOLE, cell4("10.1.255.255"));
-    assertEquals(WHOLE, cell4("10.1.9.9"), "a part does not undo the whole");
+    assertEquals(WHOLE, cell4("10.1.9.9"), "a longer prefix keeps the cell WHOLE");
     assertEquals(NONE, cell4("10.0.255.255"));
     assertEquals(NONE, cell4("10.2.0.0"));
     assertEquals(WHOLE, cell4("10.2.3.77"));
@@ -36,7 +35,7 @@ class CellPlanTest {
   }
 
   @Test
-  void shouldMarkEverythingForAPrefixWithoutBits() {
+  void shouldMarkAllCellsForPrefixLengthZero() {
     plan.rebuild(List.of(Prefix.ALL_IPV4));
     for (final long word : plan.cells4()) {
       assertEquals(-1L, word);
@@ -50,8 +49,7 @@ class CellPlanTest {
   void shouldPutLongIpv6PrefixesIntoNarrowCells() {
     final Prefix narrow = Prefix.parse("2001:db8:1::/48");
     plan.rebuild(List.of(narrow, Prefix.parse("2001:dba::/32"), Prefix.parse("fc00::/7")));
-    final int cell = PrefilterCells.narrowCellOf(narrow.address().high());
-    assertEquals(cell, CellPlan.narrowCell(narrow.address().high()));
+    final int cell = narrowCell(narrow.address().high());
     assertEquals(1, plan.narrow6()[cell >>> 6] >>> (cell & 63) & 1);
     assertEquals(PART, cell6("2001:dba::1"));
     assertEquals(WHOLE, cell6("fd12:3456::1"));
@@ -59,7 +57,7 @@ class CellPlanTest {
   }
 
   @Test
-  void shouldForgetWhatIsNoLongerOnTheList() {
+  void shouldClearTheCellsOfRemovedPrefixes() {
     plan.rebuild(List.of(Prefix.parse("10.0.0.0/8"), Prefix.parse("2001:db8:1::/64")));
     plan.rebuild(List.of());
     for (final long[] words : List.of(plan.cells4(), plan.wide6(), plan.narrow6())) {
@@ -94,7 +92,7 @@ class CellPlanTest {
     }
   }
 
-  /** An address in the prefix, or one that differs from it in one bit. */
+  /** Returns an address of the prefix, or one that differs from such an address in one bit. */
   private static IpAddress near(Prefix prefix, Random random) {
     final IpAddress address = prefix.address();
     final int bit = random.nextInt(address.bitLength());
@@ -112,7 +110,7 @@ class CellPlanTest {
 
   private int verdict6(IpAddress address) {
     final int wide = cell(plan.wide6(), (int) (address.high() >>> 40));
-    final int cell = PrefilterCells.narrowCellOf(address.high());
+    final int cell = narrowCell(address.high());
     final boolean isNarrow = (plan.narrow6()[cell >>> 6] >>> (cell & 63) & 1) != 0;
     return wide == NONE && isNarrow ? PART : wide;
   }
@@ -123,6 +121,11 @@ class CellPlanTest {
 
   private int cell6(String address) {
     return cell(plan.wide6(), (int) (IpAddress.parse(address).high() >>> 40));
+  }
+
+  /** Computes the narrow cell as {@code prefilter.bpf.c} does. */
+  private static int narrowCell(long high) {
+    return (int) ((high >>> 16) * 0x9E3779B97F4A7C15L >>> 40);
   }
 
   private static int cell(long[] words, int cell) {

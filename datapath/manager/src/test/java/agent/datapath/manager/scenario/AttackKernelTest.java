@@ -1,11 +1,11 @@
 package agent.datapath.manager.scenario;
 
-import static agent.datapath.manager.scenario.Party.ALICE;
-import static agent.datapath.manager.scenario.Party.BOB;
-import static agent.datapath.manager.scenario.Party.HOST;
-import static agent.datapath.manager.scenario.Party.PEER;
-import static agent.datapath.manager.scenario.Verdicts.TCP;
-import static agent.datapath.manager.scenario.Verdicts.UDP;
+import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
+import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.HOST;
+import static agent.datapath.manager.scenario.ScenarioHost.PEER;
+import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
+import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.maps.layout.DropReason;
@@ -17,10 +17,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What somebody who means harm would try, in a workload or on the network. */
+/** Packets that a malicious workload or network host would send. */
 @KernelTest
 class AttackKernelTest {
-  /** Of the loopback device, in whose name BPF_PROG_TEST_RUN hands over packets. */
+  /** MAC address of the loopback device, which is the device of packets of BPF_PROG_TEST_RUN. */
   private static final String DEVICE_MAC = "00:00:00:00:00:00";
 
   private final ScenarioNode node = new ScenarioNode();
@@ -59,7 +59,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldRememberNoFragmentOfAForgedSource(Family family) {
+  void shouldNotStoreAFragmentWithAForgedSource(Family family) {
     node.withoutPolicy();
     final List<byte[]> own = fragments(family, BOB, PEER, 53);
     final List<byte[]> forged =
@@ -77,7 +77,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldRememberNoFragmentThatPolicyDenies(Family family) {
+  void shouldNotStoreAFragmentThatPolicyDenies(Family family) {
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     final List<byte[]> denied = fragments(family, ALICE, PEER, 54);
     node.fromWorkload(ALICE, denied.get(0)).dropsFor(DropReason.POLICY_DENIED);
@@ -89,10 +89,10 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotLetAFlowOfTheAddressesFormerOwnerOpenTheNewOne(Family family) {
+  void shouldNotApplyAnEntryOfThePreviousOwnerOfAnAddressToTheNewOwner(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     connect(family);
-    node.handOver(ALICE);
+    node.reassign(ALICE);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).ack().payload("for the next"))
         .dropsFor(DropReason.POLICY_DENIED);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).passes();
@@ -100,19 +100,19 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotLetAWorkloadReachTheNewOwnerOverAFlowOfTheFormerOne(Family family) {
+  void shouldNotDeliverToTheNewOwnerByAnEntryOfThePreviousOwner(Family family) {
     node.policyOf(BOB).allowTo(ALICE, UDP, 53);
     node.policyOf(ALICE).allowFrom(BOB, UDP, 53);
     node.fromWorkload(BOB, family.packet(BOB, ALICE).udp(40000, 53)).reaches(ALICE);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(53, 40000)).reaches(BOB);
-    node.handOver(BOB);
+    node.reassign(BOB);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(53, 40000))
         .dropsFor(DropReason.POLICY_DENIED);
   }
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskPolicyWhenTheResponderOpensARunningConnection(Family family) {
+  void shouldEvaluatePolicyWhenTheResponderSendsASynInAnEstablishedConnection(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     connect(family);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn())
@@ -124,7 +124,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldCountWhatTheHostProgramDelivers(Family family) {
+  void shouldAccountPacketsThatTheHostProgramDelivers(Family family) {
     node.with(ALICE, EndpointOption.CONNTRACK_ACCOUNTING);
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     connect(family);
@@ -136,7 +136,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldLeaveATracedFlowToTheProgramThatTraces(Family family) {
+  void shouldPassATracedFlowToTheEndpointProgram(Family family) {
     node.with(ALICE, EndpointOption.TRACE_NOTIFICATION);
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     connect(family);
@@ -145,7 +145,7 @@ class AttackKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotTakeARouterAdvertisementHoweverItIsDressed(Family family) {
+  void shouldDropRouterAdvertisementsInFragmentsAndBehindExtensionHeaders(Family family) {
     if (family == Family.IPV4) {
       return;
     }
@@ -172,7 +172,7 @@ class AttackKernelTest {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).passes();
   }
 
-  private static IpPacket arriving(Family family, Party from) {
+  private static IpPacket arriving(Family family, ScenarioHost from) {
     return family.packet(from, ALICE).to(DEVICE_MAC);
   }
 
@@ -183,7 +183,8 @@ class AttackKernelTest {
     return packet;
   }
 
-  private static List<byte[]> fragments(Family family, Party from, Party to, int port) {
+  private static List<byte[]> fragments(
+      Family family, ScenarioHost from, ScenarioHost to, int port) {
     return family.packet(from, to).id(port).udp(40000, port).payloadOf(1200).fragments(512);
   }
 }

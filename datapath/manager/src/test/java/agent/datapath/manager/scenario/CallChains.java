@@ -10,13 +10,16 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * The deepest chain of calls in an object, as kernels before 6.8 count it: every frame in steps of
- * 32 bytes, and calls that the constants rule out, too. Read from the instructions, since a newer
- * kernel counts less.
+ * Computes the deepest call chain of an object by the rules of kernels before 6.8: each stack frame
+ * is rounded up to 32 bytes, and calls in branches that load-time constants disable are counted,
+ * too. Reads the instructions of the object, since newer kernels count less.
  */
 final class CallChains {
   /**
-   * A chain of calls, each function with what it keeps on the stack, and the bytes counted for all.
+   * A call chain.
+   *
+   * @param bytes total stack size
+   * @param functions name and stack size of each function
    */
   record Chain(int bytes, List<String> functions) {}
 
@@ -116,7 +119,7 @@ final class CallChains {
     final TreeSet<Integer> depths = new TreeSet<>(List.of(0));
     final List<Place> calls = new ArrayList<>();
     final long end = symbol.place.offset + symbol.size;
-    int copy = -1; // the register that was last given the frame pointer
+    int copy = -1; // the register that the frame pointer was copied to
     for (long at = symbol.place.offset; at < end; at += INSTRUCTION_BYTES) {
       final int instruction = sections.get(section).offset + (int) at;
       final int opcode = elf.get(instruction) & 0xff;

@@ -3,7 +3,6 @@ package agent.datapath.manager.scenario;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 
-import agent.bindings.ObjectDescriptions;
 import agent.maps.layout.EndpointOption;
 import agent.testkit.KernelTest;
 import java.io.IOException;
@@ -14,7 +13,10 @@ import java.util.Set;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
-/** Loading an endpoint is mostly the verifier: what it walks stays within the recorded budgets. */
+/**
+ * The number of verified instructions of each program stays within its recorded budget, since the
+ * verifier dominates the load time.
+ */
 @KernelTest
 class ComplexityKernelTest {
   private static final String BUDGETS = "/bpf/src/tests/complexity.budget";
@@ -23,16 +25,16 @@ class ComplexityKernelTest {
   void shouldStayWithinTheBudgetOfEachProgram() throws IOException {
     final TreeMap<String, Integer> found = new TreeMap<>();
     try (ScenarioNode node = new ScenarioNode()) {
-      found.put("from_endpoint", node.verifiedInstructions(Party.ALICE, "from_endpoint"));
-      found.put("to_endpoint", node.verifiedInstructions(Party.ALICE, "to_endpoint"));
-      found.put("from_network", node.verifiedInstructions(Party.HOST, "from_network"));
+      found.put("from_endpoint", node.verifiedInstructions(ScenarioHost.ALICE, "from_endpoint"));
+      found.put("to_endpoint", node.verifiedInstructions(ScenarioHost.ALICE, "to_endpoint"));
+      found.put("from_network", node.verifiedInstructions(ScenarioHost.HOST, "from_network"));
     }
     try (ScenarioNode node = new ScenarioNode()) {
       for (final EndpointOption option : EndpointOption.values()) {
-        node.with(Party.BOB, option);
+        node.with(ScenarioHost.BOB, option);
       }
-      found.put("from_endpoint.all", node.verifiedInstructions(Party.BOB, "from_endpoint"));
-      found.put("to_endpoint.all", node.verifiedInstructions(Party.BOB, "to_endpoint"));
+      found.put("from_endpoint.all", node.verifiedInstructions(ScenarioHost.BOB, "from_endpoint"));
+      found.put("to_endpoint.all", node.verifiedInstructions(ScenarioHost.BOB, "to_endpoint"));
     }
     found.put("prefilter", loaded("prefilter", "prefilter"));
     found.put("conntrack_sweep", loaded("conntrack_gc", "conntrack_sweep"));
@@ -48,22 +50,22 @@ class ComplexityKernelTest {
         .entrySet()
         .removeIf(
             entry -> entry.getValue() <= Integer.parseInt(budgets.getProperty(entry.getKey())));
-    assertEquals(Map.of(), found, "instructions verified, over the budget " + budgets);
+    assertEquals(Map.of(), found, "verified instructions above the budget " + budgets);
   }
 
-  private static int loaded(String object, String program) {
-    final Shipped shipped = Shipped.open(object);
-    try (var opened = shipped.object()) {
+  private static int loaded(String name, String program) {
+    final ScenarioObject object = ScenarioObject.open(name);
+    try (var opened = object.object()) {
       for (final String map : opened.mapNames()) {
         if (map.startsWith("conntrack") || map.equals("prefilter4") || map.equals("prefilter6")) {
           opened.setMaxEntries(map, 64);
         }
       }
-      if (object.equals("prefilter")) {
-        shipped.constant("prefilter_config").putShort(0, (short) 0x0101);
+      if (name.equals("prefilter")) {
+        object.constant("prefilter_config").putShort(0, (short) 0x0101);
       }
       opened.load();
-      return ObjectDescriptions.program(opened.programFd(program)).verifiedInstructions();
+      return opened.program(program).info().verifiedInstructions();
     }
   }
 }

@@ -1,10 +1,10 @@
 package agent.datapath.manager.scenario;
 
-import static agent.datapath.manager.scenario.Party.ALICE;
-import static agent.datapath.manager.scenario.Party.BOB;
-import static agent.datapath.manager.scenario.Party.PEER;
-import static agent.datapath.manager.scenario.Verdicts.TCP;
-import static agent.datapath.manager.scenario.Verdicts.UDP;
+import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
+import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.PEER;
+import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
+import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -23,7 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What the ring buffer is told. */
+/** The events that the programs emit to the ring buffer. */
 @KernelTest
 class EventKernelTest {
   private record Event(
@@ -49,7 +49,7 @@ class EventKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldSayNothingUnlessAsked(Family family) {
+  void shouldEmitNoEventWithoutANotificationOption(Family family) {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn())
         .dropsFor(DropReason.POLICY_DENIED);
     node.withoutPolicy();
@@ -59,7 +59,7 @@ class EventKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTellOfADropWithBothParties(Family family) {
+  void shouldEmitADropWithBothIdentities(Family family) {
     node.with(ALICE, EndpointOption.DROP_NOTIFICATION);
     final byte[] frame = family.packet(ALICE, PEER).tcp(40000, 80).syn().bytes();
     node.fromWorkload(ALICE, frame).dropsFor(DropReason.POLICY_DENIED);
@@ -81,7 +81,7 @@ class EventKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTellOfADropBeforeThePartiesAreKnown(Family family) {
+  void shouldEmitADropWithoutIdentitiesBeforeTheLookup(Family family) {
     node.with(ALICE, EndpointOption.DROP_NOTIFICATION).withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).from(BOB.mac()).udp(1, 2))
         .dropsFor(DropReason.INVALID_SOURCE_MAC);
@@ -93,7 +93,7 @@ class EventKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTellOfTheVerdictOnANewFlowOnce(Family family) {
+  void shouldEmitTheVerdictOnANewFlowOnce(Family family) {
     node.with(ALICE, EndpointOption.POLICY_VERDICT_NOTIFICATION);
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
@@ -123,7 +123,7 @@ class EventKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTellOfWhatAuditModeLetPass(Family family) {
+  void shouldEmitTheVerdictThatAuditModeDidNotEnforce(Family family) {
     node.with(ALICE, EndpointOption.DROP_NOTIFICATION);
     node.register(ALICE, EndpointFlag.POLICY_AUDIT.number());
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
@@ -136,9 +136,9 @@ class EventKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldKeepQuietAboutLinkControl(Family family) {
+  void shouldEmitNoEventForDroppedLinkControl(Family family) {
     node.with(ALICE, EndpointOption.DROP_NOTIFICATION);
-    node.policyOf(ALICE).open(PolicyDirection.EGRESS);
+    node.policyOf(ALICE).allowAll(PolicyDirection.EGRESS);
     if (family == Family.IPV6) {
       node.fromWorkload(
               ALICE,

@@ -3,13 +3,16 @@ package agent.datapath.manager.scenario;
 import agent.testkit.IpPacket;
 import agent.testkit.Packets;
 
-/** Both families are to behave alike: scenarios run with each. */
+/** The address families; each scenario runs with both. */
 enum Family {
   IPV4,
   IPV6;
 
-  /** A packet as its sender's gateway, or its receiver's workload, sees it. */
-  IpPacket packet(Party from, Party to) {
+  /**
+   * Returns a packet with the MAC addresses of the link of its source workload, or else of its
+   * destination workload.
+   */
+  IpPacket packet(ScenarioHost from, ScenarioHost to) {
     final IpPacket packet =
         this == IPV4 ? Packets.ipv4(from.ipv4, to.ipv4) : Packets.ipv6(from.ipv6, to.ipv6);
     return from.isLocal()
@@ -17,8 +20,8 @@ enum Family {
         : packet.from(to.hostMac()).to(to.mac());
   }
 
-  String address(Party party) {
-    return this == IPV4 ? party.ipv4 : party.ipv6;
+  String address(ScenarioHost host) {
+    return this == IPV4 ? host.ipv4 : host.ipv6;
   }
 
   int icmp() {

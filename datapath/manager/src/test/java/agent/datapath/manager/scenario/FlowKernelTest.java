@@ -1,13 +1,13 @@
 package agent.datapath.manager.scenario;
 
-import static agent.datapath.manager.scenario.Party.ALICE;
-import static agent.datapath.manager.scenario.Party.BOB;
-import static agent.datapath.manager.scenario.Party.HOST;
-import static agent.datapath.manager.scenario.Party.PEER;
-import static agent.datapath.manager.scenario.Party.STRANGER;
-import static agent.datapath.manager.scenario.Verdicts.SCTP;
-import static agent.datapath.manager.scenario.Verdicts.TCP;
-import static agent.datapath.manager.scenario.Verdicts.UDP;
+import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
+import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.HOST;
+import static agent.datapath.manager.scenario.ScenarioHost.PEER;
+import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
+import static agent.datapath.manager.scenario.WorkloadPolicy.SCTP;
+import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
+import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -22,7 +22,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What policy lets through, and what conntrack keeps of it. */
+/** Policy policies on flows, and their conntrack entries. */
 @KernelTest
 class FlowKernelTest {
   private final ScenarioNode node = new ScenarioNode();
@@ -37,7 +37,7 @@ class FlowKernelTest {
   void shouldDropFirstPacketWhenNoRuleSelectsTheDestination(Family family) {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(31337, 80).syn())
         .dropsFor(DropReason.POLICY_DENIED);
-    assertEquals(0, node.flows().count(), "a denied attempt leaves no state");
+    assertEquals(0, node.flows().count(), "a denied packet creates no entry");
   }
 
   @ParameterizedTest
@@ -85,7 +85,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAnswerTheStackForHostAndDeliverItsReplies(Family family) {
+  void shouldPassPacketsToTheHostToTheStackAndForwardItsReplies(Family family) {
     node.policyOf(ALICE).allowTo(HOST, TCP, 22);
     node.fromWorkload(ALICE, family.packet(ALICE, HOST).tcp(40000, 22).syn()).passes();
     node.toWorkload(ALICE, family.packet(HOST, ALICE).tcp(22, 40000).syn().ack()).passes();
@@ -95,7 +95,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskTheIngressPolicyForWhatTheStackBrings(Family family) {
+  void shouldEvaluateIngressPolicyForPacketsFromTheStack(Family family) {
     node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 80).syn())
         .dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(BOB).allowFrom(PEER, TCP, 80);
@@ -105,12 +105,12 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldCutARunningFlowWhenItsPolicyIsWithdrawn(Family family) {
+  void shouldDenyAnEstablishedFlowWhenItsPolicyIsRevoked(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn().ack()).passes();
     node.policyOf(ALICE).revokeTo(PEER, TCP, 80);
-    node.bump(ALICE.id);
+    node.raiseGeneration(ALICE.id);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).ack())
         .dropsFor(DropReason.POLICY_DENIED);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack())
@@ -124,11 +124,11 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotLetTheReplySideTurnADeniedFlowRound(Family family) {
-    node.policyOf(ALICE).allowTo(PEER, UDP, 53).open(PolicyDirection.INGRESS);
+  void shouldNotReopenADeniedFlowFromItsResponder(Family family) {
+    node.policyOf(ALICE).allowTo(PEER, UDP, 53).allowAll(PolicyDirection.INGRESS);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.policyOf(ALICE).revokeTo(PEER, UDP, 53);
-    node.bump(ALICE.id);
+    node.raiseGeneration(ALICE.id);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(53, 40000))
         .dropsFor(DropReason.POLICY_DENIED);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(54, 40000)).passes();
@@ -136,32 +136,32 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldLetADeniedFlowGoOnOnceItIsAllowedAgain(Family family) {
+  void shouldForwardADeniedFlowWhenItIsAllowedAgain(Family family) {
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.policyOf(ALICE).revokeTo(PEER, UDP, 53);
-    node.bump(ALICE.id);
+    node.raiseGeneration(ALICE.id);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53))
         .dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
-    node.bump(ALICE.id);
+    node.raiseGeneration(ALICE.id);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(53, 40000)).passes();
     assertFalse(node.flows().find(family, ALICE, 40000, PEER, 53, UDP).has(ConntrackFlag.DENIED));
   }
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskAgainWhenThePeersIdentityChanges(Family family) {
+  void shouldReevaluatePolicyWhenTheIdentityOfThePeerChanges(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
-    node.know(PEER, 999, 0);
+    node.setIpcacheEntry(PEER, 999, 0);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack())
         .dropsFor(DropReason.POLICY_DENIED);
   }
 
   @ParameterizedTest
   @EnumSource
-  void shouldFollowTheLifetimesOfTcp(Family family) {
+  void shouldSetTheLifetimesOfTcp(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn());
     assertLifetime(family, 60);
@@ -187,8 +187,8 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldOpenAClosedFlowAnewOnSyn(Family family) {
-    node.policyOf(ALICE).allowTo(PEER, TCP, 80).open(PolicyDirection.INGRESS);
+  void shouldReopenAClosedFlowOnSyn(Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80).allowAll(PolicyDirection.INGRESS);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).rst().ack()).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn()).passes();
@@ -200,7 +200,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskPolicyWhenAClosedFlowIsOpenedFromTheOtherSide(Family family) {
+  void shouldEvaluatePolicyWhenTheResponderReopensAClosedFlow(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).rst().ack()).passes();
@@ -210,7 +210,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTakeASimultaneousOpenForOneFlow(Family family) {
+  void shouldTrackASimultaneousOpenAsOneFlow(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn()).passes();
@@ -224,7 +224,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTakeUpAFlowInTheMiddleWherePolicyAllowsIt(Family family) {
+  void shouldTrackAFlowFromAPacketAfterItsSynWherePolicyAllowsIt(Family family) {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack())
         .dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
@@ -235,7 +235,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldKeepNothingOfAResetWithoutAFlow(Family family) {
+  void shouldCreateNoEntryForAResetWithoutAFlow(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).rst()).passes();
     assertEquals(0, node.flows().count());
@@ -243,7 +243,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotTrustAnEntryThatHasExpired(Family family) throws InterruptedException {
+  void shouldIgnoreAnExpiredEntry(Family family) throws InterruptedException {
     node.anyLifetime(50_000_000L);
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
@@ -259,7 +259,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropForAnEndpointThatIsGone(Family family) {
+  void shouldDropPacketsToARemovedEndpoint(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53)).reaches(BOB);
     node.unregister(BOB);
@@ -271,8 +271,8 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDeliverAWorkloadsPacketsToItsOwnAddress(Family family) {
-    node.policyOf(ALICE).open();
+  void shouldDeliverPacketsOfAWorkloadToItsOwnAddress(Family family) {
+    node.policyOf(ALICE).allowAll();
     node.fromWorkload(ALICE, family.packet(ALICE, ALICE).udp(40000, 53)).reaches(ALICE);
     node.fromWorkload(ALICE, family.packet(ALICE, ALICE).udp(53, 40000)).reaches(ALICE);
     node.fromWorkload(ALICE, family.packet(ALICE, ALICE).udp(53, 53)).reaches(ALICE);
@@ -280,7 +280,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldLeaveAPacketWhoseTimeIsUpToTheStack(Family family) {
+  void shouldPassAPacketWithAnExpiringTtlToTheStack(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53).ttl(1)).passes();
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53).ttl(1)).passes();
@@ -289,7 +289,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotDeliverWhatIsNotAddressedToTheGateway(Family family) {
+  void shouldNotDeliverFramesThatAreNotAddressedToTheGateway(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).to("02:00:00:00:09:09").udp(40000, 53))
         .passes();
@@ -307,12 +307,12 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNameAnyOtherProtocolByItsPeerAlone(Family family) {
+  void shouldEvaluateOtherProtocolsByPeerOnly(Family family) {
     final int gre = 47;
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).protocol(gre).payload("tunnel"))
         .dropsFor(DropReason.POLICY_DENIED);
-    node.policyOf(ALICE).allowAnythingTo(PEER);
+    node.policyOf(ALICE).allowAllTo(PEER);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).protocol(gre).payload("tunnel")).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).protocol(gre).payload("tunnel")).passes();
     assertNotNull(node.flows().find(family, ALICE, 0, PEER, 0, gre));
@@ -332,19 +332,19 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldLetADenyRuleWinWhicheverPeerItNames(Family family) {
-    node.policyOf(BOB).open(PolicyDirection.INGRESS).denyFrom(PEER, TCP, 80);
+  void shouldPreferADenyOfAnyIdentityOverAnAllow(Family family) {
+    node.policyOf(BOB).allowAll(PolicyDirection.INGRESS).denyFrom(PEER, TCP, 80);
     node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 80).syn())
         .dropsFor(DropReason.POLICY_DENY_RULE);
     node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 81).syn()).passes();
-    node.policyOf(BOB).allowFrom(PEER, UDP, 53).denyFromAnyone(UDP);
+    node.policyOf(BOB).allowFrom(PEER, UDP, 53).denyFromAny(UDP);
     node.toWorkload(BOB, family.packet(PEER, BOB).udp(40000, 53))
         .dropsFor(DropReason.POLICY_DENY_RULE);
   }
 
   @ParameterizedTest
   @EnumSource
-  void shouldSendMulticastToTheStackWherePolicyAllowsIt(Family family) {
+  void shouldPassMulticastToTheStackWherePolicyAllowsIt(Family family) {
     final var packet =
         family == Family.IPV4
             ? agent.testkit.Packets.ipv4(ALICE.ipv4, "239.1.2.3")
@@ -357,7 +357,7 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldForgetNothingOfOtherFlows(Family family) {
+  void shouldTrackManyFlowsSeparately(Family family) {
     node.withoutPolicy();
     for (int port = 1000; port < 1100; port++) {
       node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(port, 53)).passes();

@@ -12,17 +12,17 @@ import java.time.Duration;
 import java.util.Map;
 import org.agrona.ExpandableArrayBuffer;
 
-/** The conntrack entries of a scenario, as their flow's own parties see them. */
+/** Reads the conntrack entries of a scenario, by initiator and responder. */
 final class Flows {
   /**
-   * One entry.
+   * A conntrack entry.
    *
-   * @param initiator who opened it
-   * @param lifetime what is left of it
-   * @param flags of {@link ConntrackFlag}
+   * @param initiator the host that opened the flow
+   * @param lifetime remaining time until the entry expires
+   * @param flags bits of {@link ConntrackFlag}
    */
   record Flow(
-      Party initiator,
+      ScenarioHost initiator,
       Duration lifetime,
       int flags,
       int dropReason,
@@ -48,7 +48,7 @@ final class Flows {
     any6 = new Conntrack6Map(maps.get("conntrack6_any"));
   }
 
-  /** How many entries there are, in all tables. */
+  /** Returns the number of entries in all tables. */
   long count() {
     return tcp4.map().countEntries()
         + any4.map().countEntries()
@@ -56,19 +56,19 @@ final class Flows {
         + any6.map().countEntries();
   }
 
-  /** The entry of a flow, or null. */
-  Flow find(Family family, Party a, int aPort, Party b, int bPort, int protocol) {
+  /** Returns the entry of a flow, or null. */
+  Flow find(Family family, ScenarioHost a, int aPort, ScenarioHost b, int bPort, int protocol) {
     final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight();
     final boolean aIsLow;
     if (family == Family.IPV4) {
-      final Conntrack4Map map = protocol == Verdicts.TCP ? tcp4 : any4;
+      final Conntrack4Map map = protocol == WorkloadPolicy.TCP ? tcp4 : any4;
       if (isMissing(map.find(a.ipv4Number(), aPort, b.ipv4Number(), bPort, protocol))) {
         return null;
       }
       aIsLow = map.foundKey().lowAddress() == a.ipv4Number() && map.foundKey().lowPort() == aPort;
       copy(map.found(), entry);
     } else {
-      final Conntrack6Map map = protocol == Verdicts.TCP ? tcp6 : any6;
+      final Conntrack6Map map = protocol == WorkloadPolicy.TCP ? tcp6 : any6;
       if (isMissing(
           map.find(a.ipv6High(), a.ipv6Low(), aPort, b.ipv6High(), b.ipv6Low(), bPort, protocol))) {
         return null;
@@ -98,7 +98,7 @@ final class Flows {
     }
   }
 
-  private static Flow flow(ConntrackEntryFlyweight entry, Party low, Party high) {
+  private static Flow flow(ConntrackEntryFlyweight entry, ScenarioHost low, ScenarioHost high) {
     final int opened = (entry.flags() & ConntrackFlag.INITIATOR_HIGH.number()) != 0 ? 1 : 0;
     return new Flow(
         opened == 1 ? high : low,

@@ -1,10 +1,10 @@
 package agent.datapath.manager.scenario;
 
-import static agent.datapath.manager.scenario.Party.ALICE;
-import static agent.datapath.manager.scenario.Party.BOB;
-import static agent.datapath.manager.scenario.Party.PEER;
-import static agent.datapath.manager.scenario.Verdicts.TCP;
-import static agent.datapath.manager.scenario.Verdicts.UDP;
+import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
+import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.PEER;
+import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
+import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 
@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Options, extension headers, fragments and tags. */
+/** IP options, extension headers, fragments and VLAN tags. */
 @KernelTest
 class HeaderKernelTest {
   private final ScenarioNode node = new ScenarioNode();
@@ -104,7 +104,7 @@ class HeaderKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropALaterFragmentWhoseFirstWasNotSeen(Family family) {
+  void shouldDropALaterFragmentWithoutItsFirst(Family family) {
     node.withoutPolicy();
     final List<byte[]> fragments = fragments(family, 53);
     node.fromWorkload(ALICE, fragments.get(1)).dropsFor(DropReason.FRAGMENT_NOT_FOUND);
@@ -114,7 +114,7 @@ class HeaderKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldFollowAFragmentedPing(Family family) {
+  void shouldTrackAFragmentedEcho(Family family) {
     node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
     final byte[] body = new byte[1204];
     body[1] = 7;
@@ -140,7 +140,7 @@ class HeaderKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropAFirstFragmentWithoutAWholeTcpHeader(Family family) {
+  void shouldDropAFirstFragmentWithoutACompleteTcpHeader(Family family) {
     node.withoutPolicy();
     final byte[] tiny = new byte[16];
     tiny[3] = 80;

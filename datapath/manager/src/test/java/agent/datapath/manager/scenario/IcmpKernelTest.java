@@ -1,11 +1,11 @@
 package agent.datapath.manager.scenario;
 
-import static agent.datapath.manager.scenario.Party.ALICE;
-import static agent.datapath.manager.scenario.Party.BOB;
-import static agent.datapath.manager.scenario.Party.PEER;
-import static agent.datapath.manager.scenario.Party.STRANGER;
-import static agent.datapath.manager.scenario.Verdicts.TCP;
-import static agent.datapath.manager.scenario.Verdicts.UDP;
+import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
+import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.PEER;
+import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
+import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
+import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 
@@ -18,7 +18,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Echo is a flow, an error belongs to the flow that it quotes, the rest asks policy each time. */
+/**
+ * ICMP: echo is tracked as a flow, an error belongs to the quoted flow, and policy is evaluated for
+ * each other message.
+ */
 @KernelTest
 class IcmpKernelTest {
   private final ScenarioNode node = new ScenarioNode();
@@ -44,7 +47,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskPolicyForAnEchoRequestAgainstTheFlow(Family family) {
+  void shouldEvaluatePolicyForAnEchoRequestOfTheResponder(Family family) {
     node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1)).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).echoRequest(7, 1))
@@ -54,7 +57,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldKeepNothingOfAnEchoReplyToNothing(Family family) {
+  void shouldCreateNoEntryForAnUnsolicitedEchoReply(Family family) {
     node.policyOf(ALICE).allowFrom(PEER, family.icmp(), family.echoReplyType());
     node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 1)).passes();
     assertEquals(0, node.flows().count());
@@ -72,7 +75,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAllowAnErrorAboutATrackedFlowFromAnyone(Family family) {
+  void shouldAllowAnErrorAboutATrackedFlowFromAnyHost(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     final IpPacket syn = family.packet(ALICE, PEER).tcp(40000, 80).syn();
     node.fromWorkload(ALICE, syn).passes();
@@ -83,7 +86,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropAnErrorAboutNoFlow(Family family) {
+  void shouldDropAnErrorAboutAnUntrackedFlow(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     final IpPacket syn = family.packet(ALICE, PEER).tcp(40000, 80).syn();
     node.toWorkload(ALICE, error(family, PEER, ALICE, syn))
@@ -92,7 +95,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropAnErrorWhoseQuoteIsOfAnotherSender(Family family) {
+  void shouldDropAnErrorThatQuotesAPacketOfAnotherSender(Family family) {
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.policyOf(BOB).allowFrom(PEER, TCP, 80);
     final IpPacket syn = family.packet(ALICE, PEER).tcp(40000, 80).syn();
@@ -102,12 +105,12 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropAnErrorAboutAFlowThatPolicyCut(Family family) {
+  void shouldDropAnErrorAboutADeniedFlow(Family family) {
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     final IpPacket query = family.packet(ALICE, PEER).udp(40000, 53);
     node.fromWorkload(ALICE, query).passes();
     node.policyOf(ALICE).revokeTo(PEER, UDP, 53);
-    node.bump(ALICE.id);
+    node.raiseGeneration(ALICE.id);
     node.toWorkload(ALICE, error(family, PEER, ALICE, query))
         .dropsFor(DropReason.ICMP_ERROR_UNTRACKED);
     node.fromWorkload(ALICE, query).dropsFor(DropReason.POLICY_DENIED);
@@ -117,7 +120,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDeliverAWorkloadsErrorAboutItsOwnFlowToTheOtherWorkload(Family family) {
+  void shouldDeliverAnErrorOfAWorkloadAboutItsFlowToTheOtherWorkload(Family family) {
     node.policyOf(ALICE).allowTo(BOB, UDP, 53);
     node.policyOf(BOB).allowFrom(ALICE, UDP, 53);
     final IpPacket query = family.packet(ALICE, BOB).udp(40000, 53);
@@ -127,7 +130,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldDropAWorkloadsErrorAboutAFlowOfOthers(Family family) {
+  void shouldDropAnErrorOfAWorkloadAboutAForeignFlow(Family family) {
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     final IpPacket query = family.packet(ALICE, PEER).udp(40000, 53);
     node.fromWorkload(ALICE, query).passes();
@@ -137,7 +140,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldFollowAnErrorAboutEcho(Family family) {
+  void shouldForwardAnErrorAboutEcho(Family family) {
     node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
     final IpPacket ping = family.packet(ALICE, PEER).echoRequest(7, 1);
     node.fromWorkload(ALICE, ping).passes();
@@ -146,7 +149,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAllowAnUntrackedErrorWherePolicyNamesItsType(Family family) {
+  void shouldAllowAnUntrackedErrorWhoseTypePolicyAllows(Family family) {
     node.policyOf(ALICE).allowFrom(PEER, family.icmp(), family.unreachableType());
     final IpPacket syn = family.packet(ALICE, PEER).tcp(40000, 80).syn();
     node.toWorkload(ALICE, error(family, PEER, ALICE, syn)).passes();
@@ -155,7 +158,7 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskPolicyByTypeForEveryOtherMessage(Family family) {
+  void shouldEvaluatePolicyByTypeForEveryOtherMessage(Family family) {
     final byte[] body = new byte[16];
     final int type = family.timestampType();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).icmp(type, 0, body))
@@ -167,18 +170,18 @@ class IcmpKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskPolicyForBothDirectionsWithoutConntrack(Family family) {
+  void shouldEvaluatePolicyForBothDirectionsWithoutConntrack(Family family) {
     node.without(EndpointOption.CONNTRACK);
     node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1)).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 1))
         .dropsFor(DropReason.POLICY_DENIED);
-    node.policyOf(ALICE).open(PolicyDirection.INGRESS);
+    node.policyOf(ALICE).allowAll(PolicyDirection.INGRESS);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 1)).passes();
     assertEquals(0, node.flows().count());
   }
 
-  private static IpPacket error(Family family, Party from, Party to, IpPacket about) {
+  private static IpPacket error(Family family, ScenarioHost from, ScenarioHost to, IpPacket about) {
     return family.packet(from, to).icmpError(family.unreachableType(), 1, about);
   }
 }

@@ -1,8 +1,8 @@
 package agent.datapath.manager.scenario;
 
-import static agent.datapath.manager.scenario.Party.ALICE;
-import static agent.datapath.manager.scenario.Party.BOB;
-import static agent.datapath.manager.scenario.Party.PEER;
+import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
+import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.PEER;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What has no valid header never passes, and never does harm. */
+/** Packets with malformed headers are dropped. */
 @KernelTest
 class MalformedKernelTest {
   private static final int ETHERNET_BYTES = 14;
@@ -34,7 +34,7 @@ class MalformedKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldDropEveryTruncationOfAValidPacket(Family family) {
-    // BPF_PROG_TEST_RUN itself refuses less than an IP header.
+    // BPF_PROG_TEST_RUN refuses frames without a complete IP header.
     final int shortest = ETHERNET_BYTES + (family == Family.IPV4 ? 20 : 40);
     final IpPacket[] packets = {
       family.packet(ALICE, BOB).tcp(40000, 80).syn().payload("hello"),
@@ -76,7 +76,7 @@ class MalformedKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTakeTrailingPaddingForNothing(Family family) {
+  void shouldIgnoreTrailingPadding(Family family) {
     final byte[] valid = family.packet(ALICE, BOB).udp(40000, 80).bytes();
     node.fromWorkload(ALICE, Arrays.copyOf(valid, valid.length + 20));
     final byte[] cut = family.packet(ALICE, BOB).protocol(17).payload(new byte[7]).bytes();
@@ -99,7 +99,7 @@ class MalformedKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldSurviveDamagedPackets(Family family) {
+  void shouldNotForwardPacketsWithDamagedIpHeaders(Family family) {
     final Random random = new Random(SEED);
     final byte[][] valid = {
       family.packet(ALICE, PEER).tcp(40000, 80).syn().payload("hello").bytes(),
@@ -118,15 +118,15 @@ class MalformedKernelTest {
         frame[at] = (byte) random.nextInt(256);
       }
       final int action = node.actionFor(ALICE, frame);
-      final boolean whole = isSoundIp(frame, family);
+      final boolean whole = hasValidIpHeader(frame, family);
       assertTrue(
           action == Outcome.SHOT || whole,
-          () -> "passed without a sound header: " + Arrays.toString(frame));
+          () -> "passed without a valid IP header: " + Arrays.toString(frame));
     }
   }
 
-  /** As much of the header as a receiver needs to find its own address. */
-  private static boolean isSoundIp(byte[] frame, Family family) {
+  /** Returns whether version and lengths of the IP header are consistent with the frame. */
+  private static boolean hasValidIpHeader(byte[] frame, Family family) {
     final int version = (frame[ETHERNET_BYTES] & 0xf0) >> 4;
     final int ipBytes = frame.length - ETHERNET_BYTES;
     if (family == Family.IPV6) {

@@ -1,8 +1,8 @@
 package agent.datapath.manager.scenario;
 
-import static agent.datapath.manager.scenario.Party.ALICE;
-import static agent.datapath.manager.scenario.Party.BOB;
-import static agent.datapath.manager.scenario.Party.HOST;
+import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
+import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.HOST;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -17,7 +17,10 @@ import java.util.Arrays;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** ARP and neighbour discovery end at the veth: the gateway is the only neighbour. */
+/**
+ * ARP and neighbour discovery: the programs answer for the gateway, which is the only neighbour of
+ * a workload.
+ */
 @KernelTest
 class NeighbourKernelTest {
   private static final String LINK_LOCAL = "fe80::11";
@@ -40,7 +43,7 @@ class NeighbourKernelTest {
   }
 
   @Test
-  void shouldNotAnswerArpForAnyoneElse() {
+  void shouldNotAnswerArpForOtherAddresses() {
     node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), ALICE.ipv4, BOB.ipv4))
         .dropsFor(DropReason.NEIGHBOUR_UNKNOWN);
     node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), ALICE.ipv4, ALICE.ipv4))
@@ -48,14 +51,14 @@ class NeighbourKernelTest {
   }
 
   @Test
-  void shouldPassArpThroughWhereAsked() {
+  void shouldPassArpToTheStackWithArpPassthrough() {
     node.with(ALICE, EndpointOption.ARP_PASSTHROUGH);
     node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), ALICE.ipv4, BOB.ipv4))
         .passesUncounted();
   }
 
   @Test
-  void shouldDropArpThatLiesAboutItsSender() {
+  void shouldDropArpWithAForgedSender() {
     node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), BOB.ipv4, HOST.ipv4))
         .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
     node.fromWorkload(ALICE, Packets.arpRequest(BOB.mac(), ALICE.ipv4, HOST.ipv4))
@@ -65,7 +68,7 @@ class NeighbourKernelTest {
   }
 
   @Test
-  void shouldLetTheHostAskTheWorkload() {
+  void shouldForwardArpRequestsOfTheHostToTheWorkload() {
     node.toWorkload(ALICE, Packets.arpRequest(ALICE.hostMac(), HOST.ipv4, ALICE.ipv4))
         .passesUncounted();
     node.fromWorkload(ALICE, Packets.arpReply(ALICE.mac(), ALICE.ipv4, ALICE.hostMac(), HOST.ipv4))
@@ -103,7 +106,7 @@ class NeighbourKernelTest {
   }
 
   @Test
-  void shouldEndOtherLinkControlAtTheVeth() {
+  void shouldDropOtherLinkControlMessages() {
     node.withoutPolicy();
     node.fromWorkload(ALICE, solicitation(ALICE.ipv6, BOB.ipv6))
         .dropsFor(DropReason.NEIGHBOUR_UNKNOWN);
@@ -123,7 +126,7 @@ class NeighbourKernelTest {
   }
 
   @Test
-  void shouldDropNeighbourDiscoveryFromAnothersAddress() {
+  void shouldDropNeighbourDiscoveryWithAForgedSource() {
     node.fromWorkload(ALICE, solicitation(BOB.ipv6, HOST.ipv6))
         .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
     node.fromWorkload(
@@ -135,7 +138,7 @@ class NeighbourKernelTest {
   }
 
   @Test
-  void shouldLetTheHostSolicitTheWorkload() {
+  void shouldForwardSolicitationsOfTheHostToTheWorkload() {
     node.toWorkload(
             ALICE, Packets.neighbourSolicitation(ALICE.hostMac(), HOST.ipv6, ALICE.ipv6).bytes())
         .passesUncounted();

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What kernel 6.1 refuses and the kernel that runs this may not: held without it. */
+/** Checks rules of the verifier of kernel 6.1 that the running kernel may not enforce. */
 class OlderVerifierTest {
   private static final int STACK_BYTES = 512;
   private static final Pattern LOOP = Pattern.compile("\\s*(for|while|do)\\s*[({].*");
@@ -22,7 +22,7 @@ class OlderVerifierTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"endpoint", "host", "prefilter", "conntrack_gc"})
-  void shouldStayWithinTheStackThatOlderKernelsCount(String object) throws IOException {
+  void shouldStayWithinTheStackLimitOfOlderKernels(String object) throws IOException {
     final CallChains.Chain deepest = CallChains.deepest(read("/bpf/" + object + ".bpf.o"));
     assertFalse(deepest.functions().isEmpty());
     assertTrue(deepest.bytes() <= STACK_BYTES, deepest::toString);
@@ -47,7 +47,7 @@ class OlderVerifierTest {
         before = line;
       }
     }
-    assertTrue(loops > 0, "no loop was found at all");
+    assertTrue(loops > 0, "no loop was found");
     assertEquals(List.of(), rolled);
   }
 

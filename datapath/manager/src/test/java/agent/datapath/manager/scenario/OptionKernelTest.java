@@ -1,12 +1,12 @@
 package agent.datapath.manager.scenario;
 
-import static agent.datapath.manager.scenario.Party.ALICE;
-import static agent.datapath.manager.scenario.Party.BOB;
-import static agent.datapath.manager.scenario.Party.HOST;
-import static agent.datapath.manager.scenario.Party.PEER;
-import static agent.datapath.manager.scenario.Party.STRANGER;
-import static agent.datapath.manager.scenario.Verdicts.TCP;
-import static agent.datapath.manager.scenario.Verdicts.UDP;
+import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
+import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.HOST;
+import static agent.datapath.manager.scenario.ScenarioHost.PEER;
+import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
+import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
+import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 
@@ -20,10 +20,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What an endpoint's options change, and what comes from the node's device. */
+/** The options of an endpoint, and packets from the network device. */
 @KernelTest
 class OptionKernelTest {
-  /** Of a test run without an interface: the loopback's. */
+  /** MAC address of the loopback device, which is the device of packets of BPF_PROG_TEST_RUN. */
   private static final String DEVICE_MAC = "00:00:00:00:00:00";
 
   private static final int AUDIT = EndpointFlag.POLICY_AUDIT.number();
@@ -51,7 +51,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldForwardOthersSourcesWithoutVerification(Family family) {
+  void shouldForwardForeignSourcesWithoutSourceVerification(Family family) {
     node.withoutPolicy().without(EndpointOption.SOURCE_IP_VERIFICATION);
     node.fromWorkload(
             ALICE, family.packet(STRANGER, PEER).from(BOB.mac()).to(ALICE.hostMac()).udp(1, 2))
@@ -60,9 +60,9 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskTheSendersOwnPolicyWhateverSourceItClaims(Family family) {
+  void shouldEvaluateThePolicyOfTheSenderForAForgedSource(Family family) {
     node.without(EndpointOption.SOURCE_IP_VERIFICATION);
-    node.policyOf(BOB).open();
+    node.policyOf(BOB).allowAll();
     node.fromWorkload(
             ALICE, family.packet(BOB, PEER).from(ALICE.mac()).to(ALICE.hostMac()).udp(1, 2))
         .dropsFor(DropReason.POLICY_DENIED);
@@ -70,7 +70,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAskPolicyForEachDirectionWithoutConntrack(Family family) {
+  void shouldEvaluatePolicyForEachDirectionWithoutConntrack(Family family) {
     node.without(EndpointOption.CONNTRACK);
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
@@ -83,7 +83,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldCountAFlowsPacketsWithAccounting(Family family) {
+  void shouldCountThePacketsOfAFlowWithAccounting(Family family) {
     node.with(ALICE, EndpointOption.CONNTRACK_ACCOUNTING).withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
@@ -95,19 +95,19 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldPassWhatPolicyForbidsInAuditMode(Family family) {
+  void shouldForwardDeniedPacketsInAuditMode(Family family) {
     node.register(BOB, AUDIT);
-    node.policyOf(ALICE).open(PolicyDirection.EGRESS);
+    node.policyOf(ALICE).allowAll(PolicyDirection.EGRESS);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53)).reaches(BOB);
     node.register(BOB, 0);
-    node.bump(BOB.id);
+    node.raiseGeneration(BOB.id);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
         .dropsFor(DropReason.POLICY_DENIED);
   }
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotLetAuditModeOfOneEndSpeakForTheOther(Family family) {
+  void shouldNotApplyTheAuditModeOfOneEndpointToTheOther(Family family) {
     node.register(BOB, AUDIT);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
         .dropsFor(DropReason.POLICY_DENIED);
@@ -120,18 +120,18 @@ class OptionKernelTest {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.fromNetwork(arriving(family).tcp(80, 40000).syn().ack()).reaches(ALICE);
     node.fromNetwork(arriving(family).tcp(80, 40001).syn().ack()).passesUncounted();
-    node.bump(ALICE.id);
+    node.raiseGeneration(ALICE.id);
     node.fromNetwork(arriving(family).tcp(80, 40000).ack()).passesUncounted();
     assertNotNull(node.flows().find(family, ALICE, 40000, PEER, 80, TCP));
   }
 
   @ParameterizedTest
   @EnumSource
-  void shouldLeaveADeniedFlowFromTheNetworkToTheEndpointsProgram(Family family) {
+  void shouldPassADeniedFlowFromTheNetworkToTheEndpointProgram(Family family) {
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.policyOf(ALICE).revokeTo(PEER, UDP, 53);
-    node.bump(ALICE.id);
+    node.raiseGeneration(ALICE.id);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53))
         .dropsFor(DropReason.POLICY_DENIED);
     node.fromNetwork(arriving(family).udp(53, 40000)).passesUncounted();
@@ -141,7 +141,7 @@ class OptionKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotDeliverFramesForOtherMachines(Family family) {
+  void shouldNotDeliverFramesForOtherHosts(Family family) {
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.fromNetwork(arriving(family).to("02:00:00:00:77:77").udp(53, 40000)).passesUncounted();

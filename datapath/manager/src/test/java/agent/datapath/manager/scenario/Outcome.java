@@ -8,20 +8,20 @@ import agent.maps.layout.DropReason;
 import agent.testkit.ParsedPacket;
 
 /**
- * What a program did with one packet.
+ * The result of a program run on one packet.
  *
  * @param action the TC_ACT_ or XDP_ number
- * @param sent the packet that went in
- * @param frame the packet that came out
- * @param counted the reason that this run counted in its direction; NONE is forwarded, null is
- *     nothing
+ * @param sent the input packet
+ * @param frame the output packet
+ * @param counted the drop reason that the run counted; NONE for a forwarded packet, null where the
+ *     run counted nothing
  */
 record Outcome(int action, byte[] sent, byte[] frame, DropReason counted) {
   static final int PASS = -1;
   static final int SHOT = 2;
   static final int REDIRECT = 7;
 
-  /** Given to the stack, byte for byte, and counted as forwarded. */
+  /** Asserts that the packet passes unchanged to the stack and is counted as forwarded. */
   Outcome passes() {
     assertEquals(PASS, action, this::toString);
     assertEquals(DropReason.NONE, counted, this::toString);
@@ -29,7 +29,10 @@ record Outcome(int action, byte[] sent, byte[] frame, DropReason counted) {
     return this;
   }
 
-  /** Given to the stack without being a packet that counts: ARP and neighbour discovery. */
+  /**
+   * Asserts that the packet passes unchanged to the stack and is not counted, as ARP and neighbour
+   * discovery.
+   */
   Outcome passesUncounted() {
     assertEquals(PASS, action, this::toString);
     assertEquals(null, counted, this::toString);
@@ -43,8 +46,11 @@ record Outcome(int action, byte[] sent, byte[] frame, DropReason counted) {
     return this;
   }
 
-  /** Rewritten for the workload's own link, one hop less, and redirected to it. */
-  Outcome reaches(Party workload) {
+  /**
+   * Asserts that the packet is redirected to the workload with its MAC addresses and a decremented
+   * TTL.
+   */
+  Outcome reaches(ScenarioHost workload) {
     assertEquals(REDIRECT, action, this::toString);
     assertEquals(DropReason.NONE, counted, this::toString);
     final ParsedPacket before = ParsedPacket.of(sent);

@@ -3,7 +3,7 @@ package agent.datapath.manager.scenario;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.bindings.BpfObject;
-import agent.bindings.ObjectDescriptions;
+import agent.bindings.BpfProgram;
 import agent.bindings.ProgramTestRun;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
@@ -12,8 +12,8 @@ import agent.maps.kernel.Ipcache4Map;
 import agent.maps.kernel.Ipcache6Map;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.MetricsMap;
-import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.PolicyMapArray;
+import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointConfigFlyweight;
 import agent.maps.layout.EndpointOption;
@@ -21,14 +21,19 @@ import agent.maps.layout.IpcacheFlag;
 import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.NodeConfigFlyweight;
 import agent.testkit.IpPacket;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** A node with two workloads that has no interface: its programs get their packets one by one. */
+/**
+ * A node with two workloads and without interfaces; BPF_PROG_TEST_RUN runs its programs on single
+ * packets.
+ */
 final class ScenarioNode implements AutoCloseable {
+  static final ShippedMaps SHIPPED = ShippedMaps.of("endpoint");
   static final int WORLD_IDENTITY = 9;
   static final long SECOND_NS = 1_000_000_000L;
   static final int DEFAULT_OPTIONS =
@@ -39,9 +44,9 @@ final class ScenarioNode implements AutoCloseable {
 
   private final Map<String, BpfMap> maps = new HashMap<>();
   private final List<BpfObject> open = new ArrayList<>();
-  private final Map<Party, BpfObject> programs = new EnumMap<>(Party.class);
-  private final Map<Party, Verdicts> verdicts = new EnumMap<>(Party.class);
-  private final Map<Party, Integer> options = new EnumMap<>(Party.class);
+  private final Map<ScenarioHost, BpfObject> programs = new EnumMap<>(ScenarioHost.class);
+  private final Map<ScenarioHost, WorkloadPolicy> policies = new EnumMap<>(ScenarioHost.class);
+  private final Map<ScenarioHost, Integer> options = new EnumMap<>(ScenarioHost.class);
   private final ProgramTestRun run = new ProgramTestRun(4096);
   private final MetricsMap metrics;
   private final EndpointMap endpoints;
@@ -52,10 +57,8 @@ final class ScenarioNode implements AutoCloseable {
   private long anyLifetimeNs = 60 * SECOND_NS;
 
   ScenarioNode() {
-    for (final MapDefinition definition : NodeMaps.ALL) {
-      if (!definition.name().startsWith("prefilter")) {
-        maps.put(definition.name(), create(definition));
-      }
+    for (final MapDefinition definition : SHIPPED.all()) {
+      maps.put(definition.name(), create(definition));
     }
     metrics = new MetricsMap(map("metrics"));
     endpoints = new EndpointMap(map("endpoints"));
@@ -63,14 +66,14 @@ final class ScenarioNode implements AutoCloseable {
     ipcache4 = new Ipcache4Map(map("ipcache4"));
     ipcache6 = new Ipcache6Map(map("ipcache6"));
     flows = new Flows(maps);
-    final PolicyMapArray policies = new PolicyMapArray(map("policies"));
-    for (final Party party : Party.values()) {
-      if (party.isLocal()) {
-        register(party, 0);
-        verdicts.put(party, new Verdicts(party, policies));
+    final PolicyMapArray slots = new PolicyMapArray(map("policies"));
+    for (final ScenarioHost host : ScenarioHost.values()) {
+      if (host.isLocal()) {
+        register(host, 0);
+        policies.put(host, new WorkloadPolicy(host, slots));
       }
-      if (party != Party.STRANGER) {
-        know(party, party.identity, party.id);
+      if (host != ScenarioHost.STRANGER) {
+        setIpcacheEntry(host, host.identity, host.id);
       }
     }
   }
@@ -83,24 +86,24 @@ final class ScenarioNode implements AutoCloseable {
     return flows;
   }
 
-  Verdicts policyOf(Party workload) {
-    return verdicts.get(workload);
+  WorkloadPolicy policyOf(ScenarioHost workload) {
+    return policies.get(workload);
   }
 
-  /** Enforcement is off for everybody. */
+  /** Allows all packets of both workloads. */
   ScenarioNode withoutPolicy() {
-    verdicts.values().forEach(Verdicts::open);
+    policies.values().forEach(WorkloadPolicy::allowAll);
     return this;
   }
 
-  ScenarioNode with(Party workload, EndpointOption option) {
+  ScenarioNode with(ScenarioHost workload, EndpointOption option) {
     options.put(workload, optionsOf(workload) | option.number());
     return this;
   }
 
   ScenarioNode without(EndpointOption option) {
-    for (final Party party : List.of(Party.ALICE, Party.BOB)) {
-      options.put(party, optionsOf(party) & ~option.number());
+    for (final ScenarioHost host : List.of(ScenarioHost.ALICE, ScenarioHost.BOB)) {
+      options.put(host, optionsOf(host) & ~option.number());
     }
     return this;
   }
@@ -110,56 +113,53 @@ final class ScenarioNode implements AutoCloseable {
     return this;
   }
 
-  /** Writes what the datapath knows of a workload; flags are of the endpoint's entry. */
-  void register(Party party, int flags) {
+  /**
+   * Writes the endpoint entry of a workload with flags of {@link agent.maps.layout.EndpointFlag}.
+   */
+  void register(ScenarioHost host, int flags) {
     assertEquals(
         0,
         endpoints.set(
-            party.id,
-            party.ifindex,
-            party.identity,
-            party.macNumber(),
-            party.hostMacNumber(),
-            flags));
+            host.id, host.ifindex, host.identity, host.macNumber(), host.hostMacNumber(), flags));
   }
 
-  void unregister(Party party) {
-    assertEquals(0, endpoints.clear(party.id));
-    bump(party.id);
+  void unregister(ScenarioHost host) {
+    assertEquals(0, endpoints.clear(host.id));
+    raiseGeneration(host.id);
   }
 
-  void know(Party party, int identity, int endpointId) {
-    final int flags = party == Party.HOST ? IpcacheFlag.HOST.number() : 0;
-    assertEquals(0, ipcache4.upsert(party.ipv4Number(), 32, identity, endpointId, flags));
+  void setIpcacheEntry(ScenarioHost host, int identity, int endpointId) {
+    final int flags = host == ScenarioHost.HOST ? IpcacheFlag.HOST.number() : 0;
+    assertEquals(0, ipcache4.upsert(host.ipv4Number(), 32, identity, endpointId, flags));
     assertEquals(
-        0, ipcache6.upsert(party.ipv6High(), party.ipv6Low(), 128, identity, endpointId, flags));
-    bump(0);
+        0, ipcache6.upsert(host.ipv6High(), host.ipv6Low(), 128, identity, endpointId, flags));
+    raiseGeneration(0);
   }
 
-  /** Verdicts that were given for the endpoint, or for all that is not one, are out of date. */
-  void bump(int endpointId) {
+  /** Raises the generation of an endpoint, or with 0 of all addresses outside this node. */
+  void raiseGeneration(int endpointId) {
     generations.bump(endpointId);
   }
 
-  /** The endpoint is gone, and another one has its id and address. */
-  void handOver(Party party) {
-    generations.disown(party.id);
-    bump(0);
+  /** Assigns the id and the address of the endpoint to another endpoint. */
+  void reassign(ScenarioHost host) {
+    generations.disown(host.id);
+    raiseGeneration(0);
   }
 
-  Outcome fromWorkload(Party workload, IpPacket packet) {
+  Outcome fromWorkload(ScenarioHost workload, IpPacket packet) {
     return fromWorkload(workload, packet.bytes());
   }
 
-  Outcome fromWorkload(Party workload, byte[] frame) {
+  Outcome fromWorkload(ScenarioHost workload, byte[] frame) {
     return run(program(workload, "from_endpoint"), frame, MetricsDirection.EGRESS);
   }
 
-  Outcome toWorkload(Party workload, IpPacket packet) {
+  Outcome toWorkload(ScenarioHost workload, IpPacket packet) {
     return toWorkload(workload, packet.bytes());
   }
 
-  Outcome toWorkload(Party workload, byte[] frame) {
+  Outcome toWorkload(ScenarioHost workload, byte[] frame) {
     return run(program(workload, "to_endpoint"), frame, MetricsDirection.INGRESS);
   }
 
@@ -167,27 +167,29 @@ final class ScenarioNode implements AutoCloseable {
     return run(network(), packet.bytes(), MetricsDirection.NETWORK);
   }
 
-  /** What from_endpoint returns, without a look at the counters: for many packets. */
-  int actionFor(Party workload, byte[] frame) {
+  /**
+   * Returns the action of from_endpoint without reading the counters, which is faster for many
+   * packets.
+   */
+  int actionFor(ScenarioHost workload, byte[] frame) {
     run.input(frame);
-    final int fd = program(workload, "from_endpoint");
-    assertEquals(0, run.run(fd, frame.length, 0, 1), "BPF_PROG_TEST_RUN");
+    final BpfProgram program = program(workload, "from_endpoint");
+    assertEquals(0, run.run(program, frame.length, 0, 1), "BPF_PROG_TEST_RUN");
     return run.returnValue();
   }
 
-  private Outcome run(int programFd, byte[] frame, MetricsDirection direction) {
+  private Outcome run(BpfProgram program, byte[] frame, MetricsDirection direction) {
     final long[] before = counts(direction);
     run.input(frame);
-    assertEquals(0, run.run(programFd, frame.length, 0, 1), "BPF_PROG_TEST_RUN");
-    final byte[] out = new byte[run.outputLength()];
-    run.output().asSlice(0, out.length).asByteBuffer().get(out);
+    assertEquals(0, run.run(program, frame.length, 0, 1), "BPF_PROG_TEST_RUN");
+    final byte[] out = run.output().toArray(ValueLayout.JAVA_BYTE);
     final long[] after = counts(direction);
     DropReason counted = null;
     for (final DropReason reason : DropReason.values()) {
       final long packets = after[reason.number()] - before[reason.number()];
       if (packets != 0) {
         assertEquals(1, packets, reason + " counted");
-        assertEquals(null, counted, "one reason a packet");
+        assertEquals(null, counted, "one reason per packet");
         counted = reason;
       }
     }
@@ -203,29 +205,29 @@ final class ScenarioNode implements AutoCloseable {
     return counts;
   }
 
-  /** How many instructions the verifier walked to accept a program. */
-  int verifiedInstructions(Party owner, String name) {
-    final int fd = owner == Party.HOST ? network() : program(owner, name);
-    return ObjectDescriptions.program(fd).verifiedInstructions();
+  /** Returns the number of instructions that the verifier processed for a program. */
+  int verifiedInstructions(ScenarioHost owner, String name) {
+    final BpfProgram program = owner == ScenarioHost.HOST ? network() : program(owner, name);
+    return program.info().verifiedInstructions();
   }
 
-  private int program(Party workload, String name) {
-    return programs.computeIfAbsent(workload, this::loadEndpoint).programFd(name);
+  private BpfProgram program(ScenarioHost workload, String name) {
+    return programs.computeIfAbsent(workload, this::loadEndpoint).program(name);
   }
 
-  private int network() {
-    return programs.computeIfAbsent(Party.HOST, party -> loadHost()).programFd("from_network");
+  private BpfProgram network() {
+    return programs.computeIfAbsent(ScenarioHost.HOST, host -> loadHost()).program("from_network");
   }
 
-  private int optionsOf(Party workload) {
+  private int optionsOf(ScenarioHost workload) {
     return options.getOrDefault(workload, DEFAULT_OPTIONS);
   }
 
-  private BpfObject loadEndpoint(Party workload) {
-    final Shipped shipped = Shipped.open("endpoint");
-    nodeConfig(shipped);
+  private BpfObject loadEndpoint(ScenarioHost workload) {
+    final ScenarioObject object = ScenarioObject.open("endpoint");
+    nodeConfig(object);
     new EndpointConfigFlyweight()
-        .wrap(shipped.constant("endpoint_config"), 0)
+        .wrap(object.constant("endpoint_config"), 0)
         .endpointId(workload.id)
         .ifindex(workload.ifindex)
         .options(optionsOf(workload))
@@ -235,35 +237,35 @@ final class ScenarioNode implements AutoCloseable {
         .ipv6(workload.ipv6High(), workload.ipv6Low())
         .mac(workload.macNumber())
         .hostMac(workload.hostMacNumber());
-    return load(shipped);
+    return load(object);
   }
 
   private BpfObject loadHost() {
-    final Shipped shipped = Shipped.open("host");
-    nodeConfig(shipped);
-    return load(shipped);
+    final ScenarioObject object = ScenarioObject.open("host");
+    nodeConfig(object);
+    return load(object);
   }
 
-  private void nodeConfig(Shipped shipped) {
+  private void nodeConfig(ScenarioObject object) {
     new NodeConfigFlyweight()
-        .wrap(shipped.constant("node_config"), 0)
+        .wrap(object.constant("node_config"), 0)
         .tcpSynLifetimeNs(60 * SECOND_NS)
         .tcpEstablishedLifetimeNs(21_600 * SECOND_NS)
         .tcpClosingLifetimeNs(10 * SECOND_NS)
         .anyLifetimeNs(anyLifetimeNs)
         .worldIdentity4(WORLD_IDENTITY)
         .worldIdentity6(WORLD_IDENTITY)
-        .gateway4(Party.HOST.ipv4Number())
-        .gateway6(Party.HOST.ipv6High(), Party.HOST.ipv6Low())
+        .gateway4(ScenarioHost.HOST.ipv4Number())
+        .gateway6(ScenarioHost.HOST.ipv6High(), ScenarioHost.HOST.ipv6Low())
         .enableIpv4(1)
         .enableIpv6(1);
   }
 
-  private BpfObject load(Shipped shipped) {
-    final BpfObject object = shipped.object();
+  private BpfObject load(ScenarioObject configured) {
+    final BpfObject object = configured.object();
     open.add(object);
     for (final Map.Entry<String, BpfMap> entry : maps.entrySet()) {
-      if (object.hasMap(entry.getKey())) {
+      if (object.mapNames().contains(entry.getKey())) {
         object.reuseMap(entry.getKey(), entry.getValue().fd());
       }
     }
@@ -272,24 +274,19 @@ final class ScenarioNode implements AutoCloseable {
   }
 
   private static BpfMap create(MapDefinition definition) {
-    if (definition.equals(NodeMaps.POLICIES)) {
-      try (BpfMap shape = BpfMap.create(NodeMaps.POLICY, "", 0)) {
-        return BpfMap.create(definition.withMaxEntries(ENDPOINTS), "", shape.fd());
-      }
-    }
     final int entries =
         switch (definition.name()) {
-          case "endpoints", "generations" -> ENDPOINTS;
-          case "metrics", "events", "events_lost" -> definition.maxEntries();
+          case "endpoints", "generations", "policies" -> ENDPOINTS;
+          case "metrics", "events", "events_lost" -> definition.spec().maxEntries();
           default -> FLOWS;
         };
-    return BpfMap.create(definition.withMaxEntries(entries), "", 0);
+    return BpfMap.create(definition.withMaxEntries(entries), "");
   }
 
   @Override
   public void close() {
     open.forEach(BpfObject::close);
-    verdicts.values().forEach(Verdicts::close);
+    policies.values().forEach(WorkloadPolicy::close);
     generations.close();
     maps.values().forEach(BpfMap::close);
     run.close();

@@ -1,2 +1,2 @@
-/** Packets, one at a time through the shipped programs, and what becomes of them. */
+/** Tests the object programs packet by packet with BPF_PROG_TEST_RUN, without interfaces. */
 package agent.datapath.manager.scenario;

@@ -1,0 +1,62 @@
+package agent.launcher;
+
+import agent.identity.CidrIdentityAllocator;
+import agent.identity.IdentityAllocator;
+import agent.launcher.view.DaemonStatus;
+import agent.launcher.view.DomainMetricSource;
+import agent.launcher.view.ProcessMetricSource;
+import agent.launcher.view.StartedParts;
+import agent.server.RouteTable;
+import agent.server.handler.DaemonHandlers;
+import agent.server.handler.EndpointHandlers;
+import agent.server.handler.IdentityHandlers;
+import agent.server.handler.IpamHandlers;
+import agent.server.handler.MapHandlers;
+import agent.server.handler.PolicyHandlers;
+import agent.server.handler.PrefilterHandlers;
+import agent.server.metrics.AgentThreadMetricSource;
+import agent.server.metrics.DatapathMetricSource;
+import agent.server.metrics.MetricRegistry;
+
+/** Connects the routes of the API, and the metrics, with the parts of the daemon. */
+final class DaemonRoutes {
+  private final DaemonStatus status;
+  private final MetricRegistry metrics = new MetricRegistry();
+  private final DaemonHandlers daemon;
+
+  DaemonRoutes(DaemonStatus status) {
+    this.status = status;
+    metrics.add(new ProcessMetricSource());
+    daemon = new DaemonHandlers(status, metrics);
+  }
+
+  /** Returns the routes that are served until the datapath is ready. */
+  RouteTable starting() {
+    return RouteTable.starting(daemon);
+  }
+
+  /**
+   * Returns all routes, and adds the metrics of the parts.
+   *
+   * @param parts the parts of the daemon, ready
+   * @param identities the identities of endpoints on this node
+   * @param cidrIdentities the identities of CIDRs
+   */
+  RouteTable ready(
+      StartedParts parts, IdentityAllocator identities, CidrIdentityAllocator cidrIdentities) {
+    metrics.add(
+        new DatapathMetricSource(
+            parts.datapath().metrics(), parts.datapath().events(), parts.datapath()::status));
+    metrics.add(new AgentThreadMetricSource(parts.datapath().threads()));
+    metrics.add(new DomainMetricSource(parts, identities));
+    status.ready(parts);
+    return RouteTable.of(
+        daemon,
+        new EndpointHandlers(parts.endpoints()),
+        new IdentityHandlers(identities, cidrIdentities),
+        new IpamHandlers(parts.ipam(), parts.addressing()),
+        new PolicyHandlers(parts.policy()),
+        new PrefilterHandlers(parts.datapath().prefilter()),
+        new MapHandlers(parts.datapath().mirrors()));
+  }
+}

@@ -1,2 +1,0 @@
-/** What was asked of the agent, on disk: checksummed files, replaced atomically. */
-package agent.launcher.state;

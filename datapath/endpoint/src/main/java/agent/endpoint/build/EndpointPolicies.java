@@ -1,0 +1,89 @@
+package agent.endpoint.build;
+
+import agent.endpoint.state.Endpoint;
+import agent.identity.IdentityAllocator;
+import agent.policy.PolicyEngine;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * The requests of operations on one endpoint to policy and identities. Runs on the conductor's
+ * thread.
+ */
+public final class EndpointPolicies {
+  private static final Logger LOGGER = LogManager.getLogger(EndpointPolicies.class);
+
+  private final PolicyEngine engine;
+  private final PolicyRealization realization;
+  private final IdentityAllocator identities;
+  private Consumer<Endpoint> retry = endpoint -> {};
+
+  /** Creates the access to policy and identities. */
+  public EndpointPolicies(
+      PolicyEngine engine, PolicyRealization realization, IdentityAllocator identities) {
+    this.engine = engine;
+    this.realization = realization;
+    this.identities = identities;
+  }
+
+  /** Sets the function that builds an endpoint again that is not ready. */
+  public void onRetry(Consumer<Endpoint> build) {
+    retry = build;
+    realization.onRetry(build);
+  }
+
+  /** Returns the function that builds an endpoint again that is not ready. */
+  public Consumer<Endpoint> retry() {
+    return retry;
+  }
+
+  /** Realizes the policy of the endpoint and of all endpoints whose policy selects its identity. */
+  CompletableFuture<Void> realize(Endpoint endpoint) {
+    return realization.realize(engine.endpointSet(endpoint.id(), endpoint.identity()));
+  }
+
+  /**
+   * Synchronizes the policy map of the endpoint after a failed write or before the first one;
+   * returns null where neither applies.
+   */
+  CompletableFuture<Void> synchronizeIfDistrusted(Endpoint endpoint) {
+    return endpoint.isPolicyMapTrusted() ? null : realization.synchronize(endpoint);
+  }
+
+  /** Returns a future that completes when all queued policy updates are realized. */
+  CompletableFuture<Void> idle() {
+    return realization.idle();
+  }
+
+  /** Removes the endpoint from the policy. */
+  CompletableFuture<Void> remove(Endpoint endpoint) {
+    return realization.realize(engine.endpointRemoved(endpoint.id()));
+  }
+
+  /** Releases the former identities, which the datapath no longer uses. */
+  void releaseFormerIdentities(Endpoint endpoint) {
+    endpoint.takeFormerIdentities().forEach(this::release);
+  }
+
+  /** Releases all identities of the endpoint, which the datapath no longer uses. */
+  void releaseIdentities(Endpoint endpoint) {
+    releaseFormerIdentities(endpoint);
+    if (endpoint.identity() != null) {
+      release(endpoint.identity().id());
+    }
+  }
+
+  /** Releases one reference. The policy engine receives the event from the allocator. */
+  public void release(int identity) {
+    identities
+        .release(identity)
+        .whenComplete(
+            (isLast, failure) -> {
+              if (failure != null) {
+                LOGGER.warn("identity {}: release: {}", identity, failure.getMessage());
+              }
+            });
+  }
+}

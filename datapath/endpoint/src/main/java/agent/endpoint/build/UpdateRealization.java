@@ -1,0 +1,195 @@
+package agent.endpoint.build;
+
+import agent.datapath.manager.spec.PolicyDelta;
+import agent.datapath.manager.spec.PolicyMapProxy;
+import agent.datapath.manager.thread.StepSequence;
+import agent.endpoint.state.Endpoint;
+import agent.endpoint.state.EndpointJournal;
+import agent.endpoint.state.EndpointRegistry;
+import agent.endpoint.state.EndpointState;
+import agent.ipcache.Ipcache;
+import agent.policy.EndpointPolicyChange;
+import agent.policy.PolicyUpdate;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
+
+/**
+ * Realizes one policy update on all endpoints, in five steps: entries that policy maps gain,
+ * ipcache entries of new CIDRs, entries that policy maps lose, ipcache entries of removed CIDRs,
+ * and policy map entries of their identities. With this order no packet has an identity that the
+ * policy maps do not know, and no packet is dropped that is allowed before and after the update.
+ */
+final class UpdateRealization {
+  private final PolicyUpdate update;
+  private final EndpointRegistry registry;
+  private final EndpointJournal journal;
+  private final PolicyMapProxy policyMaps;
+  private final Ipcache ipcache;
+  private final Map<Endpoint, RuntimeException> failed = new LinkedHashMap<>();
+  private final Set<Endpoint> building = new HashSet<>();
+  private final Map<Endpoint, CompletableFuture<Void>> asked = new LinkedHashMap<>();
+  private RuntimeException ipcacheFailure;
+
+  UpdateRealization(
+      PolicyUpdate update,
+      EndpointRegistry registry,
+      EndpointJournal journal,
+      PolicyMapProxy policyMaps,
+      Ipcache ipcache) {
+    this.update = update;
+    this.registry = registry;
+    this.journal = journal;
+    this.policyMaps = policyMaps;
+    this.ipcache = ipcache;
+  }
+
+  /** Adds the steps of this update; steps without work are omitted. */
+  StepSequence addTo(StepSequence steps, Consumer<Endpoint> retry) {
+    steps.then(this::begin);
+    if (update.cidrsAdded().isEmpty()) {
+      write(steps, update.endpoints(), UnaryOperator.identity());
+    } else {
+      write(steps, update.endpoints(), delta -> new PolicyDelta(delta.upserts(), List.of()));
+      steps.thenAwait(() -> settled(ipcache.putCidrs(update.cidrsAdded())));
+      write(
+          steps,
+          update.endpoints(),
+          // After a failed ipcache write, the whole difference is written again.
+          delta -> ipcacheFailure == null ? new PolicyDelta(List.of(), delta.deletes()) : delta);
+    }
+    if (!update.cidrsRemoved().isEmpty()) {
+      steps.thenAwait(() -> settled(ipcache.removeCidrs(update.cidrsRemoved())));
+    }
+    write(steps, update.cleanups(), UnaryOperator.identity());
+    return steps.then(() -> end(retry));
+  }
+
+  /** Sets ready endpoints whose maps change to regenerating, unless an operation runs on them. */
+  private void begin() {
+    update
+        .failures()
+        .forEach(
+            (id, refusal) -> {
+              final Endpoint endpoint = registry.find(id);
+              if (endpoint != null) {
+                failed.put(endpoint, refusal);
+              }
+            });
+    for (final EndpointPolicyChange change : update.endpoints()) {
+      final Endpoint endpoint = registry.find(change.endpointId());
+      if (endpoint != null
+          && endpoint.is(EndpointState.READY)
+          && !endpoint.isBusy()
+          && !change.diff().isEmpty()) {
+        journal.note(endpoint, EndpointState.WAITING_TO_REGENERATE, "policy changed");
+        journal.note(
+            endpoint,
+            EndpointState.REGENERATING,
+            "%d policy entries to write, %d to delete"
+                .formatted(change.diff().upserts().size(), change.diff().deletes().size()));
+        building.add(endpoint);
+      }
+    }
+  }
+
+  private CompletableFuture<Void> settled(CompletableFuture<Void> written) {
+    return written.handle(
+        (done, failure) -> {
+          if (failure != null) {
+            ipcacheFailure = Answers.named("ipcache", failure);
+          }
+          return null;
+        });
+  }
+
+  private void write(
+      StepSequence steps, List<EndpointPolicyChange> changes, UnaryOperator<PolicyDelta> part) {
+    if (!changes.isEmpty()) {
+      steps.thenAwait(() -> ask(changes, part)).then(this::collect);
+    }
+  }
+
+  private CompletableFuture<?> ask(
+      List<EndpointPolicyChange> changes, UnaryOperator<PolicyDelta> part) {
+    asked.clear();
+    for (final EndpointPolicyChange change : changes) {
+      final Endpoint endpoint = registry.find(change.endpointId());
+      if (endpoint != null && endpoint.isLive()) {
+        endpoint.resolved(change.policy());
+        final PolicyDelta delta = part.apply(change.diff());
+        if (endpoint.isPolicyMapTrusted() && !delta.isEmpty()) {
+          asked.put(endpoint, policyMaps.apply(endpoint.id(), delta));
+        }
+      }
+    }
+    return CompletableFuture.allOf(asked.values().toArray(CompletableFuture<?>[]::new))
+        .exceptionally(failure -> null);
+  }
+
+  private void collect() {
+    asked.forEach(
+        (endpoint, answer) -> {
+          if (answer.isCompletedExceptionally()) {
+            endpoint.distrustPolicyMap();
+            failed.put(
+                endpoint,
+                Answers.named("endpoint " + endpoint.id() + ": policy map", answer.exceptionNow()));
+          }
+        });
+  }
+
+  private void end(Consumer<Endpoint> retry) {
+    final Map<Endpoint, Boolean> changed = new HashMap<>();
+    for (final List<EndpointPolicyChange> list : List.of(update.endpoints(), update.cleanups())) {
+      for (final EndpointPolicyChange change : list) {
+        final Endpoint endpoint = registry.find(change.endpointId());
+        if (endpoint != null && endpoint.isPolicyMapTrusted()) {
+          endpoint.realized(change.policy(), !change.diff().isEmpty());
+          changed.merge(endpoint, !change.diff().isEmpty(), Boolean::logicalOr);
+        }
+      }
+    }
+    failed.forEach((endpoint, failure) -> fail(endpoint, failure, retry));
+    building.removeAll(failed.keySet());
+    building.removeIf(endpoint -> !endpoint.is(EndpointState.REGENERATING));
+    for (final Endpoint endpoint : building) {
+      journal.succeeded(endpoint, "policy revision " + update.revision());
+    }
+    for (final Endpoint endpoint : registry.all()) {
+      final boolean isBehind = endpoint.realizedRevision() < update.revision();
+      if (endpoint.isPolicyMapTrusted() && !failed.containsKey(endpoint) && isBehind) {
+        endpoint.realizedRevision(update.revision());
+        registry.publish(endpoint);
+      } else if (changed.containsKey(endpoint) || building.contains(endpoint)) {
+        registry.publish(endpoint);
+      }
+    }
+    if (ipcacheFailure != null) {
+      throw ipcacheFailure;
+    }
+  }
+
+  /**
+   * Sets the endpoint to not-ready, unless an operation runs on it: the operation synchronizes the
+   * untrusted map.
+   */
+  private void fail(Endpoint endpoint, RuntimeException failure, Consumer<Endpoint> retry) {
+    if (endpoint.isBusy() && !building.contains(endpoint)) {
+      return;
+    }
+    if (endpoint.is(EndpointState.READY)) {
+      journal.note(endpoint, EndpointState.WAITING_TO_REGENERATE, "policy changed");
+      journal.note(endpoint, EndpointState.REGENERATING, "policy cannot be applied");
+    }
+    if (endpoint.is(EndpointState.REGENERATING)) {
+      journal.failed(endpoint, failure, retry);
+    }
+  }
+}

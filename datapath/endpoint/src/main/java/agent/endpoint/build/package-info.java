@@ -1,0 +1,2 @@
+/** Builds and removes endpoints in steps: policy map, programs, ipcache entries and routes. */
+package agent.endpoint.build;

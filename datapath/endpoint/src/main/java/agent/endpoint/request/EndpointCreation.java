@@ -1,0 +1,158 @@
+package agent.endpoint.request;
+
+import agent.endpoint.build.IdentityArrival;
+import agent.endpoint.state.Endpoint;
+import agent.endpoint.state.EndpointAddressing;
+import agent.endpoint.state.EndpointIdentifier;
+import agent.endpoint.state.EndpointJournal;
+import agent.endpoint.state.EndpointRecord;
+import agent.endpoint.state.EndpointRegistry;
+import agent.endpoint.state.EndpointStore;
+import agent.endpoint.state.LabelDerivation;
+import agent.identity.Identity;
+import agent.identity.LabelFilter;
+import agent.ipam.Ipam;
+import agent.ipam.Lease;
+import agent.ipcache.Ipcache;
+import agent.types.IpAddress;
+import agent.types.Refusal;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * Admits new endpoints: checks the request, allocates id and addresses, and stores the record. Runs
+ * on the conductor's thread.
+ */
+public final class EndpointCreation {
+  private static final Logger LOGGER = LogManager.getLogger(EndpointCreation.class);
+
+  private final EndpointRegistry registry;
+  private final EndpointJournal journal;
+  private final EndpointStore store;
+  private final RequestReader reader;
+  private final LabelFilter labelFilter;
+  private final Ipcache ipcache;
+  private final IdentityArrival arrival;
+  private final AddressClaims claims;
+
+  /** Creates the admission of endpoints. */
+  public EndpointCreation(
+      Collaborators collaborators, RequestReader reader, LabelFilter labelFilter, Ipam ipam) {
+    registry = collaborators.registry();
+    journal = collaborators.journal();
+    store = collaborators.store();
+    arrival = collaborators.arrival();
+    ipcache = collaborators.ipcache();
+    this.reader = reader;
+    this.labelFilter = labelFilter;
+    claims = new AddressClaims(ipam);
+  }
+
+  /**
+   * The objects that a new endpoint is registered with.
+   *
+   * @param registry the live endpoints
+   * @param journal records their transitions
+   * @param store keeps their records
+   * @param ipcache holds the addresses of the node, which an endpoint must not use
+   * @param arrival acquires their identities
+   */
+  public record Collaborators(
+      EndpointRegistry registry,
+      EndpointJournal journal,
+      EndpointStore store,
+      Ipcache ipcache,
+      IdentityArrival arrival) {}
+
+  /**
+   * Admits an endpoint. It then waits for its identity or for its build.
+   *
+   * @throws Refusal INVALID, CONFLICT or EXHAUSTED; then no state has changed
+   */
+  public Endpoint admit(EndpointIdentifier path, EndpointRequest request) {
+    final int asked = reader.localId(path, request);
+    final EndpointRecord draft = reader.created(path, request);
+    final LabelDerivation labels = LabelDerivation.of(draft, labelFilter);
+    checkFree(path, asked, draft);
+    final int id = asked == 0 ? registry.freeId() : asked;
+    final List<Lease> adopted = claims.adoptable(draft.addressing());
+    final EndpointAddressing addressing = addressing(id, draft);
+    CompletableFuture<Identity> identity = null;
+    try {
+      identity = arrival.ask(labels.identity());
+      final EndpointRecord record =
+          draft
+              .withId(id)
+              .withIdentity(IdentityArrival.numberOf(identity))
+              .withAddressing(addressing);
+      store.save(record);
+      final Endpoint endpoint = journal.begin(record, labels, "created");
+      arrival.await(endpoint, identity);
+      LOGGER.info("endpoint {}: created on {}", id, record.device().name());
+      return endpoint;
+    } catch (RuntimeException failure) {
+      if (identity != null) {
+        arrival.abandon(identity);
+      }
+      claims.undo(id, adopted);
+      throw failure;
+    }
+  }
+
+  private EndpointAddressing addressing(int id, EndpointRecord draft) {
+    if (!draft.configuration().datapath().addressesAreExternal()) {
+      return claims.claim(id, draft.addressing());
+    }
+    if (draft.addressing().ipv4() == null && draft.addressing().ipv6() == null) {
+      throw Refusal.invalid("addressing", "with external-ipam an address is needed");
+    }
+    return draft.addressing();
+  }
+
+  private void checkFree(EndpointIdentifier path, int asked, EndpointRecord draft) {
+    if (asked != 0 && registry.find(asked) != null) {
+      throw Refusal.conflict("id", "endpoint " + asked + " exists");
+    }
+    if (path.localId() == 0 && path.kind() != EndpointIdentifier.Kind.AGENT_LOCAL) {
+      registry
+          .find(path)
+          .ifPresent(
+              other -> {
+                throw Refusal.conflict("id", path + " is endpoint " + other.id());
+              });
+    }
+    for (final Endpoint other : registry.all()) {
+      checkInterface(draft, other);
+      checkAddress("addressing.ipv4", draft.addressing().ipv4(), other);
+      checkAddress("addressing.ipv6", draft.addressing().ipv6(), other);
+    }
+    checkAddress("addressing.ipv4", draft.addressing().ipv4());
+    checkAddress("addressing.ipv6", draft.addressing().ipv6());
+  }
+
+  /** Refuses an interface that another endpoint uses: each would replace the other's programs. */
+  static void checkInterface(EndpointRecord draft, Endpoint other) {
+    final EndpointRecord record = other.record();
+    if (record.id() != draft.id()
+        && (record.device().index() == draft.device().index()
+            || record.device().name().equals(draft.device().name()))) {
+      throw Refusal.conflict(
+          "interface-name", "'" + draft.device().name() + "' is in use by endpoint " + record.id());
+    }
+  }
+
+  private static void checkAddress(String field, IpAddress address, Endpoint other) {
+    final EndpointAddressing used = other.record().addressing();
+    if (address != null && (address.equals(used.ipv4()) || address.equals(used.ipv6()))) {
+      throw Refusal.conflict(field, address + " is in use by endpoint " + other.id());
+    }
+  }
+
+  private void checkAddress(String field, IpAddress address) {
+    if (address != null && ipcache.isNode(address)) {
+      throw Refusal.conflict(field, address + " is in use by the node");
+    }
+  }
+}

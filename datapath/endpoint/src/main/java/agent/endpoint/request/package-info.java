@@ -1,0 +1,2 @@
+/** Checks requests that create or change an endpoint, and applies them to its record. */
+package agent.endpoint.request;

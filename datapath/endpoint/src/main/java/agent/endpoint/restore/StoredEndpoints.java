@@ -1,0 +1,170 @@
+package agent.endpoint.restore;
+
+import agent.endpoint.build.IdentityArrival;
+import agent.endpoint.state.Endpoint;
+import agent.endpoint.state.EndpointDevice;
+import agent.endpoint.state.EndpointJournal;
+import agent.endpoint.state.EndpointOptions;
+import agent.endpoint.state.EndpointRecord;
+import agent.endpoint.state.EndpointRegistry;
+import agent.endpoint.state.EndpointState;
+import agent.endpoint.state.EndpointStore;
+import agent.endpoint.state.LabelDerivation;
+import agent.identity.LabelFilter;
+import agent.ipam.Ipam;
+import agent.node.Device;
+import agent.node.Devices;
+import agent.node.InterfaceName;
+import agent.types.IpAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * Loads the records of the previous run into the registry: finds the interface of each, replaces
+ * invalid options by the defaults, and restores its identity and addresses.
+ */
+public final class StoredEndpoints {
+  private static final Logger LOGGER = LogManager.getLogger(StoredEndpoints.class);
+
+  private final EndpointStore store;
+  private final Ipam ipam;
+  private final Devices devices;
+  private final EndpointRegistry registry;
+  private final EndpointJournal journal;
+  private final IdentityArrival arrival;
+  private final Defaults defaults;
+  private final List<Integer> removed = new ArrayList<>();
+
+  /**
+   * The options of this run that affect stored endpoints.
+   *
+   * @param labelFilter the filter of identity-relevant labels
+   * @param options the options of a new endpoint
+   */
+  public record Defaults(LabelFilter labelFilter, EndpointOptions options) {}
+
+  /** Creates a loader that has read nothing yet. */
+  public StoredEndpoints(
+      EndpointStore store,
+      Ipam ipam,
+      Devices devices,
+      EndpointRegistry registry,
+      EndpointJournal journal,
+      IdentityArrival arrival,
+      Defaults defaults) {
+    this.store = store;
+    this.ipam = ipam;
+    this.devices = devices;
+    this.registry = registry;
+    this.journal = journal;
+    this.arrival = arrival;
+    this.defaults = defaults;
+  }
+
+  /** Loads every record; a failure of one adds an error and does not affect the others. */
+  void load(List<String> errors) {
+    final Set<Device> present = Set.copyOf(devices.all());
+    for (final EndpointRecord record : store.load()) {
+      try {
+        enter(record, present, errors);
+      } catch (RuntimeException failure) {
+        // OrphanCleanup removes its programs; the record stays in the store for the operator.
+        errors.add("endpoint " + record.id() + " is not restored: " + failure.getMessage());
+        registry.forget(record.id());
+      }
+    }
+  }
+
+  /** Returns the ids of endpoints whose interface no longer exists. */
+  List<Integer> removed() {
+    return removed;
+  }
+
+  private void enter(EndpointRecord stored, Set<Device> present, List<String> errors) {
+    final EndpointRecord record = withPresentInterface(withValidOptions(stored, errors), present);
+    if (!isPresent(record, present)) {
+      LOGGER.warn(
+          "endpoint {}: removed because interface '{}' with index {} no longer exists",
+          record.id(),
+          record.device().name(),
+          record.device().index());
+      removed.add(record.id());
+      store.remove(record.id());
+      ipam.releaseEndpoint(record.id());
+      return;
+    }
+    final LabelDerivation labels = LabelDerivation.of(record, defaults.labelFilter());
+    final Endpoint endpoint = journal.restore(record, labels, "restored from the previous run");
+    try {
+      arrival.restore(endpoint);
+      claim(endpoint);
+    } catch (RuntimeException failure) {
+      errors.add("endpoint " + record.id() + ": " + failure.getMessage());
+      if (endpoint.is(EndpointState.RESTORING)) {
+        journal.invalid(endpoint, failure.getMessage());
+      }
+    }
+  }
+
+  /**
+   * Replaces invalid stored options by those of a new endpoint, so that the endpoint still enforces
+   * its policy.
+   */
+  private EndpointRecord withValidOptions(EndpointRecord stored, List<String> errors) {
+    try {
+      EndpointOptions.defaults().with(stored.configuration().options());
+      return stored;
+    } catch (RuntimeException failure) {
+      errors.add("endpoint " + stored.id() + " has the default options: " + failure.getMessage());
+      return stored.withConfiguration(
+          new EndpointRecord.Configuration(
+              defaults.options().toMap(), stored.configuration().datapath()));
+    }
+  }
+
+  /**
+   * Returns the record with the present interface name: index and MAC address identify an interface
+   * that was renamed since the previous run.
+   */
+  private EndpointRecord withPresentInterface(EndpointRecord record, Set<Device> present) {
+    final EndpointDevice former = record.device();
+    final Optional<Device> device =
+        present.stream().filter(d -> d.index() == former.index()).findFirst();
+    if (device.isEmpty()
+        || device.get().name().equals(former.name())
+        || !device.get().isVeth()
+        || !former.hostMac().equals(device.get().mac())
+        || present.stream().anyMatch(d -> d.name().equals(former.name()))) {
+      return record;
+    }
+    final String name = InterfaceName.check("interface-name", device.get().name());
+    LOGGER.warn(
+        "endpoint {}: interface '{}' was renamed to '{}'", record.id(), former.name(), name);
+    final EndpointRecord renamed =
+        record.withDevice(new EndpointDevice(name, former.index(), former.mac(), former.hostMac()));
+    store.save(renamed);
+    return renamed;
+  }
+
+  private boolean isPresent(EndpointRecord record, Set<Device> present) {
+    return present.stream().anyMatch(device -> isOf(record, device))
+        || devices.byName(record.device().name()).stream().anyMatch(device -> isOf(record, device));
+  }
+
+  private static boolean isOf(EndpointRecord record, Device device) {
+    return device.index() == record.device().index()
+        && device.name().equals(record.device().name());
+  }
+
+  private void claim(Endpoint endpoint) {
+    if (!endpoint.record().configuration().datapath().addressesAreExternal()) {
+      for (final IpAddress address : endpoint.addresses()) {
+        ipam.claim("addressing", address, endpoint.id(), null, null);
+      }
+    }
+  }
+}

@@ -1,0 +1,119 @@
+package agent.endpoint.state;
+
+import agent.datapath.manager.thread.ConductorAgent;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.function.Consumer;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * Records transitions in the endpoint's log and the agent's log, publishes a new snapshot, and
+ * schedules retries of failed builds. Runs on the conductor's thread.
+ */
+public final class EndpointJournal {
+  private static final Logger LOGGER = LogManager.getLogger(EndpointJournal.class);
+
+  private final EndpointRegistry registry;
+  private final ConductorAgent conductor;
+  private final InstantSource clock;
+  private final Duration retryBase;
+  private final Duration retryMax;
+
+  /**
+   * Creates a journal of the endpoints of the registry.
+   *
+   * @param conductor runs retries
+   * @param retryBase the pause after the first failure; each further failure doubles it
+   * @param retryMax the longest pause
+   */
+  public EndpointJournal(
+      EndpointRegistry registry,
+      ConductorAgent conductor,
+      InstantSource clock,
+      Duration retryBase,
+      Duration retryMax) {
+    this.registry = registry;
+    this.conductor = conductor;
+    this.clock = clock;
+    this.retryBase = retryBase;
+    this.retryMax = retryMax;
+  }
+
+  /** Adds a new endpoint, which waits for its identity. */
+  public Endpoint begin(EndpointRecord record, LabelDerivation labels, String message) {
+    return enter(record, labels, EndpointState.WAITING_FOR_IDENTITY, message);
+  }
+
+  /** Adds an endpoint of the previous run. */
+  public Endpoint restore(EndpointRecord record, LabelDerivation labels, String message) {
+    return enter(record, labels, EndpointState.RESTORING, message);
+  }
+
+  private Endpoint enter(
+      EndpointRecord record, LabelDerivation labels, EndpointState state, String message) {
+    final Endpoint endpoint =
+        new Endpoint(record, labels, new RegenerationController(record.id(), retryBase, retryMax));
+    endpoint.transition(state, message, clock.instant());
+    registry.add(endpoint);
+    return endpoint;
+  }
+
+  /** Records a transition. */
+  public void note(Endpoint endpoint, EndpointState next, String message) {
+    endpoint.transition(next, message, clock.instant());
+    LOGGER.debug("endpoint {}: {}: {}", endpoint.id(), next.text(), message);
+    registry.publish(endpoint);
+  }
+
+  /** Records a successful build. */
+  public void succeeded(Endpoint endpoint, String message) {
+    endpoint.controller().succeeded(clock.instant());
+    endpoint.error(null);
+    note(endpoint, EndpointState.READY, message);
+  }
+
+  /**
+   * Records a failed build and schedules a retry.
+   *
+   * @param retry builds the endpoint after a pause, if it is still not-ready
+   */
+  public void failed(Endpoint endpoint, RuntimeException failure, Consumer<Endpoint> retry) {
+    final String message = String.valueOf(failure.getMessage());
+    endpoint.controller().failed(clock.instant(), message);
+    endpoint.error(message);
+    endpoint.transition(
+        EndpointState.NOT_READY,
+        endpoint.attached() == null ? HealthLevel.FAILURE : HealthLevel.WARNING,
+        message,
+        clock.instant());
+    registry.publish(endpoint);
+    if (!endpoint.isRetryPending()) {
+      final Duration pause = endpoint.controller().pause();
+      LOGGER.warn("endpoint {}: {}; retry in {} ms", endpoint.id(), message, pause.toMillis());
+      retryLater(endpoint, EndpointState.NOT_READY, pause, retry);
+    }
+  }
+
+  /** Schedules a retry after a pause; it runs if the endpoint is still in the state. */
+  public void retryLater(
+      Endpoint endpoint, EndpointState state, Duration pause, Consumer<Endpoint> retry) {
+    endpoint.retryPending(true);
+    conductor.schedule(
+        pause.toNanos(),
+        () -> {
+          endpoint.retryPending(false);
+          if (registry.holds(endpoint) && endpoint.is(state)) {
+            retry.accept(endpoint);
+          }
+        });
+  }
+
+  /** Records that the endpoint is invalid: only DELETE is accepted. */
+  public void invalid(Endpoint endpoint, String message) {
+    endpoint.error(message);
+    endpoint.transition(EndpointState.INVALID, HealthLevel.FAILURE, message, clock.instant());
+    LOGGER.error("endpoint {}: {}", endpoint.id(), message);
+    registry.publish(endpoint);
+  }
+}

@@ -1,0 +1,123 @@
+package agent.endpoint.state;
+
+import agent.types.Refusal;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentNavigableMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+
+/**
+ * The live endpoints by id. Only the conductor's thread uses the endpoints; any thread may read
+ * their latest snapshots without waiting.
+ */
+public final class EndpointRegistry {
+  private final SortedMap<Integer, Endpoint> live = new TreeMap<>();
+  private final ConcurrentNavigableMap<Integer, EndpointSnapshot> published =
+      new ConcurrentSkipListMap<>();
+  private final EndpointSnapshots snapshots;
+  private final EndpointLookup lookup;
+  private int lastId;
+
+  /** Creates an empty registry. */
+  public EndpointRegistry(EndpointSnapshots snapshots, EndpointLookup lookup) {
+    this.snapshots = snapshots;
+    this.lookup = lookup;
+  }
+
+  /**
+   * Returns a free id: the next one after the last assigned id, so that a released id is reused as
+   * late as possible.
+   *
+   * @throws Refusal EXHAUSTED where all ids are in use
+   */
+  public int freeId() {
+    for (int i = 1; i <= EndpointIdentifier.MAX_LOCAL_ID; i++) {
+      final int id = (lastId + i - 1) % EndpointIdentifier.MAX_LOCAL_ID + 1;
+      if (!live.containsKey(id)) {
+        return id;
+      }
+    }
+    throw Refusal.exhausted("id", "all " + EndpointIdentifier.MAX_LOCAL_ID + " ids are in use");
+  }
+
+  /** Adds an endpoint and publishes its snapshot. */
+  public void add(Endpoint endpoint) {
+    live.put(endpoint.id(), endpoint);
+    lastId = endpoint.id();
+    publish(endpoint);
+  }
+
+  /** Removes an endpoint and its snapshot. */
+  public void remove(Endpoint endpoint) {
+    live.remove(endpoint.id());
+    published.remove(endpoint.id());
+  }
+
+  /** Removes an endpoint by id, if it was added. */
+  public void forget(int id) {
+    live.remove(id);
+    published.remove(id);
+  }
+
+  /** Returns whether this endpoint is live. */
+  public boolean holds(Endpoint endpoint) {
+    return live.get(endpoint.id()) == endpoint;
+  }
+
+  /** Returns the live endpoint with this id, or null. */
+  public Endpoint find(int id) {
+    return live.get(id);
+  }
+
+  /**
+   * Returns a copy of the live endpoints by id, so that the caller may add and remove endpoints.
+   */
+  public List<Endpoint> all() {
+    return new ArrayList<>(live.values());
+  }
+
+  /** Publishes a snapshot of the endpoint and returns it. */
+  public EndpointSnapshot publish(Endpoint endpoint) {
+    final EndpointSnapshot snapshot = snapshots.of(endpoint);
+    if (holds(endpoint)) {
+      published.put(endpoint.id(), snapshot);
+    }
+    return snapshot;
+  }
+
+  /** Returns the snapshots by id. Thread-safe. */
+  public Collection<EndpointSnapshot> published() {
+    return published.values();
+  }
+
+  /**
+   * Returns the snapshot of one endpoint. Thread-safe.
+   *
+   * @throws Refusal NOT_FOUND
+   */
+  public EndpointSnapshot get(EndpointIdentifier identifier) {
+    return find(identifier)
+        .orElseThrow(() -> Refusal.notFound("id", "there is no endpoint " + identifier));
+  }
+
+  /** Returns the snapshot of one endpoint, or empty. Thread-safe. */
+  public Optional<EndpointSnapshot> find(EndpointIdentifier identifier) {
+    if (identifier.kind() == EndpointIdentifier.Kind.AGENT_LOCAL) {
+      return Optional.ofNullable(published.get(identifier.localId()));
+    }
+    return published.values().stream().filter(s -> lookup.matches(identifier, s)).findFirst();
+  }
+
+  /**
+   * Returns the live endpoint that the identifier names. Runs on the conductor's thread.
+   *
+   * @throws Refusal NOT_FOUND
+   */
+  public Endpoint require(EndpointIdentifier identifier) {
+    return live.get(get(identifier).id());
+  }
+}

@@ -1,0 +1,167 @@
+package agent.endpoint;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import agent.datapath.manager.thread.ConductorAgent;
+import agent.endpoint.restore.RestoreReport;
+import agent.endpoint.state.EndpointIdentifier;
+import agent.endpoint.state.EndpointSnapshot;
+import agent.endpoint.state.EndpointStore;
+import agent.identity.IdentityAllocator;
+import agent.identity.LocalCidrIdentityAllocator;
+import agent.identity.LocalIdentityAllocator;
+import agent.ipam.AddressPool;
+import agent.ipam.Ipam;
+import agent.ipam.IpamContext;
+import agent.ipam.LeaseStore;
+import agent.node.NodeAddressing;
+import agent.policy.PolicyContext;
+import agent.policy.PolicyEngine;
+import agent.policy.PolicySnapshot;
+import agent.policy.PolicyStore;
+import agent.policy.spec.RuleSpec;
+import agent.types.OperationException;
+import agent.types.Refusal;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * An agent without the HTTP API: the real identities, addresses, policy and endpoints on the
+ * datapath and node of a subclass, with stores that keep their content across restarts. The test's
+ * thread runs the conductor, so no work happens between two calls.
+ */
+abstract class EndpointRig {
+  private static final long TIMEOUT_NS = TimeUnit.SECONDS.toNanos(30);
+
+  IdentityAllocator identities;
+  Ipam ipam;
+  PolicyEngine policy;
+  EndpointConductor conductor;
+  RestoreReport report;
+  private final LeaseStore leases = LeaseStore.inMemory();
+  private final PolicyStore rules = PolicyStore.inMemory();
+
+  /**
+   * Returns a context with the parts of the subclass: datapath, devices, addresses, routes, clocks
+   * and names.
+   */
+  abstract EndpointContext baseContext();
+
+  /** Returns the addresses of the node. */
+  abstract NodeAddressing addressing();
+
+  /** Sets the clock of leases, if the subclass has one. */
+  abstract IpamContext clocked(IpamContext context);
+
+  /** Returns whether other threads complete futures, so that {@link #now} must wait for them. */
+  abstract boolean hasOtherThreads();
+
+  /** Returns the identity allocator of this run. */
+  IdentityAllocator allocator() {
+    return new LocalIdentityAllocator();
+  }
+
+  /** Starts the next run of the agent on the state of the stores and the datapath. */
+  final void launch(EndpointStore store) {
+    final NodeAddressing addressing = addressing();
+    identities = allocator();
+    ipam =
+        Ipam.open(
+            clocked(
+                    new IpamContext()
+                        .pool(
+                            new AddressPool(
+                                AddressPool.DEFAULT,
+                                List.of(addressing.ipv4().range(), addressing.ipv6().range())))
+                        .gateways(addressing.ipv4().gateway(), addressing.ipv6().gateway())
+                        .store(leases))
+                .conclude());
+    policy =
+        PolicyEngine.open(
+            new PolicyContext()
+                .identities(identities)
+                .cidrIdentities(new LocalCidrIdentityAllocator())
+                .store(rules)
+                .conclude());
+    conductor =
+        EndpointConductor.launch(
+            baseContext()
+                .policy(policy)
+                .identities(identities)
+                .ipam(ipam)
+                .addressing(addressing)
+                .store(store));
+    report = now(conductor.restore());
+  }
+
+  /** Runs the conductor until the answer arrives, and returns it. */
+  <T> T now(CompletableFuture<T> answer) {
+    final long deadlineNs = System.nanoTime() + TIMEOUT_NS;
+    do {
+      run();
+    } while (hasOtherThreads() && !answer.isDone() && System.nanoTime() < deadlineNs);
+    run();
+    if (!answer.isDone()) {
+      throw new IllegalStateException("no answer");
+    }
+    try {
+      return answer.join();
+    } catch (CompletionException failure) {
+      throw failure.getCause() instanceof RuntimeException cause ? cause : failure;
+    }
+  }
+
+  /** Runs the conductor until it has no work. */
+  void run() {
+    final ConductorAgent agent = conductor.agent();
+    while (agent.doWork() > 0) {
+      Thread.onSpinWait();
+    }
+  }
+
+  EndpointSnapshot create(String id, Requests request) {
+    return now(conductor.endpoints().create(EndpointIdentifier.parse(id), request.build()));
+  }
+
+  EndpointSnapshot modify(String id, Requests request) {
+    return now(conductor.endpoints().modify(EndpointIdentifier.parse(id), request.build()));
+  }
+
+  EndpointSnapshot relabel(String id, String... labels) {
+    return now(conductor.endpoints().setUserLabels(EndpointIdentifier.parse(id), List.of(labels)));
+  }
+
+  EndpointSnapshot configure(String id, Map<String, String> options) {
+    return now(conductor.endpoints().configure(EndpointIdentifier.parse(id), options, null));
+  }
+
+  List<String> delete(String id) {
+    return now(conductor.endpoints().delete(EndpointIdentifier.parse(id)));
+  }
+
+  EndpointSnapshot get(String id) {
+    return conductor.endpoints().get(EndpointIdentifier.parse(id));
+  }
+
+  PolicySnapshot importRules(RuleSpec... specs) {
+    return now(conductor.policy().importRules(List.of(specs)));
+  }
+
+  PolicySnapshot deleteRules() {
+    return now(conductor.policy().deleteRules(List.of()));
+  }
+
+  static void assertRefused(Refusal.Kind kind, String field, Runnable call) {
+    final Refusal refusal = assertThrows(Refusal.class, call::run);
+    assertEquals(kind, refusal.kind(), refusal.getMessage());
+    assertEquals(field, refusal.field(), refusal.getMessage());
+  }
+
+  static void assertFailed(Runnable call) {
+    assertThrows(OperationException.class, call::run);
+  }
+}

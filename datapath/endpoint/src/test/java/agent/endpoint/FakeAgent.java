@@ -1,0 +1,127 @@
+package agent.endpoint;
+
+import agent.endpoint.state.EndpointRecord;
+import agent.endpoint.state.EndpointStore;
+import agent.identity.IdentityAllocator;
+import agent.identity.LocalIdentityAllocator;
+import agent.ipam.IpamContext;
+import agent.node.FamilyAddressing;
+import agent.node.NodeAddressing;
+import agent.types.IpAddress;
+import agent.types.OperationException;
+import agent.types.Prefix;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Supplier;
+
+/** The test rig without a kernel, on {@link FakeDatapath} and {@link FakeNode}. */
+final class FakeAgent extends EndpointRig {
+  static final Prefix RANGE4 = Prefix.parse("10.5.0.0/24");
+  static final Prefix RANGE6 = Prefix.parse("f00d::5:0:0/96");
+
+  final FakeDatapath datapath = new FakeDatapath();
+  final FakeNode node = new FakeNode();
+  final RecordingStore store = new RecordingStore();
+  private final Supplier<IdentityAllocator> allocators;
+  private ManualClock clock;
+
+  /** An endpoint store whose calls can be made to fail. */
+  static final class RecordingStore implements EndpointStore {
+    private final EndpointStore kept = EndpointStore.inMemory();
+    boolean fails;
+
+    @Override
+    public List<EndpointRecord> load() {
+      return kept.load();
+    }
+
+    @Override
+    public void save(EndpointRecord endpoint) {
+      check();
+      kept.save(endpoint);
+    }
+
+    @Override
+    public void remove(int id) {
+      check();
+      kept.remove(id);
+    }
+
+    private void check() {
+      if (fails) {
+        throw new OperationException("no space left on device");
+      }
+    }
+  }
+
+  FakeAgent() {
+    this(LocalIdentityAllocator::new);
+  }
+
+  /** Creates an agent with another identity allocator; each run has its own instance. */
+  FakeAgent(Supplier<IdentityAllocator> allocators) {
+    this.allocators = allocators;
+    node.hasAddress("192.0.2.1");
+    node.hasAddress("10.5.0.1");
+    for (int i = 1; i < 10; i++) {
+      node.hasDevice("lxc" + i, 100 + i);
+    }
+    restart();
+  }
+
+  void restart() {
+    clock = new ManualClock();
+    launch(store);
+  }
+
+  /** Advances the clock in steps of a second and runs the work that becomes due. */
+  void advance(Duration time) {
+    run();
+    Duration left = time;
+    while (left.compareTo(Duration.ZERO) > 0) {
+      final Duration step =
+          left.compareTo(Duration.ofSeconds(1)) < 0 ? left : Duration.ofSeconds(1);
+      clock.advance(step);
+      run();
+      left = left.minus(step);
+    }
+  }
+
+  @Override
+  EndpointContext baseContext() {
+    return new EndpointContext()
+        .datapath(datapath, datapath, datapath)
+        .devices(node.devices)
+        .nodeDevices(Set.of("ext0"))
+        .localAddresses(node.localAddresses)
+        .routes(node.routes)
+        .nanoClock(clock)
+        .clock(clock)
+        .clusterName("c1")
+        .nodeName("n1")
+        .retry(Duration.ofSeconds(1), Duration.ofSeconds(8));
+  }
+
+  @Override
+  NodeAddressing addressing() {
+    return new NodeAddressing(
+        FamilyAddressing.of(IpAddress.parse("192.0.2.1"), RANGE4),
+        FamilyAddressing.of(null, RANGE6));
+  }
+
+  @Override
+  IpamContext clocked(IpamContext context) {
+    return context.clock(clock);
+  }
+
+  @Override
+  boolean hasOtherThreads() {
+    return false;
+  }
+
+  @Override
+  IdentityAllocator allocator() {
+    return allocators.get();
+  }
+}

@@ -1,0 +1,65 @@
+package agent.endpoint;
+
+import agent.policy.spec.LabelSpec;
+import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PortRuleSpec;
+import agent.policy.spec.PortSpec;
+import agent.policy.spec.RuleSpec;
+import agent.policy.spec.SelectorSpec;
+import java.util.List;
+import java.util.Map;
+
+/** Factories of rules for tests. */
+final class TestRules {
+  private TestRules() {}
+
+  /**
+   * Returns a rule that allows endpoints with label {@code from} to send to endpoints with label
+   * {@code to} on one TCP port.
+   */
+  static RuleSpec allowIngress(String to, String from, int port) {
+    return rule(to, List.of(peer(List.of(selector(from)), null, port)), null);
+  }
+
+  static RuleSpec allowIngressFromCidr(String to, String cidr, int port) {
+    return rule(to, List.of(peer(null, List.of(cidr), port)), null);
+  }
+
+  static RuleSpec denyIngress(String to, String from, int port) {
+    return rule(to, null, List.of(peer(List.of(selector(from)), null, port)));
+  }
+
+  private static PeerRuleSpec peer(List<SelectorSpec> endpoints, List<String> cidrs, int port) {
+    return new PeerRuleSpec(
+        endpoints,
+        null,
+        cidrs,
+        null,
+        null,
+        List.of(new PortRuleSpec(List.of(new PortSpec(Integer.toString(port), null, "TCP")), null)),
+        null,
+        null);
+  }
+
+  private static RuleSpec rule(
+      String to, List<PeerRuleSpec> ingress, List<PeerRuleSpec> ingressDeny) {
+    return new RuleSpec(selector(to), ingress, null, ingressDeny, null, null, null);
+  }
+
+  /** Returns the same rule with a label {@code name}. */
+  static RuleSpec named(String name, RuleSpec rule) {
+    return new RuleSpec(
+        rule.endpointSelector(),
+        rule.ingress(),
+        rule.egress(),
+        rule.ingressDeny(),
+        rule.egressDeny(),
+        List.of(new LabelSpec("name", name, null)),
+        null);
+  }
+
+  static SelectorSpec selector(String label) {
+    final int equals = label.indexOf('=');
+    return new SelectorSpec(Map.of(label.substring(0, equals), label.substring(equals + 1)), null);
+  }
+}

@@ -1,0 +1,46 @@
+package agent.identity;
+
+import agent.types.Prefix;
+import agent.types.Refusal;
+import java.util.Optional;
+
+/**
+ * Gives identities to CIDRs and counts the references. They are local to the node and never shared,
+ * so that every answer is there at once. Any thread may read; changes come from one thread at a
+ * time, and listeners hear of them on it before the method returns.
+ */
+public interface CidrIdentityAllocator extends IdentityDirectory {
+  /**
+   * Takes one reference to the identity of a CIDR: labels {@code cidr:prefix} and {@code
+   * reserved:world}. A prefix of length 0 has {@link ReservedIdentity#WORLD_IPV4} or {@link
+   * ReservedIdentity#WORLD_IPV6}.
+   *
+   * @param prefix the CIDR
+   * @return the identity
+   * @throws Refusal EXHAUSTED where no number is free
+   */
+  Identity acquire(Prefix prefix);
+
+  /**
+   * As {@link #acquire}, with the number that the CIDR had in the previous run of the agent.
+   *
+   * @param id the number
+   * @param prefix the CIDR
+   * @return the identity
+   * @throws Refusal CONFLICT where the number has another prefix or the prefix another number,
+   *     INVALID where the number is not one for CIDRs
+   */
+  Identity restore(int id, Prefix prefix);
+
+  /**
+   * Gives one reference back.
+   *
+   * @param id the identity's number
+   * @return whether it was the last one
+   * @throws Refusal NOT_FOUND where there is no reference
+   */
+  boolean release(int id);
+
+  /** Returns the identity of a CIDR, where there is a reference to it or it is reserved. */
+  Optional<Identity> find(Prefix prefix);
+}

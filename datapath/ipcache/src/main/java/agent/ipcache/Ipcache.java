@@ -1,0 +1,185 @@
+package agent.ipcache;
+
+import agent.datapath.manager.spec.IpcacheChange;
+import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.manager.spec.IpcacheProxy;
+import agent.identity.Identity;
+import agent.identity.ReservedIdentity;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.stream.Stream;
+
+/**
+ * The only owner of the ipcache. Every entry of the two kernel maps comes from a source in this
+ * table, and only differences to the kernel are written: an unchanged entry causes no write. Runs
+ * on the owner's thread. Every method returns a future that completes when the kernel holds the
+ * entries. After a failed write the future fails, and the next call first compares the whole table
+ * with the kernel.
+ */
+public final class Ipcache {
+  /**
+   * Prefixes whose packets the node's own sockets receive on every link: link-local unicast (RFC
+   * 4291), multicast and broadcast. They are not addresses of this node, so workloads may use them
+   * as source.
+   */
+  private static final List<IpcacheEntry> LINK_SCOPE =
+      Stream.of("fe80::/10", "ff00::/8", "224.0.0.0/4", "255.255.255.255/32")
+          .map(
+              prefix ->
+                  new IpcacheEntry(Prefix.parse(prefix), ReservedIdentity.HOST.id(), 0, false))
+          .toList();
+
+  private final IpcacheTable table = new IpcacheTable();
+  private final IpcacheProxy kernel;
+  private final Executor owner;
+  private volatile boolean isOutdated = true;
+  private CompletableFuture<Void> comparison;
+
+  /**
+   * Creates an empty table; the first call reads the entries of the kernel.
+   *
+   * @param kernel writes the maps
+   * @param owner runs tasks on the owner's thread
+   */
+  public Ipcache(IpcacheProxy kernel, Executor owner) {
+    this.kernel = kernel;
+    this.owner = owner;
+  }
+
+  /** Adds or changes the entries of an endpoint's addresses. */
+  public CompletableFuture<Void> putEndpoint(
+      int endpointId, int identity, Collection<IpAddress> addresses) {
+    return put(IpcacheSource.ENDPOINT, endpointEntries(endpointId, identity, addresses));
+  }
+
+  /** Removes the entries of an endpoint's addresses. */
+  public CompletableFuture<Void> removeEndpoint(Collection<IpAddress> addresses) {
+    return remove(IpcacheSource.ENDPOINT, addresses.stream().map(Prefix::of).toList());
+  }
+
+  /** Adds the entries of CIDR identities. */
+  public CompletableFuture<Void> putCidrs(Collection<Identity> cidrs) {
+    return put(IpcacheSource.CIDR, cidrs.stream().map(Ipcache::cidrEntry).toList());
+  }
+
+  /** Removes the entries of CIDR identities that no rule names any more. */
+  public CompletableFuture<Void> removeCidrs(Collection<Identity> cidrs) {
+    return remove(
+        IpcacheSource.CIDR, cidrs.stream().map(cidr -> cidr.cidr().orElseThrow()).toList());
+  }
+
+  /** Replaces the entries of this node's addresses. */
+  public CompletableFuture<Void> setNode(Set<IpAddress> addresses) {
+    final List<IpcacheEntry> entries = nodeEntries(addresses);
+    final Set<Prefix> touched = table.prefixes(IpcacheSource.NODE);
+    touched.forEach(prefix -> table.remove(IpcacheSource.NODE, prefix));
+    for (final IpcacheEntry entry : entries) {
+      table.put(IpcacheSource.NODE, entry);
+      touched.add(entry.prefix());
+    }
+    return write(touched);
+  }
+
+  /** Returns whether the address is an address of this node. */
+  public boolean isNode(IpAddress address) {
+    return table.has(IpcacheSource.NODE, Prefix.of(address));
+  }
+
+  /** Adds the entries of an endpoint without writing them; {@link #compare()} writes them. */
+  public void stageEndpoint(int endpointId, int identity, Collection<IpAddress> addresses) {
+    endpointEntries(endpointId, identity, addresses)
+        .forEach(entry -> table.put(IpcacheSource.ENDPOINT, entry));
+  }
+
+  /**
+   * Adds entries of CIDRs and of the node's addresses without writing them; {@link #compare()}
+   * writes them.
+   */
+  public void stage(Collection<Identity> cidrs, Set<IpAddress> nodeAddresses) {
+    cidrs.forEach(cidr -> table.put(IpcacheSource.CIDR, cidrEntry(cidr)));
+    nodeEntries(nodeAddresses).forEach(entry -> table.put(IpcacheSource.NODE, entry));
+  }
+
+  /** Compares the whole table with the kernel and writes the difference. */
+  public CompletableFuture<Void> compare() {
+    if (comparison == null || comparison.isDone()) {
+      comparison =
+          kernel
+              .read()
+              .thenComposeAsync(
+                  held -> {
+                    table.realized(held);
+                    isOutdated = false;
+                    return apply(table.takeAllChanges());
+                  },
+                  owner);
+    }
+    return comparison;
+  }
+
+  /** Calls {@link #compare()} if a write failed since the last comparison, or none was made yet. */
+  public CompletableFuture<Void> compareIfOutdated() {
+    return isOutdated ? compare() : CompletableFuture.completedFuture(null);
+  }
+
+  private CompletableFuture<Void> put(IpcacheSource source, List<IpcacheEntry> entries) {
+    final List<Prefix> touched = new ArrayList<>(entries.size());
+    for (final IpcacheEntry entry : entries) {
+      table.put(source, entry);
+      touched.add(entry.prefix());
+    }
+    return write(touched);
+  }
+
+  private CompletableFuture<Void> remove(IpcacheSource source, List<Prefix> prefixes) {
+    prefixes.forEach(prefix -> table.remove(source, prefix));
+    return write(prefixes);
+  }
+
+  /**
+   * Writes the changes of these prefixes. A comparison in progress includes every entry that is in
+   * the table when the kernel answers.
+   */
+  private CompletableFuture<Void> write(Collection<Prefix> touched) {
+    return isOutdated ? compare() : apply(table.takeChanges(touched));
+  }
+
+  private CompletableFuture<Void> apply(List<IpcacheChange> changes) {
+    if (changes.isEmpty()) {
+      return CompletableFuture.completedFuture(null);
+    }
+    return kernel
+        .apply(changes)
+        .whenComplete(
+            (done, failure) -> {
+              if (failure != null) {
+                isOutdated = true;
+              }
+            });
+  }
+
+  private static List<IpcacheEntry> endpointEntries(
+      int endpointId, int identity, Collection<IpAddress> addresses) {
+    return addresses.stream()
+        .map(address -> new IpcacheEntry(Prefix.of(address), identity, endpointId, false))
+        .toList();
+  }
+
+  private static IpcacheEntry cidrEntry(Identity identity) {
+    return new IpcacheEntry(identity.cidr().orElseThrow(), identity.id(), 0, false);
+  }
+
+  private static List<IpcacheEntry> nodeEntries(Set<IpAddress> addresses) {
+    final List<IpcacheEntry> entries = new ArrayList<>(LINK_SCOPE);
+    for (final IpAddress address : addresses) {
+      entries.add(new IpcacheEntry(Prefix.of(address), ReservedIdentity.HOST.id(), 0, true));
+    }
+    return entries;
+  }
+}

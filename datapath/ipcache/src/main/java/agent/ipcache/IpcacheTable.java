@@ -1,0 +1,105 @@
+package agent.ipcache;
+
+import agent.datapath.manager.spec.IpcacheChange;
+import agent.datapath.manager.spec.IpcacheEntry;
+import agent.types.Prefix;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * The desired ipcache entries by source, and the entries last written to the kernel. Only their
+ * difference is written. Not thread-safe.
+ */
+final class IpcacheTable {
+  private final Map<Prefix, EnumMap<IpcacheSource, IpcacheEntry>> desired = new HashMap<>();
+  private final Map<Prefix, IpcacheEntry> realized = new HashMap<>();
+
+  /** Adds or replaces the entry of a source. */
+  void put(IpcacheSource source, IpcacheEntry entry) {
+    desired
+        .computeIfAbsent(entry.prefix(), prefix -> new EnumMap<>(IpcacheSource.class))
+        .put(source, entry);
+  }
+
+  /** Removes the entry of a source for a prefix. */
+  void remove(IpcacheSource source, Prefix prefix) {
+    final EnumMap<IpcacheSource, IpcacheEntry> sources = desired.get(prefix);
+    if (sources != null) {
+      sources.remove(source);
+      if (sources.isEmpty()) {
+        desired.remove(prefix);
+      }
+    }
+  }
+
+  /** Returns whether a source has an entry for a prefix. */
+  boolean has(IpcacheSource source, Prefix prefix) {
+    final EnumMap<IpcacheSource, IpcacheEntry> sources = desired.get(prefix);
+    return sources != null && sources.containsKey(source);
+  }
+
+  /** Returns the prefixes of a source, sorted. */
+  Set<Prefix> prefixes(IpcacheSource source) {
+    final Set<Prefix> prefixes = new TreeSet<>();
+    desired.forEach(
+        (prefix, sources) -> {
+          if (sources.containsKey(source)) {
+            prefixes.add(prefix);
+          }
+        });
+    return prefixes;
+  }
+
+  /** Returns the desired entry of the kernel, or null. */
+  private IpcacheEntry winner(Prefix prefix) {
+    final EnumMap<IpcacheSource, IpcacheEntry> sources = desired.get(prefix);
+    IpcacheEntry strongest = null;
+    if (sources != null) {
+      for (final IpcacheEntry entry : sources.values()) {
+        strongest = entry; // values() is in ascending precedence
+      }
+    }
+    return strongest;
+  }
+
+  /** Replaces the known entries of the kernel. */
+  void realized(Collection<IpcacheEntry> entries) {
+    realized.clear();
+    entries.forEach(entry -> realized.put(entry.prefix(), entry));
+  }
+
+  /**
+   * Returns the changes to write for these prefixes and records them as written: upserts before
+   * deletes.
+   */
+  List<IpcacheChange> takeChanges(Collection<Prefix> prefixes) {
+    final List<IpcacheChange> changes = new ArrayList<>();
+    final List<IpcacheChange> deletes = new ArrayList<>();
+    for (final Prefix prefix : prefixes) {
+      final IpcacheEntry before = realized.get(prefix);
+      final IpcacheEntry after = winner(prefix);
+      if (after == null && before != null) {
+        realized.remove(prefix);
+        deletes.add(new IpcacheChange(before, null));
+      } else if (after != null && !after.equals(before)) {
+        realized.put(prefix, after);
+        changes.add(new IpcacheChange(before, after));
+      }
+    }
+    changes.addAll(deletes);
+    return changes;
+  }
+
+  /** Returns the changes of all prefixes, as {@link #takeChanges(Collection)} does. */
+  List<IpcacheChange> takeAllChanges() {
+    final Set<Prefix> all = new TreeSet<>(desired.keySet());
+    all.addAll(realized.keySet());
+    return takeChanges(all);
+  }
+}

@@ -1,0 +1,31 @@
+package agent.datapath.manager.attach;
+
+import agent.bindings.BpfProgram;
+
+/**
+ * The attachment of at most one program of the agent to one hook. Programs that other software
+ * attached to the same hook are not changed. No descriptor stays open between calls.
+ */
+public interface Attachment {
+  /**
+   * Attaches the program, or atomically replaces the program that the agent attached before.
+   *
+   * @return the replaced program; the caller restores it or only closes it
+   * @throws AttachException where the kernel refuses; the previous program stays attached
+   */
+  PreviousProgram attach(BpfProgram program);
+
+  /**
+   * Detaches the program of the agent where one is attached.
+   *
+   * @throws AttachException where the kernel refuses
+   */
+  void detach();
+
+  /**
+   * Returns whether a program of the agent is attached to the hook.
+   *
+   * @throws AttachException where the kernel cannot be queried
+   */
+  boolean isAttached();
+}

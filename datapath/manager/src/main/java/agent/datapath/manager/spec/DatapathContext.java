@@ -1,0 +1,334 @@
+package agent.datapath.manager.spec;
+
+import agent.maps.layout.MapSize;
+import agent.types.IpAddress;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.ThreadFactory;
+import org.agrona.concurrent.EpochClock;
+import org.agrona.concurrent.NanoClock;
+import org.agrona.concurrent.SystemEpochClock;
+import org.agrona.concurrent.SystemNanoClock;
+
+/** The configuration of the datapath; immutable after {@link #conclude()}. */
+public final class DatapathContext {
+  /** Smallest number of entries of a conntrack table. */
+  public static final int CONNTRACK_SMALLEST = 1024;
+
+  private static final int CONNTRACK_LARGEST = 1 << 24;
+
+  private boolean isConcluded;
+  private Path bpfRoot;
+  private Path stateDirectory;
+  private TcMode tcMode = TcMode.AUTO;
+  private String device;
+  private String prefilterDevice;
+  private PrefilterMode prefilterMode = PrefilterMode.NATIVE;
+  private PrefilterStore prefilterStore;
+  private boolean enableIpv4 = true;
+  private boolean enableIpv6 = true;
+  private IpAddress gateway4;
+  private IpAddress gateway6;
+  private int worldIdentity4 = 9;
+  private int worldIdentity6 = 10;
+  private int conntrackTcpMax = MapSize.CONNTRACK_TCP;
+  private int conntrackAnyMax = MapSize.CONNTRACK_ANY;
+  private int conntrackGcIntervalSec = 60;
+  private ConntrackLifetimes conntrackLifetimes = ConntrackLifetimes.DEFAULT;
+  private boolean compileDebug;
+  private List<String> clangCandidates =
+      List.of(
+          "clang-19",
+          "clang-22",
+          "clang-21",
+          "clang-20",
+          "clang-18",
+          "clang-17",
+          "clang-16",
+          "clang-15",
+          "clang-14",
+          "clang");
+  private NanoClock nanoClock = SystemNanoClock.INSTANCE;
+  private EpochClock epochClock = SystemEpochClock.INSTANCE;
+  private ThreadFactory threadFactory =
+      work -> {
+        final Thread thread = new Thread(work);
+        thread.setDaemon(true);
+        return thread;
+      };
+
+  /**
+   * Checks ranges and dependencies between options, and makes the context immutable.
+   *
+   * @return this
+   * @throws IllegalArgumentException where an option is out of range or contradicts another
+   */
+  public DatapathContext conclude() {
+    if (isConcluded) {
+      return this;
+    }
+    Objects.requireNonNull(bpfRoot, "bpfRoot");
+    Objects.requireNonNull(stateDirectory, "stateDirectory");
+    check(bpfRoot.isAbsolute(), "bpf-root: '" + bpfRoot + "' is not an absolute path");
+    check(enableIpv4 || enableIpv6, "enable-ipv4: both address families are off");
+    check(!enableIpv4 || gateway4 != null && gateway4.isIpv4(), "gateway4: no IPv4 address");
+    check(!enableIpv6 || gateway6 != null && gateway6.isIpv6(), "gateway6: no IPv6 address");
+    range("bpf-ct-global-tcp-max", conntrackTcpMax, CONNTRACK_SMALLEST, CONNTRACK_LARGEST);
+    range("bpf-ct-global-any-max", conntrackAnyMax, CONNTRACK_SMALLEST, CONNTRACK_LARGEST);
+    range("conntrack-garbage-collector-interval", conntrackGcIntervalSec, 1, 24 * 3600);
+    check(
+        prefilterDevice == null || prefilterStore != null,
+        "prefilter-device: a prefilter needs a store");
+    isConcluded = true;
+    return this;
+  }
+
+  /** Returns the mount point of the BPF file system, {@code --bpf-root}. */
+  public Path bpfRoot() {
+    return bpfRoot;
+  }
+
+  public DatapathContext bpfRoot(Path value) {
+    bpfRoot = changing(value);
+    return this;
+  }
+
+  /** Returns the directory under which compiled objects are cached, {@code --state-dir}. */
+  public Path stateDirectory() {
+    return stateDirectory;
+  }
+
+  public DatapathContext stateDirectory(Path value) {
+    stateDirectory = changing(value);
+    return this;
+  }
+
+  /** Returns how programs are attached to tc hooks. */
+  public TcMode tcMode() {
+    return tcMode;
+  }
+
+  public DatapathContext tcMode(TcMode value) {
+    tcMode = changing(value);
+    return this;
+  }
+
+  /** Returns the network device of the host program, {@code --device}, or null. */
+  public String device() {
+    return device;
+  }
+
+  public DatapathContext device(String value) {
+    device = changing(value);
+    return this;
+  }
+
+  /** Returns the device of the prefilter, {@code --prefilter-device}, or null. */
+  public String prefilterDevice() {
+    return prefilterDevice;
+  }
+
+  public DatapathContext prefilterDevice(String value) {
+    prefilterDevice = changing(value);
+    return this;
+  }
+
+  /** Returns {@code --prefilter-mode}. */
+  public PrefilterMode prefilterMode() {
+    return prefilterMode;
+  }
+
+  public DatapathContext prefilterMode(PrefilterMode value) {
+    prefilterMode = changing(value);
+    return this;
+  }
+
+  /** Returns the store of the deny list; required with a prefilter device. */
+  public PrefilterStore prefilterStore() {
+    return prefilterStore;
+  }
+
+  public DatapathContext prefilterStore(PrefilterStore value) {
+    prefilterStore = changing(value);
+    return this;
+  }
+
+  /** Returns {@code --enable-ipv4}. */
+  public boolean enableIpv4() {
+    return enableIpv4;
+  }
+
+  public DatapathContext enableIpv4(boolean value) {
+    enableIpv4 = changing(value);
+    return this;
+  }
+
+  /** Returns {@code --enable-ipv6}. */
+  public boolean enableIpv6() {
+    return enableIpv6;
+  }
+
+  public DatapathContext enableIpv6(boolean value) {
+    enableIpv6 = changing(value);
+    return this;
+  }
+
+  /** Returns the IPv4 gateway of the workloads; the programs answer ARP requests for it. */
+  public IpAddress gateway4() {
+    return gateway4;
+  }
+
+  public DatapathContext gateway4(IpAddress value) {
+    gateway4 = changing(value);
+    return this;
+  }
+
+  /**
+   * Returns the IPv6 gateway of the workloads; the programs answer neighbour solicitations for it.
+   */
+  public IpAddress gateway6() {
+    return gateway6;
+  }
+
+  public DatapathContext gateway6(IpAddress value) {
+    gateway6 = changing(value);
+    return this;
+  }
+
+  /** Returns the identity of IPv4 addresses that no ipcache prefix covers. */
+  public int worldIdentity4() {
+    return worldIdentity4;
+  }
+
+  public DatapathContext worldIdentity4(int value) {
+    worldIdentity4 = changing(value);
+    return this;
+  }
+
+  /** Returns the identity of IPv6 addresses that no ipcache prefix covers. */
+  public int worldIdentity6() {
+    return worldIdentity6;
+  }
+
+  public DatapathContext worldIdentity6(int value) {
+    worldIdentity6 = changing(value);
+    return this;
+  }
+
+  /** Returns the number of entries of the TCP tables, {@code --bpf-ct-global-tcp-max}. */
+  public int conntrackTcpMax() {
+    return conntrackTcpMax;
+  }
+
+  public DatapathContext conntrackTcpMax(int value) {
+    conntrackTcpMax = changing(value);
+    return this;
+  }
+
+  /** Returns the number of entries of the other tables, {@code --bpf-ct-global-any-max}. */
+  public int conntrackAnyMax() {
+    return conntrackAnyMax;
+  }
+
+  public DatapathContext conntrackAnyMax(int value) {
+    conntrackAnyMax = changing(value);
+    return this;
+  }
+
+  /** Returns {@code --conntrack-garbage-collector-interval} in seconds. */
+  public int conntrackGcIntervalSec() {
+    return conntrackGcIntervalSec;
+  }
+
+  public DatapathContext conntrackGcIntervalSec(int value) {
+    conntrackGcIntervalSec = changing(value);
+    return this;
+  }
+
+  /** Returns the lifetimes of conntrack entries. */
+  public ConntrackLifetimes conntrackLifetimes() {
+    return conntrackLifetimes;
+  }
+
+  public DatapathContext conntrackLifetimes(ConntrackLifetimes value) {
+    conntrackLifetimes = changing(value);
+    return this;
+  }
+
+  /**
+   * Returns {@code --bpf-compile-debug}: whether programs are compiled with {@code -DAGENT_DEBUG}.
+   */
+  public boolean compileDebug() {
+    return compileDebug;
+  }
+
+  public DatapathContext compileDebug(boolean value) {
+    compileDebug = changing(value);
+    return this;
+  }
+
+  /**
+   * Returns names or paths of compilers in order of preference; the first installed one is used.
+   */
+  public List<String> clangCandidates() {
+    return clangCandidates;
+  }
+
+  public DatapathContext clangCandidates(List<String> value) {
+    clangCandidates = List.copyOf(changing(value));
+    return this;
+  }
+
+  /** Returns the clock that measures durations. */
+  public NanoClock nanoClock() {
+    return nanoClock;
+  }
+
+  public DatapathContext nanoClock(NanoClock value) {
+    nanoClock = changing(value);
+    return this;
+  }
+
+  /** Returns the clock of the time stamps of module health. */
+  public EpochClock epochClock() {
+    return epochClock;
+  }
+
+  public DatapathContext epochClock(EpochClock value) {
+    epochClock = changing(value);
+    return this;
+  }
+
+  /**
+   * Returns the factory of the agents' threads. A thread must run in the network namespace of the
+   * interfaces; by default it inherits the namespace of the launching thread.
+   */
+  public ThreadFactory threadFactory() {
+    return threadFactory;
+  }
+
+  public DatapathContext threadFactory(ThreadFactory value) {
+    threadFactory = changing(value);
+    return this;
+  }
+
+  private <T> T changing(T value) {
+    if (isConcluded) {
+      throw new IllegalStateException("the context is concluded");
+    }
+    return value;
+  }
+
+  private static void range(String what, int value, int least, int most) {
+    check(
+        value >= least && value <= most,
+        what + ": " + value + " is not between " + least + " and " + most);
+  }
+
+  private static void check(boolean isValid, String message) {
+    if (!isValid) {
+      throw new IllegalArgumentException(message);
+    }
+  }
+}

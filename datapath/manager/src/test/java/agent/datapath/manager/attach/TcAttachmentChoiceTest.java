@@ -1,0 +1,36 @@
+package agent.datapath.manager.attach;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import agent.bindings.KernelFeatures;
+import agent.datapath.manager.spec.TcMode;
+import agent.types.Refusal;
+import org.junit.jupiter.api.Test;
+
+class TcAttachmentChoiceTest {
+  private static KernelFeatures kernel(boolean hasTcx) {
+    return new KernelFeatures("6.1.0", hasTcx, true, true, true, true);
+  }
+
+  @Test
+  void shouldChooseTcxByDefaultWhereTheKernelSupportsIt() {
+    assertEquals(TcMode.TCX, TcAttachmentChoice.of(TcMode.AUTO, kernel(true)).mode());
+    assertEquals(TcMode.CLSACT, TcAttachmentChoice.of(TcMode.AUTO, kernel(false)).mode());
+  }
+
+  @Test
+  void shouldChooseTheRequestedMode() {
+    assertEquals(TcMode.CLSACT, TcAttachmentChoice.of(TcMode.CLSACT, kernel(true)).mode());
+    assertEquals(TcMode.TCX, TcAttachmentChoice.of(TcMode.TCX, kernel(true)).mode());
+  }
+
+  @Test
+  void shouldRefuseTcxOnAKernelWithoutIt() {
+    final Refusal refusal =
+        assertThrows(Refusal.class, () -> TcAttachmentChoice.of(TcMode.TCX, kernel(false)));
+    assertEquals(
+        "kernel 6.1.0 has no tcx (Linux 6.6), or the agent lacks CAP_BPF or CAP_NET_ADMIN",
+        refusal.getMessage());
+  }
+}

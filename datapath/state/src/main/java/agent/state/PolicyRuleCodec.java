@@ -1,0 +1,234 @@
+package agent.state;
+
+import agent.policy.spec.CidrSetSpec;
+import agent.policy.spec.ExpressionSpec;
+import agent.policy.spec.IcmpFieldSpec;
+import agent.policy.spec.IcmpRuleSpec;
+import agent.policy.spec.LabelSpec;
+import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PortRuleSpec;
+import agent.policy.spec.PortSpec;
+import agent.policy.spec.RuleSpec;
+import agent.policy.spec.SelectorSpec;
+import java.util.List;
+
+/**
+ * The codec of a rule in the stored policy. An absent field is null; fields that every valid rule
+ * has are required.
+ */
+final class PolicyRuleCodec {
+  private PolicyRuleCodec() {}
+
+  static void writeRule(DocumentWriter out, RuleSpec rule) {
+    out.beginObject();
+    out.member("endpointSelector", rule.endpointSelector(), PolicyRuleCodec::writeSelector);
+    out.memberOrNull("ingress", rule.ingress(), PolicyRuleCodec::writePeers);
+    out.memberOrNull("egress", rule.egress(), PolicyRuleCodec::writePeers);
+    out.memberOrNull("ingressDeny", rule.ingressDeny(), PolicyRuleCodec::writePeers);
+    out.memberOrNull("egressDeny", rule.egressDeny(), PolicyRuleCodec::writePeers);
+    out.memberOrNull(
+        "labels", rule.labels(), (to, labels) -> to.list(labels, PolicyRuleCodec::writeLabel));
+    out.memberOrNull("description", rule.description(), DocumentWriter::text);
+    out.endObject();
+  }
+
+  static RuleSpec readRule(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final RuleSpec rule =
+        new RuleSpec(
+            in.member("endpointSelector", PolicyRuleCodec::readSelector),
+            in.memberOrNull("ingress", PolicyRuleCodec::readPeers),
+            in.memberOrNull("egress", PolicyRuleCodec::readPeers),
+            in.memberOrNull("ingressDeny", PolicyRuleCodec::readPeers),
+            in.memberOrNull("egressDeny", PolicyRuleCodec::readPeers),
+            in.memberOrNull("labels", from -> from.list(PolicyRuleCodec::readLabel)),
+            in.memberOrNull("description", DocumentReader::text));
+    in.endObject();
+    return rule;
+  }
+
+  private static void writeSelector(DocumentWriter out, SelectorSpec selector) {
+    out.beginObject();
+    out.memberOrNull("matchLabels", selector.matchLabels(), DocumentWriter::textMap);
+    out.memberOrNull(
+        "matchExpressions",
+        selector.matchExpressions(),
+        (to, expressions) -> to.list(expressions, PolicyRuleCodec::writeExpression));
+    out.endObject();
+  }
+
+  private static SelectorSpec readSelector(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final SelectorSpec selector =
+        new SelectorSpec(
+            in.memberOrNull("matchLabels", DocumentReader::textMap),
+            in.memberOrNull(
+                "matchExpressions", from -> from.list(PolicyRuleCodec::readExpression)));
+    in.endObject();
+    return selector;
+  }
+
+  private static void writeExpression(DocumentWriter out, ExpressionSpec expression) {
+    out.beginObject();
+    out.member("key", expression.key(), DocumentWriter::text);
+    out.member("operator", expression.operator(), DocumentWriter::text);
+    out.memberOrNull("values", expression.values(), DocumentWriter::texts);
+    out.endObject();
+  }
+
+  private static ExpressionSpec readExpression(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final ExpressionSpec expression =
+        new ExpressionSpec(
+            in.member("key", DocumentReader::text),
+            in.member("operator", DocumentReader::text),
+            in.memberOrNull("values", DocumentReader::texts));
+    in.endObject();
+    return expression;
+  }
+
+  private static void writePeers(DocumentWriter out, List<PeerRuleSpec> peers) {
+    out.list(peers, PolicyRuleCodec::writePeer);
+  }
+
+  private static List<PeerRuleSpec> readPeers(DocumentReader in) throws DamagedStateException {
+    return in.list(PolicyRuleCodec::readPeer);
+  }
+
+  private static void writePeer(DocumentWriter out, PeerRuleSpec peer) {
+    out.beginObject();
+    out.memberOrNull(
+        "endpoints", peer.endpoints(), (to, all) -> to.list(all, PolicyRuleCodec::writeSelector));
+    out.memberOrNull(
+        "requires", peer.requires(), (to, all) -> to.list(all, PolicyRuleCodec::writeSelector));
+    out.memberOrNull("cidrs", peer.cidrs(), DocumentWriter::texts);
+    out.memberOrNull(
+        "cidrSets", peer.cidrSets(), (to, all) -> to.list(all, PolicyRuleCodec::writeCidrSet));
+    out.memberOrNull("entities", peer.entities(), DocumentWriter::texts);
+    out.memberOrNull(
+        "toPorts", peer.toPorts(), (to, all) -> to.list(all, PolicyRuleCodec::writePorts));
+    out.memberOrNull("icmps", peer.icmps(), (to, all) -> to.list(all, PolicyRuleCodec::writeIcmp));
+    out.memberOrNull("unserved", peer.unserved(), DocumentWriter::texts);
+    out.endObject();
+  }
+
+  private static PeerRuleSpec readPeer(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final PeerRuleSpec peer =
+        new PeerRuleSpec(
+            in.memberOrNull("endpoints", from -> from.list(PolicyRuleCodec::readSelector)),
+            in.memberOrNull("requires", from -> from.list(PolicyRuleCodec::readSelector)),
+            in.memberOrNull("cidrs", DocumentReader::texts),
+            in.memberOrNull("cidrSets", from -> from.list(PolicyRuleCodec::readCidrSet)),
+            in.memberOrNull("entities", DocumentReader::texts),
+            in.memberOrNull("toPorts", from -> from.list(PolicyRuleCodec::readPorts)),
+            in.memberOrNull("icmps", from -> from.list(PolicyRuleCodec::readIcmp)),
+            in.memberOrNull("unserved", DocumentReader::texts));
+    in.endObject();
+    return peer;
+  }
+
+  private static void writeCidrSet(DocumentWriter out, CidrSetSpec set) {
+    out.beginObject();
+    out.member("cidr", set.cidr(), DocumentWriter::text);
+    out.memberOrNull("except", set.except(), DocumentWriter::texts);
+    out.endObject();
+  }
+
+  private static CidrSetSpec readCidrSet(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final CidrSetSpec set =
+        new CidrSetSpec(
+            in.member("cidr", DocumentReader::text),
+            in.memberOrNull("except", DocumentReader::texts));
+    in.endObject();
+    return set;
+  }
+
+  private static void writePorts(DocumentWriter out, PortRuleSpec rule) {
+    out.beginObject();
+    out.member("ports", rule.ports(), (to, ports) -> to.list(ports, PolicyRuleCodec::writePort));
+    out.memberOrNull("unserved", rule.unserved(), DocumentWriter::texts);
+    out.endObject();
+  }
+
+  private static PortRuleSpec readPorts(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final PortRuleSpec rule =
+        new PortRuleSpec(
+            in.member("ports", from -> from.list(PolicyRuleCodec::readPort)),
+            in.memberOrNull("unserved", DocumentReader::texts));
+    in.endObject();
+    return rule;
+  }
+
+  private static void writePort(DocumentWriter out, PortSpec port) {
+    out.beginObject();
+    out.member("port", port.port(), DocumentWriter::text);
+    out.memberOrNull("endPort", port.endPort(), DocumentWriter::integer);
+    out.memberOrNull("protocol", port.protocol(), DocumentWriter::text);
+    out.endObject();
+  }
+
+  private static PortSpec readPort(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final PortSpec port =
+        new PortSpec(
+            in.member("port", DocumentReader::text),
+            in.memberOrNull("endPort", DocumentReader::integer),
+            in.memberOrNull("protocol", DocumentReader::text));
+    in.endObject();
+    return port;
+  }
+
+  private static void writeIcmp(DocumentWriter out, IcmpRuleSpec rule) {
+    out.beginObject();
+    out.member(
+        "fields", rule.fields(), (to, fields) -> to.list(fields, PolicyRuleCodec::writeIcmpField));
+    out.endObject();
+  }
+
+  private static IcmpRuleSpec readIcmp(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final IcmpRuleSpec rule =
+        new IcmpRuleSpec(in.member("fields", from -> from.list(PolicyRuleCodec::readIcmpField)));
+    in.endObject();
+    return rule;
+  }
+
+  private static void writeIcmpField(DocumentWriter out, IcmpFieldSpec field) {
+    out.beginObject();
+    out.memberOrNull("family", field.family(), DocumentWriter::text);
+    out.member("type", field.type(), DocumentWriter::integer);
+    out.endObject();
+  }
+
+  private static IcmpFieldSpec readIcmpField(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final IcmpFieldSpec field =
+        new IcmpFieldSpec(
+            in.memberOrNull("family", DocumentReader::text),
+            in.member("type", DocumentReader::integer));
+    in.endObject();
+    return field;
+  }
+
+  private static void writeLabel(DocumentWriter out, LabelSpec label) {
+    out.beginObject();
+    out.member("key", label.key(), DocumentWriter::text);
+    out.memberOrNull("value", label.value(), DocumentWriter::text);
+    out.memberOrNull("source", label.source(), DocumentWriter::text);
+    out.endObject();
+  }
+
+  private static LabelSpec readLabel(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final LabelSpec label =
+        new LabelSpec(
+            in.member("key", DocumentReader::text),
+            in.memberOrNull("value", DocumentReader::text),
+            in.memberOrNull("source", DocumentReader::text));
+    in.endObject();
+    return label;
+  }
+}

@@ -1,0 +1,107 @@
+package agent.state;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.zip.CRC32C;
+
+/**
+ * The format of a state file: one header line with the length and checksum of the document, then
+ * the JSON document.
+ *
+ * <pre>
+ *   {"format":1,"kind":"endpoint","length":1234,"crc32c":"0a1b2c3d"}
+ *   {"id":12, ... }
+ * </pre>
+ */
+final class StateFile {
+  private static final int FORMAT = 1;
+
+  /**
+   * The longest document in bytes; a deny list of two families with a million prefixes each has 70
+   * MB.
+   */
+  static final int MOST_BYTES = 128 << 20;
+
+  static final int LONGEST_HEADER_BYTES = 256;
+  private static final Pattern HEADER =
+      Pattern.compile(
+          "\\{\"format\":(\\d{1,9}),\"kind\":\"([a-z-]{1,64})\","
+              + "\"length\":(\\d{1,10}),\"crc32c\":\"([0-9a-f]{8})\"}");
+
+  private StateFile() {}
+
+  /**
+   * Encodes a file: the header line, the document, a line feed.
+   *
+   * @param kind the kind of the document
+   * @param document from its position to its limit; not changed
+   * @return the buffers in the order of writing
+   */
+  static ByteBuffer[] encode(String kind, ByteBuffer document) {
+    final String header =
+        String.format(
+            Locale.ROOT,
+            "{\"format\":%d,\"kind\":\"%s\",\"length\":%d,\"crc32c\":\"%08x\"}\n",
+            FORMAT,
+            kind,
+            document.remaining(),
+            checksum(document));
+    return new ByteBuffer[] {
+      ByteBuffer.wrap(header.getBytes(StandardCharsets.US_ASCII)),
+      document.duplicate(),
+      ByteBuffer.wrap(new byte[] {'\n'})
+    };
+  }
+
+  /**
+   * Checks a file and returns its document.
+   *
+   * @param kind the expected kind
+   * @param file all bytes of the file
+   * @return the document, a view of the bytes
+   * @throws DamagedStateException with the reason, where the file is damaged
+   */
+  static ByteBuffer decode(String kind, byte[] file) throws DamagedStateException {
+    int end = 0;
+    while (end < file.length && end <= LONGEST_HEADER_BYTES && file[end] != '\n') {
+      end++;
+    }
+    if (end == file.length || end > LONGEST_HEADER_BYTES) {
+      throw new DamagedStateException("no header line in " + file.length + " bytes");
+    }
+    final Matcher header = HEADER.matcher(new String(file, 0, end, StandardCharsets.ISO_8859_1));
+    if (!header.matches()) {
+      throw new DamagedStateException("the first line is not a header");
+    }
+    final int format = Integer.parseInt(header.group(1));
+    if (format != FORMAT) {
+      throw new DamagedStateException("format " + format + ", and this agent reads " + FORMAT);
+    }
+    if (!header.group(2).equals(kind)) {
+      throw new DamagedStateException("holds '" + header.group(2) + "', not '" + kind + "'");
+    }
+    final long length = Long.parseLong(header.group(3));
+    final int start = end + 1;
+    if (file.length - start != length + 1) {
+      throw new DamagedStateException(
+          "truncated or extended: " + (file.length - start) + " bytes, not " + (length + 1));
+    }
+    final ByteBuffer document = ByteBuffer.wrap(file, start, (int) length);
+    final int seen = checksum(document);
+    final int written = Integer.parseUnsignedInt(header.group(4), 16);
+    if (seen != written) {
+      throw new DamagedStateException(
+          String.format(Locale.ROOT, "checksum %08x, not %08x", seen, written));
+    }
+    return document;
+  }
+
+  private static int checksum(ByteBuffer document) {
+    final CRC32C crc = new CRC32C();
+    crc.update(document.duplicate());
+    return (int) crc.getValue();
+  }
+}

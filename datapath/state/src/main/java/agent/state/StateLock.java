@@ -1,0 +1,88 @@
+package agent.state;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
+
+/**
+ * The exclusive lock of one state directory. The kernel releases it when the process ends, also
+ * after a crash. The lock file stays; it contains the process id of the holder.
+ */
+final class StateLock implements AutoCloseable {
+  private static final String NAME = "agent.lock";
+
+  private final FileChannel channel;
+
+  private StateLock(FileChannel channel) {
+    this.channel = channel;
+  }
+
+  /**
+   * Locks the directory; creates it (0700) if it is missing.
+   *
+   * @param directory the state directory
+   * @return the lock
+   * @throws IllegalStateException where another agent holds the lock
+   * @throws UncheckedIOException where the directory or the file cannot be created
+   */
+  static StateLock take(Path directory) {
+    final Path file = directory.resolve(NAME);
+    try {
+      Files.createDirectories(
+          directory,
+          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      final FileChannel channel =
+          FileChannel.open(
+              file,
+              Set.of(StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE),
+              PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+      if (!isLocked(channel)) {
+        final String holder = read(channel);
+        channel.close();
+        throw new IllegalStateException(
+            "state directory " + directory + " is in use by another agent, process " + holder);
+      }
+      channel.truncate(0);
+      channel.write(
+          ByteBuffer.wrap(
+              (ProcessHandle.current().pid() + "\n").getBytes(StandardCharsets.US_ASCII)),
+          0);
+      return new StateLock(channel);
+    } catch (IOException e) {
+      throw new UncheckedIOException("state directory " + directory + ": " + e, e);
+    }
+  }
+
+  private static boolean isLocked(FileChannel channel) throws IOException {
+    try {
+      final FileLock lock = channel.tryLock();
+      return lock != null;
+    } catch (OverlappingFileLockException e) {
+      return false;
+    }
+  }
+
+  private static String read(FileChannel channel) throws IOException {
+    final ByteBuffer bytes = ByteBuffer.allocate(32);
+    channel.read(bytes, 0);
+    return new String(bytes.array(), 0, bytes.position(), StandardCharsets.US_ASCII).strip();
+  }
+
+  @Override
+  public void close() {
+    try {
+      channel.close();
+    } catch (IOException e) {
+      throw new UncheckedIOException("lock of the state directory: close: " + e, e);
+    }
+  }
+}

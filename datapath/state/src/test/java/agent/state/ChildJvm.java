@@ -1,0 +1,24 @@
+package agent.state;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+
+/** Starts a test class in a separate JVM. */
+final class ChildJvm {
+  private ChildJvm() {}
+
+  static Process start(Class<?> main, String argument) throws IOException {
+    return new ProcessBuilder(
+            List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-Xmx64m",
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                System.getProperty("java.class.path"),
+                main.getName(),
+                argument))
+        .redirectError(ProcessBuilder.Redirect.INHERIT)
+        .start();
+  }
+}

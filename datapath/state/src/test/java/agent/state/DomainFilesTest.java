@@ -1,0 +1,276 @@
+package agent.state;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.spec.PrefilterList;
+import agent.endpoint.state.DatapathConfiguration;
+import agent.endpoint.state.EndpointAddressing;
+import agent.endpoint.state.EndpointDevice;
+import agent.endpoint.state.EndpointRecord;
+import agent.endpoint.state.EndpointStore;
+import agent.endpoint.state.ExternalIdentifiers;
+import agent.endpoint.state.WorkloadDescription;
+import agent.ipam.Lease;
+import agent.node.NodeRecord;
+import agent.policy.PolicyState;
+import agent.policy.spec.CidrSetSpec;
+import agent.policy.spec.ExpressionSpec;
+import agent.policy.spec.LabelSpec;
+import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PortRuleSpec;
+import agent.policy.spec.PortSpec;
+import agent.policy.spec.RuleSpec;
+import agent.policy.spec.SelectorSpec;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
+import agent.types.Prefix;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Tests that stored documents are available to the next run of the agent. */
+class DomainFilesTest {
+  @TempDir private Path directory;
+  private AgentState state;
+
+  @BeforeEach
+  void open() {
+    state = AgentState.open(directory);
+  }
+
+  @AfterEach
+  void close() {
+    state.close();
+  }
+
+  /** Ends the run and starts the next one. */
+  private AgentState reopened() {
+    state.close();
+    state = AgentState.open(directory);
+    return state;
+  }
+
+  @Test
+  void shouldKeepLeases() {
+    final List<Lease> leases =
+        List.of(
+            new Lease(IpAddress.parse("10.1.0.7"), "default", "", 12, null, null),
+            new Lease(
+                IpAddress.parse("fd00::7"),
+                "other",
+                "plugin",
+                0,
+                "5f0e-1",
+                Instant.parse("2026-11-20T06:00:00.123456Z")));
+    assertEquals(List.of(), state.leaseStore().load());
+    state.leaseStore().save(leases);
+    assertEquals(leases, reopened().leaseStore().load());
+  }
+
+  @Test
+  void shouldKeepThePrefilterList() throws Exception {
+    final PrefilterList list =
+        new PrefilterList(7, List.of(Prefix.parse("192.0.2.0/24"), Prefix.parse("2001:db8::/32")));
+    assertEquals(Optional.empty(), state.prefilterStore().load());
+    state.prefilterStore().store(list);
+    assertEquals(Optional.of(list), reopened().prefilterStore().load());
+  }
+
+  @Test
+  void shouldKeepTheNodesRanges() {
+    final NodeRecord node =
+        new NodeRecord(Prefix.parse("10.1.0.0/16"), Prefix.parse("f00d::a00:1:0:0/96"));
+    assertEquals(Optional.empty(), state.nodeStore().load());
+    state.nodeStore().save(node);
+    assertEquals(Optional.of(node), reopened().nodeStore().load());
+    state.nodeStore().save(new NodeRecord(node.ipv4Range(), null));
+    assertEquals(
+        Optional.of(new NodeRecord(node.ipv4Range(), null)), reopened().nodeStore().load());
+  }
+
+  @Test
+  void shouldKeepRulesAsTheyWereWrittenWithWhatIsAbsentAndWhatIsEmpty() {
+    final PolicyState rules =
+        new PolicyState(
+            41,
+            List.of(
+                new RuleSpec(
+                    new SelectorSpec(
+                        Map.of("app", "backend"),
+                        List.of(new ExpressionSpec("tier", "In", List.of("a", "b")))),
+                    List.of(
+                        new PeerRuleSpec(
+                            List.of(SelectorSpec.ALL),
+                            null,
+                            List.of(),
+                            List.of(new CidrSetSpec("10.0.0.0/8", List.of("10.1.0.0/16"))),
+                            List.of("world"),
+                            List.of(new PortRuleSpec(List.of(new PortSpec("80", 90, "TCP")), null)),
+                            null,
+                            null)),
+                    null,
+                    List.of(PeerRuleSpec.ALL),
+                    List.of(),
+                    List.of(new LabelSpec("name", "näher", "user")),
+                    "one \"quoted\" line")),
+            List.of(new PolicyState.CidrIdentity("10.0.0.0/8", 1 << 24)));
+    assertEquals(Optional.empty(), state.policyStore().load());
+    state.policyStore().save(rules);
+    assertEquals(Optional.of(rules), reopened().policyStore().load());
+    state.policyStore().setAside("rules[0]: is no rule");
+    assertEquals(Optional.empty(), state.policyStore().load());
+    assertTrue(Files.exists(directory.resolve("policy/rules.json.corrupt-1")));
+  }
+
+  @Test
+  void shouldLoseNoRuleWithEitherOfTheTwoFiles() throws Exception {
+    final PolicyState kept = new PolicyState(7, List.of(), List.of());
+    final Path rules = directory.resolve("policy/rules.json");
+    final Path copy = directory.resolve("policy/rules-copy.json");
+    for (final Path damaged : List.of(rules, copy)) {
+      state.policyStore().save(kept);
+      final byte[] content = Files.readAllBytes(damaged);
+      Files.write(damaged, Arrays.copyOf(content, content.length - 9));
+      assertEquals(Optional.of(kept), reopened().policyStore().load());
+      state.policyStore().save(kept);
+      assertArrayEquals(content, Files.readAllBytes(damaged), "whole again");
+    }
+    assertTrue(Files.exists(directory.resolve("policy/rules.json.corrupt-1")));
+    Files.delete(rules);
+    assertEquals(Optional.of(kept), reopened().policyStore().load());
+    assertTrue(Files.exists(rules));
+  }
+
+  @Test
+  void shouldKeepEndpointsInFilesOfTheirOwn() throws Exception {
+    final EndpointStore files = state.endpointStore();
+    assertEquals(List.of(), files.load());
+    files.save(endpoint(7));
+    files.save(endpoint(12));
+    assertEquals(Set.of(endpoint(7), endpoint(12)), Set.copyOf(reopened().endpointStore().load()));
+    state.endpointStore().remove(7);
+    assertEquals(List.of(endpoint(12)), reopened().endpointStore().load());
+  }
+
+  @Test
+  void shouldLoseOnlyTheEndpointWhoseFileIsDamaged() throws Exception {
+    final EndpointStore files = state.endpointStore();
+    files.save(endpoint(7));
+    files.save(endpoint(12));
+    files.save(endpoint(13));
+    final Path damaged = directory.resolve("endpoints/12.json");
+    Files.writeString(damaged, Files.readString(damaged).replace("demo", "dem0"));
+    Files.copy(directory.resolve("endpoints/13.json"), directory.resolve("endpoints/14.json"));
+    assertEquals(Set.of(endpoint(7), endpoint(13)), Set.copyOf(reopened().endpointStore().load()));
+    assertTrue(Files.exists(directory.resolve("endpoints/12.json.corrupt-1")));
+    assertTrue(Files.exists(directory.resolve("endpoints/14.json.corrupt-1")));
+  }
+
+  /** File and member names are a stable format: later releases must read them. */
+  @Test
+  void shouldWriteEndpointsUnderTheseNames() throws Exception {
+    state.endpointStore().save(endpoint(7));
+    assertEquals(
+        """
+        {"id":7,"identity":256,"addressing":{"ipv4":"10.1.0.7","ipv4ExpirationUuid":null,\
+        "ipv4PoolName":"default","ipv6":"fd00::7","ipv6ExpirationUuid":null,\
+        "ipv6PoolName":"default"},"externalIdentifiers":{"containerId":"demo",\
+        "containerName":null,"containerInterfaceName":"eth0","runtimeEndpointId":null,\
+        "runtimeNetworkId":null,"namespace":null,"podName":null,"podUid":null,\
+        "legacyDisabled":false},"interfaceName":"wl0","interfaceIndex":3,\
+        "mac":"02:00:00:00:00:01","hostMac":"02:00:00:00:00:02","labels":["app=a"],\
+        "userLabels":[],"options":{"Debug":"Disabled"},"datapathConfiguration":\
+        {"disableSourceVerification":null,"externalIpam":true,"installEndpointRoute":null,\
+        "requireArpPassthrough":null,"requireEgressProgram":null,"requireRouting":null},\
+        "workload":{"netnsCookie":null,"pid":42,"datapathMapId":null,"policyEnabled":null,\
+        "properties":"{}"}}""",
+        Files.readAllLines(directory.resolve("endpoints/7.json")).get(1));
+  }
+
+  private static EndpointRecord endpoint(int id) {
+    return new EndpointRecord(
+        id,
+        256,
+        new EndpointAddressing(
+            IpAddress.parse("10.1.0.7"),
+            null,
+            "default",
+            IpAddress.parse("fd00::7"),
+            null,
+            "default"),
+        new ExternalIdentifiers("demo", null, "eth0", null, null, null, null, null, false),
+        new EndpointDevice(
+            "wl0", 3, MacAddress.parse("02:00:00:00:00:01"), MacAddress.parse("02:00:00:00:00:02")),
+        new EndpointRecord.LabelSources(List.of("app=a"), List.of()),
+        new EndpointRecord.Configuration(
+            Map.of("Debug", "Disabled"),
+            new DatapathConfiguration(null, true, null, null, null, null)),
+        new WorkloadDescription(null, 42, null, null, "{}"));
+  }
+
+  @Test
+  void shouldSetAsideAWholeFileThatHoldsAValueOutOfRange() throws Exception {
+    final Path list = directory.resolve("prefilter/list.json");
+    try (FileChannel file =
+        FileChannel.open(list, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+      file.write(
+          StateFile.encode(
+              "prefilter",
+              StandardCharsets.UTF_8.encode("{\"revision\":3,\"deny\":[\"192.0.2.0/99\"]}")));
+    }
+    assertEquals(Optional.empty(), state.prefilterStore().load());
+    assertTrue(Files.exists(directory.resolve("prefilter/list.json.corrupt-1")));
+  }
+
+  /** The default limit of the library is 15 million characters, which one deny list may exceed. */
+  @Test
+  void shouldKeepAMillionPrefixes() throws Exception {
+    final List<Prefix> prefixes = new ArrayList<>();
+    for (int i = 0; i < 1_000_000; i++) {
+      prefixes.add(Prefix.of(IpAddress.ofIpv6(0x20010db8_00000000L | i, 0), 64));
+    }
+    final PrefilterList list = new PrefilterList(2, prefixes);
+    state.prefilterStore().store(list);
+    assertEquals(list, reopened().prefilterStore().load().orElseThrow());
+  }
+
+  @Test
+  void shouldDiscardAllButTheNodesRanges() throws Exception {
+    final NodeRecord node = new NodeRecord(Prefix.parse("10.1.0.0/16"), null);
+    state.endpointStore().save(endpoint(7));
+    state.policyStore().save(new PolicyState(7, List.of(), List.of()));
+    state
+        .leaseStore()
+        .save(List.of(new Lease(IpAddress.parse("10.1.0.7"), "a", "", 7, null, null)));
+    state.nodeStore().save(node);
+    state.prefilterStore().store(new PrefilterList(3, List.of(Prefix.parse("192.0.2.0/24"))));
+    reopened().discard();
+    assertEquals(List.of(), state.endpointStore().load());
+    assertEquals(Optional.empty(), state.policyStore().load());
+    assertEquals(List.of(), state.leaseStore().load());
+    assertEquals(Optional.empty(), state.prefilterStore().load());
+    assertEquals(Optional.of(node), state.nodeStore().load());
+  }
+
+  @Test
+  void shouldHoldTheDirectoryUntilItIsClosed() {
+    assertThrows(IllegalStateException.class, () -> AgentState.open(directory));
+    reopened();
+  }
+}

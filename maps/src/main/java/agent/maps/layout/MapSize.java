@@ -1,0 +1,35 @@
+package agent.maps.layout;
+
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Capacities of maps that the agent needs before it opens the maps: defaults of options and ranges
+ * of ids. {@code enum conntrack_size}, {@code endpoint_size} and {@code policy_size} in the headers
+ * of the maps.
+ */
+public final class MapSize {
+  /** Default capacity for TCP flows of one address family, unless the option changes it. */
+  public static final int CONNTRACK_TCP = 1_000_000;
+
+  /** Default capacity for other flows of one address family, unless the option changes it. */
+  public static final int CONNTRACK_ANY = 262_144;
+
+  /** Exclusive upper bound of endpoint ids. */
+  public static final int ENDPOINTS = 65_536;
+
+  /** Capacity of one policy map, in entries. */
+  public static final int POLICY_MAP = 16_384;
+
+  static final List<EnumSpec> ENUMS =
+      List.of(
+          EnumSpec.of(
+              "conntrack_size",
+              Map.of(
+                  "CONNTRACK_TCP_MAX_ENTRIES", CONNTRACK_TCP,
+                  "CONNTRACK_ANY_MAX_ENTRIES", CONNTRACK_ANY)),
+          EnumSpec.of("endpoint_size", Map.of("ENDPOINTS_MAX", ENDPOINTS)),
+          EnumSpec.of("policy_size", Map.of("POLICY_MAP_MAX_ENTRIES", POLICY_MAP)));
+
+  private MapSize() {}
+}

@@ -1,0 +1,85 @@
+package agent.maps.layout;
+
+import java.util.Map;
+
+/**
+ * Computes the position of an address in the prefilter's bitmaps. {@code enum prefilter_geometry}
+ * in {@code maps/prefilter_map.h}, which documents the cells.
+ */
+public final class PrefilterGeometry {
+  /** Number of leading address bits that form the number of a two-bit cell. */
+  public static final int CELL_BITS = 24;
+
+  /** Number of bits of a cell's state, see {@link PrefilterCell}. */
+  private static final int STATE_BITS = 2;
+
+  /** IPv6 prefixes of at least this many bits have a one-bit (narrow) cell. */
+  public static final int NARROW_PREFIX = 48;
+
+  private static final int WORD_SHIFT = 5;
+  private static final int NARROW_WORD_SHIFT = 6;
+  private static final int HASH_HIGH = 0x9E3779B9;
+  private static final int HASH_LOW = 0x7F4A7C15;
+  private static final long HASH = (long) HASH_HIGH << Integer.SIZE | HASH_LOW;
+
+  /** Number of two-bit cells in a word. */
+  public static final int CELLS_PER_WORD = 1 << WORD_SHIFT;
+
+  /** Number of words of each map of two-bit cells. */
+  public static final int CELL_WORDS = 1 << CELL_BITS - WORD_SHIFT;
+
+  /** Number of words of the map of one-bit cells. */
+  public static final int NARROW_WORDS = 1 << CELL_BITS - NARROW_WORD_SHIFT;
+
+  static final EnumSpec ENUM =
+      EnumSpec.of(
+          "prefilter_geometry",
+          Map.of(
+              "PREFILTER_CELL_BITS", CELL_BITS,
+              "PREFILTER_STATE_BITS", STATE_BITS,
+              "PREFILTER_WORD_SHIFT", WORD_SHIFT,
+              "PREFILTER_NARROW_WORD_SHIFT", NARROW_WORD_SHIFT,
+              "PREFILTER_NARROW_PREFIX", NARROW_PREFIX,
+              "PREFILTER_HASH_HIGH", HASH_HIGH,
+              "PREFILTER_HASH_LOW", HASH_LOW));
+
+  private PrefilterGeometry() {}
+
+  /** Returns the two-bit cell of an IPv4 address, whose first octet is the most significant. */
+  public static int cell4(int address) {
+    return address >>> Integer.SIZE - CELL_BITS;
+  }
+
+  /** Returns the two-bit cell of an IPv6 address, given its upper 64 bits. */
+  public static int wideCell6(long addressHigh) {
+    return (int) (addressHigh >>> Long.SIZE - CELL_BITS);
+  }
+
+  /**
+   * Returns the one-bit cell of an IPv6 address, given its upper 64 bits, of which the top 48 are
+   * used.
+   */
+  public static int narrowCell6(long addressHigh) {
+    return (int) ((addressHigh >>> Long.SIZE - NARROW_PREFIX) * HASH >>> Long.SIZE - CELL_BITS);
+  }
+
+  /** Returns the index of the word that contains a two-bit cell. */
+  public static int word(int cell) {
+    return cell >>> WORD_SHIFT;
+  }
+
+  /** Returns the position of a two-bit cell's lowest bit in its word. */
+  public static int shift(int cell) {
+    return (cell & CELLS_PER_WORD - 1) * STATE_BITS;
+  }
+
+  /** Returns the index of the word that contains a one-bit cell. */
+  public static int narrowWord(int cell) {
+    return cell >>> NARROW_WORD_SHIFT;
+  }
+
+  /** Returns the mask of a one-bit cell in its word. */
+  public static long narrowBit(int cell) {
+    return 1L << (cell & (1 << NARROW_WORD_SHIFT) - 1);
+  }
+}

@@ -1,0 +1,63 @@
+package agent.maps.kernel;
+
+import agent.bindings.Errno;
+import agent.bindings.MapFlag;
+import agent.maps.layout.Conntrack4KeyFlyweight;
+import agent.maps.layout.ConntrackEntryFlyweight;
+
+/**
+ * IPv4 flows, one entry for both directions. Programs write them; the agent finds and deletes.
+ * Results are 0 or a negative errno; one thread uses it.
+ */
+public final class Conntrack4Map {
+  private final BpfMap map;
+  private final EntryBuffer entry;
+  private final Conntrack4KeyFlyweight key = new Conntrack4KeyFlyweight();
+  private final ConntrackEntryFlyweight value = new ConntrackEntryFlyweight();
+
+  public Conntrack4Map(BpfMap map) {
+    this.map = map;
+    entry = new EntryBuffer(map);
+    key.wrap(entry.key(), 0);
+    value.wrap(entry.value(), 0);
+  }
+
+  public BpfMap map() {
+    return map;
+  }
+
+  /**
+   * Finds the flow of a packet in either direction, into {@link #foundKey()} and {@link #found()}.
+   * Both orders of the key are tried, so that the canonical order stays the program's matter.
+   */
+  public int find(int source, int sourcePort, int destination, int destinationPort, int protocol) {
+    key.clear().protocol(protocol);
+    key.lowAddress(source).lowPort(sourcePort).highAddress(destination).highPort(destinationPort);
+    final int result = map.lookup(entry);
+    if (result != -Errno.ENOENT) {
+      return result;
+    }
+    key.lowAddress(destination).lowPort(destinationPort).highAddress(source).highPort(sourcePort);
+    return map.lookup(entry);
+  }
+
+  /** Deletes the flow of the last {@link #find}. */
+  public int deleteFound() {
+    return map.delete(entry);
+  }
+
+  /** Writes {@link #foundKey()} and {@link #found()}, which the caller has filled. */
+  public int put() {
+    return map.update(entry, MapFlag.ANY);
+  }
+
+  /** The key of the last operation, writable for {@link #put()}. */
+  public Conntrack4KeyFlyweight foundKey() {
+    return key;
+  }
+
+  /** The value of the last operation, writable for {@link #put()}. */
+  public ConntrackEntryFlyweight found() {
+    return value;
+  }
+}

@@ -1,0 +1,142 @@
+package agent.bindings;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import agent.bindings.libbpf.Libbpf;
+import agent.bindings.libbpf.bpf_link_create_opts;
+import agent.bindings.libbpf.bpf_link_info;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A handle of a link, the attachment of a program to a hook. A link can be pinned and its program
+ * replaced atomically. The caller that creates or opens a link closes it. The program stays
+ * attached while the link is pinned or a descriptor of it is open; {@link #detach()} detaches it
+ * immediately.
+ */
+public final class BpfLink extends BpfHandle {
+  /** enum bpf_attach_type of Linux 6.6, which older headers lack. */
+  static final int BPF_TCX_INGRESS = 46;
+
+  private static final int BPF_TCX_EGRESS = 47;
+
+  private static final String KIND = "link";
+  private static final List<String> TYPES = List.of("bpf_link", "bpf-link");
+
+  /** Offsets in the union of bpf_link_info, equal for xdp and tcx (Linux 6.6, linux/bpf.h). */
+  private static final long IFINDEX_OFFSET = 16;
+
+  private static final long ATTACH_TYPE_OFFSET = IFINDEX_OFFSET + Integer.BYTES;
+
+  private BpfLink(String subject, int fd, Path pinOrNull) {
+    super(subject, fd, pinOrNull);
+  }
+
+  /**
+   * Attaches a tc program to an interface of this network namespace, after the programs already
+   * attached.
+   *
+   * @param ingress true for the interface's ingress hook, false for its egress hook
+   * @throws BindingsException if the kernel refuses (EINVAL before Linux 6.6)
+   */
+  public static BpfLink createTcx(BpfProgram program, int ifindex, boolean ingress) {
+    return create(
+        "tcx " + (ingress ? "ingress" : "egress") + " link on ifindex " + ifindex,
+        program,
+        ifindex,
+        ingress ? BPF_TCX_INGRESS : BPF_TCX_EGRESS,
+        0);
+  }
+
+  /**
+   * Attaches an XDP program to an interface of this network namespace.
+   *
+   * @throws BindingsException EBUSY if another program is attached, EOPNOTSUPP if the driver has no
+   *     native mode, or another error of the kernel
+   */
+  public static BpfLink createXdp(BpfProgram program, int ifindex, XdpMode mode) {
+    return create(
+        "XDP link on ifindex " + ifindex, program, ifindex, Libbpf.BPF_XDP(), mode.flags());
+  }
+
+  /**
+   * Creates a link of any kind; the target is an ifindex, or a descriptor such as that of a cgroup.
+   */
+  private static BpfLink create(
+      String subject, BpfProgram program, int target, int attachType, int flags) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment options = bpf_link_create_opts.allocate(arena);
+      bpf_link_create_opts.sz(options, bpf_link_create_opts.sizeof());
+      bpf_link_create_opts.flags(options, flags);
+      final int fd = Libbpf.bpf_link_create(program.fd(), target, attachType, options);
+      BindingsException.check(fd, subject + ": create for " + program);
+      return new BpfLink(subject, fd, null);
+    }
+  }
+
+  /**
+   * Opens a pinned link.
+   *
+   * @return empty if the path does not exist
+   * @throws BindingsException if another kind of object is pinned there, or if it cannot be opened
+   */
+  public static Optional<BpfLink> openPinned(Path path) {
+    final int fd = openPinned(path, KIND, TYPES);
+    return fd < 0 ? Optional.empty() : Optional.of(new BpfLink(KIND + " " + path, fd, path));
+  }
+
+  /**
+   * Opens an existing link.
+   *
+   * @param id the kernel's id of the link, see {@link LinkDescription#id()}
+   * @throws BindingsException ENOENT if no link has the id
+   */
+  public static BpfLink openById(int id) {
+    final int fd = Libbpf.bpf_link_get_fd_by_id(id);
+    BindingsException.check(fd, KIND + " of id " + id + ": open");
+    return new BpfLink(KIND + " of id " + id, fd, null);
+  }
+
+  /**
+   * Replaces the program atomically: each packet is processed by either the old or the new program.
+   *
+   * @throws BindingsException ENOLINK if the link is detached, or another error of the kernel; the
+   *     previous program stays attached
+   */
+  public void update(BpfProgram program) {
+    check(Libbpf.bpf_link_update(fd(), program.fd(), MemorySegment.NULL), "update with " + program);
+  }
+
+  /**
+   * Detaches the program immediately, even if the link is pinned or open elsewhere. The link cannot
+   * be used afterwards; its pin remains until {@link #unpin()}. A second call has no effect.
+   *
+   * @throws BindingsException if the kernel refuses
+   */
+  public void detach() {
+    check(Libbpf.bpf_link_detach(fd()), "detach");
+  }
+
+  /**
+   * Returns the kernel's description of the link.
+   *
+   * @throws BindingsException if the kernel refuses
+   */
+  public LinkDescription info() {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment found = bpf_link_info.allocate(arena);
+      describe(arena, fd(), found, toString());
+      final int type = bpf_link_info.type(found);
+      final boolean tcx = type == LinkDescription.TYPE_TCX;
+      return new LinkDescription(
+          bpf_link_info.id(found),
+          type,
+          bpf_link_info.prog_id(found),
+          tcx || type == LinkDescription.TYPE_XDP ? found.get(JAVA_INT, IFINDEX_OFFSET) : 0,
+          tcx ? found.get(JAVA_INT, ATTACH_TYPE_OFFSET) : 0);
+    }
+  }
+}
