@@ -1,0 +1,283 @@
+package agent.launcher.process;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.testkit.KernelTest;
+import agent.testkit.NetworkNamespace;
+import agent.testkit.TcpConnection;
+import agent.testkit.TcpConnection.Outcome;
+import agent.testkit.TcpEchoServer;
+import agent.testkit.UdpEchoServer;
+import agent.testkit.UdpStream;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import tools.jackson.databind.JsonNode;
+
+/**
+ * This agent takes over from a release before it: the kernel and the state directory are as that
+ * release left them, and connections go through its programs. The recording of a release has three
+ * endpoints; the backend takes everything from the frontend but TCP 8081, which a deny rule
+ * forbids, and nothing from the stranger. The prefilter denies one of the outside's addresses.
+ */
+@KernelTest(since = "6.6")
+class UpgradeKernelTest {
+  private static final int ALLOWED = 8080;
+  private static final int DENIED = 8081;
+  private static final int PUSHED = 7070;
+  private static final String[] OPTIONS = {
+    "--device", "ext0", "--prefilter-device", "ext0", "--prefilter-mode", "generic"
+  };
+
+  /** Addresses of the node end in 1 and 2: the outside's in 8 reaches the one, in 9 the other. */
+  private static final Map<String, String> OUTSIDE =
+      Map.of("198.51.100.", "/24", "2001:db8:100::", "/64 nodad");
+
+  private static final String RULES =
+      """
+      [{"endpointSelector":{"matchLabels":{"app":"backend"}},\
+      "ingress":[{"fromEndpoints":[{"matchLabels":{"app":"frontend"}}]}],\
+      "ingressDeny":[{"fromEndpoints":[{"matchLabels":{"app":"frontend"}}],\
+      "toPorts":[{"ports":[{"port":"8081","protocol":"TCP"}]}]}],\
+      "labels":[{"key":"name","source":"user","value":"release"}]}]
+      """;
+
+  private TestNode node;
+  private NetworkNamespace frontend;
+  private NetworkNamespace backend;
+  private NetworkNamespace stranger;
+  private NetworkNamespace outside;
+
+  @BeforeEach
+  void createWorkloads() throws IOException {
+    node = new TestNode();
+    outside = namespace("outside");
+    veth(outside, "ext0", 100);
+    for (final String prefix : OUTSIDE.keySet()) {
+      final String length = OUTSIDE.get(prefix);
+      for (final int n : new int[] {1, 2}) {
+        final String source = prefix + (n + 7);
+        node.namespace().exec(("ip address add dev ext0 " + prefix + n + length).split(" "));
+        outside.exec(("ip address add dev eth0 " + source + length).split(" "));
+        outside.exec(("ip route add " + prefix + n + " dev eth0 src " + source).split(" "));
+      }
+    }
+    frontend = workload("frontend", 1);
+    backend = workload("backend", 2);
+    stranger = workload("stranger", 3);
+  }
+
+  @AfterEach
+  void close() throws IOException {
+    node.close();
+  }
+
+  private NetworkNamespace namespace(String name) {
+    final NetworkNamespace namespace = NetworkNamespace.create(name);
+    node.keep(namespace);
+    return namespace;
+  }
+
+  /** Index and addresses are those of the recording. */
+  private void veth(NetworkNamespace inside, String name, int index) {
+    final String number = "%02d".formatted(index - 100);
+    final String link = "ip link add " + name + " index " + index + " address 02:00:00:00:01:";
+    final String peer = " type veth peer name eth0 address 02:00:00:00:02:";
+    final String command = link + number + peer + number + " netns " + inside.path();
+    node.namespace().exec(command.split(" "));
+    node.namespace().exec("ip", "link", "set", name, "up");
+    inside.exec("ip", "link", "set", "eth0", "up");
+  }
+
+  private NetworkNamespace workload(String name, int id) {
+    final NetworkNamespace inside = namespace(name);
+    veth(inside, "wl-" + name, 100 + id);
+    inside.exec("ip", "address", "add", ipv4(id) + "/32", "dev", "eth0");
+    inside.exec("ip", "route", "add", "10.210.0.1", "dev", "eth0");
+    inside.exec("ip", "route", "add", "default", "via", "10.210.0.1", "dev", "eth0");
+    inside.exec("ip", "address", "add", ipv6(id) + "/128", "dev", "eth0", "nodad");
+    inside.exec("ip", "route", "add", "fd00:210::1", "dev", "eth0");
+    inside.exec("ip", "-6", "route", "add", "default", "via", "fd00:210::1", "dev", "eth0");
+    return inside;
+  }
+
+  private static String ipv4(int id) {
+    return "10.210.0." + (id + 1);
+  }
+
+  private static String ipv6(int id) {
+    return "fd00:210::" + (id + 1);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = "0.1.0")
+  void shouldTakeOverFromARelease(String release) throws Exception {
+    install(Path.of(getClass().getResource("release-" + release).toURI()));
+    try (TcpEchoServer allowed = TcpEchoServer.start(backend, ALLOWED);
+        TcpEchoServer denied = TcpEchoServer.start(backend, DENIED);
+        TcpEchoServer onNode = TcpEchoServer.start(node.namespace(), ALLOWED);
+        UdpEchoServer udp = UdpEchoServer.start(backend, ipv4(2), ALLOWED);
+        TcpConnection connection4 = TcpConnection.open(frontend, ipv4(2), ALLOWED);
+        TcpConnection connection6 = TcpConnection.open(frontend, ipv6(2), ALLOWED);
+        Pushed pushed4 = Pushed.open(stranger, backend, ipv4(3));
+        Pushed pushed6 = Pushed.open(stranger, backend, ipv6(3));
+        UdpStream stream = UdpStream.start(frontend, ipv4(2), ALLOWED, 2)) {
+      assertEnforced("by the programs of the release");
+      final PinnedObjects before = PinnedObjects.below(node.bpfRoot());
+      final int resent = resentSegments(frontend) + resentSegments(backend);
+
+      final AgentProcess agent = node.agent(OPTIONS);
+      pushed4.push();
+      pushed6.push();
+      for (final TcpConnection connection : List.of(connection4, connection6)) {
+        assertTrue(connection.exchangesMore(50, 10_000), "" + connection.failure());
+      }
+      assertEquals(resent, resentSegments(frontend) + resentSegments(backend), "lost segments");
+      assertEquals(0, stream.stopAndCountLost(), "of " + stream.sent());
+      assertEnforced("by this agent");
+      final PinnedObjects after = PinnedObjects.below(node.bpfRoot());
+      assertEquals(before.ids(), after.ids(), "the maps and links of the release, and no others");
+      before.programs().forEach((pin, id) -> assertNotEquals(id, after.programs().get(pin)));
+      assertState(agent);
+      assertEquals(0, denied.connections());
+      assertTrue(onNode.connections() > 0 && udp.datagrams() > 0);
+
+      agent.expect(200, "DELETE", "/policy", null);
+      assertReached(true, stranger, ipv4(2), ALLOWED, "this agent changes policy");
+      assertTrue(allowed.connections() > 2);
+      assertNull(connection4.failure());
+      assertNull(connection6.failure());
+    }
+  }
+
+  /** The state directory and the kernel, as the release left them. */
+  private void install(Path release) throws Exception {
+    final Path state = release.resolve("state");
+    try (Stream<Path> files = Files.walk(state)) {
+      for (final Path file : files.filter(Files::isRegularFile).toList()) {
+        final Path copy = node.state().resolve(state.relativize(file).toString());
+        Files.createDirectories(copy.getParent());
+        Files.copy(file, copy);
+      }
+    }
+    node.namespace()
+        .run(
+            () -> {
+              RecordedKernel.create(release, node.bpfRoot());
+              return null;
+            });
+  }
+
+  private void assertEnforced(String when) {
+    for (final String address : List.of(ipv4(2), ipv6(2))) {
+      assertReached(true, frontend, address, ALLOWED, when);
+      assertReached(false, frontend, address, DENIED, when);
+      assertReached(false, stranger, address, ALLOWED, when);
+    }
+    for (final String prefix : OUTSIDE.keySet()) {
+      assertReached(true, outside, prefix + 1, ALLOWED, when);
+      assertReached(false, outside, prefix + 2, ALLOWED, when);
+    }
+  }
+
+  /** TCP segments that were sent more than once, which a lost one is. */
+  private static int resentSegments(NetworkNamespace namespace) {
+    final List<String> tcp =
+        namespace
+            .exec("cat", "/proc/net/snmp")
+            .lines()
+            .filter(line -> line.startsWith("Tcp: "))
+            .toList();
+    final int column = List.of(tcp.get(0).split(" ")).indexOf("RetransSegs");
+    return Integer.parseInt(tcp.get(1).split(" ")[column]);
+  }
+
+  private static void assertReached(
+      boolean reached, NetworkNamespace from, String address, int port, String when) {
+    assertEquals(
+        reached ? Outcome.CONNECTED : Outcome.UNANSWERED,
+        TcpConnection.attempt(from, address, port, reached ? 2000 : 400),
+        from.name() + " to " + address + " port " + port + " " + when);
+  }
+
+  private static void assertState(AgentProcess agent) throws Exception {
+    final List<String> endpoints = new ArrayList<>();
+    for (final JsonNode endpoint : agent.expect(200, "GET", "/endpoint", null).json()) {
+      final JsonNode status = endpoint.get("status");
+      final JsonNode networking = status.get("networking");
+      endpoints.add(
+          "%s %s %s %s %s %s %s"
+              .formatted(
+                  endpoint.get("id"),
+                  status.get("state").asString(),
+                  status.get("identity").get("id"),
+                  status.get("identity").get("labels"),
+                  networking.get("addressing").get(0).get("ipv4").asString(),
+                  networking.get("addressing").get(0).get("ipv6").asString(),
+                  endpoint.get("spec").get("options").get("TraceNotification").asString()));
+    }
+    assertEquals(
+        List.of(
+            "1 ready 256 [\"unspec:app=frontend\"] 10.210.0.2 fd00:210::2 Enabled",
+            "2 ready 257 [\"unspec:app=backend\"] 10.210.0.3 fd00:210::3 Enabled",
+            "3 ready 259 [\"unspec:app=stranger\",\"user:tier=x\"] 10.210.0.4 fd00:210::4 Disabled"),
+        endpoints);
+    final JsonNode policy = agent.expect(200, "GET", "/policy", null).json();
+    assertEquals(2, policy.get("revision").asLong());
+    assertEquals(RULES.strip(), policy.get("policy").asString());
+    assertEquals(
+        "{\"deny\":[\"198.51.100.9/32\",\"203.0.112.0/20\",\"2001:db8::/40\","
+            + "\"2001:db8:100::9/128\"],\"revision\":2}",
+        agent.expect(200, "GET", "/prefilter", null).json().get("spec").toString());
+    final JsonNode health = agent.expect(200, "GET", "/healthz", null).json();
+    assertEquals(7, health.get("ipam").get("allocations").asInt());
+    assertEquals("Ok", health.get("agent").get("state").asString());
+    final ApiCall.Answer lease = agent.expect(409, "POST", "/ipam/10.210.0.5", null);
+    assertTrue(lease.text().contains("kept"), lease.text());
+  }
+
+  /**
+   * A connection on which only the server sends, while policy allows the other direction alone: its
+   * segments pass because conntrack has the flow, and for no other reason.
+   */
+  private record Pushed(SocketChannel server, SocketChannel client) implements AutoCloseable {
+    static Pushed open(NetworkNamespace server, NetworkNamespace client, String address)
+        throws Exception {
+      final InetSocketAddress local = new InetSocketAddress(address, PUSHED);
+      try (ServerSocketChannel listener =
+          server.run(() -> ServerSocketChannel.open().bind(local))) {
+        final SocketChannel connected = client.run(() -> SocketChannel.open(local));
+        final Pushed pushed = new Pushed(listener.accept(), connected);
+        pushed.push();
+        return pushed;
+      }
+    }
+
+    void push() throws IOException {
+      server.write(ByteBuffer.wrap(new byte[] {1}));
+      client.socket().setSoTimeout(5000);
+      assertEquals(1, client.socket().getInputStream().read());
+    }
+
+    @Override
+    public void close() throws IOException {
+      server.close();
+      client.close();
+    }
+  }
+}
