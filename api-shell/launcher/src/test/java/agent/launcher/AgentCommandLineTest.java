@@ -62,7 +62,9 @@ class AgentCommandLineTest {
   private void refusesLater(String message, String... arguments) throws Exception {
     final Outcome outcome = run(Map.of(), arguments);
     assertEquals(2, outcome.exitCode, outcome.err);
-    assertTrue((outcome.out + outcome.err).contains("FATAL Agent: " + message), outcome.toString());
+    assertTrue(
+        (outcome.out + outcome.err).contains("FATAL DaemonProcess: " + message),
+        outcome.toString());
   }
 
   private void refuses(String line, Map<String, String> environment, String... arguments)
@@ -81,7 +83,7 @@ class AgentCommandLineTest {
                 "-XX:TieredStopAtLevel=1",
                 "-cp",
                 System.getProperty("java.class.path"),
-                Agent.class.getName()));
+                DaemonProcess.class.getName()));
     line.addAll(List.of(arguments));
     final ProcessBuilder builder = new ProcessBuilder(line);
     builder.environment().put("HOME", home.toString());

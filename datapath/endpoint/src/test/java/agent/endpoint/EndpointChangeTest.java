@@ -28,7 +28,7 @@ class EndpointChangeTest {
   private static final IpAddress WEB = IpAddress.parse("10.5.0.9");
   private static final IpAddress CLIENT = IpAddress.parse("10.5.0.10");
 
-  private final FakeAgent agent = new FakeAgent();
+  private final FakeRig agent = new FakeRig();
 
   @BeforeEach
   void setUp() {

@@ -64,6 +64,6 @@ class EndpointIdentifierTest {
         "../etc/passwd"
       })
   void shouldRefuseWhatIsNoIdentifier(String text) {
-    FakeAgent.assertRefused(Refusal.Kind.INVALID, "id", () -> EndpointIdentifier.parse(text));
+    FakeRig.assertRefused(Refusal.Kind.INVALID, "id", () -> EndpointIdentifier.parse(text));
   }
 }

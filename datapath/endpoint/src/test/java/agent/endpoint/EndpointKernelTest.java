@@ -31,14 +31,14 @@ import org.junit.jupiter.api.Test;
 class EndpointKernelTest {
   private static final int PATIENCE_MS = 400;
 
-  private KernelAgent agent;
+  private KernelRig agent;
   private Workload web;
   private Workload client;
   private Workload other;
 
   @BeforeEach
   void setUp() throws Exception {
-    agent = new KernelAgent();
+    agent = new KernelRig();
     web = agent.workload(11);
     client = agent.workload(12);
     other = agent.workload(13);

@@ -30,7 +30,7 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 class EndpointLifecycleTest {
-  private final FakeAgent agent = new FakeAgent();
+  private final FakeRig agent = new FakeRig();
 
   private Requests web() {
     return Requests.on("lxc1").ipv4("10.5.0.9").ipv6("f00d::5:0:9").labels("app=web");
@@ -231,8 +231,8 @@ class EndpointLifecycleTest {
   void shouldAllocateAnAddressOfEachFamilyWhereNoneIsNamed() {
     final EndpointAddressing addressing =
         agent.create("12", Requests.on("lxc1")).networking().addressing();
-    assertTrue(FakeAgent.RANGE4.contains(addressing.ipv4()));
-    assertTrue(FakeAgent.RANGE6.contains(addressing.ipv6()));
+    assertTrue(FakeRig.RANGE4.contains(addressing.ipv4()));
+    assertTrue(FakeRig.RANGE6.contains(addressing.ipv6()));
     assertEquals("default", addressing.ipv4PoolName());
     assertEquals(2, agent.ipam.leases().size());
   }

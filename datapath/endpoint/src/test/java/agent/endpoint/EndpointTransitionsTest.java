@@ -63,10 +63,9 @@ class EndpointTransitionsTest {
   @Test
   void shouldReadStatesByTheirNames() {
     assertEquals(WAITING_TO_REGENERATE, EndpointState.parse("state", "waiting-to-regenerate"));
-    FakeAgent.assertRefused(
+    FakeRig.assertRefused(
         Refusal.Kind.INVALID, "state", () -> EndpointState.parse("state", "READY"));
-    FakeAgent.assertRefused(
-        Refusal.Kind.INVALID, "state", () -> EndpointState.parse("state", null));
+    FakeRig.assertRefused(Refusal.Kind.INVALID, "state", () -> EndpointState.parse("state", null));
   }
 
   @Test

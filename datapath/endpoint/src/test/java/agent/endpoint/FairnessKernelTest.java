@@ -33,13 +33,13 @@ class FairnessKernelTest {
   /** Operations on endpoints at a time; each has at most one command in the queue. */
   private static final int ACTIVE_OPERATIONS = 3;
 
-  private KernelAgent agent;
+  private KernelRig agent;
   private Workload web;
   private Workload client;
 
   @BeforeEach
   void setUp() throws IOException {
-    agent = new KernelAgent();
+    agent = new KernelRig();
     web = agent.workload(11);
     client = agent.workload(12);
     agent.create(11, web, "app=web");
@@ -86,7 +86,7 @@ class FairnessKernelTest {
               .endpoints()
               .create(
                   EndpointIdentifier.local(FIRST_ID + i),
-                  KernelAgent.requestFor(workloads.get(i), "app=" + i).build()));
+                  KernelRig.requestFor(workloads.get(i), "app=" + i).build()));
     }
     return created;
   }

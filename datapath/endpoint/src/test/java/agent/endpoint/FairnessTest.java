@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 class FairnessTest {
   private static final int ENDPOINTS = 50;
 
-  private final FakeAgent agent = new FakeAgent();
+  private final FakeRig agent = new FakeRig();
 
   FairnessTest() {
     for (int i = 1; i <= 2 * ENDPOINTS; i++) {

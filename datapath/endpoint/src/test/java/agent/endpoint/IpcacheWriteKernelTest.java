@@ -26,13 +26,13 @@ class IpcacheWriteKernelTest {
 
   private final AtomicInteger updates = new AtomicInteger();
   private final AtomicInteger deletes = new AtomicInteger();
-  private KernelAgent agent;
+  private KernelRig agent;
   private Workload workload;
   private GenerationArray generations;
 
   @BeforeEach
   void setUp() throws IOException {
-    agent = new KernelAgent();
+    agent = new KernelRig();
     workload = agent.workload(31);
     generations = new GenerationArray(map("generations"));
     map("ipcache4").writeListener(new Counter());

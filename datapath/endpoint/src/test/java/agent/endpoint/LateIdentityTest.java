@@ -25,7 +25,7 @@ class LateIdentityTest {
   private static final IpAddress CLIENT = IpAddress.parse("10.5.0.10");
 
   private final DelayedIdentityAllocator store = new DelayedIdentityAllocator();
-  private final FakeAgent agent = new FakeAgent(() -> store);
+  private final FakeRig agent = new FakeRig(() -> store);
 
   private CompletableFuture<EndpointSnapshot> ask(String id, Requests request) {
     final CompletableFuture<EndpointSnapshot> answer =

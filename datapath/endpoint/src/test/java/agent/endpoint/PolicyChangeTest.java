@@ -35,7 +35,7 @@ class PolicyChangeTest {
   private static final IpAddress OTHER = IpAddress.parse("10.5.0.11");
   private static final IpAddress OUTSIDE = IpAddress.parse("198.51.100.7");
 
-  private final FakeAgent agent = new FakeAgent();
+  private final FakeRig agent = new FakeRig();
 
   @BeforeEach
   void setUp() {

@@ -74,13 +74,13 @@ class RandomPolicyKernelTest {
   private final Map<Verdict, Integer> seen = new EnumMap<>(Verdict.class);
   private final List<Party> endpoints = new ArrayList<>();
   private final Map<Party, LabelSet> labels = new HashMap<>();
-  private KernelAgent agent;
+  private KernelRig agent;
   private ProgramVerdicts verdicts;
   private int flows;
 
   @BeforeEach
   void setUp() throws IOException {
-    agent = new KernelAgent();
+    agent = new KernelRig();
     verdicts = new ProgramVerdicts(agent.datapath());
     for (int id = 1; id <= ENDPOINTS; id++) {
       final Workload workload = agent.workload(id + 10);

@@ -29,7 +29,7 @@ class RestorationTest {
   private static final IpAddress CLIENT = IpAddress.parse("10.5.0.10");
   private static final IpAddress OUTSIDE = IpAddress.parse("198.51.100.7");
 
-  private final FakeAgent agent = new FakeAgent();
+  private final FakeRig agent = new FakeRig();
 
   @BeforeEach
   void setUp() {
@@ -212,7 +212,7 @@ class RestorationTest {
     final EndpointSnapshot invalid = agent.get("2");
     assertEquals(EndpointState.INVALID, invalid.state());
     assertEquals(HealthLevel.FAILURE, invalid.health().overall());
-    FakeAgent.assertRefused(Refusal.Kind.CONFLICT, "id", () -> agent.relabel("2", "a=b"));
+    FakeRig.assertRefused(Refusal.Kind.CONFLICT, "id", () -> agent.relabel("2", "a=b"));
     assertEquals(List.of(), agent.delete("2"));
   }
 

@@ -8,6 +8,7 @@ import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideOutsid
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.type;
 import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.nameMatching;
 import static com.tngtech.archunit.core.domain.properties.HasOwner.Predicates.With.owner;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.fields;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
@@ -233,11 +234,22 @@ class ImportDirectionTest {
         .check(classes);
   }
 
+  /** The name belongs to a duty cycle. */
+  @Test
+  void shouldCallOnlyAnAgronaAgentAnAgent() {
+    classes()
+        .that()
+        .haveSimpleNameEndingWith("Agent")
+        .should()
+        .beAssignableTo(org.agrona.concurrent.Agent.class)
+        .check(classes);
+  }
+
   @Test
   void shouldEndTheProcessInMainOnly() {
     noClasses()
         .that()
-        .doNotHaveFullyQualifiedName("agent.launcher.Agent")
+        .doNotHaveFullyQualifiedName("agent.launcher.DaemonProcess")
         .and()
         .doNotHaveFullyQualifiedName("agent.cli.AgentCtl")
         .should()

@@ -1,6 +1,6 @@
 package agent.launcher.process;
 
-import agent.launcher.Agent;
+import agent.launcher.DaemonProcess;
 import agent.testkit.NetworkNamespace;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -73,7 +73,8 @@ final class AgentProcess implements AutoCloseable {
       List<String> command, Path state, Path bpfRoot, String... options) throws IOException {
     final List<String> line = new ArrayList<>(command);
     line.addAll(List.of(OPENED));
-    line.addAll(List.of("-cp", System.getProperty("java.class.path"), Agent.class.getName()));
+    line.addAll(
+        List.of("-cp", System.getProperty("java.class.path"), DaemonProcess.class.getName()));
     line.addAll(List.of("--state-dir", state.toString(), "--bpf-root", bpfRoot.toString()));
     line.addAll(List.of(options));
     final Path log = Files.createTempFile("agent-", ".log");

@@ -15,7 +15,7 @@ import org.apache.logging.log4j.Logger;
  * The process of the daemon: options, log, signals, exit codes. Exit codes: 0 after SIGTERM or
  * SIGINT, 1 after a failure, 2 for an option that is unknown or has a bad value.
  */
-public final class Agent {
+public final class DaemonProcess {
   private static final int OK = 0;
   private static final int FAILED = 1;
   private static final int USAGE = 2;
@@ -27,7 +27,7 @@ public final class Agent {
   private final Daemon daemon;
   private volatile int exitCode = OK;
 
-  private Agent(Daemon daemon) {
+  private DaemonProcess(Daemon daemon) {
     this.daemon = daemon;
   }
 
@@ -56,11 +56,11 @@ public final class Agent {
       return;
     }
     ConsoleLog.start(options.bool("debug"));
-    final Logger log = LogManager.getLogger(Agent.class);
+    final Logger log = LogManager.getLogger(DaemonProcess.class);
     options
         .unknownVariables()
         .forEach(name -> log.warn("environment variable {} is not an option of the agent", name));
-    new Agent(new Daemon(options)).run(log, startNs);
+    new DaemonProcess(new Daemon(options)).run(log, startNs);
   }
 
   private void run(Logger log, long startNs) {

@@ -26,7 +26,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 
 /** The test rig on a node in its own network namespace, with the real kernel, datapath and node. */
-final class KernelAgent extends EndpointRig implements AutoCloseable {
+final class KernelRig extends EndpointRig implements AutoCloseable {
   private final NetworkNamespace namespace = NetworkNamespace.create("epn");
   private final TemporaryBpfFileSystem bpf = TemporaryBpfFileSystem.mount();
   private final Path state;
@@ -36,7 +36,7 @@ final class KernelAgent extends EndpointRig implements AutoCloseable {
   private Node node;
   private DatapathManager datapath;
 
-  KernelAgent() throws IOException {
+  KernelRig() throws IOException {
     state = Files.createTempDirectory("agent-state-");
     start();
   }

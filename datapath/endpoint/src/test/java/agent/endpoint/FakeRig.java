@@ -16,7 +16,7 @@ import java.util.Set;
 import java.util.function.Supplier;
 
 /** The test rig without a kernel, on {@link FakeDatapath} and {@link FakeNode}. */
-final class FakeAgent extends EndpointRig {
+final class FakeRig extends EndpointRig {
   static final Prefix RANGE4 = Prefix.parse("10.5.0.0/24");
   static final Prefix RANGE6 = Prefix.parse("f00d::5:0:0/96");
 
@@ -55,12 +55,12 @@ final class FakeAgent extends EndpointRig {
     }
   }
 
-  FakeAgent() {
+  FakeRig() {
     this(LocalIdentityAllocator::new);
   }
 
   /** Creates an agent with another identity allocator; each run has its own instance. */
-  FakeAgent(Supplier<IdentityAllocator> allocators) {
+  FakeRig(Supplier<IdentityAllocator> allocators) {
     this.allocators = allocators;
     node.hasAddress("192.0.2.1");
     node.hasAddress("10.5.0.1");
