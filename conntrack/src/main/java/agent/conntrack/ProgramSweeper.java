@@ -2,6 +2,7 @@ package agent.conntrack;
 
 import agent.bindings.BpfProgram;
 import agent.bindings.ProgramTestRun;
+import agent.conntrack.ConntrackGc.ConntrackSweeper;
 import agent.maps.layout.ConntrackSweepFlyweight;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

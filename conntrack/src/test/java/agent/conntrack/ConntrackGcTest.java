@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.bindings.Errno;
+import agent.conntrack.ConntrackGc.ConntrackSweeper;
 import agent.maps.layout.ConntrackSweepFlyweight;
 import agent.maps.layout.ConntrackTable;
 import agent.testkit.HeapAllocation;

@@ -1,5 +1,6 @@
 package agent.bindings;
 
+import agent.bindings.BpfProgram.ProgramDescription;
 import agent.bindings.libbpf.Libbpf;
 import agent.bindings.libbpf.bpf_tc_hook;
 import agent.bindings.libbpf.bpf_tc_opts;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.BpfLink.LinkDescription;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TemporaryBpfFileSystem;

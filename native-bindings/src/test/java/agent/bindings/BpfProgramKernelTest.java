@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.BpfProgram.ProgramDescription;
 import agent.bindings.libbpf.Libbpf;
 import agent.testkit.KernelTest;
 import agent.testkit.TemporaryBpfFileSystem;

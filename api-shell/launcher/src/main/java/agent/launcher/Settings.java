@@ -1,7 +1,7 @@
 package agent.launcher;
 
 import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.PrefilterMode;
+import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterStore;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.MutableOption;

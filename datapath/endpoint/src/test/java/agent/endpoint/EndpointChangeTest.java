@@ -8,11 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointLabels;
+import agent.endpoint.state.EndpointLog.LogEntry;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
-import agent.endpoint.state.HealthLevel;
-import agent.endpoint.state.LogEntry;
 import agent.endpoint.state.PolicyEnforcement;
 import agent.identity.ReservedIdentity;
 import agent.maps.layout.PolicyDirection;

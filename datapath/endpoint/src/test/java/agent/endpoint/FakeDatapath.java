@@ -2,9 +2,9 @@ package agent.endpoint;
 
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.spec.IpcacheChange;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy;
+import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyMapProxy;

@@ -1,11 +1,11 @@
 package agent.endpoint;
 
-import agent.node.Device;
 import agent.node.Devices;
+import agent.node.Devices.Device;
 import agent.node.LocalAddress;
 import agent.node.LocalAddresses;
-import agent.node.WorkloadRoute;
 import agent.node.WorkloadRoutes;
+import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.OperationException;

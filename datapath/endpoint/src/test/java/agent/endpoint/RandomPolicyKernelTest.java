@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.BpfProgram;
-import agent.datapath.manager.spec.IpcacheChange;
 import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.identity.LabelSet;
 import agent.identity.ReservedIdentity;
 import agent.policy.model.NaivePeer;

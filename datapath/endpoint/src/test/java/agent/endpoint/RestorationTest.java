@@ -8,13 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointAddressing;
+import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
-import agent.endpoint.state.HealthLevel;
 import agent.identity.Identity;
 import agent.maps.layout.PolicyDirection;
-import agent.node.Device;
+import agent.node.Devices.Device;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;

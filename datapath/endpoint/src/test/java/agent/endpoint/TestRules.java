@@ -1,10 +1,10 @@
 package agent.endpoint;
 
-import agent.policy.spec.LabelSpec;
 import agent.policy.spec.PeerRuleSpec;
-import agent.policy.spec.PortRuleSpec;
-import agent.policy.spec.PortSpec;
+import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
+import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.RuleSpec;
+import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import java.util.List;
 import java.util.Map;

@@ -1,5 +1,6 @@
 package agent.identity;
 
+import agent.identity.IdentityDirectory.IdentityInUse;
 import agent.types.Refusal;
 import java.util.List;
 import java.util.Optional;

@@ -34,4 +34,25 @@ public interface IdentityDirectory {
   static IdentityDirectory union(IdentityDirectory one, IdentityDirectory other) {
     return new IdentityUnion(one, other);
   }
+
+  /**
+   * Hears of identities that appear and go. It is called on any thread, by one allocator for one
+   * event at a time: the next one follows when the call returns. So it must be short, must not wait
+   * for the allocator and must not throw. For one number, added and removed alternate.
+   */
+  interface IdentityListener {
+    /** An identity is known from now on. */
+    void onIdentityAdded(Identity identity);
+
+    /** An identity is gone; its number is not given to other labels for long. */
+    void onIdentityRemoved(Identity identity);
+  }
+
+  /**
+   * An identity that local endpoints have.
+   *
+   * @param identity the identity
+   * @param refCount how many local endpoints have it; greater than 0
+   */
+  record IdentityInUse(Identity identity, int refCount) {}
 }

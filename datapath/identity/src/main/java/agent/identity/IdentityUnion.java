@@ -1,5 +1,6 @@
 package agent.identity;
 
+import agent.identity.IdentityDirectory.IdentityListener;
 import java.util.List;
 import java.util.Optional;
 import java.util.TreeSet;

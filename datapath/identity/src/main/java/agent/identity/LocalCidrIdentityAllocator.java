@@ -1,5 +1,6 @@
 package agent.identity;
 
+import agent.identity.IdentityDirectory.IdentityListener;
 import agent.types.Prefix;
 import java.util.List;
 import java.util.Optional;

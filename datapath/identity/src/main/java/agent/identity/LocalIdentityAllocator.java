@@ -1,5 +1,7 @@
 package agent.identity;
 
+import agent.identity.IdentityDirectory.IdentityInUse;
+import agent.identity.IdentityDirectory.IdentityListener;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;

@@ -1,5 +1,7 @@
 package agent.identity;
 
+import agent.identity.IdentityDirectory.IdentityInUse;
+import agent.identity.IdentityDirectory.IdentityListener;
 import agent.types.Refusal;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

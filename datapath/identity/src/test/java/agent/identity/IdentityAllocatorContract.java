@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.identity.IdentityDirectory.IdentityInUse;
+import agent.identity.IdentityDirectory.IdentityListener;
 import agent.types.Refusal;
 import java.util.HashMap;
 import java.util.List;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.identity.IdentityDirectory.IdentityListener;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.util.ArrayList;

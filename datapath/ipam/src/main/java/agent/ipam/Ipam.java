@@ -382,4 +382,29 @@ public final class Ipam {
   public List<AddressPool> pools() {
     return List.copyOf(pools.values());
   }
+
+  /**
+   * The answer to an allocation.
+   *
+   * @param ipv4 the IPv4 address, where one was given
+   * @param ipv6 the IPv6 address, where one was given
+   */
+  public record AddressAllocation(
+      Optional<AllocatedAddress> ipv4, Optional<AllocatedAddress> ipv6) {}
+
+  /**
+   * One address of an allocation, with the values that its user needs.
+   *
+   * @param address the address
+   * @param pool the pool it comes from
+   * @param gateway the gateway of its family, null where the node has none
+   * @param cidrs the pool's prefixes of its family
+   * @param expirationUuid the expiration timer, null where none runs
+   */
+  public record AllocatedAddress(
+      IpAddress address,
+      String pool,
+      IpAddress gateway,
+      List<Prefix> cidrs,
+      String expirationUuid) {}
 }

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.ipam.Ipam.AddressAllocation;
+import agent.ipam.Ipam.AllocatedAddress;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;

@@ -1,8 +1,8 @@
 package agent.ipcache;
 
-import agent.datapath.manager.spec.IpcacheChange;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy;
+import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.identity.Identity;
 import agent.identity.ReservedIdentity;
 import agent.types.IpAddress;

@@ -1,7 +1,7 @@
 package agent.ipcache;
 
-import agent.datapath.manager.spec.IpcacheChange;
 import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.Collection;

@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.IpcacheChange;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy;
+import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.identity.Identity;
 import agent.identity.Label;
 import agent.identity.LabelSet;

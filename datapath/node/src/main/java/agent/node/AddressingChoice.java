@@ -1,5 +1,6 @@
 package agent.node;
 
+import agent.node.NodeStore.NodeRecord;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;

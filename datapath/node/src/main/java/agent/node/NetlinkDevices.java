@@ -1,5 +1,6 @@
 package agent.node;
 
+import agent.node.Devices.Device;
 import agent.node.netlink.LinkMessage;
 import java.util.List;
 import java.util.Optional;

@@ -3,6 +3,7 @@ package agent.node;
 import agent.bindings.Errno;
 import agent.bindings.NetlinkRequest;
 import agent.bindings.NetlinkSocket;
+import agent.node.NodeStore.NodeRecord;
 import agent.node.netlink.AddressMessage;
 import agent.node.netlink.LinkMessage;
 import agent.node.netlink.RouteNetlink;

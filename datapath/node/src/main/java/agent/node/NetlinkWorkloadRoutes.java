@@ -4,6 +4,7 @@ import agent.bindings.Errno;
 import agent.bindings.NetlinkException;
 import agent.bindings.NetlinkRequest;
 import agent.bindings.NetlinkSocket;
+import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.node.netlink.LinkMessage;
 import agent.node.netlink.NeighbourMessage;
 import agent.node.netlink.RouteMessage;

@@ -1,5 +1,6 @@
 package agent.node;
 
+import agent.node.NodeStore.NodeRecord;
 import agent.types.Refusal;
 import java.util.Optional;
 

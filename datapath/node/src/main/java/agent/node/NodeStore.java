@@ -1,5 +1,6 @@
 package agent.node;
 
+import agent.types.Prefix;
 import java.util.Optional;
 
 /**
@@ -29,4 +30,13 @@ public interface NodeStore {
       }
     };
   }
+
+  /**
+   * The stored choice of the node's address ranges, which must not change across restarts because
+   * endpoints have addresses in them.
+   *
+   * @param ipv4Range the range in use, or null
+   * @param ipv6Range the range in use, or null
+   */
+  record NodeRecord(Prefix ipv4Range, Prefix ipv6Range) {}
 }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import agent.node.NodeStore.NodeRecord;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.node.Devices.Device;
+import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.Ping;

@@ -2,7 +2,8 @@ package agent.policy;
 
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.identity.Identity;
-import agent.identity.IdentityListener;
+import agent.identity.IdentityDirectory.IdentityListener;
+import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.policy.spec.RuleSpec;
 import agent.types.Refusal;
 import java.util.ArrayList;

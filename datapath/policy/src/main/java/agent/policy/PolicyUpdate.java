@@ -1,5 +1,6 @@
 package agent.policy;
 
+import agent.datapath.manager.spec.PolicyDelta;
 import agent.identity.Identity;
 import agent.types.Refusal;
 import java.util.ArrayList;
@@ -49,4 +50,13 @@ public record PolicyUpdate(
     last.addAll(release.cleanups);
     return new PolicyUpdate(release.revision, endpoints, allFailures, added, removed, last);
   }
+
+  /**
+   * The change of one endpoint's policy.
+   *
+   * @param endpointId the endpoint
+   * @param policy its policy from now on
+   * @param diff the change of its policy map; empty where only the summary is new
+   */
+  public record EndpointPolicyChange(int endpointId, ResolvedPolicy policy, PolicyDelta diff) {}
 }

@@ -1,10 +1,10 @@
 package agent.policy;
 
-import agent.policy.spec.IcmpFieldSpec;
-import agent.policy.spec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec;
-import agent.policy.spec.PortRuleSpec;
-import agent.policy.spec.PortSpec;
+import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
+import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
+import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
+import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;

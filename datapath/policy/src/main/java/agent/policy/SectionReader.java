@@ -1,8 +1,8 @@
 package agent.policy;
 
 import agent.maps.layout.PolicyDirection;
-import agent.policy.spec.CidrSetSpec;
 import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.util.ArrayList;

@@ -1,8 +1,8 @@
 package agent.policy;
 
 import agent.identity.LabelPattern;
-import agent.policy.spec.ExpressionSpec;
 import agent.policy.spec.SelectorSpec;
+import agent.policy.spec.SelectorSpec.ExpressionSpec;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;

@@ -13,7 +13,7 @@ import agent.datapath.manager.spec.PolicyEntry;
 import agent.identity.DelayedIdentityAllocator;
 import agent.identity.Identity;
 import agent.identity.IdentityDirectory;
-import agent.identity.IdentityListener;
+import agent.identity.IdentityDirectory.IdentityListener;
 import agent.identity.LabelSet;
 import agent.identity.LocalCidrIdentityAllocator;
 import agent.maps.layout.PolicyDirection;

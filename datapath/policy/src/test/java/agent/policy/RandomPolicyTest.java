@@ -9,6 +9,7 @@ import agent.identity.LabelSet;
 import agent.identity.LocalIdentityAllocator;
 import agent.identity.ReservedIdentity;
 import agent.maps.layout.PolicyDirection;
+import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.policy.model.NaivePeer;
 import agent.policy.model.NaivePolicy;
 import agent.policy.model.PolicyMapModel;

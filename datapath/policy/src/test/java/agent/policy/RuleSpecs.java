@@ -1,12 +1,12 @@
 package agent.policy;
 
-import agent.policy.spec.CidrSetSpec;
-import agent.policy.spec.IcmpRuleSpec;
-import agent.policy.spec.LabelSpec;
 import agent.policy.spec.PeerRuleSpec;
-import agent.policy.spec.PortRuleSpec;
-import agent.policy.spec.PortSpec;
+import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
+import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
+import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
+import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.RuleSpec;
+import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import java.util.List;
 import java.util.Map;

@@ -1,6 +1,6 @@
 package agent.state;
 
-import agent.node.NodeRecord;
+import agent.node.NodeStore.NodeRecord;
 
 /** The codec of {@code node/node.json}. */
 final class NodeCodec implements Codec<NodeRecord> {

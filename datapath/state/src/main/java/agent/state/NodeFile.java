@@ -1,7 +1,7 @@
 package agent.state;
 
-import agent.node.NodeRecord;
 import agent.node.NodeStore;
+import agent.node.NodeStore.NodeRecord;
 import java.util.Optional;
 
 /** Stores the address ranges of the node in {@code node/node.json}. */

@@ -5,6 +5,7 @@ import agent.bindings.MapType;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.MapWriteListener;
+import agent.maps.mirror.MapVisitor.MapSummary;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;

@@ -4,6 +4,7 @@ import agent.bindings.Errno;
 import agent.maps.format.MapFormat;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCursor;
+import agent.maps.mirror.MapVisitor.DesiredAction;
 import java.nio.ByteBuffer;
 import java.util.LinkedHashMap;
 import java.util.Map;

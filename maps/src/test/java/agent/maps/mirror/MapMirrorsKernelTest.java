@@ -18,6 +18,8 @@ import agent.maps.kernel.PolicyMap;
 import agent.maps.kernel.Prefilter4Trie;
 import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.PolicyFlag;
+import agent.maps.mirror.MapVisitor.DesiredAction;
+import agent.maps.mirror.MapVisitor.MapSummary;
 import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import java.util.ArrayList;

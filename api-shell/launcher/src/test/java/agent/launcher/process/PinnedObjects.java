@@ -2,8 +2,8 @@ package agent.launcher.process;
 
 import agent.bindings.BpfFileSystem;
 import agent.bindings.BpfLink;
+import agent.bindings.BpfLink.LinkDescription;
 import agent.bindings.Descriptors;
-import agent.bindings.LinkDescription;
 import agent.bindings.MapDescription;
 import java.io.IOException;
 import java.nio.file.Files;

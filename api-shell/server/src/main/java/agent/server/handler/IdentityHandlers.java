@@ -5,7 +5,7 @@ import agent.contract.identity.IdentityModel;
 import agent.identity.Identity;
 import agent.identity.IdentityAllocator;
 import agent.identity.IdentityDirectory;
-import agent.identity.IdentityInUse;
+import agent.identity.IdentityDirectory.IdentityInUse;
 import agent.identity.LabelPattern;
 import agent.server.Answer;
 import agent.server.ApiHandler;

@@ -4,10 +4,10 @@ import static agent.server.handler.NodeEncoder.text;
 
 import agent.contract.ipam.AddressPairModel;
 import agent.contract.ipam.IpamAllocationModel;
-import agent.ipam.AddressAllocation;
 import agent.ipam.AddressFamily;
-import agent.ipam.AllocatedAddress;
 import agent.ipam.Ipam;
+import agent.ipam.Ipam.AddressAllocation;
+import agent.ipam.Ipam.AllocatedAddress;
 import agent.node.NodeAddressing;
 import agent.server.Answer;
 import agent.server.ApiHandler;

@@ -9,10 +9,10 @@ import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointState;
 import agent.ipcache.Ipcache;
-import agent.node.Device;
 import agent.node.Devices;
-import agent.node.WorkloadRoute;
+import agent.node.Devices.Device;
 import agent.node.WorkloadRoutes;
+import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.types.OperationException;
 import java.util.concurrent.CompletableFuture;
 

@@ -1,10 +1,10 @@
 package agent.endpoint.request;
 
 import agent.endpoint.state.EndpointAddressing;
-import agent.ipam.AddressAllocation;
 import agent.ipam.AddressFamily;
-import agent.ipam.AllocatedAddress;
 import agent.ipam.Ipam;
+import agent.ipam.Ipam.AddressAllocation;
+import agent.ipam.Ipam.AllocatedAddress;
 import agent.ipam.Lease;
 import agent.types.IpAddress;
 import agent.types.Refusal;

@@ -1,9 +1,11 @@
 package agent.endpoint.state;
 
 import agent.datapath.manager.spec.EndpointSpec;
+import agent.endpoint.state.EndpointHealth.HealthLevel;
+import agent.endpoint.state.EndpointLog.LogEntry;
 import agent.identity.Identity;
 import agent.maps.layout.EndpointOption;
-import agent.node.WorkloadRoute;
+import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.policy.ResolvedPolicy;
 import agent.types.IpAddress;
 import java.time.Instant;

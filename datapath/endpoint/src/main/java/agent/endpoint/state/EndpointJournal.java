@@ -1,6 +1,7 @@
 package agent.endpoint.state;
 
 import agent.datapath.manager.thread.ConductorAgent;
+import agent.endpoint.state.EndpointHealth.HealthLevel;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.function.Consumer;

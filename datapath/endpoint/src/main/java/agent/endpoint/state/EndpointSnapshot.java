@@ -1,5 +1,6 @@
 package agent.endpoint.state;
 
+import agent.endpoint.state.EndpointLog.LogEntry;
 import agent.identity.Identity;
 import java.util.List;
 import java.util.Map;

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.FlowSubscriber;
+import agent.datapath.manager.spec.DatapathEvents.FlowSubscriber;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EventType;
 import agent.testkit.HeapAllocation;

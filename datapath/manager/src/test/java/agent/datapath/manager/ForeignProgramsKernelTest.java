@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.bindings.BpfLink;
 import agent.bindings.BpfObject;
 import agent.bindings.BpfProgram;
-import agent.bindings.ProgramDescription;
+import agent.bindings.BpfProgram.ProgramDescription;
 import agent.bindings.TcFilter;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.TcMode;

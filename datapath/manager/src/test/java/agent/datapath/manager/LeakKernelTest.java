@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.BindingsException;
 import agent.bindings.BpfLink;
+import agent.bindings.BpfLink.LinkDescription;
 import agent.bindings.BpfProgram;
 import agent.bindings.Descriptors;
 import agent.bindings.Errno;
-import agent.bindings.LinkDescription;
 import agent.bindings.MapCalls;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.TcMode;

@@ -28,4 +28,45 @@ public record PeerRuleSpec(
   /** An element that names nothing: every peer, every port. */
   public static final PeerRuleSpec ALL =
       new PeerRuleSpec(null, null, null, null, null, null, null, null);
+
+  /**
+   * One of {@code icmps[].fields}.
+   *
+   * @param family {@code IPv4} or {@code IPv6}; null for {@code IPv4}
+   * @param type the message type, 0 to 255
+   */
+  public record IcmpFieldSpec(String family, Integer type) {}
+
+  /**
+   * One of {@code icmps}.
+   *
+   * @param fields the message types
+   */
+  public record IcmpRuleSpec(List<IcmpFieldSpec> fields) {}
+
+  /**
+   * A CIDR with exceptions.
+   *
+   * @param cidr the CIDR
+   * @param except the CIDRs within it that are not meant; null for none
+   */
+  public record CidrSetSpec(String cidr, List<String> except) {}
+
+  /**
+   * One of {@code toPorts[].ports}.
+   *
+   * @param port a number; {@code 0} is every port of the protocol
+   * @param endPort the last port of a range, null for one port
+   * @param protocol {@code TCP}, {@code UDP}, {@code SCTP} or {@code ANY}; null for {@code ANY}
+   */
+  public record PortSpec(String port, Integer endPort, String protocol) {}
+
+  /**
+   * One of {@code toPorts}.
+   *
+   * @param ports the ports
+   * @param unserved names of fields that are present and that this agent does not serve ({@code
+   *     rules}); such a rule is refused. Null for none
+   */
+  public record PortRuleSpec(List<PortSpec> ports, List<String> unserved) {}
 }

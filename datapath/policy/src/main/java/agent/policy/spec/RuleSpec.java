@@ -20,4 +20,14 @@ public record RuleSpec(
     List<PeerRuleSpec> ingressDeny,
     List<PeerRuleSpec> egressDeny,
     List<LabelSpec> labels,
-    String description) {}
+    String description) {
+
+  /**
+   * A label of a rule.
+   *
+   * @param key the key
+   * @param value the value; null for none
+   * @param source the source; null for {@code unspec}
+   */
+  public record LabelSpec(String key, String value, String source) {}
+}

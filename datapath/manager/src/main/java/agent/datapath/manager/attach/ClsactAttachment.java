@@ -2,7 +2,7 @@ package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
 import agent.bindings.BpfProgram;
-import agent.bindings.ProgramDescription;
+import agent.bindings.BpfProgram.ProgramDescription;
 import agent.bindings.TcFilter;
 import java.util.Optional;
 

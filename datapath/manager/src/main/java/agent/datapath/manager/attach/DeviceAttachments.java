@@ -4,7 +4,7 @@ import agent.bindings.BindingsException;
 import agent.bindings.BpfProgram;
 import agent.bindings.NetworkDevice;
 import agent.bindings.XdpMode;
-import agent.datapath.manager.spec.PrefilterMode;
+import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.types.Refusal;
 import java.nio.file.Path;
 import java.util.HashSet;

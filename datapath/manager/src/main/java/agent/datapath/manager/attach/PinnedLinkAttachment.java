@@ -2,8 +2,8 @@ package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
 import agent.bindings.BpfLink;
+import agent.bindings.BpfLink.LinkDescription;
 import agent.bindings.BpfProgram;
-import agent.bindings.LinkDescription;
 import java.nio.file.Path;
 import java.util.Optional;
 

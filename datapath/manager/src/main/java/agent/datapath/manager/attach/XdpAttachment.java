@@ -2,9 +2,9 @@ package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
 import agent.bindings.BpfLink;
+import agent.bindings.BpfLink.LinkDescription;
 import agent.bindings.BpfProgram;
 import agent.bindings.Errno;
-import agent.bindings.LinkDescription;
 import agent.bindings.XdpMode;
 import java.nio.file.Path;
 import java.util.Locale;

@@ -1,9 +1,9 @@
 package agent.datapath.manager.conductor;
 
 import agent.bindings.Errno;
-import agent.datapath.manager.spec.IpcacheChange;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy;
+import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.Ipcache4Map;
 import agent.maps.kernel.Ipcache6Map;

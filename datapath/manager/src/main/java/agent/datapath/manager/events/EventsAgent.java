@@ -2,7 +2,7 @@ package agent.datapath.manager.events;
 
 import agent.bindings.EventPoll;
 import agent.datapath.manager.spec.DatapathEvents;
-import agent.datapath.manager.spec.FlowSubscriber;
+import agent.datapath.manager.spec.DatapathEvents.FlowSubscriber;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.LostEvents;
 import agent.maps.kernel.RingBufferReader;

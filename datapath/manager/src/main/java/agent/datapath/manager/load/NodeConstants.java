@@ -1,7 +1,7 @@
 package agent.datapath.manager.load;
 
-import agent.datapath.manager.spec.ConntrackLifetimes;
 import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.manager.spec.DatapathContext.ConntrackLifetimes;
 import agent.types.IpAddress;
 import java.util.concurrent.TimeUnit;
 

@@ -1,5 +1,7 @@
 package agent.datapath.manager.spec;
 
+import agent.datapath.manager.spec.Prefilter.PrefilterMode;
+
 /**
  * The status of the datapath, for {@code /healthz}.
  *

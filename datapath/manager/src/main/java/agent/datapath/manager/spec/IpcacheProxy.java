@@ -1,5 +1,6 @@
 package agent.datapath.manager.spec;
 
+import agent.types.Prefix;
 import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -18,4 +19,25 @@ public interface IpcacheProxy {
    * Skips the remaining changes after a failed write.
    */
   CompletableFuture<Void> apply(Collection<IpcacheChange> changes);
+
+  /**
+   * The change of one ipcache entry.
+   *
+   * @param before the entry that the kernel holds for the prefix, or null for none
+   * @param after the desired entry for the same prefix, or null for none
+   */
+  record IpcacheChange(IpcacheEntry before, IpcacheEntry after) {
+    /** Checks that at least one entry is given, and that both have the same prefix. */
+    public IpcacheChange {
+      if (before == null && after == null
+          || before != null && after != null && !before.prefix().equals(after.prefix())) {
+        throw new IllegalArgumentException("ipcache change from " + before + " to " + after);
+      }
+    }
+
+    /** Returns the prefix of the entries. */
+    public Prefix prefix() {
+      return before == null ? after.prefix() : before.prefix();
+    }
+  }
 }

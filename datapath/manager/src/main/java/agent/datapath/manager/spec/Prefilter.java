@@ -35,4 +35,12 @@ public interface Prefilter {
    * #add}.
    */
   PrefilterList remove(OptionalLong revision, List<Prefix> prefixes);
+
+  /** The XDP mode, {@code --prefilter-mode} (agent-api.md, start-up options). */
+  enum PrefilterMode {
+    /** The driver runs the program. */
+    NATIVE,
+    /** The network stack runs the program, for drivers without XDP support. */
+    GENERIC
+  }
 }
