@@ -57,18 +57,10 @@ public final class EndpointAttachments {
   }
 
   /**
-   * Returns whether attaching the first program to a hook waits for a grace period while replacing
-   * it does not: true for tcx, where only the creation and the removal of a link wait.
-   */
-  private boolean waitForFirstLink() {
-    return choice.mode() == TcMode.TCX;
-  }
-
-  /**
    * Returns whether programs that drop all packets can be attached until the programs of the
-   * endpoint are loaded: only where the agent has not attached a program yet, and only for tcx. A
-   * clsact filter is recognized by the name of its program, and the dropping programs have other
-   * names.
+   * endpoint are loaded: only where the agent has not attached a program yet, and only for tcx,
+   * where the creation of a link waits for a grace period and its update does not. A clsact filter
+   * is recognized by the name of its program, and the dropping programs have other names.
    */
   public boolean canClose(EndpointSpec endpoint) {
     for (final TcHook hook : hooks(endpoint)) {
@@ -76,7 +68,7 @@ public final class EndpointAttachments {
         return false;
       }
     }
-    return waitForFirstLink();
+    return choice.mode() == TcMode.TCX;
   }
 
   /**
