@@ -76,7 +76,6 @@ final class NodeWatch {
   private void refresh() {
     ipcache
         .setNode(addresses())
-        .thenCompose(done -> ipcache.compareIfOutdated())
         .exceptionally(
             failure -> {
               LOGGER.warn("ipcache: {}", failure.getMessage());
