@@ -64,7 +64,7 @@ public final class EndpointConductor {
         new IdentityArrival(
             agent, context.identities(), registry, journal, context.store(), policies);
     arrival.onLateArrival(endpoint -> operations.build(endpoint, build));
-    policies.onRetry(endpoint -> rebuild(endpoint, journal, operations, build));
+    journal.onRetry(endpoint -> rebuild(endpoint, journal, operations, build));
     context.policy().observe(() -> agent.run(realization::refresh));
     final RequestReader reader =
         new RequestReader(
@@ -85,7 +85,7 @@ public final class EndpointConductor {
             build,
             new EndpointRemoval(agent, registry, journal, policies, owners(context, ipcache)));
     policy = new PolicyProxy(agent, context.policy(), realization);
-    restoration = restoration(context, registry, journal, ipcache, policies, arrival);
+    restoration = restoration(context, registry, journal, ipcache, arrival);
     nodeWatch =
         new NodeWatch(
             agent,
@@ -106,7 +106,6 @@ public final class EndpointConductor {
       EndpointRegistry registry,
       EndpointJournal journal,
       Ipcache ipcache,
-      EndpointPolicies policies,
       IdentityArrival arrival) {
     return new Restoration(
         agent,
@@ -118,8 +117,7 @@ public final class EndpointConductor {
             journal,
             arrival,
             new StoredEndpoints.Defaults(context.labelFilter(), context.defaultOptions())),
-        new Restoration.LiveState(
-            registry, journal, policies, context.policy(), ipcache, context.routes()),
+        new Restoration.LiveState(registry, journal, context.policy(), ipcache, context.routes()),
         context.localAddresses(),
         context.endpoints(),
         context.policyMaps(),

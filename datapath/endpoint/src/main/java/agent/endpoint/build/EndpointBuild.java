@@ -77,7 +77,7 @@ public final class EndpointBuild {
                 })
             .onFailure(
                 failure -> {
-                  journal.failed(endpoint, failure, policies.retry());
+                  journal.failed(endpoint, failure);
                   result.completeExceptionally(failure);
                 }));
     return result;

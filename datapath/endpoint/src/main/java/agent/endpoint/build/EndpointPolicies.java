@@ -4,7 +4,6 @@ import agent.endpoint.state.Endpoint;
 import agent.identity.IdentityAllocator;
 import agent.policy.PolicyEngine;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Consumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -18,7 +17,6 @@ public final class EndpointPolicies {
   private final PolicyEngine engine;
   private final PolicyRealization realization;
   private final IdentityAllocator identities;
-  private Consumer<Endpoint> retry = endpoint -> {};
 
   /** Creates the access to policy and identities. */
   public EndpointPolicies(
@@ -26,17 +24,6 @@ public final class EndpointPolicies {
     this.engine = engine;
     this.realization = realization;
     this.identities = identities;
-  }
-
-  /** Sets the function that builds an endpoint again that is not ready. */
-  public void onRetry(Consumer<Endpoint> build) {
-    retry = build;
-    realization.onRetry(build);
-  }
-
-  /** Returns the function that builds an endpoint again that is not ready. */
-  public Consumer<Endpoint> retry() {
-    return retry;
   }
 
   /** Realizes the policy of the endpoint and of all endpoints whose policy selects its identity. */

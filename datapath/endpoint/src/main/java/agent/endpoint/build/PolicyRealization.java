@@ -11,7 +11,6 @@ import agent.policy.PolicyEngine;
 import agent.policy.PolicyUpdate;
 import agent.policy.ResolvedPolicy;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 
 /**
@@ -25,7 +24,6 @@ public final class PolicyRealization {
   private final PolicyEngine engine;
   private final PolicyMapProxy policyMaps;
   private final Ipcache ipcache;
-  private Consumer<Endpoint> retry = endpoint -> {};
   private CompletableFuture<Void> last = CompletableFuture.completedFuture(null);
 
   /** Creates a realization without pending updates. */
@@ -44,11 +42,6 @@ public final class PolicyRealization {
     this.ipcache = ipcache;
   }
 
-  /** Sets the function that builds an endpoint again whose policy map could not be written. */
-  public void onRetry(Consumer<Endpoint> build) {
-    retry = build;
-  }
-
   /**
    * Realizes one update. An endpoint that cannot apply it becomes not-ready and is built again; the
    * other endpoints are not affected.
@@ -60,7 +53,7 @@ public final class PolicyRealization {
   public CompletableFuture<Void> realize(PolicyUpdate update) {
     final UpdateRealization run =
         new UpdateRealization(update, registry, journal, policyMaps, ipcache);
-    return enqueue(steps -> run.addTo(steps, retry));
+    return enqueue(run::addTo);
   }
 
   /** Realizes the policy changes caused by identities that were added or removed. */

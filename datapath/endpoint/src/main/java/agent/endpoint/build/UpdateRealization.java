@@ -17,7 +17,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 
 /**
@@ -51,7 +50,7 @@ final class UpdateRealization {
   }
 
   /** Adds the steps of this update; steps without work are omitted. */
-  StepSequence addTo(StepSequence steps, Consumer<Endpoint> retry) {
+  StepSequence addTo(StepSequence steps) {
     steps.then(this::begin);
     if (update.cidrsAdded().isEmpty()) {
       write(steps, update.endpoints(), UnaryOperator.identity());
@@ -68,7 +67,7 @@ final class UpdateRealization {
       steps.thenAwait(() -> settled(ipcache.removeCidrs(update.cidrsRemoved())));
     }
     write(steps, update.cleanups(), UnaryOperator.identity());
-    return steps.then(() -> end(retry));
+    return steps.then(this::end);
   }
 
   /** Sets ready endpoints whose maps change to regenerating, unless an operation runs on them. */
@@ -145,7 +144,7 @@ final class UpdateRealization {
         });
   }
 
-  private void end(Consumer<Endpoint> retry) {
+  private void end() {
     final Map<Endpoint, Boolean> changed = new HashMap<>();
     for (final List<EndpointPolicyChange> list : List.of(update.endpoints(), update.cleanups())) {
       for (final EndpointPolicyChange change : list) {
@@ -156,7 +155,7 @@ final class UpdateRealization {
         }
       }
     }
-    failed.forEach((endpoint, failure) -> fail(endpoint, failure, retry));
+    failed.forEach(this::fail);
     building.removeAll(failed.keySet());
     building.removeIf(endpoint -> !endpoint.is(EndpointState.REGENERATING));
     for (final Endpoint endpoint : building) {
@@ -180,7 +179,7 @@ final class UpdateRealization {
    * Sets the endpoint to not-ready, unless an operation runs on it: the operation synchronizes the
    * untrusted map.
    */
-  private void fail(Endpoint endpoint, RuntimeException failure, Consumer<Endpoint> retry) {
+  private void fail(Endpoint endpoint, RuntimeException failure) {
     if (endpoint.isBusy() && !building.contains(endpoint)) {
       return;
     }
@@ -189,7 +188,7 @@ final class UpdateRealization {
       journal.note(endpoint, EndpointState.REGENERATING, "policy cannot be applied");
     }
     if (endpoint.is(EndpointState.REGENERATING)) {
-      journal.failed(endpoint, failure, retry);
+      journal.failed(endpoint, failure);
     }
   }
 }

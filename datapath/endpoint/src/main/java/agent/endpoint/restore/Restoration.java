@@ -6,7 +6,6 @@ import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.datapath.manager.thread.ConductorAgent;
 import agent.datapath.manager.thread.StepSequence;
 import agent.endpoint.build.Answers;
-import agent.endpoint.build.EndpointPolicies;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRegistry;
@@ -40,7 +39,6 @@ public final class Restoration {
    *
    * @param registry the live endpoints
    * @param journal records their transitions
-   * @param policies schedules the next build where one is not ready
    * @param engine resolves their policy
    * @param ipcache holds their addresses
    * @param routes holds the routes to them
@@ -48,7 +46,6 @@ public final class Restoration {
   public record LiveState(
       EndpointRegistry registry,
       EndpointJournal journal,
-      EndpointPolicies policies,
       PolicyEngine engine,
       Ipcache ipcache,
       WorkloadRoutes routes) {}
@@ -219,7 +216,7 @@ public final class Restoration {
         live.journal()
             .succeeded(endpoint, "restored, policy revision " + endpoint.realizedRevision());
       } else {
-        live.journal().failed(endpoint, failure, live.policies().retry());
+        live.journal().failed(endpoint, failure);
       }
     }
   }

@@ -20,6 +20,7 @@ public final class EndpointJournal {
   private final InstantSource clock;
   private final Duration retryBase;
   private final Duration retryMax;
+  private Consumer<Endpoint> rebuild = endpoint -> {};
 
   /**
    * Creates a journal of the endpoints of the registry.
@@ -39,6 +40,11 @@ public final class EndpointJournal {
     this.clock = clock;
     this.retryBase = retryBase;
     this.retryMax = retryMax;
+  }
+
+  /** Sets the function that builds an endpoint again whose build failed. */
+  public void onRetry(Consumer<Endpoint> build) {
+    rebuild = build;
   }
 
   /** Adds a new endpoint, which waits for its identity. */
@@ -75,11 +81,10 @@ public final class EndpointJournal {
   }
 
   /**
-   * Records a failed build and schedules a retry.
-   *
-   * @param retry builds the endpoint after a pause, if it is still not-ready
+   * Records a failed build and schedules a retry, which builds the endpoint if it is still
+   * not-ready.
    */
-  public void failed(Endpoint endpoint, RuntimeException failure, Consumer<Endpoint> retry) {
+  public void failed(Endpoint endpoint, RuntimeException failure) {
     final String message = String.valueOf(failure.getMessage());
     endpoint.controller().failed(clock.instant(), message);
     endpoint.error(message);
@@ -92,7 +97,7 @@ public final class EndpointJournal {
     if (!endpoint.isRetryPending()) {
       final Duration pause = endpoint.controller().pause();
       LOGGER.warn("endpoint {}: {}; retry in {} ms", endpoint.id(), message, pause.toMillis());
-      retryLater(endpoint, EndpointState.NOT_READY, pause, retry);
+      retryLater(endpoint, EndpointState.NOT_READY, pause, rebuild);
     }
   }
 
