@@ -2,6 +2,7 @@ package agent.testkit;
 
 import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Measures the bytes that a thread allocates on the Java heap; the measurement allocates nothing.
@@ -9,8 +10,8 @@ import java.lang.management.ManagementFactory;
 public final class HeapAllocation {
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-  private static final int WINDOWS = 12;
-  private static final int OTHER_THREADS_WINDOWS = 5;
+  /** Time after which what still allocates is not a matter of compilation, in nanoseconds. */
+  private static final long COMPILED_NS = TimeUnit.SECONDS.toNanos(30);
 
   private HeapAllocation() {}
 
@@ -38,35 +39,52 @@ public final class HeapAllocation {
 
   /**
    * Returns the bytes that the work allocates in the steady state. The work runs in windows of the
-   * given number of times; the result is the smallest count of a window. The JIT compiler links
-   * call sites on the calling thread, which allocates some hundred bytes in single windows; an
-   * allocation of the work itself appears in every window.
+   * given number of times until a window allocates nothing or 30 seconds have passed; the result is
+   * the smallest count of a window. Escape analysis removes allocations only once C2 has compiled
+   * the work, which takes seconds on a busy machine, and the JIT compiler links call sites on the
+   * calling thread. An allocation of the work itself appears in every window.
    */
   public static long steady(int times, Runnable work) {
-    long least = Long.MAX_VALUE;
-    for (int window = 0; window < WINDOWS && least > 0; window++) {
-      least = Math.min(least, of(times, work));
-    }
-    return least;
+    return least(() -> of(times, work), COMPILED_NS);
   }
 
   /**
    * Returns the bytes that the work of another thread allocates, as {@link #steady(int, Runnable)}
    * does.
    */
-  public static long steady(Thread thread, Window window) throws Exception {
+  public static long steady(Thread thread, Work work) throws Exception {
+    return least(
+        () -> {
+          final long before = bytes(thread);
+          work.run();
+          return bytes(thread) - before;
+        },
+        COMPILED_NS);
+  }
+
+  /** Returns the smallest count of windows that measure themselves, as the other methods do. */
+  public static <E extends Exception> long steady(Window<E> window) throws E {
+    return least(window, COMPILED_NS);
+  }
+
+  static <E extends Exception> long least(Window<E> window, long limitNs) throws E {
+    final long start = System.nanoTime();
     long least = Long.MAX_VALUE;
-    for (int i = 0; i < OTHER_THREADS_WINDOWS && least > 0; i++) {
-      final long before = bytes(thread);
-      window.run();
-      least = Math.min(least, bytes(thread) - before);
-    }
+    do {
+      least = Math.min(least, window.bytes());
+    } while (least > 0 && System.nanoTime() - start < limitNs);
     return least;
   }
 
   /** Makes another thread do its work and waits until it is done. */
   @FunctionalInterface
-  public interface Window {
+  public interface Work {
     void run() throws Exception;
+  }
+
+  /** Does the work and returns the bytes that it allocated. */
+  @FunctionalInterface
+  public interface Window<E extends Exception> {
+    long bytes() throws E;
   }
 }
