@@ -11,11 +11,11 @@ MAVEN    = JAVA_HOME="$$($(SCRIPTS)/find-jdk)" mvn -ntp -B
 MODULES := bpf-src native-bindings maps conntrack datapath api-shell benchmarks
 SOURCES := pom.xml .mvn $(shell find .mvn $(MODULES) -name target -prune -o -print)
 
-.PHONY: help deps build test format demo bench install uninstall clean
+.PHONY: help deps build test record-release format demo bench install uninstall clean
 
 help: ## print this list
-	@sed -n 's/^\([a-z]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r target what; do \
-	  printf '  make %-10s %s\n' "$$target" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r target what; do \
+	  printf '  make %-14s %s\n' "$$target" "$$what"; done
 
 deps: ## install missing packages (apt-get, as root)
 	@.build/install-dependencies
@@ -29,6 +29,11 @@ test: deps ## run every test, kernel tests included (as root; CI=true makes a sk
 	.build/check-spelling
 	$(MAVEN) -fae verify
 	@mkdir -p $(dir $(BUILT)) && touch $(BUILT)
+
+record-release: deps ## record what this release leaves in the kernel and on disk, for the next one's upgrade test
+	$(MAVEN) verify -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false \
+	  -Dtest='UpgradeKernelTest#shouldTakeOverFromARecordingOfThisRelease' -Dagent.recording='$(CURDIR)/target/recording'
+	@echo "copy target/recording to release-<version> beside the others in api-shell/launcher/src/test/resources"
 
 format: deps ## format the Java and C sources
 	$(MAVEN) -q spotless:apply

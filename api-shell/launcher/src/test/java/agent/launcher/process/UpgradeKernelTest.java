@@ -25,6 +25,8 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
@@ -56,6 +58,9 @@ class UpgradeKernelTest {
       "toPorts":[{"ports":[{"port":"8081","protocol":"TCP"}]}]}],\
       "labels":[{"key":"name","source":"user","value":"release"}]}]
       """;
+
+  private static final String DENIED_SOURCES =
+      "[\"198.51.100.9/32\",\"203.0.112.0/20\",\"2001:db8::/40\",\"2001:db8:100::9/128\"]";
 
   private TestNode node;
   private NetworkNamespace frontend;
@@ -125,9 +130,57 @@ class UpgradeKernelTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = "0.1.0")
+  @ValueSource(strings = {"0.1.0", "0.2.0"})
   void shouldTakeOverFromARelease(String release) throws Exception {
-    install(Path.of(getClass().getResource("release-" + release).toURI()));
+    takeOver(Path.of(getClass().getResource("release-" + release).toURI()));
+  }
+
+  /** {@code make record-release} keeps the recording; it is added with the next release. */
+  @Test
+  void shouldTakeOverFromARecordingOfThisRelease(@TempDir Path temporary) throws Exception {
+    final String kept = System.getProperty("agent.recording");
+    final Path recording = kept == null ? temporary : Files.createDirectories(Path.of(kept));
+    record(recording);
+    close();
+    createWorkloads();
+    takeOver(recording);
+  }
+
+  private void record(Path recording) throws Exception {
+    final AgentProcess agent = node.agent(OPTIONS);
+    for (final String name : List.of("frontend", "backend", "stranger")) {
+      final int id = List.of("frontend", "backend", "stranger").indexOf(name) + 1;
+      for (final String address : List.of(ipv4(id), ipv6(id))) {
+        agent.expect(200, "POST", "/ipam/" + address + "?owner=" + name, null);
+      }
+      agent.expect(201, "PUT", "/endpoint/" + id, request(name, id));
+    }
+    agent.expect(200, "POST", "/ipam/10.210.0.5?owner=kept", null);
+    agent.expect(200, "PATCH", "/endpoint/3/labels", "{\"user\":[\"user:tier=x\"]}");
+    agent.expect(
+        200, "PATCH", "/endpoint/3/config", "{\"options\":{\"TraceNotification\":\"Disabled\"}}");
+    agent.expect(200, "PUT", "/policy", RULES);
+    agent.expect(200, "PATCH", "/prefilter", "{\"deny\":" + DENIED_SOURCES + "}");
+    KernelRecorder.record(
+        node.bpfRoot(),
+        node.state(),
+        Map.of(100, "ext0", 101, "wl-frontend", 102, "wl-backend", 103, "wl-stranger"),
+        recording);
+  }
+
+  private static String request(String name, int id) {
+    return """
+    {"state": "waiting-for-identity", "sync-build-endpoint": true,
+     "interface-name": "wl-%1$s", "container-interface-name": "eth0", "container-id": "%1$s",
+     "mac": "02:00:00:00:02:0%2$d", "host-mac": "02:00:00:00:01:0%2$d", "labels": ["app=%1$s"],
+     "addressing": {"ipv4": "%3$s", "ipv4-pool-name": "default",
+      "ipv6": "%4$s", "ipv6-pool-name": "default"}}
+    """
+        .formatted(name, id, ipv4(id), ipv6(id));
+  }
+
+  private void takeOver(Path release) throws Exception {
+    install(release);
     try (TcpEchoServer allowed = TcpEchoServer.start(backend, ALLOWED);
         TcpEchoServer denied = TcpEchoServer.start(backend, DENIED);
         TcpEchoServer onNode = TcpEchoServer.start(node.namespace(), ALLOWED);
@@ -241,8 +294,7 @@ class UpgradeKernelTest {
     assertEquals(2, policy.get("revision").asLong());
     assertEquals(RULES.strip(), policy.get("policy").asString());
     assertEquals(
-        "{\"deny\":[\"198.51.100.9/32\",\"203.0.112.0/20\",\"2001:db8::/40\","
-            + "\"2001:db8:100::9/128\"],\"revision\":2}",
+        "{\"deny\":" + DENIED_SOURCES + ",\"revision\":2}",
         agent.expect(200, "GET", "/prefilter", null).json().get("spec").toString());
     final JsonNode health = agent.expect(200, "GET", "/healthz", null).json();
     assertEquals(7, health.get("ipam").get("allocations").asInt());
