@@ -11,7 +11,8 @@ MAVEN    = JAVA_HOME="$$($(SCRIPTS)/find-jdk)" mvn -ntp -B
 MODULES := bpf-src native-bindings maps conntrack datapath api-shell benchmarks
 SOURCES := pom.xml .mvn $(shell find .mvn $(MODULES) -name target -prune -o -print)
 
-.PHONY: help deps build test record-release format demo bench install uninstall clean
+.PHONY: help deps build test crash-rounds mutations-bpf mutations-java record-release
+.PHONY: format demo bench install uninstall clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r target what; do \
@@ -27,13 +28,24 @@ $(BUILT): $(SOURCES) | deps
 
 test: deps ## run every test, kernel tests included (as root; CI=true makes a skipped one a failure)
 	.build/check-spelling
-	$(MAVEN) -fae verify
+	$(MAVEN) -fae -Dmutations verify
 	@mkdir -p $(dir $(BUILT)) && touch $(BUILT)
+
+crash-rounds: deps ## kill the agent in ROUNDS=200 rounds of random calls (as root; SEED repeats a run)
+	$(MAVEN) -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false -Dtest=CrashRoundsKernelTest \
+	  -Dcrash.rounds=$(or $(ROUNDS),200) $(if $(SEED),-Dcrash.seed=$(SEED)) verify
 
 record-release: deps ## record what this release leaves in the kernel and on disk, for the next one's upgrade test
 	$(MAVEN) verify -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false \
 	  -Dtest='UpgradeKernelTest#shouldTakeOverFromARecordingOfThisRelease' -Dagent.recording='$(CURDIR)/target/recording'
 	@echo "copy target/recording to release-<version> beside the others in api-shell/launcher/src/test/resources"
+
+mutations-bpf: deps ## plant the listed bugs in the programs and print how many the tests catch (as root)
+	$(MAVEN) -pl :datapath-manager -am -Dmutations -Dtest=MutationsKernelTest -Dsurefire.failIfNoSpecifiedTests=false verify
+
+mutations-java: deps ## plant bugs in the Java modules, print how many the unit tests find (an hour)
+	find . -path '*/target/pit-reports/mutations.csv' -delete
+	$(MAVEN) -q -fae -Pmutations-java process-test-classes; status=$$?; .build/mutation-scores; exit $$status
 
 format: deps ## format the Java and C sources
 	$(MAVEN) -q spotless:apply

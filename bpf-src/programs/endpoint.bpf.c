@@ -62,14 +62,8 @@ __local int endpoint_ipv6_slowly(struct __sk_buff *skb, struct packet *packet, _
 
 	if (reason == DROP_MALFORMED)
 		return action_drop(reason);
-	if (!reason && packet_is_icmp(packet) && icmp6_is_link_control(packet->icmp_type)) {
-		if (hook == METRICS_EGRESS)
-			return nd_from_endpoint(skb, packet);
-		return packet->icmp_type == ICMP6_NEIGHBOUR_SOLICITATION ||
-				       packet->icmp_type == ICMP6_NEIGHBOUR_ADVERTISEMENT
-			       ? ACTION_PASS
-			       : action_drop_quietly(DROP_NEIGHBOUR_UNKNOWN);
-	}
+	if (!reason && packet_is_icmp(packet) && icmp6_is_link_control(packet->icmp_type))
+		return hook == METRICS_EGRESS ? nd_from_endpoint(skb, packet) : nd_to_endpoint(skb, packet);
 	if (source_is_verified(hook) && !ipv6_equals(&packet->source, endpoint_config.ipv6))
 		return action_drop(DROP_INVALID_SOURCE_ADDRESS);
 	return reason ? action_drop(reason) : PACKET_IS_READ;
@@ -98,8 +92,8 @@ static __always_inline int endpoint_ipv4(struct __sk_buff *skb, struct packet *p
 			return action;
 	}
 	*packet = (struct packet){
-		.source.v4 = ip->saddr,
-		.destination.v4 = ip->daddr,
+		.source.words = { ip->saddr },
+		.destination.words = { ip->daddr },
 		.source_port_be = l4.source_port_be,
 		.destination_port_be = l4.destination_port_be,
 		.family = FAMILY_IPV4,

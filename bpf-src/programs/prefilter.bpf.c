@@ -80,7 +80,8 @@ static __always_inline int prefilter_verdict(const struct xdp_md *context, bool 
 	return XDP_DROP;
 }
 
-SEC("xdp")
+/* With frags, drivers also take it at an MTU above a page; the headers that it reads are in the first part. */
+SEC("xdp.frags")
 int prefilter(struct xdp_md *context)
 {
 	void *data = (void *)(long)context->data;

@@ -104,6 +104,15 @@ static __always_inline __u64 conntrack_expiry(const struct judgement *judgement,
 	return judgement->now + conntrack_lifetime_ns(flags, protocol);
 }
 
+/* Counts a packet in an entry on the stack, which cannot be indexed by a variable; without a branch. */
+static __always_inline void endpoint_count_packet(struct conntrack_entry *entry, enum conntrack_side side, __u32 bytes)
+{
+	entry->packets[CONNTRACK_LOW] += 1 - side;
+	entry->packets[CONNTRACK_HIGH] += side;
+	entry->bytes[CONNTRACK_LOW] += (__u64)bytes * (1 - side);
+	entry->bytes[CONNTRACK_HIGH] += (__u64)bytes * side;
+}
+
 /* Creates the conntrack entry; returns a drop reason. */
 __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *packet, const struct judgement *judgement)
 {
@@ -118,12 +127,8 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 	entry.flags = (side == CONNTRACK_HIGH ? CONNTRACK_INITIATOR_HIGH : 0) | judgement->flow.entry_flags |
 		      conntrack_flags_of(true, side, packet->protocol, packet->tcp_flags);
 	entry.expires_ns = conntrack_expiry(judgement, entry.flags, packet->protocol);
-	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING)) {
-		entry.packets[CONNTRACK_LOW] = side == CONNTRACK_LOW;
-		entry.packets[CONNTRACK_HIGH] = side == CONNTRACK_HIGH;
-		entry.bytes[CONNTRACK_LOW] = side == CONNTRACK_LOW ? skb->len : 0;
-		entry.bytes[CONNTRACK_HIGH] = side == CONNTRACK_HIGH ? skb->len : 0;
-	}
+	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING))
+		endpoint_count_packet(&entry, side, skb->len);
 	error = conntrack_put(packet, &entry, judgement->put_flags);
 	if (likely(!error))
 		return DROP_NONE;
@@ -142,7 +147,7 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
  * Writes a new verdict to the entry of a flow. The entry is replaced atomically: readers see the old or the new one. A
  * flow that is denied now keeps its entry, so that a packet of the reverse direction cannot open a new flow.
  */
-__global int endpoint_renew_flow(const struct packet *packet, const struct judgement *judgement,
+__global int endpoint_renew_flow(struct __sk_buff *skb, const struct packet *packet, const struct judgement *judgement,
 				 const struct conntrack_entry *old, __u32 reason)
 {
 	if (!packet || !judgement || !old)
@@ -162,6 +167,8 @@ __global int endpoint_renew_flow(const struct packet *packet, const struct judge
 	entry.expires_ns = conntrack_expiry(judgement, flags, packet->protocol);
 	__builtin_memcpy(entry.packets, old->packets, sizeof(entry.packets));
 	__builtin_memcpy(entry.bytes, old->bytes, sizeof(entry.bytes));
+	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING) && !reason)
+		endpoint_count_packet(&entry, side, skb->len);
 	return conntrack_put(packet, &entry, BPF_ANY);
 }
 
@@ -215,7 +222,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct pack
 			reason = DROP_ICMP_ERROR_UNTRACKED;
 	}
 	if (old)
-		endpoint_renew_flow(packet, judgement, old, reason);
+		endpoint_renew_flow(skb, packet, judgement, old, reason);
 	else if (!reason && endpoint_tracks(packet) && !packet_opens_nothing(packet))
 		reason = endpoint_open_flow(skb, packet, judgement);
 	if (reason)

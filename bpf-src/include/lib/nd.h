@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Answers neighbour solicitations of the workload for its gateway. RFC 4861. */
+/*
+ * Neighbour discovery between a workload and this node, RFC 4861. The programs answer for the gateway; other messages
+ * of the workload reach this node only, and it receives those of this node only.
+ */
 #ifndef AGENT_LIB_ND_H
 #define AGENT_LIB_ND_H
 
 #include "config/endpoint_config.h"
 #include "config/node_config.h"
 #include "lib/arp.h"
+#include "lib/flow.h"
 
 #define ND_HOP_LIMIT 255
+#define ND_OPTION_SOURCE_MAC 1
 #define ND_OPTION_TARGET_MAC 2
 #define ND_FLAGS_ROUTER_SOLICITED_OVERRIDE bpf_htonl(0xe0000000)
 
@@ -97,23 +102,52 @@ __local int nd_answer(struct __sk_buff *skb, const struct packet *packet)
 	return (int)bpf_redirect(endpoint_config.ifindex, 0);
 }
 
-/* Validates the message by RFC 4861, section 7.1. */
-static __always_inline bool nd_is_valid(struct __sk_buff *skb, const struct packet *packet, struct nd_message *message)
+static __always_inline bool nd_hop_limit_is_valid(struct __sk_buff *skb)
 {
 	__u8 hop_limit;
 
-	return packet->l4_offset == ETH_HLEN + IPV6_HEADER_BYTES &&
-	       skb->len >= packet->l4_offset + ND_SOLICITATION_BYTES &&
-	       !bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct ipv6hdr, hop_limit), &hop_limit, 1) &&
-	       hop_limit == ND_HOP_LIMIT &&
-	       !bpf_skb_load_bytes(skb, ETH_HLEN + IPV6_HEADER_BYTES, message, ND_SOLICITATION_BYTES) &&
-	       message->code == 0;
+	return !bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct ipv6hdr, hop_limit), &hop_limit, 1) &&
+	       hop_limit == ND_HOP_LIMIT;
+}
+
+/*
+ * Reads and validates a message of the workload by RFC 4861, section 7.1: it has no option, or the link-layer address
+ * of the sender. The frame must end there, so that the message cannot carry other data.
+ */
+static __always_inline bool nd_read(struct __sk_buff *skb, const struct packet *packet, struct nd_message *message)
+{
+	const __u32 offset = ETH_HLEN + IPV6_HEADER_BYTES;
+	const bool verify = endpoint_config.options & OPTION_SOURCE_IP_VERIFICATION;
+	__be16 bytes_be;
+
+	if (packet->l4_offset != offset || !nd_hop_limit_is_valid(skb) ||
+	    bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct ipv6hdr, payload_len), &bytes_be, 2) ||
+	    skb->len != offset + bpf_ntohs(bytes_be))
+		return false;
+	if (bytes_be == bpf_htons(ND_SOLICITATION_BYTES))
+		return !bpf_skb_load_bytes(skb, offset, message, ND_SOLICITATION_BYTES) && message->code == 0;
+	return bytes_be == bpf_htons(sizeof(*message)) && !bpf_skb_load_bytes(skb, offset, message, sizeof(*message)) &&
+	       message->code == 0 && message->option_units == 1 &&
+	       message->option_type ==
+		       (message->type == ICMP6_NEIGHBOUR_SOLICITATION ? ND_OPTION_SOURCE_MAC : ND_OPTION_TARGET_MAC) &&
+	       (!verify || mac_equals(message->option_mac, endpoint_config.mac));
+}
+
+/* Returns whether the stack delivers a packet to this address locally; it never forwards to a link-local one. */
+static __always_inline bool nd_reaches_node_only(const union address *destination)
+{
+	const struct ipcache_entry *entry;
+
+	if (ipv6_is_link_local(destination) || ipv6_equals(destination, node_config.gateway6))
+		return true;
+	entry = ipcache_find(destination, FAMILY_IPV6);
+	return entry && entry->flags & IPCACHE_FLAG_HOST;
 }
 
 /*
  * Handles a link-control message of the workload. Solicitations for the gateway are answered, advertisements of the
- * workload's own addresses pass to the stack, and others (duplicate address detection, router and multicast listener
- * messages) are dropped.
+ * workload's own addresses to this node pass to the stack, and others (duplicate address detection, router and
+ * multicast listener messages) are dropped.
  */
 __global int nd_from_endpoint(struct __sk_buff *skb, const struct packet *packet)
 {
@@ -126,10 +160,10 @@ __global int nd_from_endpoint(struct __sk_buff *skb, const struct packet *packet
 
 	if (packet->icmp_type != ICMP6_NEIGHBOUR_SOLICITATION && packet->icmp_type != ICMP6_NEIGHBOUR_ADVERTISEMENT)
 		return action_drop_quietly(DROP_NEIGHBOUR_UNKNOWN);
-	if (!nd_is_valid(skb, packet, &message))
-		return action_drop(DROP_MALFORMED);
 	if (ipv6_is_unspecified(&packet->source))
 		return action_drop_quietly(DROP_NEIGHBOUR_UNKNOWN);
+	if (!nd_read(skb, packet, &message))
+		return action_drop(DROP_MALFORMED);
 	if (verify && !own_source && !ipv6_is_link_local(&packet->source))
 		return action_drop(DROP_INVALID_SOURCE_ADDRESS);
 	if (packet->icmp_type == ICMP6_NEIGHBOUR_SOLICITATION)
@@ -138,7 +172,25 @@ __global int nd_from_endpoint(struct __sk_buff *skb, const struct packet *packet
 	if (verify && !ipv6_equals(message.target, endpoint_config.ipv6) &&
 	    !ipv6_is_link_local((union address *)message.target))
 		return action_drop(DROP_INVALID_SOURCE_ADDRESS);
-	return ACTION_PASS;
+	return nd_reaches_node_only(&packet->destination) ? ACTION_PASS : action_drop(DROP_NEIGHBOUR_UNKNOWN);
+}
+
+/*
+ * Handles a link-control message to the workload. Only this node is its neighbour: what the node received by another
+ * interface comes from elsewhere, and a router has decremented its hop limit. The answer of nd_answer() was received
+ * by the workload's own interface.
+ */
+__global int nd_to_endpoint(struct __sk_buff *skb, const struct packet *packet)
+{
+	if (!packet)
+		return ACTION_PASS;
+	if (packet->icmp_type != ICMP6_NEIGHBOUR_SOLICITATION && packet->icmp_type != ICMP6_NEIGHBOUR_ADVERTISEMENT)
+		return action_drop_quietly(DROP_NEIGHBOUR_UNKNOWN);
+	if (packet->l4_offset != ETH_HLEN + IPV6_HEADER_BYTES || !nd_hop_limit_is_valid(skb))
+		return action_drop(DROP_MALFORMED);
+	return !skb->ingress_ifindex || skb->ingress_ifindex == endpoint_config.ifindex
+		       ? ACTION_PASS
+		       : action_drop(DROP_NEIGHBOUR_UNKNOWN);
 }
 
 #endif

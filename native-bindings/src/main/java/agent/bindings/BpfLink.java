@@ -21,13 +21,16 @@ public final class BpfLink extends BpfHandle {
   /** enum bpf_attach_type of Linux 6.6, which older headers lack. */
   static final int BPF_TCX_INGRESS = 46;
 
-  private static final int BPF_TCX_EGRESS = 47;
+  static final int BPF_TCX_EGRESS = 47;
+
+  /** BPF_F_BEFORE of Linux 6.6; without a relative program it means before all programs. */
+  private static final int BPF_F_BEFORE = 1 << 3;
 
   private static final String KIND = "link";
   private static final List<String> TYPES = List.of("bpf_link", "bpf-link");
 
   /** Offsets in the union of bpf_link_info, equal for xdp and tcx (Linux 6.6, linux/bpf.h). */
-  private static final long IFINDEX_OFFSET = 16;
+  static final long IFINDEX_OFFSET = 16;
 
   private static final long ATTACH_TYPE_OFFSET = IFINDEX_OFFSET + Integer.BYTES;
 
@@ -43,12 +46,28 @@ public final class BpfLink extends BpfHandle {
    * @throws BindingsException if the kernel refuses (EINVAL before Linux 6.6)
    */
   public static BpfLink createTcx(BpfProgram program, int ifindex, boolean ingress) {
+    return createTcx(program, ifindex, ingress, 0);
+  }
+
+  /**
+   * Attaches a tc program to an interface of this network namespace, before the programs already
+   * attached.
+   *
+   * @param ingress true for the interface's ingress hook, false for its egress hook
+   * @throws BindingsException EEXIST if the same program is attached to the hook, or another error
+   *     of the kernel (EINVAL before Linux 6.6)
+   */
+  public static BpfLink createTcxFirst(BpfProgram program, int ifindex, boolean ingress) {
+    return createTcx(program, ifindex, ingress, BPF_F_BEFORE);
+  }
+
+  private static BpfLink createTcx(BpfProgram program, int ifindex, boolean ingress, int flags) {
     return create(
         "tcx " + (ingress ? "ingress" : "egress") + " link on ifindex " + ifindex,
         program,
         ifindex,
         ingress ? BPF_TCX_INGRESS : BPF_TCX_EGRESS,
-        0);
+        flags);
   }
 
   /**

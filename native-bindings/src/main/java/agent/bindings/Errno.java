@@ -50,11 +50,17 @@ public final class Errno {
   /** Not supported here. */
   public static final int EOPNOTSUPP = 95;
 
+  /** The address is bound. */
+  public static final int EADDRINUSE = 98;
+
   /** No such address on this machine. */
   public static final int EADDRNOTAVAIL = 99;
 
   /** No answer in time. */
   public static final int ETIMEDOUT = 110;
+
+  /** Nothing listens. */
+  public static final int ECONNREFUSED = 111;
 
   /** The kernel's internal "not supported", which bpf(2) returns to user space. */
   public static final int ENOTSUPP = 524;

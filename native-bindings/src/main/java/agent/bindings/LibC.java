@@ -20,6 +20,7 @@ import java.lang.invoke.VarHandle;
 final class LibC {
   static final StructLayout CALL_STATE = Linker.Option.captureStateLayout();
 
+  private static final int AT_FDCWD = -100;
   private static final VarHandle ERRNO =
       CALL_STATE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
   private static final Linker LINKER = Linker.nativeLinker();
@@ -40,6 +41,19 @@ final class LibC {
       handle("unlink", FunctionDescriptor.of(JAVA_INT, ADDRESS));
   private static final MethodHandle STATFS =
       handle("statfs", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
+  private static final MethodHandle STATX =
+      plain(
+          "statx", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT, ADDRESS));
+  private static final MethodHandle SEND =
+      plain("send", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
+  private static final MethodHandle RECV =
+      plain("recv", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
+  private static final MethodHandle IOCTL =
+      LINKER.downcallHandle(
+          LINKER.defaultLookup().findOrThrow("ioctl"),
+          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS),
+          Linker.Option.captureCallState("errno"),
+          Linker.Option.firstVariadicArg(2));
   private static final MethodHandle GETSOCKOPT =
       handle(
           "getsockopt",
@@ -66,6 +80,22 @@ final class LibC {
           FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
   private static final MethodHandle BIND =
       handle("bind", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
+  private static final MethodHandle LISTEN =
+      handle("listen", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
+  private static final MethodHandle CONNECT =
+      handle("connect", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
+  private static final MethodHandle OPEN =
+      LINKER.downcallHandle(
+          LINKER.defaultLookup().findOrThrow("open"),
+          FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT),
+          Linker.Option.captureCallState("errno"),
+          Linker.Option.firstVariadicArg(2));
+  private static final MethodHandle FLOCK =
+      handle("flock", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
+  private static final MethodHandle GETRLIMIT =
+      handle("getrlimit", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS));
+  private static final MethodHandle UMASK =
+      handle("umask", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
   private static final MethodHandle RECVFROM =
       handle(
           "recvfrom",
@@ -83,6 +113,14 @@ final class LibC {
         LINKER.defaultLookup().findOrThrow(name),
         descriptor,
         Linker.Option.captureCallState("errno"));
+  }
+
+  /**
+   * Links a call whose errno is not read: capturing it creates a slice of the segment in each call,
+   * which costs an allocation wherever the JIT compiler does not inline the whole call.
+   */
+  private static MethodHandle plain(String name, FunctionDescriptor descriptor) {
+    return LINKER.downcallHandle(LINKER.defaultLookup().findOrThrow(name), descriptor);
   }
 
   static int errno(MemorySegment state) {
@@ -143,6 +181,41 @@ final class LibC {
   static int statfs(MemorySegment state, MemorySegment path, MemorySegment buffer) {
     try {
       return result(state, (int) STATFS.invokeExact(state, path, buffer));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Returns 0 or -1, without errno. */
+  static int statx(MemorySegment path, int flags, int mask, MemorySegment found) {
+    try {
+      return (int) STATX.invokeExact(AT_FDCWD, path, flags, mask, found);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Returns the number of bytes or -1, without errno. */
+  static int send(int fd, MemorySegment buffer) {
+    try {
+      return (int) (long) SEND.invokeExact(fd, buffer, buffer.byteSize(), 0);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Returns the number of bytes or -1, without errno. */
+  static int receive(int fd, MemorySegment buffer) {
+    try {
+      return (int) (long) RECV.invokeExact(fd, buffer, buffer.byteSize(), 0);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int ioctl(MemorySegment state, int fd, long request, MemorySegment argument) {
+    try {
+      return result(state, (int) IOCTL.invokeExact(state, fd, request, argument));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -234,6 +307,56 @@ final class LibC {
   static int bind(MemorySegment state, int fd, MemorySegment address) {
     try {
       return result(state, (int) BIND.invokeExact(state, fd, address, (int) address.byteSize()));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int listen(MemorySegment state, int fd, int backlog) {
+    try {
+      return result(state, (int) LISTEN.invokeExact(state, fd, backlog));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int connect(MemorySegment state, int fd, MemorySegment address) {
+    try {
+      return result(state, (int) CONNECT.invokeExact(state, fd, address, (int) address.byteSize()));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Opens an existing file; the flags must not include O_CREAT. */
+  static int open(MemorySegment state, MemorySegment path, int flags) {
+    try {
+      return result(state, (int) OPEN.invokeExact(state, path, flags));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int flock(MemorySegment state, int fd, int operation) {
+    try {
+      return result(state, (int) FLOCK.invokeExact(state, fd, operation));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int getrlimit(MemorySegment state, int resource, MemorySegment limits) {
+    try {
+      return result(state, (int) GETRLIMIT.invokeExact(state, resource, limits));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Returns the previous mask; the call cannot fail. */
+  static int umask(MemorySegment state, int mask) {
+    try {
+      return (int) UMASK.invokeExact(state, mask);
     } catch (Throwable t) {
       throw unexpected(t);
     }

@@ -36,6 +36,12 @@ public final class NetlinkSocket implements AutoCloseable {
   /** IPv6 routes (RTNLGRP_IPV6_ROUTE). */
   public static final int GROUP_IPV6_ROUTE = 11;
 
+  /** IPv4 parameters of devices, such as forwarding (RTNLGRP_IPV4_NETCONF). */
+  public static final int GROUP_IPV4_PARAMETER = 24;
+
+  /** IPv6 parameters of devices (RTNLGRP_IPV6_NETCONF). */
+  public static final int GROUP_IPV6_PARAMETER = 25;
+
   private static final int AF_NETLINK = 16;
   private static final int SOCK_RAW_CLOEXEC = 3 | 0x80000;
   private static final int SOCK_NONBLOCK = 0x800;

@@ -1,9 +1,22 @@
 package agent.bindings;
 
-import java.lang.foreign.Arena;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
 
-/** Looks up network interfaces of the calling thread's network namespace by name. */
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/** Looks up network interfaces of the calling thread's network namespace. */
 public final class NetworkDevice {
+  private static final int AF_INET = 2;
+  private static final int SOCK_DGRAM = 2;
+  private static final long SIOCGIFNAME = 0x8910;
+  private static final long SIOCGIFHWADDR = 0x8927;
+  private static final long REQUEST_BYTES = 40; // struct ifreq
+  private static final long INDEX_OFFSET = 16; // after the name
+  private static final long ADDRESS_OFFSET = INDEX_OFFSET + Short.BYTES; // sockaddr.sa_data
+  private static final int ADDRESS_BYTES = 6;
+
   private NetworkDevice() {}
 
   /**
@@ -17,5 +30,40 @@ public final class NetworkDevice {
     try (Arena arena = Arena.ofConfined()) {
       return LibC.interfaceIndex(arena.allocate(LibC.CALL_STATE), arena.allocateFrom(name));
     }
+  }
+
+  /**
+   * Returns the hardware address of an interface; its first octet is the most significant.
+   *
+   * @return the address, 0 for an interface without one, or -errno (-ENODEV if no interface has the
+   *     index)
+   */
+  public static long hardwareAddress(int ifindex) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(LibC.CALL_STATE);
+      final int fd = LibC.socket(state, AF_INET, SOCK_DGRAM, 0);
+      if (fd < 0) {
+        return fd;
+      }
+      try {
+        final MemorySegment request = arena.allocate(REQUEST_BYTES, Long.BYTES);
+        request.set(JAVA_INT, INDEX_OFFSET, ifindex);
+        int result = LibC.ioctl(state, fd, SIOCGIFNAME, request);
+        if (result == 0) {
+          result = LibC.ioctl(state, fd, SIOCGIFHWADDR, request);
+        }
+        return result < 0 ? result : address(request);
+      } finally {
+        Descriptors.close(fd);
+      }
+    }
+  }
+
+  private static long address(MemorySegment request) {
+    long address = 0;
+    for (int i = 0; i < ADDRESS_BYTES; i++) {
+      address = address << Byte.SIZE | request.get(JAVA_BYTE, ADDRESS_OFFSET + i) & 0xff;
+    }
+    return address;
   }
 }

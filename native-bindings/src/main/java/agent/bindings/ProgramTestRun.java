@@ -20,6 +20,7 @@ public final class ProgramTestRun implements AutoCloseable {
   private static final int OUTPUT_ROOM = 256;
 
   private static final int SK_BUFF_BYTES = 192;
+  private static final int SK_BUFF_INGRESS_IFINDEX_OFFSET = 36;
   private static final int SK_BUFF_IFINDEX_OFFSET = 40;
 
   private final Arena arena = Arena.ofShared();
@@ -27,6 +28,7 @@ public final class ProgramTestRun implements AutoCloseable {
   private final MemorySegment skBuff = arena.allocate(SK_BUFF_BYTES, 8);
   private final MemorySegment input;
   private final MemorySegment output;
+  private int receivingIfindex;
 
   /**
    * Allocates buffers for packets up to a size.
@@ -49,6 +51,15 @@ public final class ProgramTestRun implements AutoCloseable {
   }
 
   /**
+   * Sets the interface by which the node received the packets of the following runs of tc programs.
+   *
+   * @param ifindex 0 for packets that the node sends itself, which is the initial value
+   */
+  public void receivedBy(int ifindex) {
+    receivingIfindex = ifindex;
+  }
+
+  /**
    * Runs a tc or XDP program on the packet in {@link #input()}.
    *
    * @param length of the packet, in bytes
@@ -60,7 +71,8 @@ public final class ProgramTestRun implements AutoCloseable {
    */
   public int run(BpfProgram program, int length, int ifindex, int repeat) {
     prepare(length, repeat);
-    if (ifindex != 0) {
+    if (ifindex != 0 || receivingIfindex != 0) {
+      skBuff.set(JAVA_INT, SK_BUFF_INGRESS_IFINDEX_OFFSET, receivingIfindex);
       skBuff.set(JAVA_INT, SK_BUFF_IFINDEX_OFFSET, ifindex);
       bpf_test_run_opts.ctx_in(options, skBuff);
       bpf_test_run_opts.ctx_size_in(options, SK_BUFF_BYTES);

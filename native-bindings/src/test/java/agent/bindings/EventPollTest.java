@@ -2,6 +2,7 @@ package agent.bindings;
 
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.testkit.HeapAllocation;
 import java.io.IOException;
@@ -19,6 +20,7 @@ import org.junit.jupiter.api.Test;
 
 class EventPollTest {
   private static final Path OPEN_DESCRIPTORS = Path.of("/proc/self/fd");
+  private static final int LONGEST_MS = 60_000;
 
   @Test
   void shouldReportADescriptorAsLongAsItHasInput() throws Exception {
@@ -43,8 +45,10 @@ class EventPollTest {
                     poll.wakeUp();
                     poll.wakeUp();
                   });
-      assertEquals(0, poll.await(-1));
-      waker.join();
+      final long start = System.nanoTime();
+      assertEquals(0, poll.await(LONGEST_MS));
+      assertTrue(System.nanoTime() - start < LONGEST_MS * 1_000_000L, "it was woken up");
+      waker.join(LONGEST_MS);
       poll.await(0);
       assertEquals(0, poll.await(0));
     }

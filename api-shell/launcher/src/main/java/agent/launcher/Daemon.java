@@ -2,7 +2,10 @@ package agent.launcher;
 
 import agent.bindings.BindingsException;
 import agent.bindings.LibBpf;
+import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.DatapathManager;
+import agent.datapath.manager.thread.ConductorAgent;
+import agent.datapath.manager.thread.HealthBoard;
 import agent.endpoint.EndpointConductor;
 import agent.endpoint.EndpointContext;
 import agent.endpoint.restore.RestoreReport;
@@ -11,6 +14,7 @@ import agent.identity.LocalIdentityAllocator;
 import agent.ipam.Ipam;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;
+import agent.launcher.view.ApiConnectionView;
 import agent.launcher.view.DaemonStatus;
 import agent.launcher.view.EndpointModuleHealth;
 import agent.launcher.view.StartedParts;
@@ -18,6 +22,7 @@ import agent.node.Node;
 import agent.policy.PolicyEngine;
 import agent.server.ApiServer;
 import agent.state.AgentState;
+import agent.types.AlreadyInUseException;
 import agent.types.OperationException;
 import agent.types.Refusal;
 import java.io.IOException;
@@ -28,18 +33,21 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Starts the parts of the agent in this order: lock of the state directory, socket (which answers
- * 503 until all parts are ready), node, domain, datapath, restore of the previous run, all routes.
+ * Starts the parts of the agent in this order: locks of the state directory, the BPF root and the
+ * network namespace, socket (which answers 503 until all parts are ready), node, domain, datapath,
+ * records of the previous run, all routes. The endpoints of the previous run are restored while the
+ * API is served.
  */
 final class Daemon implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Daemon.class);
-  private static final long LONGEST_RESTORE_SEC = 120;
+  private static final String RESTORE_MODULE = "restore";
+  private static final long LEAST_DESCRIPTORS = 256;
+  private static final long STATE_RETRY_NS = TimeUnit.SECONDS.toNanos(1);
   private static final long CONDUCTOR_STALL_NS = TimeUnit.SECONDS.toNanos(2);
 
   private final Settings settings;
@@ -50,9 +58,12 @@ final class Daemon implements AutoCloseable {
   }
 
   /**
-   * Starts all parts; returns when the datapath enforces policy and the API serves all routes.
-   * libbpf is loaded first, so that nothing is changed on a machine that lacks it.
+   * Starts all parts; returns when the datapath is ready and the API serves all routes. libbpf is
+   * loaded first, so that nothing is changed on a machine that lacks it; then everything is locked
+   * that a second agent would share.
    *
+   * @throws AlreadyInUseException where another agent has the state directory, the BPF root, the
+   *     network namespace or the socket
    * @throws BindingsException where libbpf is missing or too old
    * @throws OptionException naming an option whose value is not valid on this machine
    * @throws Refusal where the kernel lacks a feature or the node cannot be set up
@@ -60,9 +71,14 @@ final class Daemon implements AutoCloseable {
    */
   void start() throws IOException, InterruptedException {
     LibBpf.ensureLoaded();
-    final AgentState state = keep(AgentState.open(settings.stateDirectory()));
+    checkDescriptorLimit();
+    final AgentState state =
+        keep(refusalNamesOption(() -> AgentState.open(settings.stateDirectory())));
+    keep(NodeLocks.take(settings.bpfRoot()));
     final DaemonRoutes routes = new DaemonRoutes(new DaemonStatus(settings.shown()));
     final ApiServer server = keep(ApiServer.start(settings.api(), routes.starting()));
+    final ApiConnectionView connections = new ApiConnectionView(server::connections);
+    routes.add(connections);
     openToSocketGroup(settings.stateDirectory());
     if (!settings.restores()) {
       state.discard();
@@ -90,22 +106,32 @@ final class Daemon implements AutoCloseable {
                 .policy(policy)
                 .datapath(datapath.endpoints(), datapath.policyMaps(), datapath.ipcache())
                 .store(state.endpointStore())
+                .repairs(datapath.repairs())
+                .faults(datapath.endpointFaults())
                 .labelFilter(settings.labelFilter())
                 .defaultOptions(settings.endpointOptions())
                 .clusterName(settings.clusterName())
                 .nodeName(settings.nodeName())
                 .conclude());
+    retryWrites(conductor.agent(), state);
     keep(datapath.threads().start(conductor.agent(), CONDUCTOR_STALL_NS));
-    datapath
-        .health()
-        .add(EndpointModuleHealth.MODULE, new EndpointModuleHealth(conductor.endpoints()));
-    report(restore(conductor));
+    addModules(datapath.health(), state, conductor);
+    datapath.health().add(ApiConnectionView.MODULE, connections);
+    restore(conductor);
     server.serve(
         routes.ready(
             new StartedParts(
                 node.addressing(), ipam, datapath, conductor.endpoints(), conductor.policy()),
             identities,
             cidrIdentities));
+  }
+
+  private static void addModules(
+      HealthBoard health, AgentState state, EndpointConductor conductor) {
+    health.add("state", state.faults());
+    health.add(EndpointModuleHealth.MODULE, new EndpointModuleHealth(conductor.endpoints()));
+    health.add("node", conductor.nodeFaults());
+    health.add(RESTORE_MODULE, conductor.restoreProgress());
   }
 
   /** Stops the parts in reverse order; programs stay attached and enforce policy. */
@@ -130,6 +156,16 @@ final class Daemon implements AutoCloseable {
     return part;
   }
 
+  /** Below the limit the agent could start, and would then fail in the middle of its work. */
+  private static void checkDescriptorLimit() {
+    final long limit = ProcessAttributes.descriptorLimit();
+    if (limit < LEAST_DESCRIPTORS) {
+      throw new OperationException(
+          "the limit of open files is %d, and the agent needs %d (ulimit -n, LimitNOFILE=)"
+              .formatted(limit, LEAST_DESCRIPTORS));
+    }
+  }
+
   /** Lets the group of the socket enter the state directory where the socket is in it. */
   private void openToSocketGroup(Path state) throws IOException {
     if (state.equals(settings.socketPath().getParent())) {
@@ -137,13 +173,35 @@ final class Daemon implements AutoCloseable {
     }
   }
 
-  private static RestoreReport restore(EndpointConductor conductor) throws InterruptedException {
+  /** Has the thread that stores the policy try every second again what could not be stored. */
+  private static void retryWrites(ConductorAgent agent, AgentState state) {
+    agent.schedule(
+        STATE_RETRY_NS,
+        () -> {
+          state.retry();
+          retryWrites(agent, state);
+        });
+  }
+
+  /**
+   * Starts the restoration, which goes on while the API is served; returns when the endpoints of
+   * the previous run are known. It has no deadline: their programs and maps are pinned and enforce.
+   */
+  private static void restore(EndpointConductor conductor) throws InterruptedException {
+    conductor
+        .restore()
+        .whenComplete(
+            (report, failure) -> {
+              if (failure == null) {
+                report(report);
+              } else {
+                LOGGER.error("restore: {}", failure.getMessage(), failure);
+              }
+            });
     try {
-      return conductor.restore().get(LONGEST_RESTORE_SEC, TimeUnit.SECONDS);
+      conductor.loaded().get();
     } catch (ExecutionException e) {
       throw new OperationException("restore: " + e.getCause().getMessage(), e.getCause());
-    } catch (TimeoutException e) {
-      throw new OperationException("restore: not finished after " + LONGEST_RESTORE_SEC + " s", e);
     }
   }
 

@@ -1,10 +1,15 @@
 package agent.launcher;
 
+import agent.bindings.ProcessAttributes;
 import agent.launcher.kernel.FeatureProbe;
 import agent.launcher.options.HelpText;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;
 import agent.launcher.options.ServedCheck;
+import agent.types.AlreadyInUseException;
+import agent.types.IoFailure;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -13,12 +18,18 @@ import org.apache.logging.log4j.Logger;
 
 /**
  * The process of the daemon: options, log, signals, exit codes. Exit codes: 0 after SIGTERM or
- * SIGINT, 1 after a failure, 2 for an option that is unknown or has a bad value.
+ * SIGINT, 1 after a failure, 2 for an option that is unknown or has a bad value, 3 where another
+ * agent uses what this one would share with it.
  */
 public final class DaemonProcess {
   private static final int OK = 0;
   private static final int FAILED = 1;
   private static final int USAGE = 2;
+  private static final int IN_USE = 3;
+
+  /** No file that the agent creates is for others, unless its mode is set explicitly. */
+  private static final int FILE_MODE_MASK = 0077;
+
   private static final long LONGEST_STOP_MS = 10_000;
 
   /** Prefixes of the names of the threads that own the datapath and the endpoints. */
@@ -50,9 +61,14 @@ public final class DaemonProcess {
         return;
       }
       ServedCheck.check(options, new FeatureProbe());
-    } catch (OptionException | IllegalStateException e) {
+      ProcessAttributes.fileModeMask(FILE_MODE_MASK);
+    } catch (OptionException e) {
       System.err.println("agent: " + e.getMessage());
-      System.exit(e instanceof OptionException ? USAGE : FAILED);
+      System.exit(USAGE);
+      return;
+    } catch (RuntimeException | Error e) {
+      System.err.println("agent: " + message(e));
+      System.exit(FAILED);
       return;
     }
     ConsoleLog.start(options.bool("debug"));
@@ -74,9 +90,12 @@ public final class DaemonProcess {
     } catch (OptionException e) {
       log.fatal("{}", e.getMessage());
       exitCode = USAGE;
+    } catch (AlreadyInUseException e) {
+      log.fatal("{}", e.getMessage());
+      exitCode = IN_USE;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    } catch (Exception e) {
+    } catch (Exception | Error e) {
       log.fatal("the agent cannot start: {}", message(e), e);
       exitCode = FAILED;
     }
@@ -125,7 +144,17 @@ public final class DaemonProcess {
     }
   }
 
+  /** Returns one line without names of Java classes, which the message of an Error is. */
   private static String message(Throwable failure) {
-    return failure.getMessage() == null ? failure.toString() : failure.getMessage();
+    final Throwable cause = failure.getCause();
+    final boolean hasMessage =
+        failure.getMessage() != null
+            && (cause == null || !failure.getMessage().equals(cause.toString()));
+    return switch (failure) {
+      case IOException io -> IoFailure.sentence(io);
+      case UncheckedIOException io when !hasMessage -> IoFailure.sentence(io.getCause());
+      case RuntimeException other when hasMessage -> other.getMessage();
+      default -> "internal error; --debug shows where";
+    };
   }
 }

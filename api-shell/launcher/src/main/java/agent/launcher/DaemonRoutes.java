@@ -17,6 +17,7 @@ import agent.server.handler.PrefilterHandlers;
 import agent.server.metrics.AgentThreadMetricSource;
 import agent.server.metrics.DatapathMetricSource;
 import agent.server.metrics.MetricRegistry;
+import agent.server.metrics.RepairMetricSource;
 
 /** Connects the routes of the API, and the metrics, with the parts of the daemon. */
 final class DaemonRoutes {
@@ -28,6 +29,11 @@ final class DaemonRoutes {
     this.status = status;
     metrics.add(new ProcessMetricSource());
     daemon = new DaemonHandlers(status, metrics);
+  }
+
+  /** Adds the metrics of a part that has started before the datapath. */
+  void add(MetricRegistry.Source source) {
+    metrics.add(source);
   }
 
   /** Returns the routes that are served until the datapath is ready. */
@@ -47,6 +53,7 @@ final class DaemonRoutes {
     metrics.add(
         new DatapathMetricSource(
             parts.datapath().metrics(), parts.datapath().events(), parts.datapath()::status));
+    metrics.add(new RepairMetricSource(parts.datapath().repairs()));
     metrics.add(new AgentThreadMetricSource(parts.datapath().threads()));
     metrics.add(new DomainMetricSource(parts, identities));
     status.ready(parts);

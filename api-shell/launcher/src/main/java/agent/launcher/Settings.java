@@ -1,5 +1,6 @@
 package agent.launcher;
 
+import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterStore;
@@ -30,6 +31,7 @@ import agent.types.Refusal;
 import java.io.IOException;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,6 +46,9 @@ import java.util.stream.Stream;
 final class Settings {
   private static final String UNDEFINED = NodeOptions.UNDEFINED;
   private static final String SOCKET_NAME = "agent.sock";
+
+  private static final long DESCRIPTORS_PER_CONNECTION = 4;
+  private static final long MOST_CONNECTIONS = 16_384;
 
   private final OptionValues options;
 
@@ -61,13 +66,31 @@ final class Settings {
     if (text.isBlank()) {
       throw new OptionException("--" + option + ": '" + text + "': a directory is wanted");
     }
-    return Path.of(text).toAbsolutePath().normalize();
+    return path(option, text);
+  }
+
+  private static Path path(String option, String text) {
+    try {
+      return Path.of(text).toAbsolutePath().normalize();
+    } catch (InvalidPathException e) {
+      throw new OptionException("--" + option + ": " + e.getReason());
+    }
+  }
+
+  Path bpfRoot() {
+    return directory("bpf-root");
   }
 
   Path socketPath() {
-    return options.isGiven("socket-path")
-        ? Path.of(options.text("socket-path")).toAbsolutePath().normalize()
-        : stateDirectory().resolve(SOCKET_NAME);
+    if (!options.isGiven("socket-path")) {
+      return stateDirectory().resolve(SOCKET_NAME);
+    }
+    final String text = options.text("socket-path");
+    final Path path = path("socket-path", text);
+    if (text.isBlank() || path.getFileName() == null) {
+      throw new OptionException("--socket-path: '" + text + "': a file is wanted");
+    }
+    return path;
   }
 
   /**
@@ -77,7 +100,7 @@ final class Settings {
    */
   ConfigurationView shown() {
     clusterName();
-    directory("bpf-root");
+    bpfRoot();
     return new ConfigurationView(options, endpointOptions().toMap(), nodeName());
   }
 
@@ -93,8 +116,14 @@ final class Settings {
                 .socketPath(socketPath())
                 .socketGroup(socketGroup())
                 .maxBodyBytes(options.number("api-max-body"))
+                .maxConnections(maxConnections(ProcessAttributes.descriptorLimit()))
                 .rateLimits(RateLimits.parse(options.pairs("api-rate-limit"), System::nanoTime))
                 .conclude());
+  }
+
+  /** Clients get a quarter of the descriptors; maps, links, state and programs need the others. */
+  static int maxConnections(long descriptorLimit) {
+    return (int) Math.min(MOST_CONNECTIONS, descriptorLimit / DESCRIPTORS_PER_CONNECTION);
   }
 
   /** A group that the option names must exist; the default group is used where it exists. */
@@ -160,7 +189,7 @@ final class Settings {
         "bpf-root",
         () ->
             new DatapathContext()
-                .bpfRoot(directory("bpf-root"))
+                .bpfRoot(bpfRoot())
                 .stateDirectory(stateDirectory())
                 .device(device("device"))
                 .prefilterDevice(device("prefilter-device"))

@@ -7,6 +7,7 @@ public final class ApiContext {
   private static final long DEFAULT_MAX_BODY_BYTES = 16L << 20;
   private static final int DEFAULT_IO_THREADS = 2;
   private static final long DEFAULT_STALL_LIMIT_MS = 60_000;
+  private static final int DEFAULT_MAX_CONNECTIONS = 16_384;
   private static final int LONGEST_PATH_BYTES = 90;
 
   private Path socketPath;
@@ -14,6 +15,7 @@ public final class ApiContext {
   private long maxBodyBytes = DEFAULT_MAX_BODY_BYTES;
   private int ioThreads = DEFAULT_IO_THREADS;
   private long stallLimitMs = DEFAULT_STALL_LIMIT_MS;
+  private int maxConnections = DEFAULT_MAX_CONNECTIONS;
   private RateLimits rateLimits = RateLimits.NONE;
   private boolean isConcluded;
 
@@ -47,6 +49,15 @@ public final class ApiContext {
     return this;
   }
 
+  /**
+   * Sets how many clients may be connected at one time. Above it a new client replaces the one that
+   * has been idle for the longest time, or waits where none is idle.
+   */
+  public ApiContext maxConnections(int count) {
+    maxConnections = changing(count);
+    return this;
+  }
+
   /** Sets the rates at which operations may be called ({@code --api-rate-limit}). */
   public ApiContext rateLimits(RateLimits limits) {
     rateLimits = changing(limits);
@@ -71,6 +82,10 @@ public final class ApiContext {
 
   long stallLimitMs() {
     return stallLimitMs;
+  }
+
+  int maxConnections() {
+    return maxConnections;
   }
 
   RateLimits rateLimits() {
@@ -98,6 +113,7 @@ public final class ApiContext {
     positive("api-max-body", maxBodyBytes);
     positive("I/O threads", ioThreads);
     positive("stall limit", stallLimitMs);
+    positive("connections", maxConnections);
     isConcluded = true;
     return this;
   }

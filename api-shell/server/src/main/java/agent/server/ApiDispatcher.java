@@ -48,16 +48,17 @@ final class ApiDispatcher implements HttpHandler {
   @Override
   public void handleRequest(HttpServerExchange exchange) {
     exchange.setDispatchExecutor(workers);
+    markRequest(exchange);
     Route route = null;
     try {
-      if (exchange.getRequestContentLength() > maxBodyBytes) {
-        throw new BoundedBody.TooLargeException(maxBodyBytes);
-      }
       final RequestTarget target =
           RequestTarget.parse(exchange.getRequestURI(), exchange.getQueryString());
       final RouteTable.Match match =
           routes.find(exchange.getRequestMethod().toString(), target.segments());
       route = match.route();
+      if (exchange.getRequestContentLength() > maxBodyBytes) {
+        throw new BoundedBody.TooLargeException(maxBodyBytes);
+      }
       limitRate(route);
       checkTransferCoding(exchange);
       checkContentType(exchange);
@@ -76,6 +77,22 @@ final class ApiDispatcher implements HttpHandler {
     } catch (Exception e) {
       fail(exchange, route, e);
     }
+  }
+
+  /** While a request is at work, its connection is not closed for another client. */
+  private static void markRequest(HttpServerExchange exchange) {
+    final UnixStreamConnection connection = connection(exchange);
+    connection.beginRequest();
+    exchange.addExchangeCompleteListener(
+        (ended, next) -> {
+          connection.endRequest();
+          next.proceed();
+        });
+  }
+
+  private static UnixStreamConnection connection(HttpServerExchange exchange) {
+    final HttpServerConnection connection = (HttpServerConnection) exchange.getConnection();
+    return (UnixStreamConnection) connection.getChannel();
   }
 
   private void onWorker(HttpServerExchange exchange, Runnable work) {
@@ -130,7 +147,7 @@ final class ApiDispatcher implements HttpHandler {
   private void fail(HttpServerExchange exchange, Route route, Exception thrown) {
     final Throwable cause = ErrorAnswers.unwrapped(thrown);
     if (exchange.isResponseStarted() || cause instanceof AnswerWriter.TruncatedAnswerException) {
-      LOGGER.debug("api: the client closed the connection: {}", cause.toString());
+      logTruncation(exchange, cause);
       IoUtils.safeClose(exchange.getConnection());
       return;
     }
@@ -143,6 +160,27 @@ final class ApiDispatcher implements HttpHandler {
       refuseBody(exchange, failure);
     } else {
       answers.writeFailure(exchange, failure);
+    }
+  }
+
+  /**
+   * A status that was sent cannot be changed: the client sees that its answer lacks the end. The
+   * failure of the socket is the client's doing, that of the source is the agent's.
+   */
+  private static void logTruncation(HttpServerExchange exchange, Throwable cause) {
+    final Throwable source =
+        cause instanceof AnswerWriter.TruncatedAnswerException
+            ? ErrorAnswers.unwrapped(cause.getCause())
+            : cause;
+    if (source instanceof IOException) {
+      LOGGER.debug("api: the client closed the connection: {}", source.toString());
+    } else {
+      LOGGER.warn(
+          "api: the answer to {} {} was broken off: {}",
+          exchange.getRequestMethod(),
+          exchange.getRequestURI().replaceAll("\\p{Cntrl}", "?"),
+          source.getMessage(),
+          source);
     }
   }
 
@@ -201,8 +239,7 @@ final class ApiDispatcher implements HttpHandler {
 
   private static String peer(HttpServerExchange exchange) {
     try {
-      final HttpServerConnection connection = (HttpServerConnection) exchange.getConnection();
-      final PeerCredentials peer = ((UnixStreamConnection) connection.getChannel()).credentials();
+      final PeerCredentials peer = connection(exchange).credentials();
       return "pid=" + peer.pid() + " uid=" + peer.uid() + " gid=" + peer.gid();
     } catch (IOException | RuntimeException e) {
       return "a peer that closed the connection";

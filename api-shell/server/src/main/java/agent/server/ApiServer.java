@@ -1,6 +1,7 @@
 package agent.server;
 
 import agent.contract.WireFormat;
+import agent.server.socket.ConnectionCounts;
 import agent.server.socket.UnixSocketListener;
 import io.undertow.UndertowOptions;
 import io.undertow.server.DefaultByteBufferPool;
@@ -53,6 +54,7 @@ public final class ApiServer implements AutoCloseable {
             context.socketGroup(),
             context.ioThreads(),
             context.stallLimitMs(),
+            context.maxConnections(),
             openListener);
   }
 
@@ -61,8 +63,8 @@ public final class ApiServer implements AutoCloseable {
    *
    * @param context configuration; it is concluded here
    * @param routes the routes to serve first: {@link RouteTable#starting}, or all
-   * @throws IOException naming the socket, where another process listens on it or it cannot be
-   *     bound
+   * @throws agent.types.AlreadyInUseException naming the socket and the process that listens on it
+   * @throws IOException naming the socket, where it cannot be bound
    */
   public static ApiServer start(ApiContext context, RouteTable routes) throws IOException {
     final ApiServer server = new ApiServer(context.conclude(), routes);
@@ -73,6 +75,11 @@ public final class ApiServer implements AutoCloseable {
   /** Replaces the routes that are served. */
   public void serve(RouteTable routes) {
     dispatcher.serve(routes);
+  }
+
+  /** Returns the connections of clients. */
+  public ConnectionCounts connections() {
+    return listener.counts();
   }
 
   /** Stops accepting, closes the connections and removes the socket. */

@@ -53,7 +53,7 @@ record ErrorAnswers(int status, String message, Map<String, String> headers) {
         cause.toString(),
         cause);
     final String said = cause.getMessage() == null ? "" : cause.getMessage();
-    final String firstLine = said.lines().findFirst().orElse(cause.getClass().getSimpleName());
+    final String firstLine = said.lines().findFirst().orElse("its log says why");
     return new ErrorAnswers(INTERNAL, "the agent failed: " + firstLine, Map.of());
   }
 

@@ -5,13 +5,22 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.types.AlreadyInUseException;
+import agent.types.OperationException;
 import java.io.IOException;
+import java.net.SocketException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -120,6 +129,33 @@ class UnixSocketServerTest {
       }
       final String answer = client.readAnswer();
       assertTrue(answer.startsWith("HTTP/1.1 413 "), answer);
+    }
+  }
+
+  /** A status that was sent cannot be changed: what the client gets is visibly not whole. */
+  @Test
+  void shouldNotEndAnAnswerWhoseSourceFailed() throws IOException {
+    final ApiHandler failing =
+        request ->
+            Answer.streamed(
+                json -> {
+                  json.writeStartArray();
+                  final int elements = request.path("name").equals("large") ? 500_000 : 10;
+                  for (int i = 0; i < elements; i++) {
+                    json.writeString("an element of a list that is long enough " + i);
+                  }
+                  throw new OperationException("map large: walk (all entries): EFAULT");
+                });
+    try (TestServer server = TestServer.start(Map.of(Route.GET_MAP, failing))) {
+      try (RawClient client = server.connect()) {
+        final String answer = client.send(TestServer.get("/map/large")).readToEnd();
+        assertTrue(answer.startsWith("HTTP/1.1 200 "), answer.substring(0, 20));
+        assertFalse(answer.endsWith("0\r\n\r\n"), "the last chunk is there");
+        assertFalse(answer.endsWith("]"), "the array is closed");
+      }
+      final String answer = server.exchange(TestServer.get("/map/small"));
+      assertTrue(answer.startsWith("HTTP/1.1 500 "), answer);
+      assertTrue(answer.endsWith("\"map large: walk (all entries): EFAULT\""), answer);
     }
   }
 
@@ -294,9 +330,8 @@ class UnixSocketServerTest {
   @Test
   void shouldReplaceASocketWithoutAListener(@TempDir Path directory) throws IOException {
     final Path socket = directory.resolve("agent.sock");
-    try (var stale =
-        java.nio.channels.ServerSocketChannel.open(java.net.StandardProtocolFamily.UNIX)) {
-      stale.bind(java.net.UnixDomainSocketAddress.of(socket));
+    try (var stale = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+      stale.bind(UnixDomainSocketAddress.of(socket));
     }
     assertTrue(Files.exists(socket));
     try (ApiServer _ = start(socket, null);
@@ -310,14 +345,92 @@ class UnixSocketServerTest {
   void shouldRefuseAPlaceThatIsTaken(@TempDir Path directory) throws IOException {
     final Path socket = directory.resolve("agent.sock");
     try (ApiServer _ = start(socket, null)) {
-      final IOException second = assertThrows(IOException.class, () -> start(socket, null).close());
-      assertEquals("socket " + socket + ": another process listens on it", second.getMessage());
+      final AlreadyInUseException second =
+          assertThrows(AlreadyInUseException.class, () -> start(socket, null).close());
+      assertEquals(
+          "socket " + socket + ": process " + ProcessHandle.current().pid() + " listens on it",
+          second.getMessage());
     }
     Files.writeString(socket, "precious");
     final IOException file = assertThrows(IOException.class, () -> start(socket, null).close());
     assertEquals(
         "socket " + socket + ": a file that is not a socket is in its place", file.getMessage());
     assertEquals("precious", Files.readString(socket));
+  }
+
+  @Test
+  void shouldNeitherReplaceNorRemoveAFileOfOthers(@TempDir Path directory) throws Exception {
+    final Map<String, String> others =
+        Map.of(
+            "pipe", "mkfifo pipe",
+            "device", "mknod device c 1 3",
+            "directory", "mkdir directory",
+            "link", "ln -s /no/such/file link",
+            "linked", "mkfifo target; ln -s target linked");
+    for (final Map.Entry<String, String> other : others.entrySet()) {
+      final Process made =
+          new ProcessBuilder("sh", "-c", other.getValue()).directory(directory.toFile()).start();
+      assertEquals(0, made.waitFor(), other.getKey());
+      final Path path = directory.resolve(other.getKey());
+      final String before = kind(path);
+      final IOException refused =
+          assertThrows(IOException.class, () -> start(path, null).close(), other.getKey());
+      assertEquals(
+          "socket " + path + ": a file that is not a socket is in its place", refused.getMessage());
+      assertEquals(before, kind(path), other.getKey());
+    }
+  }
+
+  private static String kind(Path path) throws IOException {
+    final Map<String, Object> attributes =
+        Files.readAttributes(path, "unix:mode,dev,ino,rdev", LinkOption.NOFOLLOW_LINKS);
+    return new TreeMap<>(attributes).toString();
+  }
+
+  @Test
+  void shouldRefuseASocketWhoseProcessAcceptsNoClient(@TempDir Path directory) throws Exception {
+    final Path socket = directory.resolve("agent.sock");
+    final List<SocketChannel> queued = new ArrayList<>();
+    try (ServerSocketChannel silent = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+      silent.bind(UnixDomainSocketAddress.of(socket), 1);
+      boolean isQueued = true;
+      while (isQueued) {
+        final SocketChannel client = SocketChannel.open(StandardProtocolFamily.UNIX);
+        queued.add(client);
+        client.configureBlocking(false);
+        try {
+          client.connect(UnixDomainSocketAddress.of(socket));
+        } catch (SocketException full) {
+          isQueued = false;
+        }
+      }
+      final AlreadyInUseException refused =
+          assertThrows(AlreadyInUseException.class, () -> start(socket, null).close());
+      assertEquals("socket " + socket + ": a process listens on it", refused.getMessage());
+      assertTrue(Files.exists(socket));
+    } finally {
+      for (final SocketChannel client : queued) {
+        client.close();
+      }
+    }
+  }
+
+  @Test
+  void shouldRemoveOnlyTheSocketThatItBound(@TempDir Path directory) throws IOException {
+    final Path socket = directory.resolve("agent.sock");
+    try (ApiServer _ = start(socket, null)) {
+      Files.delete(socket);
+      Files.writeString(socket, "precious");
+    }
+    assertEquals("precious", Files.readString(socket));
+    Files.delete(socket);
+    final Path moved = directory.resolve("moved.sock");
+    try (ApiServer _ = start(socket, null)) {
+      Files.move(socket, moved);
+      Files.createSymbolicLink(socket, moved);
+    }
+    assertTrue(Files.isSymbolicLink(socket));
+    assertTrue(Files.exists(moved));
   }
 
   @Test

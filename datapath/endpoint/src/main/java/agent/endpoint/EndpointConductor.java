@@ -1,10 +1,13 @@
 package agent.endpoint;
 
+import agent.datapath.manager.guard.Faults;
 import agent.datapath.manager.thread.ConductorAgent;
+import agent.datapath.manager.thread.HealthBoard;
 import agent.endpoint.build.EndpointBuild;
 import agent.endpoint.build.EndpointOperations;
 import agent.endpoint.build.EndpointPolicies;
 import agent.endpoint.build.EndpointRemoval;
+import agent.endpoint.build.HostSides;
 import agent.endpoint.build.IdentityArrival;
 import agent.endpoint.build.PolicyRealization;
 import agent.endpoint.request.EndpointChange;
@@ -12,14 +15,17 @@ import agent.endpoint.request.EndpointCreation;
 import agent.endpoint.request.RequestReader;
 import agent.endpoint.restore.OrphanCleanup;
 import agent.endpoint.restore.Restoration;
+import agent.endpoint.restore.RestoreProgress;
 import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.restore.StoredEndpoints;
 import agent.endpoint.state.Endpoint;
+import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointLookup;
 import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointSnapshots;
 import agent.endpoint.state.EndpointState;
+import agent.endpoint.watch.NodeWatch;
 import agent.ipcache.Ipcache;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
@@ -30,24 +36,27 @@ import java.util.function.Function;
  * served between the steps. This class constructs and connects all objects of the domain.
  */
 public final class EndpointConductor {
-  private final ConductorAgent agent;
+  private final EndpointAgent agent;
   private final Endpoints endpoints;
   private final PolicyService policy;
   private final Restoration restoration;
+  private final Faults nodeFaults = new Faults("the node is as configured");
+  private final RestoreProgress progress = new RestoreProgress();
   private final NodeWatch nodeWatch;
 
   private EndpointConductor(EndpointContext context) {
     agent = new EndpointAgent(context.nanoClock());
     final EndpointLookup lookup = new EndpointLookup(context.clusterName(), context.nodeName());
     final EndpointRegistry registry =
-        new EndpointRegistry(new EndpointSnapshots(context.addressing()), lookup);
+        new EndpointRegistry(new EndpointSnapshots(context.addressing()), lookup, context.faults());
     final EndpointJournal journal =
         new EndpointJournal(
             registry, agent, context.clock(), context.retryBase(), context.retryMax());
     final Ipcache ipcache = new Ipcache(context.ipcache(), agent::run);
+    final CompletableFuture<Void> ready = new CompletableFuture<>();
     final PolicyRealization realization =
         new PolicyRealization(
-            agent, registry, journal, context.policy(), context.policyMaps(), ipcache);
+            agent, registry, journal, context.policy(), context.policyMaps(), ipcache, ready);
     final EndpointPolicies policies =
         new EndpointPolicies(context.policy(), realization, context.identities());
     final EndpointBuild build =
@@ -55,58 +64,103 @@ public final class EndpointConductor {
             agent,
             journal,
             policies,
-            context.endpoints(),
-            ipcache,
-            context.devices(),
-            context.routes());
-    final EndpointOperations operations = new EndpointOperations(agent, registry, policies);
+            new EndpointBuild.Owners(
+                context.endpoints(),
+                ipcache,
+                context.devices(),
+                context.routes(),
+                context.store()));
+    final EndpointOperations operations = new EndpointOperations(agent, registry, policies, build);
     final IdentityArrival arrival =
-        new IdentityArrival(
-            agent, context.identities(), registry, journal, context.store(), policies);
-    arrival.onLateArrival(endpoint -> operations.build(endpoint, build));
-    journal.onRetry(endpoint -> rebuild(endpoint, journal, operations, build));
+        new IdentityArrival(agent, context.identities(), registry, journal, policies);
+    arrival.onLateArrival(operations::build);
+    journal.onRetry(endpoint -> rebuild(endpoint, journal, operations));
     context.policy().observe(() -> agent.run(realization::refresh));
+    final EndpointRemoval removal =
+        new EndpointRemoval(agent, registry, journal, policies, owners(context, ipcache));
+    removal.onRetry(endpoint -> removeAgain(endpoint, operations, removal));
+    final Parts parts = new Parts(registry, journal, operations, build, removal, arrival, ipcache);
+    endpoints = endpoints(context, parts, lookup);
+    final HeldEndpoints held = new HeldEndpoints(registry, journal, operations);
+    policy = new PolicyProxy(agent, context.policy(), realization, held, ready);
+    restoration = restoration(context, parts);
+    restoration.prepared().thenRun(() -> ready.complete(null));
+    nodeWatch = watch(context, parts);
+    agent.watch(nodeWatch);
+  }
+
+  private NodeWatch watch(EndpointContext context, Parts parts) {
+    return new NodeWatch(
+        agent,
+        context.nanoClock(),
+        context.refreshInterval(),
+        context.nodeSources(),
+        new NodeWatch.EndpointOwners(
+            parts.registry(),
+            parts.journal(),
+            context.store(),
+            context.endpoints(),
+            parts.ipcache(),
+            context.ipam(),
+            parts.operations()::build),
+        nodeFaults,
+        context.repairs());
+  }
+
+  /** The objects that several others use. */
+  private record Parts(
+      EndpointRegistry registry,
+      EndpointJournal journal,
+      EndpointOperations operations,
+      EndpointBuild build,
+      EndpointRemoval removal,
+      IdentityArrival arrival,
+      Ipcache ipcache) {}
+
+  private EndpointsProxy endpoints(EndpointContext context, Parts parts, EndpointLookup lookup) {
     final RequestReader reader =
         new RequestReader(
             lookup, context.devices(), context.nodeDevices(), context.defaultOptions());
-    endpoints =
-        new EndpointsProxy(
-            agent,
-            registry,
-            operations,
-            new EndpointCreation(
-                new EndpointCreation.Collaborators(
-                    registry, journal, context.store(), ipcache, arrival),
-                reader,
-                context.labelFilter(),
-                context.ipam()),
-            new EndpointChange(
-                registry, journal, context.store(), arrival, reader, context.labelFilter()),
-            build,
-            new EndpointRemoval(agent, registry, journal, policies, owners(context, ipcache)));
-    policy = new PolicyProxy(agent, context.policy(), realization);
-    restoration = restoration(context, registry, journal, ipcache, arrival);
-    nodeWatch =
-        new NodeWatch(
-            agent,
-            context.refreshInterval(),
-            new NodeWatch.Sources(context.localAddresses(), context.gateways(), context.devices()),
-            registry,
-            context.ipam(),
-            ipcache);
+    final EndpointCreation creation =
+        new EndpointCreation(
+            new EndpointCreation.Collaborators(
+                parts.registry(),
+                parts.journal(),
+                context.store(),
+                parts.ipcache(),
+                parts.arrival()),
+            reader,
+            context.labelFilter(),
+            context.ipam());
+    creation.onLeftOver(endpoint -> removeAgain(endpoint, parts.operations(), parts.removal()));
+    return new EndpointsProxy(
+        agent,
+        parts.registry(),
+        parts.operations(),
+        creation,
+        new EndpointChange(
+            parts.registry(),
+            parts.journal(),
+            context.store(),
+            parts.arrival(),
+            reader,
+            context.labelFilter()),
+        parts.build(),
+        parts.removal());
   }
 
   private static EndpointRemoval.Owners owners(EndpointContext context, Ipcache ipcache) {
     return new EndpointRemoval.Owners(
-        context.store(), context.ipam(), ipcache, context.routes(), context.endpoints());
+        context.store(),
+        context.ipam(),
+        ipcache,
+        context.routes(),
+        context.devices(),
+        context.endpoints());
   }
 
-  private Restoration restoration(
-      EndpointContext context,
-      EndpointRegistry registry,
-      EndpointJournal journal,
-      Ipcache ipcache,
-      IdentityArrival arrival) {
+  private Restoration restoration(EndpointContext context, Parts parts) {
+    final EndpointRegistry registry = parts.registry();
     return new Restoration(
         agent,
         new StoredEndpoints(
@@ -114,26 +168,42 @@ public final class EndpointConductor {
             context.ipam(),
             context.devices(),
             registry,
-            journal,
-            arrival,
+            parts.journal(),
+            parts.arrival(),
             new StoredEndpoints.Defaults(context.labelFilter(), context.defaultOptions())),
-        new Restoration.LiveState(registry, journal, context.policy(), ipcache, context.routes()),
+        new Restoration.LiveState(
+            registry,
+            parts.journal(),
+            parts.operations(),
+            parts.removal(),
+            context.policy(),
+            parts.ipcache(),
+            context.routes()),
         context.localAddresses(),
-        context.endpoints(),
-        context.policyMaps(),
+        new Restoration.Kernel(context.endpoints(), context.policyMaps()),
         new OrphanCleanup(
-            agent, context.endpoints(), context.ipam(), context.devices(), context.routes()));
+            agent,
+            registry,
+            context.endpoints(),
+            context.ipam(),
+            new HostSides(agent, context.endpoints(), context.devices(), context.routes()),
+            progress),
+        progress);
   }
 
   private static void rebuild(
-      Endpoint endpoint,
-      EndpointJournal journal,
-      EndpointOperations operations,
-      EndpointBuild build) {
+      Endpoint endpoint, EndpointJournal journal, EndpointOperations operations) {
     final int failures = endpoint.controller().consecutiveFailures();
     journal.note(
         endpoint, EndpointState.WAITING_TO_REGENERATE, "try again after failure " + failures);
-    operations.build(endpoint, build);
+    operations.build(endpoint);
+  }
+
+  private static void removeAgain(
+      Endpoint endpoint, EndpointOperations operations, EndpointRemoval removal) {
+    operations.onPresent(
+        EndpointIdentifier.local(endpoint.id()),
+        present -> removal.remove(present, "the removal is repeated"));
   }
 
   /**
@@ -157,20 +227,33 @@ public final class EndpointConductor {
 
   /**
    * Restores the endpoints of the previous run and starts the periodic work. Called once, before
-   * any other request.
+   * any other request. It has no deadline; endpoints and policy can be used when {@link #loaded()}
+   * has completed.
    *
    * @return completes when every remaining endpoint enforces its policy or reports an error
    */
   public CompletableFuture<RestoreReport> restore() {
-    return agent
-        .submit(restoration::restore)
-        .thenCompose(Function.identity())
-        .thenApplyAsync(
-            report -> {
-              nodeWatch.start();
-              return report;
-            },
-            agent::run);
+    restoration.prepared().thenRunAsync(nodeWatch::start, agent::run);
+    return agent.submit(restoration::restore).thenCompose(Function.identity());
+  }
+
+  /**
+   * Returns a future that completes when the records of the previous run are loaded: the endpoints
+   * are listed, in state restoring, and every request is served. A change waits for the endpoint
+   * that it is about, not for the others.
+   */
+  public CompletableFuture<Void> loaded() {
+    return restoration.loaded();
+  }
+
+  /** Returns how far the restoration is, as a health module. */
+  public HealthBoard.Probe restoreProgress() {
+    return progress;
+  }
+
+  /** Returns what is wrong with the gateways, devices and parameters of the node. */
+  public Faults nodeFaults() {
+    return nodeFaults;
   }
 
   /** Returns the API of the endpoints. */

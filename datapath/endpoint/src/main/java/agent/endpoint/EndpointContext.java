@@ -1,18 +1,23 @@
 package agent.endpoint;
 
+import agent.datapath.manager.guard.Repairs;
+import agent.datapath.manager.spec.EndpointFaults;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.EndpointStore;
+import agent.endpoint.watch.NodeWatch;
 import agent.identity.IdentityAllocator;
 import agent.identity.LabelFilter;
 import agent.ipam.Ipam;
 import agent.node.Devices;
+import agent.node.Forwarding;
 import agent.node.Gateways;
 import agent.node.LocalAddresses;
 import agent.node.Node;
 import agent.node.NodeAddressing;
+import agent.node.NodeEvents;
 import agent.node.WorkloadRoutes;
 import agent.policy.PolicyEngine;
 import java.time.Duration;
@@ -20,6 +25,7 @@ import java.time.InstantSource;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.agrona.concurrent.NanoClock;
 import org.agrona.concurrent.SystemNanoClock;
 
@@ -38,6 +44,10 @@ public final class EndpointContext {
   private LocalAddresses localAddresses;
   private Gateways gateways = present -> List.of();
   private WorkloadRoutes routes;
+  private Forwarding forwarding = Forwarding.NONE;
+  private Supplier<NodeEvents> events = () -> NodeEvents.NONE;
+  private EndpointFaults faults = EndpointFaults.NONE;
+  private Repairs repairs = new Repairs();
   private EndpointStore store = EndpointStore.inMemory();
   private NanoClock nanoClock = SystemNanoClock.INSTANCE;
   private LabelFilter labelFilter = LabelFilter.defaults();
@@ -47,7 +57,7 @@ public final class EndpointContext {
   private InstantSource clock = InstantSource.system();
   private Duration retryBase = Duration.ofSeconds(1);
   private Duration retryMax = Duration.ofMinutes(1);
-  private Duration refreshInterval = Duration.ofSeconds(10);
+  private Duration refreshInterval = Duration.ofSeconds(5);
 
   /** Sets the proxies that write programs and kernel maps; required. */
   public EndpointContext datapath(
@@ -80,13 +90,15 @@ public final class EndpointContext {
     return this;
   }
 
-  /** Sets addressing, devices, local addresses, gateways and routes to those of the node. */
+  /** Sets everything that the endpoints read, follow and change of the node. */
   public EndpointContext node(Node node) {
     return addressing(node.addressing())
         .devices(node.devices())
         .localAddresses(node.localAddresses())
         .gateways(node.gateways())
-        .routes(node.routes());
+        .routes(node.routes())
+        .forwarding(node.forwarding())
+        .events(node::events);
   }
 
   /** Sets the addresses and address ranges of the node; required. */
@@ -124,6 +136,33 @@ public final class EndpointContext {
   /** Sets what adds and removes routes to workloads; required. */
   public EndpointContext routes(WorkloadRoutes value) {
     routes = changing(value);
+    return this;
+  }
+
+  /** Sets the parameters that are kept; by default none are. */
+  public EndpointContext forwarding(Forwarding value) {
+    forwarding = changing(value);
+    return this;
+  }
+
+  /**
+   * Sets what subscribes to the events of the conductor's namespace; by default there are none, and
+   * changes are found by comparisons.
+   */
+  public EndpointContext events(Supplier<NodeEvents> value) {
+    events = changing(value);
+    return this;
+  }
+
+  /** Sets the faults of kernel objects, which become part of the health of the endpoints. */
+  public EndpointContext faults(EndpointFaults value) {
+    faults = changing(value);
+    return this;
+  }
+
+  /** Sets the counters of what was repaired. */
+  public EndpointContext repairs(Repairs value) {
+    repairs = changing(value);
     return this;
   }
 
@@ -179,9 +218,7 @@ public final class EndpointContext {
     return this;
   }
 
-  /**
-   * Sets the interval at which the node's addresses and devices are read; 10 seconds by default.
-   */
+  /** Sets the interval at which everything is compared with the kernel; 5 seconds by default. */
   public EndpointContext refreshInterval(Duration value) {
     refreshInterval = changing(value);
     return this;
@@ -263,12 +300,21 @@ public final class EndpointContext {
     return nodeDevices;
   }
 
-  LocalAddresses localAddresses() {
-    return localAddresses;
+  NodeWatch.NodeSources nodeSources() {
+    return new NodeWatch.NodeSources(
+        localAddresses, gateways, devices, nodeDevices, forwarding, routes, events);
   }
 
-  Gateways gateways() {
-    return gateways;
+  EndpointFaults faults() {
+    return faults;
+  }
+
+  Repairs repairs() {
+    return repairs;
+  }
+
+  LocalAddresses localAddresses() {
+    return localAddresses;
   }
 
   WorkloadRoutes routes() {

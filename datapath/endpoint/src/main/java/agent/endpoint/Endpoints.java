@@ -21,13 +21,17 @@ public interface Endpoints {
    * @param id the identifier of the path; with local id 0 or another prefix the id is allocated
    * @param request the body; identifiers that it repeats must agree with the path
    * @return the endpoint, or Refusal INVALID, CONFLICT (id, address or interface in use),
-   *     EXHAUSTED, DISABLED (address family), or OperationException (with {@code
-   *     sync-build-endpoint}, where the build failed; the endpoint is removed again)
+   *     EXHAUSTED, DISABLED (address family), or OperationException (where the workload cannot be
+   *     closed, or with {@code sync-build-endpoint} where the build failed; the endpoint is removed
+   *     again). The workload is closed before the future completes, and stays closed until its
+   *     policy is enforced
    */
   CompletableFuture<EndpointSnapshot> create(EndpointIdentifier id, EndpointRequest request);
 
   /**
-   * Changes the fields that the request names.
+   * Changes the fields that the request names. With {@code sync-build-endpoint} the future
+   * completes when the change is enforced, and a change that cannot be is undone as a whole;
+   * otherwise it completes when the change is stored, and a failed build is repeated.
    *
    * @param id the endpoint
    * @param request the body; absent fields are not changed
@@ -36,11 +40,12 @@ public interface Endpoints {
   CompletableFuture<EndpointSnapshot> modify(EndpointIdentifier id, EndpointRequest request);
 
   /**
-   * Removes an endpoint and releases its resources. The endpoint is removed even if some steps
-   * fail.
+   * Removes an endpoint and releases its resources. Where a step fails, the endpoint stays in state
+   * disconnecting and the removal is repeated until it has finished, also after a restart of the
+   * agent.
    *
    * @param id the endpoint
-   * @return the errors, empty for a clean removal; or Refusal NOT_FOUND
+   * @return the errors, empty where the endpoint is removed; or Refusal NOT_FOUND
    */
   CompletableFuture<List<String>> delete(EndpointIdentifier id);
 
@@ -59,7 +64,7 @@ public interface Endpoints {
    * @param options option name to value; null does not change the options
    * @param userLabels the new user labels; null does not change them
    * @return the endpoint, or Refusal NOT_FOUND, INVALID (unknown or immutable option, bad value),
-   *     or OperationException (the previous programs stay attached)
+   *     or OperationException (the change is undone)
    */
   CompletableFuture<EndpointSnapshot> configure(
       EndpointIdentifier id, Map<String, String> options, List<String> userLabels);
@@ -69,7 +74,8 @@ public interface Endpoints {
    *
    * @param id the endpoint
    * @param userLabels the new user labels
-   * @return the endpoint, or Refusal NOT_FOUND, INVALID, or OperationException
+   * @return the endpoint, or Refusal NOT_FOUND, INVALID, or OperationException (the change is
+   *     undone)
    */
   CompletableFuture<EndpointSnapshot> setUserLabels(EndpointIdentifier id, List<String> userLabels);
 

@@ -6,6 +6,8 @@ import agent.endpoint.build.EndpointBuild;
 import agent.endpoint.build.EndpointOperations;
 import agent.endpoint.build.EndpointRemoval;
 import agent.endpoint.request.EndpointChange;
+import agent.endpoint.request.EndpointChange.Applied;
+import agent.endpoint.request.EndpointChange.Commit;
 import agent.endpoint.request.EndpointCreation;
 import agent.endpoint.request.EndpointRequest;
 import agent.endpoint.state.Endpoint;
@@ -21,7 +23,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Predicate;
 
@@ -73,15 +74,14 @@ final class EndpointsProxy implements Endpoints {
                 .thenCompose(endpoint -> onAdmitted(endpoint, request)));
   }
 
+  /** Closes the workload before any answer, so that no packet of an endpoint passes unfiltered. */
   private CompletableFuture<EndpointSnapshot> onAdmitted(
       Endpoint endpoint, EndpointRequest request) {
     final boolean isSynchronous = Boolean.TRUE.equals(request.syncBuildEndpoint());
-    if (!isSynchronous) {
-      operations.build(endpoint, build);
-      return CompletableFuture.completedFuture(registry.publish(endpoint));
-    }
-    return whenIdentified(endpoint)
-        .handle((ready, failure) -> failure)
+    return operations
+        .on(idOf(endpoint), build::close)
+        .thenCompose(closed -> isSynchronous ? whenIdentified(endpoint) : buildLater(endpoint))
+        .handle((done, failure) -> failure)
         .thenCompose(
             failure ->
                 failure == null
@@ -89,10 +89,18 @@ final class EndpointsProxy implements Endpoints {
                     : removeUnbuilt(endpoint, Answers.unwrapped(failure)));
   }
 
+  private CompletableFuture<Void> buildLater(Endpoint endpoint) {
+    operations.build(endpoint);
+    return CompletableFuture.completedFuture(null);
+  }
+
   private CompletableFuture<EndpointSnapshot> removeUnbuilt(
       Endpoint endpoint, RuntimeException failure) {
+    if (!registry.holds(endpoint)) {
+      return CompletableFuture.failedFuture(failed(failure));
+    }
     return operations
-        .on(idOf(endpoint), present -> removal.remove(present, "could not be built"))
+        .onPresent(idOf(endpoint), present -> removal.remove(present, "could not be built"))
         .thenApply(
             errors -> {
               final String more = errors.isEmpty() ? "" : "; " + String.join("; ", errors);
@@ -103,12 +111,10 @@ final class EndpointsProxy implements Endpoints {
   @Override
   public CompletableFuture<EndpointSnapshot> modify(
       EndpointIdentifier id, EndpointRequest request) {
+    final boolean isSynchronous = Boolean.TRUE.equals(request.syncBuildEndpoint());
+    final Commit commit = isSynchronous ? Commit.BY_BUILD : Commit.BEFORE_BUILD;
     return ask(
-        () ->
-            onChange(
-                id,
-                endpoint -> change.modify(endpoint, request),
-                Boolean.TRUE.equals(request.syncBuildEndpoint())));
+        () -> onChange(id, endpoint -> change.modify(endpoint, request, commit), isSynchronous));
   }
 
   @Override
@@ -124,25 +130,88 @@ final class EndpointsProxy implements Endpoints {
     return ask(() -> onChange(id, endpoint -> change.relabel(endpoint, userLabels), true));
   }
 
+  private record Changed(Endpoint endpoint, Applied change) {}
+
+  /**
+   * Applies a change. Where the caller is answered after the build and the change cannot be
+   * realized, it is undone as a whole before the answer.
+   */
   private CompletableFuture<EndpointSnapshot> onChange(
-      EndpointIdentifier id, Consumer<Endpoint> step, boolean isSynchronous) {
+      EndpointIdentifier id, Function<Endpoint, Applied> step, boolean isSynchronous) {
     return operations
         .on(
             id,
             endpoint -> {
-              step.accept(endpoint);
-              if (isSynchronous) {
-                return buildNow(endpoint).thenApply(done -> endpoint);
-              }
-              operations.build(endpoint, build);
-              return CompletableFuture.completedFuture(endpoint);
+              final Applied applied = step.apply(endpoint);
+              return realize(endpoint, applied, isSynchronous)
+                  .thenApply(done -> new Changed(endpoint, applied));
             })
         .thenCompose(
-            endpoint ->
-                isSynchronous && endpoint.is(EndpointState.WAITING_FOR_IDENTITY)
-                    ? whenIdentified(endpoint).thenApply(done -> endpoint)
-                    : CompletableFuture.completedFuture(endpoint))
+            changed ->
+                isSynchronous && changed.endpoint().is(EndpointState.WAITING_FOR_IDENTITY)
+                    ? whenChangeIdentified(changed)
+                    : CompletableFuture.completedFuture(changed.endpoint()))
         .thenApply(registry::publish);
+  }
+
+  private CompletableFuture<Void> realize(
+      Endpoint endpoint, Applied applied, boolean isSynchronous) {
+    final CompletableFuture<Void> realized;
+    if (isSynchronous) {
+      realized = buildNow(endpoint);
+    } else if (applied.moves()) {
+      realized = build.close(endpoint).thenCompose(closed -> buildLater(endpoint));
+    } else {
+      return buildLater(endpoint);
+    }
+    return orUndo(endpoint, applied, realized);
+  }
+
+  private CompletableFuture<Endpoint> whenChangeIdentified(Changed changed) {
+    final Endpoint endpoint = changed.endpoint();
+    return whenIdentified(endpoint)
+        .handle((done, failure) -> failure)
+        .thenCompose(
+            failure ->
+                failure == null || !registry.holds(endpoint)
+                    ? CompletableFuture.<Void>completedFuture(null)
+                    : operations.onPresent(
+                        idOf(endpoint),
+                        present ->
+                            orUndo(
+                                present,
+                                changed.change(),
+                                CompletableFuture.failedFuture(failure))))
+        .thenApply(done -> endpoint);
+  }
+
+  /** Returns the future; where it fails, the change is undone before the returned one fails. */
+  private CompletableFuture<Void> orUndo(
+      Endpoint endpoint, Applied applied, CompletableFuture<Void> realized) {
+    return realized
+        .handle((done, failure) -> failure)
+        .thenCompose(
+            failure ->
+                failure == null
+                    ? CompletableFuture.completedFuture(null)
+                    : undo(endpoint, applied, Answers.unwrapped(failure)));
+  }
+
+  private CompletableFuture<Void> undo(
+      Endpoint endpoint, Applied applied, RuntimeException failure) {
+    if (endpoint.isLive()) {
+      change.undo(endpoint, applied);
+    }
+    return buildNow(endpoint)
+        .handle(
+            (done, second) -> {
+              final String more =
+                  second == null
+                      ? ""
+                      : "; the former configuration is not realized again yet: "
+                          + Answers.unwrapped(second).getMessage();
+              throw new OperationException(failure.getMessage() + more, failure);
+            });
   }
 
   /** Builds an endpoint in state waiting-to-regenerate; part of an operation on the endpoint. */
@@ -181,7 +250,8 @@ final class EndpointsProxy implements Endpoints {
 
   @Override
   public CompletableFuture<List<String>> delete(EndpointIdentifier id) {
-    return ask(() -> operations.on(id, endpoint -> removal.remove(endpoint, "deleted as " + id)));
+    return ask(
+        () -> operations.onPresent(id, endpoint -> removal.remove(endpoint, "deleted as " + id)));
   }
 
   @Override
@@ -197,7 +267,7 @@ final class EndpointsProxy implements Endpoints {
     for (final Endpoint endpoint : registry.all()) {
       if (containerId.equals(endpoint.record().externalIdentifiers().containerId())) {
         final String why = "deleted as container-id:" + containerId;
-        removals.add(operations.on(idOf(endpoint), present -> removal.remove(present, why)));
+        removals.add(operations.onPresent(idOf(endpoint), present -> removal.remove(present, why)));
       }
     }
     if (removals.isEmpty()) {

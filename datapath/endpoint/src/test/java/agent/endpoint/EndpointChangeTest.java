@@ -6,6 +6,7 @@ import static agent.endpoint.TestRules.allowIngress;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.endpoint.state.EndpointHealth.HealthLevel;
@@ -17,6 +18,7 @@ import agent.endpoint.state.PolicyEnforcement;
 import agent.identity.ReservedIdentity;
 import agent.maps.layout.PolicyDirection;
 import agent.types.IpAddress;
+import agent.types.OperationException;
 import agent.types.Refusal;
 import java.time.Duration;
 import java.util.List;
@@ -27,6 +29,8 @@ import org.junit.jupiter.api.Test;
 class EndpointChangeTest {
   private static final IpAddress WEB = IpAddress.parse("10.5.0.9");
   private static final IpAddress CLIENT = IpAddress.parse("10.5.0.10");
+
+  private static final String OTHER_MAC = "02:00:00:00:00:bb";
 
   private final FakeRig agent = new FakeRig();
 
@@ -154,20 +158,40 @@ class EndpointChangeTest {
   @Test
   void shouldKeepThePreviousProgramsWhereNewOnesCannotBeBuilt() {
     agent.datapath.fails = call -> call.startsWith("attach");
-    assertFailed(() -> agent.configure("1", Map.of("Debug", "Enabled")));
+    changeMacLater();
     final EndpointSnapshot after = agent.get("1");
     assertEquals(EndpointState.NOT_READY, after.state());
     assertEquals(HealthLevel.WARNING, after.health().overall());
     assertTrue(after.health().connected());
-    assertEquals("Enabled", after.options().get("Debug"));
-    assertEquals("Disabled", after.realizedOptions().get("Debug"));
+    assertEquals(OTHER_MAC, after.networking().mac().toString());
+    assertEquals("02:00:00:00:00:aa", agent.datapath.attached.get(1).mac().toString());
     assertEquals("endpoint 1: attach: the kernel refused", after.error());
+  }
+
+  /** Requests a change whose answer does not wait for the build. */
+  private void changeMacLater() {
+    agent.modify("1", Requests.request().state("ready").mac(OTHER_MAC).later());
+    agent.run();
+  }
+
+  @Test
+  void shouldUndoAChangeOfOptionsThatCannotBeBuilt() {
+    agent.datapath.fails = call -> call.startsWith("attach");
+    final OperationException failure =
+        assertThrows(
+            OperationException.class, () -> agent.configure("1", Map.of("Debug", "Enabled")));
+    assertEquals("endpoint 1: attach: the kernel refused", failure.getMessage());
+    final EndpointSnapshot after = agent.get("1");
+    assertEquals(EndpointState.READY, after.state());
+    assertEquals(HealthLevel.OK, after.health().overall());
+    assertEquals("Disabled", after.options().get("Debug"));
+    assertEquals("Disabled", after.realizedOptions().get("Debug"));
   }
 
   @Test
   void shouldRetryAfterPausesThatDouble() {
     agent.datapath.fails = call -> call.startsWith("attach");
-    assertFailed(() -> agent.configure("1", Map.of("Debug", "Enabled")));
+    changeMacLater();
     final int[] seconds = {1, 2, 4, 8, 8};
     int failures = 1;
     for (final int pause : seconds) {
@@ -175,6 +199,7 @@ class EndpointChangeTest {
       assertEquals(failures, agent.get("1").controllers().getFirst().failureCount());
       agent.advance(Duration.ofMillis(1));
       failures++;
+      assertEquals(HealthLevel.WARNING, agent.get("1").health().overall());
       assertEquals(failures, agent.get("1").controllers().getFirst().consecutiveFailureCount());
     }
     agent.datapath.fails = call -> false;
@@ -183,7 +208,7 @@ class EndpointChangeTest {
     assertEquals(EndpointState.READY, after.state());
     assertEquals(HealthLevel.OK, after.health().overall());
     assertEquals(0, after.controllers().getFirst().consecutiveFailureCount());
-    assertEquals("Enabled", after.realizedOptions().get("Debug"));
+    assertEquals(OTHER_MAC, agent.datapath.attached.get(1).mac().toString());
   }
 
   @Test

@@ -110,9 +110,17 @@ class EndpointKernelTest {
   }
 
   private static RuleSpec allowEgressUdp(String from, String to, int... ports) {
+    return allowEgress(from, to, "UDP", ports);
+  }
+
+  static RuleSpec allowEgressTcp(String from, String to, int... ports) {
+    return allowEgress(from, to, "TCP", ports);
+  }
+
+  private static RuleSpec allowEgress(String from, String to, String protocol, int... ports) {
     final List<PortSpec> specs =
         java.util.Arrays.stream(ports)
-            .mapToObj(port -> new PortSpec(Integer.toString(port), null, "UDP"))
+            .mapToObj(port -> new PortSpec(Integer.toString(port), null, protocol))
             .toList();
     final PeerRuleSpec peer =
         new PeerRuleSpec(

@@ -19,11 +19,14 @@ import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.WorkloadDescription;
 import agent.ipam.AddressFamily;
+import agent.maps.layout.AggregationLevel;
+import agent.maps.layout.EndpointOption;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -196,6 +199,7 @@ class EndpointLifecycleTest {
     assertInvalid("mac", web().mac("02:00"));
     assertInvalid("mac", web().mac("ff:ff:ff:ff:ff:ff"));
     assertInvalid("host-mac", web().hostMac("x"));
+    assertInvalid("host-mac", web().hostMac("02:00:00:00:00:99"));
     assertInvalid("addressing.ipv4", web().ipv4("10.0.0.999"));
     assertInvalid("addressing.ipv4", web().ipv4("10.9.0.1"));
     assertInvalid("addressing.ipv4", web().ipv4("f00d::5:0:9"));
@@ -267,6 +271,26 @@ class EndpointLifecycleTest {
   }
 
   @Test
+  void shouldAdoptALeaseOnlyWhenTheRecordIsStored() {
+    final IpAddress leased = IpAddress.parse("10.5.0.77");
+    agent.ipam.allocateAddress("ip", leased, "cni", null);
+    final List<Integer> users = new ArrayList<>();
+    agent.store.onSaved = record -> users.add(agent.ipam.find(leased).orElseThrow().endpointId());
+    agent.create("13", Requests.on("lxc2").ipv4("10.5.0.77").ipv6("f00d::5:0:10"));
+    assertEquals(0, users.getFirst());
+    assertEquals(13, agent.ipam.find(leased).orElseThrow().endpointId());
+  }
+
+  @Test
+  void shouldNotStoreAnEndpointWhoseAddressIsRefusedAfterTheCheck() {
+    agent.store.onSaved =
+        record -> agent.ipam.claim("ip", record.addressing().ipv4(), 99, null, null);
+    assertRefused(Refusal.Kind.CONFLICT, "addressing.ipv4", () -> agent.create("12", web()));
+    assertEquals(List.of(), agent.store.load());
+    assertEquals(List.of(), agent.identities.inUse());
+  }
+
+  @Test
   void shouldNeitherAllocateNorReleaseExternalAddresses() {
     final DatapathConfiguration external =
         new DatapathConfiguration(null, true, null, null, null, null);
@@ -290,6 +314,22 @@ class EndpointLifecycleTest {
     assertEquals(0, options & 64);
   }
 
+  /** The datapath sees the defaults where a request names no option. */
+  @Test
+  void shouldAttachProgramsWithTheDefaultOptions() {
+    agent.create("12", web());
+    final EndpointSpec attached = agent.datapath.attached.get(12);
+    final int defaults =
+        EndpointOption.CONNTRACK.number()
+            | EndpointOption.CONNTRACK_ACCOUNTING.number()
+            | EndpointOption.DROP_NOTIFICATION.number()
+            | EndpointOption.TRACE_NOTIFICATION.number()
+            | EndpointOption.POLICY_VERDICT_NOTIFICATION.number()
+            | EndpointOption.SOURCE_IP_VERIFICATION.number();
+    assertEquals(defaults, attached.options());
+    assertEquals(AggregationLevel.NONE.number(), attached.aggregation());
+  }
+
   @Test
   void shouldFreeEverythingWhenDeleted() {
     final int before = agent.datapath.ipcache.size();
@@ -304,19 +344,6 @@ class EndpointLifecycleTest {
     assertEquals(before, agent.datapath.ipcache.size());
     assertEquals(Set.of(), agent.node.routed);
     assertRefused(Refusal.Kind.NOT_FOUND, "id", () -> agent.delete("12"));
-  }
-
-  @Test
-  void shouldRemoveTheEndpointAndReportFailedSteps() {
-    agent.create("12", web());
-    agent.node.routesFail = true;
-    agent.datapath.fails = call -> call.startsWith("detach") || call.startsWith("ipcache -");
-    final List<String> errors = agent.delete("12");
-    assertEquals(3, errors.size(), errors.toString());
-    assertTrue(errors.contains("link: EBUSY"));
-    assertRefused(Refusal.Kind.NOT_FOUND, "id", () -> agent.get("12"));
-    assertEquals(List.of(), agent.ipam.leases());
-    assertEquals(List.of(), agent.identities.inUse());
   }
 
   @Test

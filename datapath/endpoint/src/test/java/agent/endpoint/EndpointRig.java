@@ -42,8 +42,8 @@ abstract class EndpointRig {
   PolicyEngine policy;
   EndpointConductor conductor;
   RestoreReport report;
-  private final LeaseStore leases = LeaseStore.inMemory();
-  private final PolicyStore rules = PolicyStore.inMemory();
+  LeaseStore leases = LeaseStore.inMemory();
+  final PolicyStore rules = PolicyStore.inMemory();
 
   /**
    * Returns a context with the parts of the subclass: datapath, devices, addresses, routes, clocks
@@ -65,8 +65,16 @@ abstract class EndpointRig {
     return new LocalIdentityAllocator();
   }
 
-  /** Starts the next run of the agent on the state of the stores and the datapath. */
+  /**
+   * Starts the next run of the agent on the state of the stores and the datapath, and waits until
+   * the endpoints are restored.
+   */
   final void launch(EndpointStore store) {
+    report = now(begin(store));
+  }
+
+  /** Starts the next run of the agent and returns the result of its restoration. */
+  final CompletableFuture<RestoreReport> begin(EndpointStore store) {
     final NodeAddressing addressing = addressing();
     identities = allocator();
     ipam =
@@ -95,7 +103,7 @@ abstract class EndpointRig {
                 .ipam(ipam)
                 .addressing(addressing)
                 .store(store));
-    report = now(conductor.restore());
+    return conductor.restore();
   }
 
   /** Runs the conductor until the answer arrives, and returns it. */

@@ -10,6 +10,7 @@ import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.maps.layout.PolicyDirection;
 import agent.types.IpAddress;
+import agent.types.MacAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
 import java.util.ArrayList;
@@ -34,6 +35,12 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
   final Map<Integer, Map<PolicyEntry.Key, PolicyEntry>> policies = new TreeMap<>();
   final Map<Integer, EndpointSpec> attached = new TreeMap<>();
   final Map<Integer, Integer> identities = new TreeMap<>();
+
+  /** Endpoint to interface index, where programs that drop all packets are or were attached. */
+  final Map<Integer, Integer> closed = new TreeMap<>();
+
+  final Set<Integer> remembered = new TreeSet<>();
+  boolean hasLinks = true;
   final Map<Prefix, IpcacheEntry> ipcache = new TreeMap<>();
   final List<String> calls = new ArrayList<>();
   Runnable afterWrite = () -> {};
@@ -48,6 +55,16 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
   private <T> CompletableFuture<T> failure(String call) {
     calls.add(call + " fails");
     return CompletableFuture.failedFuture(new OperationException("the kernel refused"));
+  }
+
+  @Override
+  public CompletableFuture<Void> close(int endpointId, int ifindex, String interfaceName) {
+    final String call = "close " + endpointId;
+    if (fails.test(call)) {
+      return failure(call);
+    }
+    closed.put(endpointId, ifindex);
+    return CompletableFuture.completedFuture(null);
   }
 
   @Override
@@ -70,11 +87,24 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
   @Override
   public CompletableFuture<List<String>> detach(int endpointId) {
     final String call = "detach " + endpointId;
-    final boolean failing = fails.test(call);
+    if (fails.test(call)) {
+      return done(call, List.of("link: EBUSY"));
+    }
+    closed.remove(endpointId);
     attached.remove(endpointId);
     identities.remove(endpointId);
     policies.remove(endpointId);
-    return done(call, failing ? List.of("link: EBUSY") : List.of());
+    return done(call, List.of());
+  }
+
+  @Override
+  public CompletableFuture<Void> stopDelivery(int endpointId) {
+    final String call = "stop delivery " + endpointId;
+    if (fails.test(call)) {
+      return failure(call);
+    }
+    attached.remove(endpointId);
+    return done(call, null);
   }
 
   @Override
@@ -162,13 +192,49 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
 
   @Override
   public CompletableFuture<Set<Integer>> known() {
-    return done("known", new TreeSet<>(policies.keySet()));
+    final Set<Integer> known = new TreeSet<>(policies.keySet());
+    known.addAll(closed.keySet());
+    return done("known", known);
   }
 
   @Override
-  public CompletableFuture<Integer> interfaceOf(int endpointId) {
+  public CompletableFuture<KernelEntry> entryOf(int endpointId) {
     final EndpointSpec spec = attached.get(endpointId);
-    return CompletableFuture.completedFuture(spec == null ? 0 : spec.ifindex());
+    return CompletableFuture.completedFuture(
+        spec == null
+            ? new KernelEntry(0, 0, MacAddress.of(0), MacAddress.of(0))
+            : new KernelEntry(
+                spec.ifindex(), identities.get(endpointId), spec.mac(), spec.hostMac()));
+  }
+
+  @Override
+  public CompletableFuture<HostSide> hostSideOf(int endpointId) {
+    final EndpointSpec spec = attached.get(endpointId);
+    return CompletableFuture.completedFuture(
+        spec == null
+            ? new HostSide(closed.getOrDefault(endpointId, 0), null, closed.containsKey(endpointId))
+            : new HostSide(spec.ifindex(), spec.hostMac(), hasLinks));
+  }
+
+  @Override
+  public CompletableFuture<Void> rememberRemoval(int endpointId) {
+    final String call = "remember " + endpointId;
+    if (fails.test(call)) {
+      return failure(call);
+    }
+    remembered.add(endpointId);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletableFuture<Void> forgetRemoval(int endpointId) {
+    remembered.remove(endpointId);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletableFuture<Set<Integer>> rememberedRemovals() {
+    return CompletableFuture.completedFuture(Set.copyOf(remembered));
   }
 
   /**

@@ -21,10 +21,15 @@ import java.util.TreeMap;
 /** A node in memory: devices, addresses and routes. */
 final class FakeNode {
   final Map<String, Device> present = new TreeMap<>();
+  final Map<Integer, Device> peers = new TreeMap<>();
   final List<LocalAddress> addresses = new ArrayList<>();
   final Set<WorkloadRoute> routed = new LinkedHashSet<>();
   final List<String> interfacesSetDown = new ArrayList<>();
+  final Set<String> down = new LinkedHashSet<>();
   boolean routesFail;
+
+  /** Whether {@code add} fails after a part of it is done. */
+  boolean routesFailLate;
 
   final Devices devices =
       new Devices() {
@@ -41,6 +46,11 @@ final class FakeNode {
         @Override
         public List<Device> all() {
           return List.copyOf(present.values());
+        }
+
+        @Override
+        public Optional<Device> peerOf(int index) {
+          return Optional.ofNullable(peers.get(index));
         }
       };
 
@@ -64,25 +74,65 @@ final class FakeNode {
           if (routesFail) {
             throw new OperationException("ip route add: Network is down");
           }
+          routed.removeIf(
+              other ->
+                  other.interfaceName().equals(route.interfaceName())
+                      && other.addresses().equals(route.addresses()));
           routed.add(route);
+          down.remove(route.interfaceName());
+          if (routesFailLate) {
+            throw new OperationException("ip neigh replace: Cannot allocate memory");
+          }
         }
 
         @Override
         public List<String> remove(WorkloadRoute route) {
           routed.remove(route);
+          down.add(route.interfaceName());
           return routesFail ? List.of("ip route del: Operation not permitted") : List.of();
         }
 
         @Override
-        public List<String> setDown(String interfaceName) {
-          interfacesSetDown.add(interfaceName);
+        public List<String> withdraw(WorkloadRoute route) {
+          routed.remove(route);
           return List.of();
         }
 
         @Override
+        public List<RouteRepair> repair(Collection<WorkloadRoute> wanted) {
+          final List<RouteRepair> repairs = new ArrayList<>();
+          for (final WorkloadRoute route : wanted) {
+            if (!routed.contains(route)) {
+              repairs.add(new RouteRepair(route, 1, "missing", routesFail ? "refused" : ""));
+              if (!routesFail) {
+                routed.add(route);
+              }
+            }
+          }
+          return repairs;
+        }
+
+        @Override
+        public List<String> setDown(String interfaceName) {
+          if (routesFail) {
+            return List.of("ip link set down: Operation not permitted");
+          }
+          interfacesSetDown.add(interfaceName);
+          down.add(interfaceName);
+          return List.of();
+        }
+
+        @Override
+        public void setUp(String interfaceName) {
+          if (routesFail) {
+            throw new OperationException("ip link set up: Operation not permitted");
+          }
+          down.remove(interfaceName);
+        }
+
+        @Override
         public List<String> synchronize(Collection<WorkloadRoute> wanted) {
-          routed.clear();
-          routed.addAll(wanted);
+          routed.retainAll(wanted);
           return List.of();
         }
       };
@@ -92,8 +142,16 @@ final class FakeNode {
   }
 
   void hasDevice(String name, int index, String kind) {
+    hasDevice(name, index, kind, true);
+  }
+
+  void hasDevice(String name, int index, String kind, boolean isUp) {
     final MacAddress mac = MacAddress.of(0x020000000000L + index);
-    present.put(name, new Device(name, index, mac, 1500, true, kind));
+    present.put(name, new Device(name, index, mac, 1500, isUp, kind, isUp, -1));
+  }
+
+  void hasDeviceWithMac(String name, int index, String mac) {
+    present.put(name, new Device(name, index, MacAddress.parse(mac), 1500, true, "veth", true, -1));
   }
 
   void hasAddress(String address) {

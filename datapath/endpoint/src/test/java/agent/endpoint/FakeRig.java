@@ -1,5 +1,7 @@
 package agent.endpoint;
 
+import agent.datapath.manager.spec.EndpointFaults.Fault;
+import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointStore;
 import agent.identity.IdentityAllocator;
@@ -11,8 +13,12 @@ import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /** The test rig without a kernel, on {@link FakeDatapath} and {@link FakeNode}. */
@@ -23,6 +29,7 @@ final class FakeRig extends EndpointRig {
   final FakeDatapath datapath = new FakeDatapath();
   final FakeNode node = new FakeNode();
   final RecordingStore store = new RecordingStore();
+  final Map<Integer, List<Fault>> faults = new HashMap<>();
   private final Supplier<IdentityAllocator> allocators;
   private ManualClock clock;
 
@@ -30,6 +37,10 @@ final class FakeRig extends EndpointRig {
   static final class RecordingStore implements EndpointStore {
     private final EndpointStore kept = EndpointStore.inMemory();
     boolean fails;
+    Consumer<EndpointRecord> onSaved = record -> {};
+
+    /** The number of the save that fails, counted down; 0 for none. */
+    int failingSave;
 
     @Override
     public List<EndpointRecord> load() {
@@ -37,9 +48,23 @@ final class FakeRig extends EndpointRig {
     }
 
     @Override
+    public Map<Integer, String> unreadable() {
+      return kept.unreadable();
+    }
+
+    @Override
+    public void invalid(int id, String reason) {
+      kept.invalid(id, reason);
+    }
+
+    @Override
     public void save(EndpointRecord endpoint) {
       check();
+      if (failingSave > 0 && --failingSave == 0) {
+        throw new OperationException("no space left on device");
+      }
       kept.save(endpoint);
+      onSaved.accept(endpoint);
     }
 
     @Override
@@ -75,6 +100,12 @@ final class FakeRig extends EndpointRig {
     launch(store);
   }
 
+  /** Starts the next run; no work is done before the conductor runs. */
+  CompletableFuture<RestoreReport> beginRestart() {
+    clock = new ManualClock();
+    return begin(store);
+  }
+
   /** Advances the clock in steps of a second and runs the work that becomes due. */
   void advance(Duration time) {
     run();
@@ -96,6 +127,7 @@ final class FakeRig extends EndpointRig {
         .nodeDevices(Set.of("ext0"))
         .localAddresses(node.localAddresses)
         .routes(node.routes)
+        .faults(id -> faults.getOrDefault(id, List.of()))
         .nanoClock(clock)
         .clock(clock)
         .clusterName("c1")

@@ -3,40 +3,76 @@ package agent.endpoint;
 import agent.bindings.BpfLink;
 import agent.bindings.BpfProgram;
 import agent.datapath.manager.DatapathManager;
+import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.manager.spec.EndpointProxy;
+import agent.endpoint.restore.RestoreReport;
+import agent.endpoint.state.EndpointHealth;
+import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointSnapshot;
+import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.EndpointStore;
 import agent.ipam.IpamContext;
 import agent.ipam.Lease;
 import agent.node.FamilyAddressing;
 import agent.node.Node;
 import agent.node.NodeAddressing;
+import agent.node.NodeEvents;
 import agent.node.NodeOptions;
 import agent.node.NodeStore;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TemporaryBpfFileSystem;
 import agent.testkit.Workload;
+import agent.types.OperationException;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 
 /** The test rig on a node in its own network namespace, with the real kernel, datapath and node. */
 final class KernelRig extends EndpointRig implements AutoCloseable {
+  private static final long TIMEOUT_NS = TimeUnit.SECONDS.toNanos(60);
+
   private final NetworkNamespace namespace = NetworkNamespace.create("epn");
   private final TemporaryBpfFileSystem bpf = TemporaryBpfFileSystem.mount();
   private final Path state;
   private final NodeStore nodeStore = NodeStore.inMemory();
   private final EndpointStore endpointStore = EndpointStore.inMemory();
   private final List<Workload> workloads = new ArrayList<>();
+  private final Repairs repairs = new Repairs();
+  private final Duration comparisonInterval;
+  private final boolean hasEvents;
   private Node node;
   private DatapathManager datapath;
 
+  /** Names of the methods of {@link EndpointProxy} that fail instead of reaching the kernel. */
+  final Set<String> failing = new HashSet<>();
+
   KernelRig() throws IOException {
+    this(Duration.ofSeconds(5), true);
+  }
+
+  /**
+   * Creates a node.
+   *
+   * @param comparisonInterval the time between two comparisons with the kernel
+   * @param hasEvents whether the agent receives events of the node
+   */
+  KernelRig(Duration comparisonInterval, boolean hasEvents) throws IOException {
+    this.comparisonInterval = comparisonInterval;
+    this.hasEvents = hasEvents;
     state = Files.createTempDirectory("agent-state-");
     start();
   }
@@ -46,6 +82,12 @@ final class KernelRig extends EndpointRig implements AutoCloseable {
    * endpoints are restored.
    */
   void start() {
+    report = now(begin());
+  }
+
+  /** Starts a run of the agent; no endpoint is restored before the conductor runs. */
+  CompletableFuture<RestoreReport> begin() {
+    final List<CompletableFuture<RestoreReport>> restored = new ArrayList<>(1);
     inNamespace(
         () -> {
           node = Node.open(NodeOptions.DEFAULTS, nodeStore);
@@ -58,8 +100,9 @@ final class KernelRig extends EndpointRig implements AutoCloseable {
                       .gateway6(node.addressing().ipv6().gateway())
                       .conntrackTcpMax(65536)
                       .conntrackAnyMax(65536));
-          launch(endpointStore);
+          restored.add(begin(endpointStore));
         });
+    return restored.getFirst();
   }
 
   /** Runs the work on a thread in the node's namespace. */
@@ -79,9 +122,84 @@ final class KernelRig extends EndpointRig implements AutoCloseable {
 
   @Override
   EndpointContext baseContext() {
-    return new EndpointContext()
-        .datapath(datapath.endpoints(), datapath.policyMaps(), datapath.ipcache())
-        .node(node);
+    final EndpointContext context =
+        new EndpointContext()
+            .datapath(faulty(datapath.endpoints()), datapath.policyMaps(), datapath.ipcache())
+            .node(node)
+            .repairs(repairs)
+            .refreshInterval(comparisonInterval);
+    return hasEvents ? context : context.events(() -> NodeEvents.NONE);
+  }
+
+  /** Runs the conductor until the condition is true. */
+  void await(String what, BooleanSupplier condition) {
+    final long deadlineNs = System.nanoTime() + TIMEOUT_NS;
+    while (!condition.getAsBoolean()) {
+      if (System.nanoTime() > deadlineNs) {
+        throw new AssertionError("no " + what);
+      }
+      inNamespace(this::run);
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
+    }
+  }
+
+  /** Runs the conductor until it has handled all events, and those that it causes. */
+  void settle() {
+    for (int i = 0; i < 10; i++) {
+      inNamespace(this::run);
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(30));
+    }
+  }
+
+  EndpointHealth health(int id) {
+    return get(Integer.toString(id)).health();
+  }
+
+  /** Runs the conductor until the endpoint has this health, for a reason with this text. */
+  void awaitHealth(int id, HealthLevel level, String reason) {
+    await(
+        level + ": " + reason,
+        () -> {
+          final EndpointHealth now = health(id);
+          return now.overall() == level && String.valueOf(now.reason()).contains(reason);
+        });
+  }
+
+  /** Runs the conductor until the endpoint is ready, connected and without a fault. */
+  void awaitOk(int id) {
+    await(
+        "endpoint " + id + " without a fault",
+        () ->
+            health(id).overall() == HealthLevel.OK
+                && health(id).connected()
+                && get(Integer.toString(id)).state() == EndpointState.READY);
+  }
+
+  /** Returns how many differences of this kind were repaired. */
+  long repaired(Repairs.Kind kind) {
+    final long[] count = new long[1];
+    repairs.forEach((one, repaired) -> count[0] += one == kind ? repaired : 0);
+    return count[0];
+  }
+
+  /** Returns the name of the interface in the stored record. */
+  String storedInterface(int id) {
+    return endpointStore.load().stream()
+        .filter(stored -> stored.id() == id)
+        .map(stored -> stored.device().name())
+        .findFirst()
+        .orElseThrow();
+  }
+
+  private EndpointProxy faulty(EndpointProxy real) {
+    return (EndpointProxy)
+        Proxy.newProxyInstance(
+            EndpointProxy.class.getClassLoader(),
+            new Class<?>[] {EndpointProxy.class},
+            (proxy, method, arguments) ->
+                failing.contains(method.getName())
+                    ? CompletableFuture.failedFuture(new OperationException("injected failure"))
+                    : method.invoke(real, arguments));
   }
 
   @Override
@@ -164,10 +282,31 @@ final class KernelRig extends EndpointRig implements AutoCloseable {
 
   /** Returns an attached program of the endpoint; the caller closes it. */
   BpfProgram program(int endpointId, String name) {
-    final Path pin = bpf.path().resolve("agent/endpoints/" + endpointId + "/" + name);
-    try (BpfLink link = BpfLink.openPinned(pin).orElseThrow()) {
+    try (BpfLink link = BpfLink.openPinned(pin(endpointId, name)).orElseThrow()) {
       return BpfProgram.openById(link.info().programId());
     }
+  }
+
+  /**
+   * Returns the index of the interface of a link of the endpoint, 0 where it was removed, or -1
+   * where no link is pinned.
+   */
+  int linkIndex(int endpointId, String name) {
+    final Optional<BpfLink> pinned = BpfLink.openPinned(pin(endpointId, name));
+    if (pinned.isEmpty()) {
+      return -1;
+    }
+    try (BpfLink link = pinned.get()) {
+      return link.info().ifindex();
+    }
+  }
+
+  private Path pin(int endpointId, String name) {
+    return bpf.path().resolve("agent/endpoints/" + endpointId + "/" + name);
+  }
+
+  Path bpfRoot() {
+    return bpf.path();
   }
 
   /** Returns the paths of all pins, relative to the BPF file system. */

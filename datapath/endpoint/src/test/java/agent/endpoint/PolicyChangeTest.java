@@ -8,6 +8,7 @@ import static agent.endpoint.TestRules.denyIngress;
 import static agent.endpoint.TestRules.named;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.endpoint.state.EndpointHealth.HealthLevel;
@@ -68,6 +69,7 @@ class PolicyChangeTest {
     final EndpointSnapshot web = agent.get("1");
     assertEquals(PolicyEnforcement.INGRESS, web.realizedPolicy().enforcement());
     assertEquals(List.of(agent.get("2").identity().id()), web.realizedPolicy().allowedIngress());
+    assertNotNull(web.policy());
     assertEquals(web.policy(), web.realizedPolicy());
   }
 
@@ -216,6 +218,7 @@ class PolicyChangeTest {
     agent.advance(Duration.ofSeconds(1));
     assertEquals(EndpointState.READY, agent.get("1").state());
     assertFalse(webLetsIn(OTHER, 80));
+    assertNotNull(agent.get("1").policy());
     assertEquals(agent.get("1").policy(), agent.get("1").realizedPolicy());
   }
 
@@ -223,10 +226,29 @@ class PolicyChangeTest {
   void shouldCompareTheWholeIpcacheAfterAWriteThatFailed() {
     agent.datapath.fails = call -> call.startsWith("ipcache +");
     assertFailed(() -> agent.importRules(allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
-    assertFalse(webLetsIn(OUTSIDE, 80));
+    agent.datapath.fails = call -> false;
+    agent.create("7", Requests.on("lxc7").ipv4("10.5.0.77").labels("app=late"));
+    assertEquals(
+        agent.get("7").identity().id(), agent.datapath.identityOf(IpAddress.parse("10.5.0.77")));
+    agent.importRules(allowIngressFromCidr("app=web", "198.51.100.0/24", 80));
+    assertTrue(webLetsIn(OUTSIDE, 80));
+  }
+
+  /** What is answered with a failure is not in force, now or after a restart. */
+  @Test
+  void shouldTakeRulesBackThatTheKernelRefused() {
+    agent.importRules(allowIngress("app=web", "app=client", 80));
+    final PolicySnapshot before = agent.conductor.policy().get(List.of());
+    agent.datapath.fails = call -> call.startsWith("ipcache +");
+    assertFailed(() -> agent.importRules(allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
+    assertEquals(before.rules(), agent.conductor.policy().get(List.of()).rules());
     agent.datapath.fails = call -> false;
     agent.advance(Duration.ofSeconds(11));
-    assertTrue(webLetsIn(OUTSIDE, 80));
+    assertTrue(webLetsIn(CLIENT, 80));
+    assertFalse(webLetsIn(OUTSIDE, 80));
+    agent.restart();
+    assertEquals(before.rules(), agent.conductor.policy().get(List.of()).rules());
+    assertFalse(webLetsIn(OUTSIDE, 80));
   }
 
   /** Simulates another node that has an endpoint with these labels. */

@@ -4,8 +4,12 @@ import static agent.endpoint.TestRules.allowIngress;
 import static agent.endpoint.TestRules.allowIngressFromCidr;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.IpcacheEntry;
+import agent.datapath.manager.spec.PolicyEntry;
 import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointAddressing;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
@@ -15,10 +19,13 @@ import agent.endpoint.state.EndpointState;
 import agent.identity.Identity;
 import agent.maps.layout.PolicyDirection;
 import agent.node.Devices.Device;
+import agent.policy.PolicyState;
 import agent.types.IpAddress;
+import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -79,6 +86,28 @@ class RestorationTest {
     assertEquals(web.workload(), after.workload());
     assertEquals(3, agent.node.routed.size());
     assertEquals(41, agent.create("0", Requests.on("lxc4")).id());
+  }
+
+  @Test
+  void shouldAddTheRouteOfAnEndpointWhoseBuildDidNotEnd() {
+    agent.node.routed.clear();
+    agent.restart();
+    assertEquals(EndpointState.READY, agent.get("1").state());
+    assertEquals(3, agent.node.routed.size());
+  }
+
+  @Test
+  void shouldNotBeReadyWhereTheRouteCannotBeAddedAndAddItLater() {
+    agent.node.routed.clear();
+    agent.node.routesFail = true;
+    agent.restart();
+    assertEquals(List.of(1, 2, 40), agent.report.failed());
+    assertEquals(EndpointState.NOT_READY, agent.get("1").state());
+    assertEquals(HealthLevel.WARNING, agent.get("1").health().overall());
+    agent.node.routesFail = false;
+    agent.advance(Duration.ofMinutes(2));
+    assertEquals(EndpointState.READY, agent.get("1").state());
+    assertEquals(3, agent.node.routed.size());
   }
 
   @Test
@@ -189,6 +218,113 @@ class RestorationTest {
     assertTrue(agent.report.errors().getFirst().contains("endpoint 2"));
   }
 
+  /** Its labels are not known, so neither is what it may send nor what its peers deny it. */
+  @Test
+  void shouldKeepAnEndpointClosedWhoseRecordIsNotValid() {
+    final int identity = agent.get("2").identity().id();
+    final EndpointRecord record = agent.store.load().get(1);
+    agent.store.save(
+        record.withLabels(new EndpointRecord.LabelSources(List.of("=broken"), List.of())));
+    agent.restart();
+    final EndpointSnapshot closed = agent.get("2");
+    assertEquals(EndpointState.INVALID, closed.state());
+    assertEquals(HealthLevel.FAILURE, closed.health().overall());
+    assertEquals("lxc2", closed.networking().interfaceName());
+    assertEquals(CLIENT, closed.networking().addressing().ipv4());
+    assertTrue(agent.datapath.attached.containsKey(2), "its programs stay");
+    assertEquals(Map.of(), agent.datapath.policies.get(2));
+    assertEquals(identity, agent.datapath.ipcache.get(Prefix.of(CLIENT)).identity());
+    assertEquals(List.of(), agent.node.interfacesSetDown);
+    assertTrue(
+        agent.node.routed.stream().anyMatch(route -> CLIENT.equals(route.ipv4())),
+        "its packets stay on this node");
+
+    FakeRig.assertRefused(
+        Refusal.Kind.CONFLICT,
+        "addressing.ipv4",
+        () -> agent.create("5", Requests.on("lxc5").ipv4(CLIENT.toString())));
+    FakeRig.assertRefused(
+        Refusal.Kind.CONFLICT,
+        "interface-name",
+        () -> agent.create("5", Requests.on("lxc2").labels("app=x")));
+    FakeRig.assertRefused(Refusal.Kind.CONFLICT, "id", () -> agent.relabel("2", "a=b"));
+    assertNotEquals(
+        identity,
+        agent.create("6", Requests.on("lxc6").labels("app=other")).identity().id(),
+        "its identity is not that of others");
+
+    assertEquals(List.of(), agent.delete("2"));
+    assertFalse(agent.datapath.attached.containsKey(2));
+    assertFalse(agent.datapath.ipcache.containsKey(Prefix.of(CLIENT)));
+    assertTrue(agent.ipam.find(CLIENT).isEmpty());
+    assertTrue(agent.store.unreadable().isEmpty());
+  }
+
+  @Test
+  void shouldKeepWhatTheKernelEnforcesWhileTheRulesCannotBeRead() {
+    final Map<Integer, Map<PolicyEntry.Key, PolicyEntry>> policies = new HashMap<>();
+    agent.datapath.policies.forEach((id, map) -> policies.put(id, Map.copyOf(map)));
+    final Map<Prefix, IpcacheEntry> ipcache = Map.copyOf(agent.datapath.ipcache);
+    agent.rules.save(new PolicyState(0, List.of(), List.of()));
+    agent.datapath.afterWrite = () -> assertEquals(policies, agent.datapath.policies);
+    agent.restart();
+    assertEquals(List.of(1, 2, 40), agent.report.failed());
+    assertEquals(ipcache, agent.datapath.ipcache);
+    assertTrue(webLetsIn(CLIENT, 80) && webLetsIn(OUTSIDE, 80) && !webLetsIn(CLIENT, 81));
+    agent.advance(Duration.ofMinutes(2));
+    assertEquals(EndpointState.NOT_READY, agent.get("1").state(), "it is not tried again");
+    assertThrows(OperationException.class, () -> agent.configure("1", Map.of("Debug", "Enabled")));
+    assertThrows(OperationException.class, () -> agent.conductor.policy().get(List.of()));
+    assertThrows(
+        OperationException.class,
+        () -> agent.importRules(allowIngress("app=web", "role=friend", 81)));
+    assertEquals(policies, agent.datapath.policies);
+
+    agent.datapath.afterWrite = () -> {};
+    assertEquals(
+        EndpointState.READY, agent.create("7", Requests.on("lxc7").labels("app=client")).state());
+    assertEquals(Map.of(), agent.datapath.policies.get(7), "a new endpoint is closed");
+    assertEquals(List.of(), agent.delete("40"));
+    assertFalse(agent.datapath.policies.containsKey(40));
+
+    agent.deleteRules();
+    for (final String id : List.of("1", "2", "7")) {
+      assertEquals(EndpointState.READY, agent.get(id).state(), id);
+    }
+    assertTrue(webLetsIn(CLIENT, 81), "there are no rules now");
+    assertFalse(agent.datapath.ipcache.containsKey(Prefix.parse("198.51.100.0/24")));
+    agent.importRules(allowIngress("app=web", "role=friend", 80));
+    assertFalse(webLetsIn(CLIENT, 81));
+  }
+
+  @Test
+  void shouldCloseAnEndpointWithoutAPolicyMapWhileTheRulesCannotBeRead() {
+    agent.rules.save(new PolicyState(0, List.of(), List.of()));
+    agent.datapath.policies.clear();
+    agent.datapath.attached.clear();
+    agent.datapath.closed.clear();
+    agent.datapath.identities.clear();
+    agent.restart();
+    assertEquals(List.of(1, 2, 40), agent.report.restored());
+    assertEquals(Map.of(), agent.datapath.policies.get(1));
+    assertFalse(webLetsIn(CLIENT, 80));
+  }
+
+  @Test
+  void shouldNotMakeEndpointsInvalidWhereTheStoreCannotBeWritten() {
+    final Device former = agent.node.present.remove("lxc1");
+    agent.node.hasDevice("renamed", former.index());
+    agent.node.present.remove("lxc3");
+    agent.store.fails = true;
+    agent.restart();
+    assertEquals(List.of(1, 2), agent.report.restored());
+    assertEquals(2, agent.report.errors().size(), agent.report.errors().toString());
+    agent.store.fails = false;
+    agent.restart();
+    assertEquals(List.of(1, 2), agent.report.restored());
+    assertEquals(List.of(), agent.report.errors());
+  }
+
   @Test
   void shouldRestoreAnEndpointWithInvalidOptions() {
     final EndpointRecord record = agent.store.load().get(1);
@@ -211,6 +347,7 @@ class RestorationTest {
     agent.restart();
     final EndpointSnapshot invalid = agent.get("2");
     assertEquals(EndpointState.INVALID, invalid.state());
+    assertEquals(Map.of(), agent.datapath.policies.get(2), "closed");
     assertEquals(HealthLevel.FAILURE, invalid.health().overall());
     FakeRig.assertRefused(Refusal.Kind.CONFLICT, "id", () -> agent.relabel("2", "a=b"));
     assertEquals(List.of(), agent.delete("2"));

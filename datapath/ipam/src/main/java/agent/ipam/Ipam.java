@@ -4,20 +4,27 @@ import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
-import java.util.TreeMap;
 
 /**
  * The addresses of this node's workloads: pools, leases and expiration timers. Any thread may call.
- * A change is in the store before the call returns; where the store fails nothing has changed.
+ *
+ * <p>A change of a lease without an endpoint is in the store before the call returns; where the
+ * store fails nothing has changed. An endpoint's own record is the commit point of its creation and
+ * deletion: a claim is stored before it, and what follows from it (addresses of an endpoint that is
+ * deleted or was not created) stands even where it can be stored only by a later call. After a
+ * crash in between, restored endpoints claim their addresses again, and the leases of endpoints
+ * that do not exist are released.
+ *
+ * <p>Where the stored leases cannot be read, addresses that are in use are not known: no address is
+ * given out or released, and nothing is stored. Leases without an endpoint are in that file alone,
+ * so they cannot be found again from the endpoints.
  */
 public final class Ipam {
   private static final int LONGEST_OWNER = 1024;
@@ -26,12 +33,12 @@ public final class Ipam {
   private final Map<String, AddressPool> pools = new LinkedHashMap<>();
   private final Map<Prefix, PrefixCursor> cursors = new HashMap<>();
   private final Set<IpAddress> reserved;
-  private final TreeMap<IpAddress, Lease> leases = new TreeMap<>();
-  private final Set<IpAddress> expiring = new HashSet<>();
+  private final LeaseTable leases;
 
   private Ipam(IpamContext context) {
     this.context = context;
     reserved = context.reserved();
+    leases = new LeaseTable(context.store(), this::giveBack);
     for (final AddressPool pool : context.pools()) {
       pools.put(pool.name(), pool);
       pool.cidrs().forEach(cidr -> cursors.put(cidr, new PrefixCursor(cidr)));
@@ -46,9 +53,7 @@ public final class Ipam {
    */
   public static Ipam open(IpamContext context) {
     final Ipam ipam = new Ipam(context);
-    for (final Lease lease : context.store().load()) {
-      ipam.set(lease.address(), lease);
-    }
+    ipam.leases.restore();
     return ipam;
   }
 
@@ -65,6 +70,25 @@ public final class Ipam {
    */
   public synchronized AddressAllocation allocate(
       AddressFamily family, String owner, String pool, boolean expiring) {
+    return allocate(family, owner, pool, expiring, 0);
+  }
+
+  /**
+   * Allocates the next free address of each enabled family and claims them for an endpoint, in one
+   * change.
+   *
+   * @param endpointId the endpoint, not 0
+   * @param pool the pool's name; null or empty for the default one
+   * @return the addresses
+   * @throws Refusal as {@link #allocate}
+   */
+  public synchronized AddressAllocation allocateFor(int endpointId, String pool) {
+    return allocate(AddressFamily.BOTH, "endpoint " + endpointId, pool, false, endpointId);
+  }
+
+  private AddressAllocation allocate(
+      AddressFamily family, String owner, String pool, boolean expiring, int endpointId) {
+    leases.checkReadable();
     checkOwner(owner);
     expire();
     final AddressPool from = pool(pool);
@@ -75,19 +99,21 @@ public final class Ipam {
     try {
       ipv6 = wants6 ? next(from, false, owner, expiring) : null;
     } catch (Refusal refusal) {
-      giveBack(ipv4 == null ? null : ipv4.address(), ipv4 != null);
+      if (ipv4 != null) {
+        giveBack(ipv4.address());
+      }
       throw refusal;
     }
     final Map<IpAddress, Lease> change = new LinkedHashMap<>();
     for (final Lease lease : new Lease[] {ipv4, ipv6}) {
       if (lease != null) {
-        change.put(lease.address(), lease);
+        change.put(lease.address(), endpointId == 0 ? lease : lease.claimedBy(endpointId));
       }
     }
     if (change.isEmpty()) {
       throw Refusal.disabled("family", "pool '" + from.name() + "' has no enabled family");
     }
-    commit(change);
+    leases.commit(change);
     return new AddressAllocation(
         Optional.ofNullable(ipv4).map(this::answer), Optional.ofNullable(ipv6).map(this::answer));
   }
@@ -133,7 +159,7 @@ public final class Ipam {
       }
     }
     final long inUse =
-        leases.values().stream()
+        leases.all().stream()
             .filter(l -> l.pool().equals(pool.name()) && l.address().isIpv4() == ipv4)
             .count();
     throw Refusal.exhausted(
@@ -142,7 +168,7 @@ public final class Ipam {
   }
 
   private boolean isTaken(IpAddress address) {
-    return leases.containsKey(address) || reserved.contains(address);
+    return leases.get(address) != null || reserved.contains(address);
   }
 
   private Lease lease(IpAddress address, AddressPool pool, String owner, boolean expiring) {
@@ -163,10 +189,11 @@ public final class Ipam {
    */
   public synchronized AllocatedAddress allocateAddress(
       String field, IpAddress address, String owner, String pool) {
+    leases.checkReadable();
     checkOwner(owner);
     expire();
     final Lease lease = specific(field, address, owner, pool);
-    commit(Map.of(address, lease));
+    leases.commit(Map.of(address, lease));
     return answer(lease);
   }
 
@@ -227,11 +254,44 @@ public final class Ipam {
    */
   public synchronized AllocatedAddress claim(
       String field, IpAddress address, int endpointId, String expirationUuid, String pool) {
+    leases.checkReadable();
     expire();
+    final Lease claimed = claimed(field, address, endpointId, expirationUuid, pool);
+    if (!claimed.equals(leases.get(address))) {
+      leases.commit(Map.of(address, claimed));
+    }
+    return answer(claimed);
+  }
+
+  /** Checks whether {@link #claim} would be refused, and returns its answer; changes nothing. */
+  public synchronized AllocatedAddress checkClaim(
+      String field, IpAddress address, int endpointId, String expirationUuid, String pool) {
+    expire();
+    return answer(claimed(field, address, endpointId, expirationUuid, pool));
+  }
+
+  /**
+   * Claims an address for an endpoint of the previous run, as {@link #claim}, but also where leases
+   * cannot be read or stored now.
+   *
+   * @param address the address
+   * @param endpointId the endpoint, not 0
+   * @throws Refusal as {@link #claim}
+   */
+  public synchronized void reclaim(IpAddress address, int endpointId) {
+    expire();
+    final Lease claimed = claimed("addressing", address, endpointId, null, null);
+    if (!claimed.equals(leases.get(address))) {
+      leases.follow(Map.of(address, claimed));
+    }
+  }
+
+  private Lease claimed(
+      String field, IpAddress address, int endpointId, String expirationUuid, String pool) {
     final Lease known = leases.get(address);
     final Lease lease = known != null ? known : specific(field, address, "", pool);
     if (lease.endpointId() == endpointId) {
-      return answer(lease);
+      return lease;
     }
     if (lease.endpointId() != 0) {
       throw Refusal.conflict(field, address + " is in use by " + lease.holder());
@@ -244,9 +304,7 @@ public final class Ipam {
     if (known != null && pool != null && !pool.isEmpty() && !pool.equals(known.pool())) {
       throw Refusal.invalid(field, address + " is of pool '" + known.pool() + "'");
     }
-    final Lease claimed = lease.claimedBy(endpointId);
-    commit(Map.of(address, claimed));
-    return answer(claimed);
+    return lease.claimedBy(endpointId);
   }
 
   /**
@@ -256,16 +314,32 @@ public final class Ipam {
    * @return the addresses that it had
    */
   public synchronized List<IpAddress> releaseEndpoint(int endpointId) {
-    final List<IpAddress> gone = new ArrayList<>();
-    for (final Lease lease : leases.values()) {
-      if (lease.endpointId() == endpointId) {
-        gone.add(lease.address());
-      }
-    }
+    final List<IpAddress> gone = leases.of(endpointId);
     if (!gone.isEmpty()) {
-      commit(removal(gone));
+      leases.follow(removal(gone));
     }
     return gone;
+  }
+
+  /**
+   * Undoes the claims of an endpoint that was not created: leases return to their owners as they
+   * were, and addresses that had none are free.
+   *
+   * @param endpointId the endpoint
+   * @param adopted the leases that it adopted, as they were before
+   */
+  public synchronized void undoClaims(int endpointId, List<Lease> adopted) {
+    final Map<IpAddress, Lease> change = new HashMap<>();
+    leases.of(endpointId).forEach(address -> change.put(address, null));
+    for (final Lease lease : adopted) {
+      final Lease now = leases.get(lease.address());
+      if (now == null || now.endpointId() == endpointId) {
+        change.put(lease.address(), lease);
+      }
+    }
+    if (!change.isEmpty()) {
+      leases.follow(change);
+    }
   }
 
   /**
@@ -277,6 +351,7 @@ public final class Ipam {
    * @throws Refusal NOT_FOUND where it is not leased, CONFLICT where an endpoint uses it
    */
   public synchronized void release(String field, IpAddress address, String pool) {
+    leases.checkReadable();
     expire();
     final boolean anyPool = pool == null || pool.isEmpty();
     if (!anyPool) {
@@ -290,27 +365,18 @@ public final class Ipam {
     if (lease.endpointId() != 0) {
       throw Refusal.conflict(field, address + " is in use by " + lease.holder());
     }
-    commit(removal(List.of(address)));
+    leases.commit(removal(List.of(address)));
   }
 
   /**
-   * Releases the leases whose timers have ended. Every other call does so first; a periodic call
-   * keeps the store small.
+   * Releases the leases whose timers have ended, and stores what could not be stored before. Every
+   * other call does so first; a periodic call keeps the store small and current.
    *
    * @return how many addresses were released
    */
   public synchronized int expire() {
-    final Instant now = context.clock().instant();
-    final List<IpAddress> gone = new ArrayList<>();
-    for (final IpAddress address : expiring) {
-      if (!leases.get(address).expiresAt().isAfter(now)) {
-        gone.add(address);
-      }
-    }
-    if (!gone.isEmpty()) {
-      commit(removal(gone));
-    }
-    return gone.size();
+    leases.saveIfUnsaved();
+    return leases.expire(context.clock().instant());
   }
 
   private static Map<IpAddress, Lease> removal(List<IpAddress> addresses) {
@@ -319,42 +385,13 @@ public final class Ipam {
     return change;
   }
 
-  /** Applies changes of leases; null removes one. Where the store fails nothing changes. */
-  private void commit(Map<IpAddress, Lease> change) {
-    final Map<IpAddress, Lease> before = new HashMap<>();
-    change.keySet().forEach(address -> before.put(address, leases.get(address)));
-    change.forEach(this::set);
-    try {
-      context.store().save(List.copyOf(leases.values()));
-    } catch (RuntimeException e) {
-      before.forEach(this::set);
-      throw e;
-    } finally {
-      change.keySet().forEach(address -> giveBack(address, !leases.containsKey(address)));
-    }
-  }
-
-  private void set(IpAddress address, Lease lease) {
-    expiring.remove(address);
-    if (lease == null) {
-      leases.remove(address);
-    } else {
-      leases.put(address, lease);
-      if (lease.isExpiring()) {
-        expiring.add(address);
-      }
-    }
-  }
-
-  private void giveBack(IpAddress address, boolean free) {
-    if (free) {
-      cursors.forEach(
-          (cidr, cursor) -> {
-            if (cursor.isUsable(address)) {
-              cursor.freed(address);
-            }
-          });
-    }
+  private void giveBack(IpAddress address) {
+    cursors.forEach(
+        (cidr, cursor) -> {
+          if (cursor.isUsable(address)) {
+            cursor.freed(address);
+          }
+        });
   }
 
   private AllocatedAddress answer(Lease lease) {
@@ -375,7 +412,7 @@ public final class Ipam {
 
   /** Returns all leases by address. */
   public synchronized List<Lease> leases() {
-    return List.copyOf(leases.values());
+    return leases.all();
   }
 
   /** Returns the pools in the order in which they were named. */

@@ -7,7 +7,11 @@ import java.util.List;
  * failed.
  */
 public interface LeaseStore {
-  /** Returns the leases that were saved last; empty where none were. */
+  /**
+   * Returns the leases that were saved last; empty where none were.
+   *
+   * @throws agent.types.UnreadableStateException where there are some that cannot be read
+   */
   List<Lease> load();
 
   /**

@@ -31,6 +31,7 @@ class IpamTest {
   /** A store whose calls can be made to fail. */
   private static final class Leases implements LeaseStore {
     private final LeaseStore kept = LeaseStore.inMemory();
+    final List<List<Lease>> saved = new ArrayList<>();
     boolean fails;
 
     @Override
@@ -43,6 +44,7 @@ class IpamTest {
       if (fails) {
         throw new OperationException("disk full");
       }
+      saved.add(leases);
       kept.save(leases);
     }
   }
@@ -334,6 +336,30 @@ class IpamTest {
     assertFalse(List.of(claimed).contains(v4(after)));
     now = now.plus(Duration.ofMinutes(11));
     assertEquals(1, after.expire());
+  }
+
+  @Test
+  void shouldStoreTheAddressesOfAnEndpointClaimedAndTogether() {
+    final Ipam ipam = open("10.1.0.0/24", "fd00::/112");
+    ipam.allocateFor(7, null);
+    assertEquals(1, store.saved.size());
+    assertEquals(2, store.saved.getFirst().size());
+    for (final Lease lease : store.saved.getFirst()) {
+      assertEquals(7, lease.endpointId());
+    }
+  }
+
+  @Test
+  void shouldCheckAClaimWithoutChange() {
+    final Ipam ipam = open("10.1.0.0/24");
+    final IpAddress free = IpAddress.parse("10.1.0.77");
+    assertEquals("default", ipam.checkClaim("a", free, 7, null, null).pool());
+    assertEquals(List.of(), ipam.leases());
+    final IpAddress leased = v4(ipam);
+    ipam.checkClaim("a", leased, 7, null, null);
+    assertEquals(0, ipam.find(leased).orElseThrow().endpointId());
+    ipam.claim("a", leased, 7, null, null);
+    refused(Refusal.Kind.CONFLICT, () -> ipam.checkClaim("a", leased, 8, null, null));
   }
 
   @Test

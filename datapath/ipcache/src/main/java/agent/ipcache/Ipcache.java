@@ -106,6 +106,11 @@ public final class Ipcache {
     nodeEntries(nodeAddresses).forEach(entry -> table.put(IpcacheSource.NODE, entry));
   }
 
+  /** Reads the entries that the kernel holds, whatever this table has. */
+  public CompletableFuture<List<IpcacheEntry>> inKernel() {
+    return kernel.read();
+  }
+
   /** Compares the whole table with the kernel and writes the difference. */
   public CompletableFuture<Void> compare() {
     if (comparison == null || comparison.isDone()) {

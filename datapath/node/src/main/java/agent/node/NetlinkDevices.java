@@ -28,7 +28,21 @@ final class NetlinkDevices implements Devices {
         .toList();
   }
 
-  private static Device device(LinkMessage link) {
-    return new Device(link.name(), link.index(), link.mac(), link.mtu(), link.isUp(), link.kind());
+  @Override
+  public Optional<Device> peerOf(int index) {
+    return NetlinkCall.run(netlink -> netlink.link(index).flatMap(netlink::peer))
+        .map(NetlinkDevices::device);
+  }
+
+  static Device device(LinkMessage link) {
+    return new Device(
+        link.name(),
+        link.index(),
+        link.mac(),
+        link.mtu(),
+        link.isUp(),
+        link.kind(),
+        link.isRunning(),
+        link.peerNamespaceId());
   }
 }

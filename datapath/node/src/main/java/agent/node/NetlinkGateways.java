@@ -19,8 +19,6 @@ import java.util.stream.Stream;
 
 /** Manages the gateways of workloads as addresses of the loopback device, by rtnetlink. */
 final class NetlinkGateways implements Gateways {
-  private static final String LOOPBACK = "lo";
-
   private final LocalAddresses localAddresses;
   private final NodeAddressing addressing;
 
@@ -34,7 +32,7 @@ final class NetlinkGateways implements Gateways {
     final List<IpAddress> missing =
         gateways().filter(gateway -> !present.contains(gateway)).toList();
     if (!missing.isEmpty()) {
-      own(Optional.empty());
+      NetlinkCall.run(netlink -> change(netlink, false, missing, List.of()));
     }
     return missing;
   }
@@ -62,7 +60,7 @@ final class NetlinkGateways implements Gateways {
           former(record.ipv4Range(), addressing.ipv4(), present).ifPresent(former::add);
           former(record.ipv6Range(), addressing.ipv6(), present).ifPresent(former::add);
         });
-    NetlinkCall.run(netlink -> change(netlink, missing, former));
+    NetlinkCall.run(netlink -> change(netlink, true, missing, former));
   }
 
   private static boolean isPresent(List<LocalAddress> present, IpAddress address) {
@@ -75,7 +73,7 @@ final class NetlinkGateways implements Gateways {
       return Optional.empty();
     }
     final IpAddress gateway = range.address().plus(1);
-    final LocalAddress added = new LocalAddress(gateway, gateway.bitLength(), LOOPBACK);
+    final LocalAddress added = new LocalAddress(gateway, gateway.bitLength(), DEVICE);
     return present.contains(added) ? Optional.of(gateway) : Optional.empty();
   }
 
@@ -83,13 +81,16 @@ final class NetlinkGateways implements Gateways {
    * Adds and removes gateways; an address that is already present or already removed is not an
    * error.
    */
-  private static int change(RouteNetlink netlink, List<IpAddress> missing, List<IpAddress> former) {
+  private static int change(
+      RouteNetlink netlink, boolean setsUp, List<IpAddress> missing, List<IpAddress> former) {
     final LinkMessage loopback =
         netlink
-            .link(LOOPBACK)
-            .orElseThrow(() -> new OperationException("there is no interface '" + LOOPBACK + "'"));
+            .link(DEVICE)
+            .orElseThrow(() -> new OperationException("there is no interface '" + DEVICE + "'"));
     final List<NetlinkRequest> changes = new ArrayList<>();
-    changes.add(loopback.upRequest());
+    if (setsUp) {
+      changes.add(loopback.upRequest());
+    }
     missing.forEach(gateway -> changes.add(on(loopback, gateway).addRequest()));
     former.forEach(gateway -> changes.add(on(loopback, gateway).deleteRequest()));
     for (final NetlinkSocket.Failure failure : netlink.change(changes)) {

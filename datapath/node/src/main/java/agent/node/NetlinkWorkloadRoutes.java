@@ -1,9 +1,5 @@
 package agent.node;
 
-import agent.bindings.Errno;
-import agent.bindings.NetlinkException;
-import agent.bindings.NetlinkRequest;
-import agent.bindings.NetlinkSocket;
 import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.node.netlink.LinkMessage;
 import agent.node.netlink.NeighbourMessage;
@@ -11,15 +7,10 @@ import agent.node.netlink.RouteMessage;
 import agent.node.netlink.RouteNetlink;
 import agent.types.IpAddress;
 import agent.types.OperationException;
-import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -29,84 +20,12 @@ import java.util.stream.Stream;
  * number, so that it recognizes them after a restart and removes no others.
  */
 final class NetlinkWorkloadRoutes implements WorkloadRoutes {
-  private final Sysctls sysctls;
+  private final Forwarding forwarding;
   private final NodeAddressing addressing;
 
-  NetlinkWorkloadRoutes(Sysctls sysctls, NodeAddressing addressing) {
-    this.sysctls = sysctls;
+  NetlinkWorkloadRoutes(Forwarding forwarding, NodeAddressing addressing) {
+    this.forwarding = forwarding;
     this.addressing = addressing;
-  }
-
-  /**
-   * Requests that are sent together; additions may find the route present, removals may find it
-   * missing.
-   */
-  private static final class Changes {
-    private final List<NetlinkRequest> requests = new ArrayList<>();
-    private final Map<Integer, RouteMessage> additions = new HashMap<>();
-    private final Set<Integer> removals = new HashSet<>();
-
-    void change(NetlinkRequest request) {
-      requests.add(request);
-    }
-
-    void remove(NetlinkRequest request) {
-      removals.add(requests.size());
-      requests.add(request);
-    }
-
-    void add(RouteMessage route) {
-      additions.put(requests.size(), route);
-      requests.add(route.addRequest());
-    }
-
-    /** Sends the requests and returns the errors, empty on success. */
-    List<String> make(RouteNetlink netlink) {
-      final List<String> errors = new ArrayList<>();
-      for (final NetlinkSocket.Failure failure : netlink.change(requests)) {
-        final int errno = failure.cause().errno();
-        final RouteMessage route = additions.get(failure.index());
-        if (route != null && errno == Errno.EEXIST) {
-          conflict(netlink, route, failure.cause()).ifPresent(errors::add);
-        } else if (!removals.contains(failure.index()) || !isGone(errno)) {
-          errors.add(failure.cause().getMessage());
-        }
-      }
-      return errors;
-    }
-
-    /**
-     * Returns whether the errno means that the route (ESRCH), the neighbour (ENOENT) or the device
-     * (ENODEV) does not exist.
-     */
-    private static boolean isGone(int errno) {
-      return errno == Errno.ESRCH || errno == Errno.ENOENT || errno == Errno.ENODEV;
-    }
-  }
-
-  /** Returns an error for an existing route, unless the agent added it on the same device. */
-  private static Optional<String> conflict(
-      RouteNetlink netlink, RouteMessage wanted, NetlinkException cause) {
-    final boolean ipv4 = wanted.destination().isIpv4();
-    if (netlink.routes(ipv4, RouteDifference.PROTOCOL).stream()
-        .filter(RouteDifference::isOwn)
-        .filter(real -> real.destination().equals(wanted.destination()))
-        .anyMatch(real -> real.deviceIndex() == wanted.deviceIndex())) {
-      return Optional.empty();
-    }
-    final String others =
-        netlink.routes(ipv4).stream()
-            .filter(real -> real.destination().equals(wanted.destination()))
-            .map(real -> shown(netlink, real))
-            .collect(Collectors.joining(", "));
-    return Optional.of(cause.getMessage() + ": another route is there: " + others);
-  }
-
-  private static String shown(RouteNetlink netlink, RouteMessage route) {
-    final String device =
-        netlink.link(route.deviceIndex()).map(link -> " through '" + link.name() + "'").orElse("");
-    final String gateway = route.gateway() == null ? "" : " by " + route.gateway();
-    return "of protocol " + route.protocol() + gateway + device;
   }
 
   @Override
@@ -115,7 +34,9 @@ final class NetlinkWorkloadRoutes implements WorkloadRoutes {
     if (!errors.isEmpty()) {
       throw new OperationException(String.join("; ", errors));
     }
-    forward(route);
+    if (route.ipv4() != null) {
+      forwarding.keep(route.interfaceName());
+    }
   }
 
   private List<String> add(RouteNetlink netlink, WorkloadRoute route) {
@@ -123,7 +44,7 @@ final class NetlinkWorkloadRoutes implements WorkloadRoutes {
     if (link == null) {
       return List.of(noInterface(route.interfaceName()));
     }
-    final Changes changes = new Changes();
+    final RouteChanges changes = new RouteChanges();
     changes.change(link.upRequest());
     for (final IpAddress address : route.addresses()) {
       changes.add(wantedRoute(address, link.index()));
@@ -143,29 +64,28 @@ final class NetlinkWorkloadRoutes implements WorkloadRoutes {
     return "there is no interface '" + name + "'";
   }
 
-  /**
-   * Enables IPv4 forwarding on the host side and disables its reverse path filter; IPv6 forwarding
-   * is not set per device.
-   */
-  private void forward(WorkloadRoute route) {
-    if (route.ipv4() != null) {
-      sysctls.set("1", "ipv4", "conf", route.interfaceName(), "forwarding");
-      sysctls.set("0", "ipv4", "conf", route.interfaceName(), "rp_filter");
-    }
-  }
-
   @Override
   public List<String> remove(WorkloadRoute route) {
     return onLink(
         route.interfaceName(),
         link -> {
-          final Changes changes = new Changes();
-          for (final IpAddress address : route.addresses()) {
-            changes.remove(wantedRoute(address, link.index()).deleteRequest());
-          }
+          final RouteChanges changes = withdrawal(route, link);
           changes.remove(link.downRequest());
           return changes;
         });
+  }
+
+  @Override
+  public List<String> withdraw(WorkloadRoute route) {
+    return onLink(route.interfaceName(), link -> withdrawal(route, link));
+  }
+
+  private RouteChanges withdrawal(WorkloadRoute route, LinkMessage link) {
+    final RouteChanges changes = new RouteChanges();
+    for (final IpAddress address : route.addresses()) {
+      changes.remove(wantedRoute(address, link.index()).deleteRequest());
+    }
+    return changes;
   }
 
   @Override
@@ -173,22 +93,40 @@ final class NetlinkWorkloadRoutes implements WorkloadRoutes {
     return onLink(
         interfaceName,
         link -> {
-          final Changes changes = new Changes();
+          final RouteChanges changes = new RouteChanges();
           changes.remove(link.downRequest());
           return changes;
         });
+  }
+
+  @Override
+  public void setUp(String interfaceName) {
+    final List<String> errors =
+        NetlinkCall.run(
+            netlink -> {
+              final LinkMessage link = netlink.link(interfaceName).orElse(null);
+              if (link == null) {
+                return List.of(noInterface(interfaceName));
+              }
+              final RouteChanges changes = new RouteChanges();
+              changes.change(link.upRequest());
+              return changes.make(netlink);
+            });
+    if (!errors.isEmpty()) {
+      throw new OperationException(String.join("; ", errors));
+    }
   }
 
   /**
    * Applies changes to an interface; returns no error where it does not exist, because the kernel
    * removed its routes with it.
    */
-  private static List<String> onLink(String name, Function<LinkMessage, Changes> changes) {
+  private static List<String> onLink(String name, Function<LinkMessage, RouteChanges> changes) {
     try {
       return NetlinkCall.run(
           netlink ->
               netlink.link(name).map(link -> changes.apply(link).make(netlink)).orElse(List.of()));
-    } catch (Refusal failure) {
+    } catch (OperationException failure) {
       return List.of(failure.getMessage());
     }
   }
@@ -197,43 +135,97 @@ final class NetlinkWorkloadRoutes implements WorkloadRoutes {
   public List<String> synchronize(Collection<WorkloadRoute> routes) {
     try {
       return NetlinkCall.run(netlink -> synchronize(netlink, routes));
-    } catch (Refusal failure) {
+    } catch (OperationException failure) {
       return List.of(failure.getMessage());
     }
   }
 
   private List<String> synchronize(RouteNetlink netlink, Collection<WorkloadRoute> routes) {
-    final Map<String, Integer> indexes =
+    final Map<String, LinkMessage> links =
         netlink.links().stream()
-            .collect(Collectors.toMap(LinkMessage::name, LinkMessage::index, (a, b) -> b));
+            .collect(Collectors.toMap(LinkMessage::name, Function.identity(), (a, b) -> b));
     final List<String> errors = new ArrayList<>();
     final List<RouteMessage> wantedRoutes = new ArrayList<>();
     final List<NeighbourMessage> wantedNeighbours = new ArrayList<>();
     for (final WorkloadRoute route : routes) {
-      final Integer index = indexes.get(route.interfaceName());
-      if (index == null) {
+      final LinkMessage link = links.get(route.interfaceName());
+      if (link == null) {
         errors.add(noInterface(route.interfaceName()));
-        continue;
-      }
-      for (final IpAddress address : route.addresses()) {
-        wantedRoutes.add(wantedRoute(address, index));
-        wantedNeighbours.add(RouteDifference.wantedNeighbour(address, index, route.mac()));
+      } else if (link.isUp()) {
+        for (final IpAddress address : route.addresses()) {
+          wantedRoutes.add(wantedRoute(address, link.index()));
+          wantedNeighbours.add(RouteDifference.wantedNeighbour(address, link.index(), route.mac()));
+        }
       }
     }
     final RouteDifference difference =
         RouteDifference.between(
-            wantedRoutes,
-            wantedNeighbours,
-            Stream.of(true, false)
-                .flatMap(ipv4 -> netlink.routes(ipv4, RouteDifference.PROTOCOL).stream())
-                .toList(),
-            netlink.neighbours());
-    final Changes changes = new Changes();
+            wantedRoutes, wantedNeighbours, ownRoutes(netlink).toList(), netlink.neighbours());
+    errors.addAll(changes(difference).make(netlink));
+    return errors;
+  }
+
+  @Override
+  public List<RouteRepair> repair(Collection<WorkloadRoute> routes) {
+    return routes.isEmpty() ? List.of() : NetlinkCall.run(netlink -> repair(netlink, routes));
+  }
+
+  /** Compares the routes of these workloads and repairs each of them, in one request each. */
+  private List<RouteRepair> repair(RouteNetlink netlink, Collection<WorkloadRoute> routes) {
+    final Map<String, Integer> indexes = indexes(netlink);
+    final Map<IpAddress, List<RouteMessage>> realRoutes =
+        ownRoutes(netlink)
+            .filter(RouteDifference::isOwn)
+            .collect(Collectors.groupingBy(route -> route.destination().address()));
+    final Map<IpAddress, List<NeighbourMessage>> realNeighbours =
+        netlink.neighbours().stream().collect(Collectors.groupingBy(NeighbourMessage::address));
+    final List<RouteRepair> repairs = new ArrayList<>();
+    for (final WorkloadRoute route : routes) {
+      final Integer index = indexes.get(route.interfaceName());
+      if (index == null) {
+        repairs.add(new RouteRepair(route, 0, "", noInterface(route.interfaceName())));
+        continue;
+      }
+      final RouteDifference difference =
+          RouteDifference.between(
+              route.addresses().stream().map(address -> wantedRoute(address, index)).toList(),
+              route.addresses().stream()
+                  .map(address -> RouteDifference.wantedNeighbour(address, index, route.mac()))
+                  .toList(),
+              found(route, realRoutes),
+              found(route, realNeighbours));
+      if (!difference.isEmpty()) {
+        final List<String> errors = changes(difference).make(netlink);
+        repairs.add(
+            new RouteRepair(
+                route, difference.size(), difference.toString(), String.join("; ", errors)));
+      }
+    }
+    return repairs;
+  }
+
+  private static <T> List<T> found(WorkloadRoute route, Map<IpAddress, List<T>> real) {
+    return route.addresses().stream()
+        .flatMap(address -> real.getOrDefault(address, List.of()).stream())
+        .toList();
+  }
+
+  private static Map<String, Integer> indexes(RouteNetlink netlink) {
+    return netlink.links().stream()
+        .collect(Collectors.toMap(LinkMessage::name, LinkMessage::index, (a, b) -> b));
+  }
+
+  private static Stream<RouteMessage> ownRoutes(RouteNetlink netlink) {
+    return Stream.of(true, false)
+        .flatMap(ipv4 -> netlink.routes(ipv4, RouteDifference.PROTOCOL).stream());
+  }
+
+  private static RouteChanges changes(RouteDifference difference) {
+    final RouteChanges changes = new RouteChanges();
     difference.routesToRemove().forEach(route -> changes.remove(route.deleteRequest()));
     difference.routesToAdd().forEach(changes::add);
     difference.neighboursToReplace().forEach(n -> changes.change(n.replaceRequest()));
     difference.neighboursToRemove().forEach(n -> changes.remove(n.deleteRequest()));
-    errors.addAll(changes.make(netlink));
-    return errors;
+    return changes;
   }
 }

@@ -1,6 +1,8 @@
 package agent.node;
 
+import agent.bindings.BindingsException;
 import agent.node.NodeStore.NodeRecord;
+import agent.types.OperationException;
 import agent.types.Refusal;
 import java.util.Optional;
 
@@ -10,15 +12,14 @@ import java.util.Optional;
  * works in the network namespace of the calling thread.
  */
 public final class Node {
-  private final Sysctls sysctls;
+  private final SysctlForwarding forwarding;
   private final Devices devices;
   private final LocalAddresses localAddresses;
   private final NodeAddressing addressing;
   private final NetlinkGateways gateways;
 
-  private Node(
-      Sysctls sysctls, Devices devices, LocalAddresses localAddresses, NodeAddressing addressing) {
-    this.sysctls = sysctls;
+  private Node(Devices devices, LocalAddresses localAddresses, NodeAddressing addressing) {
+    this.forwarding = new SysctlForwarding(Sysctls.ofKernel(), addressing);
     this.devices = devices;
     this.localAddresses = localAddresses;
     this.addressing = addressing;
@@ -48,9 +49,9 @@ public final class Node {
     if (!before.equals(Optional.of(now))) {
       store.save(now);
     }
-    final Node node = new Node(Sysctls.ofKernel(), devices, addresses, addressing);
+    final Node node = new Node(devices, addresses, addressing);
     node.gateways.own(before);
-    node.forward();
+    node.forwarding.keep();
     return node;
   }
 
@@ -65,31 +66,6 @@ public final class Node {
         addressing.ipv6().enabled()
             ? addressing.ipv6().range()
             : before.map(NodeRecord::ipv6Range).orElse(null));
-  }
-
-  private void forward() {
-    if (addressing.ipv4().enabled()) {
-      sysctls.set("1", "ipv4", "ip_forward");
-    }
-    if (addressing.ipv6().enabled()
-        && !sysctls.get("ipv6", "conf", "all", "forwarding").equals("1")) {
-      keepRouterAdvertisements();
-      sysctls.set("1", "ipv6", "conf", "all", "forwarding");
-    }
-  }
-
-  /**
-   * Sets {@code accept_ra} from 1 to 2 on every device: with 1, a device ignores router
-   * advertisements once the node forwards (ip-sysctl.rst).
-   */
-  private void keepRouterAdvertisements() {
-    for (final String device : sysctls.list("ipv6", "conf")) {
-      if (!device.equals("all")
-          && !device.equals("default")
-          && sysctls.get("ipv6", "conf", device, "accept_ra").equals("1")) {
-        sysctls.set("2", "ipv6", "conf", device, "accept_ra");
-      }
-    }
   }
 
   /** Returns the addresses and address ranges of the node. */
@@ -114,6 +90,24 @@ public final class Node {
 
   /** Returns the routes to workloads. */
   public WorkloadRoutes routes() {
-    return new NetlinkWorkloadRoutes(sysctls, addressing);
+    return new NetlinkWorkloadRoutes(forwarding, addressing);
+  }
+
+  /** Returns the parameters that forward packets of workloads. */
+  public Forwarding forwarding() {
+    return forwarding;
+  }
+
+  /**
+   * Subscribes to the changes of the calling thread's network namespace.
+   *
+   * @throws OperationException with the kernel's message
+   */
+  public NodeEvents events() {
+    try {
+      return new NetlinkNodeEvents();
+    } catch (BindingsException failure) {
+      throw new OperationException("events of the node: " + failure.getMessage(), failure);
+    }
   }
 }

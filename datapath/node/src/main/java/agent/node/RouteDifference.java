@@ -12,6 +12,9 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * The difference between the desired routes and neighbours of workloads and those of the kernel. It
@@ -125,5 +128,39 @@ record RouteDifference(
         route.table(),
         route.type(),
         0);
+  }
+
+  /** Returns whether nothing differs. */
+  boolean isEmpty() {
+    return size() == 0;
+  }
+
+  /** Returns the number of routes and neighbours that differ. */
+  int size() {
+    return routesToRemove.size()
+        + routesToAdd.size()
+        + neighboursToReplace.size()
+        + neighboursToRemove.size();
+  }
+
+  /** Returns what differs, for logs. */
+  @Override
+  public String toString() {
+    return Stream.of(
+            routesToRemove.stream().map(route -> route.destination() + " was different"),
+            routesToAdd.stream()
+                .filter(route -> !isChanged(route))
+                .map(route -> route.destination() + " was missing"),
+            neighboursToReplace.stream()
+                .map(neighbour -> "neighbour " + neighbour.address() + " was missing or different"),
+            neighboursToRemove.stream()
+                .map(neighbour -> "neighbour " + neighbour.address() + " was on another interface"))
+        .flatMap(Function.identity())
+        .collect(Collectors.joining(", "));
+  }
+
+  private boolean isChanged(RouteMessage added) {
+    return routesToRemove.stream()
+        .anyMatch(removed -> removed.destination().equals(added.destination()));
   }
 }

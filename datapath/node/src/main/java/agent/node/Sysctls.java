@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 
 /** The sysctls of the calling thread's network namespace, below {@code /proc/sys/net}. */
 public final class Sysctls {
@@ -34,11 +35,26 @@ public final class Sysctls {
    * @throws OperationException naming the sysctl
    */
   public void set(String value, String... path) {
+    restore(value, path);
+  }
+
+  /**
+   * Sets a value, unless the sysctl has it.
+   *
+   * @param value the value
+   * @param path as for {@link #set}
+   * @return the name of the sysctl and its value before, where it had another one
+   * @throws OperationException naming the sysctl
+   */
+  Optional<String> restore(String value, String... path) {
     final Path file = file(path);
     try {
-      if (!read(file).equals(value)) {
-        Files.write(file, value.getBytes(StandardCharsets.US_ASCII));
+      final String before = read(file);
+      if (before.equals(value)) {
+        return Optional.empty();
       }
+      Files.write(file, value.getBytes(StandardCharsets.US_ASCII));
+      return Optional.of(name(path) + " was " + before + " and was set to " + value);
     } catch (IOException failure) {
       throw failed(path, "cannot be set to " + value, failure);
     }
@@ -82,7 +98,10 @@ public final class Sysctls {
   }
 
   private static OperationException failed(String[] path, String what, IOException failure) {
-    return new OperationException(
-        "net." + String.join(".", path) + " " + what + ": " + failure.getMessage(), failure);
+    return new OperationException(name(path) + " " + what + ": " + failure.getMessage(), failure);
+  }
+
+  private static String name(String... path) {
+    return "net." + String.join(".", path);
   }
 }

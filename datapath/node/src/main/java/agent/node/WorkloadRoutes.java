@@ -30,6 +30,25 @@ public interface WorkloadRoutes {
   List<String> remove(WorkloadRoute route);
 
   /**
+   * Removes the routes of a workload; the interface stays up. Idempotent.
+   *
+   * @param route the workload
+   * @return the errors, empty on success
+   */
+  List<String> withdraw(WorkloadRoute route);
+
+  /**
+   * Compares the routes and neighbours of these workloads with the kernel, adds missing ones and
+   * replaces those of the agent that differ. It does not change those of other workloads, and sets
+   * no interface up.
+   *
+   * @param routes the workloads, whose interfaces are up
+   * @return what was found, for each workload with a difference
+   * @throws agent.types.OperationException where the kernel's routes cannot be read
+   */
+  List<RouteRepair> repair(Collection<WorkloadRoute> routes);
+
+  /**
    * Sets the host side of a workload down, so that it forwards no packet. An interface that does
    * not exist is not an error.
    *
@@ -39,9 +58,17 @@ public interface WorkloadRoutes {
   List<String> setDown(String interfaceName);
 
   /**
+   * Sets the host side of a workload up. {@link #add} does so too.
+   *
+   * @param interfaceName the host side
+   * @throws agent.types.OperationException with the kernel's message
+   */
+  void setUp(String interfaceName);
+
+  /**
    * Synchronizes the agent's routes and neighbours with these workloads: adds missing ones and
    * removes those of other workloads that the agent added in this run or a previous one. It does
-   * not set interfaces up.
+   * not set interfaces up; those that are down get no routes.
    *
    * @param routes the routes of all workloads
    * @return the errors, empty on success
@@ -62,4 +89,14 @@ public interface WorkloadRoutes {
       return Stream.of(ipv4, ipv6).filter(address -> address != null).toList();
     }
   }
+
+  /**
+   * The result of {@link #repair} for one workload.
+   *
+   * @param route the workload
+   * @param differences the number of routes and neighbours that differed
+   * @param found what differed
+   * @param error why it is not repaired, or empty
+   */
+  record RouteRepair(WorkloadRoute route, int differences, String found, String error) {}
 }

@@ -154,4 +154,79 @@ class AddressingChoiceTest {
     assertEquals(Refusal.Kind.INVALID, refusal.kind());
     assertEquals(option, refusal.field());
   }
+
+  @Test
+  void shouldNotUseTheIpv6GatewayOfThePreviousRunAsTheNodesAddress() {
+    has("lo", "f00d::7:0:1/128");
+    has("dummy0", "2001:db8::9/128");
+    before = new NodeRecord(null, Prefix.parse("f00d::7:0:0/96"));
+    assertEquals(IpAddress.parse("2001:db8::9"), choose(NodeOptions.DEFAULTS).ipv6().node());
+  }
+
+  /** Only the gateway, and only on the loopback device, is the agent's own. */
+  @Test
+  void shouldUseOtherAddressesOfTheRangeOfThePreviousRun() {
+    has("lo", "10.1.0.1/32");
+    has("eth0", "10.1.0.9/32");
+    before = new NodeRecord(Prefix.parse("10.1.0.0/16"), null);
+    assertEquals(IpAddress.parse("10.1.0.9"), choose(NodeOptions.DEFAULTS).ipv4().node());
+    local.clear();
+    has("lo", "10.1.0.2/32");
+    assertEquals(IpAddress.parse("10.1.0.2"), choose(NodeOptions.DEFAULTS).ipv4().node());
+    local.clear();
+    has("eth0", "10.1.0.1/16");
+    assertEquals(IpAddress.parse("10.1.0.1"), choose(NodeOptions.DEFAULTS).ipv4().node());
+  }
+
+  @Test
+  void shouldPreferAnAddressOfADeviceToOneOfTheLoopback() {
+    has("lo", "203.0.113.1/32");
+    has("eth0", "192.0.2.2/24");
+    assertEquals(IpAddress.parse("192.0.2.2"), choose(NodeOptions.DEFAULTS).ipv4().node());
+    local.removeLast();
+    assertEquals(IpAddress.parse("203.0.113.1"), choose(NodeOptions.DEFAULTS).ipv4().node());
+  }
+
+  @Test
+  void shouldChooseTheRangesInTheOrderOfTheirNumbers() {
+    has("eth0", "192.0.2.255/24");
+    assertEquals(Prefix.parse("10.255.0.0/16"), choose(NodeOptions.DEFAULTS).ipv4().range());
+    has("eth1", "10.255.1.1/16");
+    assertEquals(Prefix.parse("10.0.0.0/16"), choose(NodeOptions.DEFAULTS).ipv4().range());
+    has("eth2", "10.0.0.1/8");
+    assertEquals(Prefix.parse("172.16.0.0/16"), choose(NodeOptions.DEFAULTS).ipv4().range());
+    has("eth3", "172.16.0.1/12");
+    assertEquals(Prefix.parse("100.64.0.0/16"), choose(NodeOptions.DEFAULTS).ipv4().range());
+    has("eth4", "100.64.0.1/11");
+    has("eth5", "100.96.0.1/12");
+    has("eth6", "100.112.0.1/13");
+    has("eth7", "100.120.0.1/14");
+    has("eth8", "100.124.0.1/15");
+    has("eth9", "100.126.0.1/16");
+    assertEquals(Prefix.parse("100.127.0.0/16"), choose(NodeOptions.DEFAULTS).ipv4().range());
+    has("eth10", "100.127.0.1/16");
+    assertRefused("ipv4-range", NodeOptions.DEFAULTS);
+  }
+
+  @Test
+  void shouldNotUseThe172NetworksOutsideThePrivateOnes() {
+    has("eth0", "10.0.0.1/8");
+    has("eth1", "172.16.0.1/13");
+    has("eth2", "172.24.0.1/14");
+    has("eth3", "172.28.0.1/15");
+    has("eth4", "172.30.0.1/16");
+    assertEquals(Prefix.parse("172.31.0.0/16"), choose(NodeOptions.DEFAULTS).ipv4().range());
+    has("eth5", "172.31.0.1/16");
+    assertEquals(Prefix.parse("100.64.0.0/16"), choose(NodeOptions.DEFAULTS).ipv4().range());
+  }
+
+  @Test
+  void shouldTakeTheSmallestRangeOfTheOption() {
+    assertEquals(
+        Prefix.parse("10.9.0.0/30"),
+        choose(with("auto", "10.9.0.0/30", "auto", "f00d::/64")).ipv4().range());
+    assertRefused("ipv4-range", with("auto", "fd00::/30", "auto", "f00d::/64"));
+    assertRefused("ipv6-range", with("auto", "auto", "fd00::/97", "f00d::/64"));
+    assertRefused("ipv6-range", with("auto", "auto", "10.0.0.0/8", "f00d::/64"));
+  }
 }

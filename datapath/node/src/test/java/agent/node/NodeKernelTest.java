@@ -248,6 +248,18 @@ class NodeKernelTest {
   }
 
   @Test
+  void shouldLeaveAnInterfaceDownWhenItSynchronizesAndSetItUpWhenItAdds() throws Exception {
+    final Node node = open();
+    addHere(node);
+    final String before = routesAndNeighbours();
+    byIp("link set lxcnode down");
+    assertEquals(List.of(), inHost(() -> node.routes().synchronize(List.of(route()))));
+    assertFalse(routesAndNeighbours().contains("10.1.0.9 "));
+    addHere(node);
+    assertEquals(before, routesAndNeighbours());
+  }
+
+  @Test
   void shouldRemoveOnlyItsOwnWhenItSynchronizes() throws Exception {
     final Node node = open();
     addHere(node);

@@ -5,6 +5,7 @@ import agent.identity.Identity;
 import agent.identity.IdentityDirectory.IdentityListener;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.policy.spec.RuleSpec;
+import agent.types.Prefix;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
@@ -30,6 +31,8 @@ public final class PolicyEngine {
   private final CidrReferences cidrs;
   private final PolicySubjects subjects = new PolicySubjects();
   private final Set<Integer> dirty = new TreeSet<>();
+  private final RulesHold hold;
+  private Change last;
   private volatile PolicyRepository repository;
   private Observer observer = () -> {};
   private boolean isAffected;
@@ -44,16 +47,18 @@ public final class PolicyEngine {
     void onPolicyAffected();
   }
 
-  private PolicyEngine(PolicyContext context, PolicyState state) {
+  private PolicyEngine(PolicyContext context, StoredPolicy stored) {
+    final PolicyState state = stored.state();
     this.context = context;
+    hold = new RulesHold(stored.unreadable());
     cidrs = new CidrReferences(context.cidrIdentities(), state);
     repository = new PolicyRepository(state.revision(), RuleReader.read(state.rules()));
   }
 
   /**
    * Restores the rules of the store. Their CIDRs keep their identities; the ipcache entries of all
-   * of them are in the update of the first change. A rule that is not valid any more is left out,
-   * and the store sets aside what it held.
+   * of them are in the update of the first change. Where the rules cannot be read, {@link
+   * #isHeld()} is true.
    *
    * @param context concluded
    * @return the engine
@@ -62,6 +67,47 @@ public final class PolicyEngine {
     final PolicyEngine engine = new PolicyEngine(context, StoredPolicy.of(context.store()));
     engine.restore();
     return engine;
+  }
+
+  /**
+   * Returns whether the stored rules cannot be read. Then every call for rules fails with the
+   * reason, except that {@link #delete} of all rules ends the hold; an endpoint that the engine
+   * does not {@link #keep} is closed.
+   */
+  public boolean isHeld() {
+    return hold.stands();
+  }
+
+  /**
+   * Has an endpoint keep the policy that the kernel enforces while the rules cannot be read: {@link
+   * #endpointSet} fails for it until then. Without effect where they can be read, or where policy
+   * is never enforced.
+   */
+  public synchronized void keep(int endpointId) {
+    if (isClosing()) {
+      hold.keep(endpointId);
+    }
+  }
+
+  /** Returns whether the endpoint keeps the policy that the kernel enforces. */
+  public synchronized boolean keeps(int endpointId) {
+    return hold.keeps(endpointId);
+  }
+
+  /**
+   * Keeps the identity of a CIDR for the policy maps that name it while the rules cannot be read.
+   *
+   * @param cidr the CIDR
+   * @param identity the number that the ipcache of the kernel has for it
+   */
+  public synchronized void keepCidr(Prefix cidr, int identity) {
+    if (hold.stands()) {
+      hold.keepCidr(context.cidrIdentities().restore(identity, cidr).id());
+    }
+  }
+
+  private boolean isClosing() {
+    return hold.stands() && context.mode() != EnforcementMode.NEVER;
   }
 
   /** Events that arrive meanwhile wait for the lock, so that none is lost. */
@@ -140,23 +186,60 @@ public final class PolicyEngine {
    *     identities run out; then nothing has changed
    */
   public synchronized PolicyUpdate add(List<RuleSpec> specs, boolean replaceSameLabels) {
+    hold.refuse();
     final List<Rule> added = RuleReader.read(specs);
     final List<Rule> replaced = replaceSameLabels ? repository.sameLabels(added) : List.<Rule>of();
     return change(replaced, added);
   }
 
   /**
-   * Removes the rules that have all of these labels, and increments the revision.
+   * Removes the rules that have all of these labels, and increments the revision. Without labels it
+   * also gives up stored rules that cannot be read.
    *
    * @param labels {@code [source:]key[=value]}, without a source any; none removes all rules
    * @return the changes to carry out
    * @throws Refusal NOT_FOUND where labels were given and no rule has them
    */
   public synchronized PolicyUpdate delete(List<String> labels) {
+    if (hold.stands() && labels.isEmpty()) {
+      return giveUp();
+    }
+    hold.refuse();
     return change(repository.withLabels(labels), List.of());
   }
 
+  /** The rules that led to a revision. */
+  private record Change(long revision, List<Rule> removed, List<Rule> added) {}
+
+  /**
+   * Takes a change back whose writes failed: the rules before it are stored and in force, at the
+   * next revision.
+   *
+   * @param revision the revision that the change led to
+   * @return the changes to carry out; empty where other changes have followed, or none was made
+   */
+  public synchronized Optional<PolicyUpdate> undo(long revision) {
+    final Change change = last;
+    if (change == null || change.revision != revision || repository.revision() != revision) {
+      return Optional.empty();
+    }
+    return Optional.of(change(change.added, change.removed));
+  }
+
+  /** Stores an empty set of rules in place of those that cannot be read. */
+  private PolicyUpdate giveUp() {
+    final PolicyRepository after = repository.changed(List.of(), List.of());
+    context.store().save(stateOf(after));
+    repository = after;
+    final List<Integer> kept = hold.end();
+    dirty.addAll(subjects.ids());
+    final PolicyUpdate update = settle();
+    kept.forEach(context.cidrIdentities()::release);
+    return update.then(settle());
+  }
+
   private PolicyUpdate change(List<Rule> removed, List<Rule> added) {
+    last = null;
     if (removed.isEmpty() && added.isEmpty()) {
       return settle();
     }
@@ -179,6 +262,7 @@ public final class PolicyEngine {
     dirty.addAll(subjects.selectedBy(added));
     dirty.addAll(subjects.selectedBy(removed));
     repository = after;
+    last = new Change(after.revision(), removed, added);
     removed.forEach(selectors::drop);
     final PolicyUpdate update = settle(resolved);
     cidrs.release(removed);
@@ -208,6 +292,9 @@ public final class PolicyEngine {
   }
 
   private ResolvedPolicy unchecked(Identity identity, PolicyRepository rules) {
+    if (isClosing()) {
+      return RulesHold.closed(identity.id(), rules.revision());
+    }
     return new PolicyResolver(selectors, context.mode(), context.allowLocalhost())
         .resolve(identity, rules.rules(), rules.revision());
   }
@@ -274,8 +361,12 @@ public final class PolicyEngine {
    * @return the changes to carry out; the endpoint itself is in it, with a diff from what it had
    *     before
    * @throws Refusal EXHAUSTED where its policy map would overflow; nothing has changed
+   * @throws agent.types.OperationException where it is to {@link #keep} its policy
    */
   public synchronized PolicyUpdate endpointSet(int endpointId, Identity identity) {
+    if (hold.keeps(endpointId)) {
+      hold.refuse();
+    }
     final ResolvedPolicy policy = resolve(endpointId, identity, repository);
     final EndpointPolicyChange change = changeTo(endpointId, identity, policy);
     dirty.remove(endpointId);
@@ -288,6 +379,7 @@ public final class PolicyEngine {
   /** Removes an endpoint. */
   public synchronized PolicyUpdate endpointRemoved(int endpointId) {
     subjects.remove(endpointId);
+    hold.forget(endpointId);
     dirty.remove(endpointId);
     return settle();
   }
@@ -320,8 +412,13 @@ public final class PolicyEngine {
     return cidrs.present();
   }
 
-  /** Returns all rules. */
+  /**
+   * Returns all rules.
+   *
+   * @throws agent.types.OperationException where {@link #isHeld()}
+   */
   public PolicySnapshot snapshot() {
+    hold.refuse();
     return repository.snapshot();
   }
 
@@ -333,6 +430,7 @@ public final class PolicyEngine {
    * @throws Refusal NOT_FOUND where labels were given and no rule has them
    */
   public PolicySnapshot snapshot(List<String> labels) {
+    hold.refuse();
     final PolicyRepository now = repository;
     return now.snapshot(now.withLabels(labels));
   }

@@ -34,6 +34,10 @@ final class PolicySubjects {
     subjects.remove(endpointId);
   }
 
+  Set<Integer> ids() {
+    return Set.copyOf(subjects.keySet());
+  }
+
   /** Returns the endpoints that one of the rules is for. */
   Set<Integer> selectedBy(Collection<Rule> rules) {
     return where(

@@ -3,89 +3,80 @@ package agent.policy;
 import agent.policy.spec.RuleSpec;
 import agent.types.Prefix;
 import agent.types.Refusal;
+import agent.types.UnreadableStateException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /**
- * Reads the state of a store. A rule that is not valid any more is left out and the others stay,
- * because without them traffic that they forbid would be allowed.
+ * What a store holds for this run. A state with a part that is not valid is not used at all: the
+ * rest of the rules could allow what the missing part forbids.
+ *
+ * @param state the rules; the initial state where there are none or they cannot be read
+ * @param unreadable the sentence that says why they cannot be read and what to do, or null
  */
-final class StoredPolicy {
+record StoredPolicy(PolicyState state, String unreadable) {
+  private static final Logger LOGGER = LogManager.getLogger(StoredPolicy.class);
   private static final PolicyState EMPTY = new PolicyState(1, List.of(), List.of());
   private static final int MOST_LISTED = 3;
 
-  private final PolicyStore store;
-  private final List<String> problems = new ArrayList<>();
-
-  private StoredPolicy(PolicyStore store) {
-    this.store = store;
+  /** Reads a store. */
+  static StoredPolicy of(PolicyStore store) {
+    try {
+      return new StoredPolicy(store.load(StoredPolicy::check).orElse(EMPTY), null);
+    } catch (UnreadableStateException e) {
+      LOGGER.error("{}", e.getMessage());
+      return new StoredPolicy(EMPTY, e.getMessage());
+    }
   }
 
   /**
-   * Reads a store. Where a part of the state is not valid, the store sets the whole aside, and the
-   * rest is saved again.
+   * Checks every part of a state.
    *
-   * @param store the store
-   * @return the valid part
+   * @throws Refusal INVALID with the first problems
    */
-  static PolicyState of(PolicyStore store) {
-    final Optional<PolicyState> stored = store.load();
-    return stored.isEmpty() ? EMPTY : new StoredPolicy(store).usable(stored.get());
-  }
-
-  private PolicyState usable(PolicyState stored) {
-    final PolicyState state =
-        new PolicyState(
-            revision(stored.revision()), rules(stored.rules()), numbers(stored.cidrIdentities()));
+  private static void check(PolicyState state) {
+    final List<String> problems = new ArrayList<>();
+    if (state.revision() < 1) {
+      problems.add("revision: " + state.revision() + " is not above 0");
+    }
+    checkRules(state.rules(), problems);
+    checkNumbers(state.cidrIdentities(), problems);
     if (!problems.isEmpty()) {
       final int unlisted = problems.size() - MOST_LISTED;
-      store.setAside(
+      throw Refusal.invalid(
+          "",
           String.join("; ", problems.subList(0, Math.min(MOST_LISTED, problems.size())))
               + (unlisted > 0 ? "; and " + unlisted + " more" : ""));
-      store.save(state);
     }
-    return state;
   }
 
-  private long revision(long revision) {
-    if (revision < 1) {
-      problems.add("revision: " + revision + " is not above 0");
-    }
-    return Math.max(1, revision);
-  }
-
-  private List<RuleSpec> rules(List<RuleSpec> specs) {
-    final List<RuleSpec> usable = new ArrayList<>();
+  private static void checkRules(List<RuleSpec> specs, List<String> problems) {
     if (specs == null) {
       problems.add("rules: is missing");
-      return usable;
+      return;
     }
     for (int i = 0; i < specs.size(); i++) {
       try {
-        usable.add(RuleReader.read(i, specs.get(i)).spec());
+        RuleReader.read(i, specs.get(i));
       } catch (Refusal refusal) {
         problems.add("rules" + refusal.getMessage());
       }
     }
-    return usable;
   }
 
-  private List<PolicyState.CidrIdentity> numbers(List<PolicyState.CidrIdentity> stored) {
-    final List<PolicyState.CidrIdentity> usable = new ArrayList<>();
+  private static void checkNumbers(List<PolicyState.CidrIdentity> stored, List<String> problems) {
     if (stored == null) {
       problems.add("cidrIdentities: is missing");
-      return usable;
+      return;
     }
     for (int i = 0; i < stored.size(); i++) {
-      final PolicyState.CidrIdentity former = stored.get(i);
       try {
-        Prefix.parse(RuleReader.present("cidrIdentities[" + i + "]", former).cidr());
-        usable.add(former);
+        Prefix.parse(RuleReader.present("cidrIdentities[" + i + "]", stored.get(i)).cidr());
       } catch (Refusal refusal) {
         problems.add(refusal.at("cidrIdentities[" + i + "]").getMessage());
       }
     }
-    return usable;
   }
 }

@@ -37,7 +37,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 class PolicyEngineTest {
   private static final PolicyEntry OPEN_IN = PolicyEntry.allowAll(0, PolicyDirection.INGRESS);
@@ -49,17 +51,10 @@ class PolicyEngineTest {
   private static final class Rules implements PolicyStore {
     private final PolicyStore kept = PolicyStore.inMemory();
     boolean fails;
-    String setAside;
 
     @Override
-    public Optional<PolicyState> load() {
-      return kept.load();
-    }
-
-    @Override
-    public void setAside(String reason) {
-      setAside = reason;
-      kept.setAside(reason);
+    public Optional<PolicyState> load(Consumer<PolicyState> check) {
+      return kept.load(check);
     }
 
     @Override
@@ -445,7 +440,7 @@ class PolicyEngineTest {
     assertEquals(2, engine.snapshot().rules().size());
     assertEquals(4, engine.delete(List.of()).revision());
     assertEquals(4, engine.delete(List.of()).revision());
-    assertEquals(List.of(), store.load().orElseThrow().rules());
+    assertEquals(List.of(), store.load(any -> {}).orElseThrow().rules());
   }
 
   @Test
@@ -476,31 +471,75 @@ class PolicyEngineTest {
     assertEquals(entries(1), after.policyOf(1).orElseThrow().entries());
   }
 
+  private PolicyEngine reopenedWith(PolicyState state) {
+    store.save(state);
+    return PolicyEngine.open(
+        new PolicyContext().identities(identities).store(store).mapCapacity(16).conclude());
+  }
+
   @Test
-  void shouldSetAsideAStoreWithBadRulesAndKeepTheGoodOnes() {
+  void shouldHoldEveryRuleBackWhereOneOfThemIsNotValid() {
     final RuleSpec good = ingress(WEB, cidrs("10.0.0.0/8"));
     final List<RuleSpec> rules = new ArrayList<>(List.of(ingress(WEB, cidrs("10.0.0.0/33"))));
     rules.add(null);
     rules.add(good);
-    store.save(
+    final PolicyState stored =
         new PolicyState(
             7,
             rules,
             List.of(
                 new PolicyState.CidrIdentity("10.0.0.0/8", -5),
-                new PolicyState.CidrIdentity("nothing", 1 << 24))));
-    final PolicyEngine after =
-        PolicyEngine.open(
-            new PolicyContext().identities(new LocalIdentityAllocator()).store(store).conclude());
-    assertEquals(new PolicySnapshot(7, List.of(good)), after.snapshot());
-    assertEquals(List.of(good), store.load().orElseThrow().rules());
-    assertTrue(
-        store.setAside.startsWith("rules[0].ingress[0].fromCIDR[0]: '10.0.0.0/33' is not a CIDR"),
-        store.setAside);
-    assertTrue(store.setAside.contains("; rules[1]: is missing; cidrIdentities[1]: "));
-    store.save(new PolicyState(0, null, null));
-    assertEquals(
-        new PolicySnapshot(1, List.of()), PolicyEngine.open(context().conclude()).snapshot());
+                new PolicyState.CidrIdentity("nothing", 1 << 24)));
+    final PolicyEngine held = reopenedWith(stored);
+    final String why = assertThrows(OperationException.class, held::snapshot).getMessage();
+    assertTrue(why.contains("rules[0].ingress[0].fromCIDR[0]: '10.0.0.0/33' is not a CIDR"), why);
+    assertTrue(why.contains("; rules[1]: is missing; cidrIdentities[1]: "), why);
+    for (final Executable call :
+        List.<Executable>of(
+            () -> held.add(List.of(good), true),
+            () -> held.delete(List.of("any:name=x")),
+            () -> held.snapshot(List.of("any:name=x")))) {
+      assertEquals(why, assertThrows(OperationException.class, call).getMessage());
+    }
+    assertEquals(stored, store.load(any -> {}).orElseThrow());
+    assertTrue(reopenedWith(new PolicyState(0, null, null)).isHeld());
+  }
+
+  @Test
+  void shouldCloseNewEndpointsAndKeepOthersWhileTheRulesAreHeld() {
+    final PolicyEngine held = reopenedWith(new PolicyState(0, List.of(), List.of()));
+    held.keep(1);
+    assertThrows(OperationException.class, () -> held.endpointSet(1, acquire("app=web")));
+    assertTrue(held.keeps(1));
+    held.endpointSet(2, acquire("app=db"));
+    final ResolvedPolicy closed = held.policyOf(2).orElseThrow();
+    assertEquals(List.of(), closed.entries());
+    assertTrue(closed.ingress().enforced() && closed.egress().enforced());
+    held.keepCidr(Prefix.parse("10.0.0.0/8"), (1 << 24) + 5);
+    assertEquals((1 << 24) + 5, held.cidrIdentities().getFirst().id());
+
+    store.fails = true;
+    assertThrows(OperationException.class, () -> held.delete(List.of()));
+    assertTrue(held.isHeld() && held.keeps(1));
+    store.fails = false;
+    final PolicyUpdate update = held.delete(List.of());
+    assertFalse(held.isHeld() || held.keeps(1));
+    assertEquals(List.of(2), update.endpoints().stream().map(e -> e.endpointId()).toList());
+    assertEquals(2, held.policyOf(2).orElseThrow().entries().size(), "everything is allowed");
+    assertEquals(1, update.cidrsRemoved().size());
+    assertEquals(List.of(), held.cidrIdentities());
+    held.endpointSet(1, acquire("app=web"));
+    held.add(List.of(ingress(WEB, endpoints(DB))), false);
+    assertEquals(1, held.snapshot().rules().size());
+  }
+
+  @Test
+  void shouldForgetAnEndpointThatIsRemovedWhileTheRulesAreHeld() {
+    final PolicyEngine held = reopenedWith(new PolicyState(0, List.of(), List.of()));
+    held.keep(1);
+    held.endpointRemoved(1);
+    held.endpointSet(1, acquire("app=web"));
+    assertEquals(List.of(), held.policyOf(1).orElseThrow().entries());
   }
 
   @Test

@@ -1,5 +1,6 @@
 package agent.state;
 
+import agent.datapath.manager.guard.Faults;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.PrefilterStore;
 import agent.endpoint.state.EndpointRecord;
@@ -10,6 +11,7 @@ import agent.node.NodeStore;
 import agent.node.NodeStore.NodeRecord;
 import agent.policy.PolicyState;
 import agent.policy.PolicyStore;
+import agent.types.OperationException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -24,20 +26,31 @@ public final class AgentState implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(AgentState.class);
 
   private final StateLock lock;
+  private final Path directory;
+  private final Faults faults = new Faults("the state directory can be read and written");
   private final StateFolder<EndpointRecord> endpoints;
   private final StateFolder<PolicyState> policy;
   private final StateFolder<List<Lease>> leases;
   private final StateFolder<NodeRecord> node;
   private final StateFolder<PrefilterList> prefilter;
+  private final PolicyFile policyFile;
+  private final List<StateFolder<?>> folders;
 
   /** Opens the folders. The names of folders and kinds are part of the stored format. */
   private AgentState(StateLock lock, Path directory) {
     this.lock = lock;
-    endpoints = StateFolder.open(directory.resolve("endpoints"), "endpoint", new EndpointCodec());
-    policy = StateFolder.open(directory.resolve("policy"), "policy", new PolicyCodec());
-    leases = StateFolder.open(directory.resolve("ipam"), "leases", new LeaseCodec());
-    node = StateFolder.open(directory.resolve("node"), "node", new NodeCodec());
-    prefilter = StateFolder.open(directory.resolve("prefilter"), "prefilter", new PrefilterCodec());
+    this.directory = directory;
+    endpoints = folder("endpoints", "endpoint", new EndpointCodec());
+    policy = folder("policy", "policy", new PolicyCodec());
+    leases = folder("ipam", "leases", new LeaseCodec());
+    node = folder("node", "node", new NodeCodec());
+    prefilter = folder("prefilter", "prefilter", new PrefilterCodec());
+    policyFile = new PolicyFile(policy, faults);
+    folders = List.of(endpoints, policy, leases, node, prefilter);
+  }
+
+  private <T> StateFolder<T> folder(String name, String kind, Codec<T> codec) {
+    return new StateFolder<>(new FolderFiles(directory.resolve(name)), kind, codec, faults);
   }
 
   /**
@@ -45,14 +58,16 @@ public final class AgentState implements AutoCloseable {
    *
    * @param directory the state directory
    * @return its state
-   * @throws IllegalStateException where another agent holds the lock
-   * @throws UncheckedIOException where the directory, the lock or a folder cannot be created
+   * @throws agent.types.AlreadyInUseException where another agent holds the lock
+   * @throws agent.types.Refusal INVALID where others own the directory or may write to it
+   * @throws OperationException where a folder cannot be created
+   * @throws UncheckedIOException where the directory or the lock cannot be created
    */
   public static AgentState open(Path directory) {
     final StateLock lock = StateLock.take(directory);
     try {
       return new AgentState(lock, directory);
-    } catch (UncheckedIOException e) {
+    } catch (RuntimeException e) {
       lock.close();
       throw e;
     }
@@ -60,17 +75,17 @@ public final class AgentState implements AutoCloseable {
 
   /** Returns the store of endpoints: {@code endpoints/<id>.json}. */
   public EndpointStore endpointStore() {
-    return new EndpointFiles(endpoints);
+    return new EndpointFiles(endpoints, faults);
   }
 
   /** Returns the store of rules: {@code policy/rules.json} and its copy. */
   public PolicyStore policyStore() {
-    return new PolicyFile(policy);
+    return policyFile;
   }
 
   /** Returns the store of address leases: {@code ipam/leases.json}. */
   public LeaseStore leaseStore() {
-    return new LeaseFile(leases);
+    return new LeaseFile(leases, faults);
   }
 
   /** Returns the store of the node's address ranges: {@code node/node.json}. */
@@ -80,14 +95,14 @@ public final class AgentState implements AutoCloseable {
 
   /** Returns the store of the deny list: {@code prefilter/list.json}. */
   public PrefilterStore prefilterStore() {
-    return new PrefilterFile(prefilter);
+    return new PrefilterFile(prefilter, faults);
   }
 
   /**
    * Removes the state of previous runs except for the address ranges of the node, which other nodes
    * use.
    *
-   * @throws UncheckedIOException where a file cannot be removed
+   * @throws OperationException where a file cannot be removed
    */
   public void discard() {
     for (final StateFolder<?> folder : List.of(endpoints, policy, leases, prefilter)) {
@@ -97,6 +112,22 @@ public final class AgentState implements AutoCloseable {
         LOGGER.info("discarded {} of {}", documents, folder);
       }
     }
+  }
+
+  /** Returns the faults of the state directory that exist now, a module of the health report. */
+  public Faults faults() {
+    return faults;
+  }
+
+  /**
+   * Tries again what could not be written: ends the faults whose cause has ended, and writes the
+   * copy of the rules where it is owed. Called every second on the thread that changes the policy.
+   */
+  public void retry() {
+    for (final StateFolder<?> folder : folders) {
+      folder.retry();
+    }
+    policyFile.retry();
   }
 
   /** Releases the lock; the stores must not be used afterwards. */

@@ -219,6 +219,13 @@ final class DocumentReader {
     return text.length() <= MOST_SHOWN ? text : text.substring(0, MOST_SHOWN) + "...";
   }
 
+  /** Refuses the object or value that was read last where a condition does not hold. */
+  void check(boolean holds, String reason) throws DamagedStateException {
+    if (!holds) {
+      throw damaged(reason);
+    }
+  }
+
   private void require(Event expected, String what) throws DamagedStateException {
     if (event != expected) {
       throw damaged("is not " + what + " but " + found());

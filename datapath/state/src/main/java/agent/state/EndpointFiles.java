@@ -1,31 +1,66 @@
 package agent.state;
 
+import agent.datapath.manager.guard.Faults;
+import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointStore;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /** Stores each endpoint in a file of its own, {@code endpoints/<id>.json}. */
 final class EndpointFiles implements EndpointStore {
-  private final StateFolder<EndpointRecord> folder;
+  private static final Logger LOGGER = LogManager.getLogger(EndpointFiles.class);
 
-  EndpointFiles(StateFolder<EndpointRecord> folder) {
+  private final StateFolder<EndpointRecord> folder;
+  private final Faults faults;
+  private final Map<Integer, String> unreadable = new TreeMap<>();
+
+  EndpointFiles(StateFolder<EndpointRecord> folder, Faults faults) {
     this.folder = folder;
+    this.faults = faults;
   }
 
   @Override
   public List<EndpointRecord> load() {
     final List<EndpointRecord> endpoints = new ArrayList<>();
+    unreadable.clear();
     for (final String name : folder.names()) {
-      final Optional<EndpointRecord> endpoint = folder.read(name);
-      if (endpoint.isPresent() && !name.equals(name(endpoint.get().id()))) {
-        folder.setAside(name, "holds endpoint " + endpoint.get().id());
-      } else {
-        endpoint.ifPresent(endpoints::add);
+      final int id = idOf(name);
+      if (id == 0) {
+        LOGGER.warn("state file {} is not that of an endpoint; it is not read", folder.path(name));
+        continue;
+      }
+      try {
+        final EndpointRecord endpoint = folder.read(name).orElse(null);
+        if (endpoint != null && endpoint.id() == id) {
+          endpoints.add(endpoint);
+        } else if (endpoint != null) {
+          invalid(id, "it holds endpoint " + endpoint.id());
+        }
+      } catch (DamagedStateException e) {
+        invalid(id, e.getMessage());
       }
     }
     return endpoints;
+  }
+
+  @Override
+  public Map<Integer, String> unreadable() {
+    return Map.copyOf(unreadable);
+  }
+
+  @Override
+  public void invalid(int id, String reason) {
+    final String message =
+        ("the record in %s cannot be read (%s); the endpoint is closed. Restore the file and start"
+                + " the agent again, or delete the endpoint")
+            .formatted(folder.path(name(id)), reason);
+    unreadable.put(id, message);
+    faults.failed(subject(id), "endpoint " + id + ": " + message);
   }
 
   @Override
@@ -36,9 +71,25 @@ final class EndpointFiles implements EndpointStore {
   @Override
   public void remove(int id) {
     folder.remove(name(id));
+    unreadable.remove(id);
+    faults.clear(subject(id));
+  }
+
+  private String subject(int id) {
+    return folder.path(name(id)).toString();
   }
 
   private static String name(int id) {
     return Integer.toString(id);
+  }
+
+  /** Returns the id that a file name tells; 0 where it is not the name of an endpoint's file. */
+  private static int idOf(String name) {
+    try {
+      final int id = Integer.parseInt(name);
+      return id >= 1 && id <= EndpointIdentifier.MAX_LOCAL_ID && name.equals(name(id)) ? id : 0;
+    } catch (NumberFormatException e) {
+      return 0;
+    }
   }
 }

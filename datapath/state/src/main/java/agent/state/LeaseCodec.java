@@ -1,7 +1,11 @@
 package agent.state;
 
+import agent.endpoint.state.EndpointIdentifier;
 import agent.ipam.Lease;
+import agent.types.IpAddress;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 
 /** The codec of {@code ipam/leases.json}. */
 final class LeaseCodec implements Codec<List<Lease>> {
@@ -16,6 +20,10 @@ final class LeaseCodec implements Codec<List<Lease>> {
   public List<Lease> read(DocumentReader in) throws DamagedStateException {
     in.beginObject();
     final List<Lease> leases = in.member("leases", from -> from.list(LeaseCodec::readLease));
+    final Set<IpAddress> addresses = new HashSet<>();
+    for (final Lease lease : leases) {
+      in.check(addresses.add(lease.address()), lease.address() + " is leased twice");
+    }
     in.endObject();
     return leases;
   }
@@ -41,6 +49,9 @@ final class LeaseCodec implements Codec<List<Lease>> {
             in.member("endpointId", DocumentReader::integer),
             in.memberOrNull("expirationUuid", DocumentReader::text),
             in.memberOrNull("expiresAt", DocumentReader::instant));
+    in.check(
+        lease.endpointId() >= 0 && lease.endpointId() <= EndpointIdentifier.MAX_LOCAL_ID,
+        "'" + lease.endpointId() + "' is not the id of an endpoint");
     in.endObject();
     return lease;
   }

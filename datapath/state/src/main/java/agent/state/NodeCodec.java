@@ -19,6 +19,10 @@ final class NodeCodec implements Codec<NodeRecord> {
         new NodeRecord(
             in.memberOrNull("ipv4Range", DocumentReader::prefix),
             in.memberOrNull("ipv6Range", DocumentReader::prefix));
+    in.check(
+        node.ipv4Range() == null || node.ipv4Range().isIpv4(), "the IPv4 range is not one of IPv4");
+    in.check(
+        node.ipv6Range() == null || node.ipv6Range().isIpv6(), "the IPv6 range is not one of IPv6");
     in.endObject();
     return node;
   }

@@ -1,7 +1,7 @@
 package agent.state;
 
 import agent.node.NodeStore;
-import agent.node.NodeStore.NodeRecord;
+import agent.types.UnreadableStateException;
 import java.util.Optional;
 
 /** Stores the address ranges of the node in {@code node/node.json}. */
@@ -16,7 +16,15 @@ final class NodeFile implements NodeStore {
 
   @Override
   public Optional<NodeRecord> load() {
-    return folder.read(NAME);
+    try {
+      return folder.read(NAME);
+    } catch (DamagedStateException e) {
+      throw new UnreadableStateException(
+          ("node: the address ranges in %s cannot be read (%s). Other ranges would take the"
+                  + " workloads' addresses and gateways away. Restore the file, or move it away and"
+                  + " name the ranges with --ipv4-range and --ipv6-range")
+              .formatted(folder.path(NAME), e.getMessage()));
+    }
   }
 
   @Override

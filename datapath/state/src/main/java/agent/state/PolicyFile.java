@@ -1,56 +1,154 @@
 package agent.state;
 
+import agent.datapath.manager.guard.Faults;
 import agent.policy.PolicyState;
 import agent.policy.PolicyStore;
+import agent.types.OperationException;
+import agent.types.Refusal;
+import agent.types.UnreadableStateException;
+import java.nio.charset.StandardCharsets;
 import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Stores the rules in {@code policy/rules.json} and a copy in {@code policy/rules-copy.json}:
- * without rules a workload accepts all traffic, so one damaged file must not lose them.
+ * Stores the rules in {@code policy/rules.json}, whose replacement commits a change, and then a
+ * copy in {@code policy/rules-copy.json}: without rules a workload accepts all traffic, so one
+ * damaged file must not lose them. The copy is removed before each commit and written after it, so
+ * that a copy that is there is current. A copy that cannot be written is a fault, not a failure of
+ * the change, and is written later.
  */
 final class PolicyFile implements PolicyStore {
   private static final Logger LOGGER = LogManager.getLogger(PolicyFile.class);
   private static final String NAME = "rules";
   private static final String COPY = "rules-copy";
 
-  private final StateFolder<PolicyState> folder;
+  /** The revision is the first member, so that many damaged documents still show it. */
+  private static final Pattern REVISION =
+      Pattern.compile("\\A[^\\n]*\\n\\{\"revision\":(\\d{1,18}),");
 
-  PolicyFile(StateFolder<PolicyState> folder) {
+  private static final int REVISION_END = 2 * StateFile.LONGEST_HEADER_BYTES;
+
+  private final StateFolder<PolicyState> folder;
+  private final Faults faults;
+  private PolicyState uncopied;
+
+  PolicyFile(StateFolder<PolicyState> folder, Faults faults) {
     this.folder = folder;
+    this.faults = faults;
   }
 
   /**
-   * Returns the rules. Where the first file is damaged or missing, reads the copy and writes both
-   * files again.
+   * One of the two files.
+   *
+   * @param state its content, null where it is missing or cannot be read
+   * @param problem why it cannot be read, or null
+   * @param isNewer whether a newer release wrote it
    */
+  private record Found(PolicyState state, String problem, boolean isNewer) {}
+
   @Override
-  public Optional<PolicyState> load() {
-    final Optional<PolicyState> rules = folder.read(NAME);
-    if (rules.isPresent()) {
-      return rules;
+  public synchronized Optional<PolicyState> load(Consumer<PolicyState> check) {
+    final Found main = find(NAME, check);
+    final Found copy = find(COPY, check);
+    if (main.isNewer || copy.isNewer) {
+      throw unreadable(main.isNewer ? main.problem : "the copy: " + copy.problem);
     }
-    final Optional<PolicyState> copy = folder.read(COPY);
-    copy.ifPresent(
-        state -> {
-          LOGGER.warn("policy: the rules were read from the copy, revision {}", state.revision());
-          save(state);
-        });
-    return copy;
+    if (main.state != null) {
+      if (!main.state.equals(copy.state)) {
+        uncopied = main.state;
+        copy();
+      }
+      return Optional.of(main.state);
+    }
+    if (copy.state == null) {
+      if (main.problem == null && copy.problem == null) {
+        return Optional.empty();
+      }
+      throw unreadable(
+          (main.problem == null ? "it is missing" : main.problem)
+              + "; the copy: "
+              + (copy.problem == null ? "it is missing" : copy.problem));
+    }
+    final long revision = shownRevision();
+    if (revision > copy.state.revision()) {
+      final String older =
+          "the copy is older, revision %d and not %d".formatted(copy.state.revision(), revision);
+      folder.distrust(COPY, older);
+      throw unreadable(main.problem + "; " + older);
+    }
+    repair(copy.state);
+    return Optional.of(copy.state);
+  }
+
+  private Found find(String name, Consumer<PolicyState> check) {
+    try {
+      final Optional<PolicyState> state = folder.read(name);
+      state.ifPresent(check);
+      return new Found(state.orElse(null), null, false);
+    } catch (DamagedStateException e) {
+      return new Found(null, e.getMessage(), e.isNewer());
+    } catch (Refusal refusal) {
+      folder.distrust(name, refusal.getMessage());
+      return new Found(null, refusal.getMessage(), false);
+    }
+  }
+
+  /** Returns the revision that the first file shows, whatever follows; 0 where it shows none. */
+  private long shownRevision() {
+    final byte[] raw = folder.raw(NAME);
+    final Matcher revision =
+        REVISION.matcher(
+            new String(raw, 0, Math.min(raw.length, REVISION_END), StandardCharsets.ISO_8859_1));
+    return revision.find() ? Long.parseLong(revision.group(1)) : 0;
+  }
+
+  /** Writes the first file from the copy, which stays meanwhile. */
+  private void repair(PolicyState state) {
+    LOGGER.warn("policy: the rules were read from the copy, revision {}", state.revision());
+    try {
+      folder.write(NAME, state);
+    } catch (OperationException e) {
+      LOGGER.warn("policy: the copy stays the only file that can be read: {}", e.getMessage());
+    }
+  }
+
+  private UnreadableStateException unreadable(String problem) {
+    final String message =
+        ("policy: the rules in %s cannot be read (%s). Workloads keep the policy that the kernel"
+                + " enforces, new ones are closed, and rules cannot be changed. Restore the file"
+                + " and start the agent again, or give these rules up: delete all rules, then"
+                + " import them anew; the file is then kept as *.corrupt-<n>")
+            .formatted(folder.path(NAME), problem);
+    faults.failed(folder.path(NAME).toString(), message);
+    return new UnreadableStateException(message);
   }
 
   @Override
-  public void setAside(String reason) {
-    folder.setAside(NAME, reason);
-    if (folder.names().contains(COPY)) {
-      folder.setAside(COPY, reason);
+  public synchronized void save(PolicyState state) {
+    folder.write(NAME, state, () -> folder.delete(COPY));
+    faults.clear(folder.path(NAME).toString());
+    uncopied = state;
+    copy();
+  }
+
+  /** Writes the copy that is owed; where that fails, the folder has the fault. */
+  private void copy() {
+    try {
+      folder.write(COPY, uncopied);
+      uncopied = null;
+    } catch (OperationException e) {
+      LOGGER.warn("policy: the rules are stored without a copy, which is written later");
     }
   }
 
-  @Override
-  public void save(PolicyState state) {
-    folder.write(NAME, state);
-    folder.write(COPY, state);
+  /** Writes the copy where it is owed and the folder can be written. */
+  synchronized void retry() {
+    if (uncopied != null && !folder.isFailing()) {
+      copy();
+    }
   }
 }

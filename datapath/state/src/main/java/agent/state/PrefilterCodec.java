@@ -19,6 +19,7 @@ final class PrefilterCodec implements Codec<PrefilterList> {
         new PrefilterList(
             in.member("revision", DocumentReader::longInteger),
             in.member("deny", from -> from.list(DocumentReader::prefix)));
+    in.check(list.revision() > 0, "the revision is not above 0");
     in.endObject();
     return list;
   }

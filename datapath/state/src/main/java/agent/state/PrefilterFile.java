@@ -1,9 +1,9 @@
 package agent.state;
 
+import agent.datapath.manager.guard.Faults;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.PrefilterStore;
-import java.io.IOException;
-import java.io.UncheckedIOException;
+import agent.types.UnreadableStateException;
 import java.util.Optional;
 
 /** Stores the deny list in {@code prefilter/list.json}. */
@@ -11,22 +11,30 @@ final class PrefilterFile implements PrefilterStore {
   private static final String NAME = "list";
 
   private final StateFolder<PrefilterList> folder;
+  private final Faults faults;
 
-  PrefilterFile(StateFolder<PrefilterList> folder) {
+  PrefilterFile(StateFolder<PrefilterList> folder, Faults faults) {
     this.folder = folder;
+    this.faults = faults;
   }
 
   @Override
   public Optional<PrefilterList> load() {
-    return folder.read(NAME);
+    try {
+      return folder.read(NAME);
+    } catch (DamagedStateException e) {
+      final String message =
+          ("prefilter: the list in %s cannot be read (%s). The list that the kernel holds stays in"
+                  + " force and cannot be changed. Restore the file, or move it away to begin with"
+                  + " an empty list, and start the agent again")
+              .formatted(folder.path(NAME), e.getMessage());
+      faults.failed(folder.path(NAME).toString(), message);
+      throw new UnreadableStateException(message);
+    }
   }
 
   @Override
-  public void store(PrefilterList list) throws IOException {
-    try {
-      folder.write(NAME, list);
-    } catch (UncheckedIOException e) {
-      throw e.getCause();
-    }
+  public void store(PrefilterList list) {
+    folder.write(NAME, list);
   }
 }

@@ -31,6 +31,9 @@ final class StateFile {
           "\\{\"format\":(\\d{1,9}),\"kind\":\"([a-z-]{1,64})\","
               + "\"length\":(\\d{1,10}),\"crc32c\":\"([0-9a-f]{8})\"}");
 
+  /** The start of the header of every format, whatever members a newer one has. */
+  private static final Pattern ANY_FORMAT = Pattern.compile("\\{\"format\":(\\d{1,9})[,}].*");
+
   private StateFile() {}
 
   /**
@@ -72,13 +75,18 @@ final class StateFile {
     if (end == file.length || end > LONGEST_HEADER_BYTES) {
       throw new DamagedStateException("no header line in " + file.length + " bytes");
     }
-    final Matcher header = HEADER.matcher(new String(file, 0, end, StandardCharsets.ISO_8859_1));
+    final String line = new String(file, 0, end, StandardCharsets.ISO_8859_1);
+    final Matcher any = ANY_FORMAT.matcher(line);
+    if (any.matches() && Integer.parseInt(any.group(1)) > FORMAT) {
+      throw DamagedStateException.newer(
+          "format " + any.group(1) + " of a newer release, and this one reads format " + FORMAT);
+    }
+    final Matcher header = HEADER.matcher(line);
     if (!header.matches()) {
       throw new DamagedStateException("the first line is not a header");
     }
-    final int format = Integer.parseInt(header.group(1));
-    if (format != FORMAT) {
-      throw new DamagedStateException("format " + format + ", and this agent reads " + FORMAT);
+    if (Integer.parseInt(header.group(1)) != FORMAT) {
+      throw new DamagedStateException("format " + header.group(1) + " does not exist");
     }
     if (!header.group(2).equals(kind)) {
       throw new DamagedStateException("holds '" + header.group(2) + "', not '" + kind + "'");

@@ -1,31 +1,26 @@
 package agent.state;
 
+import agent.datapath.manager.guard.Faults;
+import agent.state.FolderFiles.BeforeCommit;
+import agent.types.IoFailure;
+import agent.types.OperationException;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.FileAttribute;
-import java.nio.file.attribute.PosixFilePermission;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * A folder of state files of one kind. A file is replaced atomically: the new content is written to
- * a temporary file, synced and renamed, and the folder is synced, so that after a crash the file
- * has the old or the new content. A file that cannot be read is renamed to {@code *.corrupt-<n>};
- * other files are not affected.
+ * A folder of state files of one kind. A file has the old or the new content, whatever fails. One
+ * that cannot be read stays where it is, so that the next start finds it, too; the write that
+ * replaces it keeps it as {@code *.corrupt-<n>}. While the folder cannot be written, its fault
+ * stands; {@link #retry} ends it.
  *
  * <p>Thread-safe for different names; one name has one writer.
  *
@@ -34,45 +29,50 @@ import org.apache.logging.log4j.Logger;
 final class StateFolder<T> {
   private static final Logger LOGGER = LogManager.getLogger(StateFolder.class);
   private static final String SUFFIX = ".json";
-  private static final String UNFINISHED = ".new";
-  private static final FileAttribute<Set<PosixFilePermission>> OWNER_ONLY =
-      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
-  private static final FileAttribute<Set<PosixFilePermission>> OWNER_ONLY_FOLDER =
-      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
-  private final Path folder;
+  private final FolderFiles files;
   private final String kind;
   private final Codec<T> codec;
-
-  private StateFolder(Path folder, String kind, Codec<T> codec) {
-    this.folder = folder;
-    this.kind = kind;
-    this.codec = codec;
-  }
+  private final Faults faults;
+  private final Map<String, String> unreadable = new ConcurrentHashMap<>();
+  private volatile boolean isFailing;
+  private volatile int failedLength;
 
   /**
    * Opens a folder, creates it if it is missing, and removes temporary files of a previous run.
    *
-   * @param <T> the content of a file
-   * @param folder the path of the folder
+   * @param files the folder
    * @param kind the kind of the documents, written into each header
    * @param codec writes and reads the documents
-   * @return the folder
-   * @throws UncheckedIOException where it cannot be created or listed
+   * @param faults has the fault of the folder while it cannot be written
+   * @throws OperationException where it cannot be created
    */
-  static <T> StateFolder<T> open(Path folder, String kind, Codec<T> codec) {
+  StateFolder(FolderFiles files, String kind, Codec<T> codec, Faults faults) {
+    this.files = files;
+    this.kind = kind;
+    this.codec = codec;
+    this.faults = faults;
     try {
-      Files.createDirectories(folder, OWNER_ONLY_FOLDER);
-      try (DirectoryStream<Path> unfinished =
-          Files.newDirectoryStream(folder, "*" + SUFFIX + UNFINISHED)) {
-        for (final Path file : unfinished) {
-          Files.delete(file);
-        }
-      }
+      files.create();
     } catch (IOException e) {
-      throw new UncheckedIOException("state folder " + folder + ": " + e.getMessage(), e);
+      throw new OperationException(
+          "state folder " + files + " cannot be created: " + IoFailure.reason(e), e);
     }
-    return new StateFolder<>(folder, kind, codec);
+    try {
+      files.removeLeftovers(SUFFIX);
+    } catch (IOException e) {
+      failed(0, "temporary files in " + files + " cannot be removed: " + IoFailure.reason(e));
+    }
+  }
+
+  /** Returns the path of a document. */
+  Path path(String name) {
+    return files.path(name + SUFFIX);
+  }
+
+  /** Stores a document as {@link #write(String, Object, BeforeCommit)} does. */
+  void write(String name, T document) {
+    write(name, document, () -> {});
   }
 
   /**
@@ -80,29 +80,38 @@ final class StateFolder<T> {
    *
    * @param name file name without suffix
    * @param document its content
-   * @throws UncheckedIOException where it could not be stored; the previous document is unchanged
+   * @param beforeCommit runs when the content is on the disk, and before the file has it
+   * @throws OperationException where it could not be stored; the previous document is unchanged
    */
-  void write(String name, T document) {
-    final Path file = file(name);
-    final Path unfinished = folder.resolve(name + SUFFIX + UNFINISHED);
+  void write(String name, T document, BeforeCommit beforeCommit) {
+    final ByteBuffer[] parts = encode(name, document);
+    final String problem = unreadable.get(name);
+    int length = 0;
+    for (final ByteBuffer part : parts) {
+      length += part.remaining();
+    }
     try {
-      final ByteBuffer[] parts =
-          StateFile.encode(kind, DocumentWriter.write(document, codec::write));
-      Files.deleteIfExists(unfinished);
-      try (FileChannel channel =
-          FileChannel.open(
-              unfinished,
-              Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
-              OWNER_ONLY)) {
-        while (parts[parts.length - 1].hasRemaining()) {
-          channel.write(parts);
-        }
-        channel.force(true);
-      }
-      Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE);
-      sync();
+      files.replace(
+          name + SUFFIX,
+          parts,
+          () -> {
+            beforeCommit.run();
+            if (problem != null) {
+              files.keepAside(name + SUFFIX, problem);
+            }
+          });
     } catch (IOException e) {
-      throw new UncheckedIOException("state file " + file + ": write: " + e, e);
+      throw failed(length, FolderFiles.failure(path(name), "written", e));
+    }
+    unreadable.remove(name);
+    succeeded();
+  }
+
+  private ByteBuffer[] encode(String name, T document) {
+    try {
+      return StateFile.encode(kind, DocumentWriter.write(document, codec::write));
+    } catch (IOException e) {
+      throw FolderFiles.failure(path(name), "written", e);
     }
   }
 
@@ -110,100 +119,125 @@ final class StateFolder<T> {
    * Removes a document durably.
    *
    * @param name file name without suffix; the file need not exist
-   * @throws UncheckedIOException where it could not be removed
+   * @throws OperationException where it could not be removed
    */
   void remove(String name) {
     try {
-      if (Files.deleteIfExists(file(name))) {
-        sync();
-      }
+      files.delete(name + SUFFIX);
     } catch (IOException e) {
-      throw new UncheckedIOException("state file " + file(name) + ": remove: " + e, e);
+      throw failed(0, FolderFiles.failure(path(name), "removed", e));
     }
+    unreadable.remove(name);
+    succeeded();
+  }
+
+  /** Removes a document durably, as a step of another write; keeps one that cannot be read. */
+  void delete(String name) throws IOException {
+    final String problem = unreadable.get(name);
+    if (problem != null) {
+      files.keepAside(name + SUFFIX, problem);
+    }
+    files.delete(name + SUFFIX);
+    unreadable.remove(name);
   }
 
   /**
-   * Reads a document. Renames a damaged one and logs its name.
+   * Reads a document.
    *
    * @param name file name without suffix
-   * @return the document, or empty where it is missing or damaged
+   * @return the document, or empty where there is none
+   * @throws DamagedStateException with the reason, where it cannot be read
    */
-  Optional<T> read(String name) {
-    final Path file = file(name);
+  Optional<T> read(String name) throws DamagedStateException {
     try {
-      final ByteBuffer document = StateFile.decode(kind, bytes(file));
+      final ByteBuffer document = StateFile.decode(kind, files.read(name + SUFFIX));
       return Optional.of(DocumentReader.read(document, codec::read));
     } catch (NoSuchFileException e) {
       return Optional.empty();
     } catch (DamagedStateException e) {
-      setAside(name, e.getMessage());
-      return Optional.empty();
+      distrust(name, e.getMessage());
+      throw e;
     } catch (IOException e) {
-      throw new UncheckedIOException("state file " + file + ": read: " + e, e);
+      distrust(name, IoFailure.reason(e));
+      throw new DamagedStateException(IoFailure.reason(e));
     }
   }
 
-  private static byte[] bytes(Path file) throws IOException, DamagedStateException {
-    final long length = Files.size(file);
-    if (length > StateFile.MOST_BYTES + StateFile.LONGEST_HEADER_BYTES) {
-      throw new DamagedStateException(length + " bytes exceed the size of a state file");
+  /** Records that a document cannot be used: who replaces it keeps it. */
+  void distrust(String name, String reason) {
+    unreadable.put(name, reason);
+  }
+
+  /** Returns the bytes of a file as far as they can be read; none where they cannot. */
+  byte[] raw(String name) {
+    try {
+      return files.read(name + SUFFIX);
+    } catch (IOException | DamagedStateException e) {
+      return new byte[0];
     }
-    return Files.readAllBytes(file);
   }
 
   /**
    * Lists the names of the documents, sorted.
    *
    * @return file names without suffix
+   * @throws OperationException where the folder cannot be listed
    */
   List<String> names() {
     final List<String> names = new ArrayList<>();
-    try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, "*" + SUFFIX)) {
-      for (final Path file : files) {
-        final String name = file.getFileName().toString();
+    try {
+      for (final String name : files.names(SUFFIX)) {
         names.add(name.substring(0, name.length() - SUFFIX.length()));
       }
     } catch (IOException e) {
-      throw new UncheckedIOException("state folder " + folder + ": list: " + e, e);
+      throw new OperationException(
+          "state folder " + files + " cannot be listed: " + IoFailure.reason(e), e);
     }
-    Collections.sort(names);
     return names;
   }
 
-  /**
-   * Renames a document to {@code *.corrupt-<n>}, so that it is no longer used but not lost.
-   *
-   * @param name file name without suffix
-   * @param reason the reason, for the log
-   */
-  void setAside(String name, String reason) {
-    final Path file = file(name);
-    int n = 1;
-    Path aside = folder.resolve(name + SUFFIX + ".corrupt-" + n);
-    while (Files.exists(aside)) {
-      aside = folder.resolve(name + SUFFIX + ".corrupt-" + ++n);
+  /** Returns whether the last write failed, and no later one or {@link #retry} succeeded. */
+  boolean isFailing() {
+    return isFailing;
+  }
+
+  /** Tries to write where the last write failed: the fault ends when it succeeds. */
+  void retry() {
+    if (isFailing) {
+      try {
+        files.probe(SUFFIX, failedLength);
+        LOGGER.info("state folder {} can be written again", files);
+        succeeded();
+      } catch (IOException e) {
+        failed(
+            failedLength, "state folder " + files + " cannot be written: " + IoFailure.reason(e));
+      }
     }
-    try {
-      Files.move(file, aside, StandardCopyOption.ATOMIC_MOVE);
-      sync();
-    } catch (IOException e) {
-      throw new UncheckedIOException("state file " + file + ": set aside: " + e, e);
+  }
+
+  private OperationException failed(int length, OperationException failure) {
+    failed(length, failure.getMessage());
+    return failure;
+  }
+
+  private void failed(int length, String message) {
+    if (!isFailing) {
+      LOGGER.error("{}", message);
     }
-    LOGGER.warn("state file {}: {}; set aside as {}", file, reason, aside.getFileName());
+    failedLength = length;
+    isFailing = true;
+    faults.failed(files.toString(), message);
+  }
+
+  private void succeeded() {
+    if (isFailing) {
+      isFailing = false;
+      faults.clear(files.toString());
+    }
   }
 
   @Override
   public String toString() {
-    return folder.toString();
-  }
-
-  private Path file(String name) {
-    return folder.resolve(name + SUFFIX);
-  }
-
-  private void sync() throws IOException {
-    try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
-      channel.force(true);
-    }
+    return files.toString();
   }
 }

@@ -1,5 +1,8 @@
 package agent.state;
 
+import agent.types.AlreadyInUseException;
+import agent.types.IoFailure;
+import agent.types.Refusal;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -8,6 +11,7 @@ import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -27,28 +31,33 @@ final class StateLock implements AutoCloseable {
   }
 
   /**
-   * Locks the directory; creates it (0700) if it is missing.
+   * Checks the directory, creates it (0700) if it is missing, and locks it.
    *
    * @param directory the state directory
    * @return the lock
-   * @throws IllegalStateException where another agent holds the lock
+   * @throws AlreadyInUseException where another agent holds the lock
+   * @throws Refusal INVALID where others own the directory or may write to it, or where a file that
+   *     is not the lock file is in its place
    * @throws UncheckedIOException where the directory or the file cannot be created
    */
   static StateLock take(Path directory) {
     final Path file = directory.resolve(NAME);
     try {
-      Files.createDirectories(
-          directory,
-          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      StateDirectory.prepare(directory);
+      refuseOtherFile(file);
       final FileChannel channel =
           FileChannel.open(
               file,
-              Set.of(StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE),
+              Set.of(
+                  StandardOpenOption.CREATE,
+                  StandardOpenOption.READ,
+                  StandardOpenOption.WRITE,
+                  LinkOption.NOFOLLOW_LINKS),
               PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
       if (!isLocked(channel)) {
         final String holder = read(channel);
         channel.close();
-        throw new IllegalStateException(
+        throw new AlreadyInUseException(
             "state directory " + directory + " is in use by another agent, process " + holder);
       }
       channel.truncate(0);
@@ -58,7 +67,21 @@ final class StateLock implements AutoCloseable {
           0);
       return new StateLock(channel);
     } catch (IOException e) {
-      throw new UncheckedIOException("state directory " + directory + ": " + e, e);
+      throw new UncheckedIOException(
+          "state directory " + directory + ": " + IoFailure.reason(e), e);
+    }
+  }
+
+  /**
+   * The file is truncated: a symbolic link, a file with a second name, a device or a pipe in its
+   * place is not the agent's.
+   */
+  private static void refuseOtherFile(Path file) throws IOException {
+    if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)
+        && (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)
+            || (Integer) Files.getAttribute(file, "unix:nlink", LinkOption.NOFOLLOW_LINKS) != 1)) {
+      throw Refusal.invalid(
+          "state-dir", file + ": it is not the lock file of an agent: remove or rename it");
     }
   }
 
@@ -82,7 +105,8 @@ final class StateLock implements AutoCloseable {
     try {
       channel.close();
     } catch (IOException e) {
-      throw new UncheckedIOException("lock of the state directory: close: " + e, e);
+      throw new UncheckedIOException(
+          "lock of the state directory: close: " + IoFailure.reason(e), e);
     }
   }
 }

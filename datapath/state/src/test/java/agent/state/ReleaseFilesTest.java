@@ -59,7 +59,7 @@ class ReleaseFilesTest {
     try (AgentState from = AgentState.open(read);
         AgentState to = AgentState.open(written)) {
       from.endpointStore().load().forEach(to.endpointStore()::save);
-      to.policyStore().save(from.policyStore().load().orElseThrow());
+      to.policyStore().save(from.policyStore().load(any -> {}).orElseThrow());
       to.leaseStore().save(from.leaseStore().load());
       to.nodeStore().save(from.nodeStore().load().orElseThrow());
       to.prefilterStore().store(from.prefilterStore().load().orElseThrow());
@@ -181,7 +181,7 @@ class ReleaseFilesTest {
                 new PolicyState.CidrIdentity("10.0.0.0/8", 1 << 24),
                 new PolicyState.CidrIdentity("::/0", (1 << 24) + 1)));
     try (AgentState state = AgentState.open(read)) {
-      assertEquals(Optional.of(rules), state.policyStore().load());
+      assertEquals(Optional.of(rules), state.policyStore().load(any -> {}));
     }
   }
 

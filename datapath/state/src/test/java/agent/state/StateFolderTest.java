@@ -6,10 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.guard.Faults;
+import agent.datapath.manager.spec.ModuleHealth;
+import agent.testkit.Commands;
+import agent.types.OperationException;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Arrays;
@@ -69,14 +75,18 @@ class StateFolderTest {
     }
   }
 
+  private static <T> StateFolder<T> open(Path path, String kind, Codec<T> codec) {
+    return new StateFolder<>(new FolderFiles(path), kind, codec, new Faults("fine"));
+  }
+
   @BeforeEach
   void openFolder() {
     path = root.resolve("notes");
-    folder = StateFolder.open(path, "note", new NoteCodec());
+    folder = open(path, "note", new NoteCodec());
   }
 
   @Test
-  void shouldReadWhatItWrote() {
+  void shouldReadWhatItWrote() throws Exception {
     folder.write("first", NOTE);
     folder.write("second", new Note(8, "", List.of()));
     assertEquals(Optional.of(NOTE), folder.read("first"));
@@ -97,30 +107,40 @@ class StateFolderTest {
   }
 
   @Test
-  void shouldLeaveNothingUnfinishedBehind() throws IOException {
+  void shouldLeaveNothingUnfinishedBehind() throws Exception {
     folder.write("first", NOTE);
     folder.write("first", new Note(9, "x", List.of()));
     Files.writeString(path.resolve("first.json.new"), "half a wri");
-    final StateFolder<Note> again = StateFolder.open(path, "note", new NoteCodec());
+    final StateFolder<Note> again = open(path, "note", new NoteCodec());
     assertEquals(List.of("first.json"), entries());
     assertEquals(9, again.read("first").orElseThrow().number());
   }
 
   @Test
-  void shouldSetAsideAFileCutAtAnyLength() throws IOException {
+  void shouldRemoveLeftoversOfEveryKindAtItsStart() throws IOException {
+    folder.write("first", NOTE);
+    Files.writeString(path.resolve("first.json.previous"), "the one before");
+    Files.writeString(path.resolve("probe.json.new"), "");
+    Files.createSymbolicLink(path.resolve("link.json.new"), path.resolve("first.json"));
+    Files.createDirectories(path.resolve("folder.json.new/in it"));
+    open(path, "note", new NoteCodec());
+    assertEquals(List.of("first.json", "folder.json.new.corrupt-1"), entries());
+  }
+
+  @Test
+  void shouldRefuseAFileCutAtAnyLengthAndLeaveItInItsPlace() throws Exception {
     folder.write("first", NOTE);
     final byte[] whole = Files.readAllBytes(path.resolve("first.json"));
     for (int length = 0; length < whole.length; length++) {
       Files.write(path.resolve("cut.json"), Arrays.copyOf(whole, length));
-      assertEquals(Optional.empty(), folder.read("cut"), "cut at " + length);
-      assertFalse(Files.exists(path.resolve("cut.json")));
+      assertDamaged("cut");
     }
-    assertTrue(Files.exists(path.resolve("cut.json.corrupt-" + whole.length)));
+    assertEquals(List.of("cut.json", "first.json"), entries());
     assertEquals(Optional.of(NOTE), folder.read("first"));
   }
 
   @Test
-  void shouldSetAsideAFileWithAnyByteChanged() throws IOException {
+  void shouldRefuseAFileWithAnyByteChanged() throws Exception {
     folder.write("first", NOTE);
     final byte[] whole = Files.readAllBytes(path.resolve("first.json"));
     int unharmed = 0;
@@ -128,54 +148,132 @@ class StateFolderTest {
       final byte[] changed = whole.clone();
       changed[i] ^= 0x10;
       Files.write(path.resolve("bad.json"), changed);
-      if (folder.read("bad").isPresent()) {
+      try {
+        folder.read("bad");
         unharmed++;
+      } catch (DamagedStateException e) {
+        assertFalse(e.getMessage().isEmpty());
       }
     }
     assertEquals(1, unharmed, "only the final line feed may change");
   }
 
   @Test
-  void shouldKeepADamagedFileAsItWas() throws IOException {
+  void shouldKeepADamagedFileAsItWasWhenItIsReplaced() throws Exception {
     final byte[] rubbish = {1, 2, 3, '\n', 4};
     Files.write(path.resolve("bad.json"), rubbish);
-    assertEquals(Optional.empty(), folder.read("bad"));
+    assertDamaged("bad");
+    assertArrayEquals(rubbish, Files.readAllBytes(path.resolve("bad.json")));
+    folder.write("bad", NOTE);
     assertArrayEquals(rubbish, Files.readAllBytes(path.resolve("bad.json.corrupt-1")));
-    assertEquals(List.of(), folder.names());
+    assertEquals(Optional.of(NOTE), folder.read("bad"));
+    folder.write("bad", NOTE);
+    assertEquals(List.of("bad.json", "bad.json.corrupt-1"), entries());
   }
 
   @Test
-  void shouldSetAsideAnotherKindAndAnotherShape() {
-    StateFolder.open(path, "letter", new NoteCodec()).write("kind", NOTE);
-    assertEquals(Optional.empty(), folder.read("kind"));
-    StateFolder.open(path, "note", new TextCodec()).write("shape", "a");
-    assertEquals(Optional.empty(), folder.read("shape"));
-    assertEquals(List.of("kind.json.corrupt-1", "shape.json.corrupt-1"), entries());
+  void shouldRefuseWhatIsNotAFileAndKeepItWhenItIsReplaced() throws Exception {
+    Files.createDirectories(path.resolve("bad.json/in it"));
+    assertDamaged("bad");
+    folder.write("bad", NOTE);
+    final Path other = Files.writeString(root.resolve("other"), "of another program");
+    Files.createSymbolicLink(path.resolve("link.json"), other);
+    assertDamaged("link");
+    folder.write("link", NOTE);
+    Commands.run("mkfifo", path.resolve("fifo.json").toString());
+    assertDamaged("fifo");
+    folder.write("fifo", NOTE);
+    assertEquals("of another program", Files.readString(other));
+    for (final String name : List.of("bad", "link", "fifo")) {
+      assertEquals(Optional.of(NOTE), folder.read(name));
+      assertTrue(
+          Files.exists(path.resolve(name + ".json.corrupt-1"), LinkOption.NOFOLLOW_LINKS), name);
+    }
   }
 
   @Test
-  void shouldSetAsideADocumentWithNullWhereAValueIsNeeded() {
-    final StateFolder<String> texts = StateFolder.open(path, "note", new TextCodec());
+  void shouldRefuseAnotherKindAndAnotherShape() {
+    open(path, "letter", new NoteCodec()).write("kind", NOTE);
+    assertDamaged("kind");
+    open(path, "note", new TextCodec()).write("shape", "a");
+    assertDamaged("shape");
+  }
+
+  @Test
+  void shouldTellANewerFormatFromADamagedFile() throws Exception {
+    for (final String header :
+        List.of("{\"format\":2}", "{\"format\":999999999,\"kind\":\"note\",\"sum\":1}")) {
+      Files.writeString(path.resolve("newer.json"), header + "\n{}\n");
+      assertTrue(
+          assertThrows(DamagedStateException.class, () -> folder.read("newer")).isNewer(), header);
+    }
+    Files.writeString(path.resolve("newer.json"), "{\"format\":0,\"kind\":\"note\"}\n{}\n");
+    assertFalse(assertThrows(DamagedStateException.class, () -> folder.read("newer")).isNewer());
+  }
+
+  @Test
+  void shouldRefuseADocumentWithNullWhereAValueIsNeeded() {
+    final StateFolder<String> texts = open(path, "note", new TextCodec());
     texts.write("none", "");
-    assertEquals(Optional.empty(), texts.read("none"));
-    assertEquals(List.of("none.json.corrupt-1"), entries());
+    assertThrows(DamagedStateException.class, () -> texts.read("none"));
   }
 
   @Test
-  void shouldSetAsideAFileThatIsTooLongToBeRead() throws IOException {
+  void shouldRefuseAFileThatIsTooLongToBeRead() throws IOException {
     try (RandomAccessFile file = new RandomAccessFile(path.resolve("long.json").toFile(), "rw")) {
       file.setLength(1L << 32);
     }
-    assertEquals(Optional.empty(), folder.read("long"));
-    assertEquals(List.of("long.json.corrupt-1"), entries());
+    assertDamaged("long");
+  }
+
+  private void assertDamaged(String name) {
+    assertThrows(DamagedStateException.class, () -> folder.read(name), name);
   }
 
   @Test
-  void shouldFailAndKeepThePreviousDocumentWhereTheFolderIsGone() throws IOException {
+  void shouldFailWithASentenceWhereTheFolderIsGone() throws IOException {
     Files.delete(path);
-    final UncheckedIOException failure =
-        assertThrows(UncheckedIOException.class, () -> folder.write("first", NOTE));
-    assertTrue(failure.getMessage().contains("first.json: write"), failure.getMessage());
+    final OperationException failure =
+        assertThrows(OperationException.class, () -> folder.write("first", NOTE));
+    assertEquals(
+        "state file " + path + "/first.json cannot be written: it does not exist",
+        failure.getMessage());
+  }
+
+  /** The commit is undone: the caller hears that the change failed. */
+  @Test
+  void shouldHaveThePreviousContentWhereTheFolderCannotBeSyncedAfterTheCommit() throws Exception {
+    final boolean[] fails = {false};
+    final Faults faults = new Faults("fine");
+    final FolderFiles files =
+        new FolderFiles(path) {
+          @Override
+          void sync(FileChannel directory) throws IOException {
+            if (fails[0]) {
+              throw new IOException("Input/output error");
+            }
+            super.sync(directory);
+          }
+        };
+    final StateFolder<Note> failing = new StateFolder<>(files, "note", new NoteCodec(), faults);
+    failing.write("first", NOTE);
+    fails[0] = true;
+    for (final String name : List.of("first", "second")) {
+      final OperationException failure =
+          assertThrows(
+              OperationException.class,
+              () -> failing.write(name, new Note(8, "refused", List.of())));
+      assertTrue(failure.getMessage().endsWith(": input/output error"), failure.getMessage());
+    }
+    assertEquals(Optional.of(NOTE), failing.read("first"));
+    assertEquals(List.of("first.json"), entries());
+    assertEquals(ModuleHealth.Level.STOPPED, faults.read().level());
+    failing.retry();
+    assertEquals(ModuleHealth.Level.STOPPED, faults.read().level());
+    fails[0] = false;
+    failing.retry();
+    assertEquals(ModuleHealth.Level.OK, faults.read().level());
+    assertEquals(List.of("first.json"), entries());
   }
 
   @Test
@@ -188,7 +286,7 @@ class StateFolderTest {
       } finally {
         writer.destroyForcibly().waitFor();
       }
-      final StateFolder<Note> after = StateFolder.open(path, "note", new NoteCodec());
+      final StateFolder<Note> after = open(path, "note", new NoteCodec());
       assertTrue(after.read("repeated").isPresent(), "round " + round);
       assertEquals(List.of("repeated.json"), entries());
     }
@@ -206,8 +304,7 @@ class StateFolderTest {
     private RepeatingWriter() {}
 
     public static void main(String[] arguments) {
-      final StateFolder<Note> folder =
-          StateFolder.open(Path.of(arguments[0]), "note", new NoteCodec());
+      final StateFolder<Note> folder = open(Path.of(arguments[0]), "note", new NoteCodec());
       for (int i = 0; ; i++) {
         folder.write("repeated", new Note(i, "x".repeat(i % 5000), List.of()));
         if (i == 0) {

@@ -16,6 +16,7 @@ public final class IpPacket {
 
   public static final int ROUTING = 43;
   public static final int FRAGMENT = 44;
+  public static final int AUTHENTICATION = 51;
   public static final int DESTINATION_OPTIONS = 60;
 
   private final boolean isIpv6;
@@ -280,7 +281,8 @@ public final class IpPacket {
         put32(body, id);
       } else {
         final int units = chain.get(i)[1];
-        body.write(units - 1);
+        // The authentication header (RFC 4302) counts words, and not the first two.
+        body.write(chain.get(i)[0] == AUTHENTICATION ? units * 2 - 2 : units - 1);
         body.write(1); // PadN over the rest of the header
         body.write(units * 8 - 4);
         body.writeBytes(new byte[units * 8 - 4]);

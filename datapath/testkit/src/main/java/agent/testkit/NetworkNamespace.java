@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -13,6 +14,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 public final class NetworkNamespace implements AutoCloseable {
   private static final AtomicInteger SERIAL = new AtomicInteger();
+  private static final int LONGEST_MINUTES = 5;
 
   private final String name;
 
@@ -41,8 +43,8 @@ public final class NetworkNamespace implements AutoCloseable {
   }
 
   /**
-   * Runs the work on a new thread inside the namespace and waits for it. Sockets that it opens and
-   * threads that it starts stay in the namespace.
+   * Runs the work on a new thread inside the namespace and waits for it, at most some minutes.
+   * Sockets that it opens and threads that it starts stay in the namespace.
    */
   public <T> T run(Callable<T> work) throws Exception {
     final FutureTask<T> task =
@@ -53,7 +55,7 @@ public final class NetworkNamespace implements AutoCloseable {
             });
     Thread.ofPlatform().name("in-" + name).daemon().start(task);
     try {
-      return task.get();
+      return task.get(LONGEST_MINUTES, TimeUnit.MINUTES);
     } catch (ExecutionException failure) {
       if (failure.getCause() instanceof Exception cause) {
         throw cause;

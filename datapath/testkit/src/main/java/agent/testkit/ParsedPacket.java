@@ -103,12 +103,15 @@ public record ParsedPacket(
       while (protocol == IpPacket.HOP_BY_HOP
           || protocol == IpPacket.ROUTING
           || protocol == IpPacket.FRAGMENT
+          || protocol == IpPacket.AUTHENTICATION
           || protocol == IpPacket.DESTINATION_OPTIONS) {
         final int next = frame[at] & 0xff;
         if (protocol == IpPacket.FRAGMENT) {
           fragmentOffset = int16(at + 2) & 0xfff8;
           moreFragments = (int16(at + 2) & 1) != 0;
           at += 8;
+        } else if (protocol == IpPacket.AUTHENTICATION) {
+          at += ((frame[at + 1] & 0xff) + 2) * 4;
         } else {
           at += ((frame[at + 1] & 0xff) + 1) * 8;
         }

@@ -32,7 +32,6 @@ public final class TcpConnection implements AutoCloseable {
   private final Thread talker;
   private volatile boolean isStopped;
   private volatile long exchanged;
-  private volatile long longestGapNs;
   private volatile IOException failure;
 
   private TcpConnection(Socket socket) {
@@ -64,11 +63,6 @@ public final class TcpConnection implements AutoCloseable {
     } catch (Exception failure) {
       throw new IllegalStateException("connect to " + address + " port " + port, failure);
     }
-  }
-
-  /** Returns the longest time between two answers. */
-  public long longestGapMs() {
-    return longestGapNs / 1_000_000;
   }
 
   /** Returns the exception that ended the connection, or null while it is open. */
@@ -117,15 +111,11 @@ public final class TcpConnection implements AutoCloseable {
     try {
       final DataOutputStream out = new DataOutputStream(socket.getOutputStream());
       final DataInputStream in = new DataInputStream(socket.getInputStream());
-      long last = System.nanoTime();
       for (long number = 1; !isStopped; number++) {
         out.writeLong(number);
         if (in.readLong() != number) {
           throw new IOException("message " + number + " came back changed");
         }
-        final long now = System.nanoTime();
-        longestGapNs = Math.max(longestGapNs, now - last);
-        last = now;
         exchanged = number;
         pause(STEP_MS);
       }

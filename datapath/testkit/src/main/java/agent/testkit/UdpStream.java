@@ -5,15 +5,21 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
+import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Sends numbered datagrams to an echo server at a fixed interval; counts the lost ones. */
+/**
+ * Sends numbered datagrams to an echo server at a fixed interval; counts those without an answer. A
+ * second answer to the same datagram counts nothing.
+ */
 public final class UdpStream implements AutoCloseable {
   private static final int STRAGGLERS_MS = 500;
+  private static final int LONGEST_MS = 10_000;
 
   private final DatagramChannel channel;
   private final AtomicLong sent = new AtomicLong();
   private final AtomicLong received = new AtomicLong();
+  private final BitSet answered = new BitSet(); // of the receiver's thread
   private final Thread sender;
   private volatile boolean isStopped;
 
@@ -65,19 +71,28 @@ public final class UdpStream implements AutoCloseable {
     return sent.get();
   }
 
+  /** Returns the number of datagrams that were answered. */
   public long received() {
     return received.get();
   }
 
-  /** Stops sending, waits for datagrams in flight, and returns the number of lost ones. */
+  /**
+   * Stops sending, waits until no more answers come, and returns the number of datagrams without
+   * one.
+   */
   public long stopAndCountLost() {
     isStopped = true;
     try {
-      sender.join();
+      sender.join(LONGEST_MS);
     } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();
     }
-    TcpConnection.pause(STRAGGLERS_MS);
+    final long deadline = System.nanoTime() + LONGEST_MS * 1_000_000L;
+    long before;
+    do {
+      before = received.get();
+      TcpConnection.pause(STRAGGLERS_MS);
+    } while (received.get() > before && System.nanoTime() < deadline);
     return sent.get() - received.get();
   }
 
@@ -98,14 +113,21 @@ public final class UdpStream implements AutoCloseable {
     final ByteBuffer buffer = ByteBuffer.allocateDirect(65536);
     while (channel.isOpen()) {
       try {
-        if (channel.read(buffer.clear()) > 0) {
-          received.incrementAndGet();
+        if (channel.read(buffer.clear()) == Long.BYTES) {
+          onAnswer((int) buffer.flip().getLong());
         }
       } catch (IOException ended) {
         if (!channel.isOpen()) {
           return;
         }
       }
+    }
+  }
+
+  private void onAnswer(int number) {
+    if (!answered.get(number)) {
+      answered.set(number);
+      received.incrementAndGet();
     }
   }
 

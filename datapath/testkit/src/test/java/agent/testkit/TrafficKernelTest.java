@@ -4,6 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.DatagramChannel;
 import java.nio.file.Files;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -68,6 +73,58 @@ class TrafficKernelTest {
       assertTrue(missed > 0);
       assertTrue(stream.stopAndCountLost() >= missed);
       assertTrue(server.datagrams() > 0);
+    }
+  }
+
+  @Test
+  void shouldCountADatagramOnceThatIsAnsweredTwice() throws Exception {
+    try (DatagramChannel server =
+            right.run(() -> DatagramChannel.open().bind(new InetSocketAddress("10.11.0.2", 7003)));
+        UdpStream stream = UdpStream.start(left, "10.11.0.2", 7003, 2)) {
+      right.start("echo-twice", () -> echoOddNumbersTwice(server));
+      awaitReceived(stream, 20);
+      final long lost = stream.stopAndCountLost();
+      assertEquals(stream.sent() / 2, lost);
+      assertEquals(stream.sent() - lost, stream.received());
+    }
+  }
+
+  @Test
+  void shouldCountLostSegmentsAndNoOthers() throws Exception {
+    try (TcpEchoServer server = TcpEchoServer.start(right, 7004);
+        TcpConnection running = TcpConnection.open(left, "10.11.0.2", 7004)) {
+      final TcpLosses losses = TcpLosses.of(left);
+      assertTrue(running.exchangesMore(20, 20_000));
+      assertEquals(0, losses.lost());
+      right.exec("ip", "link", "set", "right0", "arp", "off", "address", "02:00:00:00:00:99");
+      assertTrue(running.isCutFor(1000));
+      right.exec("ip", "link", "set", "right0", "arp", "on", "address", veth.workloadMac());
+      assertTrue(running.exchangesMore(20, 20_000));
+      assertTrue(losses.lost() > 0);
+      assertEquals(1, server.connections());
+    }
+  }
+
+  private static void awaitReceived(UdpStream stream, long datagrams) throws InterruptedException {
+    final long deadline = System.nanoTime() + 20_000_000_000L;
+    while (stream.received() < datagrams && System.nanoTime() < deadline) {
+      Thread.sleep(5);
+    }
+  }
+
+  private static void echoOddNumbersTwice(DatagramChannel server) {
+    final ByteBuffer buffer = ByteBuffer.allocate(Long.BYTES);
+    while (server.isOpen()) {
+      try {
+        final SocketAddress peer = server.receive(buffer.clear());
+        final long number = buffer.flip().getLong(0);
+        if (number % 2 == 1) {
+          server.send(buffer, peer);
+          server.send(buffer.rewind(), peer);
+        }
+      } catch (IOException closed) {
+        return;
+      }
     }
   }
 

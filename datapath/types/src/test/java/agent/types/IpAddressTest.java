@@ -11,7 +11,9 @@ import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -181,5 +183,68 @@ class IpAddressTest {
   })
   void shouldCountOverAllBits(String from, long offset, String to) {
     assertEquals(to, IpAddress.parse(from).plus(offset).toString());
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"::a", "::f", "1:2:3:4:5:6:7:8", "255.255.255.255", "0.0.0.0", "9.10.99.100"})
+  void shouldReadAndWriteTheEdgesOfDigitsAndGroups(String text) {
+    assertEquals(text, IpAddress.parse(text).toString());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"::g", "::`", "::@", "::G", "::/", "1.2.3", "1.2.3.", "1.2.3.256", ":x"})
+  void shouldRefuseWhatLiesBesideTheEdges(String text) {
+    assertThrows(Refusal.class, () -> IpAddress.parse("ip", text));
+  }
+
+  @Test
+  void shouldReadUpperCaseAndTheLongestText() {
+    assertEquals("::af", IpAddress.parse("::AF").toString());
+    final String longest = "0000:0000:0000:0000:0000:ffff:192.168.100.100";
+    assertEquals(45, longest.length());
+    assertEquals("::ffff:192.168.100.100", IpAddress.parse(longest).toString());
+    assertEquals("::", IpAddress.parse("::0.0.0.0").toString());
+    assertEquals("1:2:3:4:5:6:102:304", IpAddress.parse("1:2:3:4:5:6:1.2.3.4").toString());
+    assertThrows(Refusal.class, () -> IpAddress.parse("ip", "1:2:3:4:5:6:7:1.2.3.4"));
+  }
+
+  /** RFC 5952 section 4.2.3. */
+  @Test
+  void shouldShortenTheFirstOfTwoLongestRuns() {
+    assertEquals("2001:db8::1:0:0:1", IpAddress.parse("2001:db8:0:0:1:0:0:1").toString());
+    assertEquals("1:0:0:2::3", IpAddress.parse("1:0:0:2:0:0:0:3").toString());
+  }
+
+  @Test
+  void shouldNameTheFamilyThatItMissesInARefusal() {
+    for (final var shown : Map.of(":", "an IPv6", ".", "an IPv4", "x", "an IP").entrySet()) {
+      final String message =
+          assertThrows(Refusal.class, () -> IpAddress.parse("ip", shown.getKey())).getMessage();
+      assertEquals("ip: '" + shown.getKey() + "' is not " + shown.getValue() + " address", message);
+    }
+  }
+
+  @Test
+  void shouldCarryOverTheMiddleOfAnIpv6AddressAndStayWhereNothingIsAdded() {
+    final IpAddress edge = IpAddress.parse("fd00::ffff:ffff:ffff:ffff");
+    assertEquals(edge, edge.plus(0));
+    assertEquals("fd00:0:0:1::", edge.plus(1).toString());
+    assertEquals(edge, edge.plus(1).plus(-1));
+    assertEquals("fd00::", IpAddress.parse("fd00::1").plus(-1).toString());
+  }
+
+  @Test
+  void shouldSortIpv4BeforeIpv6AndBothByTheirUnsignedBits() {
+    final List<String> sorted =
+        Stream.of("ffff::", "::1", "200.0.0.1", "10.0.0.1", "::", "8000::")
+            .map(IpAddress::parse)
+            .sorted()
+            .map(IpAddress::toString)
+            .toList();
+    assertEquals(List.of("10.0.0.1", "200.0.0.1", "::", "::1", "8000::", "ffff::"), sorted);
+    assertEquals(1, Integer.signum(IpAddress.parse("::").compareTo(IpAddress.parse("1.1.1.1"))));
+    assertTrue(IpAddress.parse("::").isIpv6());
+    assertFalse(IpAddress.parse("0.0.0.0").isIpv6());
   }
 }

@@ -43,4 +43,16 @@ class MacAddressTest {
     assertTrue(MacAddress.parse("ff:ff:ff:ff:ff:ff").isMulticast());
     assertFalse(MacAddress.parse("02:00:00:00:00:01").isMulticast());
   }
+
+  @Test
+  void shouldCompareByItsBits() {
+    final MacAddress low = MacAddress.parse("00:00:00:00:00:01");
+    final MacAddress high = MacAddress.parse("fe:00:00:00:00:00");
+    assertEquals(-1, Integer.signum(low.compareTo(high)));
+    assertEquals(1, Integer.signum(high.compareTo(low)));
+    assertEquals(0, low.compareTo(MacAddress.parse("00:00:00:00:00:01")));
+    assertEquals(low, MacAddress.parse("00:00:00:00:00:01"));
+    assertFalse(low.equals(high));
+    assertFalse(low.equals((Object) "00:00:00:00:00:01"));
+  }
 }

@@ -102,4 +102,39 @@ class PrefixTest {
   void shouldRefuseALengthOutOfRange() {
     assertThrows(IllegalArgumentException.class, () -> Prefix.of(IpAddress.parse("10.0.0.1"), 33));
   }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"0.0.0.0/0", "10.0.0.0/9", "10.0.0.0/10", "10.0.0.0/32", "::/0"})
+  void shouldReadTheShortestAndTheLongestLength(String text) {
+    final Prefix prefix = Prefix.parse(text);
+    assertEquals(text, prefix.toString());
+    assertEquals(Integer.parseInt(text.substring(text.indexOf('/') + 1)), prefix.length());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"/8", "10.0.0.0/", "10.0.0.0/00", "10.0.0.0/08", "10.0.0.0/33"})
+  void shouldRefuseALengthThatIsNone(String text) {
+    assertThrows(Refusal.class, () -> Prefix.parse("cidr", text));
+  }
+
+  @Test
+  void shouldKnowItsFamilyAndWhetherItIsOneAddress() {
+    assertTrue(Prefix.parse("::1/128").isSingleAddress());
+    assertFalse(Prefix.parse("::/127").isSingleAddress());
+    assertTrue(Prefix.parse("10.0.0.1").isSingleAddress());
+    assertFalse(Prefix.parse("10.0.0.0/31").isSingleAddress());
+    assertTrue(Prefix.parse("::/1").isIpv6());
+    assertFalse(Prefix.parse("10.0.0.0/8").isIpv6());
+  }
+
+  @Test
+  void shouldEqualTheSamePrefixOnly() {
+    final Prefix prefix = Prefix.parse("10.0.0.0/8");
+    assertEquals(prefix, Prefix.parse("10.1.2.3/8"));
+    assertEquals(prefix.hashCode(), Prefix.parse("10.1.2.3/8").hashCode());
+    for (final String other : new String[] {"10.0.0.0/9", "11.0.0.0/8", "::/8"}) {
+      assertFalse(prefix.equals(Prefix.parse(other)), other);
+    }
+    assertFalse(prefix.equals((Object) "10.0.0.0/8"));
+  }
 }

@@ -21,4 +21,18 @@ class RefusalTest {
     assertEquals(Refusal.Kind.CONFLICT, outer.kind());
     assertSame(cause, outer.getCause());
   }
+
+  @Test
+  void shouldHaveTheKindOfItsFactory() {
+    assertEquals(Refusal.Kind.INVALID, Refusal.invalid("f", "r").kind());
+    assertEquals(Refusal.Kind.NOT_FOUND, Refusal.notFound("f", "r").kind());
+    assertEquals(Refusal.Kind.CONFLICT, Refusal.conflict("f", "r").kind());
+    assertEquals(Refusal.Kind.EXHAUSTED, Refusal.exhausted("f", "r").kind());
+    assertEquals(Refusal.Kind.DISABLED, Refusal.disabled("f", "r").kind());
+    assertEquals(Refusal.Kind.UNAVAILABLE, Refusal.unavailable("f", "r").kind());
+    assertEquals(Refusal.Kind.STALE, Refusal.stale("f", "r").kind());
+    final Refusal refusal = Refusal.stale("field", "the reason");
+    assertEquals("field", refusal.field());
+    assertEquals("the reason", refusal.reason());
+  }
 }

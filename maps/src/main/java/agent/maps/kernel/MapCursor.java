@@ -18,12 +18,59 @@ import org.agrona.concurrent.UnsafeBuffer;
  * the walk repeatedly, it ends with EAGAIN. Not thread-safe.
  */
 public final class MapCursor implements AutoCloseable {
+  /** The calls by which a cursor reads a map; their results are those of {@link MapCalls}. */
+  interface Reads {
+    /** The kernel's. */
+    Reads KERNEL =
+        new Reads() {
+          @Override
+          public int batch(
+              int fd,
+              MemorySegment in,
+              MemorySegment out,
+              MemorySegment keys,
+              MemorySegment values,
+              MemorySegment count) {
+            return MapCalls.lookupBatch(fd, in, out, keys, values, count);
+          }
+
+          @Override
+          public int nextKey(int fd, MemorySegment key, MemorySegment next) {
+            return MapCalls.nextKey(fd, key, next);
+          }
+
+          @Override
+          public int lookup(int fd, MemorySegment key, MemorySegment value) {
+            return MapCalls.lookup(fd, key, value);
+          }
+        };
+
+    /** Reads many entries. */
+    int batch(
+        int fd,
+        MemorySegment in,
+        MemorySegment out,
+        MemorySegment keys,
+        MemorySegment values,
+        MemorySegment count);
+
+    /** Finds the key after a key, or the first one. */
+    int nextKey(int fd, MemorySegment key, MemorySegment next);
+
+    /** Reads one value. */
+    int lookup(int fd, MemorySegment key, MemorySegment value);
+  }
+
   private static final int DEFAULT_BATCH = 1024;
   private static final int MAX_BATCH = 1 << 20;
   private static final int MIN_TOKEN = 8;
   private static final int ALIGNMENT = 8;
 
+  /** Batches in a row that a deleted key may interrupt before one entry is read. */
+  private static final int MOST_INTERRUPTIONS = 64;
+
   private final int initialBatch;
+  private final Reads reads;
   private final UnsafeBuffer key = new UnsafeBuffer(0, 0);
   private final UnsafeBuffer value = new UnsafeBuffer(0, 0);
   private final UnsafeBuffer sum = new UnsafeBuffer(new byte[0]);
@@ -53,7 +100,12 @@ public final class MapCursor implements AutoCloseable {
    * contains more.
    */
   public MapCursor(int batch) {
+    this(batch, Reads.KERNEL);
+  }
+
+  MapCursor(int batch, Reads reads) {
     initialBatch = batch;
+    this.reads = reads;
   }
 
   /**
@@ -142,6 +194,40 @@ public final class MapCursor implements AutoCloseable {
     return false;
   }
 
+  /**
+   * Reads the next batch of entries with one system call, or one entry where the kernel does not
+   * support batches for the map's type; for walks that are spread over many calls. To be used with
+   * {@link #nextOfBatch()} instead of {@link #next()}.
+   *
+   * @return false after the last batch and after an error, see {@link #error()}
+   */
+  public boolean nextBatch() {
+    if (visited >= visitLimit) {
+      if (!exhausted) {
+        fail(-Errno.EAGAIN);
+      }
+      return false;
+    }
+    if (!load()) {
+      return false;
+    }
+    index = -1;
+    return true;
+  }
+
+  /** Advances within the batch that was read; returns false after its last entry. */
+  public boolean nextOfBatch() {
+    while (index + 1 < loaded) {
+      index++;
+      visited++;
+      point();
+      if (map.format().present(value, 0)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   private void point() {
     key.wrap(keys.address() + (long) index * map.keySize(), map.keySize());
     final long address = values.address() + (long) index * map.copiedValueSize();
@@ -178,15 +264,28 @@ public final class MapCursor implements AutoCloseable {
     return loaded > 0;
   }
 
+  /** Only ENOENT is the end of the map; every other error ends the walk before it. */
   private void loadBatch() {
+    int interruptions = 0;
     while (true) {
       count.set(JAVA_INT, 0, capacity);
       final MemorySegment in = started ? token : MemorySegment.NULL;
-      final int result = MapCalls.lookupBatch(map.fd(), in, token, keys, values, count);
+      final int result = reads.batch(map.fd(), in, token, keys, values, count);
+      if (result == -Errno.EINTR && ++interruptions < MOST_INTERRUPTIONS) {
+        loaded = count.get(JAVA_INT, 0); // a key was deleted under the walk
+        started |= loaded > 0;
+        if (loaded > 0) {
+          return;
+        }
+        continue;
+      }
       if (result == 0 || result == -Errno.ENOENT) {
         loaded = count.get(JAVA_INT, 0);
         started = true;
-        exhausted = result != 0 || loaded == 0;
+        exhausted = result != 0;
+        if (result == 0 && loaded == 0) {
+          fail(-Errno.EAGAIN);
+        }
         return;
       }
       if (result == -Errno.ENOSPC && capacity < MAX_BATCH) {
@@ -209,7 +308,7 @@ public final class MapCursor implements AutoCloseable {
   private void loadSlot() {
     while (nextSlot < slots.length) {
       keys.set(JAVA_INT, 0, slots[nextSlot++]);
-      final int result = MapCalls.lookup(map.fd(), keys, values);
+      final int result = reads.lookup(map.fd(), keys, values);
       if (result == 0) {
         loaded = 1;
         return;
@@ -227,11 +326,11 @@ public final class MapCursor implements AutoCloseable {
     long attempts = visitLimit;
     while (attempts-- > 0) {
       final MemorySegment before = started ? token : MemorySegment.NULL;
-      int result = MapCalls.nextKey(map.fd(), before, keys);
+      int result = reads.nextKey(map.fd(), before, keys);
       if (result == 0) {
         started = true;
         MemorySegment.copy(keys, 0, token, 0, map.keySize());
-        result = MapCalls.lookup(map.fd(), keys, values);
+        result = reads.lookup(map.fd(), keys, values);
         if (result == 0) {
           loaded = 1;
           return;

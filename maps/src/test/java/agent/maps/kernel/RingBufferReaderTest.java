@@ -106,6 +106,23 @@ class RingBufferReaderTest {
     assertEquals(999, seen.getLast());
   }
 
+  /** Positions never wrap: after 2 GiB of records they no longer fit into an int. */
+  @Test
+  void shouldReadRecordsAtPositionsThatAnIntCannotHold() {
+    for (final long start : new long[] {1L << 31, 1L << 32, 3L << 32, 1L << 62}) {
+      position = start - 4 * 16;
+      consumer.putLong(0, position);
+      producer.putLong(0, position);
+      seen.clear();
+      for (long i = 0; i < 8; i++) {
+        produce(0, i);
+        assertEquals(1, poll(10), "position " + position);
+      }
+      assertEquals(List.of(0L, 1L, 2L, 3L, 4L, 5L, 6L, 7L), seen);
+      assertEquals(start + 4 * 16, consumer.getLong(0));
+    }
+  }
+
   @Test
   void shouldConsumeARecordWhoseHandlerThrows() {
     produce(0, 1);

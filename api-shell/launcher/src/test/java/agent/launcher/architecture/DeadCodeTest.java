@@ -54,12 +54,11 @@ class DeadCodeTest {
   private static final Map<String, String> EXCEPTIONS =
       Map.ofEntries(
           Map.entry(
-              "agent.bindings.NetlinkSocket.subscribe(int[])",
-              "events of addresses and routes; the node lists them at start only, for now"),
+              "agent.bindings.BpfLink.createTcx(BpfProgram, int, boolean)",
+              "tests attach the programs of other tools with it"),
           Map.entry(
-              "agent.bindings.NetlinkSocket.fd()", "waits for what subscribe(int[]) receives"),
-          Map.entry(
-              "agent.bindings.NetlinkSocket.messages()", "reads what subscribe(int[]) receives"),
+              "agent.bindings.ProgramTestRun.receivedBy(int)",
+              "tests run a program on packets that the node forwards"),
           Map.entry(
               "agent.bindings.ProgramTestRun.output()",
               "tests read the packet that a program has left"),

@@ -11,7 +11,10 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 class OptionTableTest {
-  /** The names, types and defaults of agent-api.md and decisions.md, one a line. */
+  /**
+   * The names, types and defaults of agent-api.md and decisions.md, one a line. Without a default
+   * the option is off, empty, or has no value.
+   */
   private static final String CONTRACT =
       """
       access-log string
@@ -19,12 +22,12 @@ class OptionTableTest {
       allow-localhost string auto
       auto-direct-node-routes bool
       bpf-compile-debug bool
-      bpf-root string
+      bpf-root string /sys/fs/bpf
       cgroup-root string
-      cluster-id int
+      cluster-id int 0
       cluster-name string default
       cluster-mesh-config string
-      config string
+      config string $HOME/agent.yaml
       container-runtime strings auto
       container-runtime-endpoint map
       datapath-mode string veth
@@ -34,7 +37,7 @@ class OptionTableTest {
       disable-conntrack bool
       disable-endpoint-crd bool
       disable-orch-services bool
-      runtime-socket string
+      runtime-socket string /var/run/runtime.sock
       enable-ipsec bool
       enable-ipv4 bool true
       enable-ipv6 bool true
@@ -67,13 +70,13 @@ class OptionTableTest {
       label-prefix-file string
       labels strings
       lb string
-      lib-dir string
+      lib-dir string /var/lib/agent
       log-driver strings
       log-opt map
       log-system-load bool
       masquerade bool true
       monitor-aggregation string None
-      mtu int
+      mtu int 0
       nat46-range string 0:0:0:0:0:FFFF::/96
       pprof bool
       preallocate-bpf-maps bool true
@@ -82,11 +85,11 @@ class OptionTableTest {
       prepend-iptables-chains bool true
       prometheus-serve-addr string
       restore bool true
-      sidecar-mesh-proxy-image string
+      sidecar-mesh-proxy-image string ^(.*/)?mesh-proxy(:.*)?$
       single-cluster-route bool
-      socket-path string
+      socket-path string <state-dir>/agent.sock
       sockops-enable bool
-      state-dir string
+      state-dir string /var/run/agent
       tofqdns-dns-reject-response-code string refused
       tofqdns-enable-poller bool
       tofqdns-enable-poller-events bool true
@@ -125,9 +128,8 @@ class OptionTableTest {
               final AgentOption option = OptionTable.byName(words[0]);
               assertNotNull(option, words[0]);
               assertEquals(words[1], option.type().label(), words[0]);
-              if (words.length == 3) {
-                assertEquals(words[2], option.defaultText(), words[0]);
-              }
+              final String off = option.type() == OptionType.BOOL ? "false" : "";
+              assertEquals(words.length == 3 ? words[2] : off, option.defaultText(), words[0]);
               names.add(words[0]);
             });
     assertEquals(names, Set.copyOf(OptionTable.all().stream().map(AgentOption::name).toList()));

@@ -102,9 +102,63 @@ class OptionValuesTest {
         "--conntrack-garbage-collector-interval",
         "5x");
     refuses("--config /no/such/file: cannot be read", "--config", "/no/such/file");
-    refuses("colour: unknown option in --config", "--config", file("colour: red\n").toString());
-    refuses("--config", "--config", file("a: [1\n").toString());
     refuses("--device: not a string", "--config", file("device: [a, b]\n").toString());
+  }
+
+  @Test
+  void shouldNameTheLineOfAFileAndNeverItsText() throws IOException {
+    refusesFile("line 1: unknown option", "secret: red\n");
+    refusesFile("line 2: unknown option", "mtu: 1400\nsecret:\n");
+    refusesFile("not YAML", "mtu: 1400\n? [secret, b]\n: 1\n");
+    refusesFile("line 3: not YAML", "device: eth0\nlabels: [secret\nsecret: [\n");
+    refusesFile("line 1: not YAML", "@secret\n");
+    refusesFile("line 2: not YAML", "root:*:19000:\nsecret: *secret\n");
+    refusesFile("not a mapping from options to values", "secret:x:0:0\nsecret:*:1\n");
+    refusesFile("line 2: --mtu is given twice", "mtu: 1400\nmtu: 1500\n");
+    refusesFile("line 1: nested too deeply", "secret: " + "[".repeat(100_000));
+    refusesFile("cannot be read: it is larger than 1048576 bytes", "#".repeat(1 << 20) + "\n");
+    final Path bytes = Files.createTempFile(folder, "agent", ".yaml");
+    Files.write(bytes, new byte[] {'a', ':', (byte) 0xff});
+    refuses(
+        "--config " + bytes + ": cannot be read: it is not UTF-8 text",
+        "--config",
+        bytes.toString());
+  }
+
+  @Test
+  void shouldReadOnlyARegularFile() throws Exception {
+    refuses(
+        "--config " + folder + ": cannot be read: it is not a regular file",
+        "--config",
+        folder.toString());
+    final Path pipe = folder.resolve("pipe");
+    assertEquals(0, new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor());
+    refuses(
+        "--config " + pipe + ": cannot be read: it is not a regular file",
+        "--config",
+        pipe.toString());
+    refuses(
+        "--config /no/such/file: cannot be read: it does not exist", "--config", "/no/such/file");
+  }
+
+  @Test
+  void shouldTakeTheTextOfAValueAsItIsWritten() throws IOException {
+    final Path file = file("cluster-name: 0x10\ndevice: ~\nipv4-node: 'a b'\nlabels:\n");
+    final OptionValues values = OptionValues.read(List.of("--config", file.toString()), Map.of());
+    assertEquals("0x10", values.text("cluster-name"));
+    assertEquals("a b", values.text("ipv4-node"));
+    assertEquals(List.of(), values.texts("labels"));
+  }
+
+  private void refusesFile(String why, String text) throws IOException {
+    final Path file = file(text);
+    final OptionException refusal =
+        assertThrows(
+            OptionException.class,
+            () -> OptionValues.read(List.of("--config", file.toString()), Map.of()));
+    assertTrue(
+        refusal.getMessage().startsWith("--config " + file + ": " + why), refusal.getMessage());
+    assertFalse(refusal.getMessage().contains("secret"), refusal.getMessage());
   }
 
   @Test

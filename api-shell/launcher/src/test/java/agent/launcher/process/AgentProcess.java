@@ -34,7 +34,7 @@ final class AgentProcess implements AutoCloseable {
 
   private final Process process;
   private final Path log;
-  private final Path socket;
+  private Path socket;
 
   private AgentProcess(Process process, Path log, Path socket) {
     this.process = process;
@@ -69,6 +69,17 @@ final class AgentProcess implements AutoCloseable {
     return start(List.of(node.inside(command)), state, bpfRoot, options);
   }
 
+  /** Starts it after a command of the shell, such as {@code umask 0}. */
+  static AgentProcess startAfter(
+      String command, NetworkNamespace node, Path state, Path bpfRoot, String... options)
+      throws IOException {
+    return start(
+        List.of(node.inside("sh", "-c", command + "; exec \"$@\"", "sh", java())),
+        state,
+        bpfRoot,
+        options);
+  }
+
   private static AgentProcess start(
       List<String> command, Path state, Path bpfRoot, String... options) throws IOException {
     final List<String> line = new ArrayList<>(command);
@@ -87,7 +98,13 @@ final class AgentProcess implements AutoCloseable {
     return Path.of(System.getProperty("java.home"), "bin", "java").toString();
   }
 
-  /** Waits until every route is served. */
+  /** Waits until every route is served on a socket outside the state directory. */
+  AgentProcess readyAt(Path other) throws Exception {
+    socket = other;
+    return ready();
+  }
+
+  /** Waits until every route is served and the endpoints of the previous run are restored. */
   AgentProcess ready() throws Exception {
     final long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(LONGEST_START_MS);
     while (true) {
@@ -98,7 +115,8 @@ final class AgentProcess implements AutoCloseable {
         throw new IllegalStateException("the agent is not ready: " + log());
       }
       try {
-        if (call("GET", "/endpoint", null).status() == 200) {
+        if (call("GET", "/endpoint", null).status() == 200
+            && !call("GET", "/health", null).text().contains("restoring: ")) {
           return this;
         }
       } catch (IOException notYet) {

@@ -58,6 +58,25 @@ final class TestNode implements AutoCloseable {
     return agent;
   }
 
+  /** Starts an agent on this node's state with the umask 0. */
+  AgentProcess launchWithoutMask(String... options) throws Exception {
+    return launchAfter("umask 0", options);
+  }
+
+  /** Starts an agent on this node's state that may have so many descriptors open. */
+  AgentProcess launchWithDescriptors(int limit, String... options) throws Exception {
+    return launchAfter("ulimit -n " + limit, options);
+  }
+
+  private AgentProcess launchAfter(String command, String... options) throws Exception {
+    final List<String> all = new ArrayList<>(List.of(RANGES));
+    all.addAll(List.of(options));
+    final AgentProcess agent =
+        AgentProcess.startAfter(command, namespace, state, bpf.path(), all.toArray(String[]::new));
+    parts.add(agent);
+    return agent;
+  }
+
   /** Starts an agent on this node's state, for which the file is an empty one. */
   AgentProcess launchWithout(Path hidden) throws Exception {
     final AgentProcess agent =

@@ -1,30 +1,47 @@
 package agent.server.socket;
 
+import agent.bindings.BindingsException;
+import agent.bindings.Errno;
+import agent.bindings.ListenerProbe;
+import agent.bindings.PeerCredentials;
+import agent.types.AlreadyInUseException;
+import agent.types.IoFailure;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ServerSocketChannel;
-import java.nio.channels.SocketChannel;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.GroupPrincipal;
 import java.nio.file.attribute.PosixFileAttributeView;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.nio.file.attribute.UserPrincipalNotFoundException;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Set;
 
 /**
  * The file of a listening socket.
  *
  * <p>The socket is bound in a directory of mode 0700 beside its path, gets its group and mode there
- * and is then moved to its path, so that at no time a process without the right can connect.
+ * and is then linked to its path, so that at no time a process without the right can connect, and
+ * that no other file is ever replaced. Of what is in its place only a socket on which no process
+ * listens is removed.
  */
 final class SocketFile {
-  private static final String DIRECTORY_MODE = "rwxr-xr-x";
+  private static final Set<PosixFilePermission> DIRECTORY_MODE =
+      PosixFilePermissions.fromString("rwxr-xr-x");
   private static final String PRIVATE_MODE = "rwx------";
   private static final String SOCKET_MODE = "rw-rw----";
   private static final int BACKLOG = 1024;
+
+  // linux/stat.h
+  private static final int S_IFMT = 0170000;
+  private static final int S_IFSOCK = 0140000;
 
   private final Path path;
   private Object fileKey;
@@ -37,18 +54,28 @@ final class SocketFile {
    * Listens at the path.
    *
    * @param group group that may connect, or null to leave it as it is
-   * @throws IOException naming the path, where another process listens on it or the group does not
-   *     exist
+   * @throws AlreadyInUseException naming the path and the process that listens on it
+   * @throws IOException naming the path, where another file is in its place, the group does not
+   *     exist or the socket cannot be created
    */
   ServerSocketChannel listen(String group) throws IOException {
-    final Path directory = path.getParent();
-    Files.createDirectories(
-        directory,
-        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(DIRECTORY_MODE)));
-    refuseIfTaken();
+    try {
+      createParents();
+      removeUnused();
+      return listenBeside(group);
+    } catch (FileAlreadyExistsException e) {
+      throw new IOException("socket " + path + ": another process has just created it", e);
+    } catch (UserPrincipalNotFoundException e) {
+      throw new IOException("socket " + path + ": there is no group '" + group + "'", e);
+    } catch (IOException e) {
+      throw new IOException("socket " + path + ": " + IoFailure.reason(e), e);
+    }
+  }
+
+  private ServerSocketChannel listenBeside(String group) throws IOException {
     final Path hidden =
         Files.createTempDirectory(
-            directory,
+            path.getParent(),
             ".",
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(PRIVATE_MODE)));
     final Path bound = hidden.resolve(path.getFileName());
@@ -62,61 +89,70 @@ final class SocketFile {
       }
       attributes.setPermissions(PosixFilePermissions.fromString(SOCKET_MODE));
       fileKey = attributes.readAttributes().fileKey();
-      Files.move(bound, path, StandardCopyOption.ATOMIC_MOVE);
+      Files.createLink(path, bound);
       server.configureBlocking(false);
       return server;
     } catch (IOException | RuntimeException e) {
       server.close();
-      Files.deleteIfExists(bound);
-      throw new IOException("socket " + path + ": " + reason(e), e);
+      throw e;
     } finally {
+      Files.deleteIfExists(bound);
       Files.deleteIfExists(hidden);
     }
   }
 
-  /** Removes the file, unless another process has replaced it. */
+  /** Removes the file, unless another one is in its place. */
   void remove() throws IOException {
-    if (fileKey != null && Files.exists(path, LinkOption.NOFOLLOW_LINKS) && isOurs()) {
+    if (fileKey != null
+        && Files.exists(path, LinkOption.NOFOLLOW_LINKS)
+        && fileKey.equals(
+            Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                .fileKey())) {
       Files.deleteIfExists(path);
     }
   }
 
-  private boolean isOurs() throws IOException {
-    return fileKey.equals(
-        Files.getFileAttributeView(path, PosixFileAttributeView.class).readAttributes().fileKey());
+  /** Creates the missing directories on the path; the mask of the process does not apply. */
+  private void createParents() throws IOException {
+    final Deque<Path> missing = new ArrayDeque<>();
+    for (Path parent = path.getParent(); !Files.exists(parent); parent = parent.getParent()) {
+      missing.push(parent);
+    }
+    for (final Path directory : missing) {
+      Files.createDirectory(directory);
+      Files.setPosixFilePermissions(directory, DIRECTORY_MODE);
+    }
   }
 
-  private void refuseIfTaken() throws IOException {
+  /** Removes a socket on which no process listens, as an agent leaves it that was killed. */
+  private void removeUnused() throws IOException {
     if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
       return;
     }
-    if (!Files.readAttributes(path, "isOther", LinkOption.NOFOLLOW_LINKS)
-        .get("isOther")
-        .equals(true)) {
-      throw new IOException("socket " + path + ": a file that is not a socket is in its place");
+    final int mode = (Integer) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS);
+    if ((mode & S_IFMT) != S_IFSOCK) {
+      throw new IOException("a file that is not a socket is in its place");
     }
-    if (answers()) {
-      throw new IOException("socket " + path + ": another process listens on it");
-    }
+    refuseIfTaken();
+    Files.delete(path);
   }
 
-  private boolean answers() throws IOException {
-    try (SocketChannel probe = SocketChannel.open(StandardProtocolFamily.UNIX)) {
-      return probe.connect(UnixDomainSocketAddress.of(path));
-    } catch (java.net.ConnectException e) {
-      return false;
+  /** A process that listens and does not accept has the socket in use, too. */
+  private void refuseIfTaken() throws IOException {
+    final ListenerProbe found;
+    try {
+      found = ListenerProbe.ofFile(path);
+    } catch (BindingsException e) {
+      throw new IOException("it cannot be tried: " + Errno.name(e.errno()), e);
+    }
+    if (found.isListening()) {
+      final int pid = found.process().map(PeerCredentials::pid).orElse(0);
+      throw new AlreadyInUseException(
+          "socket " + path + ": " + (pid == 0 ? "a process" : "process " + pid) + " listens on it");
     }
   }
 
   private GroupPrincipal lookup(String group) throws IOException {
-    try {
-      return path.getFileSystem().getUserPrincipalLookupService().lookupPrincipalByGroupName(group);
-    } catch (UserPrincipalNotFoundException e) {
-      throw new IOException("there is no group '" + group + "'", e);
-    }
-  }
-
-  private static String reason(Exception failure) {
-    return failure.getMessage() == null ? failure.toString() : failure.getMessage();
+    return path.getFileSystem().getUserPrincipalLookupService().lookupPrincipalByGroupName(group);
   }
 }

@@ -146,12 +146,29 @@ final class UnixSocketConduit
 
   @Override
   public int read(ByteBuffer dst) throws IOException {
-    return connection.isReadShutdown() ? -1 : channel.read(dst);
+    return connection.isReadShutdown() ? -1 : (int) noted(System.nanoTime(), channel.read(dst));
   }
 
   @Override
   public long read(ByteBuffer[] dsts, int offset, int length) throws IOException {
-    return connection.isReadShutdown() ? -1 : channel.read(dsts, offset, length);
+    return connection.isReadShutdown()
+        ? -1
+        : noted(System.nanoTime(), channel.read(dsts, offset, length));
+  }
+
+  /** The time is taken before the bytes move, so that it orders what a client does in turn. */
+  private long noted(long timeNs, long bytes) {
+    if (bytes > 0) {
+      connection.onActivity(timeNs);
+    }
+    return bytes;
+  }
+
+  /**
+   * Returns whether a worker is parked, or a write has to go on, until the client does its part.
+   */
+  synchronized boolean waitsForClient() {
+    return readWaiter != null || writeWaiter != null || writesResumed;
   }
 
   @Override
@@ -252,7 +269,9 @@ final class UnixSocketConduit
     if (refusal != null) {
       refusalInstead = refusal;
     }
-    return refusalInstead == null ? channel.write(src) : writeRefusal(src);
+    return refusalInstead == null
+        ? (int) noted(System.nanoTime(), channel.write(src))
+        : writeRefusal(src);
   }
 
   /** Closes the connection after a refusal, so that nothing is written after it. */
@@ -268,7 +287,7 @@ final class UnixSocketConduit
 
   @Override
   public long write(ByteBuffer[] srcs, int offset, int length) throws IOException {
-    return channel.write(srcs, offset, length);
+    return noted(System.nanoTime(), channel.write(srcs, offset, length));
   }
 
   @Override

@@ -1,5 +1,6 @@
 package agent.server.socket;
 
+import agent.types.IoFailure;
 import java.io.IOException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.ServerSocketChannel;
@@ -10,12 +11,17 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.xnio.ChannelListener;
 import org.xnio.StreamConnection;
+import org.xnio.XnioExecutor;
 
-/** Accepts clients on a Unix socket and assigns them to the I/O threads in turn. */
+/**
+ * Accepts clients on a Unix socket and assigns them to the I/O threads in turn. While there is no
+ * room for a further connection, clients wait in the queue of the kernel.
+ */
 public final class UnixSocketListener implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(UnixSocketListener.class);
   private static final int ACCEPTS_PER_WAKEUP = 64;
   private static final long BACKOFF_MS = 100;
+  private static final long ROOM_CHECK_MS = 20;
   private static final long JOIN_MS = 2_000;
 
   private final SocketFile file;
@@ -23,8 +29,12 @@ public final class UnixSocketListener implements AutoCloseable {
   private final UnixIoThread[] ioThreads;
   private final ChannelListener<? super StreamConnection> openListener;
   private final long stallLimitNs;
+  private final OpenConnections connections;
   private SelectionKey key;
   private int next;
+  private boolean isFailing;
+  private volatile boolean isPaused; // written by the first I/O thread only, as is retry
+  private XnioExecutor.Key retry;
 
   /**
    * Binds the socket; no client is accepted before {@link #start()}.
@@ -33,18 +43,22 @@ public final class UnixSocketListener implements AutoCloseable {
    * @param group group that may connect, or null for the group of the process
    * @param ioThreadCount I/O threads, at least 1
    * @param stallLimitMs how long a worker waits for a client that neither sends nor reads
+   * @param maxConnections most connections, at least 1
    * @param openListener receives each connection, on its I/O thread
-   * @throws IOException naming the path, where another process listens on it or it cannot be bound
+   * @throws agent.types.AlreadyInUseException naming the path and the process that listens on it
+   * @throws IOException naming the path, where it cannot be bound
    */
   public UnixSocketListener(
       Path path,
       String group,
       int ioThreadCount,
       long stallLimitMs,
+      int maxConnections,
       ChannelListener<? super StreamConnection> openListener)
       throws IOException {
     this.openListener = openListener;
     this.stallLimitNs = TimeUnit.MILLISECONDS.toNanos(stallLimitMs);
+    connections = new OpenConnections(maxConnections, this::onRoom);
     file = new SocketFile(path);
     server = file.listen(group);
     ioThreads = new UnixIoThread[ioThreadCount];
@@ -64,45 +78,88 @@ public final class UnixSocketListener implements AutoCloseable {
   private void acceptSome() {
     try {
       for (int i = 0; i < ACCEPTS_PER_WAKEUP; i++) {
+        if (!connections.hasRoom()) {
+          if (i == 0) { // a client waits
+            connections.closeLongestIdle();
+            pause(ROOM_CHECK_MS);
+          }
+          return;
+        }
         final SocketChannel channel = server.accept();
         if (channel == null) {
           return;
         }
+        isFailing = false;
         open(channel);
       }
     } catch (IOException e) {
       if (server.isOpen()) {
-        LOGGER.warn("API socket: accepting pauses for {} ms: {}", BACKOFF_MS, e.getMessage());
-        key.interestOps(0);
-        ioThreads[0].executeAfter(this::resumeAccepts, BACKOFF_MS, TimeUnit.MILLISECONDS);
+        onFailure(e);
       }
     }
   }
 
+  /** Descriptors or memory are short: the client stays in the queue of the kernel. */
+  private void onFailure(IOException failure) {
+    if (!isFailing) {
+      isFailing = true;
+      LOGGER.warn(
+          "API socket: no client can be accepted, it is tried again every {} ms: {}",
+          BACKOFF_MS,
+          IoFailure.reason(failure));
+    }
+    connections.closeLongestIdle();
+    pause(BACKOFF_MS);
+  }
+
+  private void pause(long retryMs) {
+    key.interestOps(0);
+    isPaused = true;
+    retry = ioThreads[0].executeAfter(this::resumeAccepts, retryMs, TimeUnit.MILLISECONDS);
+  }
+
+  private void onRoom() {
+    if (isPaused && server.isOpen() && connections.hasRoom()) {
+      ioThreads[0].execute(this::resumeAccepts);
+    }
+  }
+
   private void resumeAccepts() {
-    if (key.isValid()) {
+    if (isPaused && key.isValid()) {
+      isPaused = false;
+      retry.remove();
       key.interestOps(SelectionKey.OP_ACCEPT);
     }
   }
 
   private void open(SocketChannel channel) throws IOException {
     channel.configureBlocking(false);
+    connections.accepted();
     final UnixIoThread ioThread = ioThreads[next];
     next = (next + 1) % ioThreads.length;
     ioThread.execute(() -> handOver(ioThread, channel));
   }
 
   private void handOver(UnixIoThread ioThread, SocketChannel channel) {
+    final UnixStreamConnection connection;
     try {
-      openListener.handleEvent(new UnixStreamConnection(ioThread, channel, stallLimitNs));
+      connection = new UnixStreamConnection(ioThread, channel, stallLimitNs, connections);
     } catch (IOException e) {
-      LOGGER.warn("API socket: a client could not be served: {}", e.getMessage());
+      LOGGER.warn("API socket: a client could not be served: {}", IoFailure.reason(e));
+      connections.drop();
       try {
         channel.close();
       } catch (IOException suppressed) {
         LOGGER.debug("closing a client: {}", suppressed.getMessage());
       }
+      return;
     }
+    openListener.handleEvent(connection);
+  }
+
+  /** Returns the connections of clients. */
+  public ConnectionCounts counts() {
+    return connections.counts();
   }
 
   /** Stops accepting and removes the socket's file; connections stay. */

@@ -1,9 +1,11 @@
 package agent.server.socket;
 
+import agent.bindings.Descriptors;
 import agent.bindings.PeerCredentials;
 import java.io.IOException;
 import java.net.SocketAddress;
 import java.nio.channels.SocketChannel;
+import org.xnio.IoUtils;
 import org.xnio.StreamConnection;
 import sun.nio.ch.SelChImpl;
 
@@ -11,16 +13,74 @@ import sun.nio.ch.SelChImpl;
 public final class UnixStreamConnection extends StreamConnection {
   private final SocketChannel channel;
   private final UnixSocketConduit conduit;
+  private final OpenConnections connections;
   private PeerCredentials credentials;
+  private volatile boolean isServing;
+  private volatile long lastActiveNs = System.nanoTime();
 
-  UnixStreamConnection(UnixIoThread ioThread, SocketChannel channel, long stallLimitNs)
+  UnixStreamConnection(
+      UnixIoThread ioThread, SocketChannel channel, long stallLimitNs, OpenConnections connections)
       throws IOException {
     super(ioThread);
     this.channel = channel;
+    this.connections = connections;
     conduit = new UnixSocketConduit(this, ioThread, channel, stallLimitNs);
     setSourceConduit(conduit);
     setSinkConduit(conduit);
     conduit.register();
+    connections.add(this);
+  }
+
+  /** Marks the begin of a request, on the I/O thread: until its end the connection is in use. */
+  public void beginRequest() {
+    isServing = true;
+  }
+
+  /** Marks the end of a request. */
+  public void endRequest() {
+    isServing = false;
+  }
+
+  /** Returns whether a request is at work. */
+  boolean isServing() {
+    return isServing;
+  }
+
+  /** Returns whether the request at work waits for bytes from the client, or for it to read. */
+  boolean waitsForClient() {
+    return conduit.waitsForClient();
+  }
+
+  /** Returns when the client last sent or read bytes. */
+  long lastActiveNs() {
+    return lastActiveNs;
+  }
+
+  void onActivity(long timeNs) {
+    lastActiveNs = timeNs;
+  }
+
+  /**
+   * Returns whether the client waits for nothing; a request that has arrived and was not read yet
+   * is activity.
+   */
+  boolean isIdle() {
+    if (isServing) {
+      return waitsForClient();
+    }
+    if (Descriptors.hasUnread(((SelChImpl) channel).getFDVal())) {
+      onActivity(System.nanoTime());
+      return false;
+    }
+    return true;
+  }
+
+  void execute(Runnable task) {
+    getIoThread().execute(task);
+  }
+
+  void closeNow() {
+    IoUtils.safeClose(this);
   }
 
   /** Returns the credentials that the kernel recorded when the client connected. */
@@ -41,7 +101,11 @@ public final class UnixStreamConnection extends StreamConnection {
 
   @Override
   protected void closeAction() throws IOException {
-    conduit.close();
+    try {
+      conduit.close();
+    } finally {
+      connections.remove(this);
+    }
   }
 
   /** Returns null: the client side of a Unix socket has no address. */

@@ -128,7 +128,7 @@ final class FakeEndpoints implements Endpoints {
     return new EndpointSnapshot(
         7,
         EndpointState.READY,
-        new EndpointHealth(HealthLevel.OK, HealthLevel.WARNING, HealthLevel.WARNING, true),
+        new EndpointHealth(HealthLevel.OK, HealthLevel.WARNING, HealthLevel.WARNING, true, null),
         new Identity(256, LabelSet.parse("labels", List.of("k8s:app=web"))),
         new EndpointLabels(
             List.of("a"), List.of("a"), List.of("b"), List.of("c"), List.of("k8s:app=web")),

@@ -318,6 +318,7 @@ class HandlersTest {
     final IpamAllocationModel first = client.allocate("ipv4", "me", null, true);
     assertEquals("10.1.0.2", first.ipv4().ip());
     assertEquals("10.1.0.1", first.ipv4().gateway());
+    assertEquals(36, first.ipv4().expirationUuid().length());
     assertEquals(first.ipv4().expirationUuid(), first.address().ipv4ExpirationUuid());
     assertNull(first.ipv6());
     client.allocateAddress("10.1.0.3", "you", null);

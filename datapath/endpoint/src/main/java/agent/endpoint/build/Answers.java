@@ -70,8 +70,6 @@ public final class Answers {
   }
 
   private static String message(Throwable failure) {
-    return failure instanceof Refusal || failure instanceof OperationException
-        ? failure.getMessage()
-        : failure.toString();
+    return failure.getMessage() == null ? "failed without a cause" : failure.getMessage();
   }
 }

@@ -8,20 +8,28 @@ import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointState;
+import agent.endpoint.state.EndpointStore;
 import agent.ipcache.Ipcache;
 import agent.node.Devices;
 import agent.node.Devices.Device;
 import agent.node.WorkloadRoutes;
 import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.types.OperationException;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /**
  * Builds one endpoint: brings the datapath to the requested state. Every step is idempotent, so a
- * failed build is repeated as a whole. The ipcache entry is written last, and the route after it:
- * no packet reaches an endpoint that does not enforce its policy. Runs on the conductor's thread.
+ * failed build is repeated as a whole. The first step closes the workload: until its programs are
+ * attached, programs that drop all packets are, or its interface is down. The ipcache entry and the
+ * route follow the programs: no packet reaches an endpoint that does not enforce its policy. The
+ * last step stores a record that the store does not hold yet. Runs on the conductor's thread.
  */
 public final class EndpointBuild {
+  private static final Logger LOGGER = LogManager.getLogger(EndpointBuild.class);
+
   private final ConductorAgent conductor;
   private final EndpointJournal journal;
   private final EndpointPolicies policies;
@@ -29,23 +37,65 @@ public final class EndpointBuild {
   private final Ipcache ipcache;
   private final Devices devices;
   private final WorkloadRoutes routes;
+  private final EndpointStore store;
+  private final HostSides hostSides;
 
-  /** Creates a build that uses these owners. */
-  public EndpointBuild(
-      ConductorAgent conductor,
-      EndpointJournal journal,
-      EndpointPolicies policies,
+  /**
+   * The owners of the resources of an endpoint.
+   *
+   * @param datapath holds its programs, links and maps
+   * @param ipcache holds its ipcache entries
+   * @param devices finds its interface
+   * @param routes holds the routes to it
+   * @param store keeps its record
+   */
+  public record Owners(
       EndpointProxy datapath,
       Ipcache ipcache,
       Devices devices,
-      WorkloadRoutes routes) {
+      WorkloadRoutes routes,
+      EndpointStore store) {}
+
+  /** Creates a build that uses these owners. */
+  public EndpointBuild(
+      ConductorAgent conductor, EndpointJournal journal, EndpointPolicies policies, Owners owners) {
     this.conductor = conductor;
     this.journal = journal;
     this.policies = policies;
-    this.datapath = datapath;
-    this.ipcache = ipcache;
-    this.devices = devices;
-    this.routes = routes;
+    datapath = owners.datapath();
+    ipcache = owners.ipcache();
+    devices = owners.devices();
+    routes = owners.routes();
+    store = owners.store();
+    hostSides = new HostSides(conductor, datapath, devices, routes);
+  }
+
+  /**
+   * Closes the workload of an endpoint without programs, so that no packet passes before its policy
+   * is enforced; part of an operation on the endpoint.
+   *
+   * @return completes when no packet passes without policy, exceptionally where that cannot be
+   *     achieved
+   */
+  public CompletableFuture<Void> close(Endpoint endpoint) {
+    final CompletableFuture<Void> result = new CompletableFuture<>();
+    conductor.beginHere(
+        new StepSequence(conductor::wake)
+            .then(() -> checkDevice(endpoint))
+            .thenAwait(() -> detachFromFormerInterface(endpoint))
+            .thenAwait(() -> closeHooks(endpoint))
+            .onDone(() -> result.complete(null))
+            .onFailure(result::completeExceptionally));
+    return result;
+  }
+
+  /** Builds an endpoint of the previous run that was not restored yet, as {@link #build}. */
+  public CompletableFuture<Void> restore(Endpoint endpoint) {
+    journal.note(
+        endpoint,
+        EndpointState.WAITING_TO_REGENERATE,
+        "identity " + endpoint.identity().id() + " " + endpoint.identity().labels());
+    return build(endpoint);
   }
 
   /**
@@ -60,7 +110,7 @@ public final class EndpointBuild {
         new StepSequence(conductor::wake)
             .then(() -> checkDevice(endpoint))
             .thenAwait(() -> detachFromFormerInterface(endpoint))
-            .thenAwait(() -> prepare(endpoint))
+            .thenAwait(() -> closeAndPrepare(endpoint))
             .thenAwait(() -> policies.realize(endpoint))
             .thenAwait(() -> policies.synchronizeIfDistrusted(endpoint))
             .thenAwait(() -> attach(endpoint))
@@ -68,6 +118,7 @@ public final class EndpointBuild {
             .thenAwait(ipcache::compareIfOutdated)
             .thenAwait(() -> putAddresses(endpoint))
             .then(() -> addRoute(endpoint))
+            .then(() -> storeRecord(endpoint))
             .then(() -> policies.releaseFormerIdentities(endpoint))
             .onDone(
                 () -> {
@@ -85,15 +136,9 @@ public final class EndpointBuild {
 
   private void checkDevice(Endpoint endpoint) {
     final EndpointDevice device = endpoint.record().device();
-    final int found = devices.byName(device.name()).map(Device::index).orElse(0);
-    endpoint.devicePresent(found == device.index());
-    if (found == 0) {
-      throw new OperationException("interface-name: interface '" + device.name() + "' is gone");
-    }
-    if (found != device.index()) {
-      throw new OperationException(
-          "interface-name: interface '%s' has index %d, not %d"
-              .formatted(device.name(), found, device.index()));
+    final String difference = device.difference(devices.byName(device.name()).orElse(null));
+    if (difference != null) {
+      throw new OperationException("interface-name: " + difference);
     }
   }
 
@@ -102,39 +147,95 @@ public final class EndpointBuild {
    * one.
    */
   private CompletableFuture<?> detachFromFormerInterface(Endpoint endpoint) {
-    final EndpointSpec attached = endpoint.attached();
-    if (attached == null || attached.ifindex() == endpoint.record().device().index()) {
+    final EndpointDevice former = endpoint.hooked();
+    if (former == null || former.index() == endpoint.record().device().index()) {
       return null;
     }
-    final String what = "endpoint " + endpoint.id() + ": detach from " + attached.interfaceName();
+    final String what = "endpoint " + endpoint.id() + ": detach from " + former.name();
     return Answers.named("ipcache", ipcache.removeEndpoint(endpoint.addresses()))
         .thenComposeAsync(
             removed -> {
-              if (endpoint.route() != null) {
-                routes.remove(endpoint.route());
-              }
-              return Answers.named(what, datapath.detach(endpoint.id()));
+              endpoint.route(null);
+              endpoint.hostSideUp(false);
+              return hostSides.find(endpoint.id());
             },
+            conductor::run)
+        .thenApplyAsync(
+            // A failed build may have added a part of the routes.
+            found -> found.map(host -> routes.remove(routeOn(host, endpoint))).orElse(List.of()),
+            conductor::run)
+        .thenComposeAsync(
+            errors ->
+                errors.isEmpty()
+                    ? Answers.named(what, datapath.detach(endpoint.id()))
+                    : CompletableFuture.completedFuture(errors),
             conductor::run)
         .thenAcceptAsync(
             errors -> {
-              endpoint.detached();
               if (!errors.isEmpty()) {
                 throw new OperationException(what + ": " + String.join("; ", errors));
               }
+              endpoint.detached();
             },
             conductor::run);
   }
 
+  private static WorkloadRoute routeOn(Device host, Endpoint endpoint) {
+    final WorkloadRoute wanted = endpoint.wantedRoute();
+    return new WorkloadRoute(host.name(), endpoint.hooked().mac(), wanted.ipv4(), wanted.ipv6());
+  }
+
   /**
-   * Starts loading the programs, the slowest step; it runs while the policy is resolved and
-   * written.
+   * Closes the workload. Meanwhile the loader begins with the programs, the slowest step, and goes
+   * on while the policy is resolved and written.
    */
-  private CompletableFuture<?> prepare(Endpoint endpoint) {
+  private CompletableFuture<?> closeAndPrepare(Endpoint endpoint) {
+    final CompletableFuture<?> closed = closeHooks(endpoint);
     if (needsPrograms(endpoint)) {
       datapath.prepare(endpoint.spec());
     }
-    return null;
+    return closed;
+  }
+
+  /**
+   * Attaches dropping programs where the endpoint has no programs; where that fails, sets its host
+   * side down. {@link #addRoute} sets it up.
+   */
+  private CompletableFuture<?> closeHooks(Endpoint endpoint) {
+    if (endpoint.attached() != null) {
+      return null;
+    }
+    final EndpointDevice device = endpoint.record().device();
+    endpoint.closed();
+    return datapath
+        .close(endpoint.id(), device.index(), device.name())
+        .handleAsync(
+            (done, failure) -> {
+              if (failure != null) {
+                closeByInterface(endpoint, device, Answers.unwrapped(failure));
+              }
+              return null;
+            },
+            conductor::run);
+  }
+
+  private void closeByInterface(
+      Endpoint endpoint, EndpointDevice device, RuntimeException failure) {
+    final List<String> errors = routes.setDown(device.name());
+    if (!errors.isEmpty()) {
+      throw new OperationException(
+          "interface '%s' is not closed: %s; nor set down: %s"
+              .formatted(device.name(), failure.getMessage(), String.join("; ", errors)),
+          failure);
+    }
+    endpoint.hostSideUp(false);
+    endpoint.route(null);
+    LOGGER.warn(
+        "endpoint {}: interface '{}' is set down until its programs are attached, because the"
+            + " dropping programs are not: {}",
+        endpoint.id(),
+        device.name(),
+        failure.getMessage());
   }
 
   private static boolean needsPrograms(Endpoint endpoint) {
@@ -161,11 +262,26 @@ public final class EndpointBuild {
         ipcache.putEndpoint(endpoint.id(), endpoint.identity().id(), endpoint.addresses()));
   }
 
+  /** Sets the host side up and adds the route; both may be missing after a restart of the agent. */
   private void addRoute(Endpoint endpoint) {
     final WorkloadRoute wanted = endpoint.wantedRoute();
-    if (endpoint.record().configuration().datapath().routed() && !wanted.equals(endpoint.route())) {
+    if (!endpoint.record().configuration().datapath().routed()) {
+      if (!endpoint.isHostSideUp()) {
+        routes.setUp(wanted.interfaceName());
+        endpoint.hostSideUp(true);
+      }
+    } else if (!wanted.equals(endpoint.route())) {
+      endpoint.route(null); // what is added before a failure stays
       routes.add(wanted);
       endpoint.route(wanted);
+      endpoint.hostSideUp(true);
+    }
+  }
+
+  private void storeRecord(Endpoint endpoint) {
+    if (!endpoint.isStored()) {
+      store.save(endpoint.record());
+      endpoint.stored(endpoint.record());
     }
   }
 }

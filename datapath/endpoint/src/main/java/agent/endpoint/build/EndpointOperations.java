@@ -18,14 +18,23 @@ public final class EndpointOperations {
   private final ConductorAgent conductor;
   private final EndpointRegistry registry;
   private final EndpointPolicies policies;
+  private final EndpointBuild build;
   private final OperationQueue queue;
 
-  /** Creates the operations on the endpoints of the registry. */
+  /**
+   * Creates the operations on the endpoints of the registry.
+   *
+   * @param build builds endpoints, also those that are not restored yet
+   */
   public EndpointOperations(
-      ConductorAgent conductor, EndpointRegistry registry, EndpointPolicies policies) {
+      ConductorAgent conductor,
+      EndpointRegistry registry,
+      EndpointPolicies policies,
+      EndpointBuild build) {
     this.conductor = conductor;
     this.registry = registry;
     this.policies = policies;
+    this.build = build;
     queue = new OperationQueue(conductor);
   }
 
@@ -35,12 +44,25 @@ public final class EndpointOperations {
   }
 
   /**
-   * Queues an operation on the endpoint that the identifier names. Thread-safe.
+   * Queues an operation on the endpoint that the identifier names. An endpoint of the previous run
+   * that is not restored yet is restored first, whatever the number of those before it.
+   * Thread-safe.
    *
    * @return the result of the operation; fails with {@link Refusal} NOT_FOUND where no such
    *     endpoint exists
    */
   public <T> CompletableFuture<T> on(
+      EndpointIdentifier identifier, Function<Endpoint, CompletableFuture<T>> operation) {
+    return onPresent(
+        identifier,
+        endpoint ->
+            restoreIfNeeded(endpoint)
+                .handle((done, failure) -> null) // the endpoint reports it and is built again
+                .thenCompose(done -> operation.apply(endpoint)));
+  }
+
+  /** As {@link #on}, without restoring the endpoint. Thread-safe. */
+  public <T> CompletableFuture<T> onPresent(
       EndpointIdentifier identifier, Function<Endpoint, CompletableFuture<T>> operation) {
     final int id;
     try {
@@ -52,16 +74,36 @@ public final class EndpointOperations {
   }
 
   /** Queues a build, which runs if the endpoint still exists and waits for it. Thread-safe. */
-  public void build(Endpoint endpoint, EndpointBuild build) {
-    queue.add(
+  public void build(Endpoint endpoint) {
+    whileHeld(endpoint, this::buildIfWaiting);
+  }
+
+  /**
+   * Queues the restoration of an endpoint, unless another operation has restored it. Thread-safe.
+   *
+   * @return fails where the endpoint could not be built; it is built again later
+   */
+  public CompletableFuture<Void> restore(Endpoint endpoint) {
+    return whileHeld(endpoint, this::restoreIfNeeded);
+  }
+
+  private CompletableFuture<Void> whileHeld(
+      Endpoint endpoint, Function<Endpoint, CompletableFuture<Void>> operation) {
+    return queue.add(
         endpoint.id(),
         () ->
             registry.holds(endpoint)
-                ? exclusively(endpoint, present -> buildIfWaiting(present, build))
+                ? exclusively(endpoint, operation)
                 : CompletableFuture.completedFuture(null));
   }
 
-  private static CompletableFuture<Void> buildIfWaiting(Endpoint endpoint, EndpointBuild build) {
+  private CompletableFuture<Void> restoreIfNeeded(Endpoint endpoint) {
+    return endpoint.is(EndpointState.RESTORING)
+        ? build.restore(endpoint)
+        : CompletableFuture.completedFuture(null);
+  }
+
+  private CompletableFuture<Void> buildIfWaiting(Endpoint endpoint) {
     return endpoint.is(EndpointState.WAITING_TO_REGENERATE)
         ? build.build(endpoint)
         : CompletableFuture.completedFuture(null);

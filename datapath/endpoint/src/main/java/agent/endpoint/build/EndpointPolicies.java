@@ -51,7 +51,7 @@ public final class EndpointPolicies {
 
   /** Releases the former identities, which the datapath no longer uses. */
   void releaseFormerIdentities(Endpoint endpoint) {
-    endpoint.takeFormerIdentities().forEach(this::release);
+    endpoint.takeFormerIdentities().forEach(former -> release(former.id()));
   }
 
   /** Releases all identities of the endpoint, which the datapath no longer uses. */

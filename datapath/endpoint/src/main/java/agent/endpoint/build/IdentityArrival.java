@@ -6,11 +6,11 @@ import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointState;
-import agent.endpoint.state.EndpointStore;
 import agent.identity.Identity;
 import agent.identity.IdentityAllocator;
 import agent.identity.LabelSet;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.apache.logging.log4j.LogManager;
@@ -28,7 +28,6 @@ public final class IdentityArrival {
   private final IdentityAllocator identities;
   private final EndpointRegistry registry;
   private final EndpointJournal journal;
-  private final EndpointStore store;
   private final EndpointPolicies policies;
   private Consumer<Endpoint> onLateArrival = endpoint -> {};
 
@@ -38,13 +37,11 @@ public final class IdentityArrival {
       IdentityAllocator identities,
       EndpointRegistry registry,
       EndpointJournal journal,
-      EndpointStore store,
       EndpointPolicies policies) {
     this.conductor = conductor;
     this.identities = identities;
     this.registry = registry;
     this.journal = journal;
-    this.store = store;
     this.policies = policies;
   }
 
@@ -85,11 +82,11 @@ public final class IdentityArrival {
    * arrives.
    */
   public void await(Endpoint endpoint, CompletableFuture<Identity> asked) {
-    endpoint.await(asked);
     if (asked.isDone()) {
+      endpoint.await(asked);
       arrived(endpoint, asked);
     } else {
-      asked.whenComplete((identity, failure) -> conductor.run(() -> arrivedLate(endpoint, asked)));
+      awaitLate(endpoint, asked);
     }
   }
 
@@ -117,6 +114,35 @@ public final class IdentityArrival {
     }
   }
 
+  /**
+   * Acquires the identity of the labels of an endpoint that waits for it, and builds the endpoint
+   * when it arrives.
+   */
+  public void acquireAgain(Endpoint endpoint) {
+    awaitLate(endpoint, identities.acquire(endpoint.labels().identity()));
+  }
+
+  private void awaitLate(Endpoint endpoint, CompletableFuture<Identity> asked) {
+    endpoint.await(asked);
+    asked.whenComplete((identity, failure) -> conductor.run(() -> arrivedLate(endpoint, asked)));
+  }
+
+  /**
+   * Keeps the number that the kernel has for an endpoint whose labels are not known, so that no
+   * other labels get it: a policy for them must not become that of this endpoint.
+   */
+  public void keep(Endpoint endpoint) {
+    final int number = endpoint.record().identity();
+    final LabelSet labels =
+        identities
+            .find(number)
+            .map(Identity::labels)
+            .orElse(LabelSet.parse("labels", List.of("unspec:unreadable-endpoint=" + number)));
+    if (number >= Identity.CLUSTER_MIN) {
+      endpoint.identify(identities.restore(number, labels).join());
+    }
+  }
+
   private void arrivedLate(Endpoint endpoint, CompletableFuture<Identity> asked) {
     if (!registry.holds(endpoint) || !endpoint.awaits(asked)) {
       abandon(asked);
@@ -141,9 +167,8 @@ public final class IdentityArrival {
   private void take(Endpoint endpoint, Identity identity) {
     final EndpointRecord record = endpoint.record();
     if (record.identity() != identity.id()) {
-      final EndpointRecord identified = record.withIdentity(identity.id());
-      store.save(identified);
-      endpoint.change(identified, endpoint.labels());
+      // The build that follows stores the number.
+      endpoint.change(record.withIdentity(identity.id()), endpoint.labels());
     }
     endpoint.identify(identity);
   }
@@ -153,10 +178,6 @@ public final class IdentityArrival {
     endpoint.error("identity: " + failure.getMessage());
     endpoint.identified().completeExceptionally(Answers.named("identity", failure));
     registry.publish(endpoint);
-    journal.retryLater(
-        endpoint,
-        EndpointState.WAITING_FOR_IDENTITY,
-        pause,
-        waiting -> await(waiting, identities.acquire(waiting.labels().identity())));
+    journal.retryLater(endpoint, EndpointState.WAITING_FOR_IDENTITY, pause, this::acquireAgain);
   }
 }

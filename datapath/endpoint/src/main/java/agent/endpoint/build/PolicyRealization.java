@@ -24,22 +24,28 @@ public final class PolicyRealization {
   private final PolicyEngine engine;
   private final PolicyMapProxy policyMaps;
   private final Ipcache ipcache;
-  private CompletableFuture<Void> last = CompletableFuture.completedFuture(null);
+  private CompletableFuture<Void> last;
 
-  /** Creates a realization without pending updates. */
+  /**
+   * Creates a realization without pending updates.
+   *
+   * @param ready updates are realized after it has completed
+   */
   public PolicyRealization(
       ConductorAgent conductor,
       EndpointRegistry registry,
       EndpointJournal journal,
       PolicyEngine engine,
       PolicyMapProxy policyMaps,
-      Ipcache ipcache) {
+      Ipcache ipcache,
+      CompletableFuture<Void> ready) {
     this.conductor = conductor;
     this.registry = registry;
     this.journal = journal;
     this.engine = engine;
     this.policyMaps = policyMaps;
     this.ipcache = ipcache;
+    last = ready;
   }
 
   /**

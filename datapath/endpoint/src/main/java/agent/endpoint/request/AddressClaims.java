@@ -1,7 +1,6 @@
 package agent.endpoint.request;
 
 import agent.endpoint.state.EndpointAddressing;
-import agent.ipam.AddressFamily;
 import agent.ipam.Ipam;
 import agent.ipam.Ipam.AddressAllocation;
 import agent.ipam.Ipam.AllocatedAddress;
@@ -58,39 +57,65 @@ public final class AddressClaims {
   }
 
   /**
-   * Claims addresses for an endpoint: adopts existing leases and allocates addresses without a
-   * lease. Where the request names no address, allocates one of each enabled family.
+   * Chooses the addresses of an endpoint: checks those that the request names, and claims none of
+   * them yet; where it names no address, allocates and claims one of each enabled family.
    *
    * @param endpointId the endpoint
    * @param named the result of {@link #read}
    * @return the addresses with their pools
    * @throws Refusal INVALID, CONFLICT or EXHAUSTED; then nothing is claimed
    */
-  public EndpointAddressing claim(int endpointId, EndpointAddressing named) {
-    final List<Lease> adopted = adoptable(named);
+  public EndpointAddressing choose(int endpointId, EndpointAddressing named) {
     try {
       if (named.ipv4() == null && named.ipv6() == null) {
         return allocated(endpointId, named);
       }
-      final AllocatedAddress ipv4 =
-          claim(
-              endpointId,
-              FIELD + "ipv4",
-              named.ipv4(),
-              named.ipv4ExpirationUuid(),
-              named.ipv4PoolName());
-      final AllocatedAddress ipv6 =
-          claim(
-              endpointId,
-              FIELD + "ipv6",
-              named.ipv6(),
-              named.ipv6ExpirationUuid(),
-              named.ipv6PoolName());
+      final AllocatedAddress ipv4 = each(ipam::checkClaim, endpointId, named, true);
+      final AllocatedAddress ipv6 = each(ipam::checkClaim, endpointId, named, false);
       return claimed(named, ipv4, ipv6);
     } catch (RuntimeException failure) {
-      undo(endpointId, adopted);
       throw withoutDisabledKind(failure);
     }
+  }
+
+  /**
+   * Claims the chosen addresses: adopts existing leases and allocates addresses without a lease.
+   * Called when the record of the endpoint is stored: the next run of the agent claims what this
+   * one does not, and a lease never passes to an endpoint that is not stored.
+   *
+   * @throws Refusal as {@link #choose}; then {@link #undo} is called
+   */
+  public void claim(int endpointId, EndpointAddressing chosen) {
+    each(ipam::claim, endpointId, chosen, true);
+    each(ipam::claim, endpointId, chosen, false);
+  }
+
+  /** {@link Ipam#claim} or {@link Ipam#checkClaim}. */
+  private interface Claim {
+    AllocatedAddress of(
+        String field, IpAddress address, int endpointId, String expirationUuid, String pool);
+  }
+
+  private static AllocatedAddress each(
+      Claim claim, int endpointId, EndpointAddressing named, boolean ipv4) {
+    if (ipv4) {
+      return named.ipv4() == null
+          ? null
+          : claim.of(
+              FIELD + "ipv4",
+              named.ipv4(),
+              endpointId,
+              named.ipv4ExpirationUuid(),
+              named.ipv4PoolName());
+    }
+    return named.ipv6() == null
+        ? null
+        : claim.of(
+            FIELD + "ipv6",
+            named.ipv6(),
+            endpointId,
+            named.ipv6ExpirationUuid(),
+            named.ipv6PoolName());
   }
 
   /** Returns the leases of these addresses that no endpoint has claimed. */
@@ -104,21 +129,8 @@ public final class AddressClaims {
 
   private EndpointAddressing allocated(int endpointId, EndpointAddressing named) {
     final String pool = named.ipv4PoolName() == null ? named.ipv6PoolName() : named.ipv4PoolName();
-    final AddressAllocation allocation =
-        ipam.allocate(AddressFamily.BOTH, "endpoint " + endpointId, pool, false);
-    final AllocatedAddress ipv4 = allocation.ipv4().orElse(null);
-    final AllocatedAddress ipv6 = allocation.ipv6().orElse(null);
-    for (final AllocatedAddress address : new AllocatedAddress[] {ipv4, ipv6}) {
-      if (address != null) {
-        ipam.claim("addressing", address.address(), endpointId, null, null);
-      }
-    }
-    return claimed(named, ipv4, ipv6);
-  }
-
-  private AllocatedAddress claim(
-      int endpointId, String field, IpAddress address, String expirationUuid, String pool) {
-    return address == null ? null : ipam.claim(field, address, endpointId, expirationUuid, pool);
+    final AddressAllocation allocation = ipam.allocateFor(endpointId, pool);
+    return claimed(named, allocation.ipv4().orElse(null), allocation.ipv6().orElse(null));
   }
 
   private static EndpointAddressing claimed(
@@ -132,14 +144,9 @@ public final class AddressClaims {
         ipv6 == null ? null : ipv6.pool());
   }
 
-  /** Undoes a claim. Adopted leases return to their owners, without an expiration timer. */
+  /** Undoes a claim. Adopted leases return to their owners as they were. */
   public void undo(int endpointId, List<Lease> adopted) {
-    ipam.releaseEndpoint(endpointId);
-    for (final Lease lease : adopted) {
-      if (ipam.find(lease.address()).isEmpty()) {
-        ipam.allocateAddress("addressing", lease.address(), lease.owner(), lease.pool());
-      }
-    }
+    ipam.undoClaims(endpointId, adopted);
   }
 
   /**

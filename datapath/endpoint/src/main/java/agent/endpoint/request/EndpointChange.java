@@ -17,11 +17,12 @@ import agent.types.Refusal;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 
 /**
- * Checks and stores changes of an endpoint. Where the change requires it, the endpoint then waits
- * for its new identity or for its build. Runs on the conductor's thread, within an operation on the
- * endpoint.
+ * Checks changes of an endpoint, applies them to it and undoes them. Where the change requires it,
+ * the endpoint then waits for its new identity or for its build. Runs on the conductor's thread,
+ * within an operation on the endpoint.
  */
 public final class EndpointChange {
   private final EndpointRegistry registry;
@@ -30,6 +31,27 @@ public final class EndpointChange {
   private final IdentityArrival arrival;
   private final RequestReader reader;
   private final LabelFilter labelFilter;
+
+  /**
+   * A change that is applied to an endpoint.
+   *
+   * @param before the record before the change
+   * @param after the record with the change
+   */
+  public record Applied(EndpointRecord before, EndpointRecord after) {
+    /** Returns whether the change moves the endpoint to another interface. */
+    public boolean moves() {
+      return before.device().index() != after.device().index();
+    }
+  }
+
+  /** When a change that needs a build is stored. */
+  public enum Commit {
+    /** Before the build: the caller is answered before it, and a failed build is repeated. */
+    BEFORE_BUILD,
+    /** By the build, as its last step: the caller is answered after it, and a failure is undone. */
+    BY_BUILD
+  }
 
   /** Creates changes of the endpoints of the registry. */
   public EndpointChange(
@@ -48,17 +70,17 @@ public final class EndpointChange {
   }
 
   /** Applies PATCH of an endpoint. */
-  public void modify(Endpoint endpoint, EndpointRequest request) {
+  public Applied modify(Endpoint endpoint, EndpointRequest request, Commit commit) {
     checkMutable(endpoint);
     final EndpointRecord after = reader.modified(endpoint.record(), request);
     registry.all().forEach(other -> EndpointCreation.checkInterface(after, other));
     final boolean asksForBuild =
         EndpointState.parse("state", request.state()) == EndpointState.WAITING_TO_REGENERATE;
-    store(endpoint, after, asksForBuild);
+    return apply(endpoint, after, asksForBuild, commit);
   }
 
   /** Applies PATCH of the configuration; null does not change the options, or the user labels. */
-  public void configure(Endpoint endpoint, Map<String, String> options, List<String> user) {
+  public Applied configure(Endpoint endpoint, Map<String, String> options, List<String> user) {
     checkMutable(endpoint);
     EndpointRecord after = endpoint.record();
     if (options != null) {
@@ -71,13 +93,13 @@ public final class EndpointChange {
     if (user != null) {
       after = withUserLabels(after, "label-configuration.user", user);
     }
-    store(endpoint, after, options != null);
+    return apply(endpoint, after, options != null, Commit.BY_BUILD);
   }
 
   /** Applies PATCH of the user labels. */
-  public void relabel(Endpoint endpoint, List<String> user) {
+  public Applied relabel(Endpoint endpoint, List<String> user) {
     checkMutable(endpoint);
-    store(endpoint, withUserLabels(endpoint.record(), "user", user), false);
+    return apply(endpoint, withUserLabels(endpoint.record(), "user", user), false, Commit.BY_BUILD);
   }
 
   private static EndpointRecord withUserLabels(
@@ -92,31 +114,50 @@ public final class EndpointChange {
       throw Refusal.conflict(
           "id", "endpoint " + endpoint.id() + " is invalid and can only be deleted");
     }
+    if (!endpoint.isLive()) {
+      throw Refusal.conflict("id", "endpoint " + endpoint.id() + " is being deleted");
+    }
   }
 
   /**
-   * Stores the change, acquires the identity of the new labels, and marks the endpoint for a build
-   * if one is needed.
+   * Applies the change to the endpoint, acquires the identity of the new labels, and marks the
+   * endpoint for a build if one is needed. Where it throws, nothing has changed.
    */
-  private void store(Endpoint endpoint, EndpointRecord after, boolean buildAlways) {
+  private Applied apply(
+      Endpoint endpoint, EndpointRecord after, boolean buildAlways, Commit commit) {
+    final EndpointRecord before = endpoint.record();
     final LabelDerivation labels = LabelDerivation.of(after, labelFilter);
-    final boolean isRebuilt = buildAlways || !isBuiltAs(endpoint.record(), after);
-    if (isSame(labels.identity(), endpoint.identity())) {
-      keepIdentity(endpoint, after, labels, isRebuilt);
+    final boolean isRebuilt = buildAlways || !isBuiltAs(before, after);
+    final boolean keepsIdentity = isSame(labels.identity(), endpoint.identity());
+    final boolean isStoredByBuild = commit == Commit.BY_BUILD && (isRebuilt || !keepsIdentity);
+    if (keepsIdentity) {
+      final boolean isRelabelled = !labels.equals(endpoint.labels());
+      save(endpoint, after.withIdentity(endpoint.identity().id()), isStoredByBuild);
+      keepIdentity(endpoint, isRelabelled, isRebuilt);
     } else {
-      changeIdentity(endpoint, after, labels);
+      changeIdentity(endpoint, after, labels, isStoredByBuild);
     }
     if (isRebuilt && (endpoint.is(EndpointState.READY) || endpoint.is(EndpointState.NOT_READY))) {
       journal.note(endpoint, EndpointState.WAITING_TO_REGENERATE, "configuration changed");
     }
+    return new Applied(before, after);
   }
 
-  private void keepIdentity(
-      Endpoint endpoint, EndpointRecord after, LabelDerivation labels, boolean isRebuilt) {
-    final boolean isRelabelled = !labels.equals(endpoint.labels());
-    final EndpointRecord record = after.withIdentity(endpoint.identity().id());
-    store.save(record);
-    endpoint.change(record, labels);
+  /**
+   * Stores the record, or, where the build stores it, the present one once more: a store that
+   * cannot be written refuses the change before the kernel is changed.
+   */
+  private void save(Endpoint endpoint, EndpointRecord record, boolean isStoredByBuild) {
+    if (!isStoredByBuild) {
+      store.save(record);
+      endpoint.stored(record);
+    } else if (endpoint.storedRecord() != null) {
+      store.save(endpoint.storedRecord());
+    }
+    endpoint.change(record, LabelDerivation.of(record, labelFilter));
+  }
+
+  private void keepIdentity(Endpoint endpoint, boolean isRelabelled, boolean isRebuilt) {
     if (endpoint.is(EndpointState.WAITING_FOR_IDENTITY)) {
       // The labels match the current identity again: the pending one is released when it arrives.
       endpoint.await(null);
@@ -131,25 +172,68 @@ public final class EndpointChange {
     }
   }
 
-  private void changeIdentity(Endpoint endpoint, EndpointRecord after, LabelDerivation labels) {
+  private void changeIdentity(
+      Endpoint endpoint, EndpointRecord after, LabelDerivation labels, boolean isStoredByBuild) {
     final CompletableFuture<Identity> next = arrival.ask(labels.identity());
-    final EndpointRecord record = after.withIdentity(IdentityArrival.numberOf(next));
     try {
-      store.save(record);
+      save(endpoint, after.withIdentity(IdentityArrival.numberOf(next)), isStoredByBuild);
     } catch (RuntimeException failure) {
       arrival.abandon(next);
       throw failure;
     }
-    endpoint.change(record, labels);
     if (!endpoint.is(EndpointState.WAITING_FOR_IDENTITY)) {
       journal.note(endpoint, EndpointState.WAITING_FOR_IDENTITY, "labels changed");
     }
     arrival.await(endpoint, next);
   }
 
+  /**
+   * Undoes a change that could not be realized. What another request has changed since stays. The
+   * endpoint then waits for a build with its former configuration, or for its former identity.
+   */
+  public void undo(Endpoint endpoint, Applied change) {
+    final EndpointRecord undone = undone(endpoint.record(), change);
+    final LabelDerivation labels = LabelDerivation.of(undone, labelFilter);
+    final Identity former = endpoint.formerIdentity(wanted(labels.identity()));
+    if (!isSame(labels.identity(), endpoint.identity()) && former != null) {
+      endpoint.identifyAgain(former);
+    }
+    final boolean hasIdentity = isSame(labels.identity(), endpoint.identity());
+    endpoint.change(undone.withIdentity(hasIdentity ? endpoint.identity().id() : 0), labels);
+    if (hasIdentity) {
+      endpoint.await(null);
+      if (!endpoint.is(EndpointState.WAITING_TO_REGENERATE)) {
+        journal.note(endpoint, EndpointState.WAITING_TO_REGENERATE, "the change is undone");
+      }
+    } else {
+      if (!endpoint.is(EndpointState.WAITING_FOR_IDENTITY)) {
+        journal.note(endpoint, EndpointState.WAITING_FOR_IDENTITY, "the change is undone");
+      }
+      arrival.acquireAgain(endpoint);
+    }
+  }
+
+  private static EndpointRecord undone(EndpointRecord now, Applied change) {
+    return now.withDevice(undone(now, change, EndpointRecord::device))
+        .withLabels(undone(now, change, EndpointRecord::labels))
+        .withConfiguration(undone(now, change, EndpointRecord::configuration))
+        .withDescription(
+            undone(now, change, EndpointRecord::externalIdentifiers),
+            undone(now, change, EndpointRecord::workload));
+  }
+
+  private static <T> T undone(
+      EndpointRecord now, Applied change, Function<EndpointRecord, T> part) {
+    final T present = part.apply(now);
+    return present.equals(part.apply(change.after())) ? part.apply(change.before()) : present;
+  }
+
   private static boolean isSame(LabelSet labels, Identity identity) {
-    final LabelSet wanted = labels.isEmpty() ? ReservedIdentity.INIT.identity().labels() : labels;
-    return identity != null && wanted.equals(identity.labels());
+    return identity != null && wanted(labels).equals(identity.labels());
+  }
+
+  private static LabelSet wanted(LabelSet labels) {
+    return labels.isEmpty() ? ReservedIdentity.INIT.identity().labels() : labels;
   }
 
   /** Returns whether both records need the same programs and options, whatever their identities. */

@@ -18,6 +18,7 @@ import agent.types.IpAddress;
 import agent.types.Refusal;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -36,6 +37,7 @@ public final class EndpointCreation {
   private final Ipcache ipcache;
   private final IdentityArrival arrival;
   private final AddressClaims claims;
+  private Consumer<Endpoint> onLeftOver = endpoint -> {};
 
   /** Creates the admission of endpoints. */
   public EndpointCreation(
@@ -67,6 +69,14 @@ public final class EndpointCreation {
       IdentityArrival arrival) {}
 
   /**
+   * Sets the function that removes a refused endpoint whose addresses could not be released, until
+   * that has succeeded.
+   */
+  public void onLeftOver(Consumer<Endpoint> remove) {
+    onLeftOver = remove;
+  }
+
+  /**
    * Admits an endpoint. It then waits for its identity or for its build.
    *
    * @throws Refusal INVALID, CONFLICT or EXHAUSTED; then no state has changed
@@ -78,16 +88,18 @@ public final class EndpointCreation {
     checkFree(path, asked, draft);
     final int id = asked == 0 ? registry.freeId() : asked;
     final List<Lease> adopted = claims.adoptable(draft.addressing());
-    final EndpointAddressing addressing = addressing(id, draft);
     CompletableFuture<Identity> identity = null;
+    EndpointRecord record = draft.withId(id);
+    boolean isStored = false;
     try {
+      record = record.withAddressing(addressing(id, draft));
       identity = arrival.ask(labels.identity());
-      final EndpointRecord record =
-          draft
-              .withId(id)
-              .withIdentity(IdentityArrival.numberOf(identity))
-              .withAddressing(addressing);
+      record = record.withIdentity(IdentityArrival.numberOf(identity));
       store.save(record);
+      isStored = true;
+      if (!record.configuration().datapath().addressesAreExternal()) {
+        claims.claim(id, record.addressing());
+      }
       final Endpoint endpoint = journal.begin(record, labels, "created");
       arrival.await(endpoint, identity);
       LOGGER.info("endpoint {}: created on {}", id, record.device().name());
@@ -96,14 +108,33 @@ public final class EndpointCreation {
       if (identity != null) {
         arrival.abandon(identity);
       }
-      claims.undo(id, adopted);
+      if (isStored) {
+        undo(record, labels, adopted, failure);
+      } else {
+        claims.undo(id, adopted);
+      }
       throw failure;
+    }
+  }
+
+  /**
+   * Removes the record and gives the addresses back. Where the store refuses that, the endpoint is
+   * entered to be removed: the removal is repeated until it has finished.
+   */
+  private void undo(
+      EndpointRecord record, LabelDerivation labels, List<Lease> adopted, RuntimeException cause) {
+    try {
+      store.remove(record.id());
+      claims.undo(record.id(), adopted);
+    } catch (RuntimeException failure) {
+      cause.addSuppressed(failure);
+      onLeftOver.accept(journal.begin(record, labels, "refused: " + cause.getMessage()));
     }
   }
 
   private EndpointAddressing addressing(int id, EndpointRecord draft) {
     if (!draft.configuration().datapath().addressesAreExternal()) {
-      return claims.claim(id, draft.addressing());
+      return claims.choose(id, draft.addressing());
     }
     if (draft.addressing().ipv4() == null && draft.addressing().ipv6() == null) {
       throw Refusal.invalid("addressing", "with external-ipam an address is needed");

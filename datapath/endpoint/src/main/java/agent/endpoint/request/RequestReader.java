@@ -68,7 +68,7 @@ public final class RequestReader {
             device.name(),
             device.index(),
             mac("mac", request.mac(), null),
-            mac("host-mac", request.hostMac(), device.mac())),
+            hostMac(request, device)),
         new EndpointRecord.LabelSources(labels("labels", request.labels()), List.of()),
         new EndpointRecord.Configuration(options(wiring), wiring),
         new WorkloadDescription(
@@ -95,7 +95,8 @@ public final class RequestReader {
     EndpointDevice veth = before.device();
     if (request.interfaceName() != null || request.interfaceIndex() != null) {
       final Device device = device(request.interfaceName(), request.interfaceIndex());
-      veth = new EndpointDevice(device.name(), device.index(), veth.mac(), veth.hostMac());
+      veth =
+          new EndpointDevice(device.name(), device.index(), veth.mac(), hostMac(request, device));
     }
     EndpointRecord after =
         before.withDevice(
@@ -187,6 +188,16 @@ public final class RequestReader {
       throw Refusal.invalid(field, "'" + text + "' is not the address of an interface");
     }
     return mac;
+  }
+
+  /** Returns the address of the host side, which a request may repeat but not contradict. */
+  private static MacAddress hostMac(EndpointRequest request, Device device) {
+    final MacAddress named = mac("host-mac", request.hostMac(), device.mac());
+    if (!named.equals(device.mac())) {
+      throw Refusal.invalid(
+          "host-mac", "'%s' has %s, not %s".formatted(device.name(), device.mac(), named));
+    }
+    return named;
   }
 
   /**

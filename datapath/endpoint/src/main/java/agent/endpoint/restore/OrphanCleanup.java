@@ -3,19 +3,18 @@ package agent.endpoint.restore;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.thread.ConductorAgent;
 import agent.endpoint.build.Answers;
+import agent.endpoint.build.HostSides;
+import agent.endpoint.state.Endpoint;
+import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointRegistry;
 import agent.ipam.Ipam;
 import agent.ipam.Lease;
-import agent.node.Devices;
 import agent.node.Devices.Device;
-import agent.node.InterfaceName;
-import agent.node.WorkloadRoutes;
-import agent.types.Prefix;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
@@ -25,88 +24,134 @@ import org.apache.logging.log4j.Logger;
 /**
  * Removes programs, links, maps and leases of endpoints that no longer exist. Sets the interface of
  * such a workload down before it detaches the programs, so that no packet passes without policy.
+ * What cannot be removed is tried again until it is. Runs on the conductor's thread.
  */
 public final class OrphanCleanup {
   private static final Logger LOGGER = LogManager.getLogger(OrphanCleanup.class);
+  private static final Duration FIRST_PAUSE = Duration.ofSeconds(1);
+  private static final Duration LONGEST_PAUSE = Duration.ofMinutes(1);
 
   private final ConductorAgent conductor;
+  private final EndpointRegistry registry;
   private final EndpointProxy datapath;
   private final Ipam ipam;
-  private final Devices devices;
-  private final WorkloadRoutes routes;
+  private final HostSides hostSides;
+  private final RestoreProgress progress;
 
   /** Creates a cleanup of these owners. */
   public OrphanCleanup(
       ConductorAgent conductor,
+      EndpointRegistry registry,
       EndpointProxy datapath,
       Ipam ipam,
-      Devices devices,
-      WorkloadRoutes routes) {
+      HostSides hostSides,
+      RestoreProgress progress) {
     this.conductor = conductor;
+    this.registry = registry;
     this.datapath = datapath;
     this.ipam = ipam;
-    this.devices = devices;
-    this.routes = routes;
+    this.hostSides = hostSides;
+    this.progress = progress;
   }
 
-  /** Removes what belongs to no endpoint of the registry; adds a line for each failure. */
-  CompletableFuture<Void> remove(EndpointRegistry registry, List<String> errors) {
-    final Set<Integer> kept = new TreeSet<>();
-    registry.all().forEach(endpoint -> kept.add(endpoint.id()));
-    releaseLeases(kept);
-    return Answers.settled(
-        errors,
-        datapath
-            .known()
-            .thenComposeAsync(known -> detach(known, kept, registry, errors), conductor::run));
+  /**
+   * Removes what belongs to no endpoint of the registry; adds a line for each failure.
+   *
+   * @param known the endpoints that the datapath knows
+   * @param remembered the endpoints whose removal the datapath remembers
+   */
+  CompletableFuture<Void> remove(Set<Integer> known, Set<Integer> remembered, List<String> errors) {
+    releaseLeases(errors, FIRST_PAUSE);
+    final Set<Integer> orphans = new TreeSet<>(known);
+    orphans.addAll(remembered);
+    final List<CompletableFuture<Void>> removed = new ArrayList<>();
+    for (final int id : orphans) {
+      removed.add(remove(id, FIRST_PAUSE).thenAcceptAsync(errors::addAll, conductor::run));
+    }
+    return CompletableFuture.allOf(removed.toArray(CompletableFuture<?>[]::new));
   }
 
-  private CompletableFuture<Void> detach(
-      Set<Integer> known, Set<Integer> kept, EndpointRegistry registry, List<String> errors) {
-    final List<CompletableFuture<Void>> detached = new ArrayList<>();
-    for (final int id : known) {
-      if (!kept.contains(id)) {
-        detached.add(
-            Answers.settled(
-                errors,
-                datapath
-                    .interfaceOf(id)
-                    .thenComposeAsync(
-                        index -> {
-                          setDown(id, index, registry, errors);
-                          return datapath.detach(id);
-                        },
-                        conductor::run)
-                    .thenAcceptAsync(errors::addAll, conductor::run)));
+  /** Removes one orphan, unless an endpoint has its id; where that fails, tries again later. */
+  private CompletableFuture<List<String>> remove(int id, Duration pause) {
+    final String subject = "endpoint " + id;
+    if (registry.find(id) != null) {
+      progress.faults().clear(subject);
+      return CompletableFuture.completedFuture(List.of());
+    }
+    return hostSides
+        .setDown(id, device -> isOrphan(id, device))
+        .thenComposeAsync(errors -> detach(id, errors), conductor::run)
+        .exceptionally(failure -> List.of(Answers.unwrapped(failure).getMessage()))
+        .thenApplyAsync(
+            errors -> {
+              if (errors.isEmpty()) {
+                progress.faults().clear(subject);
+                return errors;
+              }
+              final String message =
+                  subject + " no longer exists and is not removed: " + String.join("; ", errors);
+              progress.faults().degraded(subject, message);
+              LOGGER.warn("{}; retry in {} ms", message, pause.toMillis());
+              conductor.schedule(pause.toNanos(), () -> remove(id, next(pause)));
+              return List.of(message);
+            },
+            conductor::run);
+  }
+
+  /** Detaches the programs only where the interface is down, and no endpoint has got the id. */
+  private CompletableFuture<List<String>> detach(int id, List<String> errors) {
+    if (!errors.isEmpty() || registry.find(id) != null) {
+      return CompletableFuture.completedFuture(errors);
+    }
+    return datapath
+        .detach(id)
+        .thenCompose(
+            failures ->
+                failures.isEmpty()
+                    ? datapath.forgetRemoval(id).thenApply(done -> failures)
+                    : CompletableFuture.completedFuture(failures));
+  }
+
+  /** Returns whether no endpoint of the registry is on this interface. */
+  private boolean isOrphan(int id, Device device) {
+    for (final Endpoint endpoint : registry.all()) {
+      final EndpointDevice used = endpoint.record().device();
+      if (used.index() == device.index() || used.name().equals(device.name())) {
+        return false;
       }
     }
-    return CompletableFuture.allOf(detached.toArray(CompletableFuture<?>[]::new));
+    LOGGER.warn("endpoint {} no longer exists: setting interface '{}' down", id, device.name());
+    return true;
   }
 
-  private void setDown(int id, int index, EndpointRegistry registry, List<String> errors) {
-    final Optional<Device> device = index == 0 ? Optional.empty() : devices.byIndex(index);
-    final boolean isTaken =
-        registry.all().stream().anyMatch(e -> e.record().device().index() == index);
-    if (device.isPresent() && device.get().isVeth() && !isTaken) {
-      LOGGER.warn(
-          "endpoint {} no longer exists: setting interface '{}' down", id, device.get().name());
-      errors.addAll(routes.setDown(InterfaceName.check("interface", device.get().name())));
-    }
+  private static Duration next(Duration pause) {
+    final Duration twice = pause.multipliedBy(2);
+    return twice.compareTo(LONGEST_PAUSE) > 0 ? LONGEST_PAUSE : twice;
   }
 
-  private void releaseLeases(Set<Integer> kept) {
-    final Map<Integer, List<Prefix>> orphans = new HashMap<>();
+  private void releaseLeases(List<String> errors, Duration pause) {
+    final String subject = "leases";
+    final Map<Integer, List<String>> orphans = new HashMap<>();
     for (final Lease lease : ipam.leases()) {
-      if (lease.endpointId() != 0 && !kept.contains(lease.endpointId())) {
+      if (lease.endpointId() != 0 && registry.find(lease.endpointId()) == null) {
         orphans
             .computeIfAbsent(lease.endpointId(), id -> new ArrayList<>())
-            .add(Prefix.of(lease.address()));
+            .add(lease.address().toString());
       }
     }
-    orphans.forEach(
-        (id, addresses) -> {
-          LOGGER.warn("endpoint {} no longer exists: releasing its addresses {}", id, addresses);
-          ipam.releaseEndpoint(id);
-        });
+    try {
+      orphans.forEach(
+          (id, addresses) -> {
+            LOGGER.warn("endpoint {} no longer exists: releasing its addresses {}", id, addresses);
+            ipam.releaseEndpoint(id);
+          });
+      progress.faults().clear(subject);
+    } catch (RuntimeException failure) {
+      final String message =
+          "addresses of endpoints that no longer exist are not released: " + failure.getMessage();
+      errors.add(message);
+      progress.faults().degraded(subject, message);
+      conductor.schedule(pause.toNanos(), () -> releaseLeases(new ArrayList<>(), next(pause)));
+    }
   }
 }

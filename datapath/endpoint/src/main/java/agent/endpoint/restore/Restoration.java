@@ -6,17 +6,24 @@ import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.datapath.manager.thread.ConductorAgent;
 import agent.datapath.manager.thread.StepSequence;
 import agent.endpoint.build.Answers;
+import agent.endpoint.build.EndpointOperations;
+import agent.endpoint.build.EndpointRemoval;
 import agent.endpoint.state.Endpoint;
+import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointState;
+import agent.identity.Identity;
 import agent.ipcache.Ipcache;
 import agent.node.LocalAddresses;
 import agent.node.WorkloadRoutes;
 import agent.policy.PolicyEngine;
+import agent.types.OperationException;
 import agent.types.Refusal;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
+import java.util.Deque;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,18 +34,33 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Restores the endpoints of the previous run without interrupting enforcement: policy maps first
- * gain the desired entries, then the ipcache is compared, then the maps lose other entries, and
- * programs are replaced in place. Runs on the conductor's thread, in steps.
+ * Restores the endpoints of the previous run without interrupting enforcement, in three parts. The
+ * records are loaded: the endpoints are in the registry, in state restoring. The maps are prepared:
+ * policy maps gain the desired entries, then the ipcache is compared, then the maps lose other
+ * entries; changes of endpoints and policy wait for this. Then the endpoints are built, a few at a
+ * time, and other operations run between them: an operation on an endpoint that is not built yet
+ * builds it first. Runs on the conductor's thread, in steps, without a deadline: until an endpoint
+ * is built, its pinned programs and maps enforce its policy.
  */
 public final class Restoration {
   private static final Logger LOGGER = LogManager.getLogger(Restoration.class);
+
+  /** Endpoints whose policy is resolved, or whose map is written, in one step. */
+  private static final int BATCH = 32;
+
+  /**
+   * Two builds keep the loader busy: one loads its programs while the other is attached. They leave
+   * a place in the queue of operations to the API.
+   */
+  private static final int MAX_BUILDS = 2;
 
   /**
    * The live state that restored endpoints are added to.
    *
    * @param registry the live endpoints
-   * @param journal records their transitions
+   * @param journal records that an endpoint keeps the policy of the previous run
+   * @param operations builds them
+   * @param removal continues removals of the previous run
    * @param engine resolves their policy
    * @param ipcache holds their addresses
    * @param routes holds the routes to them
@@ -46,6 +68,8 @@ public final class Restoration {
   public record LiveState(
       EndpointRegistry registry,
       EndpointJournal journal,
+      EndpointOperations operations,
+      EndpointRemoval removal,
       PolicyEngine engine,
       Ipcache ipcache,
       WorkloadRoutes routes) {}
@@ -57,46 +81,145 @@ public final class Restoration {
   private final EndpointProxy datapath;
   private final PolicyMapProxy policyMaps;
   private final OrphanCleanup orphans;
+  private final RestoreProgress progress;
+  private final CompletableFuture<Void> loaded = new CompletableFuture<>();
+  private final CompletableFuture<Void> prepared = new CompletableFuture<>();
   private final List<String> errors = new ArrayList<>();
-  private final Map<Endpoint, RuntimeException> failed = new LinkedHashMap<>();
+  private final List<Integer> failed = new ArrayList<>();
   private List<Endpoint> endpoints = List.of();
 
-  /** Creates a restoration into the live state. */
+  /**
+   * Creates a restoration into the live state.
+   *
+   * @param progress counts the endpoints that are restored
+   */
   public Restoration(
       ConductorAgent conductor,
       StoredEndpoints stored,
       LiveState live,
       LocalAddresses localAddresses,
-      EndpointProxy datapath,
-      PolicyMapProxy policyMaps,
-      OrphanCleanup orphans) {
+      Kernel kernel,
+      OrphanCleanup orphans,
+      RestoreProgress progress) {
     this.conductor = conductor;
     this.stored = stored;
     this.live = live;
     this.localAddresses = localAddresses;
-    this.datapath = datapath;
-    this.policyMaps = policyMaps;
+    datapath = kernel.endpoints();
+    policyMaps = kernel.policyMaps();
     this.orphans = orphans;
+    this.progress = progress;
+  }
+
+  /**
+   * The proxies to the kernel's state of the previous run.
+   *
+   * @param endpoints programs and links
+   * @param policyMaps policy maps
+   */
+  public record Kernel(EndpointProxy endpoints, PolicyMapProxy policyMaps) {}
+
+  /** Returns a future that completes when the registry has every endpoint of the previous run. */
+  public CompletableFuture<Void> loaded() {
+    return loaded;
+  }
+
+  /** Returns a future that completes when policy maps and ipcache may be changed. */
+  public CompletableFuture<Void> prepared() {
+    return prepared;
   }
 
   /** Restores the endpoints; called once. */
   public CompletableFuture<RestoreReport> restore() {
     final CompletableFuture<RestoreReport> result = new CompletableFuture<>();
     final CompletableFuture<Set<Integer>> known = datapath.known();
+    final CompletableFuture<Set<Integer>> remembered = datapath.rememberedRemovals();
     final StepSequence steps = new StepSequence(conductor::wake);
     steps
-        .then(() -> stored.load(errors))
-        .then(this::select)
-        .then(this::resolve)
         .thenAwait(() -> known)
-        .then(() -> addSteps(steps, known.join()))
-        .onDone(() -> result.complete(report()))
-        .onFailure(result::completeExceptionally);
+        .thenAwait(() -> remembered)
+        .then(() -> stored.load(errors))
+        .thenAwait(
+            () -> stored.closeInvalid(datapath, policyMaps, live.ipcache(), conductor, errors))
+        .thenAwait(this::keepCidrs)
+        .then(() -> select(remembered.join()))
+        .then(() -> loaded.complete(null))
+        .then(() -> prepare(steps, known.join()))
+        .then(
+            () ->
+                steps
+                    .then(() -> prepared.complete(null))
+                    .thenAwait(() -> orphans.remove(known.join(), remembered.join(), errors))
+                    .thenAwait(() -> new Builds().run())
+                    .then(this::synchronizeRoutes)
+                    .onDone(() -> result.complete(report())));
+    steps.onFailure(
+        failure -> {
+          progress.end();
+          loaded.completeExceptionally(failure);
+          prepared.complete(null);
+          result.completeExceptionally(failure);
+        });
     conductor.beginHere(steps);
     return result;
   }
 
-  private void addSteps(StepSequence steps, Set<Integer> known) {
+  /** Continues removals that the store could not record, and stages the ipcache of all others. */
+  private void select(Set<Integer> removed) {
+    final List<Endpoint> restoring = new ArrayList<>();
+    for (final Endpoint endpoint : live.registry().all()) {
+      if (removed.contains(endpoint.id())) {
+        endpoint.removalRemembered(true);
+        live.operations()
+            .onPresent(
+                EndpointIdentifier.local(endpoint.id()),
+                present -> live.removal().remove(present, "deleted before the restart"));
+      } else if (endpoint.is(EndpointState.RESTORING)) {
+        restoring.add(endpoint);
+      }
+    }
+    endpoints = List.copyOf(restoring);
+    stageIpcache(removed);
+    progress.begin(endpoints.size(), System.nanoTime());
+  }
+
+  /** Keeps the identities of CIDRs of the previous run where the rules cannot be read. */
+  private CompletableFuture<?> keepCidrs() {
+    return live.engine().isHeld()
+        ? live.ipcache()
+            .inKernel()
+            .thenAcceptAsync(
+                held ->
+                    held.stream()
+                        .filter(entry -> entry.identity() >= Identity.LOCAL_MIN)
+                        .forEach(entry -> live.engine().keepCidr(entry.prefix(), entry.identity())),
+                conductor::run)
+        : null;
+  }
+
+  private void stageIpcache(Set<Integer> removed) {
+    for (final Endpoint endpoint : live.registry().all()) {
+      // Until the identity arrives, the entry keeps the number of the previous run.
+      final int identity =
+          endpoint.identity() == null ? endpoint.record().identity() : endpoint.identity().id();
+      if ((!endpoint.is(EndpointState.INVALID) || endpoint.isRecordUnreadable())
+          && identity != 0
+          && !removed.contains(endpoint.id())) {
+        live.ipcache().stageEndpoint(endpoint.id(), identity, endpoint.addresses());
+      }
+    }
+    live.ipcache().stage(live.engine().cidrIdentities(), localAddresses.reachable());
+  }
+
+  /** Adds the steps that bring policy maps and ipcache to the present policy. */
+  private void prepare(StepSequence steps, Set<Integer> known) {
+    inBatches(steps, batch -> batch.forEach(endpoint -> resolve(endpoint, known)));
+    steps.then(
+        () -> {
+          live.engine().refresh(); // the comparison of the ipcache includes the CIDRs
+          endpoints.forEach(
+              e -> live.engine().policyOf(e.id()).ifPresent(policy -> e.resolved(policy)));
+        });
     each(
         steps,
         "policy map gains",
@@ -106,135 +229,135 @@ public final class Restoration {
                     endpoint.id(), new PolicyDelta(endpoint.policy().entries(), List.of()))
                 : CompletableFuture.completedFuture(null),
         endpoint -> {});
-    steps.thenAwait(this::compareIpcache);
+    steps.thenAwait(() -> Answers.settled(errors, live.ipcache().compare()));
     each(
         steps,
         "policy map",
         endpoint -> policyMaps.synchronize(endpoint.id(), endpoint.policy().entries()),
         endpoint -> endpoint.realized(endpoint.policy(), true));
-    each(
-        steps,
-        "attach",
-        endpoint -> datapath.attach(endpoint.spec()),
-        endpoint -> endpoint.attached(endpoint.spec()));
-    steps
-        .then(this::routes)
-        .thenAwait(() -> orphans.remove(live.registry(), errors))
-        .then(this::settle);
   }
 
-  private void select() {
-    endpoints =
-        live.registry().all().stream()
-            .filter(endpoint -> endpoint.is(EndpointState.RESTORING))
-            .toList();
+  private void inBatches(StepSequence steps, Consumer<List<Endpoint>> work) {
+    for (int i = 0; i < endpoints.size(); i += BATCH) {
+      final List<Endpoint> batch = endpoints.subList(i, Math.min(i + BATCH, endpoints.size()));
+      steps.then(() -> work.accept(batch));
+    }
   }
 
-  private void resolve() {
-    for (final Endpoint endpoint : endpoints) {
-      live.journal()
-          .note(
-              endpoint,
-              EndpointState.WAITING_TO_REGENERATE,
-              "identity " + endpoint.identity().id() + " " + endpoint.identity().labels());
-      live.journal().note(endpoint, EndpointState.REGENERATING, "restoring");
-      try {
-        live.engine().endpointSet(endpoint.id(), endpoint.identity());
-      } catch (Refusal refusal) {
-        failed.put(endpoint, refusal);
+  private void resolve(Endpoint endpoint, Set<Integer> known) {
+    final int id = endpoint.id();
+    if (live.engine().isHeld() && known.contains(id)) {
+      live.engine().keep(id);
+    }
+    try {
+      live.engine().endpointSet(id, endpoint.identity());
+    } catch (Refusal | OperationException failure) {
+      if (live.engine().keeps(id)) {
+        live.journal().held(endpoint, failure.getMessage());
+      } else {
+        LOGGER.warn("endpoint {}: {}", id, failure.getMessage()); // its build reports it
       }
     }
-    live.engine().refresh();
-    for (final Endpoint endpoint : endpoints) {
-      live.engine().policyOf(endpoint.id()).ifPresent(endpoint::resolved);
-    }
   }
 
-  private CompletableFuture<?> compareIpcache() {
-    for (final Endpoint endpoint : live.registry().all()) {
-      // Until the identity arrives, the entry keeps the number of the previous run.
-      final int identity =
-          endpoint.identity() == null ? endpoint.record().identity() : endpoint.identity().id();
-      if (!endpoint.is(EndpointState.INVALID) && identity != 0) {
-        live.ipcache().stageEndpoint(endpoint.id(), identity, endpoint.addresses());
-      }
-    }
-    live.ipcache().stage(live.engine().cidrIdentities(), localAddresses.reachable());
-    return Answers.settled(errors, live.ipcache().compare());
-  }
-
-  /** Adds a step that sends one request for each endpoint, and a step that handles the answers. */
+  /**
+   * Adds steps that send one request for each endpoint of a batch and handle the answers. What
+   * fails here is repeated by the build of the endpoint.
+   */
   private void each(
       StepSequence steps,
       String what,
       Function<Endpoint, CompletableFuture<?>> ask,
       Consumer<Endpoint> done) {
-    final Map<Endpoint, CompletableFuture<?>> asked = new LinkedHashMap<>();
-    steps
-        .thenAwait(
-            () -> {
-              for (final Endpoint endpoint : endpoints) {
-                if (!failed.containsKey(endpoint)) {
-                  asked.put(endpoint, ask.apply(endpoint));
-                }
-              }
-              return CompletableFuture.allOf(asked.values().toArray(CompletableFuture<?>[]::new))
-                  .exceptionally(failure -> null);
-            })
-        .then(
-            () ->
-                asked.forEach(
-                    (endpoint, answer) -> {
-                      if (answer.isCompletedExceptionally()) {
-                        failed.put(
-                            endpoint,
-                            Answers.named(
-                                "endpoint " + endpoint.id() + ": " + what, answer.exceptionNow()));
-                      } else {
-                        done.accept(endpoint);
-                      }
-                    }));
-  }
-
-  private void routes() {
-    final List<Endpoint> routed =
-        endpoints.stream()
-            .filter(endpoint -> endpoint.record().configuration().datapath().routed())
-            .toList();
-    final List<String> problems =
-        live.routes().synchronize(routed.stream().map(Endpoint::wantedRoute).toList());
-    errors.addAll(problems);
-    if (problems.isEmpty()) {
-      routed.forEach(endpoint -> endpoint.route(endpoint.wantedRoute()));
+    for (int i = 0; i < endpoints.size(); i += BATCH) {
+      final List<Endpoint> batch = endpoints.subList(i, Math.min(i + BATCH, endpoints.size()));
+      final Map<Endpoint, CompletableFuture<?>> asked = new HashMap<>();
+      steps
+          .thenAwait(
+              () -> {
+                batch.stream()
+                    .filter(endpoint -> endpoint.policy() != null)
+                    .forEach(endpoint -> asked.put(endpoint, ask.apply(endpoint)));
+                return CompletableFuture.allOf(asked.values().toArray(CompletableFuture<?>[]::new))
+                    .exceptionally(failure -> null);
+              })
+          .then(
+              () ->
+                  asked.forEach(
+                      (endpoint, answer) -> {
+                        if (answer.isCompletedExceptionally()) {
+                          final String message = answer.exceptionNow().getMessage();
+                          LOGGER.warn("endpoint {}: {}: {}", endpoint.id(), what, message);
+                        } else {
+                          done.accept(endpoint);
+                        }
+                      }));
     }
   }
 
-  private void settle() {
-    for (final Endpoint endpoint : endpoints) {
-      final RuntimeException failure = failed.get(endpoint);
-      if (failure == null) {
-        live.journal()
-            .succeeded(endpoint, "restored, policy revision " + endpoint.realizedRevision());
-      } else {
-        live.journal().failed(endpoint, failure);
+  /** Builds the endpoints, at most {@link #MAX_BUILDS} at a time. */
+  private final class Builds {
+    private final Deque<Endpoint> waiting = new ArrayDeque<>(endpoints);
+    private final CompletableFuture<Void> ended = new CompletableFuture<>();
+    private int running;
+
+    CompletableFuture<Void> run() {
+      while (running < MAX_BUILDS && !waiting.isEmpty()) {
+        final Endpoint endpoint = waiting.poll();
+        running++;
+        live.operations()
+            .restore(endpoint)
+            .whenCompleteAsync((done, failure) -> onBuilt(endpoint), conductor::run);
       }
+      if (running == 0) {
+        ended.complete(null);
+      }
+      return ended;
     }
+
+    private void onBuilt(Endpoint endpoint) {
+      running--;
+      if (live.registry().holds(endpoint) && endpoint.is(EndpointState.NOT_READY)) {
+        failed.add(endpoint.id());
+      }
+      progress.count(System.nanoTime());
+      run();
+    }
+  }
+
+  /** Removes routes to workloads that no longer exist; the builds have added the others. */
+  private void synchronizeRoutes() {
+    errors.addAll(
+        live.routes()
+            .synchronize(
+                live.registry().all().stream()
+                    .filter(Restoration::isRouted)
+                    .filter(endpoint -> endpoint.record().configuration().datapath().routed())
+                    .map(Endpoint::wantedRoute)
+                    .toList()));
+  }
+
+  /** An endpoint without a readable record keeps its route, if its interface is known. */
+  private static boolean isRouted(Endpoint endpoint) {
+    return endpoint.is(EndpointState.INVALID)
+        ? endpoint.isRecordUnreadable() && !endpoint.record().device().name().isEmpty()
+        : endpoint.isLive();
   }
 
   private RestoreReport report() {
+    progress.end();
     final List<Integer> restored =
-        endpoints.stream()
-            .filter(endpoint -> !failed.containsKey(endpoint))
-            .map(Endpoint::id)
-            .toList();
-    final List<Integer> failedIds = failed.keySet().stream().map(Endpoint::id).sorted().toList();
+        endpoints.stream().map(Endpoint::id).filter(id -> !failed.contains(id)).toList();
     LOGGER.info(
         "endpoints: {} restored, {} failed, {} removed",
         restored.size(),
-        failedIds.size(),
+        failed.size(),
         stored.removed().size());
     errors.forEach(error -> LOGGER.warn("restore: {}", error));
     return new RestoreReport(
-        restored, failedIds, List.copyOf(stored.removed()), List.copyOf(errors));
+        restored,
+        failed.stream().sorted().toList(),
+        List.copyOf(stored.removed()),
+        List.copyOf(errors));
   }
 }

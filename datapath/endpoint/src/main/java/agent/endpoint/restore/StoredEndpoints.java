@@ -1,5 +1,9 @@
 package agent.endpoint.restore;
 
+import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.PolicyMapProxy;
+import agent.datapath.manager.thread.ConductorAgent;
+import agent.endpoint.build.Answers;
 import agent.endpoint.build.IdentityArrival;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
@@ -12,14 +16,17 @@ import agent.endpoint.state.EndpointStore;
 import agent.endpoint.state.LabelDerivation;
 import agent.identity.LabelFilter;
 import agent.ipam.Ipam;
+import agent.ipcache.Ipcache;
 import agent.node.Devices;
 import agent.node.Devices.Device;
 import agent.node.InterfaceName;
 import agent.types.IpAddress;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -38,6 +45,7 @@ public final class StoredEndpoints {
   private final IdentityArrival arrival;
   private final Defaults defaults;
   private final List<Integer> removed = new ArrayList<>();
+  private final List<Integer> invalid = new ArrayList<>();
 
   /**
    * The options of this run that affect stored endpoints.
@@ -65,18 +73,42 @@ public final class StoredEndpoints {
     this.defaults = defaults;
   }
 
-  /** Loads every record; a failure of one adds an error and does not affect the others. */
+  /**
+   * Loads every record; a failure of one adds an error and does not affect the others. {@link
+   * #closeInvalid} then closes those that are invalid, and adds those without a usable record.
+   */
   void load(List<String> errors) {
     final Set<Device> present = Set.copyOf(devices.all());
     for (final EndpointRecord record : store.load()) {
       try {
         enter(record, present, errors);
       } catch (RuntimeException failure) {
-        // OrphanCleanup removes its programs; the record stays in the store for the operator.
-        errors.add("endpoint " + record.id() + " is not restored: " + failure.getMessage());
         registry.forget(record.id());
+        errors.add("endpoint " + record.id() + ": " + failure.getMessage());
+        store.invalid(record.id(), String.valueOf(failure.getMessage()));
       }
     }
+  }
+
+  /** Closes what is invalid, and adds the endpoints whose records cannot be used, closed, too. */
+  CompletableFuture<Void> closeInvalid(
+      EndpointProxy datapath,
+      PolicyMapProxy policyMaps,
+      Ipcache ipcache,
+      ConductorAgent conductor,
+      List<String> errors) {
+    final UnreadableEndpoints entered =
+        new UnreadableEndpoints(
+            datapath, policyMaps, ipam, devices, journal, arrival, defaults.labelFilter());
+    final CompletableFuture<Void> closed = entered.close(invalid, errors);
+    final Map<Integer, String> unreadable = store.unreadable();
+    if (unreadable.isEmpty()) {
+      return closed;
+    }
+    return closed
+        .thenCompose(done -> ipcache.inKernel())
+        .thenComposeAsync(
+            held -> entered.enter(unreadable, held, conductor::run, errors), conductor::run);
   }
 
   /** Returns the ids of endpoints whose interface no longer exists. */
@@ -85,7 +117,8 @@ public final class StoredEndpoints {
   }
 
   private void enter(EndpointRecord stored, Set<Device> present, List<String> errors) {
-    final EndpointRecord record = withPresentInterface(withValidOptions(stored, errors), present);
+    final EndpointRecord record =
+        withPresentInterface(withValidOptions(stored, errors), present, errors);
     if (!isPresent(record, present)) {
       LOGGER.warn(
           "endpoint {}: removed because interface '{}' with index {} no longer exists",
@@ -93,7 +126,7 @@ public final class StoredEndpoints {
           record.device().name(),
           record.device().index());
       removed.add(record.id());
-      store.remove(record.id());
+      Answers.attempt(errors, () -> store.remove(record.id())); // or at the next start
       ipam.releaseEndpoint(record.id());
       return;
     }
@@ -106,6 +139,7 @@ public final class StoredEndpoints {
       errors.add("endpoint " + record.id() + ": " + failure.getMessage());
       if (endpoint.is(EndpointState.RESTORING)) {
         journal.invalid(endpoint, failure.getMessage());
+        invalid.add(endpoint.id());
       }
     }
   }
@@ -130,7 +164,8 @@ public final class StoredEndpoints {
    * Returns the record with the present interface name: index and MAC address identify an interface
    * that was renamed since the previous run.
    */
-  private EndpointRecord withPresentInterface(EndpointRecord record, Set<Device> present) {
+  private EndpointRecord withPresentInterface(
+      EndpointRecord record, Set<Device> present, List<String> errors) {
     final EndpointDevice former = record.device();
     final Optional<Device> device =
         present.stream().filter(d -> d.index() == former.index()).findFirst();
@@ -146,7 +181,7 @@ public final class StoredEndpoints {
         "endpoint {}: interface '{}' was renamed to '{}'", record.id(), former.name(), name);
     final EndpointRecord renamed =
         record.withDevice(new EndpointDevice(name, former.index(), former.mac(), former.hostMac()));
-    store.save(renamed);
+    Answers.attempt(errors, () -> store.save(renamed)); // the next start finds the new name again
     return renamed;
   }
 
@@ -156,14 +191,13 @@ public final class StoredEndpoints {
   }
 
   private static boolean isOf(EndpointRecord record, Device device) {
-    return device.index() == record.device().index()
-        && device.name().equals(record.device().name());
+    return record.device().isIndexAndMacOf(device) && record.device().isNameAndMacOf(device);
   }
 
   private void claim(Endpoint endpoint) {
     if (!endpoint.record().configuration().datapath().addressesAreExternal()) {
       for (final IpAddress address : endpoint.addresses()) {
-        ipam.claim("addressing", address, endpoint.id(), null, null);
+        ipam.reclaim(address, endpoint.id());
       }
     }
   }

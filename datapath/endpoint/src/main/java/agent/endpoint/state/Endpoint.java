@@ -1,9 +1,11 @@
 package agent.endpoint.state;
 
+import agent.datapath.manager.spec.EndpointFaults.Fault;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointLog.LogEntry;
 import agent.identity.Identity;
+import agent.identity.LabelSet;
 import agent.maps.layout.EndpointOption;
 import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.policy.ResolvedPolicy;
@@ -18,27 +20,38 @@ import java.util.concurrent.CompletableFuture;
  * conductor's thread.
  */
 public final class Endpoint {
+  /** The namespace of the workload's side is not known yet. */
+  public static final int UNKNOWN_NAMESPACE = Integer.MIN_VALUE;
+
   private final EndpointLog log = new EndpointLog();
   private final RegenerationController controller;
   private EndpointRecord record;
+  private EndpointRecord stored;
   private LabelDerivation labels;
   private EndpointState state;
   private Identity identity;
   private CompletableFuture<Identity> acquiring;
   private CompletableFuture<Void> identified = new CompletableFuture<>();
-  private final List<Integer> formerIdentities = new ArrayList<>();
+  private final List<Identity> formerIdentities = new ArrayList<>();
   private ResolvedPolicy policy;
   private String error;
   private boolean isRetryPending;
   private boolean isBusy;
-  private boolean isDevicePresent = true;
+  private boolean isInterfaceLost;
+  private Fault interfaceFault;
+  private Fault routeFault;
+  private int peerNamespaceId = UNKNOWN_NAMESPACE;
   private EndpointSpec attached;
+  private EndpointDevice hooked;
+  private boolean isHostSideUp;
+  private boolean isRemovalRemembered;
   private EndpointOptions realizedOptions;
   private boolean isPolicyMapTrusted;
   private ResolvedPolicy realizedPolicy;
   private long realizedRevision;
   private long build;
   private WorkloadRoute route;
+  private boolean isRecordUnreadable;
 
   /** Creates an endpoint without a state; {@link #transition} sets the first one. */
   public Endpoint(
@@ -67,6 +80,21 @@ public final class Endpoint {
   public void change(EndpointRecord changed, LabelDerivation changedLabels) {
     record = changed;
     labels = changedLabels;
+  }
+
+  /** Returns whether the store holds the present record. */
+  public boolean isStored() {
+    return record.equals(stored);
+  }
+
+  /** Returns the record that the store holds, null before the first. */
+  public EndpointRecord storedRecord() {
+    return stored;
+  }
+
+  /** Records that the store holds this record. */
+  public void stored(EndpointRecord held) {
+    stored = held;
   }
 
   /** Returns the state. */
@@ -99,7 +127,12 @@ public final class Endpoint {
           "endpoint " + id() + ": " + state + " must not be followed by " + next);
     }
     state = next;
-    log.add(new LogEntry(code.text(), message, next, now));
+    note(code, message, now);
+  }
+
+  /** Adds a log entry without changing the state. */
+  public void note(HealthLevel code, String message, Instant now) {
+    log.add(new LogEntry(code.text(), message, state, now));
   }
 
   /** Returns the identity, null before the first one arrives. */
@@ -110,19 +143,46 @@ public final class Endpoint {
   /** Assigns an identity; the former one is kept until the datapath no longer uses it. */
   public void identify(Identity next) {
     if (identity != null) {
-      formerIdentities.add(identity.id());
+      formerIdentities.add(identity);
     }
     identity = next;
   }
 
+  /** Assigns a former identity again, with the reference that it still has. */
+  public void identifyAgain(Identity former) {
+    formerIdentities.remove(former);
+    identify(former);
+  }
+
+  /** Returns the former identity with these labels that the datapath may still use, or null. */
+  public Identity formerIdentity(LabelSet wanted) {
+    return formerIdentities.stream()
+        .filter(former -> former.labels().equals(wanted))
+        .findFirst()
+        .orElse(null);
+  }
+
   /**
-   * Waits for the identity of the present labels.
+   * Waits for the identity of the present labels. Who waited for that of former labels waits for
+   * this one.
    *
-   * @param asked completes with the identity
+   * @param asked completes with the identity; null where the endpoint has it
    */
   public void await(CompletableFuture<Identity> asked) {
+    final CompletableFuture<Void> former = identified;
     acquiring = asked;
     identified = new CompletableFuture<>();
+    if (asked == null) {
+      identified.complete(null);
+    }
+    identified.whenComplete(
+        (done, failure) -> {
+          if (failure == null) {
+            former.complete(null);
+          } else {
+            former.completeExceptionally(failure);
+          }
+        });
   }
 
   /**
@@ -139,8 +199,8 @@ public final class Endpoint {
   }
 
   /** Returns the former identities and clears the list. */
-  public List<Integer> takeFormerIdentities() {
-    final List<Integer> former = List.copyOf(formerIdentities);
+  public List<Identity> takeFormerIdentities() {
+    final List<Identity> former = List.copyOf(formerIdentities);
     formerIdentities.clear();
     return former;
   }
@@ -182,13 +242,69 @@ public final class Endpoint {
 
   /** Records that the programs are attached with this configuration. */
   public void attached(EndpointSpec spec) {
+    if (attached == null || attached.ifindex() != spec.ifindex()) {
+      interfaceFault = null; // it was the fault of another interface
+    }
     attached = spec;
+    hooked = record.device();
     realizedOptions = options();
+    isInterfaceLost = false;
+  }
+
+  /**
+   * Records that no packet is delivered to the endpoint because its interface is gone: programs and
+   * routes are gone with it, and the policy map stays.
+   */
+  public void interfaceLost() {
+    attached = null;
+    hooked = null;
+    isHostSideUp = false;
+    route = null;
+    routeFault = null;
+    peerNamespaceId = UNKNOWN_NAMESPACE;
+    isInterfaceLost = true;
+  }
+
+  /** Returns whether its interface is gone and its programs are not attached to another one yet. */
+  public boolean isInterfaceLost() {
+    return isInterfaceLost;
+  }
+
+  /** Returns the device whose hooks have programs of the endpoint, maybe only dropping ones. */
+  public EndpointDevice hooked() {
+    return hooked;
+  }
+
+  /** Records that programs that drop all packets are attached to the hooks of the device. */
+  public void closed() {
+    hooked = record.device();
+  }
+
+  /** Returns whether the agent has set the host side up since it is on this device. */
+  public boolean isHostSideUp() {
+    return isHostSideUp;
+  }
+
+  /** Sets whether the agent has set the host side up. */
+  public void hostSideUp(boolean isUp) {
+    isHostSideUp = isUp;
+  }
+
+  /** Returns whether the datapath remembers the removal, because the store keeps the record. */
+  public boolean isRemovalRemembered() {
+    return isRemovalRemembered;
+  }
+
+  /** Sets whether the datapath remembers the removal. */
+  public void removalRemembered(boolean isRemembered) {
+    isRemovalRemembered = isRemembered;
   }
 
   /** Records that the datapath holds no program, map or route of the endpoint. */
   public void detached() {
     attached = null;
+    hooked = null;
+    isHostSideUp = false;
     isPolicyMapTrusted = false;
     realizedPolicy = null;
     route = null;
@@ -301,14 +417,44 @@ public final class Endpoint {
     isBusy = isRunning;
   }
 
-  /** Returns whether its interface exists. */
-  public boolean isDevicePresent() {
-    return isDevicePresent;
+  /** Returns what is wrong with its interface, or null. */
+  public Fault interfaceFault() {
+    return interfaceFault;
   }
 
-  /** Sets whether its interface exists. */
-  public void devicePresent(boolean isPresent) {
-    isDevicePresent = isPresent;
+  /** Sets what is wrong with its interface; null for nothing. */
+  public void interfaceFault(Fault fault) {
+    interfaceFault = fault;
+  }
+
+  /** Returns what is wrong with the route to it, or null. */
+  public Fault routeFault() {
+    return routeFault;
+  }
+
+  /** Sets what is wrong with the route to it; null for nothing. */
+  public void routeFault(Fault fault) {
+    routeFault = fault;
+  }
+
+  /** Returns the id of the namespace of the workload's side, or {@link #UNKNOWN_NAMESPACE}. */
+  public int peerNamespaceId() {
+    return peerNamespaceId;
+  }
+
+  /** Sets the id of the namespace of the workload's side. */
+  public void peerNamespaceId(int id) {
+    peerNamespaceId = id;
+  }
+
+  /** Returns whether its record cannot be read, so that it is closed. */
+  public boolean isRecordUnreadable() {
+    return isRecordUnreadable;
+  }
+
+  /** Records that its record cannot be read; it becomes invalid. */
+  public void recordUnreadable() {
+    isRecordUnreadable = true;
   }
 
   /** Returns whether it is neither removed nor being removed. */
@@ -316,25 +462,33 @@ public final class Endpoint {
     return state != EndpointState.DISCONNECTING && state != EndpointState.DISCONNECTED;
   }
 
-  /** Returns the health. */
+  /** Returns the health, without the faults of its kernel objects. */
   public EndpointHealth health() {
-    final HealthLevel bpf = level(attached != null);
-    final HealthLevel rules = level(realizedPolicy != null);
-    return new EndpointHealth(
-        bpf,
-        rules,
-        bpf.ordinal() > rules.ordinal() ? bpf : rules,
-        attached != null && isDevicePresent);
+    EndpointHealth health =
+        EndpointHealth.of(
+            level(attached != null), level(realizedPolicy != null), attached != null, error);
+    if (isLive()) {
+      for (final Fault fault : new Fault[] {interfaceFault, routeFault}) {
+        health = fault == null ? health : health.with(fault).disconnected();
+      }
+    }
+    return health;
   }
 
   private HealthLevel level(boolean isRealized) {
+    final boolean isFailing = error != null && controller.consecutiveFailures() > 0;
     return switch (state) {
       case READY -> HealthLevel.OK;
       case NOT_READY -> isRealized ? HealthLevel.WARNING : HealthLevel.FAILURE;
       case INVALID -> HealthLevel.FAILURE;
-      case DISCONNECTING, DISCONNECTED -> HealthLevel.DISABLED;
-      case WAITING_FOR_IDENTITY, WAITING_TO_REGENERATE, REGENERATING, RESTORING ->
-          isRealized ? HealthLevel.PENDING : HealthLevel.BOOTSTRAP;
+      case DISCONNECTING -> isFailing ? HealthLevel.WARNING : HealthLevel.DISABLED;
+      case DISCONNECTED -> HealthLevel.DISABLED;
+      case WAITING_FOR_IDENTITY, WAITING_TO_REGENERATE, REGENERATING, RESTORING -> {
+        if (isFailing) { // a retry does not end the failure before it succeeds
+          yield isRealized ? HealthLevel.WARNING : HealthLevel.FAILURE;
+        }
+        yield isRealized ? HealthLevel.PENDING : HealthLevel.BOOTSTRAP;
+      }
     };
   }
 

@@ -1,15 +1,20 @@
 package agent.endpoint.state;
 
+import agent.datapath.manager.spec.EndpointFaults.Fault;
+import agent.datapath.manager.spec.EndpointFaults.Part;
+
 /**
  * The health of one endpoint.
  *
  * @param bpf health of its programs
  * @param policy health of its policy
  * @param overall the worse of the two
- * @param connected whether its programs are attached and its interface exists
+ * @param connected whether its programs are attached, its interface is up with a carrier, and the
+ *     route to it exists
+ * @param reason why the overall health is not OK, or null
  */
 public record EndpointHealth(
-    HealthLevel bpf, HealthLevel policy, HealthLevel overall, boolean connected) {
+    HealthLevel bpf, HealthLevel policy, HealthLevel overall, boolean connected, String reason) {
 
   /** The health values of the contract. */
   public enum HealthLevel {
@@ -36,5 +41,40 @@ public record EndpointHealth(
     public String text() {
       return text;
     }
+
+    private HealthLevel worse(HealthLevel other) {
+      return other.ordinal() > ordinal() ? other : this;
+    }
+
+    static HealthLevel of(Fault fault) {
+      return fault.isRepairable() ? WARNING : FAILURE;
+    }
+  }
+
+  /** Returns the health of two parts. */
+  static EndpointHealth of(
+      HealthLevel bpf, HealthLevel policy, boolean isConnected, String reason) {
+    return new EndpointHealth(bpf, policy, bpf.worse(policy), isConnected, reason);
+  }
+
+  /**
+   * Returns this health with a fault. The reason is that of the worst fault; of equal ones the
+   * first.
+   */
+  public EndpointHealth with(Fault fault) {
+    final HealthLevel level = HealthLevel.of(fault);
+    final boolean isPolicy = fault.part() == Part.POLICY;
+    final boolean isWorst = level.ordinal() > overall.ordinal();
+    return new EndpointHealth(
+        isPolicy ? bpf : bpf.worse(level),
+        isPolicy ? policy.worse(level) : policy,
+        overall.worse(level),
+        connected && (isPolicy || fault.isRepairable()),
+        isWorst || reason == null && overall != HealthLevel.DISABLED ? fault.message() : reason);
+  }
+
+  /** Returns this health of an endpoint that packets cannot reach or leave. */
+  EndpointHealth disconnected() {
+    return new EndpointHealth(bpf, policy, overall, false, reason);
   }
 }

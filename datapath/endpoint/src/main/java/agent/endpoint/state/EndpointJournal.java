@@ -1,9 +1,11 @@
 package agent.endpoint.state;
 
+import agent.datapath.manager.spec.EndpointFaults.Fault;
 import agent.datapath.manager.thread.ConductorAgent;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.Objects;
 import java.util.function.Consumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -47,7 +49,7 @@ public final class EndpointJournal {
     rebuild = build;
   }
 
-  /** Adds a new endpoint, which waits for its identity. */
+  /** Adds a new endpoint, which waits for its identity; the store holds its record. */
   public Endpoint begin(EndpointRecord record, LabelDerivation labels, String message) {
     return enter(record, labels, EndpointState.WAITING_FOR_IDENTITY, message);
   }
@@ -61,6 +63,7 @@ public final class EndpointJournal {
       EndpointRecord record, LabelDerivation labels, EndpointState state, String message) {
     final Endpoint endpoint =
         new Endpoint(record, labels, new RegenerationController(record.id(), retryBase, retryMax));
+    endpoint.stored(record);
     endpoint.transition(state, message, clock.instant());
     registry.add(endpoint);
     return endpoint;
@@ -71,6 +74,40 @@ public final class EndpointJournal {
     endpoint.transition(next, message, clock.instant());
     LOGGER.debug("endpoint {}: {}: {}", endpoint.id(), next.text(), message);
     registry.publish(endpoint);
+  }
+
+  /**
+   * Records what is wrong with the interface of the endpoint; the agent's log has one line for each
+   * change.
+   *
+   * @param fault the fault, or null where it has ended
+   */
+  public void interfaceFault(Endpoint endpoint, Fault fault) {
+    final Fault before = endpoint.interfaceFault();
+    endpoint.interfaceFault(fault);
+    found(
+        endpoint, before, fault, "interface '" + endpoint.record().device().name() + "' is right");
+  }
+
+  /**
+   * Records what is wrong with the route to the endpoint, as {@link #interfaceFault} does.
+   *
+   * @param fault the fault, or null where it has ended
+   */
+  public void routeFault(Endpoint endpoint, Fault fault) {
+    final Fault before = endpoint.routeFault();
+    endpoint.routeFault(fault);
+    found(endpoint, before, fault, "the routes to the endpoint are right");
+  }
+
+  private void found(Endpoint endpoint, Fault before, Fault now, String rightMessage) {
+    if (!Objects.equals(before, now)) {
+      final String message = now == null ? rightMessage : now.message();
+      final HealthLevel level = now == null ? HealthLevel.OK : HealthLevel.of(now);
+      endpoint.note(level, message, clock.instant());
+      LOGGER.warn("endpoint {}: {}", endpoint.id(), message);
+      registry.publish(endpoint);
+    }
   }
 
   /** Records a successful build. */
@@ -99,6 +136,27 @@ public final class EndpointJournal {
       LOGGER.warn("endpoint {}: {}; retry in {} ms", endpoint.id(), message, pause.toMillis());
       retryLater(endpoint, EndpointState.NOT_READY, pause, rebuild);
     }
+  }
+
+  /** Records that a removal could not finish; the endpoint stays in state disconnecting. */
+  public Duration removalFailed(Endpoint endpoint, String message) {
+    endpoint.controller().failed(clock.instant(), message);
+    endpoint.error(message);
+    endpoint.note(HealthLevel.WARNING, message, clock.instant());
+    registry.publish(endpoint);
+    return endpoint.controller().pause();
+  }
+
+  /**
+   * Records that an endpoint keeps the policy of the previous run, because the stored rules cannot
+   * be read. There is no retry: it is built when a person has set the rules anew.
+   */
+  public void held(Endpoint endpoint, String message) {
+    note(endpoint, EndpointState.WAITING_TO_REGENERATE, "restored from the previous run");
+    note(endpoint, EndpointState.REGENERATING, "restoring");
+    endpoint.error(message);
+    endpoint.transition(EndpointState.NOT_READY, HealthLevel.FAILURE, message, clock.instant());
+    registry.publish(endpoint);
   }
 
   /** Schedules a retry after a pause; it runs if the endpoint is still in the state. */

@@ -1,8 +1,11 @@
 package agent.endpoint.state;
 
+import agent.datapath.manager.spec.EndpointFaults;
+import agent.datapath.manager.spec.EndpointFaults.Fault;
+import agent.endpoint.state.EndpointHealth.HealthLevel;
+import agent.types.IpAddress;
 import agent.types.Refusal;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.SortedMap;
@@ -20,12 +23,19 @@ public final class EndpointRegistry {
       new ConcurrentSkipListMap<>();
   private final EndpointSnapshots snapshots;
   private final EndpointLookup lookup;
+  private final EndpointFaults faults;
   private int lastId;
 
-  /** Creates an empty registry. */
-  public EndpointRegistry(EndpointSnapshots snapshots, EndpointLookup lookup) {
+  /**
+   * Creates an empty registry.
+   *
+   * @param faults the faults of kernel objects, which every read adds to the health
+   */
+  public EndpointRegistry(
+      EndpointSnapshots snapshots, EndpointLookup lookup, EndpointFaults faults) {
     this.snapshots = snapshots;
     this.lookup = lookup;
+    this.faults = faults;
   }
 
   /**
@@ -80,18 +90,41 @@ public final class EndpointRegistry {
     return new ArrayList<>(live.values());
   }
 
+  /** Returns the live endpoint that has this address, or null. */
+  public Endpoint findByAddress(IpAddress address) {
+    for (final Endpoint endpoint : live.values()) {
+      if (address.equals(endpoint.record().addressing().ipv4())
+          || address.equals(endpoint.record().addressing().ipv6())) {
+        return endpoint;
+      }
+    }
+    return null;
+  }
+
   /** Publishes a snapshot of the endpoint and returns it. */
   public EndpointSnapshot publish(Endpoint endpoint) {
     final EndpointSnapshot snapshot = snapshots.of(endpoint);
     if (holds(endpoint)) {
       published.put(endpoint.id(), snapshot);
     }
-    return snapshot;
+    return withFaults(snapshot);
+  }
+
+  /** Adds the faults that exist now in the kernel objects of the endpoint. */
+  private EndpointSnapshot withFaults(EndpointSnapshot snapshot) {
+    if (snapshot.health().overall() == HealthLevel.DISABLED) {
+      return snapshot;
+    }
+    EndpointHealth health = snapshot.health();
+    for (final Fault fault : faults.of(snapshot.id())) {
+      health = health.with(fault);
+    }
+    return health.equals(snapshot.health()) ? snapshot : snapshot.withHealth(health);
   }
 
   /** Returns the snapshots by id. Thread-safe. */
-  public Collection<EndpointSnapshot> published() {
-    return published.values();
+  public List<EndpointSnapshot> published() {
+    return published.values().stream().map(this::withFaults).toList();
   }
 
   /**
@@ -106,10 +139,11 @@ public final class EndpointRegistry {
 
   /** Returns the snapshot of one endpoint, or empty. Thread-safe. */
   public Optional<EndpointSnapshot> find(EndpointIdentifier identifier) {
-    if (identifier.kind() == EndpointIdentifier.Kind.AGENT_LOCAL) {
-      return Optional.ofNullable(published.get(identifier.localId()));
-    }
-    return published.values().stream().filter(s -> lookup.matches(identifier, s)).findFirst();
+    final Optional<EndpointSnapshot> found =
+        identifier.kind() == EndpointIdentifier.Kind.AGENT_LOCAL
+            ? Optional.ofNullable(published.get(identifier.localId()))
+            : published.values().stream().filter(s -> lookup.matches(identifier, s)).findFirst();
+    return found.map(this::withFaults);
   }
 
   /**

@@ -43,4 +43,26 @@ public record EndpointSnapshot(
     List<ControllerStatus> controllers,
     List<LogEntry> log,
     WorkloadDescription workload,
-    String error) {}
+    String error) {
+  /** Returns a copy with another health. */
+  EndpointSnapshot withHealth(EndpointHealth other) {
+    return new EndpointSnapshot(
+        id,
+        state,
+        other,
+        identity,
+        labels,
+        options,
+        realizedOptions,
+        datapathConfiguration,
+        externalIdentifiers,
+        networking,
+        namedPorts,
+        policy,
+        realizedPolicy,
+        controllers,
+        log,
+        workload,
+        error);
+  }
+}

@@ -9,8 +9,17 @@ import java.util.TreeMap;
  * call throws where it cannot be stored.
  */
 public interface EndpointStore {
-  /** Returns the records that were saved and not removed. */
+  /** Returns the records that were saved and not removed, except for {@link #unreadable}. */
   List<EndpointRecord> load();
+
+  /**
+   * Returns the endpoints whose records are there but cannot be read, with the reason, as far as
+   * {@link #load} and {@link #invalid} found them and {@link #remove} did not remove them.
+   */
+  Map<Integer, String> unreadable();
+
+  /** Adds an endpoint to {@link #unreadable}: its record can be read, but is not valid. */
+  void invalid(int id, String reason);
 
   /** Saves a record; replaces the one with the same id. */
   void save(EndpointRecord endpoint);
@@ -22,10 +31,22 @@ public interface EndpointStore {
   static EndpointStore inMemory() {
     return new EndpointStore() {
       private final Map<Integer, EndpointRecord> records = new TreeMap<>();
+      private final Map<Integer, String> invalid = new TreeMap<>();
 
       @Override
       public synchronized List<EndpointRecord> load() {
+        invalid.clear();
         return List.copyOf(records.values());
+      }
+
+      @Override
+      public synchronized Map<Integer, String> unreadable() {
+        return Map.copyOf(invalid);
+      }
+
+      @Override
+      public synchronized void invalid(int id, String reason) {
+        invalid.put(id, reason);
       }
 
       @Override
@@ -36,6 +57,7 @@ public interface EndpointStore {
       @Override
       public synchronized void remove(int id) {
         records.remove(id);
+        invalid.remove(id);
       }
     };
   }

@@ -5,6 +5,7 @@ import agent.conntrack.ConntrackGc;
 import agent.conntrack.ProgramSweeper;
 import agent.datapath.manager.attach.DeviceAttachments;
 import agent.datapath.manager.attach.EndpointAttachments;
+import agent.datapath.manager.attach.HookGuard;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.attach.TcAttachmentChoice;
 import agent.datapath.manager.compile.FeatureSet;
@@ -13,14 +14,19 @@ import agent.datapath.manager.compile.ProgramObjects;
 import agent.datapath.manager.conductor.AttachedEndpoints;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.conductor.DatapathFailures;
+import agent.datapath.manager.conductor.EndpointEntries;
 import agent.datapath.manager.conductor.IpcacheMaps;
 import agent.datapath.manager.conductor.PolicyMaps;
 import agent.datapath.manager.conductor.Preparations;
 import agent.datapath.manager.conductor.VerdictGenerations;
 import agent.datapath.manager.events.EventsAgent;
 import agent.datapath.manager.events.KernelMetrics;
+import agent.datapath.manager.guard.Guard;
+import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.load.KernelRequirements;
 import agent.datapath.manager.load.LoaderAgent;
+import agent.datapath.manager.load.MapPins;
 import agent.datapath.manager.load.NodeConstants;
 import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.load.ProgramLoader;
@@ -31,6 +37,7 @@ import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.DatapathMetrics;
 import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.manager.spec.EndpointFaults;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.PolicyMapProxy;
@@ -56,9 +63,14 @@ public final class DatapathManager implements AutoCloseable {
   /** Health module of the contents of the maps. */
   private static final String MAPS = "dp-maps";
 
+  /** Health module of the comparison with the kernel. */
+  private static final String GUARD = "dp-guard";
+
   /** Health module of the conntrack sweeps. */
   private static final String SWEEPS = "conntrack-sweeps";
 
+  private static final String HOST_PROGRAM = "from_network";
+  private static final String PREFILTER_PROGRAM = "prefilter";
   private static final long MIRROR_IDLE_MS = 50;
   private static final int RECONCILE_WRITES_PER_CYCLE = 32;
   private static final long CONDUCTOR_STALL_NS = TimeUnit.SECONDS.toNanos(1);
@@ -84,6 +96,10 @@ public final class DatapathManager implements AutoCloseable {
   private EventsAgent events;
   private KernelMetrics metrics;
   private ConntrackReport sweeps;
+  private final KernelFaults faults = new KernelFaults();
+  private final Repairs repairs = new Repairs();
+  private Guard guard;
+  private HookGuard hooks;
   private boolean isClosed;
 
   private DatapathManager(DatapathContext context) {
@@ -118,7 +134,10 @@ public final class DatapathManager implements AutoCloseable {
     tcChoice = TcAttachmentChoice.of(context.tcMode(), kernel.features());
     final Pins pins = Pins.prepare(context.bpfRoot());
     mirrors = new MapMirrors(registry, context.epochClock(), context.nanoClock());
-    maps = resources.add(NodeMapSet.open(context, pins, registry));
+    final MapPins mapPins = new MapPins(faults, repairs);
+    maps = resources.add(NodeMapSet.open(context, pins, registry, mapPins));
+    guard = resources.add(new Guard(context.nanoClock(), faults));
+    guard.add(mapPins);
     final ProgramLoader loader =
         new ProgramLoader(
             new ProgramObjects(
@@ -129,7 +148,7 @@ public final class DatapathManager implements AutoCloseable {
     final NodeConstants constants = new NodeConstants(context);
     final LoaderAgent loaderAgent = new LoaderAgent(context.nanoClock(), loader, constants);
     createConductor(pins, loaderAgent);
-    attachDevices(pins, loader, constants);
+    attachDevices(pins, loader, constants, loaderAgent);
     metrics = new KernelMetrics(maps.get(NodeMaps.METRICS));
     startAgents(loader, constants, loaderAgent);
   }
@@ -137,48 +156,79 @@ public final class DatapathManager implements AutoCloseable {
   /** Creates the conductor and the objects that its thread owns. */
   private void createConductor(Pins pins, LoaderAgent loaderAgent) {
     conductor = new DatapathConductor(context.nanoClock(), this::reconcile);
+    hooks = new HookGuard(conductor, faults, repairs);
+    guard.add(hooks);
     final VerdictGenerations generations =
         resources.add(new VerdictGenerations(maps.get(NodeMaps.GENERATIONS)));
-    policyMaps = resources.add(new PolicyMaps(conductor, generations, maps, pins.endpointIds()));
+    policyMaps =
+        resources.add(
+            new PolicyMaps(conductor, generations, maps, pins.endpointIds(), faults, repairs));
     ipcache =
         new IpcacheMaps(
-            conductor, generations, maps.get(NodeMaps.IPCACHE4), maps.get(NodeMaps.IPCACHE6));
-    final EndpointAttachments attachments = new EndpointAttachments(pins, tcChoice);
+            conductor,
+            generations,
+            maps.get(NodeMaps.IPCACHE4),
+            maps.get(NodeMaps.IPCACHE6),
+            faults,
+            repairs);
+    guard.add(policyMaps.guard());
+    guard.add(policyMaps.guard().slots());
+    guard.add(ipcache.guard());
+    final EndpointAttachments attachments = new EndpointAttachments(pins, tcChoice, hooks);
+    final EndpointEntries entries =
+        new EndpointEntries(maps.get(NodeMaps.ENDPOINTS), generations, faults, repairs);
+    guard.add(entries);
     endpoints =
         new AttachedEndpoints(
             conductor,
             generations,
             policyMaps,
-            resources.add(new Preparations(conductor, loaderAgent, attachments)),
+            resources.add(new Preparations(loaderAgent)),
             attachments,
-            maps.get(NodeMaps.ENDPOINTS),
-            pins::endpointIds);
+            entries,
+            pins);
   }
 
   private int reconcile() {
-    return mirrors.unrealised() == 0
-        ? 0
-        : mirrors.reconcile(RECONCILE_WRITES_PER_CYCLE, policyMaps::onRealised);
+    final int realised =
+        mirrors.unrealised() == 0
+            ? 0
+            : mirrors.reconcile(RECONCILE_WRITES_PER_CYCLE, policyMaps::onRealised);
+    return realised + guard.doWork();
   }
 
-  private void attachDevices(Pins pins, ProgramLoader loader, NodeConstants constants) {
+  private void attachDevices(
+      Pins pins, ProgramLoader loader, NodeConstants constants, LoaderAgent loaderAgent) {
     final DeviceAttachments devices = new DeviceAttachments(pins, tcChoice);
     if (context.device() != null) {
       final int ifindex = DeviceAttachments.ifindex("device", context.device());
       try (BpfObject object = loader.load(ProgramFile.HOST, constants::write)) {
-        devices.attachHost(context.device(), ifindex, object.program("from_network"));
+        hooks.watch(
+            0,
+            "device " + context.device() + " " + HOST_PROGRAM,
+            devices.attachHost(context.device(), ifindex, object.program(HOST_PROGRAM)),
+            () -> loaderAgent.load(ProgramFile.HOST),
+            HOST_PROGRAM);
       }
     }
     if (context.prefilterDevice() != null) {
       final int ifindex = DeviceAttachments.ifindex("prefilter-device", context.prefilterDevice());
       final PrefilterMaps prefilterMaps = resources.add(new PrefilterMaps(maps));
-      prefilter = DevicePrefilter.restore(context, prefilterMaps, conductor);
+      final DevicePrefilter restored =
+          DevicePrefilter.restore(context, prefilterMaps, conductor, faults, repairs);
+      guard.add(restored.guard());
+      prefilter = restored;
       try (BpfObject object = loader.load(ProgramFile.PREFILTER, constants::write)) {
-        devices.attachPrefilter(
-            context.prefilterDevice(),
-            ifindex,
-            context.prefilterMode(),
-            object.program("prefilter"));
+        hooks.watch(
+            0,
+            "device " + context.prefilterDevice() + " " + PREFILTER_PROGRAM,
+            devices.attachPrefilter(
+                context.prefilterDevice(),
+                ifindex,
+                context.prefilterMode(),
+                object.program(PREFILTER_PROGRAM)),
+            () -> loaderAgent.load(ProgramFile.PREFILTER),
+            PREFILTER_PROGRAM);
       }
     }
     devices.detachOthers();
@@ -207,6 +257,7 @@ public final class DatapathManager implements AutoCloseable {
     threads.start(conductor, CONDUCTOR_STALL_NS);
     health.add(MAPS, this::mapHealth);
     health.add(SWEEPS, sweeps::health);
+    health.add(GUARD, faults);
   }
 
   private List<ConntrackTable> tables() {
@@ -278,6 +329,16 @@ public final class DatapathManager implements AutoCloseable {
   /** Returns the health board; a domain adds its own modules to it. */
   public HealthBoard health() {
     return health;
+  }
+
+  /** Returns the faults that exist now in the kernel objects of endpoints. */
+  public EndpointFaults endpointFaults() {
+    return faults;
+  }
+
+  /** Returns the counters of what was found different in the kernel and repaired. */
+  public Repairs repairs() {
+    return repairs;
   }
 
   /** Returns the number of commands and steps that the conductor has executed. */

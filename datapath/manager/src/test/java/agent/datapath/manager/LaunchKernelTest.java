@@ -97,7 +97,7 @@ class LaunchKernelTest {
       assertTrue(Ping.isAnswered(workload.namespace(), ManagerTestNode.GATEWAY6, 2000));
     }
     try (var cached = Files.list(node.state().resolve("bpf-cache"))) {
-      assertEquals(3, cached.count(), "endpoint, closed and conntrack_gc");
+      assertEquals(2, cached.count(), "endpoint and conntrack_gc");
     }
   }
 

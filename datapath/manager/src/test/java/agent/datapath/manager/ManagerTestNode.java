@@ -16,7 +16,9 @@ import agent.testkit.TemporaryBpfFileSystem;
 import agent.testkit.Workload;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
+import agent.types.OperationException;
 import agent.types.Prefix;
+import agent.types.UnreadableStateException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -228,24 +230,32 @@ final class ManagerTestNode implements AutoCloseable {
     }
   }
 
-  /** A store whose writes fail on demand. */
+  /** A store whose reads and writes fail on demand. */
   static final class FailingPrefilterStore implements PrefilterStore {
     private final PrefilterStore kept = PrefilterStore.inMemory();
     private volatile boolean isFailing;
+    private volatile boolean isUnreadable;
 
     void failWrites(boolean value) {
       isFailing = value;
     }
 
+    void failReads(boolean value) {
+      isUnreadable = value;
+    }
+
     @Override
-    public Optional<PrefilterList> load() throws IOException {
+    public Optional<PrefilterList> load() {
+      if (isUnreadable) {
+        throw new UnreadableStateException("the list is damaged");
+      }
       return kept.load();
     }
 
     @Override
-    public void store(PrefilterList list) throws IOException {
+    public void store(PrefilterList list) {
       if (isFailing) {
-        throw new IOException("no space left on device");
+        throw new OperationException("no space left on device");
       }
       kept.store(list);
     }

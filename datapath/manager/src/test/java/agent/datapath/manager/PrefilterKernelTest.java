@@ -18,12 +18,17 @@ import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.Packets;
 import agent.testkit.Ping;
+import agent.testkit.UdpEchoServer;
 import agent.testkit.VethPair;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.io.IOException;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetSocketAddress;
+import java.net.SocketTimeoutException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
@@ -31,6 +36,7 @@ import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -83,6 +89,37 @@ class PrefilterKernelTest {
       assertTrue(Ping.isAnswered(outside, "192.0.2.1", 2000));
       assertTrue(Ping.isAnswered(outside, "2001:db8::1", 2000));
     }
+  }
+
+  @Test
+  void shouldFilterJumboFramesInNativeMode() throws Exception {
+    node.namespace().exec("ip", "link", "set", DEVICE, "mtu", "9000");
+    outside.exec("ip", "link", "set", "net0", "mtu", "9000");
+    try (DatapathManager manager = launch(PrefilterMode.NATIVE);
+        UdpEchoServer server = UdpEchoServer.start(node.namespace(), "192.0.2.1", 4000)) {
+      assertTrue(isEchoed(8000));
+      manager.prefilter().add(OptionalLong.empty(), List.of(Prefix.parse("192.0.2.2/32")));
+      assertFalse(isEchoed(8000));
+      assertEquals(1, server.datagrams());
+      assertTrue(drops(manager) >= 1);
+    }
+  }
+
+  private boolean isEchoed(int bytes) throws Exception {
+    return outside.run(
+        () -> {
+          try (DatagramSocket socket = new DatagramSocket(new InetSocketAddress("192.0.2.2", 0))) {
+            socket.setSoTimeout(1000);
+            socket.send(
+                new DatagramPacket(
+                    new byte[bytes], bytes, new InetSocketAddress("192.0.2.1", 4000)));
+            final DatagramPacket answer = new DatagramPacket(new byte[bytes + 1], bytes + 1);
+            socket.receive(answer);
+            return answer.getLength() == bytes;
+          } catch (SocketTimeoutException none) {
+            return false;
+          }
+        });
   }
 
   @Test
@@ -189,6 +226,35 @@ class PrefilterKernelTest {
   }
 
   @Test
+  void shouldEnforceThePinnedListAndRefuseChangesWhereTheStoredOneCannotBeRead() {
+    final List<Prefix> deny = List.of(Prefix.parse("10.1.0.0/16"), Prefix.parse("fd00:1::/32"));
+    try (DatapathManager manager = launch(PrefilterMode.NATIVE)) {
+      manager.prefilter().add(OptionalLong.empty(), deny);
+    }
+    node.prefilterStore().failReads(true);
+    try (DatapathManager manager = launch(PrefilterMode.NATIVE);
+        AttachedPrefilter attached = new AttachedPrefilter(node)) {
+      final Prefilter prefilter = manager.prefilter();
+      assertEquals(new PrefilterList(0, deny), prefilter.get());
+      for (final Executable change :
+          List.<Executable>of(
+              () -> prefilter.add(OptionalLong.empty(), List.of(Prefix.parse("10.2.0.0/16"))),
+              () -> prefilter.add(OptionalLong.of(0), List.of()),
+              () -> prefilter.remove(OptionalLong.empty(), deny))) {
+        assertEquals(
+            "the list is damaged", assertThrows(OperationException.class, change).getMessage());
+      }
+      assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("10.1.2.3")));
+      assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("fd00:1::1")));
+      assertEquals(XDP_PASS, attached.verdict(IpAddress.parse("10.2.2.3")));
+    }
+    node.prefilterStore().failReads(false);
+    try (DatapathManager manager = launch(PrefilterMode.NATIVE)) {
+      assertEquals(new PrefilterList(2, deny), manager.prefilter().get());
+    }
+  }
+
+  @Test
   void shouldDropWithoutAnAgentAndRestoreTheStoredList() throws IOException {
     final Prefix first = Prefix.parse("192.0.2.0/27");
     try (DatapathManager manager = launch(PrefilterMode.NATIVE)) {
@@ -207,6 +273,62 @@ class PrefilterKernelTest {
       assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("prefilter")));
       assertEquals(Refusal.Kind.DISABLED, refusal(() -> manager.prefilter().get()));
       assertFalse(outsideLink().contains("xdp"), "the program is detached without the option");
+    }
+  }
+
+  @Test
+  void shouldCountThePacketsAndTheBytesThatItDrops() {
+    try (DatapathManager manager = launch(PrefilterMode.NATIVE);
+        AttachedPrefilter attached = new AttachedPrefilter(node)) {
+      manager.prefilter().add(OptionalLong.empty(), List.of(Prefix.parse("203.0.113.0/24")));
+      final IpAddress source = IpAddress.parse("203.0.113.7");
+      for (int i = 0; i < 5; i++) {
+        assertEquals(XDP_DROP, attached.verdict(source));
+      }
+      final int frameBytes =
+          Packets.ipv4(source.toString(), "192.0.2.1").tcp(31337, 80).syn().bytes().length;
+      final List<String> drops = new ArrayList<>();
+      manager
+          .metrics()
+          .forEach(
+              (direction, reason, packets, bytes) -> {
+                if (reason == DropReason.PREFILTER.number()) {
+                  drops.add(direction + ": " + packets + " packets, " + bytes + " bytes");
+                }
+              });
+      assertEquals(
+          List.of(MetricsDirection.NETWORK.number() + ": 5 packets, " + 5 * frameBytes + " bytes"),
+          drops);
+    }
+  }
+
+  /** Both prefixes lie in one cell of the bitmap, so that the trie decides. */
+  @Test
+  void shouldForgetPrefixesOfThePreviousRunThatTheStoreDoesNotHold() throws IOException {
+    try (DatapathManager manager = launch(PrefilterMode.NATIVE)) {
+      manager
+          .prefilter()
+          .add(
+              OptionalLong.empty(),
+              List.of(
+                  Prefix.parse("192.0.2.0/27"),
+                  Prefix.parse("192.0.2.64/32"),
+                  Prefix.parse("2001:db8::/120"),
+                  Prefix.parse("2001:db8::4:0/128")));
+    }
+    node.prefilterStore()
+        .store(
+            new PrefilterList(
+                9, List.of(Prefix.parse("192.0.2.64/32"), Prefix.parse("2001:db8::4:0/128"))));
+    try (DatapathManager manager = launch(PrefilterMode.NATIVE);
+        AttachedPrefilter attached = new AttachedPrefilter(node)) {
+      assertEquals(9, manager.prefilter().get().revision());
+      assertEquals(XDP_PASS, attached.verdict(IpAddress.parse("192.0.2.2")));
+      assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("192.0.2.64")));
+      assertEquals(XDP_PASS, attached.verdict(IpAddress.parse("2001:db8::2")));
+      assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("2001:db8::4:0")));
+      assertEquals(1, manager.maps().find("prefilter4").orElseThrow().countEntries());
+      assertEquals(1, manager.maps().find("prefilter6").orElseThrow().countEntries());
     }
   }
 

@@ -24,7 +24,7 @@ public record AddressMessage(
   public static final int RTM_NEWADDR = 20;
 
   /** An address was removed. */
-  private static final int RTM_DELADDR = 21;
+  public static final int RTM_DELADDR = 21;
 
   /** No duplicate address detection (RFC 4862 section 5.4). */
   public static final int IFA_F_NODAD = 0x02;

@@ -57,6 +57,7 @@ public record LinkMessage(
   private static final int IFLA_LINKINFO = 18;
   private static final int IFLA_EXT_MASK = 29;
   private static final int IFLA_LINK_NETNSID = 37;
+  private static final int IFLA_TARGET_NETNSID = 46;
   private static final int IFLA_INFO_KIND = 1;
 
   /** Omits statistics, which are most of an answer and are not used ({@code linux/rtnetlink.h}). */
@@ -141,6 +142,14 @@ public record LinkMessage(
   static NetlinkRequest byIndex(int index) {
     return request("link " + index + ": get", RTM_GETLINK, 0, index, 0, 0)
         .attribute(IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+  }
+
+  /** Returns a request for the linked device, such as the other end of a veth. */
+  NetlinkRequest peer() {
+    final NetlinkRequest request =
+        request("peer of link '" + name + "': get", RTM_GETLINK, 0, peerIndex, 0, 0)
+            .attribute(IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+    return peerNamespaceId < 0 ? request : request.attribute(IFLA_TARGET_NETNSID, peerNamespaceId);
   }
 
   /** Returns a request that sets this device administratively up. */

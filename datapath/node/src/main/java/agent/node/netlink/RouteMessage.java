@@ -35,7 +35,7 @@ public record RouteMessage(
   public static final int RTM_NEWROUTE = 24;
 
   /** A route was removed. */
-  private static final int RTM_DELROUTE = 25;
+  public static final int RTM_DELROUTE = 25;
 
   /** The default table (RT_TABLE_MAIN). */
   public static final int TABLE_MAIN = 254;
@@ -113,6 +113,18 @@ public record RouteMessage(
             table,
             message.getByte(TYPE_OFFSET),
             priority));
+  }
+
+  /**
+   * Returns whether the message is of a route to a single address in the main table, without
+   * decoding the rest.
+   */
+  public static boolean isToSingleAddress(NetlinkMessageFlyweight message) {
+    final int family = message.getByte(FAMILY_OFFSET);
+    return AttributeValues.isIp(family)
+        && message.getByte(DESTINATION_LENGTH_OFFSET)
+            == AttributeValues.all(family).address().bitLength()
+        && message.getByte(TABLE_OFFSET) == TABLE_MAIN;
   }
 
   /** Returns a request for the routes of the main table; protocol 0 means any. */

@@ -45,6 +45,21 @@ public final class RouteNetlink implements AutoCloseable {
     return index <= 0 ? Optional.empty() : link(LinkMessage.byIndex(index));
   }
 
+  /**
+   * Returns the device that is linked to this one, such as the other end of a veth; empty where it
+   * or its namespace does not exist.
+   */
+  public Optional<LinkMessage> peer(LinkMessage link) {
+    try {
+      return link.peerIndex() <= 0 ? Optional.empty() : link(link.peer());
+    } catch (NetlinkException failure) {
+      if (failure.errno() == Errno.EINVAL) { // no namespace has the id (rtnl_get_net_ns_capable)
+        return Optional.empty();
+      }
+      throw failure;
+    }
+  }
+
   private Optional<LinkMessage> link(NetlinkRequest request) {
     try {
       return socket.query(request, LinkMessage::decode).stream().findFirst();

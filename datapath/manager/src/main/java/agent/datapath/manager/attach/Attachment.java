@@ -4,7 +4,8 @@ import agent.bindings.BpfProgram;
 
 /**
  * The attachment of at most one program of the agent to one hook. Programs that other software
- * attached to the same hook are not changed. No descriptor stays open between calls.
+ * attached to the same hook are not changed. No descriptor stays open between calls but that of a
+ * {@link WatchedHook}.
  */
 public interface Attachment {
   /**
@@ -28,4 +29,11 @@ public interface Attachment {
    * @throws AttachException where the kernel cannot be queried
    */
   boolean isAttached();
+
+  /**
+   * Opens the attached program for comparisons with the kernel; the caller closes it.
+   *
+   * @throws AttachException where no program of the agent is attached, or it cannot be opened
+   */
+  WatchedHook watch();
 }

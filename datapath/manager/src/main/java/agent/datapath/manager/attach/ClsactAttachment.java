@@ -76,9 +76,27 @@ final class ClsactAttachment implements Attachment {
     }
   }
 
+  @Override
+  public WatchedHook watch() {
+    try {
+      final ProgramDescription found =
+          filter
+              .info()
+              .filter(this::isOurs)
+              .orElseThrow(() -> new AttachException(this + ": no program is attached", null));
+      return new WatchedFilter(hook, filter, BpfProgram.openById(found.id()));
+    } catch (BindingsException failure) {
+      throw new AttachException(this, failure);
+    }
+  }
+
   private boolean isOurs(ProgramDescription found) {
-    final String name = hook.program();
-    return found.name().equals(name.substring(0, Math.min(name.length(), LONGEST_NAME)));
+    return found.name().equals(shortened(hook.program()))
+        || found.name().equals(shortened(hook.closedProgram()));
+  }
+
+  private static String shortened(String name) {
+    return name.substring(0, Math.min(name.length(), LONGEST_NAME));
   }
 
   @Override

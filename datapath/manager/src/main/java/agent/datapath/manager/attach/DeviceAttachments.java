@@ -52,32 +52,37 @@ public final class DeviceAttachments {
   /**
    * Attaches the host program to the ingress tc hook of the device.
    *
+   * @return the attachment, for comparisons with the kernel
    * @throws AttachException where the kernel refuses
    */
-  public void attachHost(String interfaceName, int ifindex, BpfProgram program) {
+  public Attachment attachHost(String interfaceName, int ifindex, BpfProgram program) {
     final Path pin = pins.device(interfaceName, FROM_NETWORK);
     final TcHook hook = new TcHook(interfaceName, ifindex, true, FROM_NETWORK, pin);
-    choice.chosen(hook).attach(program).close();
+    final Attachment attachment = choice.chosen(hook);
+    attachment.attach(program).close();
     choice.other(hook).detach();
     inUse.add(pin);
+    return attachment;
   }
 
   /**
    * Attaches the prefilter program to the XDP hook of the device.
    *
+   * @return the attachment, for comparisons with the kernel
    * @throws AttachException where the driver does not support the mode, or another program is
    *     attached
    */
-  public void attachPrefilter(
+  public Attachment attachPrefilter(
       String interfaceName, int ifindex, PrefilterMode mode, BpfProgram program) {
     final boolean isNative = mode == PrefilterMode.NATIVE;
     final Path pin = prefilterPin(interfaceName, isNative);
     // A device has at most one XDP program, and the mode of a link cannot change.
     detach(prefilterPin(interfaceName, !isNative));
-    new XdpAttachment(interfaceName, ifindex, isNative ? XdpMode.NATIVE : XdpMode.GENERIC, pin)
-        .attach(program)
-        .close();
+    final Attachment attachment =
+        new XdpAttachment(interfaceName, ifindex, isNative ? XdpMode.NATIVE : XdpMode.GENERIC, pin);
+    attachment.attach(program).close();
     inUse.add(pin);
+    return attachment;
   }
 
   /** Detaches every pinned device link that this object has not attached. */

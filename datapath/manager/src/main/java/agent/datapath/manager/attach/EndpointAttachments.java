@@ -2,26 +2,30 @@ package agent.datapath.manager.attach;
 
 import agent.bindings.BpfObject;
 import agent.datapath.manager.spec.EndpointSpec;
-import agent.datapath.manager.spec.TcMode;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
 
 /**
  * Attaches the two programs of an endpoint to the tc hooks of its host-side veth interface, in the
- * chosen mode. Stateless: calls for different endpoints may come from different threads.
+ * chosen mode. For the conductor's thread.
  */
 public final class EndpointAttachments {
   private final Pins pins;
   private final TcAttachmentChoice choice;
+  private final HookGuard guard;
 
   /**
    * Creates the attachments without attaching a program.
    *
    * @param choice tcx or clsact; programs that a previous run attached in the other mode are
    *     detached
+   * @param guard compares the attached programs with the kernel
    */
-  public EndpointAttachments(Pins pins, TcAttachmentChoice choice) {
+  public EndpointAttachments(Pins pins, TcAttachmentChoice choice, HookGuard guard) {
     this.pins = pins;
     this.choice = choice;
+    this.guard = guard;
   }
 
   /**
@@ -57,41 +61,77 @@ public final class EndpointAttachments {
   }
 
   /**
-   * Returns whether programs that drop all packets can be attached until the programs of the
-   * endpoint are loaded: only where the agent has not attached a program yet, and only for tcx,
-   * where the creation of a link waits for a grace period and its update does not. A clsact filter
-   * is recognized by the name of its program, and the dropping programs have other names.
+   * Watches the attached programs until they are detached.
+   *
+   * @param loader loads the programs of the endpoint again
    */
-  public boolean canClose(EndpointSpec endpoint) {
+  public void watch(EndpointSpec endpoint, Supplier<CompletableFuture<BpfObject>> loader) {
     for (final TcHook hook : hooks(endpoint)) {
-      if (choice.chosen(hook).isAttached() || choice.other(hook).isAttached()) {
-        return false;
-      }
+      guard.watch(
+          endpoint.id(), subject(endpoint.id(), hook), choice.chosen(hook), loader, hook.program());
     }
-    return choice.mode() == TcMode.TCX;
+  }
+
+  /**
+   * Watches the dropping programs that {@link #close} attached to both hooks, until the endpoint's
+   * programs replace them or they are detached.
+   *
+   * @param loader loads the dropping programs again
+   */
+  public void watchClosed(
+      int endpointId,
+      int ifindex,
+      String interfaceName,
+      Supplier<CompletableFuture<BpfObject>> loader) {
+    for (final boolean isIngress : new boolean[] {true, false}) {
+      final TcHook hook = hook(endpointId, ifindex, interfaceName, isIngress);
+      guard.watch(
+          endpointId,
+          subject(endpointId, hook),
+          choice.chosen(hook),
+          loader,
+          "closed_" + hook.program());
+    }
+  }
+
+  /** Ends the watch of an endpoint whose interface is gone; its index may be another's. */
+  public void forget(int endpointId) {
+    for (final boolean isIngress : new boolean[] {true, false}) {
+      guard.forget(subject(endpointId, hook(endpointId, 0, "", isIngress)));
+    }
+  }
+
+  private static String subject(int endpointId, TcHook hook) {
+    return "endpoint " + endpointId + " " + hook.program();
   }
 
   /**
    * Attaches a program that drops all packets to one hook, until the endpoint's program replaces
-   * it. Waits for one RCU grace period.
+   * it. Does nothing where a program of the agent is attached. Waits for one RCU grace period.
    *
    * @param closed contains the programs closed_from_endpoint and closed_to_endpoint
    * @throws AttachException where the program cannot be attached
    */
-  public void close(EndpointSpec endpoint, boolean isIngress, BpfObject closed) {
-    final TcHook hook = hook(endpoint, isIngress);
-    choice.chosen(hook).attach(closed.program("closed_" + hook.program())).close();
+  public void close(
+      int endpointId, int ifindex, String interfaceName, boolean isIngress, BpfObject closed) {
+    final TcHook hook = hook(endpointId, ifindex, interfaceName, isIngress);
+    if (!choice.chosen(hook).isAttached() && !choice.other(hook).isAttached()) {
+      choice.chosen(hook).attach(closed.program(hook.closedProgram())).close();
+    }
   }
 
   /**
-   * Detaches the programs that {@link #close} attached.
-   *
-   * @throws AttachException where a program cannot be detached
+   * Returns the index of the interface that a pinned link of the endpoint is attached to, or 0
+   * where no link is.
    */
-  public void open(EndpointSpec endpoint) {
-    for (final TcHook hook : hooks(endpoint)) {
-      choice.chosen(hook).detach();
+  public int linkedInterface(int endpointId) {
+    for (final String program : List.of(Pins.FROM_ENDPOINT, Pins.TO_ENDPOINT)) {
+      final int ifindex = PinnedLinkAttachment.linkedInterface(pins.endpoint(endpointId, program));
+      if (ifindex != 0) {
+        return ifindex;
+      }
     }
+    return 0;
   }
 
   /**
@@ -103,6 +143,7 @@ public final class EndpointAttachments {
   public void detach(
       int endpointId, int ifindex, String interfaceName, boolean isIngress, List<String> errors) {
     final TcHook hook = hook(endpointId, ifindex, interfaceName, isIngress);
+    guard.forget(subject(endpointId, hook));
     detach(choice.chosen(hook), errors);
     detach(choice.other(hook), errors);
   }

@@ -68,6 +68,23 @@ abstract class PinnedLinkAttachment implements Attachment {
     }
   }
 
+  @Override
+  public final WatchedHook watch() {
+    try {
+      final BpfLink link =
+          openAttached()
+              .orElseThrow(() -> new AttachException(this + ": no program is attached", null));
+      try {
+        return new WatchedLink(this, pin, link, link.info());
+      } catch (BindingsException failure) {
+        link.close();
+        throw failure;
+      }
+    } catch (BindingsException failure) {
+      throw new AttachException(this, failure);
+    }
+  }
+
   /**
    * Detaches and unpins the link at a path, whatever its type; does nothing where none is pinned.
    *
@@ -79,6 +96,17 @@ abstract class PinnedLinkAttachment implements Attachment {
       try (BpfLink link = pinned.get()) {
         detach(link, pin);
       }
+    }
+  }
+
+  /** Returns the index of the interface that the pinned link is attached to; 0 for no link. */
+  static int linkedInterface(Path pin) {
+    final Optional<BpfLink> pinned = BpfLink.openPinned(pin);
+    if (pinned.isEmpty()) {
+      return 0;
+    }
+    try (BpfLink link = pinned.get()) {
+      return link.info().ifindex();
     }
   }
 

@@ -2,15 +2,23 @@ package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
 import agent.bindings.BpfFileSystem;
+import agent.bindings.Errno;
+import agent.types.IoFailure;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /** The paths of all pins, under {@code <bpf-root>/agent}. */
 public final class Pins {
@@ -20,17 +28,25 @@ public final class Pins {
   /** Name of the program, and of the pin of its link, for packets to the workload. */
   public static final String TO_ENDPOINT = "to_endpoint";
 
+  /** End of the name of a pin that is about to replace another; bpffs refuses dots. */
+  private static final String NEW = "_new";
+
   private static final Pattern POLICY_MAP = Pattern.compile("policy_(\\d{5})");
   private static final Pattern ENDPOINT = Pattern.compile("[1-9]\\d{0,4}");
+
+  private static final Set<PosixFilePermission> OWNER_ONLY =
+      PosixFilePermissions.fromString("rwx------");
 
   private final Path maps;
   private final Path endpoints;
   private final Path devices;
+  private final Path removals;
 
   private Pins(Path root) {
     maps = root.resolve("maps");
     endpoints = root.resolve("endpoints");
     devices = root.resolve("devices");
+    removals = root.resolve("removals");
   }
 
   /**
@@ -39,19 +55,96 @@ public final class Pins {
    * @throws BindingsException where the file system cannot be mounted
    */
   public static Pins prepare(Path bpfRoot) {
-    final Pins pins = new Pins(bpfRoot.resolve("agent"));
+    final Pins pins = new Pins(folder(bpfRoot));
     try {
-      Files.createDirectories(bpfRoot);
+      for (final Path folder : List.of(pins.maps, pins.endpoints, pins.devices, pins.removals)) {
+        create(folder);
+        for (final Path inside : list(folder)) {
+          if (Files.isDirectory(inside, LinkOption.NOFOLLOW_LINKS)) {
+            Files.setPosixFilePermissions(inside, OWNER_ONLY);
+          }
+        }
+      }
+      pins.removeNew();
+    } catch (IOException failure) {
+      throw unusable(bpfRoot, failure);
+    }
+    return pins;
+  }
+
+  /**
+   * Mounts a BPF file system at the root where none is mounted, and creates the folder of all pins
+   * in it.
+   *
+   * @return {@code <bpf-root>/agent}
+   * @throws BindingsException where the file system cannot be mounted
+   */
+  public static Path folder(Path bpfRoot) {
+    final Path folder = bpfRoot.resolve("agent");
+    try {
+      Files.createDirectories(bpfRoot, PosixFilePermissions.asFileAttribute(OWNER_ONLY));
       if (!BpfFileSystem.isMounted(bpfRoot)) {
         BpfFileSystem.mount(bpfRoot);
       }
-      Files.createDirectories(pins.maps);
-      Files.createDirectories(pins.endpoints);
-      Files.createDirectories(pins.devices);
+      create(folder);
     } catch (IOException failure) {
-      throw new UncheckedIOException("bpf-root " + bpfRoot + ": " + failure, failure);
+      throw unusable(bpfRoot, failure);
     }
-    return pins;
+    return folder;
+  }
+
+  /**
+   * Creates a folder that only its owner may enter; a folder that an earlier agent has created
+   * without a mode of its own gets this mode, too.
+   */
+  private static void create(Path folder) throws IOException {
+    Files.createDirectories(folder, PosixFilePermissions.asFileAttribute(OWNER_ONLY));
+    Files.setPosixFilePermissions(folder, OWNER_ONLY);
+  }
+
+  private static UncheckedIOException unusable(Path bpfRoot, IOException failure) {
+    return new UncheckedIOException(
+        "bpf-root " + bpfRoot + ": " + IoFailure.reason(failure), failure);
+  }
+
+  /** Removes pins that a previous run created and did not put into place. */
+  private void removeNew() throws IOException {
+    try (Stream<Path> paths = Files.walk(maps.getParent())) {
+      for (final Path path : paths.toList()) {
+        if (path.getFileName().toString().endsWith(NEW) && !Files.isDirectory(path)) {
+          BpfFileSystem.unpin(path);
+        }
+      }
+    }
+  }
+
+  /**
+   * Pins a link or map, atomically in place of what is pinned at the path.
+   *
+   * @throws BindingsException where the kernel refuses
+   */
+  public static void put(int fd, Path pin) {
+    createFolder(pin);
+    final int result = BpfFileSystem.pin(fd, pin);
+    if (result != -Errno.EEXIST) {
+      check(result, pin);
+      return;
+    }
+    final Path next = pin.resolveSibling(pin.getFileName() + NEW);
+    BpfFileSystem.unpin(next);
+    check(BpfFileSystem.pin(fd, next), next);
+    try {
+      Files.move(next, pin, StandardCopyOption.ATOMIC_MOVE);
+    } catch (IOException failure) {
+      BpfFileSystem.unpin(next);
+      throw new UncheckedIOException("pin at " + pin, failure);
+    }
+  }
+
+  private static void check(int result, Path pin) {
+    if (result < 0) {
+      throw new BindingsException("pin at " + pin, result);
+    }
   }
 
   /** Returns the pin path of a node map. */
@@ -93,12 +186,7 @@ public final class Pins {
 
   /** Returns the ids of all endpoints that have a pinned link or policy map. */
   public Set<Integer> endpointIds() {
-    final Set<Integer> ids = new TreeSet<>();
-    for (final Path path : list(endpoints)) {
-      if (ENDPOINT.matcher(path.getFileName().toString()).matches()) {
-        ids.add(Integer.parseInt(path.getFileName().toString()));
-      }
-    }
+    final Set<Integer> ids = ids(endpoints);
     for (final Path path : list(maps)) {
       final Matcher matcher = POLICY_MAP.matcher(path.getFileName().toString());
       if (matcher.matches()) {
@@ -108,10 +196,48 @@ public final class Pins {
     return ids;
   }
 
+  /**
+   * Remembers the removal of an endpoint: an empty folder, which needs neither a BPF object nor a
+   * file descriptor.
+   */
+  public void rememberRemoval(int endpointId) {
+    final Path folder = removals.resolve(Integer.toString(endpointId));
+    try {
+      Files.createDirectories(folder);
+    } catch (IOException failure) {
+      throw new UncheckedIOException("folder " + folder + ": " + failure, failure);
+    }
+  }
+
+  /** Ends {@link #rememberRemoval}. */
+  public void forgetRemoval(int endpointId) {
+    final Path folder = removals.resolve(Integer.toString(endpointId));
+    try {
+      Files.deleteIfExists(folder);
+    } catch (IOException failure) {
+      throw new UncheckedIOException("folder " + folder + ": " + failure, failure);
+    }
+  }
+
+  /** Returns the ids of the endpoints whose removal is remembered. */
+  public Set<Integer> rememberedRemovals() {
+    return ids(removals);
+  }
+
+  private static Set<Integer> ids(Path folder) {
+    final Set<Integer> ids = new TreeSet<>();
+    for (final Path path : list(folder)) {
+      if (ENDPOINT.matcher(path.getFileName().toString()).matches()) {
+        ids.add(Integer.parseInt(path.getFileName().toString()));
+      }
+    }
+    return ids;
+  }
+
   /** Creates the parent folder of a pin. */
   static void createFolder(Path pin) {
     try {
-      Files.createDirectories(pin.getParent());
+      create(pin.getParent());
     } catch (IOException failure) {
       throw new UncheckedIOException("folder of pin " + pin, failure);
     }

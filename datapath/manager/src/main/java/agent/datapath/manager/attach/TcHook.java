@@ -12,6 +12,11 @@ import java.nio.file.Path;
  * @param pin pin path of the agent's link
  */
 record TcHook(String interfaceName, int ifindex, boolean isIngress, String program, Path pin) {
+  /** Returns the name of the program that drops all packets of this hook. */
+  String closedProgram() {
+    return "closed_" + program;
+  }
+
   @Override
   public String toString() {
     return "%s %s (ifindex %d, program %s)"

@@ -4,7 +4,10 @@ import agent.bindings.BpfLink;
 import agent.bindings.BpfLink.LinkDescription;
 import agent.bindings.BpfProgram;
 
-/** Attachment to a tc hook by a pinned tcx link (Linux 6.6 and later). */
+/**
+ * Attachment to a tc hook by a pinned tcx link (Linux 6.6 and later), before the programs that are
+ * attached to the hook.
+ */
 final class TcxAttachment extends PinnedLinkAttachment {
   private final TcHook hook;
 
@@ -15,7 +18,7 @@ final class TcxAttachment extends PinnedLinkAttachment {
 
   @Override
   BpfLink create(BpfProgram program) {
-    return BpfLink.createTcx(program, hook.ifindex(), hook.isIngress());
+    return BpfLink.createTcxFirst(program, hook.ifindex(), hook.isIngress());
   }
 
   @Override

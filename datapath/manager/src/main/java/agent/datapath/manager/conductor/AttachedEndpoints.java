@@ -2,11 +2,13 @@ package agent.datapath.manager.conductor;
 
 import agent.bindings.BpfObject;
 import agent.datapath.manager.attach.EndpointAttachments;
+import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.thread.StepSequence;
-import agent.maps.kernel.BpfMap;
 import agent.types.IpAddress;
+import agent.types.MacAddress;
+import agent.types.OperationException;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,7 +17,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
-import java.util.function.Supplier;
+import org.agrona.collections.Int2IntCounterMap;
 import org.agrona.collections.Int2ObjectHashMap;
 
 /**
@@ -29,15 +31,19 @@ public final class AttachedEndpoints implements EndpointProxy {
   private final Preparations preparations;
   private final EndpointAttachments attachments;
   private final EndpointEntries entries;
-  private final Supplier<Set<Integer>> pinnedIds;
+  private final Pins pins;
   private final Int2ObjectHashMap<EndpointSpec> attached = new Int2ObjectHashMap<>();
+
+  /** How often the delivery to each endpoint was stopped. */
+  private final Int2IntCounterMap stops = new Int2IntCounterMap(0);
+
   private volatile int attachedCount;
 
   /**
    * Creates the owner of the endpoints; no endpoint is attached yet.
    *
-   * @param endpoints the map {@code endpoints}
-   * @param pinnedIds returns the ids of endpoints that have a pinned link or policy map
+   * @param entries the entries of the map {@code endpoints}
+   * @param pins finds the endpoints that have a pinned link or policy map, and remembers removals
    */
   public AttachedEndpoints(
       DatapathConductor conductor,
@@ -45,15 +51,15 @@ public final class AttachedEndpoints implements EndpointProxy {
       PolicyMaps policyMaps,
       Preparations preparations,
       EndpointAttachments attachments,
-      BpfMap endpoints,
-      Supplier<Set<Integer>> pinnedIds) {
+      EndpointEntries entries,
+      Pins pins) {
     this.conductor = conductor;
     this.generations = generations;
     this.policyMaps = policyMaps;
     this.preparations = preparations;
     this.attachments = attachments;
-    this.pinnedIds = pinnedIds;
-    entries = new EndpointEntries(endpoints);
+    this.entries = entries;
+    this.pins = pins;
   }
 
   /** Returns the number of endpoints that this process has attached; for any thread. */
@@ -63,11 +69,34 @@ public final class AttachedEndpoints implements EndpointProxy {
 
   @Override
   public CompletableFuture<Void> prepare(EndpointSpec endpoint) {
-    return conductor.run(() -> preparations.begin(endpoint, isNew(endpoint)));
+    return conductor.run(() -> preparations.begin(endpoint));
   }
 
-  private boolean isNew(EndpointSpec endpoint) {
-    return entries.read(endpoint.id()).ifindex() == 0;
+  @Override
+  public CompletableFuture<Void> close(int endpointId, int ifindex, String interfaceName) {
+    final int id = EndpointSpec.requireId(endpointId);
+    return conductor
+        .submit(() -> onClose(id, ifindex, interfaceName))
+        .thenCompose(Function.identity());
+  }
+
+  private CompletableFuture<Void> onClose(int id, int ifindex, String name) {
+    final CompletableFuture<BpfObject> closed = preparations.closedPrograms();
+    final CompletableFuture<Void> result = new CompletableFuture<>();
+    conductor.beginHere(
+        new StepSequence(conductor::wake)
+            .thenAwait(() -> closed)
+            .then(() -> attachments.close(id, ifindex, name, true, closed.join()))
+            .then(() -> attachments.close(id, ifindex, name, false, closed.join()))
+            .onDone(
+                () -> {
+                  if (!attached.containsKey(id)) {
+                    attachments.watchClosed(id, ifindex, name, preparations::loadClosed);
+                  }
+                  result.complete(null);
+                })
+            .onFailure(result::completeExceptionally));
+    return result;
   }
 
   @Override
@@ -76,27 +105,27 @@ public final class AttachedEndpoints implements EndpointProxy {
   }
 
   private CompletableFuture<Void> onAttach(EndpointSpec endpoint) {
-    final Preparations.Preparation prepared = preparations.take(endpoint, isNew(endpoint));
+    final Preparations.Preparation prepared = preparations.take(endpoint);
     final CompletableFuture<Void> result = new CompletableFuture<>();
+    final int stopsBefore = stops.get(endpoint.id());
     conductor.beginHere(
         new StepSequence(conductor::wake)
-            .thenAwait(prepared::closing)
             .thenAwait(prepared::programs)
-            .then(() -> attach(endpoint, prepared.programs().join()))
+            .then(() -> attach(endpoint, stopsBefore, prepared.programs().join()))
             .onDone(() -> result.complete(null))
-            .onFailure(
-                failure -> {
-                  if (prepared.isClosed()) {
-                    attachments.open(endpoint);
-                  }
-                  result.completeExceptionally(failure);
-                }));
+            .onFailure(result::completeExceptionally));
     return result;
   }
 
-  private void attach(EndpointSpec endpoint, BpfObject loaded) {
+  private void attach(EndpointSpec endpoint, int stopsBefore, BpfObject loaded) {
     final int id = endpoint.id();
     try (BpfObject programs = loaded) {
+      if (stops.get(id) != stopsBefore) {
+        throw new OperationException(
+            "interface '"
+                + endpoint.interfaceName()
+                + "' was removed before programs were attached");
+      }
       policyMaps.open(id);
       final EndpointEntries.Entry before = entries.read(id);
       entries.write(endpoint);
@@ -110,6 +139,7 @@ public final class AttachedEndpoints implements EndpointProxy {
     }
     final EndpointSpec before = attached.put(id, endpoint);
     attachedCount = attached.size();
+    attachments.watch(endpoint, () -> preparations.load(attached.get(id)));
     if (before != null && hasOtherAddresses(before, endpoint)) {
       generations.disown(id);
     } else {
@@ -123,6 +153,25 @@ public final class AttachedEndpoints implements EndpointProxy {
 
   private static boolean isGone(IpAddress before, IpAddress now) {
     return before != null && !Objects.equals(before, now);
+  }
+
+  @Override
+  public CompletableFuture<Void> stopDelivery(int endpointId) {
+    final int id = EndpointSpec.requireId(endpointId);
+    return conductor.run(() -> onStopDelivery(id));
+  }
+
+  private void onStopDelivery(int id) {
+    preparations.discard(id);
+    stops.incrementAndGet(id);
+    attachments.forget(id);
+    attached.remove(id);
+    attachedCount = attached.size();
+    try {
+      entries.clear(id);
+    } finally {
+      generations.raise(id); // after the entry, which every renewed verdict reads
+    }
   }
 
   @Override
@@ -152,7 +201,9 @@ public final class AttachedEndpoints implements EndpointProxy {
             .then(() -> detachProgram(id, spec, false, errors))
             .then(
                 () -> {
-                  attempt(errors, () -> entries.clear(id));
+                  if (errors.isEmpty()) { // the entry names the interface for a repeated call
+                    attempt(errors, () -> entries.clear(id));
+                  }
                   attempt(errors, () -> policyMaps.remove(id));
                   generations.disown(id);
                 })
@@ -192,7 +243,7 @@ public final class AttachedEndpoints implements EndpointProxy {
   public CompletableFuture<Set<Integer>> known() {
     return conductor.submit(
         () -> {
-          final Set<Integer> known = new TreeSet<>(pinnedIds.get());
+          final Set<Integer> known = new TreeSet<>(pins.endpointIds());
           known.addAll(attached.keySet());
           known.addAll(policyMaps.endpointIds());
           entries.addIds(known);
@@ -201,9 +252,49 @@ public final class AttachedEndpoints implements EndpointProxy {
   }
 
   @Override
-  public CompletableFuture<Integer> interfaceOf(int endpointId) {
+  public CompletableFuture<KernelEntry> entryOf(int endpointId) {
     final int id = EndpointSpec.requireId(endpointId);
-    return conductor.submit(() -> entries.read(id).ifindex());
+    return conductor.submit(
+        () -> {
+          final EndpointEntries.Entry entry = entries.read(id);
+          return new KernelEntry(
+              entry.ifindex(),
+              entry.identity(),
+              MacAddress.of(entry.mac()),
+              MacAddress.of(entry.hostMac()));
+        });
+  }
+
+  @Override
+  public CompletableFuture<HostSide> hostSideOf(int endpointId) {
+    final int id = EndpointSpec.requireId(endpointId);
+    return conductor.submit(() -> onHostSideOf(id));
+  }
+
+  private HostSide onHostSideOf(int id) {
+    final EndpointEntries.Entry entry = entries.read(id);
+    final int linked = attachments.linkedInterface(id);
+    final MacAddress mac = entry.ifindex() == 0 ? null : MacAddress.of(entry.hostMac());
+    return linked == 0
+        ? new HostSide(entry.ifindex(), mac, false)
+        : new HostSide(linked, linked == entry.ifindex() ? mac : null, true);
+  }
+
+  @Override
+  public CompletableFuture<Void> rememberRemoval(int endpointId) {
+    final int id = EndpointSpec.requireId(endpointId);
+    return conductor.run(() -> pins.rememberRemoval(id));
+  }
+
+  @Override
+  public CompletableFuture<Void> forgetRemoval(int endpointId) {
+    final int id = EndpointSpec.requireId(endpointId);
+    return conductor.run(() -> pins.forgetRemoval(id));
+  }
+
+  @Override
+  public CompletableFuture<Set<Integer>> rememberedRemovals() {
+    return conductor.submit(pins::rememberedRemovals);
   }
 
   private static void attempt(List<String> errors, Runnable part) {

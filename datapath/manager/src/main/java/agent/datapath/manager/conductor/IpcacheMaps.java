@@ -1,6 +1,8 @@
 package agent.datapath.manager.conductor;
 
 import agent.bindings.Errno;
+import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
@@ -26,17 +28,26 @@ public final class IpcacheMaps implements IpcacheProxy {
   private final VerdictGenerations generations;
   private final Ipcache4Map map4;
   private final Ipcache6Map map6;
+  private final IpcacheGuard guard;
 
   /** Creates the writer of the two open maps. */
   public IpcacheMaps(
       DatapathConductor conductor,
       VerdictGenerations generations,
       BpfMap ipcache4,
-      BpfMap ipcache6) {
+      BpfMap ipcache6,
+      KernelFaults faults,
+      Repairs repairs) {
     this.conductor = conductor;
     this.generations = generations;
     map4 = new Ipcache4Map(ipcache4);
     map6 = new Ipcache6Map(ipcache6);
+    guard = new IpcacheGuard(generations, ipcache4, ipcache6, faults, repairs);
+  }
+
+  /** Returns the comparison of the maps with the kernel. */
+  public IpcacheGuard guard() {
+    return guard;
   }
 
   @Override
@@ -52,6 +63,7 @@ public final class IpcacheMaps implements IpcacheProxy {
 
   private void onApply(List<IpcacheChange> changes) {
     boolean isChanged = false;
+    changes.forEach(guard::change);
     try {
       for (final IpcacheChange change : changes) {
         if (change.after() == null) {
@@ -62,6 +74,9 @@ public final class IpcacheMaps implements IpcacheProxy {
         isChanged = true;
         raise(change);
       }
+    } catch (RuntimeException failure) {
+      guard.uncertain();
+      throw failure;
     } finally {
       if (isChanged) {
         generations.raiseOutside();
@@ -138,6 +153,7 @@ public final class IpcacheMaps implements IpcacheProxy {
               IpAddress.ofIpv6(key6.addressHigh(), key6.addressLow()), key6.prefixLength());
         },
         entries);
+    guard.onRead(entries);
     return entries;
   }
 

@@ -1,6 +1,8 @@
 package agent.datapath.manager.conductor;
 
 import agent.bindings.Errno;
+import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.PolicyDelta;
@@ -29,6 +31,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
   private final NodeMapSet nodeMaps;
   private final PolicyMapArray slots;
   private final PolicyWriter writer = new PolicyWriter();
+  private final PolicyGuard guard;
   private final Int2ObjectHashMap<PolicyMap> maps = new Int2ObjectHashMap<>();
 
   /**
@@ -40,12 +43,20 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
       DatapathConductor conductor,
       VerdictGenerations generations,
       NodeMapSet nodeMaps,
-      Collection<Integer> pinned) {
+      Collection<Integer> pinned,
+      KernelFaults faults,
+      Repairs repairs) {
     this.conductor = conductor;
     this.generations = generations;
     this.nodeMaps = nodeMaps;
     slots = new PolicyMapArray(nodeMaps.get(NodeMaps.POLICIES));
+    guard = new PolicyGuard(generations, slots, faults, repairs);
     pinned.forEach(this::open);
+  }
+
+  /** Returns the comparison of the maps and their slots with the kernel. */
+  public PolicyGuard guard() {
+    return guard;
   }
 
   @Override
@@ -59,6 +70,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     if (map == null) {
       throw Refusal.notFound("id", "endpoint " + id + " has no policy map");
     }
+    guard.change(id, delta);
     write(id, map, delta);
   }
 
@@ -73,6 +85,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
   private PolicyDelta onSynchronize(int id, List<PolicyEntry> desired) {
     final PolicyMap map = open(id);
     final PolicyDelta difference = writer.difference(map, desired);
+    guard.replace(id, desired);
     if (!difference.isEmpty()) {
       write(id, map, difference);
     }
@@ -82,6 +95,9 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
   private void write(int id, PolicyMap map, PolicyDelta delta) {
     try {
       writer.apply(map, delta);
+    } catch (RuntimeException failure) {
+      guard.uncertain(id);
+      throw failure;
     } finally {
       generations.raise(id);
     }
@@ -97,8 +113,9 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
       map = new PolicyMap(nodeMaps.openPolicyMap(id));
       map.map().retriesRefused(true);
       maps.put(id, map);
-      putIntoSlot(id, map.map());
+      guard.add(id, map.map());
     }
+    putIntoSlot(id, map.map());
     return map;
   }
 
@@ -117,17 +134,20 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
 
   /** Clears the endpoint's slot; the programs then drop its packets. */
   void clearSlot(int id) {
+    guard.remove(id);
     final int result = slots.clear(id);
     if (result < 0 && result != -Errno.ENOENT) {
       throw slots.failure("delete", result);
     }
   }
 
-  /** Unpins and closes the endpoint's policy map. */
+  /** Unpins and closes the endpoint's policy map; it stays open where it cannot be unpinned. */
   void remove(int id) {
-    final PolicyMap map = maps.remove(id);
+    final PolicyMap map = maps.get(id);
     if (map != null) {
       nodeMaps.removePolicyMap(map.map());
+      guard.remove(id);
+      maps.remove(id);
     }
   }
 

@@ -12,10 +12,12 @@ public final class VerdictGenerations implements AutoCloseable {
   private static final int OUTSIDE = 0;
 
   private final GenerationArray generations;
+  private final int size;
 
   /** Maps the open map {@code generations} into memory. */
   public VerdictGenerations(BpfMap map) {
     generations = new GenerationArray(map);
+    size = map.maxEntries();
   }
 
   /** Invalidates all verdicts with this endpoint as a side. */
@@ -26,6 +28,13 @@ public final class VerdictGenerations implements AutoCloseable {
   /** Invalidates all verdicts with a side that is not an endpoint of this node. */
   void raiseOutside() {
     generations.bump(OUTSIDE);
+  }
+
+  /** Invalidates all verdicts. */
+  void raiseAll() {
+    for (int id = 0; id < size; id++) {
+      generations.bump(id);
+    }
   }
 
   /**

@@ -27,6 +27,11 @@ public final class LoaderAgent extends ConductorAgent {
     this.node = node;
   }
 
+  /** Loads programs that have only constants of the node; the caller closes them. */
+  public CompletableFuture<BpfObject> load(ProgramFile program) {
+    return submit(() -> loader.load(program, node::write));
+  }
+
   /** Loads the programs of an endpoint; the caller closes them. For any thread. */
   public CompletableFuture<BpfObject> loadEndpoint(EndpointSpec endpoint) {
     return submit(
@@ -45,7 +50,7 @@ public final class LoaderAgent extends ConductorAgent {
    */
   public CompletableFuture<BpfObject> loadClosed() {
     if (closed == null || closed.isCompletedExceptionally()) {
-      closed = submit(() -> loader.load(ProgramFile.CLOSED, node::write));
+      closed = load(ProgramFile.CLOSED);
     }
     return closed;
   }

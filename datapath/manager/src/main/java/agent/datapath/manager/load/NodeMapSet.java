@@ -31,25 +31,30 @@ public final class NodeMapSet implements AutoCloseable {
   private final Pins pins;
   private final MapRegistry registry;
   private final ShippedMaps shipped;
+  private final MapPins guard;
   private final Map<String, BpfMap> maps = new LinkedHashMap<>();
 
-  private NodeMapSet(Pins pins, MapRegistry registry, ShippedMaps shipped) {
+  private NodeMapSet(Pins pins, MapRegistry registry, MapPins guard, ShippedMaps shipped) {
     this.pins = pins;
     this.registry = registry;
+    this.guard = guard;
     this.shipped = shipped;
   }
 
   /**
    * Takes over or creates all maps of this node, with the sizes of the context.
    *
+   * @param guard compares the pins of the maps
    * @throws agent.maps.kernel.BpfMapException where the kernel refuses
    */
-  public static NodeMapSet open(DatapathContext context, Pins pins, MapRegistry registry) {
+  public static NodeMapSet open(
+      DatapathContext context, Pins pins, MapRegistry registry, MapPins guard) {
     final boolean hasPrefilter = context.prefilterDevice() != null;
     final NodeMapSet set =
         new NodeMapSet(
             pins,
             registry,
+            guard,
             hasPrefilter
                 ? ShippedMaps.of(ProgramFile.ENDPOINT.stem(), ProgramFile.PREFILTER.stem())
                 : ShippedMaps.of(ProgramFile.ENDPOINT.stem()));
@@ -103,6 +108,7 @@ public final class NodeMapSet implements AutoCloseable {
     }
     maps.put(map.name(), map);
     registry.add(map);
+    guard.add(map);
   }
 
   /**
@@ -134,23 +140,30 @@ public final class NodeMapSet implements AutoCloseable {
     final BpfMap pinned = openPinned(definition, pin);
     final BpfMap map = pinned == null ? create(definition, pin) : pinned;
     registry.add(map);
+    guard.add(map);
     return map;
   }
 
   /** Closes an endpoint's policy map; it stays pinned and the programs keep using it. */
   public void releasePolicyMap(BpfMap map) {
+    guard.remove(map);
     registry.remove(map);
     map.close();
   }
 
-  /** Unpins and closes an endpoint's policy map. */
+  /**
+   * Unpins and closes an endpoint's policy map.
+   *
+   * @throws BindingsException where it cannot be unpinned; it stays open
+   */
   public void removePolicyMap(BpfMap map) {
-    registry.remove(map);
     final int result = BpfFileSystem.unpin(Path.of(map.pinPath()));
-    map.close();
     if (result < 0 && result != -Errno.ENOENT) {
       throw new BindingsException("map " + map.name() + ": unpin " + map.pinPath(), result);
     }
+    guard.remove(map);
+    registry.remove(map);
+    map.close();
   }
 
   @Override

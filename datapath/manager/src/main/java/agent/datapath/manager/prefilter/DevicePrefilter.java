@@ -1,6 +1,9 @@
 package agent.datapath.manager.prefilter;
 
 import agent.datapath.manager.conductor.DatapathConductor;
+import agent.datapath.manager.guard.Check;
+import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.Prefilter;
 import agent.datapath.manager.spec.PrefilterList;
@@ -9,10 +12,13 @@ import agent.datapath.manager.thread.Work;
 import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
-import java.io.IOException;
+import agent.types.UnreadableStateException;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /**
  * The deny list of a node that has a prefilter device. A change is computed on the caller's thread,
@@ -20,6 +26,7 @@ import java.util.concurrent.CompletionException;
  * serialized.
  */
 public final class DevicePrefilter implements Prefilter {
+  private static final Logger LOGGER = LogManager.getLogger(DevicePrefilter.class);
   private static final String FIELD = "deny";
 
   private final PrefilterMaps maps;
@@ -28,34 +35,55 @@ public final class DevicePrefilter implements Prefilter {
   private final boolean enableIpv6;
   private final DatapathConductor conductor;
   private final CellPlan plan = new CellPlan();
+  private final PrefilterGuard guard;
+  private final String unreadable;
   private volatile PrefilterList current;
 
   private DevicePrefilter(
       DatapathContext context,
       PrefilterMaps maps,
       DatapathConductor conductor,
-      PrefilterList current) {
+      KernelFaults faults,
+      Repairs repairs,
+      PrefilterList current,
+      String unreadable) {
     this.maps = maps;
+    guard = new PrefilterGuard(maps, plan, faults, repairs);
     this.store = context.prefilterStore();
     this.enableIpv4 = context.enableIpv4();
     this.enableIpv6 = context.enableIpv6();
     this.conductor = conductor;
     this.current = current;
+    this.unreadable = unreadable;
   }
 
   /**
-   * Writes the stored list to the maps, whatever they hold. Called by the launching thread before
-   * the conductor runs.
+   * Writes the stored list to the maps, whatever they hold. Where it cannot be read, what the maps
+   * hold stays in force and no change is accepted. Called by the launching thread before the
+   * conductor runs.
    *
-   * @throws OperationException where the list cannot be read or written
+   * @throws OperationException where the list cannot be written
    */
   public static DevicePrefilter restore(
-      DatapathContext context, PrefilterMaps maps, DatapathConductor conductor) {
-    final PrefilterList loaded = load(context.prefilterStore());
+      DatapathContext context,
+      PrefilterMaps maps,
+      DatapathConductor conductor,
+      KernelFaults faults,
+      Repairs repairs) {
+    final List<Prefix> existing = PrefixLists.sorted(maps.read());
+    PrefilterList loaded;
+    String unreadable = null;
+    try {
+      loaded = context.prefilterStore().load().orElse(PrefilterList.EMPTY);
+    } catch (UnreadableStateException e) {
+      LOGGER.error("{}", e.getMessage());
+      unreadable = e.getMessage();
+      loaded = new PrefilterList(0, existing);
+    }
     final PrefilterList stored =
         new PrefilterList(loaded.revision(), PrefixLists.sorted(loaded.deny()));
-    final DevicePrefilter prefilter = new DevicePrefilter(context, maps, conductor, stored);
-    final List<Prefix> existing = PrefixLists.sorted(maps.read());
+    final DevicePrefilter prefilter =
+        new DevicePrefilter(context, maps, conductor, faults, repairs, stored, unreadable);
     prefilter.plan.rebuild(stored.deny());
     final PrefilterUpdate update =
         new PrefilterUpdate(
@@ -67,7 +95,13 @@ public final class DevicePrefilter implements Prefilter {
     while (progress != Work.Progress.DONE) {
       progress = update.step();
     }
+    prefilter.guard.resume(stored.deny());
     return prefilter;
+  }
+
+  /** Returns the comparison of the maps with the list in force. */
+  public Check guard() {
+    return guard;
   }
 
   @Override
@@ -101,27 +135,62 @@ public final class DevicePrefilter implements Prefilter {
     enforce(after, inserts, deletes);
     try {
       store.store(after);
-    } catch (IOException failure) {
-      enforce(before, deletes, inserts);
-      throw new OperationException(
-          "the list could not be stored, and is as it was: " + failure.getMessage(), failure);
+    } catch (OperationException failure) {
+      undo(before, deletes, inserts, failure);
+      throw failure;
     }
     current = after;
     return after;
   }
 
-  private void enforce(PrefilterList list, List<Prefix> inserts, List<Prefix> deletes) {
-    plan.rebuild(list.deny());
-    final PrefilterUpdate update = new PrefilterUpdate(maps, inserts, deletes, plan);
-    conductor.begin(update);
+  private void undo(
+      PrefilterList before,
+      List<Prefix> inserts,
+      List<Prefix> deletes,
+      OperationException failure) {
     try {
-      update.done().join();
+      enforce(before, inserts, deletes);
+    } catch (RuntimeException undoFailure) {
+      throw new OperationException(
+          failure.getMessage()
+              + "; until the next start the kernel enforces the refused list: "
+              + undoFailure.getMessage(),
+          failure);
+    }
+  }
+
+  private void enforce(PrefilterList list, List<Prefix> inserts, List<Prefix> deletes) {
+    await(conductor.run(guard::suspend)); // from now on this thread may change the plan
+    try {
+      plan.rebuild(list.deny());
+      final PrefilterUpdate update = new PrefilterUpdate(maps, inserts, deletes, plan);
+      conductor.begin(update);
+      await(update.done());
+    } catch (RuntimeException failure) {
+      resumeWith(current.deny());
+      throw failure;
+    }
+    await(conductor.run(() -> guard.resume(list.deny())));
+  }
+
+  private static void await(CompletableFuture<Void> step) {
+    try {
+      step.join();
     } catch (CompletionException failure) {
       throw failure.getCause() instanceof RuntimeException cause ? cause : failure;
     }
   }
 
+  /** Compares the maps with a list again after a change of it failed and was undone. */
+  private void resumeWith(List<Prefix> deny) {
+    plan.rebuild(deny);
+    conductor.run(() -> guard.resume(deny));
+  }
+
   private void check(OptionalLong revision) {
+    if (unreadable != null) {
+      throw new OperationException(unreadable);
+    }
     if (revision.isPresent() && revision.getAsLong() != current.revision()) {
       throw Refusal.stale(
           "revision", revision.getAsLong() + " is not the current one, " + current.revision());
@@ -143,15 +212,6 @@ public final class DevicePrefilter implements Prefilter {
     if (most > maps.capacity()) {
       throw Refusal.exhausted(
           FIELD, most + " prefixes of one family, at most " + maps.capacity() + " fit");
-    }
-  }
-
-  private static PrefilterList load(PrefilterStore store) {
-    try {
-      return store.load().orElse(PrefilterList.EMPTY);
-    } catch (IOException failure) {
-      throw new OperationException(
-          "the prefilter list cannot be read: " + failure.getMessage(), failure);
     }
   }
 }

@@ -9,6 +9,7 @@ import agent.maps.kernel.Prefilter6Trie;
 import agent.maps.kernel.PrefilterCells;
 import agent.maps.layout.Prefilter4KeyFlyweight;
 import agent.maps.layout.Prefilter6KeyFlyweight;
+import agent.maps.layout.PrefilterGeometry;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;
@@ -39,25 +40,34 @@ public final class PrefilterMaps implements AutoCloseable {
   /** Reads the prefixes of both tries. */
   List<Prefix> read() {
     final List<Prefix> found = new ArrayList<>();
-    final Prefilter4KeyFlyweight key4 = new Prefilter4KeyFlyweight();
-    final Prefilter6KeyFlyweight key6 = new Prefilter6KeyFlyweight();
-    try (MapCursor cursor = new MapCursor()) {
-      open(cursor, trie4.map());
-      while (cursor.next()) {
-        key4.wrap(cursor.key(), 0);
-        found.add(Prefix.of(IpAddress.ofIpv4(key4.address()), key4.prefixLength()));
-      }
-      check(cursor, trie4.map());
-      open(cursor, trie6.map());
-      while (cursor.next()) {
-        key6.wrap(cursor.key(), 0);
-        found.add(
-            Prefix.of(
-                IpAddress.ofIpv6(key6.addressHigh(), key6.addressLow()), key6.prefixLength()));
-      }
-      check(cursor, trie6.map());
-    }
+    readIpv4(trie4.map(), found);
+    readIpv6(trie6.map(), found);
     return found;
+  }
+
+  static void readIpv4(BpfMap map, List<Prefix> found) {
+    final Prefilter4KeyFlyweight key = new Prefilter4KeyFlyweight();
+    try (MapCursor cursor = new MapCursor()) {
+      open(cursor, map);
+      while (cursor.next()) {
+        key.wrap(cursor.key(), 0);
+        found.add(Prefix.of(IpAddress.ofIpv4(key.address()), key.prefixLength()));
+      }
+      check(cursor, map);
+    }
+  }
+
+  static void readIpv6(BpfMap map, List<Prefix> found) {
+    final Prefilter6KeyFlyweight key = new Prefilter6KeyFlyweight();
+    try (MapCursor cursor = new MapCursor()) {
+      open(cursor, map);
+      while (cursor.next()) {
+        key.wrap(cursor.key(), 0);
+        found.add(
+            Prefix.of(IpAddress.ofIpv6(key.addressHigh(), key.addressLow()), key.prefixLength()));
+      }
+      check(cursor, map);
+    }
   }
 
   /**
@@ -96,6 +106,45 @@ public final class PrefilterMaps implements AutoCloseable {
       case 1 -> copy(plan.wide6(), wide6);
       default -> copy(plan.narrow6(), narrow6);
     }
+  }
+
+  /** Returns the trie of IPv4 prefixes. */
+  BpfMap map4() {
+    return trie4.map();
+  }
+
+  /** Returns the trie of IPv6 prefixes. */
+  BpfMap map6() {
+    return trie6.map();
+  }
+
+  /** Returns the number of words of one bitmap, equal for all three. */
+  int cellWords() {
+    return PrefilterGeometry.CELL_WORDS;
+  }
+
+  /**
+   * Copies the words that differ in a part of one bitmap.
+   *
+   * @return their number
+   */
+  int repairCells(CellPlan plan, int bitmap, int from, int to) {
+    return switch (bitmap) {
+      case 0 -> repair(plan.cells4(), cells4, from, to);
+      case 1 -> repair(plan.wide6(), wide6, from, to);
+      default -> repair(plan.narrow6(), narrow6, from, to);
+    };
+  }
+
+  private static int repair(long[] words, PrefilterCells cells, int from, int to) {
+    int repaired = 0;
+    for (int i = from; i < Math.min(to, words.length); i++) {
+      if (cells.word(i) != words[i]) {
+        cells.word(i, words[i]);
+        repaired++;
+      }
+    }
+    return repaired;
   }
 
   @Override

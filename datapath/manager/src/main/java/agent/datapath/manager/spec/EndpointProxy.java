@@ -1,5 +1,6 @@
 package agent.datapath.manager.spec;
 
+import agent.types.MacAddress;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -13,9 +14,44 @@ import java.util.concurrent.CompletableFuture;
  */
 public interface EndpointProxy {
   /**
+   * The host-side interface of an endpoint as the datapath knows it.
+   *
+   * @param ifindex its index, or 0 where it is unknown
+   * @param mac its MAC address, or null where it is unknown
+   * @param isAttached whether a link of the endpoint is attached to the interface with this index
+   *     now; a link ends with its interface, so that the index then names the same interface
+   */
+  record HostSide(int ifindex, MacAddress mac, boolean isAttached) {
+    /** Returns whether a present interface is this one, and not another that got its index. */
+    public boolean is(int presentIndex, MacAddress presentMac) {
+      return ifindex != 0 && ifindex == presentIndex && (isAttached || presentMac.equals(mac));
+    }
+  }
+
+  /**
+   * Attaches programs that drop all packets to both hooks of the endpoint's interface. A hook with
+   * a program of the agent is not changed.
+   *
+   * @param endpointId the endpoint
+   * @param ifindex index of its host-side interface
+   * @param interfaceName name of that interface, for messages
+   * @return fails where a hook may have no program of the agent
+   */
+  CompletableFuture<Void> close(int endpointId, int ifindex, String interfaceName);
+
+  /**
+   * What the map {@code endpoints} holds of an endpoint.
+   *
+   * @param ifindex index of its host-side interface; 0 where it has no entry
+   * @param identity its identity; 0 where it has no entry
+   * @param mac the workload's MAC address
+   * @param hostMac the MAC address of the host side
+   */
+  record KernelEntry(int ifindex, int identity, MacAddress mac, MacAddress hostMac) {}
+
+  /**
    * Starts loading the endpoint's programs before {@link #attach}, which then completes sooner.
-   * Where no program is attached to the interface yet, programs that drop all packets are attached
-   * until then. Calling it is optional.
+   * Calling it is optional.
    *
    * @return completes when loading has started
    */
@@ -24,17 +60,26 @@ public interface EndpointProxy {
   /**
    * Loads and attaches the endpoint's programs, or atomically replaces the attached ones. Creates
    * its policy map where it is missing. An empty policy map drops all packets: write the policy
-   * first by {@link PolicyMapProxy#synchronize}. On failure the previous programs stay attached.
+   * first by {@link PolicyMapProxy#synchronize}. On failure the previous programs stay attached,
+   * also those of {@link #close}.
    */
   CompletableFuture<Void> attach(EndpointSpec endpoint);
 
   /**
    * Removes the endpoint's programs, links, pins, policy map and entry. An unknown endpoint is not
-   * an error. The module {@code datapath/ipcache} removes its ipcache entries.
+   * an error, so that a call whose answer had failures can be repeated. The module {@code
+   * datapath/ipcache} removes its ipcache entries.
    *
    * @return one message for each failure
    */
   CompletableFuture<List<String>> detach(int endpointId);
+
+  /**
+   * Closes an endpoint whose interface is gone: empties its entry and raises its generation, so
+   * that programs deliver no packet to its interface index, and ends an attachment that is waiting
+   * for its programs. Its policy map stays. {@link #attach} opens it again.
+   */
+  CompletableFuture<Void> stopDelivery(int endpointId);
 
   /** Writes a new identity to the endpoint's entry and raises its generation. */
   CompletableFuture<Void> setIdentity(int endpointId, int identity);
@@ -45,6 +90,22 @@ public interface EndpointProxy {
    */
   CompletableFuture<Set<Integer>> known();
 
-  /** Returns the index of an endpoint's host-side interface, or 0 where it has no entry. */
-  CompletableFuture<Integer> interfaceOf(int endpointId);
+  /** Returns the host-side interface of an endpoint. */
+  CompletableFuture<HostSide> hostSideOf(int endpointId);
+
+  /**
+   * Remembers in the BPF file system that an endpoint is being removed: for a record that cannot be
+   * removed from a state directory that is read-only. It is kept across restarts of the agent, and
+   * ends with the node's uptime, as the endpoint's interface does.
+   */
+  CompletableFuture<Void> rememberRemoval(int endpointId);
+
+  /** Ends {@link #rememberRemoval}; an endpoint that is not remembered is not an error. */
+  CompletableFuture<Void> forgetRemoval(int endpointId);
+
+  /** Returns the ids of the endpoints whose removal is remembered. */
+  CompletableFuture<Set<Integer>> rememberedRemovals();
+
+  /** Returns the entry of an endpoint, for one whose record is not known. */
+  CompletableFuture<KernelEntry> entryOf(int endpointId);
 }

@@ -11,7 +11,8 @@ import java.util.OptionalLong;
  */
 public interface Prefilter {
   /**
-   * Returns the enforced list.
+   * Returns the enforced list. Where the stored list cannot be read, it is the one that the kernel
+   * holds, with revision 0, and every change fails.
    *
    * @throws Refusal DISABLED where the node has no prefilter device
    */

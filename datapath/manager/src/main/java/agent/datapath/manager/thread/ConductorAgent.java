@@ -194,12 +194,17 @@ public class ConductorAgent implements Agent {
     urgentWorks.addAll(works);
     works.clear();
     while (!urgentWorks.isEmpty()) {
-      urgentWorks.poll().failed(closed());
+      urgentWorks.poll().failed(refusal());
     }
     timers.clear();
+    closed();
+    idleStrategy.close();
   }
 
-  private Refusal closed() {
+  /** Called once when the agent is closed, on its thread, after the last duty cycle. */
+  protected void closed() {}
+
+  private Refusal refusal() {
     return Refusal.unavailable("", roleName + " is closed");
   }
 

@@ -1,21 +1,53 @@
 package agent.datapath.manager.thread;
 
+import agent.bindings.EventPoll;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.IdleStrategy;
 
-/** Spins, yields, and then parks until it is woken or a timeout has passed. */
+/**
+ * Spins, yields, and then parks until it is woken, a watched descriptor has input, or a timeout has
+ * passed. Without a watched descriptor it makes no system call to wake a thread that is not parked.
+ */
 public final class ParkingIdleStrategy implements IdleStrategy {
   private static final int SPINS = 20;
   private static final int YIELDS = 20;
   private static final long PARK_NS = 100_000_000;
+  private static final int PARK_MS = (int) TimeUnit.NANOSECONDS.toMillis(PARK_NS);
 
   private volatile Thread thread;
+  private volatile EventPoll poll;
+  private volatile boolean isPolling;
+  private volatile boolean isWoken;
   private volatile boolean isStopped;
   private int turns;
 
   /** Ends the current or the next park; for any thread. */
   public void wake() {
-    LockSupport.unpark(thread);
+    final EventPoll watched = poll;
+    if (watched == null) {
+      LockSupport.unpark(thread);
+    } else {
+      isWoken = true;
+      if (isPolling) {
+        watched.wakeUp();
+      }
+    }
+  }
+
+  /** Ends parks when this descriptor has input, too; for the parking thread. */
+  public void watch(int descriptor) {
+    if (poll == null) {
+      poll = new EventPoll();
+    }
+    poll.add(descriptor);
+  }
+
+  /** Releases what {@link #watch} has opened; for the parking thread. */
+  public void close() {
+    if (poll != null) {
+      poll.close();
+    }
   }
 
   /** Stops parking, so that the agent can be closed without delay; for any thread. */
@@ -44,8 +76,21 @@ public final class ParkingIdleStrategy implements IdleStrategy {
     } else if (thread == null) {
       thread = Thread.currentThread();
     } else if (!isStopped) {
-      LockSupport.parkNanos(PARK_NS);
+      park();
     }
+  }
+
+  private void park() {
+    if (poll == null) {
+      LockSupport.parkNanos(PARK_NS);
+      return;
+    }
+    isPolling = true; // a waker that does not see it has set isWoken before
+    if (!isWoken) {
+      poll.await(PARK_MS);
+    }
+    isPolling = false;
+    isWoken = false;
   }
 
   @Override

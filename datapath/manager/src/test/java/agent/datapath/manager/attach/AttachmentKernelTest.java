@@ -16,9 +16,12 @@ import agent.bindings.KernelFeatures;
 import agent.bindings.LibBpf;
 import agent.bindings.TcFilter;
 import agent.bindings.XdpMode;
+import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.TcMode;
+import agent.datapath.manager.thread.ConductorAgent;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TemporaryBpfFileSystem;
@@ -50,6 +53,9 @@ class AttachmentKernelTest {
   private final TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount();
   private final Pins pins = Pins.prepare(bpffs.path());
   private final List<BpfObject> objects = new ArrayList<>();
+  private final HookGuard guard =
+      new HookGuard(
+          new ConductorAgent("test", System::nanoTime), new KernelFaults(), new Repairs());
   private int ifindex;
   private EndpointSpec endpoint;
 
@@ -73,6 +79,7 @@ class AttachmentKernelTest {
 
   @AfterEach
   void remove() {
+    guard.close();
     objects.forEach(BpfObject::close);
     workload.close();
     host.close();
@@ -154,7 +161,7 @@ class AttachmentKernelTest {
   @ParameterizedTest
   @MethodSource("tcModes")
   void shouldRestoreTheFirstProgramWhenTheSecondAttachmentFails(TcMode mode) throws Exception {
-    final EndpointAttachments attachments = new EndpointAttachments(pins, choice(mode));
+    final EndpointAttachments attachments = new EndpointAttachments(pins, choice(mode), guard);
     final BpfObject before = load("endpoint");
     final BpfObject after = load("endpoint");
     onHost(() -> attachments.attach(endpoint, before));
@@ -169,7 +176,7 @@ class AttachmentKernelTest {
   @ParameterizedTest
   @MethodSource("tcModes")
   void shouldAttachNeitherProgramWhenTheSecondAttachmentFails(TcMode mode) throws Exception {
-    final EndpointAttachments attachments = new EndpointAttachments(pins, choice(mode));
+    final EndpointAttachments attachments = new EndpointAttachments(pins, choice(mode), guard);
     final BpfObject object = load("endpoint");
     occupyIngress(mode);
 
@@ -255,32 +262,60 @@ class AttachmentKernelTest {
     return new XdpAttachment(DEVICE, ifindex, XdpMode.GENERIC, pin);
   }
 
-  @Test
-  @KernelTest(since = "6.6")
-  void shouldAttachDroppingProgramsOnlyWhereNoProgramIsAttached() throws Exception {
-    final EndpointAttachments attachments = new EndpointAttachments(pins, choice(TcMode.TCX));
-    final BpfObject closed = load("closed");
+  private void close(EndpointAttachments attachments, BpfObject closed) throws Exception {
     onHost(
         () -> {
-          assertTrue(attachments.canClose(endpoint));
-          attachments.close(endpoint, true, closed);
-          attachments.close(endpoint, false, closed);
+          attachments.close(ENDPOINT, ifindex, DEVICE, true, closed);
+          attachments.close(ENDPOINT, ifindex, DEVICE, false, closed);
         });
-    assertEquals(closed.program("closed_from_endpoint").info().id(), programAt(TcMode.TCX, true));
-    assertEquals(closed.program("closed_to_endpoint").info().id(), programAt(TcMode.TCX, false));
-    onHost(() -> assertFalse(attachments.canClose(endpoint)));
-    onHost(() -> attachments.open(endpoint));
-    assertEquals(0, programAt(TcMode.TCX, true));
-    assertEquals(0, programAt(TcMode.TCX, false));
+  }
+
+  @ParameterizedTest
+  @MethodSource("tcModes")
+  void shouldReplaceDroppingProgramsAndRestoreThemWhereTheAttachmentFails(TcMode mode)
+      throws Exception {
+    final EndpointAttachments attachments = new EndpointAttachments(pins, choice(mode), guard);
+    final BpfObject closed = load("closed");
+    final BpfObject object = load("endpoint");
+    close(attachments, closed);
+    assertEquals(closed.program("closed_from_endpoint").info().id(), programAt(mode, true));
+    assertEquals(closed.program("closed_to_endpoint").info().id(), programAt(mode, false));
+    occupyIngress(mode);
+    assertThrows(AttachException.class, () -> onHost(() -> attachments.attach(endpoint, object)));
+    assertEquals(closed.program("closed_to_endpoint").info().id(), programAt(mode, false));
+  }
+
+  @ParameterizedTest
+  @MethodSource("tcModes")
+  void shouldNotReplaceTheProgramsOfAnEndpointByDroppingPrograms(TcMode mode) throws Exception {
+    final EndpointAttachments attachments = new EndpointAttachments(pins, choice(mode), guard);
+    final BpfObject object = load("endpoint");
+    close(attachments, load("closed"));
+    onHost(() -> attachments.attach(endpoint, object));
+    close(attachments, load("closed"));
+    assertEquals(object.program("from_endpoint").info().id(), programAt(mode, true));
+    assertEquals(object.program("to_endpoint").info().id(), programAt(mode, false));
+    final List<String> errors = new ArrayList<>();
+    onHost(
+        () -> {
+          attachments.detach(ENDPOINT, ifindex, DEVICE, true, errors);
+          attachments.detach(ENDPOINT, ifindex, DEVICE, false, errors);
+        });
+    assertEquals(List.of(), errors);
+    assertEquals(0, programAt(mode, true));
+    assertEquals(0, programAt(mode, false));
   }
 
   @Test
   @KernelTest(since = "6.6")
   void shouldNotAttachDroppingProgramsBesideFiltersOfAPreviousRun() throws Exception {
     final BpfObject object = load("endpoint");
-    onHost(() -> new EndpointAttachments(pins, choice(TcMode.CLSACT)).attach(endpoint, object));
-    final EndpointAttachments links = new EndpointAttachments(pins, choice(TcMode.TCX));
-    onHost(() -> assertFalse(links.canClose(endpoint)));
+    onHost(
+        () -> new EndpointAttachments(pins, choice(TcMode.CLSACT), guard).attach(endpoint, object));
+    final EndpointAttachments links = new EndpointAttachments(pins, choice(TcMode.TCX), guard);
+    close(links, load("closed"));
+    assertEquals(0, programAt(TcMode.TCX, true));
+    assertEquals(0, programAt(TcMode.TCX, false));
     onHost(() -> links.attach(endpoint, object));
     assertEquals(
         0, programAt(TcMode.CLSACT, true), "the filter is removed after the link is attached");

@@ -18,6 +18,7 @@ import agent.maps.layout.ConntrackFlag;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.PolicyDirection;
 import agent.testkit.KernelTest;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -124,6 +125,40 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
+  void shouldDenyAFlowOfTwoWorkloadsWhenThePolicyOfEitherChanges(Family family) {
+    for (final ScenarioHost changed : List.of(ALICE, BOB)) {
+      final int port = 40000 + changed.id;
+      node.policyOf(ALICE).allowTo(BOB, UDP, 53);
+      node.policyOf(BOB).allowFrom(ALICE, UDP, 53);
+      node.raiseGeneration(changed.id);
+      node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(port, 53)).reaches(BOB);
+      node.fromWorkload(BOB, family.packet(BOB, ALICE).udp(53, port)).reaches(ALICE);
+      if (changed == ALICE) {
+        node.policyOf(ALICE).denyTo(BOB, UDP, 53);
+      } else {
+        node.policyOf(BOB).denyFrom(ALICE, UDP, 53);
+      }
+      node.raiseGeneration(changed.id);
+      node.fromWorkload(BOB, family.packet(BOB, ALICE).udp(53, port))
+          .dropsFor(DropReason.POLICY_DENY_RULE);
+      node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(port, 53))
+          .dropsFor(DropReason.POLICY_DENY_RULE);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropPacketsOfAnEndpointWithoutAPolicyMap(Family family) {
+    node.withoutPolicy().removePolicyMap(BOB);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
+        .dropsFor(DropReason.NO_ENDPOINT);
+    node.fromWorkload(BOB, family.packet(BOB, PEER).udp(40000, 53))
+        .dropsFor(DropReason.NO_ENDPOINT);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void shouldNotReopenADeniedFlowFromItsResponder(Family family) {
     node.policyOf(ALICE).allowTo(PEER, UDP, 53).allowAll(PolicyDirection.INGRESS);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
@@ -195,6 +230,21 @@ class FlowKernelTest {
     final Flows.Flow flow = node.flows().find(family, ALICE, 40000, PEER, 80, TCP);
     assertEquals(PEER, flow.initiator());
     assertFalse(flow.has(ConntrackFlag.SEEN_RST));
+    assertLifetime(family, 60);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldOpenANewFlowWhenTheInitiatorReopensAClosedOne(Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).rst()).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
+    final Flows.Flow flow = node.flows().find(family, ALICE, 40000, PEER, 80, TCP);
+    assertEquals(ALICE, flow.initiator());
+    assertFalse(flow.has(ConntrackFlag.SEEN_RST));
+    assertFalse(flow.has(ConntrackFlag.SEEN_NON_SYN));
     assertLifetime(family, 60);
   }
 

@@ -1,6 +1,7 @@
 package agent.datapath.manager.scenario;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 
 import agent.bindings.Errno;
 import agent.maps.kernel.BpfMap;
@@ -18,19 +19,27 @@ final class Flows {
    * A conntrack entry.
    *
    * @param initiator the host that opened the flow
-   * @param lifetime remaining time until the entry expires
+   * @param expiresNs time at which the entry expires, on the clock of {@link System#nanoTime}
    * @param flags bits of {@link ConntrackFlag}
+   * @param initiatorPackets packets that the initiator has sent
    */
   record Flow(
       ScenarioHost initiator,
-      Duration lifetime,
+      long expiresNs,
       int flags,
       int dropReason,
       int initiatorIdentity,
       int responderIdentity,
       int responderIfindex,
       long initiatorPackets,
-      long responderPackets) {
+      long initiatorBytes,
+      long responderPackets,
+      long responderBytes) {
+    /** Returns the remaining time until the entry expires. */
+    Duration lifetime() {
+      return Duration.ofNanos(expiresNs - System.nanoTime());
+    }
+
     boolean has(ConntrackFlag flag) {
       return (flags & flag.number()) != 0;
     }
@@ -79,6 +88,29 @@ final class Flows {
     return flow(entry, aIsLow ? a : b, aIsLow ? b : a);
   }
 
+  /** Sets the remaining time until an entry expires; negative: it has expired. */
+  void expireAfter(
+      Duration lifetime,
+      Family family,
+      ScenarioHost a,
+      int aPort,
+      ScenarioHost b,
+      int bPort,
+      int protocol) {
+    assertNotNull(find(family, a, aPort, b, bPort, protocol));
+    final boolean isTcp = protocol == WorkloadPolicy.TCP;
+    final long expiresNs = System.nanoTime() + lifetime.toNanos();
+    if (family == Family.IPV4) {
+      final Conntrack4Map map = isTcp ? tcp4 : any4;
+      map.found().expiresNs(expiresNs);
+      assertEquals(0, map.put());
+    } else {
+      final Conntrack6Map map = isTcp ? tcp6 : any6;
+      map.found().expiresNs(expiresNs);
+      assertEquals(0, map.put());
+    }
+  }
+
   private static boolean isMissing(int result) {
     if (result == -Errno.ENOENT) {
       return true;
@@ -93,7 +125,8 @@ final class Flows {
         .flags(from.flags())
         .dropReason(from.dropReason());
     for (int side = 0; side < 2; side++) {
-      to.identity(side, from.identity(side)).packets(side, from.packets(side));
+      to.identity(side, from.identity(side));
+      to.packets(side, from.packets(side)).bytes(side, from.bytes(side));
       to.delivery(side).ifindex(from.delivery(side).ifindex());
     }
   }
@@ -102,13 +135,15 @@ final class Flows {
     final int opened = (entry.flags() & ConntrackFlag.INITIATOR_HIGH.number()) != 0 ? 1 : 0;
     return new Flow(
         opened == 1 ? high : low,
-        Duration.ofNanos(entry.expiresNs() - System.nanoTime()),
+        entry.expiresNs(),
         entry.flags(),
         entry.dropReason(),
         entry.identity(opened),
         entry.identity(1 - opened),
         entry.delivery(1 - opened).ifindex(),
         entry.packets(opened),
-        entry.packets(1 - opened));
+        entry.bytes(opened),
+        entry.packets(1 - opened),
+        entry.bytes(1 - opened));
   }
 }

@@ -47,12 +47,39 @@ class HeaderKernelTest {
   }
 
   @Test
+  void shouldNotReadPortsFromIpv4Options() {
+    final int[] ports = {0x9c, 0x40, 0, 53};
+    node.policyOf(ALICE).allowTo(PEER, UDP, 53);
+    node.fromWorkload(ALICE, Family.IPV4.packet(ALICE, PEER).udp(40000, 53)).passes();
+    node.fromWorkload(ALICE, Family.IPV4.packet(ALICE, PEER).options(ports).udp(40000, 54))
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @Test
   void shouldFindPortsBehindExtensionHeaders() {
     node.policyOf(ALICE).allowTo(BOB, UDP, 53);
     node.policyOf(BOB).allowFrom(ALICE, UDP, 53);
     node.fromWorkload(ALICE, extended(3).udp(40000, 53)).reaches(BOB);
     node.fromWorkload(ALICE, extended(3).udp(40000, 54)).dropsFor(DropReason.POLICY_DENIED);
+    node.fromWorkload(ALICE, extended(1).extension(IpPacket.ROUTING, 3).udp(40000, 53))
+        .reaches(BOB);
     node.fromWorkload(ALICE, Family.IPV6.packet(ALICE, BOB).udp(40000, 53)).reaches(BOB);
+    assertEquals(1, node.flows().count());
+  }
+
+  /** Its length counts words instead of units of eight bytes. RFC 4302. */
+  @Test
+  void shouldFindPortsBehindAuthenticationHeaders() {
+    node.policyOf(ALICE).allowTo(BOB, UDP, 53);
+    node.policyOf(BOB).allowFrom(ALICE, UDP, 53);
+    for (int units = 2; units <= 5; units++) {
+      node.fromWorkload(ALICE, authenticated(units).udp(40000, 53)).reaches(BOB);
+      node.fromWorkload(ALICE, authenticated(units).udp(40000, 54))
+          .dropsFor(DropReason.POLICY_DENIED);
+    }
+    node.fromWorkload(
+            ALICE, authenticated(3).extension(IpPacket.DESTINATION_OPTIONS, 2).udp(40000, 53))
+        .reaches(BOB);
     assertEquals(1, node.flows().count());
   }
 
@@ -173,6 +200,10 @@ class HeaderKernelTest {
       packet.extension(IpPacket.DESTINATION_OPTIONS, 2);
     }
     return packet;
+  }
+
+  private static IpPacket authenticated(int units) {
+    return Family.IPV6.packet(ALICE, BOB).extension(IpPacket.AUTHENTICATION, units);
   }
 
   private static List<byte[]> fragments(Family family, int port) {

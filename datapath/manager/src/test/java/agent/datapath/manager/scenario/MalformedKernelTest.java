@@ -83,6 +83,24 @@ class MalformedKernelTest {
     node.fromWorkload(ALICE, Arrays.copyOf(cut, cut.length + 20)).dropsFor(DropReason.MALFORMED);
   }
 
+  /** The frame is longer than the packet, so that only the length in the IP header is short. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropLayer4HeadersThatThePacketDoesNotHold(Family family) {
+    final int[][] headers = {{6, 20}, {17, 8}, {132, 12}, {family.icmp(), 8}};
+    for (final int[] header : headers) {
+      for (int length = 0; length < header[1]; length++) {
+        final byte[] payload = new byte[length];
+        if (length > 12) {
+          payload[12] = 0x50;
+        }
+        final byte[] frame = family.packet(ALICE, BOB).protocol(header[0]).payload(payload).bytes();
+        final byte[] padded = Arrays.copyOf(frame, frame.length + 40);
+        node.fromWorkload(ALICE, padded).dropsFor(DropReason.MALFORMED);
+      }
+    }
+  }
+
   @Test
   void shouldNeverPassRandomBytes() {
     final Random random = new Random(SEED);

@@ -65,6 +65,23 @@ class NeighbourKernelTest {
         .dropsFor(DropReason.INVALID_SOURCE_MAC);
     node.fromWorkload(ALICE, Packets.arpReply(ALICE.mac(), BOB.ipv4, ALICE.hostMac(), HOST.ipv4))
         .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
+    final byte[] inside = Packets.arpRequest(BOB.mac(), ALICE.ipv4, HOST.ipv4);
+    System.arraycopy(Packets.mac(ALICE.mac()), 0, inside, 6, 6);
+    node.fromWorkload(ALICE, inside).dropsFor(DropReason.INVALID_SOURCE_MAC);
+  }
+
+  @Test
+  void shouldDropAnAdvertisementOfTheAddressOfAnother() {
+    final byte[] body = new byte[20];
+    System.arraycopy(Packets.address(BOB.ipv6, 16), 0, body, 4, 16);
+    node.fromWorkload(
+            ALICE,
+            Packets.ipv6(ALICE.ipv6, HOST.ipv6)
+                .from(ALICE.mac())
+                .to(ALICE.hostMac())
+                .ttl(255)
+                .icmp(136, 0, body))
+        .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
   }
 
   @Test
@@ -148,6 +165,73 @@ class NeighbourKernelTest {
                 .from(ALICE.mac())
                 .to(ALICE.hostMac()))
         .passesUncounted();
+  }
+
+  @Test
+  void shouldDropAdvertisementsToOthersThanTheNode() {
+    node.withoutPolicy();
+    for (final String destination : new String[] {BOB.ipv6, "2001:db8::1", "ff02::1"}) {
+      node.fromWorkload(ALICE, advertisement(ALICE.ipv6, destination))
+          .dropsFor(DropReason.NEIGHBOUR_UNKNOWN);
+    }
+    node.fromWorkload(ALICE, advertisement(ALICE.ipv6, "fe80::1")).passesUncounted();
+    node.fromWorkload(ALICE, advertisement(LINK_LOCAL, HOST.ipv6)).passesUncounted();
+  }
+
+  @Test
+  void shouldDropNeighbourDiscoveryThatCarriesOtherData() {
+    for (final int type : new int[] {135, 136}) {
+      final byte[] whole =
+          (type == 135 ? solicitation(ALICE.ipv6, HOST.ipv6) : advertisement(ALICE.ipv6, HOST.ipv6))
+              .bytes();
+      final byte[] body = Arrays.copyOfRange(whole, 58, whole.length);
+      message(type, Arrays.copyOf(body, 20), null);
+      message(type, Arrays.copyOf(body, 28 + 8), DropReason.MALFORMED);
+      message(type, Arrays.copyOf(body, 1000), DropReason.MALFORMED);
+      message(type, Arrays.copyOf(body, 24), DropReason.MALFORMED);
+      message(type, changed(body, 20, 14), DropReason.MALFORMED); // a nonce
+      message(type, changed(body, 21, 2), DropReason.MALFORMED);
+      message(type, changed(body, 27, 0x77), DropReason.MALFORMED); // another MAC address
+      node.fromWorkload(ALICE, Arrays.copyOf(whole, whole.length + 8))
+          .dropsFor(DropReason.MALFORMED);
+    }
+  }
+
+  @Test
+  void shouldDropNeighbourDiscoveryToTheWorkloadThatIsNotOfTheNode() {
+    node.withoutPolicy();
+    final IpPacket solicitation =
+        Packets.neighbourSolicitation(ALICE.hostMac(), BOB.ipv6, ALICE.ipv6);
+    final IpPacket advertisement =
+        Packets.neighbourAdvertisement(ALICE.hostMac(), BOB.ipv6, ALICE.ipv6);
+    for (final IpPacket packet : new IpPacket[] {solicitation, advertisement}) {
+      node.forwardedToWorkload(ALICE, packet).dropsFor(DropReason.NEIGHBOUR_UNKNOWN);
+      node.toWorkload(ALICE, packet.ttl(254)).dropsFor(DropReason.MALFORMED);
+    }
+  }
+
+  private void message(int type, byte[] body, DropReason reason) {
+    final Outcome outcome =
+        node.fromWorkload(
+            ALICE,
+            Packets.ipv6(ALICE.ipv6, HOST.ipv6).from(ALICE.mac()).ttl(255).icmp(type, 0, body));
+    if (reason != null) {
+      outcome.dropsFor(reason);
+    } else if (type == 135) {
+      assertEquals(Outcome.REDIRECT, outcome.action());
+    } else {
+      outcome.passesUncounted();
+    }
+  }
+
+  private static byte[] changed(byte[] body, int offset, int value) {
+    final byte[] copy = body.clone();
+    copy[offset] = (byte) value;
+    return copy;
+  }
+
+  private static IpPacket advertisement(String sender, String destination) {
+    return Packets.neighbourAdvertisement(ALICE.mac(), sender, destination).from(ALICE.mac());
   }
 
   private static IpPacket solicitation(String sender, String target) {

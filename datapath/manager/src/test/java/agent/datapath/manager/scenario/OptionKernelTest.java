@@ -5,6 +5,7 @@ import static agent.datapath.manager.scenario.ScenarioHost.BOB;
 import static agent.datapath.manager.scenario.ScenarioHost.HOST;
 import static agent.datapath.manager.scenario.ScenarioHost.PEER;
 import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
+import static agent.datapath.manager.scenario.ScenarioNode.DEVICE_MAC;
 import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
 import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -23,9 +24,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** The options of an endpoint, and packets from the network device. */
 @KernelTest
 class OptionKernelTest {
-  /** MAC address of the loopback device, which is the device of packets of BPF_PROG_TEST_RUN. */
-  private static final String DEVICE_MAC = "00:00:00:00:00:00";
-
   private static final int AUDIT = EndpointFlag.POLICY_AUDIT.number();
 
   private final ScenarioNode node = new ScenarioNode();
@@ -156,6 +154,32 @@ class OptionKernelTest {
         .dropsFor(DropReason.INVALID_SOURCE_ADDRESS);
     node.fromNetwork(family.packet(STRANGER, ALICE).to(DEVICE_MAC).echoRequest(1, 2))
         .passesUncounted();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropPacketsOfADisabledFamilyAndForwardTheOther(Family family) {
+    final Family other = family == Family.IPV4 ? Family.IPV6 : Family.IPV4;
+    node.withoutPolicy().disable(family);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53))
+        .dropsFor(DropReason.FAMILY_DISABLED);
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(53, 40000))
+        .dropsFor(DropReason.FAMILY_DISABLED);
+    node.fromWorkload(ALICE, other.packet(ALICE, PEER).udp(40000, 53)).passes();
+    node.fromNetwork(other.packet(PEER, ALICE).to(DEVICE_MAC).udp(53, 40000)).reaches(ALICE);
+    node.fromNetwork(family.packet(BOB, ALICE).to(DEVICE_MAC).udp(53, 40000)).passesUncounted();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldGiveAddressesWithoutAnEntryTheWorldIdentityOfTheirFamily(Family family) {
+    node.worldIdentity6(STRANGER.identity + 1).policyOf(ALICE).allowTo(STRANGER, UDP, 53);
+    final Outcome outcome = node.fromWorkload(ALICE, family.packet(ALICE, STRANGER).udp(40000, 53));
+    if (family == Family.IPV4) {
+      outcome.passes();
+    } else {
+      outcome.dropsFor(DropReason.POLICY_DENIED);
+    }
   }
 
   private static IpPacket arriving(Family family) {

@@ -24,9 +24,11 @@ import agent.testkit.IpPacket;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * A node with two workloads and without interfaces; BPF_PROG_TEST_RUN runs its programs on single
@@ -36,6 +38,11 @@ final class ScenarioNode implements AutoCloseable {
   static final ShippedMaps SHIPPED = ShippedMaps.of("endpoint");
   static final int WORLD_IDENTITY = 9;
   static final long SECOND_NS = 1_000_000_000L;
+  static final int ANY_LIFETIME_SEC = 90;
+
+  /** MAC address of the loopback device, which is the device of packets of BPF_PROG_TEST_RUN. */
+  static final String DEVICE_MAC = "00:00:00:00:00:00";
+
   static final int DEFAULT_OPTIONS =
       EndpointOption.CONNTRACK.number() | EndpointOption.SOURCE_IP_VERIFICATION.number();
 
@@ -47,6 +54,8 @@ final class ScenarioNode implements AutoCloseable {
   private final Map<ScenarioHost, BpfObject> programs = new EnumMap<>(ScenarioHost.class);
   private final Map<ScenarioHost, WorkloadPolicy> policies = new EnumMap<>(ScenarioHost.class);
   private final Map<ScenarioHost, Integer> options = new EnumMap<>(ScenarioHost.class);
+  private static final int LOOPBACK_IFINDEX = 1;
+
   private final ProgramTestRun run = new ProgramTestRun(4096);
   private final MetricsMap metrics;
   private final EndpointMap endpoints;
@@ -54,7 +63,11 @@ final class ScenarioNode implements AutoCloseable {
   private final Ipcache4Map ipcache4;
   private final Ipcache6Map ipcache6;
   private final Flows flows;
-  private long anyLifetimeNs = 60 * SECOND_NS;
+  private BpfObject closed;
+  private final Set<Family> disabled = EnumSet.noneOf(Family.class);
+  private long anyLifetimeNs = ANY_LIFETIME_SEC * SECOND_NS;
+  private int aggregation;
+  private int worldIdentity6 = WORLD_IDENTITY;
 
   ScenarioNode() {
     for (final MapDefinition definition : SHIPPED.all()) {
@@ -90,6 +103,12 @@ final class ScenarioNode implements AutoCloseable {
     return policies.get(workload);
   }
 
+  /** Takes the policy map of a workload away, as of an endpoint that is being removed. */
+  void removePolicyMap(ScenarioHost workload) {
+    assertEquals(0, new PolicyMapArray(map("policies")).clear(workload.id));
+    raiseGeneration(workload.id);
+  }
+
   /** Allows all packets of both workloads. */
   ScenarioNode withoutPolicy() {
     policies.values().forEach(WorkloadPolicy::allowAll);
@@ -110,6 +129,24 @@ final class ScenarioNode implements AutoCloseable {
 
   ScenarioNode anyLifetime(long ns) {
     anyLifetimeNs = ns;
+    return this;
+  }
+
+  /** Sets the aggregation of trace events. */
+  ScenarioNode aggregation(int level) {
+    aggregation = level;
+    return this;
+  }
+
+  /** Gives IPv6 addresses without an ipcache entry another identity. */
+  ScenarioNode worldIdentity6(int identity) {
+    worldIdentity6 = identity;
+    return this;
+  }
+
+  /** Disables a family on the node; its workloads keep their addresses. */
+  ScenarioNode disable(Family family) {
+    disabled.add(family);
     return this;
   }
 
@@ -163,8 +200,43 @@ final class ScenarioNode implements AutoCloseable {
     return run(program(workload, "to_endpoint"), frame, MetricsDirection.INGRESS);
   }
 
+  /** Runs to_endpoint on a packet that the node received by an interface and forwards. */
+  Outcome forwardedToWorkload(ScenarioHost workload, IpPacket packet) {
+    run.receivedBy(LOOPBACK_IFINDEX);
+    try {
+      return toWorkload(workload, packet);
+    } finally {
+      run.receivedBy(0);
+    }
+  }
+
   Outcome fromNetwork(IpPacket packet) {
     return run(network(), packet.bytes(), MetricsDirection.NETWORK);
+  }
+
+  /** Runs a program that drops all packets of a workload without programs of its own. */
+  Outcome closed(String program, IpPacket packet, MetricsDirection direction) {
+    if (closed == null) {
+      closed = load(ScenarioObject.open("closed"));
+    }
+    return run(closed.program(program), packet.bytes(), direction);
+  }
+
+  /** Runs from_endpoint on the same packet many times. */
+  void repeatFromWorkload(ScenarioHost workload, IpPacket packet, int times) {
+    final byte[] frame = packet.bytes();
+    run.input(frame);
+    assertEquals(0, run.run(program(workload, "from_endpoint"), frame.length, 0, times));
+  }
+
+  /** Runs from_endpoint on a packet of which the device has computed the checksum. */
+  int checksummedFromWorkload(ScenarioHost workload, IpPacket packet) {
+    return ChecksummedRun.run(program(workload, "from_endpoint"), packet.bytes());
+  }
+
+  /** Runs from_network on a packet of which the device has computed the checksum. */
+  int checksummedFromNetwork(IpPacket packet) {
+    return ChecksummedRun.run(network(), packet.bytes());
   }
 
   /**
@@ -180,6 +252,7 @@ final class ScenarioNode implements AutoCloseable {
 
   private Outcome run(BpfProgram program, byte[] frame, MetricsDirection direction) {
     final long[] before = counts(direction);
+    final long bytesBefore = bytes(direction);
     run.input(frame);
     assertEquals(0, run.run(program, frame.length, 0, 1), "BPF_PROG_TEST_RUN");
     final byte[] out = run.output().toArray(ValueLayout.JAVA_BYTE);
@@ -193,6 +266,8 @@ final class ScenarioNode implements AutoCloseable {
         counted = reason;
       }
     }
+    assertEquals(
+        counted == null ? 0 : frame.length, bytes(direction) - bytesBefore, "counted bytes");
     return new Outcome(run.returnValue(), frame, out, counted);
   }
 
@@ -203,6 +278,15 @@ final class ScenarioNode implements AutoCloseable {
       counts[i] = metrics.packets(direction.number(), i);
     }
     return counts;
+  }
+
+  /** Returns the bytes of all drop reasons at the last refresh of the counters. */
+  private long bytes(MetricsDirection direction) {
+    long bytes = 0;
+    for (final DropReason reason : DropReason.values()) {
+      bytes += metrics.bytes(direction.number(), reason.number());
+    }
+    return bytes;
   }
 
   /** Returns the number of instructions that the verifier processed for a program. */
@@ -231,6 +315,7 @@ final class ScenarioNode implements AutoCloseable {
         .endpointId(workload.id)
         .ifindex(workload.ifindex)
         .options(optionsOf(workload))
+        .aggregation(aggregation)
         .hasIpv4(1)
         .hasIpv6(1)
         .ipv4(workload.ipv4Number())
@@ -254,11 +339,11 @@ final class ScenarioNode implements AutoCloseable {
         .tcpClosingLifetimeNs(10 * SECOND_NS)
         .anyLifetimeNs(anyLifetimeNs)
         .worldIdentity4(WORLD_IDENTITY)
-        .worldIdentity6(WORLD_IDENTITY)
+        .worldIdentity6(worldIdentity6)
         .gateway4(ScenarioHost.HOST.ipv4Number())
         .gateway6(ScenarioHost.HOST.ipv6High(), ScenarioHost.HOST.ipv6Low())
-        .enableIpv4(1)
-        .enableIpv6(1);
+        .enableIpv4(disabled.contains(Family.IPV4) ? 0 : 1)
+        .enableIpv6(disabled.contains(Family.IPV6) ? 0 : 1);
   }
 
   private BpfObject load(ScenarioObject configured) {

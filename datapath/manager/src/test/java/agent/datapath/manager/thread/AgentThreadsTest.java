@@ -1,5 +1,6 @@
 package agent.datapath.manager.thread;
 
+import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -99,7 +100,7 @@ class AgentThreadsTest {
     final AgentThreads threads = new AgentThreads(Thread::new, System::nanoTime, board);
     final ConductorAgent agent = new ConductorAgent("dp-test", System::nanoTime);
     threads.start(agent, agent.idleStrategy(), agent.idleStrategy()::stop, 1_000_000_000);
-    assertEquals("dp-test", agent.submit(() -> Thread.currentThread().getName()).get());
+    assertEquals("dp-test", agent.submit(() -> Thread.currentThread().getName()).get(60, SECONDS));
     final DutyCycle cycle = threads.dutyCycles().getFirst();
     assertEquals("dp-test", cycle.name());
     final long deadline = System.nanoTime() + 5_000_000_000L;

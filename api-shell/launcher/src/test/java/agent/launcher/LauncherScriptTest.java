@@ -1,0 +1,99 @@
+package agent.launcher;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The scripts that start the JVM, with a program in place of the JVM that shows what it gets. */
+class LauncherScriptTest {
+  /** What the JVM, its launcher and the dynamic linker read. */
+  private static final List<String> HARMFUL =
+      List.of(
+          "JAVA_TOOL_OPTIONS",
+          "JDK_JAVA_OPTIONS",
+          "_JAVA_OPTIONS",
+          "JDK_AOT_VM_OPTIONS",
+          "CLASSPATH",
+          "LD_PRELOAD",
+          "LD_LIBRARY_PATH",
+          "LD_AUDIT");
+
+  private static final Path SCRIPTS = Path.of("src/main/scripts");
+
+  @TempDir private Path prefix;
+
+  @BeforeEach
+  void install() throws Exception {
+    Files.createDirectories(prefix.resolve("bin"));
+    Files.createDirectories(prefix.resolve("lib/agent"));
+    Files.createDirectories(prefix.resolve("jdk/bin"));
+    for (final String script : List.of("agent", "agentctl")) {
+      Files.copy(
+          SCRIPTS.resolve(script),
+          prefix.resolve("bin").resolve(script),
+          StandardCopyOption.COPY_ATTRIBUTES);
+    }
+    executable("lib/agent/find-jdk", "echo " + prefix.resolve("jdk"));
+    executable("jdk/bin/java", "env; echo ARGUMENTS=\"$*\"");
+  }
+
+  @Test
+  void shouldClearTheVariablesOfTheJvmAndTheLinker() throws Exception {
+    for (final String script : List.of("agent", "agentctl")) {
+      final ProcessBuilder builder =
+          new ProcessBuilder(prefix.resolve("bin").resolve(script).toString(), "status");
+      HARMFUL.forEach(name -> builder.environment().put(name, "/no/such/file"));
+      builder.environment().put("AGENT_MTU", "1400");
+      final Outcome outcome = run(builder);
+      assertEquals(0, outcome.exitCode, outcome.err);
+      final Set<String> names = new TreeSet<>();
+      outcome.out.lines().forEach(line -> names.add(line.split("=", 2)[0]));
+      final Set<String> left = new TreeSet<>(names);
+      left.retainAll(HARMFUL);
+      assertEquals(Set.of(), left, script);
+      assertTrue(names.contains("AGENT_MTU"), "other variables stay");
+      assertTrue(outcome.out.contains(script + ".jar status"), outcome.out);
+    }
+  }
+
+  @Test
+  void shouldSayThatTheJvmCannotStartWithSoFewDescriptors() throws Exception {
+    final String agent = prefix.resolve("bin/agent").toString();
+    final Outcome few = run(new ProcessBuilder("sh", "-c", "ulimit -n 32; exec " + agent));
+    assertEquals(1, few.exitCode, few.out);
+    assertEquals(
+        "agent: the limit of open files is 32, and the agent needs 256 (ulimit -n, LimitNOFILE=)\n",
+        few.err);
+    final Outcome raised = run(new ProcessBuilder("sh", "-c", "ulimit -S -n 32; exec " + agent));
+    assertEquals(0, raised.exitCode, raised.err);
+  }
+
+  private record Outcome(int exitCode, String out, String err) {}
+
+  private static Outcome run(ProcessBuilder builder) throws Exception {
+    final Process process = builder.start();
+    process.getOutputStream().close();
+    final String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    final String err = new String(process.getErrorStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertTrue(process.waitFor(60, TimeUnit.SECONDS));
+    return new Outcome(process.exitValue(), out, err);
+  }
+
+  private void executable(String name, String command) throws Exception {
+    final Path file = prefix.resolve(name);
+    Files.writeString(file, "#!/bin/sh\n" + command + "\n");
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"));
+  }
+}

@@ -1,0 +1,355 @@
+package agent.launcher;
+
+import static org.junit.jupiter.api.Assertions.assertAll;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.manager.spec.DatapathContext.ConntrackLifetimes;
+import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.manager.spec.Prefilter.PrefilterMode;
+import agent.datapath.manager.spec.PrefilterStore;
+import agent.datapath.manager.spec.TcMode;
+import agent.endpoint.state.EndpointOptions;
+import agent.endpoint.state.MutableOption;
+import agent.identity.Identity;
+import agent.identity.LabelFilter;
+import agent.identity.LabelSet;
+import agent.identity.LocalCidrIdentityAllocator;
+import agent.identity.LocalIdentityAllocator;
+import agent.ipam.AddressFamily;
+import agent.ipam.Ipam;
+import agent.ipam.LeaseStore;
+import agent.launcher.options.AgentOption;
+import agent.launcher.options.OptionTable;
+import agent.launcher.options.OptionValues;
+import agent.maps.layout.PolicyDirection;
+import agent.node.FamilyAddressing;
+import agent.node.NodeAddressing;
+import agent.node.NodeOptions;
+import agent.policy.PolicyContext;
+import agent.policy.PolicyEngine;
+import agent.policy.PolicyStore;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
+import org.junit.jupiter.api.Test;
+
+/** The value of every served option is what its part is configured with. */
+class OptionsReachTheirPartsTest {
+  /** Options that have no row, and the tests that hold them. */
+  private static final Map<String, String> ELSEWHERE =
+      Map.of(
+          "config", "OptionValuesTest",
+          "help", "AgentCommandLineTest",
+          "version", "AgentCommandLineTest",
+          "api-max-body", "ApiSettingsTest",
+          "api-rate-limit", "ApiSettingsTest",
+          "socket-group", "AgentOptionsKernelTest",
+          "allow-localhost", "shouldLetTheNodeInOnlyWhereTheOptionSaysAlways");
+
+  private static final IpAddress NODE4 = IpAddress.parse("192.0.2.1");
+  private static final Prefix RANGE4 = Prefix.parse("10.5.0.0/24");
+  private static final Prefix RANGE6 = Prefix.parse("f00d::5:0:0/96");
+  private static final NodeAddressing BOTH =
+      new NodeAddressing(FamilyAddressing.of(NODE4, RANGE4), FamilyAddressing.of(null, RANGE6));
+  private static final NodeAddressing ONLY_IPV4 =
+      new NodeAddressing(FamilyAddressing.of(NODE4, RANGE4), FamilyAddressing.DISABLED);
+  private static final NodeAddressing ONLY_IPV6 =
+      new NodeAddressing(FamilyAddressing.DISABLED, FamilyAddressing.of(null, RANGE6));
+
+  /**
+   * One place that an option configures.
+   *
+   * @param option long name
+   * @param argument a value that is not the default
+   * @param part what the part is configured with
+   * @param atDefault that value where the option is not given
+   * @param atArgument that value with the argument
+   */
+  private record Row(
+      String option,
+      String argument,
+      Function<Settings, Object> part,
+      Object atDefault,
+      Object atArgument) {}
+
+  private static List<Row> rows() {
+    final List<Row> rows = new ArrayList<>(nodeRows());
+    rows.addAll(datapathRows());
+    rows.addAll(domainRows());
+    return rows;
+  }
+
+  private static List<Row> nodeRows() {
+    return List.of(
+        new Row("enable-ipv4", "false", s -> s.node().enableIpv4(), true, false),
+        new Row("enable-ipv6", "false", s -> s.node().enableIpv6(), true, false),
+        new Row("ipv4-node", "192.0.2.7", s -> s.node().ipv4Node(), "auto", "192.0.2.7"),
+        new Row("ipv6-node", "fd00::7", s -> s.node().ipv6Node(), "auto", "fd00::7"),
+        new Row("ipv4-range", "10.9.0.0/24", s -> s.node().ipv4Range(), "auto", "10.9.0.0/24"),
+        new Row("ipv6-range", "fd09::/96", s -> s.node().ipv6Range(), "auto", "fd09::/96"),
+        new Row(
+            "ipv6-cluster-alloc-cidr",
+            "fd08::/64",
+            s -> s.node().ipv6ClusterAllocCidr(),
+            "f00d::/64",
+            "fd08::/64"),
+        new Row("device", "eth7", s -> s.node().device(), "undefined", "eth7"),
+        new Row("device", "eth7", Settings::nodeDevices, Set.of(), Set.of("eth7")),
+        new Row("prefilter-device", "eth8", Settings::nodeDevices, Set.of(), Set.of("eth8")));
+  }
+
+  private static List<Row> datapathRows() {
+    return List.of(
+        new Row(
+            "state-dir",
+            "/run/other",
+            s -> datapath(s).stateDirectory(),
+            Path.of("/var/run/agent"),
+            Path.of("/run/other")),
+        new Row(
+            "state-dir",
+            "/run/other",
+            Settings::stateDirectory,
+            Path.of("/var/run/agent"),
+            Path.of("/run/other")),
+        new Row(
+            "state-dir",
+            "/run/other",
+            Settings::socketPath,
+            Path.of("/var/run/agent/agent.sock"),
+            Path.of("/run/other/agent.sock")),
+        new Row(
+            "socket-path",
+            "/run/api.sock",
+            Settings::socketPath,
+            Path.of("/var/run/agent/agent.sock"),
+            Path.of("/run/api.sock")),
+        new Row(
+            "bpf-root",
+            "/run/bpf",
+            s -> datapath(s).bpfRoot(),
+            Path.of("/sys/fs/bpf"),
+            Path.of("/run/bpf")),
+        new Row("device", "eth7", s -> datapath(s).device(), null, "eth7"),
+        new Row("prefilter-device", "eth8", s -> datapath(s).prefilterDevice(), null, "eth8"),
+        new Row(
+            "prefilter-mode",
+            "generic",
+            s -> datapath(s).prefilterMode(),
+            PrefilterMode.NATIVE,
+            PrefilterMode.GENERIC),
+        new Row(
+            "bpf-ct-global-tcp-max", "4096", s -> datapath(s).conntrackTcpMax(), 1_000_000, 4096),
+        new Row("bpf-ct-global-any-max", "2048", s -> datapath(s).conntrackAnyMax(), 262_144, 2048),
+        new Row(
+            "conntrack-garbage-collector-interval",
+            "2m5s",
+            s -> datapath(s).conntrackGcIntervalSec(),
+            60,
+            125),
+        new Row("bpf-compile-debug", "true", s -> datapath(s).compileDebug(), false, true));
+  }
+
+  private static List<Row> domainRows() {
+    return List.of(
+        new Row("restore", "false", Settings::restores, true, false),
+        new Row("enable-policy", "always", s -> engine(s).mode().text(), "default", "always"),
+        new Row("enable-policy", "never", s -> engine(s).mode().text(), "default", "never"),
+        new Row(
+            "labels",
+            "any:tier",
+            s -> counting(s.labelFilter()),
+            "[any:app=web, any:tier=front]",
+            "[any:tier=front]"),
+        new Row("cluster-name", "blue", Settings::clusterName, "default", "blue"),
+        new Row("debug", "true", s -> option(s, MutableOption.DEBUG), "Disabled", "Enabled"),
+        new Row(
+            "disable-conntrack",
+            "true",
+            s -> option(s, MutableOption.CONNTRACK),
+            "Enabled",
+            "Disabled"),
+        new Row(
+            "monitor-aggregation",
+            "Medium",
+            s -> option(s, MutableOption.MONITOR_AGGREGATION_LEVEL),
+            "None",
+            "Medium"));
+  }
+
+  @Test
+  void shouldConfigureItsPartWithTheValueOfEveryServedOption() {
+    assertAll(rows().stream().map(row -> () -> assertReached(row)));
+  }
+
+  private static void assertReached(Row row) {
+    final String what = "--" + row.option + "=" + row.argument;
+    assertEquals(row.atDefault, row.part.apply(settings()), "without " + what);
+    assertEquals(row.atArgument, row.part.apply(settings(what)), what);
+  }
+
+  @Test
+  void shouldLetTheNodeInOnlyWhereTheOptionSaysAlways() {
+    final String enforced = "--enable-policy=always";
+    assertEquals(List.of(), entries(settings(enforced)));
+    assertEquals(List.of(), entries(settings(enforced, "--allow-localhost=policy")));
+    assertEquals(
+        List.of(PolicyEntry.allowAll(1, PolicyDirection.INGRESS)),
+        entries(settings(enforced, "--allow-localhost=always")));
+  }
+
+  @Test
+  void shouldHaveARowForEveryServedOption() {
+    final Set<String> covered = new HashSet<>(ELSEWHERE.keySet());
+    rows().forEach(row -> covered.add(row.option));
+    final Set<String> served = new HashSet<>();
+    OptionTable.all().stream()
+        .filter(AgentOption::served)
+        .map(AgentOption::name)
+        .forEach(served::add);
+    assertEquals(served, covered);
+  }
+
+  /** Otherwise the row could not tell an option that is read from one that is not. */
+  @Test
+  void shouldTellEveryValueFromTheDefault() {
+    rows().forEach(row -> assertNotEquals(row.atDefault, row.atArgument, row.option));
+  }
+
+  /** A part that is used without the launcher, as in tests, behaves as the contract says. */
+  @Test
+  void shouldHaveTheSameDefaultsInTheContextsAsInTheOptionTable() {
+    final DatapathContext given = datapath(settings());
+    final DatapathContext plain = new DatapathContext();
+    assertEquals(given.conntrackTcpMax(), plain.conntrackTcpMax());
+    assertEquals(given.conntrackAnyMax(), plain.conntrackAnyMax());
+    assertEquals(given.conntrackGcIntervalSec(), plain.conntrackGcIntervalSec());
+    assertEquals(given.prefilterMode(), plain.prefilterMode());
+    assertEquals(given.compileDebug(), plain.compileDebug());
+    assertNull(plain.device());
+    assertNull(plain.prefilterDevice());
+    assertTrue(plain.enableIpv4());
+    assertTrue(plain.enableIpv6());
+    assertEquals(TcMode.AUTO, given.tcMode());
+    assertEquals(NodeOptions.DEFAULTS, settings().node());
+    assertEquals(EndpointOptions.defaults(), settings().endpointOptions());
+    final PolicyContext policy = new PolicyContext().identities(new LocalIdentityAllocator());
+    assertEquals(engine(settings()).mode(), PolicyEngine.open(policy.conclude()).mode());
+    final List<String> labels = List.of("app=web", "tier=front", "io.cri-o.uid=7");
+    assertEquals(
+        LabelFilter.defaults().split(LabelSet.parse("labels", labels)),
+        settings().labelFilter().split(LabelSet.parse("labels", labels)));
+  }
+
+  @Test
+  void shouldHaveTheDefaultsOfTheDatapathThatNoOptionSets() {
+    final DatapathContext given = datapath(settings());
+    assertEquals(9, given.worldIdentity4());
+    assertEquals(10, given.worldIdentity6());
+    final ConntrackLifetimes lifetimes = given.conntrackLifetimes();
+    assertEquals(60, lifetimes.tcpSynSec());
+    assertEquals(21_600, lifetimes.tcpEstablishedSec());
+    assertEquals(10, lifetimes.tcpClosingSec());
+    assertEquals(60, lifetimes.anySec());
+  }
+
+  /** Names, values and order of decisions.md, section 6. */
+  @Test
+  void shouldStartEndpointsWithTheDefaultsOfTheContract() {
+    assertEquals(
+        "{Conntrack=Enabled, ConntrackAccounting=Enabled, Debug=Disabled, DebugLB=Disabled,"
+            + " DebugPolicy=Disabled, DropNotification=Enabled, TraceNotification=Enabled,"
+            + " PolicyVerdictNotification=Enabled, MonitorAggregationLevel=None,"
+            + " PolicyAuditMode=Disabled, SourceIPVerification=Enabled}",
+        settings().endpointOptions().toMap().toString());
+  }
+
+  @Test
+  void shouldConfigureBothFamiliesWithTheAddressingOfTheNode() {
+    final DatapathContext both = datapath(settings());
+    assertEquals(RANGE4.address().plus(1), both.gateway4());
+    assertEquals(RANGE6.address().plus(1), both.gateway6());
+    assertTrue(both.enableIpv4() && both.enableIpv6());
+
+    final DatapathContext ipv4 = settings().datapath(ONLY_IPV4, PrefilterStore.inMemory());
+    assertTrue(ipv4.enableIpv4() && !ipv4.enableIpv6());
+    assertNull(ipv4.gateway6());
+    final DatapathContext ipv6 = settings().datapath(ONLY_IPV6, PrefilterStore.inMemory());
+    assertTrue(!ipv6.enableIpv4() && ipv6.enableIpv6());
+    assertNull(ipv6.gateway4());
+  }
+
+  @Test
+  void shouldAllocateFromTheRangesOfTheNodeAndNeverItsOwnAddresses() {
+    final NodeAddressing inside =
+        new NodeAddressing(
+            FamilyAddressing.of(IpAddress.parse("10.5.0.2"), RANGE4),
+            FamilyAddressing.of(IpAddress.parse("f00d::5:0:2"), RANGE6));
+    final Ipam ipam = Ipam.open(settings().ipam(inside, LeaseStore.inMemory()));
+    assertEquals(List.of(RANGE4, RANGE6), ipam.pools().getFirst().cidrs());
+    final var given = ipam.allocate(AddressFamily.BOTH, "x", null, false);
+    assertEquals("10.5.0.3", given.ipv4().orElseThrow().address().toString());
+    assertEquals("10.5.0.1", given.ipv4().orElseThrow().gateway().toString());
+    assertEquals("f00d::5:0:3", given.ipv6().orElseThrow().address().toString());
+    assertEquals("f00d::5:0:1", given.ipv6().orElseThrow().gateway().toString());
+  }
+
+  @Test
+  void shouldUseTheStoresThatItIsGiven() {
+    final LeaseStore leases = LeaseStore.inMemory();
+    Ipam.open(settings().ipam(BOTH, leases)).allocate(AddressFamily.IPV4, "kept", null, false);
+    assertEquals("kept", leases.load().getFirst().owner());
+    final PrefilterStore prefilter = PrefilterStore.inMemory();
+    assertEquals(prefilter, settings().datapath(BOTH, prefilter).prefilterStore());
+  }
+
+  private static Settings settings(String... arguments) {
+    return new Settings(OptionValues.read(List.of(arguments), Map.of()));
+  }
+
+  private static DatapathContext datapath(Settings settings) {
+    return settings.datapath(BOTH, PrefilterStore.inMemory());
+  }
+
+  private static PolicyEngine engine(Settings settings) {
+    return PolicyEngine.open(
+        settings.policy(
+            new LocalIdentityAllocator(),
+            new LocalCidrIdentityAllocator(),
+            PolicyStore.inMemory()));
+  }
+
+  /** Returns the entries of an endpoint that no rule allows anything. */
+  private static List<PolicyEntry> entries(Settings settings) {
+    final LocalIdentityAllocator identities = new LocalIdentityAllocator();
+    final Identity web = identities.acquire(LabelSet.parse("labels", List.of("app=web"))).join();
+    final PolicyEngine engine =
+        PolicyEngine.open(
+            settings.policy(identities, new LocalCidrIdentityAllocator(), PolicyStore.inMemory()));
+    engine.endpointSet(1, web);
+    return engine.policyOf(1).orElseThrow().entries();
+  }
+
+  private static String counting(LabelFilter filter) {
+    final List<String> labels = new ArrayList<>();
+    filter
+        .split(LabelSet.parse("labels", List.of("any:app=web", "any:tier=front")))
+        .identity()
+        .forEach(label -> labels.add(label.toString()));
+    return labels.toString();
+  }
+
+  private static String option(Settings settings, MutableOption option) {
+    return settings.endpointOptions().toMap().get(option.optionName());
+  }
+}

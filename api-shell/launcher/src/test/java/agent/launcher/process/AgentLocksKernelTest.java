@@ -1,0 +1,132 @@
+package agent.launcher.process;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.testkit.Commands;
+import agent.testkit.KernelTest;
+import agent.testkit.NetworkNamespace;
+import agent.testkit.TemporaryBpfFileSystem;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A second agent is refused by each thing that it would share with the first one. */
+@KernelTest
+class AgentLocksKernelTest {
+  private static final int IN_USE = 3;
+
+  @TempDir private Path folder;
+  private TestNode node;
+  private AgentProcess first;
+
+  @BeforeEach
+  void startFirst() throws Exception {
+    node = new TestNode();
+    first = node.agent();
+  }
+
+  @AfterEach
+  void stop() throws Exception {
+    node.close();
+  }
+
+  @Test
+  void shouldRefuseTheBpfRootOfAnotherAgentByAnyPathToIt() throws Exception {
+    final TestWorkload workload = node.workload(first, "kept", "app=kept");
+    final PinnedObjects before = PinnedObjects.below(node.bpfRoot());
+    final Path bound = Files.createDirectory(folder.resolve("bound"));
+    Commands.run("mount", "--bind", node.bpfRoot().toString(), bound.toString());
+    try (NetworkNamespace other = NetworkNamespace.create("other")) {
+      for (final Path root : List.of(node.bpfRoot(), bound)) {
+        try (AgentProcess second = AgentProcess.start(other, folder.resolve("state"), root)) {
+          refused(second, "bpf-root " + root + " is in use by another agent, process ");
+        }
+      }
+    } finally {
+      Commands.run("umount", bound.toString());
+    }
+    assertEquals(before, PinnedObjects.below(node.bpfRoot()));
+    first.expect(200, "GET", "/endpoint/" + workload.id(), null);
+  }
+
+  @Test
+  void shouldRefuseTheNetworkNamespaceOfAnotherAgent() throws Exception {
+    final String routes = node.namespace().exec("ip", "route");
+    try (TemporaryBpfFileSystem root = TemporaryBpfFileSystem.mount();
+        AgentProcess second =
+            AgentProcess.start(node.namespace(), folder.resolve("state"), root.path())) {
+      refused(second, "network namespace is in use by another agent, process ");
+    }
+    assertEquals(routes, node.namespace().exec("ip", "route"));
+  }
+
+  @Test
+  void shouldRefuseTheSocketOfAnotherAgent() throws Exception {
+    try (NetworkNamespace other = NetworkNamespace.create("other");
+        TemporaryBpfFileSystem root = TemporaryBpfFileSystem.mount();
+        AgentProcess second =
+            AgentProcess.start(
+                other,
+                folder.resolve("state"),
+                root.path(),
+                "--socket-path",
+                first.socket().toString())) {
+      assertEquals(IN_USE, second.exitCode(), second.log());
+      assertEquals(1, second.log().lines().count(), second.log());
+      assertTrue(
+          second
+              .log()
+              .contains("socket " + first.socket() + ": process " + first.pid() + " listens on it"),
+          second.log());
+    }
+    first.expect(200, "GET", "/healthz", null);
+  }
+
+  @Test
+  void shouldStartAfterTheFirstWasKilled() throws Exception {
+    first.kill();
+    node.agent().expect(200, "GET", "/healthz", null);
+  }
+
+  @Test
+  void shouldStartWhileAnotherUserHoldsTheAddressOfTheNamespace() throws Exception {
+    first.terminate();
+    final Process stranger =
+        new ProcessBuilder(
+                node.namespace()
+                    .inside(
+                        "setpriv",
+                        "--reuid=65533",
+                        "--clear-groups",
+                        "perl",
+                        "-MSocket",
+                        "-e",
+                        "socket(S, AF_UNIX, SOCK_STREAM, 0) or die;"
+                            + " bind(S, pack_sockaddr_un(\"\\0agent/network-namespace\")) or die;"
+                            + " listen(S, 9) or die; $| = 1; print '.'; <STDIN>"))
+            .start();
+    try {
+      assertEquals('.', stranger.getInputStream().read());
+      final AgentProcess second = node.agent();
+      assertTrue(
+          second.log().contains("process " + stranger.pid() + " of user 65533 holds it"),
+          second.log());
+    } finally {
+      stranger.destroyForcibly().waitFor();
+    }
+  }
+
+  private void refused(AgentProcess second, String start) throws Exception {
+    assertEquals(IN_USE, second.exitCode(), second.log());
+    assertEquals(1, second.log().lines().count(), second.log());
+    assertTrue(second.log().contains("DaemonProcess: " + start + first.pid()), second.log());
+    assertFalse(Files.exists(second.socket()), "the second agent has a socket");
+    first.expect(200, "GET", "/healthz", null);
+  }
+}

@@ -1,0 +1,106 @@
+package agent.launcher.process;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.testkit.KernelTest;
+import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import tools.jackson.databind.JsonNode;
+
+/** What other programs do to the node is in the health that the API reports, until it ends. */
+@KernelTest
+class AgentNodeWatchKernelTest {
+  private static final long DEADLINE_NS = Duration.ofSeconds(60).toNanos();
+
+  private TestNode node;
+  private AgentProcess agent;
+  private TestWorkload workload;
+
+  @BeforeEach
+  void startAgent() throws Exception {
+    node = new TestNode();
+    byIp("link add ext0 type veth peer name ext1");
+    byIp("link set ext0 up");
+    byIp("link set ext1 up");
+    agent = node.agent("--device", "ext0");
+    workload = node.workload(agent, "guest", "app=guest");
+    awaitStatus("Ok", "");
+  }
+
+  @AfterEach
+  void stop() throws Exception {
+    node.close();
+  }
+
+  private void byIp(String command) {
+    node.namespace().exec(("ip " + command).split(" "));
+  }
+
+  private void awaitStatus(String state, String message) throws Exception {
+    final long startNs = System.nanoTime();
+    while (true) {
+      final JsonNode status = agent.expect(200, "GET", "/healthz", null).json().get("agent");
+      if (status.get("state").asString().equals(state)
+          && status.path("msg").asString("").contains(message)) {
+        return;
+      }
+      assertTrue(System.nanoTime() - startNs < DEADLINE_NS, status + "\n" + agent.log());
+      LockSupport.parkNanos(Duration.ofMillis(10).toNanos());
+    }
+  }
+
+  @Test
+  void shouldReportAnEndpointWhoseInterfaceIsGoneUntilItIsDeleted() throws Exception {
+    workload.veth().delete();
+    final String reason = "endpoint " + workload.id() + ": interface 'wl-guest' is gone";
+    awaitStatus("Failure", "endpoints: " + reason);
+    final JsonNode health =
+        agent.expect(200, "GET", "/endpoint/" + workload.id() + "/healthz", null).json();
+    assertEquals("Failure", health.get("overallHealth").asString());
+    assertEquals("Failure", health.get("bpf").asString());
+    assertEquals(false, health.get("connected").asBoolean());
+    final JsonNode entry =
+        agent.expect(200, "GET", "/endpoint/" + workload.id() + "/log", null).json().get(0);
+    assertEquals("Failure", entry.get("code").asString());
+    assertTrue(entry.get("message").asString().contains("'wl-guest' is gone"));
+    assertTrue(agent.expect(200, "GET", "/health", null).text().contains(reason));
+    agent.expect(200, "DELETE", "/endpoint/" + workload.id(), null);
+    awaitStatus("Ok", "");
+  }
+
+  @Test
+  void shouldReportADeviceOfTheNodeThatIsDown() throws Exception {
+    byIp("link set ext0 down");
+    awaitStatus("Failure", "node: interface 'ext0' is down");
+    byIp("link set ext0 up");
+    awaitStatus("Ok", "");
+  }
+
+  @Test
+  void shouldReportAWorkloadWithoutACarrierAsAWarning() throws Exception {
+    workload.namespace().exec("ip", "link", "set", "eth0", "down");
+    awaitStatus("Warning", "the workload's side of interface 'wl-guest' is down");
+  }
+
+  @Test
+  void shouldLogOnceWhatItRepaired() throws Exception {
+    byIp("address del 10.210.0.1/32 dev lo");
+    final long startNs = System.nanoTime();
+    while (!node.namespace().exec("ip", "address", "show", "dev", "lo").contains("10.210.0.1/32")) {
+      assertTrue(System.nanoTime() - startNs < DEADLINE_NS, agent.log());
+      LockSupport.parkNanos(Duration.ofMillis(10).toNanos());
+    }
+    awaitStatus("Ok", "");
+    assertEquals(
+        1,
+        agent
+            .log()
+            .lines()
+            .filter(line -> line.contains("gateway addresses [10.210.0.1] were missing"))
+            .count());
+  }
+}

@@ -1,0 +1,252 @@
+package agent.launcher.process;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.testkit.KernelTest;
+import agent.testkit.NetworkNamespace;
+import agent.testkit.TcpConnection;
+import agent.testkit.TcpEchoServer;
+import agent.testkit.VethPair;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import tools.jackson.databind.JsonNode;
+
+/** What cannot be read at the start closes, it does not open. */
+@KernelTest
+class AgentUnreadableStateKernelTest {
+  private static final int PORT = 8080;
+  private static final String OUTSIDE = "198.51.100.9";
+  private static final String RULES =
+      """
+      [{"endpointSelector": {"matchLabels": {"app": "backend"}},
+        "ingress": [{"fromEndpoints": [{"matchLabels": {"app": "frontend"}}]}]}]
+      """;
+
+  private TestNode node;
+  private AgentProcess agent;
+
+  @BeforeEach
+  void startAgent() throws Exception {
+    node = new TestNode();
+  }
+
+  @AfterEach
+  void stop() throws Exception {
+    node.close();
+  }
+
+  private String refused(int status, String method, String path, String body, Path file)
+      throws Exception {
+    final String text = agent.expect(status, method, path, body).text();
+    assertTrue(text.contains(file + " cannot be read ("), text);
+    assertFalse(text.contains("Exception") || text.contains("java"), text);
+    return text;
+  }
+
+  private void assertFailure(Path file) throws Exception {
+    final JsonNode health = agent.expect(200, "GET", "/healthz", null).json().get("agent");
+    assertEquals("Failure", health.get("state").asString(), health.toString());
+    assertTrue(health.get("msg").asString().contains(file.toString()), health.toString());
+  }
+
+  private void assertHealthy() throws Exception {
+    final JsonNode health = agent.expect(200, "GET", "/healthz", null).json().get("agent");
+    assertEquals("Ok", health.get("state").asString(), health.toString());
+  }
+
+  private static void assertReached(
+      boolean isReached, NetworkNamespace from, String address, String how) {
+    assertEquals(
+        isReached ? TcpConnection.Outcome.CONNECTED : TcpConnection.Outcome.UNANSWERED,
+        TcpConnection.attempt(from, address, PORT, isReached ? 5000 : 400),
+        how);
+  }
+
+  @Test
+  void shouldEnforceThePinnedListWhateverIsInTheStoredListsPlace() throws Exception {
+    final NetworkNamespace outside = NetworkNamespace.create("outside");
+    node.keep(outside);
+    VethPair.create(node.namespace(), "ext0", outside, "eth0");
+    node.namespace().exec("ip", "address", "add", "198.51.100.1/24", "dev", "ext0");
+    outside.exec("ip", "address", "add", OUTSIDE + "/24", "dev", "eth0");
+    node.keep(TcpEchoServer.start(node.namespace(), PORT));
+    final String[] options = {"--prefilter-device", "ext0", "--prefilter-mode", "generic"};
+    agent = node.agent(options);
+    assertReached(true, outside, "198.51.100.1", "before");
+    final String deny = "{\"deny\": [\"" + OUTSIDE + "/32\"]}";
+    agent.expect(200, "PATCH", "/prefilter", deny);
+    final Path file = node.state().resolve("prefilter/list.json");
+    final byte[] content = Files.readAllBytes(file);
+    for (final Map.Entry<String, StateFiles.Damage> way : StateFiles.all("prefilter").entrySet()) {
+      agent.kill();
+      StateFiles.clear(file);
+      way.getValue().to(file, content);
+      agent = node.agent(options);
+      assertReached(false, outside, "198.51.100.1", way.getKey());
+      refused(500, "PATCH", "/prefilter", "{\"deny\": [\"192.0.2.0/24\"]}", file);
+      refused(500, "DELETE", "/prefilter", deny, file);
+      assertEquals(
+          OUTSIDE + "/32",
+          agent.expect(200, "GET", "/prefilter", null).json().at("/spec/deny/0").asString());
+      assertFailure(file);
+      assertReached(false, outside, "198.51.100.1", way.getKey());
+    }
+    agent.kill();
+    StateFiles.clear(file);
+    Files.write(file, content);
+    agent = node.agent(options);
+    assertHealthy();
+    agent.expect(200, "DELETE", "/prefilter", deny);
+    assertReached(true, outside, "198.51.100.1", "restored");
+  }
+
+  @Test
+  void shouldEnforceThePinnedPoliciesWhileTheRulesCannotBeRead() throws Exception {
+    agent = node.agent();
+    final TestWorkload frontend = node.workload(agent, "frontend", "app=frontend");
+    final TestWorkload backend = node.workload(agent, "backend", "app=backend");
+    final TestWorkload stranger = node.workload(agent, "stranger", "app=stranger");
+    node.keep(TcpEchoServer.start(backend.namespace(), PORT));
+    agent.expect(200, "PUT", "/policy", RULES);
+    final Path file = node.state().resolve("policy/rules.json");
+    final Path copy = node.state().resolve("policy/rules-copy.json");
+    final byte[] content = Files.readAllBytes(file);
+    final Map<String, StateFiles.Damage> ways = StateFiles.all("policy");
+    for (final String way :
+        List.of("an empty object", "a newer format", "a value that is not valid", "a directory")) {
+      agent.kill();
+      StateFiles.clear(file);
+      StateFiles.clear(copy);
+      ways.get(way).to(file, content);
+      ways.get(way).to(copy, content);
+      agent = node.agent();
+      assertReached(false, stranger.namespace(), backend.ipv4(), way);
+      assertReached(false, stranger.namespace(), backend.ipv6(), way);
+      assertReached(true, frontend.namespace(), backend.ipv4(), way);
+      refused(500, "PUT", "/policy", RULES, file);
+      refused(500, "DELETE", "/policy", "[\"name=x\"]", file);
+      final String text = refused(500, "GET", "/policy", null, file);
+      assertTrue(text.contains("delete all rules"), text);
+      assertFailure(file);
+    }
+
+    final TestWorkload late = node.workload(agent, "late", "app=frontend");
+    assertReached(false, late.namespace(), backend.ipv4(), "a new endpoint is closed");
+
+    agent.expect(200, "DELETE", "/policy", null);
+    agent.expect(200, "PUT", "/policy", RULES);
+    assertHealthy();
+    for (int start = 0; start < 2; start++) {
+      assertReached(true, frontend.namespace(), backend.ipv4(), "with rules");
+      assertReached(true, late.namespace(), backend.ipv4(), "with rules");
+      assertReached(false, stranger.namespace(), backend.ipv4(), "with rules");
+      agent.kill();
+      agent = node.agent();
+    }
+    assertTrue(Files.isDirectory(file.resolveSibling("rules.json.corrupt-1")));
+  }
+
+  @Test
+  void shouldUseAGoodCopyOfTheRulesAndRepairTheOtherFile() throws Exception {
+    agent = node.agent();
+    agent.expect(200, "PUT", "/policy", RULES);
+    final JsonNode rules = agent.expect(200, "GET", "/policy", null).json();
+    final Path file = node.state().resolve("policy/rules.json");
+    final byte[] content = Files.readAllBytes(file);
+    agent.kill();
+    Files.write(file, StateFiles.whole(1, "policy", "{}"));
+    agent = node.agent();
+    assertEquals(rules, agent.expect(200, "GET", "/policy", null).json());
+    assertArrayEquals(content, Files.readAllBytes(file));
+    assertTrue(agent.log().contains("the rules were read from the copy"), agent.log());
+    assertHealthy();
+  }
+
+  @Test
+  void shouldKeepAnEndpointClosedWhoseFileIsDamagedUntilItIsDeleted() throws Exception {
+    agent = node.agent();
+    final TestWorkload client = node.workload(agent, "client", "app=client");
+    final TestWorkload server = node.workload(agent, "server", "app=server");
+    node.keep(TcpEchoServer.start(client.namespace(), PORT));
+    node.keep(TcpEchoServer.start(server.namespace(), PORT));
+    assertReached(true, client.namespace(), server.ipv4(), "before");
+    final Path file = node.state().resolve("endpoints/" + server.id() + ".json");
+    final byte[] content = Files.readAllBytes(file);
+    agent.kill();
+    content[content.length - 5] ^= 1;
+    Files.write(file, content);
+    final Map<Path, Integer> pins = PinnedObjects.below(node.bpfRoot()).ids();
+    for (int start = 0; start < 2; start++) {
+      agent = node.agent();
+      final JsonNode listed =
+          agent.expect(200, "GET", "/endpoint/" + server.id(), null).json().get("status");
+      assertEquals("invalid", listed.get("state").asString());
+      assertEquals(
+          server.ipv4(), listed.at("/networking/addressing/0/ipv4").asString(), listed.toString());
+      assertEquals(pins, PinnedObjects.below(node.bpfRoot()).ids());
+      assertReached(false, client.namespace(), server.ipv4(), "closed");
+      assertReached(false, server.namespace(), client.ipv4(), "closed");
+      assertFailure(file);
+      agent.expect(409, "POST", "/ipam/" + server.ipv4(), null);
+      agent.kill();
+    }
+    agent = node.agent();
+    agent.expect(200, "DELETE", "/endpoint/" + server.id(), null);
+    assertHealthy();
+    agent.expect(404, "GET", "/endpoint/" + server.id(), null);
+    assertTrue(Files.notExists(file));
+    assertTrue(
+        PinnedObjects.below(node.bpfRoot()).ids().size() < pins.size(), "its pins are removed");
+    agent.expect(200, "POST", "/ipam/" + server.ipv4(), null);
+  }
+
+  @Test
+  void shouldGiveNoAddressOutWhileTheLeasesCannotBeRead() throws Exception {
+    agent = node.agent();
+    final TestWorkload workload = node.workload(agent, "workload", "app=a");
+    agent.expect(201, "POST", "/ipam?family=ipv4", null);
+    final Path file = node.state().resolve("ipam/leases.json");
+    final byte[] content = Files.readAllBytes(file);
+    agent.kill();
+    Files.write(file, StateFiles.whole(1, "leases", "{}"));
+    for (int start = 0; start < 2; start++) {
+      agent = node.agent();
+      refused(500, "POST", "/ipam", null, file);
+      refused(500, "POST", "/ipam/10.210.0.77", null, file);
+      refused(500, "DELETE", "/ipam/10.210.0.77", null, file);
+      assertFailure(file);
+      assertEquals(
+          "ready",
+          agent
+              .expect(200, "GET", "/endpoint/" + workload.id(), null)
+              .json()
+              .at("/status/state")
+              .asString());
+      agent.kill();
+    }
+    Files.write(file, content);
+    agent = node.agent();
+    agent.expect(201, "POST", "/ipam", null);
+    assertHealthy();
+  }
+
+  @Test
+  void shouldNotStartWithOtherAddressRangesThanThoseThatCannotBeRead() throws Exception {
+    agent = node.agent();
+    agent.terminate();
+    final Path file = node.state().resolve("node/node.json");
+    Files.write(file, StateFiles.whole(1, "node", "{}"));
+    agent = node.launch();
+    assertEquals(1, agent.exitCode());
+    assertTrue(agent.log().contains(file + " cannot be read ($.ipv4Range: is missing)"));
+    assertArrayEquals(StateFiles.whole(1, "node", "{}"), Files.readAllBytes(file));
+  }
+}

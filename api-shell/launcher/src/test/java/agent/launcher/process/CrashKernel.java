@@ -1,0 +1,231 @@
+package agent.launcher.process;
+
+import agent.bindings.BpfFileSystem;
+import agent.bindings.BpfLink;
+import agent.bindings.BpfLink.LinkDescription;
+import agent.launcher.process.CrashApi.ShownEndpoint;
+import agent.launcher.process.CrashNode.CrashWorkload;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.MapCursor;
+import agent.maps.kernel.NodeMap;
+import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.PolicyMapArray;
+import agent.maps.kernel.ShippedMaps;
+import agent.maps.layout.EndpointEntryFlyweight;
+import agent.maps.layout.Ipcache4KeyFlyweight;
+import agent.maps.layout.Ipcache6KeyFlyweight;
+import agent.maps.layout.IpcacheEntryFlyweight;
+import agent.maps.layout.Prefilter4KeyFlyweight;
+import agent.maps.layout.Prefilter6KeyFlyweight;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.BiConsumer;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.agrona.MutableDirectBuffer;
+
+/**
+ * What the kernel holds for the endpoints and the prefilter of a node, as lines of text: those that
+ * a set of endpoints needs, and those that are there.
+ */
+final class CrashKernel {
+  private static final ShippedMaps MAPS = ShippedMaps.of("endpoint", "host", "prefilter");
+  private static final Set<String> HOOKS = Set.of("from_endpoint", "to_endpoint");
+  private static final Pattern ROUTE =
+      Pattern.compile("^((?:10\\.210|fd00:210)\\S*) .*dev (wl\\d)\\b");
+  private static final Pattern LINK = Pattern.compile("^\\d+: (wl\\d)@\\S+ <([^>]*)>");
+  private static final int HIGHEST_ID = 8000;
+
+  private final CrashNode node;
+
+  CrashKernel(CrashNode node) {
+    this.node = node;
+  }
+
+  /** Returns the lines that these endpoints and the known deny list need. */
+  Set<String> needed(Map<String, ShownEndpoint> endpoints) {
+    final Set<String> lines = new TreeSet<>();
+    for (final CrashWorkload workload : node.workloads()) {
+      final ShownEndpoint endpoint = endpoints.get(workload.veth().hostInterface());
+      if (endpoint != null) {
+        need(lines, workload, endpoint);
+      }
+    }
+    node.denyList().known().deny().forEach(prefix -> lines.add("prefilter entry " + prefix));
+    return lines;
+  }
+
+  private static void need(Set<String> lines, CrashWorkload workload, ShownEndpoint endpoint) {
+    final int id = endpoint.content().id();
+    final String device = workload.veth().hostInterface();
+    lines.add("link " + device + " is up");
+    lines.add(slot(id, workload.veth().hostIfindex(), endpoint.identity()));
+    lines.add("policy slot of endpoint " + id);
+    lines.add("policy map pin of endpoint " + id);
+    for (final String hook : HOOKS) {
+      lines.add(hook(id, hook, workload.veth().hostIfindex()));
+    }
+    for (final String address : new String[] {endpoint.ipv4(), endpoint.ipv6()}) {
+      lines.add("route to " + address + " on " + device);
+      lines.add("neighbour " + address + " on " + device);
+      lines.add(ipcache(address, endpoint.identity(), id));
+    }
+  }
+
+  /** Returns the lines that are there. */
+  Set<String> present() throws IOException {
+    final Set<String> lines = new TreeSet<>();
+    addPins(lines);
+    addMaps(lines);
+    addMatches(lines, LINK, this::addLink, "ip", "-o", "link", "show", "type", "veth");
+    final BiConsumer<Set<String>, Matcher> route =
+        (found, match) -> found.add("route to " + match.group(1) + " on " + match.group(2));
+    addMatches(lines, ROUTE, route, "ip", "-4", "route", "show");
+    addMatches(lines, ROUTE, route, "ip", "-6", "route", "show");
+    addMatches(
+        lines,
+        ROUTE,
+        (found, match) -> found.add("neighbour " + match.group(1) + " on " + match.group(2)),
+        "ip",
+        "neighbour",
+        "show",
+        "nud",
+        "permanent");
+    return lines;
+  }
+
+  private void addMatches(
+      Set<String> lines, Pattern pattern, BiConsumer<Set<String>, Matcher> add, String... command) {
+    node.node()
+        .namespace()
+        .exec(command)
+        .lines()
+        .map(line -> pattern.matcher(line.strip()))
+        .filter(Matcher::find)
+        .forEach(match -> add.accept(lines, match));
+  }
+
+  private void addLink(Set<String> lines, Matcher match) {
+    if (Set.of(match.group(2).split(",")).contains("UP")) {
+      lines.add("link " + match.group(1) + " is up");
+    }
+  }
+
+  private void addPins(Set<String> lines) throws IOException {
+    for (final Path pin : pins("endpoints")) {
+      try (BpfLink link = BpfLink.openPinned(pin).orElseThrow()) {
+        final LinkDescription description = link.info();
+        final String hook = pin.getFileName().toString();
+        final boolean isRight = description.isTcxIngress() == hook.equals("from_endpoint");
+        final int id = Integer.parseInt(pin.getParent().getFileName().toString());
+        lines.add(hook(id, hook, description.ifindex()) + (isRight ? "" : ", wrong direction"));
+      }
+    }
+    for (final Path pin : pins("maps")) {
+      final String name = pin.getFileName().toString();
+      if (name.startsWith("policy_")) {
+        lines.add("policy map pin of endpoint " + Integer.parseInt(name.substring(7)));
+      }
+    }
+  }
+
+  private Stream<Path> files(Path folder) throws IOException {
+    return Files.walk(folder).filter(path -> !Files.isDirectory(path));
+  }
+
+  private Iterable<Path> pins(String folder) throws IOException {
+    try (Stream<Path> paths = files(node.node().bpfRoot().resolve("agent").resolve(folder))) {
+      return paths.toList();
+    }
+  }
+
+  private void addMaps(Set<String> lines) {
+    final IpcacheEntryFlyweight entry = new IpcacheEntryFlyweight();
+    walk(
+        NodeMaps.IPCACHE4,
+        (key, value) -> {
+          final Ipcache4KeyFlyweight prefix = new Ipcache4KeyFlyweight().wrap(key, 0);
+          entry.wrap(value, 0);
+          addIpcache(lines, IpAddress.ofIpv4(prefix.address()), entry);
+        });
+    walk(
+        NodeMaps.IPCACHE6,
+        (key, value) -> {
+          final Ipcache6KeyFlyweight prefix = new Ipcache6KeyFlyweight().wrap(key, 0);
+          entry.wrap(value, 0);
+          addIpcache(lines, IpAddress.ofIpv6(prefix.addressHigh(), prefix.addressLow()), entry);
+        });
+    walk(
+        NodeMaps.ENDPOINTS,
+        (key, value) -> {
+          final EndpointEntryFlyweight endpoint = new EndpointEntryFlyweight().wrap(value, 0);
+          lines.add(slot(key.getInt(0), endpoint.ifindex(), endpoint.identity()));
+        });
+    walk(
+        NodeMaps.PREFILTER4,
+        (key, value) -> {
+          final Prefilter4KeyFlyweight prefix = new Prefilter4KeyFlyweight().wrap(key, 0);
+          final IpAddress address = IpAddress.ofIpv4(prefix.address());
+          lines.add("prefilter entry " + Prefix.of(address, prefix.prefixLength()));
+        });
+    walk(
+        NodeMaps.PREFILTER6,
+        (key, value) -> {
+          final Prefilter6KeyFlyweight prefix = new Prefilter6KeyFlyweight().wrap(key, 0);
+          final IpAddress address = IpAddress.ofIpv6(prefix.addressHigh(), prefix.addressLow());
+          lines.add("prefilter entry " + Prefix.of(address, prefix.prefixLength()));
+        });
+    try (BpfMap policies = open(NodeMaps.POLICIES)) {
+      final PolicyMapArray slots = new PolicyMapArray(policies);
+      for (int id = 1; id < HIGHEST_ID; id++) {
+        if (slots.mapId(id) > 0) {
+          lines.add("policy slot of endpoint " + id);
+        }
+      }
+    }
+  }
+
+  private static void addIpcache(
+      Set<String> lines, IpAddress address, IpcacheEntryFlyweight entry) {
+    if (entry.endpointId() != 0) {
+      lines.add(ipcache(address.toString(), entry.identity(), entry.endpointId()));
+    }
+  }
+
+  private void walk(NodeMap map, BiConsumer<MutableDirectBuffer, MutableDirectBuffer> visitor) {
+    try (BpfMap open = open(map);
+        MapCursor cursor = new MapCursor()) {
+      cursor.open(open);
+      while (cursor.next()) {
+        visitor.accept(cursor.key(), cursor.value());
+      }
+      if (cursor.error() != 0) {
+        throw open.failure("walk", "all", cursor.error());
+      }
+    }
+  }
+
+  private BpfMap open(NodeMap map) {
+    final Path pin = node.node().bpfRoot().resolve("agent/maps").resolve(map.name());
+    return BpfMap.adopt(BpfFileSystem.open(pin), MAPS.get(map), pin.toString());
+  }
+
+  private static String slot(int id, int ifindex, int identity) {
+    return "slot of endpoint " + id + ": ifindex " + ifindex + ", identity " + identity;
+  }
+
+  private static String hook(int id, String hook, int ifindex) {
+    return "endpoint " + id + ": " + hook + " on ifindex " + ifindex;
+  }
+
+  private static String ipcache(String address, int identity, int id) {
+    return "ipcache " + address + ": identity " + identity + " of endpoint " + id;
+  }
+}

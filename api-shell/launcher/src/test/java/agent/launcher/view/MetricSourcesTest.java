@@ -1,0 +1,117 @@
+package agent.launcher.view;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.endpoint.PolicyService;
+import agent.endpoint.state.EndpointState;
+import agent.identity.LabelSet;
+import agent.identity.LocalIdentityAllocator;
+import agent.ipam.AddressFamily;
+import agent.ipam.AddressPool;
+import agent.ipam.Ipam;
+import agent.ipam.IpamContext;
+import agent.policy.EnforcementMode;
+import agent.policy.PolicySnapshot;
+import agent.policy.SelectorListing;
+import agent.policy.spec.RuleSpec;
+import agent.server.metrics.MetricFamily;
+import agent.server.metrics.MetricText;
+import agent.types.Prefix;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+/** Names, units and values of the metrics of the domain and of the process. */
+class MetricSourcesTest {
+  @Test
+  void shouldShowTheDomain() {
+    final LocalIdentityAllocator identities = new LocalIdentityAllocator();
+    for (final String label : List.of("app=a", "app=b", "app=c")) {
+      identities.acquire(LabelSet.parse("labels", List.of(label))).join();
+    }
+    final Ipam ipam =
+        Ipam.open(
+            new IpamContext()
+                .pool(new AddressPool(AddressPool.DEFAULT, List.of(Prefix.parse("10.1.0.0/24"))))
+                .conclude());
+    for (int i = 0; i < 4; i++) {
+      ipam.allocate(AddressFamily.IPV4, "x", null, false);
+    }
+    final EndpointList endpoints =
+        new EndpointList()
+            .with(1, EndpointState.NOT_READY)
+            .with(2, EndpointState.READY)
+            .with(3, EndpointState.READY);
+    final StartedParts parts = new StartedParts(null, ipam, null, endpoints, new Revision(77));
+    assertEquals(
+        """
+        # HELP agent_endpoints Endpoints, by state
+        # TYPE agent_endpoints gauge
+        agent_endpoints{state="ready"} 2
+        agent_endpoints{state="not-ready"} 1
+        # HELP agent_identities_in_use Identities that endpoints have
+        # TYPE agent_identities_in_use gauge
+        agent_identities_in_use 3
+        # HELP agent_ipam_leases Addresses that are allocated
+        # TYPE agent_ipam_leases gauge
+        agent_ipam_leases 4
+        # HELP agent_policy_revision Revision of the policy
+        # TYPE agent_policy_revision gauge
+        agent_policy_revision 77
+        """,
+        MetricText.PROMETHEUS.write(new DomainMetricSource(parts, identities).collect()));
+  }
+
+  @Test
+  void shouldShowTheMemoryInBytesAndTheThreadsOfTheProcess() throws Exception {
+    final ProcessMetricSource source = new ProcessMetricSource();
+    final List<MetricFamily> families = source.collect();
+    assertEquals(
+        List.of("agent_uptime_seconds", "agent_process_resident_bytes", "agent_process_threads"),
+        families.stream().map(MetricFamily::name).toList());
+    final double bytes = value(families, "agent_process_resident_bytes");
+    assertTrue(bytes > 20e6 && bytes < 20e9, "resident: " + bytes);
+    assertEquals(0, bytes % 1024);
+    final double threads = value(families, "agent_process_threads");
+    assertTrue(threads >= 5 && threads < 5000, "threads: " + threads);
+    final double seconds = value(families, "agent_uptime_seconds");
+    assertTrue(seconds >= 0 && seconds < 600, "seconds: " + seconds);
+  }
+
+  private static double value(List<MetricFamily> families, String name) {
+    return families.stream()
+        .filter(family -> family.name().equals(name))
+        .map(family -> family.samples().getFirst().value())
+        .findFirst()
+        .orElseThrow();
+  }
+
+  /** No rules, at a revision. */
+  private record Revision(long revision) implements PolicyService {
+    @Override
+    public PolicySnapshot get(List<String> labels) {
+      return new PolicySnapshot(revision, List.of());
+    }
+
+    @Override
+    public CompletableFuture<PolicySnapshot> importRules(List<RuleSpec> rules) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public CompletableFuture<PolicySnapshot> deleteRules(List<String> labels) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public List<SelectorListing> selectors() {
+      return List.of();
+    }
+
+    @Override
+    public EnforcementMode mode() {
+      return EnforcementMode.DEFAULT;
+    }
+  }
+}

@@ -1,0 +1,283 @@
+package agent.endpoint.watch;
+
+import agent.datapath.manager.spec.EndpointFaults.Fault;
+import agent.datapath.manager.spec.EndpointFaults.Part;
+import agent.datapath.manager.thread.ConductorAgent;
+import agent.endpoint.state.Endpoint;
+import agent.endpoint.state.EndpointDevice;
+import agent.endpoint.state.EndpointRecord;
+import agent.endpoint.state.EndpointState;
+import agent.endpoint.watch.NodeWatch.EndpointOwners;
+import agent.endpoint.watch.NodeWatch.NodeSources;
+import agent.node.Devices.Device;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.IntFunction;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * Follows the host sides of the endpoints' veths. An endpoint whose interface is gone is closed, so
+ * that no packet is delivered to another device with its index; it is built again on a device with
+ * the same name and the same hardware addresses on both sides. A renamed host side is followed. An
+ * interface that is down, and a workload's side that is down or not in its namespace, are faults of
+ * the endpoint. Runs on the conductor's thread.
+ */
+final class InterfaceWatch {
+  private static final Logger LOGGER = LogManager.getLogger(InterfaceWatch.class);
+
+  /** The devices of the node at one time, by index and by name. */
+  static final class PresentDevices {
+    private final IntFunction<Device> byIndex;
+    private final Function<String, Device> byName;
+
+    private PresentDevices(IntFunction<Device> byIndex, Function<String, Device> byName) {
+      this.byIndex = byIndex;
+      this.byName = byName;
+    }
+  }
+
+  private final ConductorAgent conductor;
+  private final EndpointOwners endpoints;
+  private final NodeSources node;
+  private final Set<Endpoint> marked = new LinkedHashSet<>();
+
+  /** Endpoints that are closed here, but whose entry is not known to be empty. */
+  private final Set<Endpoint> closing = new LinkedHashSet<>();
+
+  InterfaceWatch(ConductorAgent conductor, EndpointOwners endpoints, NodeSources node) {
+    this.conductor = conductor;
+    this.endpoints = endpoints;
+    this.node = node;
+  }
+
+  /** Marks the endpoints that a changed device may concern. */
+  void onDevice(Device device) {
+    for (final Endpoint endpoint : endpoints.registry().all()) {
+      final EndpointDevice own = endpoint.record().device();
+      if (own.index() == device.index() || own.name().equals(device.name())) {
+        marked.add(endpoint);
+      }
+    }
+  }
+
+  /** Closes the endpoint whose device was removed, and marks it: another one may be there. */
+  void onDeviceRemoved(int index) {
+    for (final Endpoint endpoint : endpoints.registry().all()) {
+      final EndpointDevice own = endpoint.record().device();
+      if (own.index() == index && isWatched(endpoint)) {
+        close(endpoint, own.difference(null));
+        marked.add(endpoint);
+      }
+    }
+  }
+
+  /** Returns whether an endpoint is marked. */
+  boolean isMarked() {
+    return !marked.isEmpty();
+  }
+
+  /**
+   * Compares the marked endpoints with their devices.
+   *
+   * @param onChecked receives each of them
+   */
+  void checkMarked(Consumer<Endpoint> onChecked) {
+    if (marked.isEmpty()) {
+      return;
+    }
+    final List<Endpoint> some = List.copyOf(marked);
+    marked.clear();
+    final PresentDevices present =
+        new PresentDevices(
+            index -> node.devices().byIndex(index).orElse(null),
+            name -> node.devices().byName(name).orElse(null));
+    for (final Endpoint endpoint : some) {
+      check(endpoint, present, true);
+      onChecked.accept(endpoint);
+    }
+  }
+
+  /** Reads all devices. */
+  PresentDevices present() {
+    final Map<Integer, Device> byIndex = new HashMap<>();
+    final Map<String, Device> byName = new HashMap<>();
+    for (final Device device : node.devices().all()) {
+      byIndex.put(device.index(), device);
+      byName.put(device.name(), device);
+    }
+    return new PresentDevices(byIndex::get, byName::get);
+  }
+
+  /** Compares an endpoint with the device that it has among those that are present. */
+  void compare(Endpoint endpoint, PresentDevices devices) {
+    check(endpoint, devices, false);
+  }
+
+  private boolean isWatched(Endpoint endpoint) {
+    return endpoints.registry().holds(endpoint)
+        && endpoint.isLive()
+        && !endpoint.is(EndpointState.RESTORING);
+  }
+
+  private void check(Endpoint endpoint, PresentDevices present, boolean isChanged) {
+    if (!isWatched(endpoint)) {
+      return;
+    }
+    final EndpointDevice own = endpoint.record().device();
+    final Device byIndex = present.byIndex.apply(own.index());
+    if (own.isIndexAndMacOf(byIndex)) {
+      if (!own.name().equals(byIndex.name())) {
+        rename(endpoint, byIndex);
+      }
+      if (endpoint.isInterfaceLost()) {
+        buildAgain(endpoint, isChanged);
+      } else {
+        endpoints.journal().interfaceFault(endpoint, faultOf(endpoint, byIndex));
+      }
+      return;
+    }
+    final Device byName = present.byName.apply(own.name());
+    close(endpoint, own.difference(byName));
+    if (own.isNameAndMacOf(byName) && isWorkloadBehind(byName, own) && take(endpoint, byName)) {
+      buildAgain(endpoint, isChanged);
+    }
+  }
+
+  /** Empties the endpoint's entry, so that programs deliver no packet to its interface index. */
+  private void close(Endpoint endpoint, String reason) {
+    if (!endpoint.isInterfaceLost() || closing.contains(endpoint)) {
+      closing.add(endpoint);
+      endpoints
+          .datapath()
+          .stopDelivery(endpoint.id())
+          .whenComplete((done, failure) -> conductor.run(() -> closed(endpoint, failure)));
+    }
+    if (!endpoint.isInterfaceLost()) {
+      if (endpoint.route() != null) {
+        node.routes()
+            .withdraw(endpoint.route())
+            .forEach(error -> LOGGER.warn("endpoint {}: route: {}", endpoint.id(), error));
+      }
+      endpoint.interfaceLost();
+    }
+    if (endpoint.isBusy()) {
+      marked.add(endpoint); // a build in progress may attach programs after this
+    }
+    final String message = reason == null ? "interface is gone" : reason;
+    endpoints
+        .journal()
+        .interfaceFault(
+            endpoint, new Fault(Part.PROGRAMS, false, message + "; the endpoint is closed"));
+  }
+
+  private void closed(Endpoint endpoint, Throwable failure) {
+    if (failure == null) {
+      closing.remove(endpoint);
+    } else {
+      LOGGER.error("endpoint {}: close: {}", endpoint.id(), failure.getMessage());
+    }
+  }
+
+  /** Follows a renamed host side. A failure to store it does not matter: index and MAC are kept. */
+  private void rename(Endpoint endpoint, Device device) {
+    final EndpointRecord before = endpoint.record();
+    final EndpointRecord renamed = before.withDevice(before.device().at(device));
+    endpoint.change(renamed, endpoint.labels());
+    if (endpoint.route() != null) {
+      endpoint.route(endpoint.wantedRoute());
+    }
+    LOGGER.warn(
+        "endpoint {}: interface '{}' was renamed to '{}'",
+        endpoint.id(),
+        before.device().name(),
+        device.name());
+    try {
+      endpoints.store().save(renamed);
+    } catch (RuntimeException failure) {
+      LOGGER.warn(
+          "endpoint {}: the new interface name is not stored: {}",
+          endpoint.id(),
+          failure.getMessage());
+    }
+    endpoints.registry().publish(endpoint);
+  }
+
+  /** Returns whether the workload's side of the device has the address of the attachment. */
+  private boolean isWorkloadBehind(Device device, EndpointDevice own) {
+    return node.devices()
+        .peerOf(device.index())
+        .filter(peer -> own.mac().equals(peer.mac()))
+        .isPresent();
+  }
+
+  /** Takes a new device of the same attachment, which has another index. */
+  private boolean take(Endpoint endpoint, Device device) {
+    final EndpointRecord taken =
+        endpoint.record().withDevice(endpoint.record().device().at(device));
+    try {
+      endpoints.store().save(taken);
+    } catch (RuntimeException failure) {
+      LOGGER.warn(
+          "endpoint {}: index {} of interface '{}' is not stored: {}; trying again",
+          endpoint.id(),
+          device.index(),
+          device.name(),
+          failure.getMessage());
+      return false;
+    }
+    endpoint.change(taken, endpoint.labels());
+    return true;
+  }
+
+  /**
+   * Builds a closed endpoint whose interface is there again.
+   *
+   * @param isChanged whether the device has changed now; otherwise a scheduled retry is awaited
+   */
+  private void buildAgain(Endpoint endpoint, boolean isChanged) {
+    final String message = "interface '" + endpoint.record().device().name() + "' is there again";
+    endpoints
+        .journal()
+        .interfaceFault(
+            endpoint,
+            new Fault(Part.PROGRAMS, true, message + ", and programs are attached to it"));
+    final boolean isSettled =
+        endpoint.is(EndpointState.READY)
+            || endpoint.is(EndpointState.NOT_READY) && (isChanged || !endpoint.isRetryPending());
+    if (endpoint.isBusy() || endpoint.is(EndpointState.REGENERATING)) {
+      marked.add(endpoint);
+    } else if (isSettled) {
+      endpoints.journal().note(endpoint, EndpointState.WAITING_TO_REGENERATE, message);
+      endpoints.build().accept(endpoint);
+    }
+  }
+
+  /** Returns what is wrong with a device that is the endpoint's, or null. */
+  private Fault faultOf(Endpoint endpoint, Device device) {
+    final String name = "interface '" + device.name() + "'";
+    if (!device.up()) {
+      return new Fault(Part.PROGRAMS, false, name + " is down");
+    }
+    final String workloadSide = "the workload's side of " + name;
+    if (endpoint.peerNamespaceId() == Endpoint.UNKNOWN_NAMESPACE) {
+      endpoint.peerNamespaceId(device.peerNamespaceId());
+    } else if (endpoint.peerNamespaceId() != device.peerNamespaceId()) {
+      return new Fault(Part.PROGRAMS, false, workloadSide + " is in another namespace than before");
+    }
+    if (device.hasCarrier()) {
+      return null;
+    }
+    final Device peer = node.devices().peerOf(device.index()).orElse(null);
+    if (peer == null) {
+      return new Fault(Part.PROGRAMS, false, workloadSide + " is not found: its namespace is gone");
+    }
+    return new Fault(
+        Part.PROGRAMS, true, peer.up() ? name + " has no carrier" : workloadSide + " is down");
+  }
+}

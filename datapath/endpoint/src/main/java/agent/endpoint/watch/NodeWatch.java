@@ -1,0 +1,251 @@
+package agent.endpoint.watch;
+
+import agent.datapath.manager.guard.Faults;
+import agent.datapath.manager.guard.Repairs;
+import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.thread.ConductorAgent;
+import agent.endpoint.state.Endpoint;
+import agent.endpoint.state.EndpointJournal;
+import agent.endpoint.state.EndpointRegistry;
+import agent.endpoint.state.EndpointStore;
+import agent.ipam.Ipam;
+import agent.ipcache.Ipcache;
+import agent.node.Devices;
+import agent.node.Devices.Device;
+import agent.node.Forwarding;
+import agent.node.Gateways;
+import agent.node.LocalAddresses;
+import agent.node.NodeEvents;
+import agent.node.WorkloadRoutes;
+import agent.types.IpAddress;
+import java.time.Duration;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.agrona.concurrent.NanoClock;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * Follows the events of the node and passes them to the owners of interfaces, routes and node
+ * parameters, a bounded number per duty cycle; compares everything periodically and after lost
+ * events. It also expires address leases. Runs on the conductor's thread.
+ */
+public final class NodeWatch implements NodeEvents.Handler {
+  private static final Logger LOGGER = LogManager.getLogger(NodeWatch.class);
+  private static final int EVENTS_PER_CYCLE = 32;
+
+  /** The least time between two repairs, so that many events cause one repair. */
+  private static final long REPAIR_PAUSE_NS = Duration.ofMillis(50).toNanos();
+
+  private static final long RETRY_PAUSE_NS = Duration.ofMillis(500).toNanos();
+
+  private final ConductorAgent conductor;
+  private final NanoClock clock;
+  private final Supplier<NodeEvents> source;
+  private final EndpointRegistry registry;
+  private final NodeParts parts;
+  private final Ipam ipam;
+  private final Duration interval;
+  private NodeEvents events = NodeEvents.NONE;
+  private NodeComparison comparison;
+  private boolean isStarted;
+  private boolean isNodeMarked;
+  private boolean isComparisonWanted;
+  private long nextRepairNs;
+
+  /**
+   * What is read, followed and repaired of the node.
+   *
+   * @param addresses its addresses
+   * @param gateways the gateways of the workloads, which are addresses of the node
+   * @param devices its devices
+   * @param watched the names of the devices that must be there and up
+   * @param forwarding its parameters
+   * @param routes the routes to workloads
+   * @param events subscribes to the events of the calling thread's namespace
+   */
+  public record NodeSources(
+      LocalAddresses addresses,
+      Gateways gateways,
+      Devices devices,
+      Set<String> watched,
+      Forwarding forwarding,
+      WorkloadRoutes routes,
+      Supplier<NodeEvents> events) {}
+
+  /**
+   * The owners of what the endpoints have.
+   *
+   * @param registry the live endpoints
+   * @param journal records their transitions and faults
+   * @param store keeps their records
+   * @param datapath holds their programs and map entries
+   * @param ipcache holds their addresses and those of the node
+   * @param ipam leases their addresses
+   * @param build builds an endpoint in state waiting-to-regenerate
+   */
+  public record EndpointOwners(
+      EndpointRegistry registry,
+      EndpointJournal journal,
+      EndpointStore store,
+      EndpointProxy datapath,
+      Ipcache ipcache,
+      Ipam ipam,
+      Consumer<Endpoint> build) {}
+
+  /** The owners of interfaces, routes, and of what belongs to no endpoint. */
+  record NodeParts(InterfaceWatch interfaces, RouteWatch routes, NodeRepair node) {}
+
+  /**
+   * Creates a watch that is not started.
+   *
+   * @param interval the time between two comparisons
+   * @param faults receives what is wrong with the node itself
+   * @param repairs counts what was repaired
+   */
+  public NodeWatch(
+      ConductorAgent conductor,
+      NanoClock clock,
+      Duration interval,
+      NodeSources node,
+      EndpointOwners endpoints,
+      Faults faults,
+      Repairs repairs) {
+    this.conductor = conductor;
+    this.clock = clock;
+    this.interval = interval;
+    source = node.events();
+    registry = endpoints.registry();
+    ipam = endpoints.ipam();
+    parts =
+        new NodeParts(
+            new InterfaceWatch(conductor, endpoints, node),
+            new RouteWatch(endpoints, node.routes(), repairs),
+            new NodeRepair(node, endpoints.ipcache(), faults, repairs));
+  }
+
+  /** Subscribes to the events and starts the first comparison. */
+  public void start() {
+    events = source.get();
+    if (events.descriptor() >= 0) {
+      conductor.idleStrategy().watch(events.descriptor());
+    }
+    isStarted = true;
+    nextRepairNs = clock.nanoTime();
+    compareLater();
+    isComparisonWanted = true;
+  }
+
+  private void compareLater() {
+    conductor.schedule(
+        interval.toNanos(),
+        () -> {
+          compareLater();
+          isComparisonWanted = true;
+          ipam.expire();
+        });
+  }
+
+  /** Ends the subscription. */
+  public void close() {
+    isStarted = false;
+    events.close();
+    events = NodeEvents.NONE;
+  }
+
+  /**
+   * Handles available events and repairs what they concern; part of each duty cycle.
+   *
+   * @return the work count
+   */
+  public int work() {
+    if (!isStarted) {
+      return 0;
+    }
+    int count = events.poll(this, EVENTS_PER_CYCLE);
+    if (isRepairWanted() && clock.nanoTime() - nextRepairNs >= 0) {
+      nextRepairNs = clock.nanoTime() + REPAIR_PAUSE_NS;
+      repair();
+      count++;
+    }
+    return count;
+  }
+
+  private boolean isRepairWanted() {
+    return isNodeMarked
+        || isComparisonWanted && comparison == null
+        || parts.interfaces().isMarked()
+        || parts.routes().isMarked();
+  }
+
+  private void repair() {
+    try {
+      if (isNodeMarked) {
+        isNodeMarked = false;
+        isComparisonWanted |= parts.node().repair();
+      }
+      parts.interfaces().checkMarked(parts.routes()::mark);
+      parts.routes().repairMarked();
+      if (isComparisonWanted && comparison == null) {
+        isComparisonWanted = false;
+        comparison = new NodeComparison(registry, parts, this::ended);
+        conductor.beginHere(comparison);
+      }
+    } catch (RuntimeException failure) {
+      retry(failure);
+    }
+  }
+
+  /** Ends the running comparison. */
+  private void ended(RuntimeException failure) {
+    comparison = null;
+    if (failure == null) {
+      parts.node().comparisonSucceeded();
+    } else {
+      retry(failure);
+    }
+  }
+
+  private void retry(RuntimeException failure) {
+    LOGGER.debug("node: trying again", failure);
+    parts.node().comparisonFailed(String.valueOf(failure.getMessage()));
+    isComparisonWanted = true;
+    nextRepairNs = clock.nanoTime() + RETRY_PAUSE_NS;
+  }
+
+  @Override
+  public void onDevice(Device device) {
+    parts.interfaces().onDevice(device);
+    isNodeMarked |= parts.node().isWatched(device.name());
+  }
+
+  @Override
+  public void onDeviceRemoved(int index, String name) {
+    parts.interfaces().onDeviceRemoved(index);
+    isNodeMarked |= parts.node().isWatched(name);
+  }
+
+  @Override
+  public void onAddress() {
+    isNodeMarked = true;
+  }
+
+  @Override
+  public void onRoute(IpAddress destination, int deviceIndex, boolean isOwnAdded) {
+    final Endpoint endpoint = registry.findByAddress(destination);
+    if (endpoint != null && !(isOwnAdded && endpoint.record().device().index() == deviceIndex)) {
+      parts.routes().mark(endpoint);
+    }
+  }
+
+  @Override
+  public void onParameter() {
+    isNodeMarked = true;
+  }
+
+  @Override
+  public void onLost() {
+    isComparisonWanted = true;
+  }
+}

@@ -1,0 +1,278 @@
+package agent.endpoint;
+
+import static agent.endpoint.TestRules.allowIngress;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.endpoint.state.EndpointHealth.HealthLevel;
+import agent.endpoint.state.EndpointSnapshot;
+import agent.testkit.KernelTest;
+import agent.testkit.NetworkNamespace;
+import agent.testkit.Ping;
+import agent.testkit.TcpConnection;
+import agent.testkit.TcpConnection.Outcome;
+import agent.testkit.TcpEchoServer;
+import agent.testkit.UdpEchoServer;
+import agent.testkit.UdpStream;
+import agent.testkit.Workload;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Other programs remove, replace, rename and move the interfaces of endpoints. The comparisons are
+ * an hour apart, so that only events can cause what these tests see.
+ */
+@KernelTest
+class InterfaceWatchKernelTest {
+  private static final int PATIENCE_MS = 400;
+  private static final String DEVICE = "lxcep11";
+
+  private KernelRig agent;
+  private Workload web;
+  private Workload client;
+
+  @BeforeEach
+  void setUp() throws Exception {
+    agent = new KernelRig(Duration.ofHours(1), true);
+    web = agent.workload(11);
+    client = agent.workload(12);
+    agent.create(11, web, "app=web");
+    agent.create(12, client, "app=client");
+    agent.settle();
+  }
+
+  @AfterEach
+  void tearDown() throws IOException {
+    agent.close();
+  }
+
+  private void byIp(String command) {
+    agent.namespace().exec(("ip " + command).split(" "));
+  }
+
+  private static void inside(NetworkNamespace namespace, String command) {
+    namespace.exec(("ip " + command).split(" "));
+  }
+
+  /** Adds a device with the removed one's index, and the workload's addresses behind it. */
+  private void addOther(String name, int index, NetworkNamespace other) {
+    byIp(
+        "link add %s index %d type veth peer name eth0 netns %s"
+            .formatted(name, index, other.path()));
+    byIp("link set " + name + " addrgenmode none");
+    byIp("link set " + name + " up");
+    address(other);
+  }
+
+  private void address(NetworkNamespace namespace) {
+    inside(namespace, "link set eth0 up");
+    inside(namespace, "address add " + web.ipv4() + "/32 dev eth0");
+    inside(namespace, "route add 10.1.0.1/32 dev eth0");
+    inside(namespace, "route add default via 10.1.0.1");
+    inside(namespace, "address add " + web.ipv6() + "/128 dev eth0 nodad");
+    inside(namespace, "-6 route add f00d::a01:1:0:1/128 dev eth0");
+    inside(namespace, "-6 route add default via f00d::a01:1:0:1");
+  }
+
+  private static void awaitSent(UdpStream stream, int more) {
+    final long wanted = stream.sent() + more;
+    final long deadlineNs = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+    while (stream.sent() < wanted && System.nanoTime() < deadlineNs) {
+      pause();
+    }
+    assertTrue(stream.sent() >= wanted);
+  }
+
+  private static void pause() {
+    LockSupport.parkNanos(Duration.ofMillis(5).toNanos());
+  }
+
+  @Test
+  void shouldDeliverNoPacketToAnotherDeviceWithTheIndexOfTheRemovedOne() throws Exception {
+    try (NetworkNamespace other = NetworkNamespace.create("other");
+        UdpStream stream4 = UdpStream.start(client.namespace(), web.ipv4(), 5400, 2);
+        UdpStream stream6 = UdpStream.start(client.namespace(), web.ipv6(), 5401, 2)) {
+      try (UdpEchoServer echo4 = UdpEchoServer.start(web.namespace(), web.ipv4(), 5400);
+          UdpEchoServer echo6 = UdpEchoServer.start(web.namespace(), web.ipv6(), 5401)) {
+        agent.await("answers", () -> stream4.received() > 20 && stream6.received() > 20);
+        assertTrue(echo4.datagrams() > 20 && echo6.datagrams() > 20);
+      }
+      byIp("link delete " + DEVICE);
+      addOther("another0", web.veth().hostIfindex(), other);
+      try (UdpEchoServer stolen4 = UdpEchoServer.start(other, web.ipv4(), 5400);
+          UdpEchoServer stolen6 = UdpEchoServer.start(other, web.ipv6(), 5401)) {
+        // Before the conductor runs, the packets of both flows reach the other device.
+        final long deadlineNs = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+        while ((stolen4.datagrams() == 0 || stolen6.datagrams() == 0)
+            && System.nanoTime() < deadlineNs) {
+          pause();
+        }
+        assertTrue(stolen4.datagrams() > 0 && stolen6.datagrams() > 0);
+        agent.awaitHealth(11, HealthLevel.FAILURE, "interface 'lxcep11' is gone");
+        agent.await("empty entry", () -> entryIndex() == 0);
+        awaitSent(stream4, 20);
+        awaitSent(stream6, 20);
+        final List<Long> before = List.of(stolen4.datagrams(), stolen6.datagrams());
+        awaitSent(stream4, 100);
+        awaitSent(stream6, 100);
+        assertEquals(before, List.of(stolen4.datagrams(), stolen6.datagrams()));
+        assertFalse(UdpStream.isAnswered(client.namespace(), web.ipv4(), 5400, PATIENCE_MS));
+        assertFalse(agent.namespace().exec("ip", "route", "show").contains(web.ipv4()));
+        assertEquals(before, List.of(stolen4.datagrams(), stolen6.datagrams()));
+      }
+      assertFalse(agent.health(11).connected());
+      assertEquals(HealthLevel.OK, agent.health(12).overall());
+      assertEquals(List.of(), agent.delete(11));
+      assertTrue(
+          agent.namespace().exec("ip", "-o", "link", "show", "another0").contains("state UP"));
+    }
+  }
+
+  private int entryIndex() {
+    return agent.now(agent.datapath().endpoints().entryOf(11)).ifindex();
+  }
+
+  @Test
+  void shouldTakeANewDeviceOfTheSameAttachment() throws Exception {
+    agent.importRules(allowIngress("app=web", "app=nobody", 8080));
+    byIp("link delete " + DEVICE);
+    agent.awaitHealth(11, HealthLevel.FAILURE, "is gone");
+    addSame(web.veth().hostMac(), web.veth().workloadMac());
+    agent.awaitOk(11);
+    final EndpointSnapshot after = agent.get("11");
+    assertNotEquals(web.veth().hostIfindex(), after.networking().interfaceIndex());
+    assertEquals(after.networking().interfaceIndex(), entryIndex());
+    try (TcpEchoServer http = TcpEchoServer.start(web.namespace(), 8080)) {
+      assertEquals(Outcome.UNANSWERED, connect());
+      agent.deleteRules();
+      assertEquals(Outcome.CONNECTED, connect());
+      agent.await("connection", () -> http.connections() > 0);
+    }
+    assertTrue(Ping.isAnswered(agent.namespace(), web.ipv4(), 2000));
+    agent.stop();
+    agent.start();
+    agent.settle();
+    agent.awaitOk(11);
+  }
+
+  private Outcome connect() {
+    return TcpConnection.attempt(client.namespace(), web.ipv4(), 8080, PATIENCE_MS);
+  }
+
+  private void addSame(String hostMac, String workloadMac) {
+    byIp(
+        "link add %s address %s type veth peer name eth0 address %s netns %s"
+            .formatted(DEVICE, hostMac, workloadMac, web.namespace().path()));
+    byIp("link set " + DEVICE + " addrgenmode none");
+    byIp("link set " + DEVICE + " up");
+    address(web.namespace());
+  }
+
+  /** Index, name and addresses are the same: only the event of the removal shows the difference. */
+  @Test
+  void shouldAttachToADeviceThatReplacedAnotherWithTheSameIndexNameAndAddresses() {
+    final int index = web.veth().hostIfindex();
+    assertEquals(index, agent.linkIndex(11, "from_endpoint"));
+    byIp("link delete " + DEVICE);
+    assertEquals(0, agent.linkIndex(11, "from_endpoint"));
+    byIp(
+        "link add %s index %d address %s type veth peer name eth0 address %s netns %s"
+            .formatted(
+                DEVICE,
+                index,
+                web.veth().hostMac(),
+                web.veth().workloadMac(),
+                web.namespace().path()));
+    byIp("link set " + DEVICE + " addrgenmode none up");
+    address(web.namespace());
+    agent.await("link", () -> agent.linkIndex(11, "from_endpoint") == index);
+    agent.await("link", () -> agent.linkIndex(11, "to_endpoint") == index);
+    agent.awaitOk(11);
+    assertTrue(Ping.isAnswered(client.namespace(), web.ipv4(), 2000));
+  }
+
+  @Test
+  void shouldTakeNoDeviceWithAnotherAddressUntilARequestNamesIt() throws Exception {
+    byIp("link delete " + DEVICE);
+    byIp(
+        "link add %s index %d address 02:00:00:00:00:77 type veth peer name eth0 address %s netns %s"
+            .formatted(
+                DEVICE,
+                web.veth().hostIfindex(),
+                web.veth().workloadMac(),
+                web.namespace().path()));
+    byIp("link set " + DEVICE + " addrgenmode none up");
+    address(web.namespace());
+    agent.awaitHealth(
+        11, HealthLevel.FAILURE, "interface 'lxcep11' has MAC address 02:00:00:00:00:77, not");
+    agent.await("empty entry", () -> entryIndex() == 0);
+    agent.settle();
+    assertEquals(HealthLevel.FAILURE, agent.health(11).overall());
+    assertFalse(UdpStream.isAnswered(client.namespace(), web.ipv4(), 5400, PATIENCE_MS));
+    byIp("link delete " + DEVICE);
+    agent.awaitHealth(11, HealthLevel.FAILURE, "is gone");
+    addSame(web.veth().hostMac(), "02:00:00:00:00:78");
+    agent.settle();
+    agent.awaitHealth(11, HealthLevel.FAILURE, "has index");
+    agent.modify(
+        "11",
+        Requests.request().state("ready").onInterface(DEVICE).mac("02:00:00:00:00:78").sync());
+    agent.awaitOk(11);
+    try (UdpEchoServer echo = UdpEchoServer.start(web.namespace(), web.ipv4(), 5400)) {
+      assertTrue(UdpStream.isAnswered(client.namespace(), web.ipv4(), 5400, 2000));
+      agent.await("datagram", () -> echo.datagrams() > 0);
+    }
+  }
+
+  @Test
+  void shouldCloseAnEndpointWhoseHostAddressIsChangedUntilItIsChangedBack() {
+    byIp("link set " + DEVICE + " address 02:00:00:00:00:77");
+    agent.awaitHealth(11, HealthLevel.FAILURE, "has MAC address 02:00:00:00:00:77, not");
+    agent.await("empty entry", () -> entryIndex() == 0);
+    assertFalse(Ping.isAnswered(client.namespace(), web.ipv4(), PATIENCE_MS));
+    assertFalse(Ping.isAnswered(agent.namespace(), web.ipv4(), PATIENCE_MS));
+    byIp("link set " + DEVICE + " address " + web.veth().hostMac());
+    agent.awaitOk(11);
+    assertTrue(Ping.isAnswered(agent.namespace(), web.ipv4(), 2000));
+    assertTrue(Ping.isAnswered(client.namespace(), web.ipv4(), 2000));
+  }
+
+  @Test
+  void shouldFollowARenamedInterface() {
+    byIp("link set " + DEVICE + " down");
+    byIp("link set " + DEVICE + " name renamed0");
+    byIp("link set renamed0 up");
+    agent.await("name", () -> agent.get("11").networking().interfaceName().equals("renamed0"));
+    agent.awaitOk(11);
+    assertEquals("renamed0", agent.storedInterface(11));
+    agent.relabel(11, "app=other");
+    agent.awaitOk(11);
+    assertTrue(Ping.isAnswered(agent.namespace(), web.ipv4(), 2000));
+    assertTrue(Ping.isAnswered(client.namespace(), web.ipv6(), 2000));
+    assertEquals(List.of(), agent.delete(11));
+    assertFalse(
+        agent.namespace().exec("ip", "-o", "link", "show", "renamed0").contains("state UP"));
+  }
+
+  @Test
+  void shouldReportAWorkloadSideThatIsDownOrMovedOrGone() throws Exception {
+    inside(web.namespace(), "link set eth0 down");
+    agent.awaitHealth(
+        11, HealthLevel.WARNING, "the workload's side of interface 'lxcep11' is down");
+    assertFalse(agent.health(11).connected());
+    inside(web.namespace(), "link set eth0 up");
+    agent.awaitOk(11);
+    try (NetworkNamespace other = NetworkNamespace.create("other")) {
+      inside(web.namespace(), "link set eth0 netns " + other.path());
+      agent.awaitHealth(11, HealthLevel.FAILURE, "is in another namespace than before");
+    }
+    agent.awaitHealth(11, HealthLevel.FAILURE, "is gone");
+  }
+}

@@ -1,0 +1,95 @@
+package agent.endpoint;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.guard.Repairs;
+import agent.endpoint.state.EndpointHealth.HealthLevel;
+import agent.testkit.KernelTest;
+import agent.testkit.Workload;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+
+/** Other programs change the node, and the agent receives no event of it. */
+@KernelTest
+class NodeComparisonKernelTest {
+  private static void byIp(KernelRig agent, String command) {
+    agent.namespace().exec(("ip " + command).split(" "));
+  }
+
+  private static String state(KernelRig agent) {
+    return agent.namespace().exec("ip", "route", "show")
+        + agent.namespace().exec("ip", "-6", "route", "show", "proto", "169")
+        + agent.namespace().exec("ip", "-o", "neigh", "show", "nud", "permanent")
+        + agent.namespace().exec("ip", "-o", "address", "show", "dev", "lo")
+        + parameter(agent, "ipv4/ip_forward")
+        + parameter(agent, "ipv6/conf/all/forwarding")
+        + parameter(agent, "ipv4/conf/lxcep11/forwarding")
+        + parameter(agent, "ipv4/conf/lxcep11/rp_filter");
+  }
+
+  private static String parameter(KernelRig agent, String name) {
+    return name + " " + agent.namespace().exec("cat", "/proc/sys/net/" + name);
+  }
+
+  private static void setParameter(KernelRig agent, String name, String value) throws Exception {
+    agent.namespace().run(() -> Files.writeString(Path.of("/proc/sys/net/" + name), value));
+  }
+
+  @Test
+  void shouldFindAndRepairDifferencesWithoutEvents() throws Exception {
+    try (KernelRig agent = new KernelRig(Duration.ofMillis(200), false)) {
+      final Workload web = agent.workload(11);
+      agent.create(11, web, "app=web");
+      agent.settle();
+      final String before = state(agent);
+      byIp(agent, "address del 10.1.0.1/32 dev lo");
+      byIp(agent, "address del f00d::a01:1:0:1/128 dev lo");
+      byIp(agent, "-6 route del " + web.ipv6() + "/128");
+      byIp(agent, "neigh replace " + web.ipv4() + " lladdr 02:00:00:00:00:99 dev lxcep11");
+      setParameter(agent, "ipv4/ip_forward", "0");
+      setParameter(agent, "ipv6/conf/all/forwarding", "0");
+      setParameter(agent, "ipv4/conf/lxcep11/rp_filter", "1");
+      agent.await("repair", () -> state(agent).equals(before));
+      setParameter(agent, "ipv4/conf/lxcep11/forwarding", "0");
+      agent.await("repair", () -> state(agent).equals(before));
+      assertEquals(4, agent.repaired(Repairs.Kind.SYSCTL));
+      assertEquals(2, agent.repaired(Repairs.Kind.ADDRESS));
+      assertTrue(agent.repaired(Repairs.Kind.ROUTE) >= 3);
+      byIp(agent, "link set lxcep11 down");
+      agent.awaitHealth(11, HealthLevel.FAILURE, "is down");
+      byIp(agent, "link set lxcep11 up");
+      agent.await("repair", () -> state(agent).equals(before));
+      byIp(agent, "link delete lxcep11");
+      agent.awaitHealth(11, HealthLevel.FAILURE, "is gone");
+      agent.await(
+          "empty entry", () -> agent.now(agent.datapath().endpoints().entryOf(11)).ifindex() == 0);
+    }
+  }
+
+  @Test
+  void shouldCompareEverythingAfterLostEvents() throws Exception {
+    try (KernelRig agent = new KernelRig(Duration.ofHours(1), true)) {
+      final Workload web = agent.workload(11);
+      agent.create(11, web, "app=web");
+      agent.settle();
+      final String before = state(agent);
+      final StringBuilder batch = new StringBuilder();
+      for (int i = 0; i < 30_000; i++) {
+        batch.append("route add 10.100.%d.%d/32 dev lo%n".formatted(i / 250, i % 250));
+      }
+      batch.append("route flush root 10.100.0.0/16\n");
+      batch.append("route del ").append(web.ipv4()).append("/32\n");
+      final Path file = Files.createTempFile("routes", ".batch");
+      try {
+        Files.writeString(file, batch);
+        agent.namespace().exec("ip", "-batch", file.toString());
+      } finally {
+        Files.delete(file);
+      }
+      agent.await("repair", () -> state(agent).equals(before));
+    }
+  }
+}

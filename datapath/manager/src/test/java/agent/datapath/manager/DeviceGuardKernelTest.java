@@ -1,0 +1,238 @@
+package agent.datapath.manager;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.bindings.BpfFileSystem;
+import agent.bindings.BpfLink;
+import agent.bindings.BpfObject;
+import agent.bindings.NetworkDevice;
+import agent.bindings.XdpMode;
+import agent.datapath.manager.guard.Repairs.Kind;
+import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.datapath.manager.spec.Prefilter.PrefilterMode;
+import agent.datapath.manager.spec.TcMode;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.Prefilter4Trie;
+import agent.maps.kernel.PrefilterCells;
+import agent.testkit.KernelTest;
+import agent.testkit.NetworkNamespace;
+import agent.testkit.Ping;
+import agent.testkit.VethPair;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The host program, the prefilter program and the prefilter list are repaired. */
+@KernelTest
+class DeviceGuardKernelTest {
+  private static final String DEVICE = "up0";
+  private static final String LISTED = "192.0.2.2";
+
+  private ManagerTestNode node;
+  private NetworkNamespace outside;
+  private DatapathManager manager;
+  private GuardWatch watch;
+
+  @BeforeEach
+  void create() {
+    node = new ManagerTestNode();
+    outside = NetworkNamespace.create("out");
+    VethPair.create(node.namespace(), DEVICE, outside, "net0");
+    node.namespace().exec("ip", "address", "add", "192.0.2.1/24", "dev", DEVICE);
+    outside.exec("ip", "address", "add", LISTED + "/24", "dev", "net0");
+  }
+
+  @AfterEach
+  void remove() throws IOException {
+    if (manager != null) {
+      manager.close();
+    }
+    outside.close();
+    node.close();
+  }
+
+  private void launch(TcMode mode) {
+    manager =
+        node.launch(
+            node.context()
+                .tcMode(mode)
+                .device(DEVICE)
+                .prefilterDevice(DEVICE)
+                .prefilterMode(PrefilterMode.GENERIC));
+    watch = new GuardWatch(manager);
+    assertTrue(isServed(5000));
+    manager.prefilter().add(OptionalLong.empty(), List.of(Prefix.parse("192.0.2.0/25")));
+    assertFalse(isServed(300), "denied before");
+  }
+
+  private boolean isServed(int timeoutMs) {
+    return Ping.isAnswered(outside, "192.0.2.1", timeoutMs);
+  }
+
+  private Path pin(String program) {
+    return node.bpfRoot().resolve("agent/devices").resolve(DEVICE).resolve(program);
+  }
+
+  private BpfMap opened(String name) {
+    final Path pin = node.bpfRoot().resolve("agent/maps").resolve(name);
+    return BpfMap.adopt(
+        BpfFileSystem.open(pin),
+        manager.maps().find(name).orElseThrow().definition(),
+        pin.toString());
+  }
+
+  private void assertClosedAndRight() {
+    assertFalse(isServed(300));
+    watch.awaitRight();
+  }
+
+  @Test
+  void shouldAttachThePrefilterAgainAfterItsLinkWasDetachedOrItsPinRemoved() throws IOException {
+    launch(TcMode.AUTO);
+    try (BpfLink link = BpfLink.openPinned(pin("prefilter_generic")).orElseThrow()) {
+      link.detach();
+    }
+    watch.awaitRepair(Kind.LINK, 1);
+    assertClosedAndRight();
+    Files.delete(pin("prefilter_generic"));
+    assertFalse(isServed(300), "the removal of a pin detaches nothing");
+    watch.awaitRepair(Kind.LINK, 2);
+    assertTrue(Files.exists(pin("prefilter_generic")));
+    assertClosedAndRight();
+  }
+
+  @Test
+  void shouldFailWhileAnotherXdpProgramIsAttachedInItsPlace() throws Exception {
+    launch(TcMode.AUTO);
+    final int ifindex = ifindex();
+    final BpfLink taken;
+    try (InputStream in = getClass().getResourceAsStream("/bpf/trivial.bpf.o");
+        BpfObject foreign = BpfObject.open(in.readAllBytes(), "foreign");
+        BpfLink link = BpfLink.openPinned(pin("prefilter_generic")).orElseThrow()) {
+      foreign.load();
+      taken =
+          node.namespace()
+              .run(
+                  () -> {
+                    link.detach();
+                    return BpfLink.createXdp(
+                        foreign.program("trivial_xdp"), ifindex, XdpMode.GENERIC);
+                  });
+    }
+    watch.awaitLevel(Level.STOPPED);
+    watch.awaitMessage("another XDP program is attached");
+    assertEquals(ifindex, taken.info().ifindex(), "the foreign program is still attached");
+    taken.close();
+    watch.awaitRepair(Kind.LINK, 1);
+    assertClosedAndRight();
+  }
+
+  private int ifindex() throws Exception {
+    return node.namespace().run(() -> NetworkDevice.index(DEVICE));
+  }
+
+  @ParameterizedTest
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
+  void shouldAttachTheHostProgramAgain(TcMode mode) throws Exception {
+    launch(mode);
+    if (mode == TcMode.TCX) {
+      try (BpfLink link = BpfLink.openPinned(pin("from_network")).orElseThrow()) {
+        link.detach();
+      }
+    } else {
+      node.namespace().exec("tc", "qdisc", "del", "dev", DEVICE, "clsact");
+    }
+    watch.awaitRepair(Kind.LINK, 1);
+    if (mode == TcMode.TCX) {
+      try (BpfLink link = BpfLink.openPinned(pin("from_network")).orElseThrow()) {
+        assertEquals(ifindex(), link.info().ifindex());
+      }
+    } else {
+      final String filters =
+          node.namespace().exec("tc", "filter", "show", "dev", DEVICE, "ingress");
+      assertTrue(filters.contains("from_network"), filters);
+    }
+    assertClosedAndRight();
+  }
+
+  @Test
+  void shouldWriteAPrefixAgainThatWasDeletedAndDeleteOneThatWasInserted() {
+    launch(TcMode.AUTO);
+    try (BpfMap map = opened("prefilter4")) {
+      final Prefilter4Trie trie = new Prefilter4Trie(map);
+      trie.stage((int) IpAddress.parse("192.0.2.0").low(), 25);
+      assertEquals(0, trie.deleteStaged());
+      trie.stage((int) IpAddress.parse("203.0.113.0").low(), 24);
+      trie.stage(0, 0);
+      assertEquals(0, trie.insertStaged());
+      watch.awaitRepair(Kind.MAP_ENTRY, 3);
+      assertEquals(1, map.countEntries());
+    }
+    assertClosedAndRight();
+  }
+
+  @Test
+  void shouldRepairTheBitmapsOfTheList() {
+    launch(TcMode.AUTO);
+    try (BpfMap map = opened("prefilter4_cells");
+        PrefilterCells cells = new PrefilterCells(map)) {
+      int cleared = 0;
+      for (int i = 0; i < map.maxEntries(); i++) {
+        if (cells.word(i) != 0) {
+          cells.word(i, 0);
+          cleared++;
+        }
+      }
+      assertTrue(cleared > 0);
+      cells.word(7, -1); // denies addresses that are not on the list
+      watch.awaitRepair(Kind.MAP_ENTRY, cleared + 1);
+      assertEquals(0, cells.word(7));
+    }
+    assertClosedAndRight();
+  }
+
+  @Test
+  void shouldRepairAListOfAHundredThousandPrefixesWithinTenSeconds() {
+    launch(TcMode.AUTO);
+    final List<Prefix> deny = new ArrayList<>();
+    for (int i = 0; i < 100_000; i++) {
+      deny.add(Prefix.of(IpAddress.ofIpv4(0x0b000000 + (i << 8)), 24));
+    }
+    manager.prefilter().add(OptionalLong.empty(), deny);
+    try (BpfMap map = opened("prefilter4")) {
+      final Prefilter4Trie trie = new Prefilter4Trie(map);
+      for (int i = 0; i < 100_000; i += 50) {
+        trie.stage(0x0b000000 + (i << 8), 24);
+      }
+      assertEquals(0, trie.deleteStaged());
+      assertEquals(98_001, map.countEntries());
+      watch.awaitRepair(Kind.MAP_ENTRY, 2000);
+      assertEquals(100_001, map.countEntries());
+    }
+    assertClosedAndRight();
+    final long before = watch.repairs(Kind.MAP_ENTRY);
+    final List<Prefix> half = deny.subList(0, 50_000);
+    Stream.iterate(0, i -> i < 20, i -> i + 1)
+        .forEach(
+            i -> {
+              manager.prefilter().remove(OptionalLong.empty(), half);
+              manager.prefilter().add(OptionalLong.empty(), half);
+            });
+    assertEquals(before, watch.repairs(Kind.MAP_ENTRY), "changes of the agent are no differences");
+    watch.awaitRight();
+  }
+}

@@ -1,0 +1,76 @@
+package agent.datapath.manager;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.guard.Repairs.Kind;
+import agent.datapath.manager.spec.EndpointFaults.Fault;
+import agent.datapath.manager.spec.ModuleHealth;
+import agent.datapath.manager.spec.ModuleHealth.Level;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+
+/** Waits for what the guard of a manager reports and repairs. */
+final class GuardWatch {
+  /** A repair is due within 10 seconds; the rest is for a busy machine. */
+  private static final long WITHIN_MS = 30_000;
+
+  private final DatapathManager manager;
+
+  GuardWatch(DatapathManager manager) {
+    this.manager = manager;
+  }
+
+  ModuleHealth module() {
+    return manager.health().read().stream()
+        .filter(module -> module.moduleId().equals("dp-guard"))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  long repairs(Kind kind) {
+    final long[] found = new long[1];
+    manager.repairs().forEach((counted, number) -> found[0] += counted == kind ? number : 0);
+    return found[0];
+  }
+
+  /** Waits until the endpoint has a fault, and returns it. */
+  Fault awaitFault(int endpointId) {
+    until(
+        () -> !manager.endpointFaults().of(endpointId).isEmpty(),
+        () -> "endpoint " + endpointId + " has no fault, " + module());
+    final List<Fault> faults = manager.endpointFaults().of(endpointId);
+    assertTrue(!faults.isEmpty(), "the fault is reported until its repair is verified");
+    return faults.getFirst();
+  }
+
+  /** Waits until this many objects were repaired. */
+  void awaitRepair(Kind kind, long count) {
+    until(() -> repairs(kind) >= count, () -> kind + ": " + repairs(kind) + ", " + module());
+  }
+
+  void awaitLevel(Level level) {
+    until(() -> module().level() == level, () -> module().toString());
+  }
+
+  void awaitMessage(String part) {
+    until(() -> module().message().contains(part), () -> module().toString());
+  }
+
+  /** Waits until there is no fault. */
+  void awaitRight() {
+    awaitLevel(Level.OK);
+  }
+
+  static void until(BooleanSupplier condition, Supplier<String> otherwise) {
+    final long deadline = System.currentTimeMillis() + WITHIN_MS;
+    while (!condition.getAsBoolean()) {
+      assertTrue(System.currentTimeMillis() < deadline, otherwise);
+      try {
+        Thread.sleep(10);
+      } catch (InterruptedException interrupted) {
+        throw new IllegalStateException(interrupted);
+      }
+    }
+  }
+}

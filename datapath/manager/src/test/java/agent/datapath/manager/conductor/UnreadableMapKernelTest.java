@@ -1,0 +1,91 @@
+package agent.datapath.manager.conductor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import agent.bindings.MapSpec;
+import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.manager.guard.Repairs;
+import agent.datapath.manager.spec.IpcacheEntry;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.BpfMapException;
+import agent.maps.kernel.MapDefinition;
+import agent.maps.kernel.NodeMap;
+import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.PolicyMap;
+import agent.maps.kernel.ShippedMaps;
+import agent.testkit.KernelTest;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import org.junit.jupiter.api.Test;
+
+/** A map that cannot be read is not an empty one: what compares it with the desired state fails. */
+@KernelTest
+class UnreadableMapKernelTest {
+  private static final int BPF_F_WRONLY = 1 << 4;
+  private static final ShippedMaps SHIPPED = ShippedMaps.of("endpoint", "prefilter");
+
+  @Test
+  void shouldNotCompareAPolicyMapThatCannotBeRead() {
+    try (BpfMap map = unreadable(SHIPPED.policy(12))) {
+      final BpfMapException failure =
+          assertThrows(
+              BpfMapException.class,
+              () -> new PolicyWriter().difference(new PolicyMap(map), List.of()));
+      assertEquals("map policy_00012: walk (all): EPERM", failure.getMessage());
+    }
+  }
+
+  @Test
+  void shouldNotTakeOverEndpointsThatCannotBeRead() {
+    try (BpfMap map = unreadable(SHIPPED.get(NodeMaps.ENDPOINTS).withMaxEntries(16))) {
+      final BpfMapException failure =
+          assertThrows(
+              BpfMapException.class,
+              () -> new EndpointEntries(map, null, new KernelFaults(), new Repairs()));
+      assertEquals("map endpoints: walk (all): EPERM", failure.getMessage());
+    }
+  }
+
+  @Test
+  void shouldNotCompareAnIpcacheThatCannotBeRead() throws Exception {
+    final DatapathConductor conductor = new DatapathConductor(System::nanoTime, () -> 0);
+    for (final NodeMap name : List.of(NodeMaps.IPCACHE4, NodeMaps.IPCACHE6)) {
+      try (BpfMap whole4 = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE4).withMaxEntries(16), "");
+          BpfMap whole6 = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE6).withMaxEntries(16), "");
+          BpfMap map = unreadable(SHIPPED.get(name).withMaxEntries(16))) {
+        final boolean isIpv4 = name.equals(NodeMaps.IPCACHE4);
+        final CompletableFuture<List<IpcacheEntry>> read =
+            new IpcacheMaps(
+                    conductor,
+                    null,
+                    isIpv4 ? map : whole4,
+                    isIpv4 ? whole6 : map,
+                    new KernelFaults(),
+                    new Repairs())
+                .read();
+        conductor.doWork();
+        final ExecutionException failure = assertThrows(ExecutionException.class, read::get);
+        assertEquals("map " + map.name() + ": walk (all): EPERM", failure.getCause().getMessage());
+      }
+    }
+  }
+
+  private static BpfMap unreadable(MapDefinition definition) {
+    final MapSpec spec = definition.spec();
+    return BpfMap.create(
+        new MapDefinition(
+            new MapSpec(
+                spec.type(),
+                spec.name(),
+                spec.keySize(),
+                spec.valueSize(),
+                spec.maxEntries(),
+                spec.flags() | BPF_F_WRONLY,
+                spec.inner()),
+            definition.format(),
+            definition.hasMirror()),
+        "");
+  }
+}

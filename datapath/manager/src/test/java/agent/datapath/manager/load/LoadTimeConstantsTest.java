@@ -1,0 +1,166 @@
+package agent.datapath.manager.load;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import agent.bindings.BpfObject;
+import agent.bindings.LibBpf;
+import agent.datapath.manager.compile.FeatureSet;
+import agent.datapath.manager.compile.ProgramFile;
+import agent.datapath.manager.compile.ProgramObjects;
+import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.manager.spec.DatapathContext.ConntrackLifetimes;
+import agent.datapath.manager.spec.EndpointSpec;
+import agent.maps.btf.Btf;
+import agent.maps.btf.DataSectionLayout;
+import agent.maps.btf.ElfObject;
+import agent.maps.layout.EndpointConfigFlyweight;
+import agent.maps.layout.NodeConfigFlyweight;
+import agent.maps.layout.PrefilterConfigFlyweight;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.ToLongFunction;
+import java.util.stream.Stream;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.Test;
+
+/** Reads what the options become in {@code .rodata}, where the programs read them. */
+class LoadTimeConstantsTest {
+  private static final IpAddress IPV4 = IpAddress.parse("10.77.0.9");
+  private static final IpAddress IPV6 = IpAddress.parse("fd77::1:9");
+  private static final MacAddress MAC = MacAddress.parse("02:00:00:00:00:aa");
+  private static final MacAddress HOST_MAC = MacAddress.parse("02:00:00:00:01:bb");
+
+  private final ProgramObjects objects =
+      new ProgramObjects(Path.of("unused"), List.of(), FeatureSet.DEFAULT);
+
+  @Test
+  void shouldWriteEachLifetimeOfConntrack() {
+    final DatapathContext context =
+        context().conntrackLifetimes(new ConntrackLifetimes(61, 7201, 13, 47));
+    assertEquals(List.of(61L, 7201L, 13L, 47L), lifetimesSec(context));
+  }
+
+  @Test
+  void shouldWriteTheDefaultLifetimes() {
+    assertEquals(List.of(60L, 21_600L, 10L, 60L), lifetimesSec(context()));
+  }
+
+  @Test
+  void shouldWriteTheIdentitiesAndGatewaysOfEachFamily() {
+    final DatapathContext context = context().worldIdentity4(9).worldIdentity6(10);
+    assertEquals(9, node(context, NodeConfigFlyweight::worldIdentity4));
+    assertEquals(10, node(context, NodeConfigFlyweight::worldIdentity6));
+    assertEquals((int) IPV4.low(), node(context, NodeConfigFlyweight::gateway4));
+    assertEquals(IPV6.high(), node(context, NodeConfigFlyweight::gateway6High));
+    assertEquals(IPV6.low(), node(context, NodeConfigFlyweight::gateway6Low));
+  }
+
+  @Test
+  void shouldWriteWhichFamiliesAreEnabled() {
+    assertEquals(List.of(1L, 1L, 1L, 1L), families(context()));
+    assertEquals(List.of(0L, 1L, 0L, 1L), families(context().enableIpv4(false)));
+    assertEquals(List.of(1L, 0L, 1L, 0L), families(context().enableIpv6(false)));
+  }
+
+  @Test
+  void shouldWriteEachValueOfAnEndpoint() {
+    final EndpointSpec spec =
+        new EndpointSpec(77, 1234, "lxc77", IPV4, IPV6, MAC, HOST_MAC, 4001, 0x155, 2);
+    assertEquals(77, endpoint(spec, EndpointConfigFlyweight::endpointId));
+    assertEquals(1234, endpoint(spec, EndpointConfigFlyweight::ifindex));
+    assertEquals(0x155, endpoint(spec, EndpointConfigFlyweight::options));
+    assertEquals(2, endpoint(spec, EndpointConfigFlyweight::aggregation));
+    assertEquals(1, endpoint(spec, EndpointConfigFlyweight::hasIpv4));
+    assertEquals(1, endpoint(spec, EndpointConfigFlyweight::hasIpv6));
+    assertEquals((int) IPV4.low(), endpoint(spec, EndpointConfigFlyweight::ipv4));
+    assertEquals(IPV6.high(), endpoint(spec, EndpointConfigFlyweight::ipv6High));
+    assertEquals(IPV6.low(), endpoint(spec, EndpointConfigFlyweight::ipv6Low));
+    assertEquals(MAC.bits(), endpoint(spec, EndpointConfigFlyweight::mac));
+    assertEquals(HOST_MAC.bits(), endpoint(spec, EndpointConfigFlyweight::hostMac));
+  }
+
+  @Test
+  void shouldWriteWhichAddressesAnEndpointLacks() {
+    final EndpointSpec only4 =
+        new EndpointSpec(77, 1234, "lxc77", IPV4, null, MAC, HOST_MAC, 4001, 0, 0);
+    assertEquals(1, endpoint(only4, EndpointConfigFlyweight::hasIpv4));
+    assertEquals(0, endpoint(only4, EndpointConfigFlyweight::hasIpv6));
+    final EndpointSpec only6 =
+        new EndpointSpec(77, 1234, "lxc77", null, IPV6, MAC, HOST_MAC, 4001, 0, 0);
+    assertEquals(0, endpoint(only6, EndpointConfigFlyweight::hasIpv4));
+    assertEquals(1, endpoint(only6, EndpointConfigFlyweight::hasIpv6));
+  }
+
+  private static DatapathContext context() {
+    return new DatapathContext()
+        .bpfRoot(Path.of("/unused"))
+        .stateDirectory(Path.of("/unused"))
+        .gateway4(IPV4)
+        .gateway6(IPV6);
+  }
+
+  private List<Long> lifetimesSec(DatapathContext context) {
+    return Stream.of(
+            node(context, NodeConfigFlyweight::tcpSynLifetimeNs),
+            node(context, NodeConfigFlyweight::tcpEstablishedLifetimeNs),
+            node(context, NodeConfigFlyweight::tcpClosingLifetimeNs),
+            node(context, NodeConfigFlyweight::anyLifetimeNs))
+        .map(TimeUnit.NANOSECONDS::toSeconds)
+        .toList();
+  }
+
+  /** Returns whether IPv4 and IPv6 are enabled, for the programs and for the prefilter. */
+  private List<Long> families(DatapathContext context) {
+    return List.of(
+        node(context, NodeConfigFlyweight::enableIpv4),
+        node(context, NodeConfigFlyweight::enableIpv6),
+        prefilter(context, PrefilterConfigFlyweight::enableIpv4),
+        prefilter(context, PrefilterConfigFlyweight::enableIpv6));
+  }
+
+  private long node(DatapathContext context, ToLongFunction<NodeConfigFlyweight> field) {
+    return written(
+        ProgramFile.HOST,
+        "node_config",
+        constants -> new NodeConstants(context.conclude()).write(constants),
+        buffer -> field.applyAsLong(new NodeConfigFlyweight().wrap(buffer, 0)));
+  }
+
+  private long prefilter(DatapathContext context, ToLongFunction<PrefilterConfigFlyweight> field) {
+    return written(
+        ProgramFile.PREFILTER,
+        "prefilter_config",
+        constants -> new NodeConstants(context.conclude()).write(constants),
+        buffer -> field.applyAsLong(new PrefilterConfigFlyweight().wrap(buffer, 0)));
+  }
+
+  private long endpoint(EndpointSpec spec, ToLongFunction<EndpointConfigFlyweight> field) {
+    return written(
+        ProgramFile.ENDPOINT,
+        "endpoint_config",
+        constants -> constants.endpoint(spec),
+        buffer -> field.applyAsLong(new EndpointConfigFlyweight().wrap(buffer, 0)));
+  }
+
+  /** Opens a shipped object, writes its constants, and reads one of them. */
+  private long written(
+      ProgramFile program,
+      String variable,
+      Consumer<Constants> writer,
+      ToLongFunction<UnsafeBuffer> field) {
+    LibBpf.ensureLoaded();
+    final byte[] bytes = objects.read(program);
+    final ElfObject elf = ElfObject.parse(bytes);
+    final DataSectionLayout layout = DataSectionLayout.of(elf, Btf.of(elf), Constants.SECTION);
+    try (BpfObject object = BpfObject.open(bytes, program.stem())) {
+      writer.accept(new Constants(layout, object));
+      final DataSectionLayout.Location location = layout.variable(variable);
+      final long address = object.rodata().address() + location.offset();
+      return field.applyAsLong(new UnsafeBuffer(address, location.size()));
+    }
+  }
+}

@@ -1,0 +1,38 @@
+package agent.node;
+
+import java.util.List;
+
+/** The kernel parameters that forward the packets of workloads. */
+public interface Forwarding {
+  /** There are no parameters, in tests without a kernel. */
+  Forwarding NONE =
+      new Forwarding() {
+        @Override
+        public List<String> keep() {
+          return List.of();
+        }
+
+        @Override
+        public List<String> keep(String interfaceName) {
+          return List.of();
+        }
+      };
+
+  /**
+   * Sets the parameters of the node where they have other values.
+   *
+   * @return each parameter that was set, with its value before
+   * @throws agent.types.OperationException naming the parameter
+   */
+  List<String> keep();
+
+  /**
+   * Sets the parameters of the host side of a workload with an IPv4 address where they have other
+   * values; IPv6 forwarding is not set per device.
+   *
+   * @param interfaceName the host side
+   * @return each parameter that was set, with its value before
+   * @throws agent.types.OperationException naming the parameter
+   */
+  List<String> keep(String interfaceName);
+}

@@ -1,0 +1,74 @@
+package agent.policy;
+
+import agent.types.OperationException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * What the engine does while the stored rules cannot be read: endpoints whose policy map the kernel
+ * holds keep it, other endpoints are closed in both directions, and rules are neither shown nor
+ * changed, until a person deletes all of them deliberately.
+ */
+final class RulesHold {
+  private static final DirectionSummary CLOSED =
+      new DirectionSummary(true, List.of(), List.of(), List.of(), List.of());
+
+  private final Set<Integer> endpoints = new TreeSet<>();
+  private final List<Integer> cidrIdentities = new ArrayList<>();
+  private volatile String message;
+
+  /**
+   * Creates a hold.
+   *
+   * @param message why the rules cannot be read and what to do; null for no hold
+   */
+  RulesHold(String message) {
+    this.message = message;
+  }
+
+  boolean stands() {
+    return message != null;
+  }
+
+  /** Refuses a call that needs the rules. */
+  void refuse() {
+    final String now = message;
+    if (now != null) {
+      throw new OperationException(now);
+    }
+  }
+
+  /** Keeps the policy map of an endpoint as it is. */
+  void keep(int endpointId) {
+    endpoints.add(endpointId);
+  }
+
+  boolean keeps(int endpointId) {
+    return endpoints.contains(endpointId);
+  }
+
+  void forget(int endpointId) {
+    endpoints.remove(endpointId);
+  }
+
+  /** Adds an identity that the hold has a reference to. */
+  void keepCidr(int identity) {
+    cidrIdentities.add(identity);
+  }
+
+  /** Returns the policy of an endpoint that is closed. */
+  static ResolvedPolicy closed(int identity, long revision) {
+    return new ResolvedPolicy(revision, identity, List.of(), CLOSED, CLOSED, Set.of());
+  }
+
+  /** Ends the hold; returns the identities to release. */
+  List<Integer> end() {
+    message = null;
+    endpoints.clear();
+    final List<Integer> kept = List.copyOf(cidrIdentities);
+    cidrIdentities.clear();
+    return kept;
+  }
+}

@@ -1,0 +1,278 @@
+package agent.state;
+
+import agent.types.IoFailure;
+import agent.types.OperationException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * The files of one folder and the only code that changes them. A file is replaced by one rename,
+ * its commit point: before it the new content is on the disk under a temporary name, after it the
+ * folder is synced. A replacement that fails at any step leaves the file as it was and no temporary
+ * file. Links are never followed.
+ */
+class FolderFiles {
+  private static final Logger LOGGER = LogManager.getLogger(FolderFiles.class);
+  private static final String UNFINISHED = ".new";
+  private static final String PREVIOUS = ".previous";
+  private static final String PROBE = "probe";
+  private static final FileAttribute<Set<PosixFilePermission>> OWNER_ONLY =
+      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
+  private static final FileAttribute<Set<PosixFilePermission>> OWNER_ONLY_FOLDER =
+      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
+
+  private final Path folder;
+
+  /** A step between the writing of the new content and the commit. */
+  @FunctionalInterface
+  interface BeforeCommit {
+    void run() throws IOException;
+  }
+
+  FolderFiles(Path folder) {
+    this.folder = folder;
+  }
+
+  /** Creates the folder where it is missing, readable for the owner only. */
+  void create() throws IOException {
+    Files.createDirectories(folder, OWNER_ONLY_FOLDER);
+  }
+
+  Path path(String name) {
+    return folder.resolve(name);
+  }
+
+  @Override
+  public String toString() {
+    return folder.toString();
+  }
+
+  /** Returns a failure that names the file and the cause: what happened to it is a participle. */
+  static OperationException failure(Path file, String participle, IOException cause) {
+    return new OperationException(
+        "state file " + file + " cannot be " + participle + ": " + IoFailure.reason(cause), cause);
+  }
+
+  /** Lists the names that end with a suffix. */
+  List<String> names(String suffix) throws IOException {
+    final List<String> names = new ArrayList<>();
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, "*" + suffix)) {
+      for (final Path file : files) {
+        names.add(file.getFileName().toString());
+      }
+    } catch (DirectoryIteratorException e) {
+      throw e.getCause();
+    }
+    names.sort(null);
+    return names;
+  }
+
+  /** Removes the temporary files that a process left that was killed. */
+  void removeLeftovers(String suffix) throws IOException {
+    for (final String ending : List.of(UNFINISHED, PREVIOUS)) {
+      for (final String name : names(suffix + ending)) {
+        if (Files.isDirectory(path(name), LinkOption.NOFOLLOW_LINKS)) {
+          moveAside(name, "a directory in the place of a temporary file");
+        } else {
+          Files.deleteIfExists(path(name));
+        }
+      }
+    }
+  }
+
+  /**
+   * Reads a whole file.
+   *
+   * @throws NoSuchFileException where there is nothing of that name
+   * @throws DamagedStateException where it is not a regular file or too long
+   */
+  byte[] read(String name) throws IOException, DamagedStateException {
+    final Path file = path(name);
+    final BasicFileAttributes found =
+        Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+    if (!found.isRegularFile()) {
+      throw new DamagedStateException(
+          found.isDirectory()
+              ? "it is a directory, not a file"
+              : found.isSymbolicLink() ? "it is a symbolic link, not a file" : "it is not a file");
+    }
+    final int most = StateFile.MOST_BYTES + StateFile.LONGEST_HEADER_BYTES;
+    if (found.size() > most) {
+      throw new DamagedStateException(found.size() + " bytes exceed the size of a state file");
+    }
+    try (var in = Files.newInputStream(file, LinkOption.NOFOLLOW_LINKS)) {
+      return in.readNBytes(most);
+    }
+  }
+
+  /**
+   * Replaces a file, or creates it.
+   *
+   * @param content from the position of each buffer to its limit
+   * @param beforeCommit runs when the new content is on the disk, and before the file changes
+   * @throws IOException where it failed; the file is as it was
+   */
+  void replace(String name, ByteBuffer[] content, BeforeCommit beforeCommit) throws IOException {
+    final Path file = path(name);
+    final Path unfinished = path(name + UNFINISHED);
+    final Path previous = path(name + PREVIOUS);
+    // Opened first, so that no missing descriptor can prevent the sync after the commit.
+    try (FileChannel directory = FileChannel.open(folder, StandardOpenOption.READ)) {
+      try {
+        writeDurably(unfinished, content);
+        beforeCommit.run();
+        final boolean hasPrevious = keep(file, previous);
+        Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE);
+        try {
+          sync(directory);
+        } catch (IOException e) {
+          undo(file, previous, hasPrevious, e);
+          throw e;
+        }
+      } finally {
+        deleteTemporary(unfinished);
+        deleteTemporary(previous);
+      }
+    }
+  }
+
+  private static void writeDurably(Path file, ByteBuffer[] content) throws IOException {
+    Files.deleteIfExists(file);
+    try (FileChannel channel =
+        FileChannel.open(
+            file, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), OWNER_ONLY)) {
+      while (content[content.length - 1].hasRemaining()) {
+        channel.write(content);
+      }
+      channel.force(true);
+    }
+  }
+
+  /** Gives the content of a file a second name; returns false where there is no file. */
+  private static boolean keep(Path file, Path second) throws IOException {
+    if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+      return false;
+    }
+    Files.deleteIfExists(second);
+    try {
+      Files.createLink(second, file);
+    } catch (UnsupportedOperationException | FileSystemException noLinks) {
+      if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
+        throw new IOException("not a file, and it cannot be linked to " + second.getFileName());
+      }
+      Files.copy(file, second, LinkOption.NOFOLLOW_LINKS, StandardCopyOption.COPY_ATTRIBUTES);
+    }
+    return true;
+  }
+
+  private static void undo(Path file, Path previous, boolean hasPrevious, IOException failure) {
+    try {
+      if (hasPrevious) {
+        Files.move(previous, file, StandardCopyOption.ATOMIC_MOVE);
+      } else {
+        Files.deleteIfExists(file);
+      }
+    } catch (IOException e) {
+      failure.addSuppressed(e);
+      LOGGER.error(
+          "state file {} has the content of a refused change: {}", file, IoFailure.reason(e));
+    }
+  }
+
+  private static void deleteTemporary(Path file) {
+    try {
+      Files.deleteIfExists(file);
+    } catch (IOException e) {
+      LOGGER.warn("temporary file {} cannot be removed: {}", file, IoFailure.reason(e));
+    }
+  }
+
+  /** Removes a file; one that does not exist is not an error. A directory is moved aside. */
+  void delete(String name) throws IOException {
+    final Path file = path(name);
+    if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+      try (FileChannel directory = FileChannel.open(folder, StandardOpenOption.READ)) {
+        if (Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
+          moveAside(name, "it is a directory, not a file");
+        } else {
+          Files.deleteIfExists(file);
+        }
+        sync(directory);
+      }
+    }
+  }
+
+  /**
+   * Keeps what is in a file's place as {@code *.corrupt-<n>} before it is replaced. The file stays
+   * where it is until the replacement is committed; only a directory has to be moved.
+   *
+   * @param reason why, for the log
+   */
+  void keepAside(String name, String reason) throws IOException {
+    final Path file = path(name);
+    if (Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
+      moveAside(name, reason);
+    } else {
+      final Path aside = freeAside(name);
+      if (keep(file, aside)) {
+        LOGGER.warn("state file {}: {}; kept as {}", file, reason, aside.getFileName());
+      }
+    }
+  }
+
+  private void moveAside(String name, String reason) throws IOException {
+    final Path aside = freeAside(name);
+    Files.move(path(name), aside, StandardCopyOption.ATOMIC_MOVE);
+    LOGGER.warn("state file {}: {}; kept as {}", path(name), reason, aside.getFileName());
+  }
+
+  private Path freeAside(String name) {
+    int n = 1;
+    Path aside = path(name + ".corrupt-" + n);
+    while (Files.exists(aside, LinkOption.NOFOLLOW_LINKS)) {
+      aside = path(name + ".corrupt-" + ++n);
+    }
+    return aside;
+  }
+
+  /**
+   * Writes and removes a temporary file.
+   *
+   * @param suffix of the files of this folder
+   * @param length how many bytes
+   * @throws IOException where a file of that length cannot be written
+   */
+  void probe(String suffix, int length) throws IOException {
+    final Path file = path(PROBE + suffix + UNFINISHED);
+    try (FileChannel directory = FileChannel.open(folder, StandardOpenOption.READ)) {
+      writeDurably(file, new ByteBuffer[] {ByteBuffer.allocate(length)});
+      sync(directory);
+    } finally {
+      Files.deleteIfExists(file);
+    }
+  }
+
+  /** Makes the names in the folder durable; a test replaces it. */
+  void sync(FileChannel directory) throws IOException {
+    directory.force(true);
+  }
+}
