@@ -24,7 +24,6 @@ import agent.types.IpAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.apache.logging.log4j.LogManager;
@@ -167,20 +166,17 @@ public final class StoredEndpoints {
   private EndpointRecord withPresentInterface(
       EndpointRecord record, Set<Device> present, List<String> errors) {
     final EndpointDevice former = record.device();
-    final Optional<Device> device =
-        present.stream().filter(d -> d.index() == former.index()).findFirst();
-    if (device.isEmpty()
-        || device.get().name().equals(former.name())
-        || !device.get().isVeth()
-        || !former.hostMac().equals(device.get().mac())
-        || present.stream().anyMatch(d -> d.name().equals(former.name()))) {
+    final Device device = present.stream().filter(former::isIndexAndMacOf).findFirst().orElse(null);
+    if (device == null || present.stream().anyMatch(d -> d.name().equals(former.name()))) {
       return record;
     }
-    final String name = InterfaceName.check("interface-name", device.get().name());
+    InterfaceName.check("interface-name", device.name());
     LOGGER.warn(
-        "endpoint {}: interface '{}' was renamed to '{}'", record.id(), former.name(), name);
-    final EndpointRecord renamed =
-        record.withDevice(new EndpointDevice(name, former.index(), former.mac(), former.hostMac()));
+        "endpoint {}: interface '{}' was renamed to '{}'",
+        record.id(),
+        former.name(),
+        device.name());
+    final EndpointRecord renamed = record.withDevice(former.at(device));
     Answers.attempt(errors, () -> store.save(renamed)); // the next start finds the new name again
     return renamed;
   }

@@ -15,18 +15,16 @@ import agent.types.MacAddress;
 public record EndpointDevice(String name, int index, MacAddress mac, MacAddress hostMac) {
   /** Returns whether the device is this host side, maybe with another name. */
   public boolean isIndexAndMacOf(Device device) {
-    return device != null
-        && device.index() == index
-        && device.isVeth()
-        && hostMac.equals(device.mac());
+    return isMacOf(device) && device.index() == index;
   }
 
   /** Returns whether the device has name and hardware address of this host side. */
   public boolean isNameAndMacOf(Device device) {
-    return device != null
-        && device.name().equals(name)
-        && device.isVeth()
-        && hostMac.equals(device.mac());
+    return isMacOf(device) && device.name().equals(name);
+  }
+
+  private boolean isMacOf(Device device) {
+    return device != null && device.isVeth() && hostMac.equals(device.mac());
   }
 
   /**
