@@ -53,32 +53,26 @@ class InterfaceWatchKernelTest {
     agent.close();
   }
 
-  private void byIp(String command) {
-    agent.namespace().exec(("ip " + command).split(" "));
-  }
-
-  private static void inside(NetworkNamespace namespace, String command) {
-    namespace.exec(("ip " + command).split(" "));
-  }
-
   /** Adds a device with the removed one's index, and the workload's addresses behind it. */
   private void addOther(String name, int index, NetworkNamespace other) {
-    byIp(
-        "link add %s index %d type veth peer name eth0 netns %s"
-            .formatted(name, index, other.path()));
-    byIp("link set " + name + " addrgenmode none");
-    byIp("link set " + name + " up");
+    agent
+        .namespace()
+        .ip(
+            "link add %s index %d type veth peer name eth0 netns %s"
+                .formatted(name, index, other.path()));
+    agent.namespace().ip("link set " + name + " addrgenmode none");
+    agent.namespace().ip("link set " + name + " up");
     address(other);
   }
 
   private void address(NetworkNamespace namespace) {
-    inside(namespace, "link set eth0 up");
-    inside(namespace, "address add " + web.ipv4() + "/32 dev eth0");
-    inside(namespace, "route add 10.1.0.1/32 dev eth0");
-    inside(namespace, "route add default via 10.1.0.1");
-    inside(namespace, "address add " + web.ipv6() + "/128 dev eth0 nodad");
-    inside(namespace, "-6 route add f00d::a01:1:0:1/128 dev eth0");
-    inside(namespace, "-6 route add default via f00d::a01:1:0:1");
+    namespace.ip("link set eth0 up");
+    namespace.ip("address add " + web.ipv4() + "/32 dev eth0");
+    namespace.ip("route add 10.1.0.1/32 dev eth0");
+    namespace.ip("route add default via 10.1.0.1");
+    namespace.ip("address add " + web.ipv6() + "/128 dev eth0 nodad");
+    namespace.ip("-6 route add f00d::a01:1:0:1/128 dev eth0");
+    namespace.ip("-6 route add default via f00d::a01:1:0:1");
   }
 
   private static void awaitSent(UdpStream stream, int more) {
@@ -104,7 +98,7 @@ class InterfaceWatchKernelTest {
         agent.await("answers", () -> stream4.received() > 20 && stream6.received() > 20);
         assertTrue(echo4.datagrams() > 20 && echo6.datagrams() > 20);
       }
-      byIp("link delete " + DEVICE);
+      agent.namespace().ip("link delete " + DEVICE);
       addOther("another0", web.veth().hostIfindex(), other);
       try (UdpEchoServer stolen4 = UdpEchoServer.start(other, web.ipv4(), 5400);
           UdpEchoServer stolen6 = UdpEchoServer.start(other, web.ipv6(), 5401)) {
@@ -142,7 +136,7 @@ class InterfaceWatchKernelTest {
   @Test
   void shouldTakeANewDeviceOfTheSameAttachment() throws Exception {
     agent.importRules(allowIngress("app=web", "app=nobody", 8080));
-    byIp("link delete " + DEVICE);
+    agent.namespace().ip("link delete " + DEVICE);
     agent.awaitHealth(11, HealthLevel.FAILURE, "is gone");
     addSame(web.veth().hostMac(), web.veth().workloadMac());
     agent.awaitOk(11);
@@ -167,11 +161,13 @@ class InterfaceWatchKernelTest {
   }
 
   private void addSame(String hostMac, String workloadMac) {
-    byIp(
-        "link add %s address %s type veth peer name eth0 address %s netns %s"
-            .formatted(DEVICE, hostMac, workloadMac, web.namespace().path()));
-    byIp("link set " + DEVICE + " addrgenmode none");
-    byIp("link set " + DEVICE + " up");
+    agent
+        .namespace()
+        .ip(
+            "link add %s address %s type veth peer name eth0 address %s netns %s"
+                .formatted(DEVICE, hostMac, workloadMac, web.namespace().path()));
+    agent.namespace().ip("link set " + DEVICE + " addrgenmode none");
+    agent.namespace().ip("link set " + DEVICE + " up");
     address(web.namespace());
   }
 
@@ -180,17 +176,19 @@ class InterfaceWatchKernelTest {
   void shouldAttachToADeviceThatReplacedAnotherWithTheSameIndexNameAndAddresses() {
     final int index = web.veth().hostIfindex();
     assertEquals(index, agent.linkIndex(11, "from_endpoint"));
-    byIp("link delete " + DEVICE);
+    agent.namespace().ip("link delete " + DEVICE);
     assertEquals(0, agent.linkIndex(11, "from_endpoint"));
-    byIp(
-        "link add %s index %d address %s type veth peer name eth0 address %s netns %s"
-            .formatted(
-                DEVICE,
-                index,
-                web.veth().hostMac(),
-                web.veth().workloadMac(),
-                web.namespace().path()));
-    byIp("link set " + DEVICE + " addrgenmode none up");
+    agent
+        .namespace()
+        .ip(
+            "link add %s index %d address %s type veth peer name eth0 address %s netns %s"
+                .formatted(
+                    DEVICE,
+                    index,
+                    web.veth().hostMac(),
+                    web.veth().workloadMac(),
+                    web.namespace().path()));
+    agent.namespace().ip("link set " + DEVICE + " addrgenmode none up");
     address(web.namespace());
     agent.await("link", () -> agent.linkIndex(11, "from_endpoint") == index);
     agent.await("link", () -> agent.linkIndex(11, "to_endpoint") == index);
@@ -200,15 +198,17 @@ class InterfaceWatchKernelTest {
 
   @Test
   void shouldTakeNoDeviceWithAnotherAddressUntilARequestNamesIt() throws Exception {
-    byIp("link delete " + DEVICE);
-    byIp(
-        "link add %s index %d address 02:00:00:00:00:77 type veth peer name eth0 address %s netns %s"
-            .formatted(
-                DEVICE,
-                web.veth().hostIfindex(),
-                web.veth().workloadMac(),
-                web.namespace().path()));
-    byIp("link set " + DEVICE + " addrgenmode none up");
+    agent.namespace().ip("link delete " + DEVICE);
+    agent
+        .namespace()
+        .ip(
+            "link add %s index %d address 02:00:00:00:00:77 type veth peer name eth0 address %s netns %s"
+                .formatted(
+                    DEVICE,
+                    web.veth().hostIfindex(),
+                    web.veth().workloadMac(),
+                    web.namespace().path()));
+    agent.namespace().ip("link set " + DEVICE + " addrgenmode none up");
     address(web.namespace());
     agent.awaitHealth(
         11, HealthLevel.FAILURE, "interface 'lxcep11' has MAC address 02:00:00:00:00:77, not");
@@ -216,7 +216,7 @@ class InterfaceWatchKernelTest {
     agent.settle();
     assertEquals(HealthLevel.FAILURE, agent.health(11).overall());
     assertFalse(UdpStream.isAnswered(client.namespace(), web.ipv4(), 5400, PATIENCE_MS));
-    byIp("link delete " + DEVICE);
+    agent.namespace().ip("link delete " + DEVICE);
     agent.awaitHealth(11, HealthLevel.FAILURE, "is gone");
     addSame(web.veth().hostMac(), "02:00:00:00:00:78");
     agent.settle();
@@ -233,12 +233,12 @@ class InterfaceWatchKernelTest {
 
   @Test
   void shouldCloseAnEndpointWhoseHostAddressIsChangedUntilItIsChangedBack() {
-    byIp("link set " + DEVICE + " address 02:00:00:00:00:77");
+    agent.namespace().ip("link set " + DEVICE + " address 02:00:00:00:00:77");
     agent.awaitHealth(11, HealthLevel.FAILURE, "has MAC address 02:00:00:00:00:77, not");
     agent.await("empty entry", () -> entryIndex() == 0);
     assertFalse(Ping.isAnswered(client.namespace(), web.ipv4(), PATIENCE_MS));
     assertFalse(Ping.isAnswered(agent.namespace(), web.ipv4(), PATIENCE_MS));
-    byIp("link set " + DEVICE + " address " + web.veth().hostMac());
+    agent.namespace().ip("link set " + DEVICE + " address " + web.veth().hostMac());
     agent.awaitOk(11);
     assertTrue(Ping.isAnswered(agent.namespace(), web.ipv4(), 2000));
     assertTrue(Ping.isAnswered(client.namespace(), web.ipv4(), 2000));
@@ -246,9 +246,9 @@ class InterfaceWatchKernelTest {
 
   @Test
   void shouldFollowARenamedInterface() {
-    byIp("link set " + DEVICE + " down");
-    byIp("link set " + DEVICE + " name renamed0");
-    byIp("link set renamed0 up");
+    agent.namespace().ip("link set " + DEVICE + " down");
+    agent.namespace().ip("link set " + DEVICE + " name renamed0");
+    agent.namespace().ip("link set renamed0 up");
     agent.await("name", () -> agent.get("11").networking().interfaceName().equals("renamed0"));
     agent.awaitOk(11);
     assertEquals("renamed0", agent.storedInterface(11));
@@ -263,14 +263,14 @@ class InterfaceWatchKernelTest {
 
   @Test
   void shouldReportAWorkloadSideThatIsDownOrMovedOrGone() throws Exception {
-    inside(web.namespace(), "link set eth0 down");
+    web.namespace().ip("link set eth0 down");
     agent.awaitHealth(
         11, HealthLevel.WARNING, "the workload's side of interface 'lxcep11' is down");
     assertFalse(agent.health(11).connected());
-    inside(web.namespace(), "link set eth0 up");
+    web.namespace().ip("link set eth0 up");
     agent.awaitOk(11);
     try (NetworkNamespace other = NetworkNamespace.create("other")) {
-      inside(web.namespace(), "link set eth0 netns " + other.path());
+      web.namespace().ip("link set eth0 netns " + other.path());
       agent.awaitHealth(11, HealthLevel.FAILURE, "is in another namespace than before");
     }
     agent.awaitHealth(11, HealthLevel.FAILURE, "is gone");

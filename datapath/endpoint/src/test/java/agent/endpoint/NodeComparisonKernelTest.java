@@ -15,10 +15,6 @@ import org.junit.jupiter.api.Test;
 /** Other programs change the node, and the agent receives no event of it. */
 @KernelTest
 class NodeComparisonKernelTest {
-  private static void byIp(KernelRig agent, String command) {
-    agent.namespace().exec(("ip " + command).split(" "));
-  }
-
   private static String state(KernelRig agent) {
     return agent.namespace().exec("ip", "route", "show")
         + agent.namespace().exec("ip", "-6", "route", "show", "proto", "169")
@@ -45,10 +41,10 @@ class NodeComparisonKernelTest {
       agent.create(11, web, "app=web");
       agent.settle();
       final String before = state(agent);
-      byIp(agent, "address del 10.1.0.1/32 dev lo");
-      byIp(agent, "address del f00d::a01:1:0:1/128 dev lo");
-      byIp(agent, "-6 route del " + web.ipv6() + "/128");
-      byIp(agent, "neigh replace " + web.ipv4() + " lladdr 02:00:00:00:00:99 dev lxcep11");
+      agent.namespace().ip("address del 10.1.0.1/32 dev lo");
+      agent.namespace().ip("address del f00d::a01:1:0:1/128 dev lo");
+      agent.namespace().ip("-6 route del " + web.ipv6() + "/128");
+      agent.namespace().ip("neigh replace " + web.ipv4() + " lladdr 02:00:00:00:00:99 dev lxcep11");
       setParameter(agent, "ipv4/ip_forward", "0");
       setParameter(agent, "ipv6/conf/all/forwarding", "0");
       setParameter(agent, "ipv4/conf/lxcep11/rp_filter", "1");
@@ -58,11 +54,11 @@ class NodeComparisonKernelTest {
       assertEquals(4, agent.repaired(Repairs.Kind.SYSCTL));
       assertEquals(2, agent.repaired(Repairs.Kind.ADDRESS));
       assertTrue(agent.repaired(Repairs.Kind.ROUTE) >= 3);
-      byIp(agent, "link set lxcep11 down");
+      agent.namespace().ip("link set lxcep11 down");
       agent.awaitHealth(11, HealthLevel.FAILURE, "is down");
-      byIp(agent, "link set lxcep11 up");
+      agent.namespace().ip("link set lxcep11 up");
       agent.await("repair", () -> state(agent).equals(before));
-      byIp(agent, "link delete lxcep11");
+      agent.namespace().ip("link delete lxcep11");
       agent.awaitHealth(11, HealthLevel.FAILURE, "is gone");
       agent.await(
           "empty entry", () -> agent.now(agent.datapath().endpoints().entryOf(11)).ifindex() == 0);

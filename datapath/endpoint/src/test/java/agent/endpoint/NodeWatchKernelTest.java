@@ -43,10 +43,6 @@ class NodeWatchKernelTest {
     agent.close();
   }
 
-  private void byIp(String command) {
-    agent.namespace().exec(("ip " + command).split(" "));
-  }
-
   private String routes() {
     return agent.namespace().exec("ip", "route", "show", "proto", "169")
         + agent.namespace().exec("ip", "-6", "route", "show", "proto", "169")
@@ -56,8 +52,8 @@ class NodeWatchKernelTest {
   @Test
   void shouldAddGatewaysAgainWithTheRoutesThatTheKernelRemovedWithThem() {
     final String before = routes();
-    byIp("address del 10.1.0.1/32 dev lo");
-    byIp("address del f00d::a01:1:0:1/128 dev lo");
+    agent.namespace().ip("address del 10.1.0.1/32 dev lo");
+    agent.namespace().ip("address del f00d::a01:1:0:1/128 dev lo");
     assertNotEquals(before, routes());
     agent.await("routes", () -> routes().equals(before));
     final String addresses = agent.namespace().exec("ip", "-o", "address", "show", "dev", "lo");
@@ -71,11 +67,11 @@ class NodeWatchKernelTest {
   @Test
   void shouldAddRoutesAgainThatAnotherProgramRemoved() {
     final String before = routes();
-    byIp("route del " + web.ipv4() + "/32");
-    byIp("-6 route del " + web.ipv6() + "/128");
+    agent.namespace().ip("route del " + web.ipv4() + "/32");
+    agent.namespace().ip("-6 route del " + web.ipv6() + "/128");
     agent.await("routes", () -> routes().equals(before));
     assertEquals(2, agent.repaired(Repairs.Kind.ROUTE));
-    byIp("route change " + web.ipv4() + "/32 dev lxcep12 proto 169");
+    agent.namespace().ip("route change " + web.ipv4() + "/32 dev lxcep12 proto 169");
     agent.await("routes", () -> routes().equals(before));
     agent.awaitOk(11);
   }
@@ -83,12 +79,12 @@ class NodeWatchKernelTest {
   @Test
   void shouldReportTheRouteOfAnotherProgramUntilItIsRemoved() {
     final String before = routes();
-    byIp("route replace " + web.ipv4() + "/32 dev lo proto static");
+    agent.namespace().ip("route replace " + web.ipv4() + "/32 dev lo proto static");
     agent.awaitHealth(
         11, HealthLevel.FAILURE, "another route is there: of protocol 4 through 'lo'");
     assertFalse(agent.health(11).connected());
     assertTrue(agent.namespace().exec("ip", "route", "show").contains("dev lo proto static"));
-    byIp("route del " + web.ipv4() + "/32 dev lo proto static");
+    agent.namespace().ip("route del " + web.ipv4() + "/32 dev lo proto static");
     agent.awaitOk(11);
     assertEquals(before, routes());
   }
@@ -96,7 +92,7 @@ class NodeWatchKernelTest {
   @Test
   void shouldReportAnInterfaceThatIsDownAndAddItsRoutesAgainWhenItIsUp() {
     final String before = routes();
-    byIp("link set lxcep11 down");
+    agent.namespace().ip("link set lxcep11 down");
     agent.awaitHealth(11, HealthLevel.FAILURE, "interface 'lxcep11' is down");
     assertFalse(agent.health(11).connected());
     assertEquals("Failure", agent.get("11").log().getFirst().code());
@@ -104,7 +100,7 @@ class NodeWatchKernelTest {
     assertTrue(
         agent.namespace().exec("ip", "-o", "link", "show", "lxcep11").contains("state DOWN"));
     assertEquals(0, agent.repaired(Repairs.Kind.ROUTE));
-    byIp("link set lxcep11 up");
+    agent.namespace().ip("link set lxcep11 up");
     agent.await("routes", () -> routes().equals(before));
     agent.awaitOk(11);
     assertTrue(Ping.isAnswered(agent.namespace(), web.ipv6(), 2000));
@@ -114,9 +110,9 @@ class NodeWatchKernelTest {
   @Test
   void shouldReportTheGatewayDeviceThatIsDownAndKeepTheGatewaysWhenItIsUp() {
     final String before = routes();
-    byIp("link set lo down");
+    agent.namespace().ip("link set lo down");
     agent.await("lo", () -> agent.conductor.nodeFaults().read().message().contains("'lo' is down"));
-    byIp("link set lo up");
+    agent.namespace().ip("link set lo up");
     agent.await("routes", () -> routes().equals(before));
     agent.await(
         "lo",
@@ -148,9 +144,9 @@ class NodeWatchKernelTest {
 
   @Test
   void shouldWriteAddressesOfTheNodeToTheIpcacheAtOnce() {
-    byIp("address add 192.0.2.77/24 dev lo");
+    agent.namespace().ip("address add 192.0.2.77/24 dev lo");
     agent.await("ipcache", () -> isHost("192.0.2.77/32"));
-    byIp("address del 192.0.2.77/24 dev lo");
+    agent.namespace().ip("address del 192.0.2.77/24 dev lo");
     agent.await("ipcache", () -> !isHost("192.0.2.77/32"));
   }
 

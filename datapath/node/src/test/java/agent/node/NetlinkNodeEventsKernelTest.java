@@ -81,10 +81,6 @@ class NetlinkNodeEventsKernelTest {
     host.close();
   }
 
-  private void byIp(String command) {
-    host.exec(("ip " + command).split(" "));
-  }
-
   private List<String> seen() {
     final Recorder recorder = new Recorder();
     events.poll(recorder, ENOUGH);
@@ -102,44 +98,44 @@ class NetlinkNodeEventsKernelTest {
 
   @Test
   void shouldFollowDevices() {
-    byIp("link add first0 index 50 type veth peer name peer0");
+    host.ip("link add first0 index 50 type veth peer name peer0");
     assertSeen("first0 50 up=false carrier=false");
-    byIp("link set first0 up");
-    byIp("link set peer0 up");
+    host.ip("link set first0 up");
+    host.ip("link set peer0 up");
     assertSeen("first0 50 up=true carrier=true");
-    byIp("link set peer0 down");
+    host.ip("link set peer0 down");
     assertSeen("first0 50 up=true carrier=false");
-    byIp("link set first0 down");
-    byIp("link set first0 name other0");
+    host.ip("link set first0 down");
+    host.ip("link set first0 name other0");
     assertSeen("other0 50 up=false carrier=false");
-    byIp("link delete other0");
+    host.ip("link delete other0");
     assertSeen("removed other0 50");
     assertEquals(List.of(), seen());
   }
 
   @Test
   void shouldReportADeviceThatMovesToAnotherNamespaceAsRemoved() {
-    byIp("link add first0 index 50 type veth peer name peer0");
+    host.ip("link add first0 index 50 type veth peer name peer0");
     seen();
     try (NetworkNamespace other = NetworkNamespace.create("other")) {
-      byIp("link set first0 netns " + other.path());
+      host.ip("link set first0 netns " + other.path());
       assertSeen("removed first0 50");
     }
   }
 
   @Test
   void shouldFollowAddressesAndParametersAndRoutesToSingleAddresses() throws Exception {
-    byIp("address add 192.0.2.1/24 dev lo");
+    host.ip("address add 192.0.2.1/24 dev lo");
     assertSeen("address");
-    byIp("route add 198.51.100.0/24 dev lo");
-    byIp("route add 198.51.100.7/32 dev lo table 100");
+    host.ip("route add 198.51.100.0/24 dev lo");
+    host.ip("route add 198.51.100.7/32 dev lo table 100");
     assertEquals(List.of(), seen());
-    byIp("route add 198.51.100.7/32 dev lo");
+    host.ip("route add 198.51.100.7/32 dev lo");
     assertEquals(List.of("route 198.51.100.7 1"), seen());
-    byIp("route replace 198.51.100.7/32 dev lo proto 169 scope link");
+    host.ip("route replace 198.51.100.7/32 dev lo proto 169 scope link");
     assertEquals(List.of("route 198.51.100.7 1 own"), seen());
-    byIp("-6 route add 2001:db8::7/128 dev lo");
-    byIp("-6 route del 2001:db8::7/128 dev lo");
+    host.ip("-6 route add 2001:db8::7/128 dev lo");
+    host.ip("-6 route del 2001:db8::7/128 dev lo");
     assertEquals(Collections.nCopies(2, "route 2001:db8::7 1"), seen());
     inHost(() -> Files.writeString(Path.of("/proc/sys/net/ipv4/ip_forward"), "0"));
     assertSeen("parameter");
@@ -169,7 +165,7 @@ class NetlinkNodeEventsKernelTest {
       Files.delete(file);
     }
     seen();
-    byIp("link add first0 type veth peer name peer0");
+    host.ip("link add first0 type veth peer name peer0");
     assertTrue(seen().stream().anyMatch(event -> event.startsWith("first0 ")));
   }
 
@@ -182,7 +178,7 @@ class NetlinkNodeEventsKernelTest {
   @Test
   void shouldPassABoundedNumberOfEvents() {
     for (int i = 0; i < 10; i++) {
-      byIp("route add 198.51.100." + i + "/32 dev lo");
+      host.ip("route add 198.51.100." + i + "/32 dev lo");
     }
     final Recorder recorder = new Recorder();
     assertEquals(4, events.poll(recorder, 4));
@@ -200,7 +196,7 @@ class NetlinkNodeEventsKernelTest {
       assertTrue(peer.up());
       final Device device = inHost(() -> node.devices().byName("lxcnode")).orElseThrow();
       assertTrue(device.peerNamespaceId() >= 0);
-      byIp("link add here0 type veth peer name there0");
+      host.ip("link add here0 type veth peer name there0");
       final Device here = inHost(() -> node.devices().byName("here0")).orElseThrow();
       assertEquals(-1, here.peerNamespaceId());
       assertEquals(
@@ -227,9 +223,9 @@ class NetlinkNodeEventsKernelTest {
           });
       final String before = routes();
       assertEquals(List.of(), inHost(() -> node.routes().repair(List.of(one, other))));
-      byIp("route del 10.1.0.9/32");
-      byIp("-6 neigh del f00d::a01:1:0:9 dev lxcnode");
-      byIp("route del 10.1.0.10/32");
+      host.ip("route del 10.1.0.9/32");
+      host.ip("-6 neigh del f00d::a01:1:0:9 dev lxcnode");
+      host.ip("route del 10.1.0.10/32");
       final List<RouteRepair> repairs = inHost(() -> node.routes().repair(List.of(one)));
       assertEquals(
           List.of(

@@ -141,11 +141,11 @@ class NodeKernelTest {
   void shouldAddTheSameRoutesAsTheIpCommand() throws Exception {
     final Node node = open();
     host.exec("ip", "link", "set", "lxcnode", "up");
-    byIp("route add 10.1.0.9/32 dev lxcnode src 10.1.0.1 scope link proto 169");
-    byIp("route add f00d::a01:1:0:9/128 dev lxcnode src f00d::a01:1:0:1 proto 169");
+    host.ip("route add 10.1.0.9/32 dev lxcnode src 10.1.0.1 scope link proto 169");
+    host.ip("route add f00d::a01:1:0:9/128 dev lxcnode src f00d::a01:1:0:1 proto 169");
     final String neighbour = " lladdr " + veth.workloadMac() + " dev lxcnode nud permanent";
-    byIp("neigh replace 10.1.0.9" + neighbour + " protocol 169");
-    byIp("neigh replace f00d::a01:1:0:9" + neighbour + " protocol 169");
+    host.ip("neigh replace 10.1.0.9" + neighbour + " protocol 169");
+    host.ip("neigh replace f00d::a01:1:0:9" + neighbour + " protocol 169");
     final String byIp = routesAndNeighbours();
     addHere(node);
     assertEquals(byIp, routesAndNeighbours());
@@ -158,10 +158,6 @@ class NodeKernelTest {
     host.exec("ip", "link", "set", "lxcnode", "up");
     assertEquals(List.of(), inHost(() -> node.routes().synchronize(List.of(route()))));
     assertEquals(byIp, routesAndNeighbours());
-  }
-
-  private void byIp(String command) {
-    host.exec(("ip " + command).split(" "));
   }
 
   @Test
@@ -240,9 +236,9 @@ class NodeKernelTest {
     final Node node = open();
     addHere(node);
     final String before = routesAndNeighbours();
-    byIp("route del 10.1.0.9/32 dev lxcnode");
-    byIp("neigh del f00d::a01:1:0:9 dev lxcnode");
-    byIp("neigh replace 10.1.0.9 lladdr 02:00:00:00:00:99 dev lxcnode nud permanent");
+    host.ip("route del 10.1.0.9/32 dev lxcnode");
+    host.ip("neigh del f00d::a01:1:0:9 dev lxcnode");
+    host.ip("neigh replace 10.1.0.9 lladdr 02:00:00:00:00:99 dev lxcnode nud permanent");
     assertEquals(List.of(), inHost(() -> node.routes().synchronize(List.of(route()))));
     assertEquals(before, routesAndNeighbours());
   }
@@ -252,7 +248,7 @@ class NodeKernelTest {
     final Node node = open();
     addHere(node);
     final String before = routesAndNeighbours();
-    byIp("link set lxcnode down");
+    host.ip("link set lxcnode down");
     assertEquals(List.of(), inHost(() -> node.routes().synchronize(List.of(route()))));
     assertFalse(routesAndNeighbours().contains("10.1.0.9 "));
     addHere(node);
@@ -263,11 +259,11 @@ class NodeKernelTest {
   void shouldRemoveOnlyItsOwnWhenItSynchronizes() throws Exception {
     final Node node = open();
     addHere(node);
-    byIp("route add 10.1.0.77/32 dev lxcnode proto static");
-    byIp("route add 10.1.0.78/31 dev lxcnode proto 169");
-    byIp("route add 10.1.0.80/32 dev lxcnode proto static");
-    byIp("route add 10.1.0.80/32 dev lxcnode proto 169 metric 50");
-    byIp("neigh add 10.1.0.77 lladdr 02:00:00:00:00:77 dev lxcnode nud permanent");
+    host.ip("route add 10.1.0.77/32 dev lxcnode proto static");
+    host.ip("route add 10.1.0.78/31 dev lxcnode proto 169");
+    host.ip("route add 10.1.0.80/32 dev lxcnode proto static");
+    host.ip("route add 10.1.0.80/32 dev lxcnode proto 169 metric 50");
+    host.ip("neigh add 10.1.0.77 lladdr 02:00:00:00:00:77 dev lxcnode nud permanent");
     assertEquals(List.of(), inHost(() -> node.routes().synchronize(List.of())));
     final String routes = host.exec("ip", "-N", "route", "show");
     assertTrue(routes.contains("10.1.0.77 dev lxcnode proto 4"), routes);
@@ -284,7 +280,7 @@ class NodeKernelTest {
   void shouldNameTheRouteOfAnotherProgramAndAddTheOthers() throws Exception {
     final Node node = open();
     host.exec("ip", "link", "set", "lxcnode", "up");
-    byIp("route add 10.1.0.9/32 dev lo proto static");
+    host.ip("route add 10.1.0.9/32 dev lo proto static");
     final List<String> errors = inHost(() -> node.routes().synchronize(List.of(route())));
     assertEquals(1, errors.size(), errors.toString());
     assertTrue(
@@ -313,12 +309,12 @@ class NodeKernelTest {
   void shouldListItsAddressesAndTheDeviceOfTheDefaultRoute() throws Exception {
     final Node node = open();
     assertEquals(Optional.empty(), inHost(() -> node.localAddresses().defaultDevice(true)));
-    byIp("address add 192.0.2.1/24 dev lxcnode");
-    byIp("route add default via 192.0.2.9 metric 20");
-    byIp("route add unreachable default metric 5");
-    byIp("route add default dev lo metric 30");
-    byIp("-6 route add default dev lxcnode");
-    byIp("-6 route add unreachable default metric 5");
+    host.ip("address add 192.0.2.1/24 dev lxcnode");
+    host.ip("route add default via 192.0.2.9 metric 20");
+    host.ip("route add unreachable default metric 5");
+    host.ip("route add default dev lo metric 30");
+    host.ip("-6 route add default dev lxcnode");
+    host.ip("-6 route add unreachable default metric 5");
     assertEquals(Optional.of("lxcnode"), inHost(() -> node.localAddresses().defaultDevice(true)));
     assertEquals(Optional.of("lxcnode"), inHost(() -> node.localAddresses().defaultDevice(false)));
     assertTrue(

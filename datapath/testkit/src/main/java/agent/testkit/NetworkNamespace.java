@@ -89,6 +89,15 @@ public final class NetworkNamespace implements AutoCloseable {
     return Commands.run(inside(command));
   }
 
+  /**
+   * Runs {@code ip} in the namespace, which must succeed.
+   *
+   * @param arguments separated by single spaces
+   */
+  public void ip(String arguments) {
+    exec(("ip " + arguments).split(" "));
+  }
+
   /** Runs a command in the namespace that may fail. */
   public Commands.Outcome attempt(String... command) {
     return Commands.attempt(inside(command));

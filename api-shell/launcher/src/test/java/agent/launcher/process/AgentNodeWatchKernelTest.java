@@ -23,9 +23,9 @@ class AgentNodeWatchKernelTest {
   @BeforeEach
   void startAgent() throws Exception {
     node = new TestNode();
-    byIp("link add ext0 type veth peer name ext1");
-    byIp("link set ext0 up");
-    byIp("link set ext1 up");
+    node.namespace().ip("link add ext0 type veth peer name ext1");
+    node.namespace().ip("link set ext0 up");
+    node.namespace().ip("link set ext1 up");
     agent = node.agent("--device", "ext0");
     workload = node.workload(agent, "guest", "app=guest");
     awaitStatus("Ok", "");
@@ -34,10 +34,6 @@ class AgentNodeWatchKernelTest {
   @AfterEach
   void stop() throws Exception {
     node.close();
-  }
-
-  private void byIp(String command) {
-    node.namespace().exec(("ip " + command).split(" "));
   }
 
   private void awaitStatus(String state, String message) throws Exception {
@@ -74,9 +70,9 @@ class AgentNodeWatchKernelTest {
 
   @Test
   void shouldReportADeviceOfTheNodeThatIsDown() throws Exception {
-    byIp("link set ext0 down");
+    node.namespace().ip("link set ext0 down");
     awaitStatus("Failure", "node: interface 'ext0' is down");
-    byIp("link set ext0 up");
+    node.namespace().ip("link set ext0 up");
     awaitStatus("Ok", "");
   }
 
@@ -88,7 +84,7 @@ class AgentNodeWatchKernelTest {
 
   @Test
   void shouldLogOnceWhatItRepaired() throws Exception {
-    byIp("address del 10.210.0.1/32 dev lo");
+    node.namespace().ip("address del 10.210.0.1/32 dev lo");
     final long startNs = System.nanoTime();
     while (!node.namespace().exec("ip", "address", "show", "dev", "lo").contains("10.210.0.1/32")) {
       assertTrue(System.nanoTime() - startNs < DEADLINE_NS, agent.log());
