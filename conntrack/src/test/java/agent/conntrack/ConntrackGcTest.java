@@ -23,6 +23,7 @@ class ConntrackGcTest {
   @Test
   void shouldSweepOneTablePerCycleAndWaitForTheNextRound() {
     final ConntrackGc gc = new ConntrackGc(sweeper, ALL, () -> nowNs, INTERVAL_NS);
+    assertEquals("dp-conntrack-gc", gc.roleName());
     assertEquals(0, gc.doWork());
     nowNs += INTERVAL_NS;
     for (final ConntrackTable table : ALL) {

@@ -96,7 +96,7 @@ public final class NetlinkRequest {
   /**
    * Returns the complete message with its length and sequence number; valid until the next call.
    */
-  ByteBuffer encode(int sequence) {
+  public ByteBuffer encode(int sequence) {
     buffer.putInt(NetlinkMessageFlyweight.LENGTH_OFFSET, buffer.position());
     buffer.putInt(NetlinkMessageFlyweight.SEQUENCE_OFFSET, sequence);
     return buffer.duplicate().flip();

@@ -2,17 +2,16 @@ package agent.cli;
 
 import agent.cli.Invocation.Command;
 import agent.cli.Invocation.UsageException;
-import agent.client.AgentException;
 import java.io.BufferedOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
-import java.io.IOException;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import picocli.CommandLine;
 import picocli.CommandLine.ParseResult;
+import tools.jackson.core.JacksonException;
 
 /** The command line client. Exit codes: 0, 1 for an error from the agent, 2 for usage. */
 public final class AgentCtl {
@@ -61,9 +60,8 @@ public final class AgentCtl {
   }
 
   private int execute(ParseResult parsed) throws CommandLine.ExecutionException {
-    final Integer help = CommandLine.executeHelpRequest(parsed);
-    if (help != null) {
-      return help;
+    if (CommandLine.executeHelpRequest(parsed) != null) {
+      return OK;
     }
     final ParseResult leaf = leafOf(parsed);
     final CommandLine.Model.CommandSpec command = leaf.commandSpec();
@@ -72,7 +70,8 @@ public final class AgentCtl {
           command.commandLine(), "a command is missing: one of " + command.subcommands().keySet());
     }
     try (Invocation invocation = new Invocation(leaf, environment, out, err)) {
-      return action.run(invocation);
+      action.run(invocation);
+      return OK;
     } catch (UsageException e) {
       throw new CommandLine.ParameterException(command.commandLine(), e.getMessage());
     } catch (Exception e) {
@@ -96,17 +95,12 @@ public final class AgentCtl {
   }
 
   private int executionError(Exception failure) {
-    final Throwable cause =
-        failure instanceof CommandLine.ExecutionException && failure.getCause() != null
-            ? failure.getCause()
-            : failure;
     out.flush();
-    switch (cause) {
-      case AgentException refused -> err.println("Error: " + Text.oneLine(refused.getMessage()));
-      case IOException unreachable ->
-          err.println("Error: " + Text.oneLine(unreachable.getMessage()));
-      default -> err.println("Error: " + Text.oneLine(cause.toString()));
-    }
+    final String reason =
+        failure instanceof JacksonException unreadable
+            ? "the agent's answer cannot be read: " + unreadable.getOriginalMessage()
+            : failure.getMessage();
+    err.println("Error: " + Text.oneLine(reason));
     return AGENT_ERROR;
   }
 }

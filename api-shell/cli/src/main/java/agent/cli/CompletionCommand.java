@@ -27,12 +27,11 @@ final class CompletionCommand {
                 .build());
   }
 
-  private static int print(Invocation call) {
+  private static void print(Invocation call) {
     final String shell = call.argument(0);
     if (!shell.equals("bash") && !shell.equals("zsh")) {
       throw new UsageException("'" + shell + "' is neither bash nor zsh");
     }
     call.out().println(AutoComplete.bash("agentctl", new CommandLine(CommandTree.build())));
-    return AgentCtl.OK;
   }
 }

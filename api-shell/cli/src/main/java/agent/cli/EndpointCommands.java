@@ -59,10 +59,11 @@ final class EndpointCommands {
         .addPositional(CommandTree.required("ID", "[prefix:]id of the endpoint."));
   }
 
-  private static int list(Invocation call) throws IOException {
+  private static void list(Invocation call) throws IOException {
     final List<String> labels = CommandTree.labelsOf(call);
     if (call.wantsJson()) {
-      return call.printJson(RequestPath.of("endpoint").queryEach("labels", labels));
+      call.printJson(RequestPath.of("endpoint").queryEach("labels", labels));
+      return;
     }
     final Table table =
         new Table(
@@ -81,7 +82,6 @@ final class EndpointCommands {
           status.identity() == null ? null : Text.list(status.identity().labels()));
     }
     table.end();
-    return AgentCtl.OK;
   }
 
   private static AddressPairModel address(EndpointStatusModel status) {
@@ -96,10 +96,11 @@ final class EndpointCommands {
     return policy == null || policy.realized() == null ? null : policy.realized().policyEnabled();
   }
 
-  private static int get(Invocation call) throws IOException {
+  private static void get(Invocation call) throws IOException {
     final String id = call.argument(0);
     if (call.wantsJson()) {
-      return call.printJson(RequestPath.of("endpoint", id));
+      call.printJson(RequestPath.of("endpoint", id));
+      return;
     }
     final EndpointModel endpoint = call.agent().endpoint(id);
     final EndpointStatusModel status = endpoint.status();
@@ -128,7 +129,6 @@ final class EndpointCommands {
           .forEach((name, value) -> table.row("option " + name, value));
     }
     table.end();
-    return AgentCtl.OK;
   }
 
   private static void policy(Table table, EndpointPolicyModel.Resolved policy) {
@@ -139,54 +139,56 @@ final class EndpointCommands {
     table.row("denied-egress", Text.list(policy.deniedEgressIdentities()));
   }
 
-  private static int delete(Invocation call) throws IOException {
+  private static void delete(Invocation call) throws IOException {
     final String id = call.argument(0);
     if (call.wantsJson()) {
-      return call.printJson("DELETE", RequestPath.of("endpoint", id), null);
+      call.printJson("DELETE", RequestPath.of("endpoint", id), null);
+      return;
     }
     final List<String> errors = call.agent().deleteEndpoint(id);
     call.out().println("endpoint " + Text.oneLine(id) + " deleted");
     errors.forEach(error -> call.err().println("Warning: " + Text.oneLine(error)));
-    return AgentCtl.OK;
   }
 
-  private static int log(Invocation call) throws IOException {
+  private static void log(Invocation call) throws IOException {
     final String id = call.argument(0);
     if (call.wantsJson()) {
-      return call.printJson(RequestPath.of("endpoint", id, "log"));
+      call.printJson(RequestPath.of("endpoint", id, "log"));
+      return;
     }
     final Table table = new Table(call.out(), "TIME", "CODE", "STATE", "MESSAGE");
     call.agent()
         .endpointLog(id)
         .forEach(e -> table.row(e.timestamp(), e.code(), e.state(), e.message()));
     table.end();
-    return AgentCtl.OK;
   }
 
-  private static int health(Invocation call) throws IOException {
+  private static void health(Invocation call) throws IOException {
     final String id = call.argument(0);
     if (call.wantsJson()) {
-      return call.printJson(RequestPath.of("endpoint", id, "healthz"));
+      call.printJson(RequestPath.of("endpoint", id, "healthz"));
+      return;
     }
     final EndpointHealthModel health = call.agent().endpointHealth(id);
     new Table(call.out(), "OVERALL", "BPF", "POLICY", "CONNECTED")
         .row(health.overallHealth(), health.bpf(), health.policy(), health.connected())
         .end();
-    return AgentCtl.OK;
   }
 
-  private static int labels(Invocation call) throws IOException {
+  private static void labels(Invocation call) throws IOException {
     final String id = call.argument(0);
     final List<String> wanted = call.option("--set");
     if (call.wantsJson() && wanted == null) {
-      return call.printJson(RequestPath.of("endpoint", id, "labels"));
+      call.printJson(RequestPath.of("endpoint", id, "labels"));
+      return;
     }
     final EndpointLabelsModel labels =
         wanted == null
             ? call.agent().endpointLabels(id)
             : call.agent().labelEndpoint(id, wanted.stream().filter(l -> !l.isEmpty()).toList());
     if (call.wantsJson()) {
-      return call.printJson(RequestPath.of("endpoint", id, "labels"));
+      call.printJson(RequestPath.of("endpoint", id, "labels"));
+      return;
     }
     final Table table = new Table(call.out(), "SET", "LABEL");
     rows(table, "user", labels.spec() == null ? null : labels.spec().user());
@@ -196,7 +198,6 @@ final class EndpointCommands {
       rows(table, "disabled", labels.status().disabled());
     }
     table.end();
-    return AgentCtl.OK;
   }
 
   private static void rows(Table table, String set, List<String> labels) {
@@ -205,7 +206,7 @@ final class EndpointCommands {
     }
   }
 
-  private static int config(Invocation call) throws IOException {
+  private static void config(Invocation call) throws IOException {
     final String id = call.argument(0);
     final Map<String, String> options = new LinkedHashMap<>();
     for (final String assignment : call.arguments(1)) {
@@ -219,7 +220,8 @@ final class EndpointCommands {
       call.agent().configureEndpoint(id, new EndpointConfigurationSpecModel(null, options));
     }
     if (call.wantsJson()) {
-      return call.printJson(RequestPath.of("endpoint", id, "config"));
+      call.printJson(RequestPath.of("endpoint", id, "config"));
+      return;
     }
     final EndpointConfigurationModel configuration = call.agent().endpointConfiguration(id);
     final Table table = new Table(call.out(), "OPTION", "VALUE");
@@ -228,6 +230,5 @@ final class EndpointCommands {
     if (configuration.error() != null) {
       call.err().println("Warning: " + Text.oneLine(configuration.error()));
     }
-    return AgentCtl.OK;
   }
 }

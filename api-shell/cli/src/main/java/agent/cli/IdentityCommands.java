@@ -25,43 +25,46 @@ final class IdentityCommands {
                 .addPositional(CommandTree.required("ID", "Number of the identity.")));
   }
 
-  private static int list(Invocation call) throws IOException {
+  private static void list(Invocation call) throws IOException {
     final List<String> labels = CommandTree.labelsOf(call);
     if (call.isSet("--endpoints")) {
-      return listInUse(call, labels);
+      listInUse(call, labels);
+      return;
     }
     if (call.wantsJson()) {
-      return call.printJson(RequestPath.of("identity").queryEach("labels", labels));
+      call.printJson(RequestPath.of("identity").queryEach("labels", labels));
+      return;
     }
-    return print(call, call.agent().identities(labels));
+    print(call, call.agent().identities(labels));
   }
 
-  private static int listInUse(Invocation call, List<String> labels) throws IOException {
+  private static void listInUse(Invocation call, List<String> labels) throws IOException {
     if (!labels.isEmpty()) {
       throw new UsageException("--endpoints and --labels do not go together");
     }
     if (call.wantsJson()) {
-      return call.printJson(RequestPath.of("identity", "endpoints"));
+      call.printJson(RequestPath.of("identity", "endpoints"));
+      return;
     }
     final Table table = new Table(call.out(), "ID", "ENDPOINTS", "LABELS");
     for (final IdentityInUseModel used : call.agent().identitiesInUse()) {
       table.row(used.identity().id(), used.refCount(), Text.list(used.identity().labels()));
     }
     table.end();
-    return AgentCtl.OK;
   }
 
-  private static int get(Invocation call) throws IOException {
+  private static void get(Invocation call) throws IOException {
     final String id = call.argument(0);
-    return call.wantsJson()
-        ? call.printJson(RequestPath.of("identity", id))
-        : print(call, List.of(call.agent().identity(id)));
+    if (call.wantsJson()) {
+      call.printJson(RequestPath.of("identity", id));
+    } else {
+      print(call, List.of(call.agent().identity(id)));
+    }
   }
 
-  private static int print(Invocation call, List<IdentityModel> identities) {
+  private static void print(Invocation call, List<IdentityModel> identities) {
     final Table table = new Table(call.out(), "ID", "LABELS");
     identities.forEach(identity -> table.row(identity.id(), Text.list(identity.labels())));
     table.end();
-    return AgentCtl.OK;
   }
 }

@@ -34,9 +34,8 @@ final class Invocation implements AutoCloseable {
      * Runs the command.
      *
      * @param call its arguments, the agent and the terminal
-     * @return the exit code
      */
-    int run(Invocation call) throws Exception;
+    void run(Invocation call) throws Exception;
   }
 
   /** The arguments contradict each other or are incomplete. */
@@ -123,11 +122,11 @@ final class Invocation implements AutoCloseable {
   }
 
   /** Prints the answer of a GET as indented JSON; the memory used does not depend on its size. */
-  int printJson(RequestPath path) throws IOException {
-    return printJson("GET", path, null);
+  void printJson(RequestPath path) throws IOException {
+    printJson("GET", path, null);
   }
 
-  int printJson(String method, RequestPath path, String body) throws IOException {
+  void printJson(String method, RequestPath path, String body) throws IOException {
     final JsonFactory factory =
         JsonFactory.builder().disable(StreamWriteFeature.AUTO_CLOSE_TARGET).build();
     try (InputStream answer = agent().open(method, path, body);
@@ -139,7 +138,6 @@ final class Invocation implements AutoCloseable {
       indented.close();
       out.println();
     }
-    return AgentCtl.OK;
   }
 
   private static final class Indented extends ObjectWriteContext.Base {

@@ -31,7 +31,7 @@ final class IpCommands {
                 .addOption(CommandTree.value("--pool", "POOL", "Pool that it is from.")));
   }
 
-  private static int allocate(Invocation call) throws IOException {
+  private static void allocate(Invocation call) throws IOException {
     final String address = call.argument(0);
     final String family = call.option("--family");
     final boolean expires = call.isSet("--expire");
@@ -40,28 +40,29 @@ final class IpCommands {
         throw new UsageException("--family and --expire do not go together with an address");
       }
       call.agent().allocateAddress(address, call.option("--owner"), call.option("--pool"));
-      return tell(call, address, "allocated");
+      tell(call, address, "allocated");
+      return;
     }
     if (call.wantsJson() && !expires) {
-      return call.printJson(
+      call.printJson(
           "POST",
           RequestPath.of("ipam")
               .query("family", family)
               .query("owner", call.option("--owner"))
               .query("pool", call.option("--pool")),
           null);
+      return;
     }
     final IpamAllocationModel allocation =
         call.agent().allocate(family, call.option("--owner"), call.option("--pool"), expires);
     if (call.wantsJson()) {
       call.out().println(agent.contract.WireFormat.lenientMapper().writeValueAsString(allocation));
-      return AgentCtl.OK;
+      return;
     }
     final Table table = new Table(call.out(), "ADDRESS", "GATEWAY", "CIDRS", "EXPIRATION-UUID");
     row(table, allocation.ipv4());
     row(table, allocation.ipv6());
     table.end();
-    return AgentCtl.OK;
   }
 
   private static void row(Table table, IpamAllocationModel.Family family) {
@@ -70,14 +71,14 @@ final class IpCommands {
     }
   }
 
-  private static int release(Invocation call) throws IOException {
+  private static void release(Invocation call) throws IOException {
     final String address = call.argument(0);
     call.agent().release(address, call.option("--pool"));
-    return tell(call, address, "released");
+    tell(call, address, "released");
   }
 
   /** The agent answers these calls without a body; JSON output shows the address record. */
-  private static int tell(Invocation call, String address, String what) {
+  private static void tell(Invocation call, String address, String what) {
     if (call.wantsJson()) {
       final String family = address.indexOf(':') < 0 ? "ipv4" : "ipv6";
       call.out()
@@ -87,6 +88,5 @@ final class IpCommands {
     } else {
       call.out().println(Text.oneLine(address) + " " + what);
     }
-    return AgentCtl.OK;
   }
 }

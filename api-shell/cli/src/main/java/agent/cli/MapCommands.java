@@ -24,9 +24,10 @@ final class MapCommands {
                 .addPositional(CommandTree.required("NAME", "Name of the map.")));
   }
 
-  private static int list(Invocation call) throws IOException {
+  private static void list(Invocation call) throws IOException {
     if (call.wantsJson()) {
-      return call.printJson(RequestPath.of("map"));
+      call.printJson(RequestPath.of("map"));
+      return;
     }
     final Table table =
         new Table(call.out(), "NAME", "TYPE", "ENTRIES", "MAX", "PRESSURE", "KEY", "VALUE", "PATH");
@@ -44,13 +45,13 @@ final class MapCommands {
           map.path());
     }
     table.end();
-    return AgentCtl.OK;
   }
 
-  private static int get(Invocation call) throws IOException {
+  private static void get(Invocation call) throws IOException {
     final RequestPath path = RequestPath.of("map", call.argument(0));
     if (call.wantsJson()) {
-      return call.printJson(path);
+      call.printJson(path);
+      return;
     }
     final Table table = new Table(call.out(), "KEY", "VALUE", "STATE", "ERROR");
     try (InputStream answer = call.agent().open("GET", path, null);
@@ -63,7 +64,6 @@ final class MapCommands {
       }
     }
     table.end();
-    return AgentCtl.OK;
   }
 
   /** An entry is an object in the array {@code cache} of the map's record. */

@@ -17,9 +17,10 @@ final class MetricsCommands {
                 .addPositional(CommandTree.optional("TEXT", "Only names that contain this.")));
   }
 
-  private static int list(Invocation call) throws IOException {
+  private static void list(Invocation call) throws IOException {
     if (call.wantsJson()) {
-      return call.printJson(RequestPath.of("metrics", ""));
+      call.printJson(RequestPath.of("metrics", ""));
+      return;
     }
     final String wanted = call.argument(0);
     final Table table = new Table(call.out(), "METRIC", "VALUE", "LABELS");
@@ -29,7 +30,6 @@ final class MetricsCommands {
       }
     }
     table.end();
-    return AgentCtl.OK;
   }
 
   private static String number(double value) {

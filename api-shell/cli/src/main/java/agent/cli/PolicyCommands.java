@@ -37,34 +37,37 @@ final class PolicyCommands {
                 .addOption(CommandTree.flag("--all", "All rules.")));
   }
 
-  private static int get(Invocation call) throws IOException {
+  private static void get(Invocation call) throws IOException {
     final List<String> labels = call.arguments(0);
-    return call.wantsJson()
-        ? call.printJson(RequestPath.of("policy").queryEach("labels", labels))
-        : print(call, call.agent().policy(labels));
+    if (call.wantsJson()) {
+      call.printJson(RequestPath.of("policy").queryEach("labels", labels));
+    } else {
+      print(call, call.agent().policy(labels));
+    }
   }
 
   /** The answer holds the rules as JSON text in a JSON string; prints them as a document. */
-  private static int print(Invocation call, PolicyModel policy) {
+  private static void print(Invocation call, PolicyModel policy) {
     final JsonMapper mapper = WireFormat.lenientMapper();
     call.out()
         .println(
             mapper
                 .writerWithDefaultPrettyPrinter()
                 .writeValueAsString(mapper.readTree(policy.policy())));
-    return revision(call, policy);
+    revision(call, policy);
   }
 
-  private static int revision(Invocation call, PolicyModel policy) {
+  private static void revision(Invocation call, PolicyModel policy) {
     call.out().println("Revision: " + policy.revision());
-    return AgentCtl.OK;
   }
 
-  private static int importRules(Invocation call) throws IOException {
+  private static void importRules(Invocation call) throws IOException {
     final String rules = read(call.argument(0));
-    return call.wantsJson()
-        ? call.printJson("PUT", RequestPath.of("policy"), rules)
-        : revision(call, call.agent().importPolicy(rules));
+    if (call.wantsJson()) {
+      call.printJson("PUT", RequestPath.of("policy"), rules);
+    } else {
+      revision(call, call.agent().importPolicy(rules));
+    }
   }
 
   private static String read(String file) throws IOException {
@@ -80,13 +83,15 @@ final class PolicyCommands {
     }
   }
 
-  private static int delete(Invocation call) throws IOException {
+  private static void delete(Invocation call) throws IOException {
     final List<String> labels = call.arguments(0);
     if (labels.isEmpty() != call.isSet("--all")) {
       throw new UsageException("either labels or --all is needed");
     }
-    return call.wantsJson()
-        ? call.printJson("DELETE", RequestPath.of("policy").queryEach("labels", labels), null)
-        : revision(call, call.agent().deletePolicy(labels));
+    if (call.wantsJson()) {
+      call.printJson("DELETE", RequestPath.of("policy").queryEach("labels", labels), null);
+    } else {
+      revision(call, call.agent().deletePolicy(labels));
+    }
   }
 }

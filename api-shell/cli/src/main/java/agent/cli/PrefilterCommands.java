@@ -43,20 +43,21 @@ final class PrefilterCommands {
                 .build());
   }
 
-  private static int list(Invocation call) throws IOException {
-    return call.wantsJson()
-        ? call.printJson(RequestPath.of("prefilter"))
-        : print(call, call.agent().prefilter());
+  private static void list(Invocation call) throws IOException {
+    if (call.wantsJson()) {
+      call.printJson(RequestPath.of("prefilter"));
+    } else {
+      print(call, call.agent().prefilter());
+    }
   }
 
-  private static int print(Invocation call, PrefilterModel prefilter) {
+  private static void print(Invocation call, PrefilterModel prefilter) {
     final PrefilterListModel realized = prefilter.status().realized();
     call.out().println("Revision: " + realized.revision());
     realized.deny().forEach(prefix -> call.out().println(Text.oneLine(prefix)));
-    return AgentCtl.OK;
   }
 
-  private static int change(Invocation call, Change change) throws IOException {
+  private static void change(Invocation call, Change change) throws IOException {
     final List<String> prefixes = new ArrayList<>(call.arguments(0));
     final String file = call.option("--file");
     if (file != null) {
@@ -68,12 +69,12 @@ final class PrefilterCommands {
     final PrefilterModel after =
         change.apply(new PrefilterListModel(prefixes, call.option("--revision")));
     if (call.wantsJson()) {
-      return call.printJson(RequestPath.of("prefilter"));
+      call.printJson(RequestPath.of("prefilter"));
+      return;
     }
     final PrefilterListModel realized = after.status().realized();
     call.out()
         .println("Revision: " + realized.revision() + ", " + realized.deny().size() + " prefixes");
-    return AgentCtl.OK;
   }
 
   private static List<String> read(String file) {

@@ -18,10 +18,11 @@ final class StatusCommands {
         .addOption(CommandTree.flag("--brief", "Only the states."));
   }
 
-  private static int status(Invocation call) throws IOException {
+  private static void status(Invocation call) throws IOException {
     final boolean brief = call.isSet("--brief");
     if (call.wantsJson()) {
-      return call.printJson(RequestPath.of("healthz"));
+      call.printJson(RequestPath.of("healthz"));
+      return;
     }
     final DaemonStatusModel status = call.agent().status(brief);
     final Table table = new Table(call.out(), "COMPONENT", "STATE", "MESSAGE");
@@ -42,7 +43,6 @@ final class StatusCommands {
       details(call, status);
       modules(call);
     }
-    return AgentCtl.OK;
   }
 
   private static void component(Table table, String name, ComponentStatus component) {

@@ -14,8 +14,7 @@ final class Table {
 
   private final PrintStream out;
   private final int[] widths;
-  private final List<String[]> waiting = new ArrayList<>();
-  private boolean isDecided;
+  private List<String[]> waiting = new ArrayList<>(); // null when the widths are decided
 
   Table(PrintStream out, String... headings) {
     this.out = out;
@@ -29,7 +28,7 @@ final class Table {
     for (int i = 0; i < texts.length; i++) {
       texts[i] = Text.oneLine(Text.of(cells[i]));
     }
-    if (isDecided) {
+    if (waiting == null) {
       print(texts);
     } else {
       waiting.add(texts);
@@ -42,7 +41,7 @@ final class Table {
 
   /** Prints the rows that are not printed yet. */
   void end() {
-    if (!isDecided) {
+    if (waiting != null) {
       decide();
     }
   }
@@ -53,9 +52,9 @@ final class Table {
         widths[i] = Math.max(widths[i], row[i].length());
       }
     }
-    isDecided = true;
-    waiting.forEach(this::print);
-    waiting.clear();
+    final List<String[]> rows = waiting;
+    waiting = null;
+    rows.forEach(this::print);
   }
 
   private void print(String[] row) {

@@ -4,17 +4,28 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.testkit.CannedHttpServer;
+import java.io.BufferedOutputStream;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** The whole output of commands, line by line. */
 @Timeout(60)
@@ -220,6 +231,257 @@ class OutputTest {
         }) {
       assertEquals("", output(AgentCtl.AGENT_ERROR, line), line);
       assertEquals("Error: path: unexpected\n", err.toString(StandardCharsets.UTF_8), line);
+    }
+  }
+
+  /** Fields that this version does not know are printed, too, and so are the digits of a number. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "status | GET /healthz",
+        "endpoint list | GET /endpoint",
+        "endpoint get 7 | GET /endpoint/7",
+        "endpoint delete 7 | DELETE /endpoint/7",
+        "endpoint log 7 | GET /endpoint/7/log",
+        "endpoint health 7 | GET /endpoint/7/healthz",
+        "endpoint labels 7 | GET /endpoint/7/labels",
+        "endpoint config 7 | GET /endpoint/7/config",
+        "identity list | GET /identity",
+        "identity list -l a,b | GET /identity?labels=a&labels=b",
+        "identity list --endpoints | GET /identity/endpoints",
+        "identity get 1 | GET /identity/1",
+        "ip allocate | POST /ipam",
+        "ip allocate --family ipv6 --owner me --pool p | POST /ipam?family=ipv6&owner=me&pool=p",
+        "policy get | GET /policy",
+        "policy get a b | GET /policy?labels=a&labels=b",
+        "policy delete --all | DELETE /policy",
+        "policy delete a | DELETE /policy?labels=a",
+        "prefilter list | GET /prefilter",
+        "map list | GET /map",
+        "map get m | GET /map/m",
+        "metrics list | GET /metrics/"
+      })
+  void shouldPrintTheAnswerAsItIs(String command, String requestLine) {
+    on(requestLine, 200, "{\"later\":[1.50,{}]}");
+    assertEquals("{\n  \"later\" : [ 1.50, { } ]\n}\n", output(AgentCtl.OK, command + " -o json"));
+    assertEquals(1, agent.requests().size());
+  }
+
+  @Test
+  void shouldPrintTheAnswerOfAChangeAsItIs(@TempDir Path directory) throws IOException {
+    final Path rules = Files.writeString(directory.resolve("rules"), "[{}]");
+    on("PUT /policy", 200, "{\"later\":1}");
+    final String expected = "{\n  \"later\" : 1\n}\n";
+    assertEquals(expected, output(AgentCtl.OK, "policy import " + rules + " -o json"));
+    assertTrue(agent.requests().getLast().endsWith("\r\n\r\n[{}]"));
+    on("PATCH /endpoint/7/config", 200, "{}");
+    on("GET /endpoint/7/config", 200, "{\"later\":1}");
+    assertEquals(expected, output(AgentCtl.OK, "endpoint config 7 Debug=Enabled -o json"));
+    on("DELETE /prefilter", 200, "{}");
+    on("GET /prefilter", 200, "{\"later\":1}");
+    assertEquals(expected, output(AgentCtl.OK, "prefilter delete 10.0.0.0/8 -o json"));
+  }
+
+  @Test
+  void shouldShowEveryPartOfAnEndpoint() {
+    on(
+        "GET /endpoint/7",
+        200,
+        """
+        {"id":7,"status":{"state":"ready","health":{"overallHealth":"OK"},
+         "identity":{"id":256,"labels":["a","b"]},
+         "networking":{"addressing":[{"ipv4":"10.1.0.7","ipv6":"fd00::7"}],"interface-name":"lxc7",
+                       "interface-index":12,"mac":"m","host-mac":"h"},
+         "policy":{"realized":{"policy-enabled":"both","policy-revision":3,
+                   "allowed-ingress-identities":[1],"allowed-egress-identities":[2,3],
+                   "denied-ingress-identities":[4],"denied-egress-identities":[]}},
+         "realized":{"options":{"Debug":"Disabled","Conntrack":"Enabled"}}}}
+        """);
+    assertEquals(
+        """
+        FIELD             VALUE
+        id                7
+        state             ready
+        health            OK
+        identity          256
+        labels            a,b
+        ipv4              10.1.0.7
+        ipv6              fd00::7
+        interface         lxc7
+        interface-index   12
+        mac               m
+        host-mac          h
+        policy            both
+        policy-revision   3
+        allowed-ingress   1
+        allowed-egress    2,3
+        denied-ingress    4
+        denied-egress     -
+        option Conntrack  Enabled
+        option Debug      Disabled
+        """,
+        output(AgentCtl.OK, "endpoint get 7"));
+  }
+
+  @Test
+  void shouldShowAnEndpointOfWhichLittleIsKnown() {
+    on(
+        "GET /endpoint/8",
+        200,
+        "{\"id\":8,\"status\":{\"state\":\"ready\",\"policy\":{},\"realized\":{},\"networking\":{}}}");
+    assertEquals(
+        List.of(
+            "FIELD",
+            "id",
+            "state",
+            "ipv4",
+            "ipv6",
+            "interface",
+            "interface-index",
+            "mac",
+            "host-mac"),
+        output(AgentCtl.OK, "endpoint get 8").lines().map(line -> line.split(" ")[0]).toList());
+    on(
+        "GET /endpoint",
+        200,
+        "[{\"id\":9,\"status\":{\"state\":\"ready\",\"policy\":{},\"networking\":{\"addressing\":[]}}}]");
+    assertTrue(
+        output(AgentCtl.OK, "endpoint list")
+            .endsWith("\n9   ready  -       -       -         -     -     -\n"));
+  }
+
+  @Test
+  void shouldShowOneIdentityAndMetricsByTheirNames() {
+    on("GET /identity/1", 200, "{\"id\":1,\"labels\":[\"reserved:host\"]}");
+    assertEquals("ID  LABELS\n1   reserved:host\n", output(AgentCtl.OK, "identity get 1"));
+    on(
+        "GET /metrics/",
+        200,
+        "[{\"name\":\"a_total\",\"value\":3.0},{\"name\":\"b\",\"value\":0.5,\"labels\":{\"y\":\"2\",\"x\":\"1\"}}]");
+    assertEquals(
+        "METRIC   VALUE  LABELS\na_total  3      -\n", output(AgentCtl.OK, "metrics list a_"));
+    assertEquals(
+        "METRIC   VALUE  LABELS\na_total  3      -\nb        0.5    x=1,y=2\n",
+        output(AgentCtl.OK, "metrics list"));
+    output(AgentCtl.USAGE_ERROR, "identity list --endpoints -l a");
+    assertEquals(
+        "--endpoints and --labels do not go together\nTry 'agentctl identity list --help'.\n",
+        err.toString(StandardCharsets.UTF_8));
+  }
+
+  @Test
+  void shouldShowWhichFamilyAnAddressIsOf() {
+    on("DELETE /ipam/::1", 200, "");
+    on("DELETE /ipam/10.0.0.1?pool=p", 200, "");
+    assertEquals(
+        "{\"address\":{\"ipv6\":\"::1\"}}\n", output(AgentCtl.OK, "ip release ::1 -o json"));
+    assertEquals(
+        "{\"address\":{\"ipv4\":\"10.0.0.1\"}}\n",
+        output(AgentCtl.OK, "ip release 10.0.0.1 --pool p -o json"));
+    for (final String option : List.of("--family ipv4", "--expire")) {
+      output(AgentCtl.USAGE_ERROR, "ip allocate 10.1.0.9 " + option);
+      assertTrue(
+          err.toString(StandardCharsets.UTF_8)
+              .startsWith("--family and --expire do not go together with an address\n"));
+    }
+  }
+
+  /** The rows before decide the widths; a longer cell after them moves only its own row. */
+  @Test
+  void shouldAlignALongListByItsFirstThousandRows() {
+    for (final int wideRow : new int[] {1000, 1001}) {
+      final StringBuilder identities = new StringBuilder("[");
+      for (int row = 1; row <= 1200; row++) {
+        identities
+            .append(row == 1 ? "" : ",")
+            .append("{\"id\":%d,\"labels\":[\"l\"]}".formatted(row == wideRow ? 16777216 : 7));
+      }
+      on("GET /identity", 200, identities + "]");
+      final List<String> lines = output(AgentCtl.OK, "identity list").lines().toList();
+      assertEquals(1201, lines.size());
+      final String narrow = wideRow == 1000 ? "7         l" : "7   l";
+      assertEquals(narrow, lines.get(1));
+      assertEquals(narrow, lines.get(1200));
+      assertEquals("16777216  l", lines.get(wideRow));
+    }
+  }
+
+  @Test
+  void shouldReadRulesFromStandardInput() {
+    on("PUT /policy", 200, "{\"policy\":\"[]\",\"revision\":8}");
+    final InputStream before = System.in;
+    System.setIn(new ByteArrayInputStream("[{\"é\":1}]".getBytes(StandardCharsets.UTF_8)));
+    try {
+      assertEquals("Revision: 8\n", output(AgentCtl.OK, "policy import -"));
+    } finally {
+      System.setIn(before);
+    }
+    assertTrue(agent.requests().getLast().endsWith("\r\n\r\n[{\"é\":1}]"));
+  }
+
+  @Test
+  void shouldSayWhichFileCannotBeRead(@TempDir Path directory) {
+    output(AgentCtl.USAGE_ERROR, "policy import " + directory.resolve("none"));
+    assertEquals(
+        "there is no file '"
+            + directory.resolve("none")
+            + "'\nTry 'agentctl policy import --help'.\n",
+        err.toString(StandardCharsets.UTF_8));
+    output(AgentCtl.USAGE_ERROR, "policy import " + directory);
+    assertTrue(
+        err.toString(StandardCharsets.UTF_8).startsWith("cannot read '" + directory + "': "));
+    output(AgentCtl.USAGE_ERROR, "prefilter update --file " + directory);
+    assertTrue(
+        err.toString(StandardCharsets.UTF_8).startsWith("cannot read '" + directory + "': "));
+  }
+
+  /** What came before the failure is shown before the reason, though output is buffered. */
+  @Test
+  void shouldShowWhatItGotOfAnAnswerThatIsBrokenOff() throws IOException {
+    on(
+        "GET /map/m",
+        200,
+        "{\"cache\":[" + "{\"key\":\"k\",\"value\":\"v\"},".repeat(1100) + "broken");
+    final ByteArrayOutputStream terminal = new ByteArrayOutputStream();
+    try (PrintStream stdout = new PrintStream(new BufferedOutputStream(terminal, 1 << 20), false);
+        PrintStream stderr = new PrintStream(terminal, true)) {
+      final String[] arguments = {"map", "get", "m", "-H", "unix://" + agent.socket()};
+      assertEquals(AgentCtl.AGENT_ERROR, new AgentCtl(stdout, stderr, Map.of()).run(arguments));
+      final List<String> lines = terminal.toString(StandardCharsets.UTF_8).lines().toList();
+      assertEquals(1102, lines.size());
+      assertEquals("k    v      -      -", lines.get(1100));
+      assertTrue(
+          lines
+              .getLast()
+              .startsWith("Error: the agent's answer cannot be read: Unrecognized token"),
+          lines.getLast());
+    }
+  }
+
+  @Test
+  void shouldShowTheVersionOfABuildThatHasNone() {
+    assertEquals("agentctl of a development build\n", output(AgentCtl.OK, "--version"));
+  }
+
+  @Test
+  void shouldKeepNoDescriptorOfACommandThatHasEnded() throws Exception {
+    on("GET /identity", 200, "[{\"id\":1}]");
+    output(AgentCtl.OK, "identity list");
+    final long before = descriptors();
+    for (int i = 0; i < 20; i++) {
+      output(AgentCtl.OK, "identity list");
+    }
+    final long deadlineNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    while (descriptors() > before + 5 && System.nanoTime() < deadlineNs) {
+      Thread.sleep(10);
+    }
+    assertTrue(descriptors() <= before + 5, descriptors() + " descriptors, before " + before);
+  }
+
+  private static long descriptors() throws IOException {
+    try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
+      return open.count();
     }
   }
 }

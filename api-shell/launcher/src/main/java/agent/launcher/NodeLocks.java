@@ -7,11 +7,7 @@ import agent.bindings.NamespaceLock;
 import agent.bindings.PeerCredentials;
 import agent.datapath.manager.attach.Pins;
 import agent.types.AlreadyInUseException;
-import agent.types.IoFailure;
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 import org.apache.logging.log4j.LogManager;
@@ -24,7 +20,6 @@ import org.apache.logging.log4j.Logger;
  */
 final class NodeLocks implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(NodeLocks.class);
-  private static final Path LOCKS = Path.of("/proc/locks");
   private static final String NAMESPACE_NAME = "agent/network-namespace";
   private static final int NAMESPACE_TRIES = 50;
   private static final long NAMESPACE_WAIT_MS = 20;
@@ -52,7 +47,8 @@ final class NodeLocks implements AutoCloseable {
   static NodeLocks take(Path bpfRoot) throws InterruptedException {
     final Path pins = Pins.folder(bpfRoot);
     final DirectoryLock lock =
-        DirectoryLock.tryTake(pins).orElseThrow(() -> inUse("bpf-root " + bpfRoot, holderOf(pins)));
+        DirectoryLock.tryTake(pins)
+            .orElseThrow(() -> inUse("bpf-root " + bpfRoot, LockTable.holder(pins)));
     try {
       return new NodeLocks(lock, takeNamespace());
     } catch (RuntimeException | InterruptedException e) {
@@ -103,37 +99,6 @@ final class NodeLocks implements AutoCloseable {
         what
             + " is in use by another agent"
             + (pid.isPresent() ? ", process " + pid.getAsLong() : ""));
-  }
-
-  /** Finds the process that holds the lock of a directory; empty where it cannot be seen. */
-  private static OptionalLong holderOf(Path directory) {
-    try {
-      final long device = (Long) Files.getAttribute(directory, "unix:dev");
-      final long inode = (Long) Files.getAttribute(directory, "unix:ino");
-      return holder(Files.readAllLines(LOCKS), device, inode);
-    } catch (IOException e) {
-      LOGGER.debug("{}: {}", LOCKS, IoFailure.reason(e));
-      return OptionalLong.empty();
-    }
-  }
-
-  /**
-   * Finds the holder in {@code /proc/locks} (proc_locks(5)): {@code 1: FLOCK ADVISORY WRITE 123
-   * 00:1f:15 0 EOF}.
-   *
-   * @param device number of the device as stat(2) returns it
-   */
-  static OptionalLong holder(List<String> locks, long device, long inode) {
-    final long major = (device >> 8) & 0xfff | (device >> 32) & 0xfffff000L;
-    final long minor = device & 0xff | (device >> 12) & 0xffffff00L;
-    final String file = "%02x:%02x:%d".formatted(major, minor, inode);
-    for (final String line : locks) {
-      final String[] fields = line.strip().split(" +");
-      if (fields.length > 5 && fields[1].equals("FLOCK") && fields[5].equals(file)) {
-        return OptionalLong.of(Long.parseLong(fields[4]));
-      }
-    }
-    return OptionalLong.empty();
   }
 
   @Override

@@ -42,6 +42,46 @@ class RequestTargetTest {
     assertEquals(400, refusal.status());
   }
 
+  @Test
+  void shouldNotTakeASchemeInThePathForAnAuthority() {
+    assertEquals(List.of("a:", "", "b"), RequestTarget.parse("/a://b", null).segments());
+    assertEquals(List.of("b"), RequestTarget.parse("http://a/b", null).segments());
+    assertEquals(List.of("b", ""), RequestTarget.parse("http:///b/", null).segments());
+    assertRefused("path: does not start with '/'", "http:/a", null);
+  }
+
+  @Test
+  void shouldDecodeTheEdgesOfWhatIsAllowed() {
+    assertEquals(List.of(" ", "~", "%"), RequestTarget.parse("/%20/%7e/%25", null).segments());
+    assertEquals(List.of("\u007e"), RequestTarget.parse("/\u007e", null).segments());
+    assertEquals(List.of("aé"), RequestTarget.parse("/a%C3%a9", null).segments());
+    assertEquals(
+        Map.of("a", List.of("/", "1=2"), "", List.of("x"), "b c", List.of("")),
+        RequestTarget.parse("/", "&a=%2F&a=1=2&&=x&b+c").query());
+  }
+
+  @Test
+  void shouldNameWhatIsMalformed() {
+    assertRefused("path: malformed percent escape in 'a%zz'", "/a%zz", null);
+    assertRefused("path: malformed percent escape in '%2'", "/%2", null);
+    assertRefused("path: malformed percent escape in '%2z'", "/%2z", null);
+    assertRefused("path: contains a control character", "/%1f", null);
+    assertRefused("path: contains a control character", "/%7F", null);
+    assertRefused("path: a name contains '/'", "/a%2f", null);
+    assertRefused("path: a character is not percent-encoded", "/\u0080", null);
+    assertRefused("path: is not UTF-8", "/%c3", null);
+    assertRefused("query: malformed percent escape in '%zz'", "/", "%zz=1");
+    assertRefused("query: contains a control character", "/", "%00");
+    assertRefused("labels: malformed percent escape in '%'", "/", "labels=%");
+    assertRefused("labels: is not UTF-8", "/", "labels=%ff");
+  }
+
+  private static void assertRefused(String message, String target, String query) {
+    final HttpRefusal refusal =
+        assertThrows(HttpRefusal.class, () -> RequestTarget.parse(target, query), target);
+    assertEquals("400 " + message, refusal.status() + " " + refusal.getMessage());
+  }
+
   /** Whatever is asked for, it is read or refused, and what is read has no separator in it. */
   @Test
   void shouldReadOrRefuseAnything() {

@@ -192,6 +192,9 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
 
   @Override
   public CompletableFuture<Set<Integer>> known() {
+    if (fails.test("known")) {
+      return failure("known");
+    }
     final Set<Integer> known = new TreeSet<>(policies.keySet());
     known.addAll(closed.keySet());
     return done("known", known);

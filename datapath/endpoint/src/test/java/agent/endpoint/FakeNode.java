@@ -2,21 +2,27 @@ package agent.endpoint;
 
 import agent.node.Devices;
 import agent.node.Devices.Device;
+import agent.node.Forwarding;
+import agent.node.Gateways;
 import agent.node.LocalAddress;
 import agent.node.LocalAddresses;
+import agent.node.NodeEvents;
 import agent.node.WorkloadRoutes;
 import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.OperationException;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Deque;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 
 /** A node in memory: devices, addresses and routes. */
 final class FakeNode {
@@ -30,6 +36,28 @@ final class FakeNode {
 
   /** Whether {@code add} fails after a part of it is done. */
   boolean routesFailLate;
+
+  /** Whether {@code repair} cannot read the routes. */
+  boolean routesAreUnreadable;
+
+  /** Events that the conductor has not read yet. */
+  final Deque<Consumer<NodeEvents.Handler>> events = new ArrayDeque<>();
+
+  boolean isSubscribed;
+
+  /** Gateways that another program has removed. */
+  final List<IpAddress> missingGateways = new ArrayList<>();
+
+  /** The number of times that the gateways were compared. */
+  int gatewayComparisons;
+
+  /** Parameters that another program has changed; the key of those of the node is empty. */
+  final Map<String, List<String>> changedParameters = new TreeMap<>();
+
+  /** What cannot be read or written; null where all can. */
+  String gatewayFailure;
+
+  String parameterFailure;
 
   final Devices devices =
       new Devices() {
@@ -100,6 +128,9 @@ final class FakeNode {
 
         @Override
         public List<RouteRepair> repair(Collection<WorkloadRoute> wanted) {
+          if (routesAreUnreadable) {
+            throw new OperationException("IPv4 routes: list: ENOBUFS");
+          }
           final List<RouteRepair> repairs = new ArrayList<>();
           for (final WorkloadRoute route : wanted) {
             if (!routed.contains(route)) {
@@ -136,6 +167,61 @@ final class FakeNode {
           return List.of();
         }
       };
+
+  final Gateways gateways =
+      present -> {
+        gatewayComparisons++;
+        if (gatewayFailure != null) {
+          throw new OperationException(gatewayFailure);
+        }
+        final List<IpAddress> added = List.copyOf(missingGateways);
+        missingGateways.clear();
+        added.forEach(gateway -> hasAddress(gateway.toString()));
+        return added;
+      };
+
+  final Forwarding forwarding =
+      new Forwarding() {
+        @Override
+        public List<String> keep() {
+          return keep("");
+        }
+
+        @Override
+        public List<String> keep(String interfaceName) {
+          if (parameterFailure != null) {
+            throw new OperationException(parameterFailure);
+          }
+          final List<String> changed = changedParameters.remove(interfaceName);
+          return changed == null ? List.of() : changed;
+        }
+      };
+
+  /** Returns a subscription to {@link #events}. */
+  NodeEvents subscribe() {
+    isSubscribed = true;
+    return new NodeEvents() {
+      @Override
+      public int descriptor() {
+        return -1;
+      }
+
+      @Override
+      public int poll(Handler handler, int limit) {
+        int count = 0;
+        while (count < limit && !events.isEmpty()) {
+          events.poll().accept(handler);
+          count++;
+        }
+        return count;
+      }
+
+      @Override
+      public void close() {
+        isSubscribed = false;
+      }
+    };
+  }
 
   void hasDevice(String name, int index) {
     hasDevice(name, index, "veth");

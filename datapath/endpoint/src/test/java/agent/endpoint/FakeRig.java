@@ -1,5 +1,6 @@
 package agent.endpoint;
 
+import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.EndpointFaults.Fault;
 import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointRecord;
@@ -30,11 +31,16 @@ final class FakeRig extends EndpointRig {
   final FakeNode node = new FakeNode();
   final RecordingStore store = new RecordingStore();
   final Map<Integer, List<Fault>> faults = new HashMap<>();
+  final Repairs repairs = new Repairs();
+
+  /** The reasons by id of records that the next start cannot read. */
+  Map<Integer, String> damagedAtLoad = Map.of();
+
   private final Supplier<IdentityAllocator> allocators;
   private ManualClock clock;
 
   /** An endpoint store whose calls can be made to fail. */
-  static final class RecordingStore implements EndpointStore {
+  final class RecordingStore implements EndpointStore {
     private final EndpointStore kept = EndpointStore.inMemory();
     boolean fails;
     Consumer<EndpointRecord> onSaved = record -> {};
@@ -44,7 +50,9 @@ final class FakeRig extends EndpointRig {
 
     @Override
     public List<EndpointRecord> load() {
-      return kept.load();
+      final List<EndpointRecord> loaded = kept.load();
+      damagedAtLoad.forEach(kept::invalid);
+      return loaded;
     }
 
     @Override
@@ -127,6 +135,10 @@ final class FakeRig extends EndpointRig {
         .nodeDevices(Set.of("ext0"))
         .localAddresses(node.localAddresses)
         .routes(node.routes)
+        .gateways(node.gateways)
+        .forwarding(node.forwarding)
+        .events(node::subscribe)
+        .repairs(repairs)
         .faults(id -> faults.getOrDefault(id, List.of()))
         .nanoClock(clock)
         .clock(clock)

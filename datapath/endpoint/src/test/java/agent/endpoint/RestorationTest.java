@@ -273,6 +273,7 @@ class RestorationTest {
     assertTrue(webLetsIn(CLIENT, 80) && webLetsIn(OUTSIDE, 80) && !webLetsIn(CLIENT, 81));
     agent.advance(Duration.ofMinutes(2));
     assertEquals(EndpointState.NOT_READY, agent.get("1").state(), "it is not tried again");
+    assertTrue(agent.get("1").error().contains("revision: 0"), agent.get("1").error());
     assertThrows(OperationException.class, () -> agent.configure("1", Map.of("Debug", "Enabled")));
     assertThrows(OperationException.class, () -> agent.conductor.policy().get(List.of()));
     assertThrows(
@@ -348,6 +349,8 @@ class RestorationTest {
     final EndpointSnapshot invalid = agent.get("2");
     assertEquals(EndpointState.INVALID, invalid.state());
     assertEquals(Map.of(), agent.datapath.policies.get(2), "closed");
+    assertFalse(agent.datapath.ipcache.containsKey(Prefix.parse("172.20.0.1/32")));
+    assertTrue(agent.node.routed.stream().noneMatch(r -> r.interfaceName().equals("lxc2")));
     assertEquals(HealthLevel.FAILURE, invalid.health().overall());
     FakeRig.assertRefused(Refusal.Kind.CONFLICT, "id", () -> agent.relabel("2", "a=b"));
     assertEquals(List.of(), agent.delete("2"));

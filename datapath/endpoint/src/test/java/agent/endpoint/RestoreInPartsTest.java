@@ -251,12 +251,13 @@ class RestoreInPartsTest {
     final CompletableFuture<RestoreReport> restored = agent.beginRestart();
     while (!restored.isDone()) {
       agent.conductor.agent().doWork();
+      final Set<String> routed = new HashSet<>();
+      agent.node.routed.forEach(route -> routed.add(route.interfaceName()));
       for (final EndpointSnapshot endpoint : agent.conductor.endpoints().list(List.of())) {
         if (endpoint.state() == EndpointState.READY) {
           final String name = endpoint.networking().interfaceName();
           assertFalse(agent.node.down.contains(name), name);
-          assertTrue(
-              agent.node.routed.stream().anyMatch(route -> route.interfaceName().equals(name)));
+          assertTrue(routed.contains(name), name);
         }
       }
     }

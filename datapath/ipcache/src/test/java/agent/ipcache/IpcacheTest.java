@@ -10,6 +10,7 @@ import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.identity.Identity;
 import agent.identity.Label;
 import agent.identity.LabelSet;
+import agent.identity.LocalCidrIdentityAllocator;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;
@@ -128,6 +129,31 @@ class IpcacheTest {
 
   private static Identity cidr() {
     return new Identity(1 << 24, LabelSet.of(new Label(Label.CIDR, PREFIX.toString(), "")));
+  }
+
+  /** A start stages the entries of all sources; one comparison writes them. */
+  @Test
+  void shouldWriteNothingThatIsStagedBeforeTheComparison() {
+    final IpAddress node = IpAddress.parse("192.0.2.1");
+    final IpAddress other = IpAddress.parse("10.5.0.10");
+    ipcache.putEndpoint(8, 301, List.of(other)).join();
+    kernel.commands.clear();
+    ipcache.stageEndpoint(7, 300, List.of(ADDRESS));
+    final Prefix prefix = Prefix.parse("198.51.100.0/24");
+    final Identity outside = new LocalCidrIdentityAllocator().acquire(prefix);
+    ipcache.stage(List.of(outside), Set.of(node));
+    assertEquals(List.of(), kernel.commands);
+    assertTrue(ipcache.isNode(node));
+    final List<IpcacheEntry> before = ipcache.inKernel().join();
+    assertTrue(before.contains(new IpcacheEntry(Prefix.of(other), 301, 8, false)));
+    ipcache.compare().join();
+    assertEquals(1, kernel.commands.size());
+    assertEquals(3, kernel.commands.getFirst().size());
+    final List<IpcacheEntry> after = ipcache.inKernel().join();
+    assertTrue(after.contains(ENDPOINT));
+    assertTrue(after.contains(new IpcacheEntry(Prefix.of(node), 1, 0, true)));
+    assertTrue(after.contains(new IpcacheEntry(prefix, outside.id(), 0, false)));
+    assertEquals(before.size() + 3, after.size());
   }
 
   /** A fake of the kernel's maps that records every command. */

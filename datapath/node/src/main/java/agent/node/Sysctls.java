@@ -17,7 +17,7 @@ public final class Sysctls {
    *
    * @param root {@code /proc/sys/net}, or another folder in a test
    */
-  private Sysctls(Path root) {
+  Sysctls(Path root) {
     this.root = root;
   }
 

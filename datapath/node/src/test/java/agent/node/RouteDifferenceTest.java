@@ -1,6 +1,8 @@
 package agent.node;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.node.netlink.NeighbourMessage;
 import agent.node.netlink.RouteMessage;
@@ -116,5 +118,40 @@ class RouteDifferenceTest {
     final RouteDifference difference = neighbours(List.of(NEIGHBOUR), other);
     assertEquals(List.of(NEIGHBOUR), difference.neighboursToReplace());
     assertEquals(List.of(other), difference.neighboursToRemove());
+  }
+
+  /** What is logged and counted where routes of a workload were changed by another program. */
+  @Test
+  void shouldCountAndNameWhatDiffers() {
+    final RouteMessage moved = RouteDifference.wantedRoute(ADDRESS, 6, GATEWAY);
+    final RouteMessage missing = RouteDifference.wantedRoute(ADDRESS6, 5, null);
+    final NeighbourMessage elsewhere = RouteDifference.wantedNeighbour(ADDRESS, 6, MAC);
+    final RouteDifference difference =
+        RouteDifference.between(
+            List.of(ROUTE, missing), List.of(NEIGHBOUR), List.of(moved), List.of(elsewhere));
+    assertEquals(5, difference.size());
+    assertFalse(difference.isEmpty());
+    assertEquals(
+        "10.1.0.9/32 was different, f00d::9/128 was missing, "
+            + "neighbour 10.1.0.9 was missing or different, "
+            + "neighbour 10.1.0.9 was on another interface",
+        difference.toString());
+  }
+
+  @Test
+  void shouldBeEmptyWhereNothingDiffers() {
+    final RouteDifference difference = routes(List.of(ROUTE), ROUTE);
+    assertTrue(difference.isEmpty());
+    assertEquals(0, difference.size());
+    assertEquals("", difference.toString());
+    assertEquals(1, routes(List.of(ROUTE)).size());
+    assertEquals("10.1.0.9/32 was missing", routes(List.of(ROUTE)).toString());
+  }
+
+  /** A route through no device, such as one to several next hops, is not the agent's. */
+  @Test
+  void shouldNotOwnARouteWithoutADevice() {
+    assertFalse(RouteDifference.isOwn(RouteDifference.wantedRoute(ADDRESS, 0, null)));
+    assertTrue(RouteDifference.isOwn(RouteDifference.wantedRoute(ADDRESS, 1, null)));
   }
 }

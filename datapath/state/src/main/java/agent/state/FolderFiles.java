@@ -143,7 +143,7 @@ class FolderFiles {
         final boolean hasPrevious = keep(file, previous);
         Files.move(unfinished, file, StandardCopyOption.ATOMIC_MOVE);
         try {
-          sync(directory);
+          sync(folder, directory);
         } catch (IOException e) {
           undo(file, previous, hasPrevious, e);
           throw e;
@@ -155,7 +155,7 @@ class FolderFiles {
     }
   }
 
-  private static void writeDurably(Path file, ByteBuffer[] content) throws IOException {
+  private void writeDurably(Path file, ByteBuffer[] content) throws IOException {
     Files.deleteIfExists(file);
     try (FileChannel channel =
         FileChannel.open(
@@ -163,7 +163,7 @@ class FolderFiles {
       while (content[content.length - 1].hasRemaining()) {
         channel.write(content);
       }
-      channel.force(true);
+      sync(file, channel);
     }
   }
 
@@ -216,7 +216,7 @@ class FolderFiles {
         } else {
           Files.deleteIfExists(file);
         }
-        sync(directory);
+        sync(folder, directory);
       }
     }
   }
@@ -265,14 +265,18 @@ class FolderFiles {
     final Path file = path(PROBE + suffix + UNFINISHED);
     try (FileChannel directory = FileChannel.open(folder, StandardOpenOption.READ)) {
       writeDurably(file, new ByteBuffer[] {ByteBuffer.allocate(length)});
-      sync(directory);
+      sync(folder, directory);
     } finally {
       Files.deleteIfExists(file);
     }
   }
 
-  /** Makes the names in the folder durable; a test replaces it. */
-  void sync(FileChannel directory) throws IOException {
-    directory.force(true);
+  /**
+   * Makes the content of a file, or the names in the folder, durable; a test replaces it.
+   *
+   * @param synced the file or the folder
+   */
+  void sync(Path synced, FileChannel channel) throws IOException {
+    channel.force(true);
   }
 }

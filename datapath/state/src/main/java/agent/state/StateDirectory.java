@@ -31,7 +31,12 @@ final class StateDirectory {
   private StateDirectory(Path directory) throws IOException {
     this.directory = directory;
     user = (Integer) Files.getAttribute(Path.of("/proc/self"), "unix:uid");
-    hasUnmappedUsers = !Files.readString(IDENTITY_MAP).strip().endsWith(ALL_USERS);
+    hasUnmappedUsers = hasUnmappedUsers(Files.readString(IDENTITY_MAP));
+  }
+
+  /** Returns whether a map of user numbers (user_namespaces(7)) leaves some of them out. */
+  static boolean hasUnmappedUsers(String identityMap) {
+    return !identityMap.strip().endsWith(ALL_USERS);
   }
 
   /**
@@ -81,11 +86,7 @@ final class StateDirectory {
 
   private void check(Path path, boolean isStateDirectory) throws IOException {
     final int owner = (Integer) Files.getAttribute(path, "unix:uid", LinkOption.NOFOLLOW_LINKS);
-    final boolean isTrusted =
-        owner == ROOT
-            || owner == user
-            || owner == UNMAPPED_USER && hasUnmappedUsers && !isStateDirectory;
-    if (!isTrusted) {
+    if (!isTrusted(owner, user, hasUnmappedUsers, isStateDirectory)) {
       throw refused(path, "it belongs to the user with number " + owner);
     }
     if (Files.isSymbolicLink(path)) {
@@ -96,6 +97,21 @@ final class StateDirectory {
     if ((mode & WRITABLE_FOR_OTHERS) != 0 && !isSticky) {
       throw refused(path, "other users may write to it (mode 0%o)".formatted(mode & PERMISSIONS));
     }
+  }
+
+  /**
+   * Returns whether files of an owner are as safe as the agent's own.
+   *
+   * @param user the user of the agent
+   * @param hasUnmappedUsers whether there are users that this user namespace does not know, as the
+   *     real root can be
+   * @param isStateDirectory whether it is the state directory and not one on its path
+   */
+  static boolean isTrusted(
+      int owner, int user, boolean hasUnmappedUsers, boolean isStateDirectory) {
+    return owner == ROOT
+        || owner == user
+        || owner == UNMAPPED_USER && hasUnmappedUsers && !isStateDirectory;
   }
 
   private Refusal refused(Path path, String why) {

@@ -26,6 +26,7 @@ import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
+import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.UnreadableStateException;
 import java.nio.channels.FileChannel;
@@ -34,7 +35,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -177,6 +177,20 @@ class DomainFilesTest {
     assertTrue(Files.isDirectory(directory.resolve("endpoints/15.json.corrupt-1/in it")));
   }
 
+  @Test
+  void shouldReadOnlyFilesWhoseNamesAreIdsOfEndpoints() throws Exception {
+    final Path folder = directory.resolve("endpoints");
+    state.endpointStore().save(endpoint(1));
+    state.endpointStore().save(endpoint(65_535));
+    for (final String name : List.of("0", "65536", "007", "+7", "-7", "x")) {
+      Files.copy(folder.resolve("1.json"), folder.resolve(name + ".json"));
+    }
+    final EndpointStore store = state.endpointStore();
+    assertEquals(Set.of(endpoint(1), endpoint(65_535)), Set.copyOf(store.load()));
+    assertEquals(Map.of(), store.unreadable());
+    assertEquals(ModuleHealth.Level.OK, state.faults().read().level());
+  }
+
   private EndpointStore loadedAgain() {
     final EndpointStore store = reopened().endpointStore();
     store.load();
@@ -200,7 +214,8 @@ class DomainFilesTest {
         {"disableSourceVerification":null,"externalIpam":true,"installEndpointRoute":null,\
         "requireArpPassthrough":null,"requireEgressProgram":null,"requireRouting":null},\
         "workload":{"netnsCookie":null,"pid":42,"datapathMapId":null,"policyEnabled":null,\
-        "properties":"{}"}}""",
+        "properties":"{}"}}\
+        """,
         Files.readAllLines(directory.resolve("endpoints/7.json")).get(1));
   }
 
@@ -273,18 +288,6 @@ class DomainFilesTest {
     }
   }
 
-  /** The default limit of the library is 15 million characters, which one deny list may exceed. */
-  @Test
-  void shouldKeepAMillionPrefixes() throws Exception {
-    final List<Prefix> prefixes = new ArrayList<>();
-    for (int i = 0; i < 1_000_000; i++) {
-      prefixes.add(Prefix.of(IpAddress.ofIpv6(0x20010db8_00000000L | i, 0), 64));
-    }
-    final PrefilterList list = new PrefilterList(2, prefixes);
-    state.prefilterStore().store(list);
-    assertEquals(list, reopened().prefilterStore().load().orElseThrow());
-  }
-
   @Test
   void shouldDiscardAllButTheNodesRanges() throws Exception {
     final NodeRecord node = new NodeRecord(Prefix.parse("10.1.0.0/16"), null);
@@ -307,5 +310,20 @@ class DomainFilesTest {
   void shouldHoldTheDirectoryUntilItIsClosed() {
     assertThrows(IllegalStateException.class, () -> AgentState.open(directory));
     reopened();
+  }
+
+  @Test
+  void shouldNotHoldADirectoryThatItCannotOpen() throws Exception {
+    state.close();
+    final Path node = directory.resolve("node");
+    Files.delete(node);
+    Files.writeString(node, "");
+    final OperationException failure =
+        assertThrows(OperationException.class, () -> AgentState.open(directory));
+    assertEquals(
+        "state folder " + node + " cannot be created: a file is in its place",
+        failure.getMessage());
+    Files.delete(node);
+    state = AgentState.open(directory);
   }
 }

@@ -10,14 +10,20 @@ import agent.datapath.manager.guard.Faults;
 import agent.datapath.manager.spec.ModuleHealth;
 import agent.testkit.Commands;
 import agent.types.OperationException;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.RandomAccessFile;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -174,14 +180,14 @@ class StateFolderTest {
   @Test
   void shouldRefuseWhatIsNotAFileAndKeepItWhenItIsReplaced() throws Exception {
     Files.createDirectories(path.resolve("bad.json/in it"));
-    assertDamaged("bad");
+    assertDamaged("bad", "it is a directory, not a file");
     folder.write("bad", NOTE);
     final Path other = Files.writeString(root.resolve("other"), "of another program");
     Files.createSymbolicLink(path.resolve("link.json"), other);
-    assertDamaged("link");
+    assertDamaged("link", "it is a symbolic link, not a file");
     folder.write("link", NOTE);
     Commands.run("mkfifo", path.resolve("fifo.json").toString());
-    assertDamaged("fifo");
+    assertDamaged("fifo", "it is not a file");
     folder.write("fifo", NOTE);
     assertEquals("of another program", Files.readString(other));
     for (final String name : List.of("bad", "link", "fifo")) {
@@ -220,10 +226,53 @@ class StateFolderTest {
 
   @Test
   void shouldRefuseAFileThatIsTooLongToBeRead() throws IOException {
+    final long most = (128L << 20) + 256;
     try (RandomAccessFile file = new RandomAccessFile(path.resolve("long.json").toFile(), "rw")) {
       file.setLength(1L << 32);
+      assertDamaged("long", (1L << 32) + " bytes exceed the size of a state file");
+      file.setLength(most + 1);
+      assertDamaged("long", most + 1 + " bytes exceed the size of a state file");
+      file.setLength(most);
+      assertDamaged("long", "no header line in " + most + " bytes");
     }
-    assertDamaged("long");
+  }
+
+  @Test
+  void shouldListDocumentsInTheOrderOfTheirNames() throws IOException {
+    final List<String> names = new ArrayList<>();
+    for (int i = 0; i < 30; i++) {
+      names.add("n" + (i * 7 % 30 + 10));
+      folder.write(names.getLast(), NOTE);
+    }
+    Files.writeString(path.resolve("n5.txt"), "not a document");
+    names.sort(null);
+    assertEquals(names, folder.names());
+  }
+
+  @Test
+  void shouldKeepEveryDamagedFileThatWasReplaced() throws Exception {
+    for (int i = 1; i <= 3; i++) {
+      Files.writeString(path.resolve("bad.json"), "rubbish " + i);
+      assertDamaged("bad", "no header line in 9 bytes");
+      folder.write("bad", NOTE);
+      assertEquals("rubbish " + i, Files.readString(path.resolve("bad.json.corrupt-" + i)));
+    }
+    Files.createDirectory(path.resolve("gone.json"));
+    folder.remove("gone");
+    assertEquals(
+        List.of(
+            "bad.json",
+            "bad.json.corrupt-1",
+            "bad.json.corrupt-2",
+            "bad.json.corrupt-3",
+            "gone.json.corrupt-1"),
+        entries());
+  }
+
+  private void assertDamaged(String name, String reason) {
+    assertEquals(
+        reason,
+        assertThrows(DamagedStateException.class, () -> folder.read(name), name).getMessage());
   }
 
   private void assertDamaged(String name) {
@@ -240,6 +289,86 @@ class StateFolderTest {
         failure.getMessage());
   }
 
+  @Test
+  void shouldSayThatAFolderCannotBeCreatedOrListed() throws IOException {
+    final Path file = Files.writeString(root.resolve("file"), "");
+    assertEquals(
+        "state folder " + file + " cannot be created: a file is in its place",
+        assertThrows(OperationException.class, () -> open(file, "note", new NoteCodec()))
+            .getMessage());
+    Files.delete(path);
+    assertEquals(
+        "state folder " + path + " cannot be listed: it does not exist",
+        assertThrows(OperationException.class, folder::names).getMessage());
+    assertEquals(0, folder.raw("first").length);
+    assertEquals(path.toString(), folder.toString());
+  }
+
+  /** What is there is enough to start: the fault stands until the folder can be written. */
+  @Test
+  void shouldOpenWithAFaultWhereLeftoversCannotBeRemoved() throws IOException {
+    final boolean[] fails = {true};
+    final Faults faults = new Faults("fine");
+    final FolderFiles files =
+        new FolderFiles(path) {
+          @Override
+          void removeLeftovers(String suffix) throws IOException {
+            throw new IOException("Read-only file system");
+          }
+
+          @Override
+          void probe(String suffix, int length) throws IOException {
+            if (fails[0]) {
+              throw new IOException("Read-only file system");
+            }
+            super.probe(suffix, length);
+          }
+        };
+    final StateFolder<Note> opened = new StateFolder<>(files, "note", new NoteCodec(), faults);
+    assertEquals(
+        "temporary files in " + path + " cannot be removed: read-only file system",
+        faults.read().message());
+    assertTrue(opened.isFailing());
+    opened.retry();
+    assertEquals(
+        "state folder " + path + " cannot be written: read-only file system",
+        faults.read().message());
+    fails[0] = false;
+    opened.retry();
+    assertFalse(opened.isFailing());
+    assertEquals(ModuleHealth.Level.OK, faults.read().level());
+  }
+
+  /** A small file can be written where the large one that failed cannot. */
+  @Test
+  void shouldRetryWithTheLengthThatFailed() {
+    final List<Integer> probed = new ArrayList<>();
+    final FolderFiles files =
+        new FolderFiles(path) {
+          @Override
+          void replace(String name, ByteBuffer[] content, BeforeCommit beforeCommit)
+              throws IOException {
+            throw new IOException("No space left on device");
+          }
+
+          @Override
+          void probe(String suffix, int length) throws IOException {
+            probed.add(length);
+            throw new IOException("No space left on device");
+          }
+        };
+    final StateFolder<Note> failing =
+        new StateFolder<>(files, "note", new NoteCodec(), new Faults("fine"));
+    failing.retry();
+    assertEquals(List.of(), probed, "nothing has failed");
+    folder.write("first", NOTE);
+    assertThrows(OperationException.class, () -> failing.write("first", NOTE));
+    failing.retry();
+    failing.retry();
+    final int length = (int) path.resolve("first.json").toFile().length();
+    assertEquals(List.of(length, length), probed);
+  }
+
   /** The commit is undone: the caller hears that the change failed. */
   @Test
   void shouldHaveThePreviousContentWhereTheFolderCannotBeSyncedAfterTheCommit() throws Exception {
@@ -248,11 +377,11 @@ class StateFolderTest {
     final FolderFiles files =
         new FolderFiles(path) {
           @Override
-          void sync(FileChannel directory) throws IOException {
-            if (fails[0]) {
+          void sync(Path synced, FileChannel channel) throws IOException {
+            if (fails[0] && synced.equals(path)) {
               throw new IOException("Input/output error");
             }
-            super.sync(directory);
+            super.sync(synced, channel);
           }
         };
     final StateFolder<Note> failing = new StateFolder<>(files, "note", new NoteCodec(), faults);
@@ -292,6 +421,29 @@ class StateFolderTest {
     }
   }
 
+  /** The child fails before it has its answer where a descriptor was needed after the commit. */
+  @Test
+  void shouldRefuseEveryChangeWithASentenceWhereNoDescriptorIsLeft() throws Exception {
+    final Process child = ChildJvm.start(WriterWithoutDescriptors.class, path.toString());
+    final List<String> said;
+    try (BufferedReader lines = child.inputReader(StandardCharsets.UTF_8)) {
+      said = lines.lines().toList();
+    } finally {
+      child.destroyForcibly().waitFor();
+    }
+    final String file = "state file " + path + "/first.json cannot be ";
+    assertEquals(
+        List.of(
+            file + "written: too many open files",
+            file + "removed: too many open files",
+            "STOPPED",
+            "written again",
+            "OK"),
+        said);
+    assertEquals(new Note(9, "with descriptors", List.of()), folder.read("first").orElseThrow());
+    assertEquals(List.of("first.json"), entries());
+  }
+
   private List<String> entries() {
     try (var files = Files.list(path)) {
       return files.map(file -> file.getFileName().toString()).sorted().toList();
@@ -311,6 +463,57 @@ class StateFolderTest {
           System.out.print('.');
           System.out.flush();
         }
+      }
+    }
+  }
+
+  /** Writes a file, removes it, and writes it again when descriptors are there. */
+  static final class WriterWithoutDescriptors {
+    private WriterWithoutDescriptors() {}
+
+    public static void main(String[] arguments) throws IOException {
+      final Path path = Path.of(arguments[0]);
+      final Faults faults = new Faults("fine");
+      final StateFolder<Note> folder =
+          new StateFolder<>(new FolderFiles(path), "note", new NoteCodec(), faults);
+      loadClasses(path.resolveSibling("gone"));
+      folder.write("first", NOTE);
+      final List<InputStream> taken = new ArrayList<>();
+      try {
+        while (true) {
+          taken.add(Files.newInputStream(Path.of("/dev/null")));
+        }
+      } catch (FileSystemException full) {
+        System.out.println(refusal(() -> folder.write("first", new Note(8, "", List.of()))));
+        System.out.println(refusal(() -> folder.remove("first")));
+        System.out.println(faults.read().level());
+      }
+      for (final InputStream one : taken) {
+        one.close();
+      }
+      folder.write("first", new Note(9, "with descriptors", List.of()));
+      System.out.println("written again");
+      System.out.println(faults.read().level());
+    }
+
+    /** A class that is loaded later would need a descriptor. */
+    private static void loadClasses(Path path) throws IOException {
+      final Faults faults = new Faults("fine");
+      final StateFolder<Note> gone =
+          new StateFolder<>(new FolderFiles(path), "note", new NoteCodec(), faults);
+      gone.write("first", NOTE);
+      gone.remove("first");
+      Files.delete(path);
+      refusal(() -> gone.write("first", NOTE));
+      faults.read();
+    }
+
+    private static String refusal(Runnable change) {
+      try {
+        change.run();
+        return "not refused";
+      } catch (OperationException e) {
+        return e.getMessage();
       }
     }
   }

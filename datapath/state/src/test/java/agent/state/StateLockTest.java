@@ -1,11 +1,15 @@
 package agent.state;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.types.Refusal;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -44,6 +48,58 @@ class StateLockTest {
     try (StateLock _ = StateLock.take(root)) {
       assertThrows(IllegalStateException.class, () -> StateLock.take(root));
     }
+  }
+
+  @Test
+  void shouldBeFreeWhenItIsClosed() throws Exception {
+    StateLock.take(root).close();
+    StateLock.take(root).close();
+  }
+
+  @Test
+  void shouldLeaveNoMoreThanTheHolderInAFileForTheOwnerAlone() throws Exception {
+    final Path file = root.resolve("agent.lock");
+    StateLock.take(root).close();
+    assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(file)));
+    Files.writeString(file, "1".repeat(40) + "\n");
+    try (StateLock _ = StateLock.take(root)) {
+      assertEquals(ProcessHandle.current().pid() + "\n", Files.readString(file));
+    }
+  }
+
+  @Test
+  void shouldRefuseAFileThatIsNotItsOwnAndLeaveItAsItIs() throws Exception {
+    final Path precious = Files.writeString(root.resolve("precious"), "precious");
+    final Path file = root.resolve("agent.lock");
+    Files.createSymbolicLink(file, precious);
+    assertNotTheLock(file);
+    Files.delete(file);
+    Files.createSymbolicLink(file, root.resolve("none"));
+    assertNotTheLock(file);
+    Files.delete(file);
+    Files.createLink(file, precious);
+    assertNotTheLock(file);
+    Files.delete(file);
+    Files.createDirectory(file);
+    assertNotTheLock(file);
+    assertEquals("precious", Files.readString(precious));
+    assertFalse(Files.exists(root.resolve("none")));
+  }
+
+  private void assertNotTheLock(Path file) {
+    final Refusal refusal = assertThrows(Refusal.class, () -> StateLock.take(root));
+    assertEquals(
+        "state-dir: " + file + ": it is not the lock file of an agent: remove or rename it",
+        refusal.getMessage());
+    assertEquals(Refusal.Kind.INVALID, refusal.kind());
+  }
+
+  @Test
+  void shouldSayWhatIsWrongWithADirectoryThatIsNone() throws Exception {
+    final Path file = Files.writeString(root.resolve("file"), "");
+    final UncheckedIOException failure =
+        assertThrows(UncheckedIOException.class, () -> StateLock.take(file));
+    assertEquals("state directory " + file + ": a file is in its place", failure.getMessage());
   }
 
   static final class Holder {

@@ -40,7 +40,7 @@ public final class MapHandlers implements ApiHandler.Group {
         new MapListModel(mirrors.describe().stream().map(MapHandlers::encode).toList()));
   }
 
-  private static MapModel encode(MapSummary map) {
+  static MapModel encode(MapSummary map) {
     return new MapModel(
         map.entries(),
         (long) map.flags(),
@@ -66,7 +66,7 @@ public final class MapHandlers implements ApiHandler.Group {
   }
 
   /** Writes the record of the map and then its entries one by one. */
-  private record EntryWriter(JsonGenerator json) implements MapVisitor {
+  record EntryWriter(JsonGenerator json) implements MapVisitor {
     @Override
     public void onMap(MapSummary map, long mirroredAtMs) {
       json.writeStartObject();

@@ -61,7 +61,7 @@ public final class OrphanCleanup {
    * @param remembered the endpoints whose removal the datapath remembers
    */
   CompletableFuture<Void> remove(Set<Integer> known, Set<Integer> remembered, List<String> errors) {
-    releaseLeases(errors, FIRST_PAUSE);
+    releaseLeases();
     final Set<Integer> orphans = new TreeSet<>(known);
     orphans.addAll(remembered);
     final List<CompletableFuture<Void>> removed = new ArrayList<>();
@@ -129,8 +129,8 @@ public final class OrphanCleanup {
     return twice.compareTo(LONGEST_PAUSE) > 0 ? LONGEST_PAUSE : twice;
   }
 
-  private void releaseLeases(List<String> errors, Duration pause) {
-    final String subject = "leases";
+  /** The leases are stored later where the store cannot be written now. */
+  private void releaseLeases() {
     final Map<Integer, List<String>> orphans = new HashMap<>();
     for (final Lease lease : ipam.leases()) {
       if (lease.endpointId() != 0 && registry.find(lease.endpointId()) == null) {
@@ -139,19 +139,10 @@ public final class OrphanCleanup {
             .add(lease.address().toString());
       }
     }
-    try {
-      orphans.forEach(
-          (id, addresses) -> {
-            LOGGER.warn("endpoint {} no longer exists: releasing its addresses {}", id, addresses);
-            ipam.releaseEndpoint(id);
-          });
-      progress.faults().clear(subject);
-    } catch (RuntimeException failure) {
-      final String message =
-          "addresses of endpoints that no longer exist are not released: " + failure.getMessage();
-      errors.add(message);
-      progress.faults().degraded(subject, message);
-      conductor.schedule(pause.toNanos(), () -> releaseLeases(new ArrayList<>(), next(pause)));
-    }
+    orphans.forEach(
+        (id, addresses) -> {
+          LOGGER.warn("endpoint {} no longer exists: releasing its addresses {}", id, addresses);
+          ipam.releaseEndpoint(id);
+        });
   }
 }

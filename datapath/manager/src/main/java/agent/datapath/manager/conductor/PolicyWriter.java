@@ -16,6 +16,8 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /**
  * Writes changes of policy maps in this order: insert denies, insert allows, delete allows, delete
@@ -23,14 +25,18 @@ import java.util.Map;
  * that allow less. {@link #apply} allocates nothing unless a write fails.
  */
 final class PolicyWriter {
+  private static final Logger LOGGER = LogManager.getLogger(PolicyWriter.class);
+  private static final PolicyDirection[] DIRECTIONS = PolicyDirection.values();
+
   private final MapCursor cursor = new MapCursor();
   private final PolicyKeyFlyweight key = new PolicyKeyFlyweight();
   private final PolicyEntryFlyweight value = new PolicyEntryFlyweight();
   private BpfMapException failure;
 
   /**
-   * * Writes a change. * * @throws BpfMapException the first failure, after the remaining
-   * restricting writes
+   * Writes a change.
+   *
+   * @throws BpfMapException the first failure, after the remaining restricting writes
    */
   void apply(PolicyMap map, PolicyDelta delta) {
     failure = null;
@@ -49,11 +55,16 @@ final class PolicyWriter {
 
   /**
    * Returns the change after which the map holds exactly the desired entries. Drops the failed
-   * writes that are queued for a retry, so that only desired entries are retried.
+   * writes that are queued for a retry, so that only desired entries are retried. Deletes entries
+   * at once whose keys no policy has, which another program has written.
+   *
+   * @throws BpfMapException where the map cannot be read, or such an entry cannot be deleted
    */
   PolicyDelta difference(PolicyMap map, Collection<PolicyEntry> desired) {
     map.map().forgetRefused();
-    final Map<PolicyEntry.Key, Stored> existing = read(map);
+    final List<RawKey> foreign = new ArrayList<>();
+    final Map<PolicyEntry.Key, Stored> existing = read(map, foreign);
+    delete(map, foreign);
     final List<PolicyEntry> upserts = new ArrayList<>();
     for (final PolicyEntry entry : desired) {
       final Stored stored = existing.remove(entry.key());
@@ -89,7 +100,22 @@ final class PolicyWriter {
     }
   }
 
-  private Map<PolicyEntry.Key, Stored> read(PolicyMap map) {
+  /** The key of an entry that is not one of a policy, such as one with another direction. */
+  private record RawKey(int identity, int direction, int protocol, int port, int prefixLength) {}
+
+  private static void delete(PolicyMap map, List<RawKey> foreign) {
+    for (final RawKey raw : foreign) {
+      final int result =
+          map.delete(
+              raw.identity(), raw.direction(), raw.protocol(), raw.port(), raw.prefixLength());
+      if (result < 0 && result != -Errno.ENOENT) {
+        throw map.failure("delete", result);
+      }
+      LOGGER.warn("map {}: {} is not an entry of a policy; deleted", map.map().name(), raw);
+    }
+  }
+
+  private Map<PolicyEntry.Key, Stored> read(PolicyMap map, List<RawKey> foreign) {
     final Map<PolicyEntry.Key, Stored> entries = new HashMap<>();
     final int opened = cursor.open(map.map());
     if (opened < 0) {
@@ -98,10 +124,17 @@ final class PolicyWriter {
     while (cursor.next()) {
       key.wrap(cursor.key(), 0);
       value.wrap(cursor.value(), 0);
+      if (key.direction() >= DIRECTIONS.length
+          || !PolicyEntry.isWithinPrefix(key.protocol(), key.port(), key.prefixLength())) {
+        foreign.add(
+            new RawKey(
+                key.identity(), key.direction(), key.protocol(), key.port(), key.prefixLength()));
+        continue;
+      }
       entries.put(
           new PolicyEntry.Key(
               key.identity(),
-              PolicyDirection.values()[key.direction()],
+              DIRECTIONS[key.direction()],
               key.protocol(),
               key.port(),
               key.prefixLength()),

@@ -50,7 +50,8 @@ public record PolicyEntry(
     }
   }
 
-  private static boolean isWithinPrefix(int protocol, int port, int prefixLength) {
+  /** Returns whether protocol and port have no bits beyond the prefix, which ends at a part. */
+  public static boolean isWithinPrefix(int protocol, int port, int prefixLength) {
     if (prefixLength == PolicyPrefix.IDENTITY) {
       return protocol == 0 && port == 0;
     }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.guard.DesiredEntries.Found;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -88,6 +89,71 @@ class DesiredEntriesTest {
     model.keySet().removeIf(number -> number % 10 != 3);
     assertEquals(model, unseen);
     unseen.forEach((number, content) -> entries.compare(key(number), value(content)));
+    assertTrue(entries.isComplete());
+  }
+
+  /** Keys and values of several words: each word counts, and each is copied. */
+  @Test
+  void shouldCompareAndCopyEveryWord() {
+    final DesiredEntries wide = new DesiredEntries(12, 8);
+    final UnsafeBuffer wideKey = new UnsafeBuffer(new byte[12]);
+    final UnsafeBuffer wideValue = new UnsafeBuffer(new byte[8]);
+    for (int i = 0; i < 100; i++) {
+      wideWords(wideKey, i, 2 * i, 3 * i);
+      wideWords(wideValue, 5 * i, 7 * i);
+      wide.put(wideKey, wideValue);
+    }
+    wide.beginRound();
+    final UnsafeBuffer copy = new UnsafeBuffer(new byte[8]);
+    for (int i = 0; i < 100; i++) {
+      wideWords(wideKey, i, 2 * i, 3 * i);
+      wideWords(wideValue, 5 * i, 7 * i);
+      assertEquals(Found.EQUAL, wide.compare(wideKey, wideValue));
+      wideWords(wideValue, 5 * i, 7 * i + 1);
+      assertEquals(Found.OTHER_VALUE, wide.compare(wideKey, wideValue));
+      wideWords(wideValue, 5 * i + 1, 7 * i);
+      assertEquals(Found.OTHER_VALUE, wide.compare(wideKey, wideValue));
+      wide.copyValue(wideKey, copy);
+      assertEquals(5 * i, copy.getInt(0));
+      assertEquals(7 * i, copy.getInt(4));
+      wideWords(wideKey, i, 2 * i, 3 * i + 1);
+      assertEquals(Found.NOT_DESIRED, wide.compare(wideKey, wideValue));
+    }
+    assertTrue(wide.isComplete());
+    wide.beginRound();
+    final Map<Integer, List<Integer>> unseen = new HashMap<>();
+    for (int slot = 0; slot < wide.slots(); slot++) {
+      if (wide.copyUnseen(slot, wideKey, wideValue)) {
+        unseen.put(
+            wideKey.getInt(0),
+            List.of(
+                wideKey.getInt(4), wideKey.getInt(8), wideValue.getInt(0), wideValue.getInt(4)));
+      }
+    }
+    assertEquals(100, unseen.size());
+    unseen.forEach(
+        (number, words) ->
+            assertEquals(List.of(2 * number, 3 * number, 5 * number, 7 * number), words));
+  }
+
+  private static void wideWords(UnsafeBuffer buffer, int... words) {
+    for (int i = 0; i < words.length; i++) {
+      buffer.putInt(i * Integer.BYTES, words[i]);
+    }
+  }
+
+  @Test
+  void shouldBeEmptyAndCompleteAgainOnceItIsCleared() {
+    put(1, 1);
+    entries.beginRound();
+    assertFalse(entries.isComplete());
+    entries.clear();
+    assertTrue(entries.isComplete());
+    assertEquals(Found.NOT_DESIRED, entries.compare(key(1), value(1)));
+    put(1, 2);
+    assertTrue(entries.isComplete(), "what is put in a round is seen");
+    entries.beginRound();
+    entries.remove(key(1));
     assertTrue(entries.isComplete());
   }
 }

@@ -1,0 +1,142 @@
+package agent.launcher;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.spec.PrefilterStore;
+import agent.launcher.options.OptionException;
+import agent.launcher.options.OptionValues;
+import agent.node.FamilyAddressing;
+import agent.node.NodeAddressing;
+import agent.types.Prefix;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+/** Values that no part can be configured with: the message begins with the option. */
+class SettingsTest {
+  private static final NodeAddressing ADDRESSING =
+      new NodeAddressing(
+          FamilyAddressing.of(null, Prefix.parse("10.5.0.0/24")), FamilyAddressing.DISABLED);
+
+  private static Settings settings(String... arguments) {
+    return new Settings(OptionValues.read(List.of(arguments), Map.of()));
+  }
+
+  private static void assertRefused(String message, Consumer<Settings> part, String argument) {
+    assertEquals(
+        message,
+        assertThrows(OptionException.class, () -> part.accept(settings(argument))).getMessage());
+  }
+
+  @Test
+  void shouldRefuseAnEmptyDirectory() {
+    for (final String text : List.of("", " ")) {
+      final String end = ": '" + text + "': a directory is wanted";
+      assertRefused("--state-dir" + end, Settings::stateDirectory, "--state-dir=" + text);
+      assertRefused("--bpf-root" + end, Settings::bpfRoot, "--bpf-root=" + text);
+      assertRefused("--bpf-root" + end, Settings::shown, "--bpf-root=" + text);
+    }
+    assertRefused(
+        "--state-dir: Nul character not allowed", Settings::stateDirectory, "--state-dir=a\0");
+  }
+
+  @Test
+  void shouldTakeARelativeDirectoryAsTheWholePath() {
+    final Path here = Path.of("").toAbsolutePath();
+    assertEquals(here.resolve("b"), settings("--state-dir=a/../b").stateDirectory());
+    assertEquals(here.resolve("b/agent.sock"), settings("--state-dir=a/../b").socketPath());
+    assertEquals(here.resolve("s"), settings("--socket-path=./s").socketPath());
+  }
+
+  @Test
+  void shouldRefuseASocketThatIsNoFile() {
+    for (final String text : List.of("", " ", "/", "/..")) {
+      assertRefused(
+          "--socket-path: '" + text + "': a file is wanted",
+          Settings::socketPath,
+          "--socket-path=" + text);
+    }
+    assertRefused(
+        "--socket-path: Nul character not allowed", Settings::socketPath, "--socket-path=\0");
+    final String tooLong = "/" + "x".repeat(90);
+    assertRefused(
+        "--socket-path: longer than 90 bytes: " + tooLong,
+        Settings::api,
+        "--socket-path=" + tooLong);
+  }
+
+  @Test
+  void shouldRefuseAClusterNameThatIsNoPartOfAnIdentifier() {
+    for (final String name : List.of("", " ", "a:b", ":", ":a")) {
+      final String message = "--cluster-name: '" + name + "': a name without ':' is wanted";
+      assertRefused(message, Settings::clusterName, "--cluster-name=" + name);
+      assertRefused(message, Settings::shown, "--cluster-name=" + name);
+    }
+  }
+
+  @Test
+  void shouldNameTheOptionWhoseValueAPartRefuses() {
+    assertRefused(
+        "--api-rate-limit: 'none' is not an operation class, which are"
+            + " [read, endpoint, ipam, policy, prefilter]",
+        Settings::api,
+        "--api-rate-limit=none=1");
+    assertRefused(
+        "--api-rate-limit: read: 'x' is not a rate such as 10/s or 90/m",
+        Settings::api,
+        "--api-rate-limit=read=x");
+    assertRefused(
+        "--socket-group: there is no group 'no-such-group'",
+        Settings::api,
+        "--socket-group=no-such-group");
+    final String labels =
+        assertThrows(OptionException.class, () -> settings("--labels=!").labelFilter())
+            .getMessage();
+    assertTrue(labels.startsWith("--labels: "), labels);
+  }
+
+  /** The default group need not exist on every machine. */
+  @Test
+  void shouldStartWithoutTheDefaultGroup() {
+    settings("--socket-path=/run/x.sock").api();
+  }
+
+  @Test
+  void shouldGiveClientsAQuarterOfTheDescriptors() {
+    assertEquals(64, Settings.maxConnections(256));
+    assertEquals(256, Settings.maxConnections(1024));
+    assertEquals(16_383, Settings.maxConnections(65_535));
+    assertEquals(16_384, Settings.maxConnections(65_536));
+    assertEquals(16_384, Settings.maxConnections(Long.MAX_VALUE));
+  }
+
+  @Test
+  void shouldTellTheNameThatTheKernelHas() throws Exception {
+    assertEquals(
+        Files.readString(Path.of("/proc/sys/kernel/hostname")).strip(), settings().nodeName());
+    assertFalse(settings().nodeName().isEmpty());
+  }
+
+  @Test
+  void shouldHaveNoDeviceWhereNoneIsNamed() {
+    for (final String name : List.of("", "undefined")) {
+      assertEquals(
+          Set.of("eth1"), settings("--device=" + name, "--prefilter-device=eth1").nodeDevices());
+    }
+    assertEquals(
+        Set.of("eth0", "eth1"), settings("--device=eth0", "--prefilter-device=eth1").nodeDevices());
+  }
+
+  @Test
+  void shouldServeOneFamilyAlone() {
+    assertTrue(settings().datapath(ADDRESSING, PrefilterStore.inMemory()).enableIpv4());
+    assertFalse(settings().datapath(ADDRESSING, PrefilterStore.inMemory()).enableIpv6());
+  }
+}

@@ -1,0 +1,107 @@
+package agent.launcher.view;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import agent.contract.daemon.DaemonConfigurationModel;
+import agent.contract.daemon.DaemonStatusModel;
+import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
+import agent.datapath.manager.thread.HealthBoard.Reading;
+import agent.launcher.options.OptionTable;
+import agent.launcher.options.OptionValues;
+import agent.node.FamilyAddressing;
+import agent.node.NodeAddressing;
+import agent.server.metrics.MetricText;
+import agent.server.socket.ConnectionCounts;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** What the API shows of the configuration, the connections and a daemon that starts. */
+class ViewsTest {
+  private static final ConfigurationView CONFIGURATION =
+      new ConfigurationView(
+          OptionValues.read(
+              List.of("--cluster-name=blue", "--api-rate-limit=read=7", "--mtu=1400"), Map.of()),
+          Map.of("Debug", "Disabled"),
+          "node-1");
+
+  @Test
+  void shouldShowTheOptionsAsTheyAreInForce() {
+    final NodeAddressing addressing =
+        new NodeAddressing(
+            FamilyAddressing.of(IpAddress.parse("192.0.2.1"), Prefix.parse("10.1.0.0/24")),
+            FamilyAddressing.DISABLED);
+    final DaemonConfigurationModel model = CONFIGURATION.model(addressing, "always");
+    assertEquals("always", model.spec().policyEnforcement());
+    assertEquals(Map.of("Debug", "Disabled"), model.spec().options());
+    assertEquals(model.spec(), model.status().realized());
+    assertEquals("veth", model.status().datapathMode());
+    assertEquals("embedded", model.status().ipamMode());
+    assertEquals("192.0.2.1", model.status().addressing().ipv4().ip());
+    assertEquals(1400L, model.status().daemonConfigurationMap().get("mtu"));
+    final Map<String, String> immutable = model.status().immutable();
+    assertEquals("1400", immutable.get("mtu"));
+    assertEquals("[read]", immutable.get("api-rate-limit"), "no value of a map");
+    assertEquals(OptionTable.all().size(), immutable.size());
+  }
+
+  @Test
+  void shouldNameTheNodeWithItsCluster() {
+    assertEquals("blue", CONFIGURATION.clusterName());
+    assertEquals("blue/node-1", CONFIGURATION.self());
+    final DaemonStatusModel.Masquerading masquerading = CONFIGURATION.masquerading();
+    assertFalse(masquerading.enabled());
+  }
+
+  @Test
+  void shouldSayThatTheDaemonStarts() {
+    final DaemonStatus status = new DaemonStatus(CONFIGURATION);
+    final DaemonStatusModel whole = status.status(false);
+    assertEquals(new ComponentStatus("the agent is starting", "Warning"), whole.agent());
+    assertNull(whole.attachMode());
+    assertNull(whole.bpfMaps());
+    assertNull(whole.ipam());
+    assertNull(whole.cluster());
+    assertNull(whole.hostRouting());
+    assertNull(whole.routing());
+    assertEquals("Disabled", whole.kvstore().state());
+    assertFalse(whole.masquerading().enabled());
+    final DaemonStatusModel brief = status.status(true);
+    assertEquals(whole.agent(), brief.agent());
+    assertNull(brief.masquerading());
+    assertEquals("Disabled", brief.kvstore().state());
+    assertEquals(List.of(), status.health(false).modules());
+    assertEquals(List.of(), status.health(true).modules());
+  }
+
+  @Test
+  void shouldCountTheConnectionsAndSayWhenNewClientsWait() {
+    final ApiConnectionView free =
+        new ApiConnectionView(() -> new ConnectionCounts(3, 2, 8, 11, false));
+    assertEquals(
+        """
+        # HELP agent_api_connections Connections of API clients
+        # TYPE agent_api_connections gauge
+        agent_api_connections 3
+        # HELP agent_api_connections_in_use Connections of API clients on which a request is at work
+        # TYPE agent_api_connections_in_use gauge
+        agent_api_connections_in_use 2
+        # HELP agent_api_connections_limit Most connections of API clients
+        # TYPE agent_api_connections_limit gauge
+        agent_api_connections_limit 8
+        # HELP agent_api_connections_closed_idle_total Idle connections that were closed to make\
+         room for a new client
+        # TYPE agent_api_connections_closed_idle_total counter
+        agent_api_connections_closed_idle_total 11
+        """,
+        MetricText.PROMETHEUS.write(free.collect()));
+    assertEquals(Reading.ok("3 of 8 connections are open"), free.read());
+    assertEquals(
+        Reading.degraded("all 8 connections are in use: new clients wait"),
+        new ApiConnectionView(() -> new ConnectionCounts(8, 8, 8, 0, true)).read());
+  }
+}

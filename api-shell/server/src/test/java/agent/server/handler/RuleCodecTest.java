@@ -1,0 +1,85 @@
+package agent.server.handler;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import agent.contract.WireFormat;
+import agent.contract.policy.RuleModel;
+import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.RuleSpec;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import tools.jackson.databind.json.JsonMapper;
+
+/** Rules are shown as they were imported: every field, and what is absent stays absent. */
+class RuleCodecTest {
+  private static final JsonMapper MAPPER = WireFormat.strictMapper();
+
+  /** Names in the order in which they are written. */
+  private static final String SELECTOR =
+      "{\"matchExpressions\":[{\"key\":\"k\",\"operator\":\"In\",\"values\":[\"a\",\"b\"]}],"
+          + "\"matchLabels\":{\"app\":\"x\"}}";
+
+  private static final String PORTS =
+      "[{\"ports\":[{\"endPort\":90,\"port\":\"80\",\"protocol\":\"TCP\"},{\"port\":\"http\"}]}]";
+
+  private static final String ICMPS = "[{\"fields\":[{\"family\":\"IPv6\",\"type\":128}]}]";
+
+  private static String ingress(int number) {
+    return "[{\"fromCIDR\":[\"10.%d.0.0/16\"],\"fromCIDRSet\":[{\"cidr\":\"10.0.0.0/8\",\"except\":[\"10.1.0.0/16\"]}],\"fromEndpoints\":[%s],\"fromEntities\":[\"world\"],\"fromRequires\":[%s],\"icmps\":%s,\"toPorts\":%s}]"
+        .formatted(number, SELECTOR, SELECTOR, ICMPS, PORTS);
+  }
+
+  private static String egress(int number) {
+    return "[{\"icmps\":%s,\"toCIDR\":[\"10.%d.0.0/16\"],\"toCIDRSet\":[{\"cidr\":\"10.0.0.0/8\",\"except\":[\"10.1.0.0/16\"]}],\"toEndpoints\":[%s],\"toEntities\":[\"host\"],\"toPorts\":%s,\"toRequires\":[%s]}]"
+        .formatted(ICMPS, number, SELECTOR, PORTS, SELECTOR);
+  }
+
+  private static List<RuleSpec> decoded(String json) {
+    final List<RuleModel> models =
+        MAPPER.readValue(
+            json, MAPPER.getTypeFactory().constructCollectionType(List.class, RuleModel.class));
+    return RuleCodec.decode(models);
+  }
+
+  private static String encoded(List<RuleSpec> rules) {
+    return MAPPER.writeValueAsString(RuleCodec.encode(rules));
+  }
+
+  @Test
+  void shouldShowEveryFieldOfARule() {
+    final String rule =
+        "[{\"description\":\"d\",\"egress\":%s,\"egressDeny\":%s,\"endpointSelector\":%s,\"ingress\":%s,\"ingressDeny\":%s,\"labels\":[{\"key\":\"k\",\"source\":\"s\",\"value\":\"v\"}]}]"
+            .formatted(egress(1), egress(2), SELECTOR, ingress(3), ingress(4));
+    assertEquals(rule, encoded(decoded(rule)));
+  }
+
+  @Test
+  void shouldKeepWhatIsAbsentAndWhatIsEmpty() {
+    for (final String rule :
+        List.of(
+            "[{}]",
+            "[{\"endpointSelector\":{}}]",
+            "[{\"egress\":[],\"egressDeny\":[{}],\"ingress\":[{}],\"ingressDeny\":[]}]",
+            "[{\"ingress\":[{\"fromEndpoints\":[],\"toPorts\":[{}]}],\"labels\":[{\"key\":\"k\"}]}]",
+            "[{\"egress\":[{\"icmps\":[{}],\"toEndpoints\":[]}]}]")) {
+      assertEquals(rule, encoded(decoded(rule)));
+    }
+  }
+
+  @Test
+  void shouldNameWhatIsNotServed() {
+    final PeerRuleSpec egress =
+        decoded(
+                "[{\"egress\":[{\"toFQDNs\":[],\"toServices\":[],\"toPorts\":[{\"rules\":{}},{}]}]}]")
+            .getFirst()
+            .egress()
+            .getFirst();
+    assertEquals(List.of("toFQDNs", "toServices"), egress.unserved());
+    assertEquals(List.of("rules"), egress.toPorts().getFirst().unserved());
+    assertNull(egress.toPorts().getLast().unserved());
+    final RuleSpec served = decoded("[{\"egress\":[{}],\"ingress\":[{}]}]").getFirst();
+    assertNull(served.egress().getFirst().unserved());
+    assertNull(served.ingress().getFirst().unserved());
+  }
+}

@@ -1,0 +1,310 @@
+package agent.endpoint;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.endpoint.state.EndpointHealth.HealthLevel;
+import agent.endpoint.state.EndpointState;
+import agent.node.Devices.Device;
+import agent.node.NodeEvents;
+import agent.types.MacAddress;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What the agent does by events of the host sides of workloads, between two comparisons. */
+class InterfaceWatchTest {
+  private static final Duration PAUSE = Duration.ofMillis(50);
+  private static final Duration COMPARISON = Duration.ofSeconds(6);
+  private static final MacAddress WORKLOAD = MacAddress.parse("02:00:00:00:00:aa");
+  private static final String HOST_MAC = "02:00:00:00:00:65";
+
+  private final FakeRig agent = new FakeRig();
+
+  @BeforeEach
+  void createEndpoints() {
+    agent.node.hasDevice("lo", 1, null);
+    agent.create("1", Requests.on("lxc1").ipv4("10.5.0.9").labels("app=web"));
+    agent.create("2", Requests.on("lxc2").ipv4("10.5.0.10").labels("app=client"));
+    agent.advance(COMPARISON);
+    agent.datapath.calls.clear();
+  }
+
+  private void on(Consumer<NodeEvents.Handler> event) {
+    agent.node.events.add(event);
+    agent.advance(PAUSE);
+  }
+
+  private void onDevice(String name) {
+    final Device device = agent.node.present.get(name);
+    on(handler -> handler.onDevice(device));
+  }
+
+  private void assertHealth(HealthLevel level, boolean isConnected, String reason) {
+    assertEquals(reason, agent.get("1").health().reason());
+    assertEquals(level, agent.get("1").health().overall());
+    assertEquals(isConnected, agent.get("1").health().connected());
+    assertEquals(HealthLevel.OK, agent.get("2").health().overall(), "the other endpoint");
+  }
+
+  private void assertOk() {
+    assertHealth(HealthLevel.OK, true, null);
+    assertEquals(EndpointState.READY, agent.get("1").state());
+  }
+
+  private void remove() {
+    agent.node.present.remove("lxc1");
+    on(handler -> handler.onDeviceRemoved(101, "lxc1"));
+  }
+
+  @Test
+  void shouldCloseAnEndpointInTheCycleThatReadsTheRemovalOfItsDevice() {
+    agent.node.present.remove("lxc1");
+    agent.node.events.add(handler -> handler.onDeviceRemoved(101, "lxc1"));
+    agent.conductor.agent().doWork();
+    assertFalse(agent.datapath.attached.containsKey(1));
+    assertTrue(agent.datapath.attached.containsKey(2));
+    agent.run();
+    assertEquals(
+        List.of("lxc2"), agent.node.routed.stream().map(route -> route.interfaceName()).toList());
+    assertHealth(HealthLevel.FAILURE, false, "interface 'lxc1' is gone; the endpoint is closed");
+    assertEquals("Failure", agent.get("1").log().getFirst().code());
+    assertEquals(
+        "interface 'lxc1' is gone; the endpoint is closed",
+        agent.get("1").log().getFirst().message());
+    agent.datapath.calls.clear();
+    agent.advance(COMPARISON);
+    assertEquals(List.of(), agent.datapath.calls, "it is closed");
+  }
+
+  @Test
+  void shouldLeaveTheEndpointsOfOtherDevicesAlone() {
+    on(handler -> handler.onDeviceRemoved(999, "other0"));
+    agent.node.hasDevice("other0", 998);
+    onDevice("other0");
+    assertEquals(List.of(), agent.datapath.calls);
+    assertOk();
+  }
+
+  /** Only its event tells that a device was replaced by one that is the same in all else. */
+  @Test
+  void shouldAttachAgainToADeviceThatReplacedItsOwn() {
+    on(handler -> handler.onDeviceRemoved(101, "lxc1"));
+    assertEquals(List.of("stop delivery 1", "attach 1"), without("ipcache"));
+    assertEquals(101, agent.datapath.attached.get(1).ifindex());
+    assertOk();
+    assertEquals(2, agent.node.routed.size());
+  }
+
+  private List<String> without(String prefix) {
+    return agent.datapath.calls.stream().filter(call -> !call.startsWith(prefix)).toList();
+  }
+
+  private void comes(int index, String hostMac, Device peer) {
+    agent.node.hasDeviceWithMac("lxc1", index, hostMac);
+    if (peer != null) {
+      agent.node.peers.put(index, peer);
+    }
+    onDevice("lxc1");
+  }
+
+  private static Device peer(MacAddress mac, boolean isUp) {
+    return new Device("eth0", 2, mac, 1500, isUp, "veth", isUp, -1);
+  }
+
+  @Test
+  void shouldTakeANewDeviceOfTheSameAttachment() {
+    remove();
+    comes(177, HOST_MAC, peer(WORKLOAD, true));
+    assertOk();
+    assertEquals(177, agent.datapath.attached.get(1).ifindex());
+    assertEquals(177, agent.store.load().getFirst().device().index());
+    assertEquals(177, agent.get("1").networking().interfaceIndex());
+    assertEquals(2, agent.node.routed.size());
+  }
+
+  @Test
+  void shouldTakeNoDeviceOfAnotherWorkload() {
+    remove();
+    comes(177, HOST_MAC, peer(MacAddress.parse("02:00:00:00:00:bb"), true));
+    final String reason = "interface 'lxc1' has index 177, not 101; the endpoint is closed";
+    assertHealth(HealthLevel.FAILURE, false, reason);
+    agent.node.peers.clear();
+    comes(177, HOST_MAC, null);
+    assertHealth(HealthLevel.FAILURE, false, reason);
+    assertFalse(agent.datapath.attached.containsKey(1));
+    assertEquals(101, agent.store.load().getFirst().device().index());
+  }
+
+  @Test
+  void shouldTakeNoDeviceWithAnotherHostAddress() {
+    remove();
+    comes(101, "02:00:00:00:00:77", peer(WORKLOAD, true));
+    assertHealth(
+        HealthLevel.FAILURE,
+        false,
+        "interface 'lxc1' has MAC address 02:00:00:00:00:77, not 02:00:00:00:00:65;"
+            + " the endpoint is closed");
+    comes(177, "02:00:00:00:00:77", peer(WORKLOAD, true));
+    assertFalse(agent.datapath.attached.containsKey(1));
+  }
+
+  /** What is not stored is not taken: the next run would not find the device. */
+  @Test
+  void shouldTakeANewDeviceOnlyOnceItIsStored() {
+    remove();
+    agent.store.fails = true;
+    comes(177, HOST_MAC, peer(WORKLOAD, true));
+    assertFalse(agent.datapath.attached.containsKey(1));
+    agent.store.fails = false;
+    agent.advance(COMPARISON);
+    assertOk();
+    assertEquals(177, agent.datapath.attached.get(1).ifindex());
+  }
+
+  @Test
+  void shouldFollowARenamedDevice() {
+    agent.node.present.remove("lxc1");
+    agent.node.hasDeviceWithMac("renamed0", 101, HOST_MAC);
+    onDevice("renamed0");
+    assertEquals("renamed0", agent.get("1").networking().interfaceName());
+    assertEquals("renamed0", agent.store.load().getFirst().device().name());
+    assertOk();
+    assertEquals(List.of(), agent.datapath.calls, "its programs stay attached");
+    assertEquals(List.of(), agent.delete("1"));
+    assertTrue(agent.node.down.contains("renamed0"));
+  }
+
+  /** Index and addresses identify the device at the next start, so the name need not be stored. */
+  @Test
+  void shouldFollowARenamedDeviceWhereTheStoreCannotBeWritten() {
+    agent.store.fails = true;
+    agent.node.present.remove("lxc1");
+    agent.node.hasDeviceWithMac("renamed0", 101, HOST_MAC);
+    onDevice("renamed0");
+    assertEquals("renamed0", agent.get("1").networking().interfaceName());
+    assertOk();
+  }
+
+  @Test
+  void shouldReportADeviceThatIsDownAndNotTouchItsRoutes() {
+    agent.node.hasDevice("lxc1", 101, "veth", false);
+    agent.node.routed.clear();
+    onDevice("lxc1");
+    assertHealth(HealthLevel.FAILURE, false, "interface 'lxc1' is down");
+    agent.advance(COMPARISON);
+    assertEquals(1, agent.node.routed.size(), "only the route of the other endpoint");
+    assertTrue(agent.datapath.attached.containsKey(1));
+    agent.node.hasDevice("lxc1", 101);
+    onDevice("lxc1");
+    assertOk();
+    assertEquals(2, agent.node.routed.size(), "its routes are compared when it is up");
+    assertEquals("interface 'lxc1' is right", agent.get("1").log().getFirst().message());
+    assertEquals("OK", agent.get("1").log().getFirst().code());
+  }
+
+  private void hasNoCarrier(Device peer) {
+    agent.node.present.put(
+        "lxc1", new Device("lxc1", 101, MacAddress.parse(HOST_MAC), 1500, true, "veth", false, -1));
+    agent.node.peers.clear();
+    if (peer != null) {
+      agent.node.peers.put(101, peer);
+    }
+    onDevice("lxc1");
+  }
+
+  @Test
+  void shouldSayWhyADeviceHasNoCarrier() {
+    hasNoCarrier(peer(WORKLOAD, false));
+    assertHealth(HealthLevel.WARNING, false, "the workload's side of interface 'lxc1' is down");
+    hasNoCarrier(peer(WORKLOAD, true));
+    assertHealth(HealthLevel.WARNING, false, "interface 'lxc1' has no carrier");
+    hasNoCarrier(null);
+    assertHealth(
+        HealthLevel.FAILURE,
+        false,
+        "the workload's side of interface 'lxc1' is not found: its namespace is gone");
+    agent.node.hasDevice("lxc1", 101);
+    onDevice("lxc1");
+    assertOk();
+  }
+
+  /** The route of an endpoint whose workload's side is down is still repaired. */
+  @Test
+  void shouldKeepTheRoutesOfADeviceWithoutCarrier() {
+    hasNoCarrier(peer(WORKLOAD, false));
+    agent.node.routed.clear();
+    onDevice("lxc1");
+    assertEquals(
+        List.of("lxc1"), agent.node.routed.stream().map(route -> route.interfaceName()).toList());
+  }
+
+  private void isInNamespace(int id) {
+    agent.node.present.put(
+        "lxc1", new Device("lxc1", 101, MacAddress.parse(HOST_MAC), 1500, true, "veth", true, id));
+    onDevice("lxc1");
+  }
+
+  @Test
+  void shouldReportAWorkloadThatMovedToAnotherNamespace() {
+    isInNamespace(6);
+    assertHealth(
+        HealthLevel.FAILURE,
+        false,
+        "the workload's side of interface 'lxc1' is in another namespace than before");
+    isInNamespace(-1);
+    assertOk();
+  }
+
+  @Test
+  void shouldKnowTheNamespaceOfANewDeviceByItself() {
+    remove();
+    agent.node.hasDeviceWithMac("lxc1", 177, HOST_MAC);
+    agent.node.peers.put(177, peer(WORKLOAD, true));
+    agent.node.present.put(
+        "lxc1", new Device("lxc1", 177, MacAddress.parse(HOST_MAC), 1500, true, "veth", true, 6));
+    onDevice("lxc1");
+    agent.advance(COMPARISON);
+    assertOk();
+  }
+
+  @Test
+  void shouldNotWatchAnEndpointThatIsBeingRemoved() {
+    agent.datapath.fails = call -> call.startsWith("detach");
+    agent.delete("1");
+    agent.datapath.calls.clear();
+    on(handler -> handler.onDeviceRemoved(101, "lxc1"));
+    assertEquals(List.of(), without("detach"));
+  }
+
+  /** A build in progress may attach programs after the close, so the endpoint is closed again. */
+  @Test
+  void shouldCloseAnEndpointAgainThatWasBeingBuilt() {
+    agent.datapath.afterWrite =
+        () -> {
+          if (agent.datapath.calls.contains("attach 1")) {
+            agent.datapath.afterWrite = () -> {};
+            agent.node.present.remove("lxc1");
+            agent.node.events.add(handler -> handler.onDeviceRemoved(101, "lxc1"));
+          }
+        };
+    agent.modify("1", Requests.request().state("ready").mac("02:00:00:00:00:bb").later());
+    agent.advance(COMPARISON);
+    assertFalse(agent.datapath.attached.containsKey(1));
+    assertFalse(agent.get("1").health().connected());
+    assertEquals(HealthLevel.FAILURE, agent.get("1").health().overall());
+  }
+
+  @Test
+  void shouldTryAgainToCloseWhereTheWriteFailed() {
+    agent.datapath.fails = call -> call.startsWith("stop delivery");
+    remove();
+    assertTrue(agent.datapath.attached.containsKey(1));
+    agent.datapath.fails = call -> false;
+    agent.advance(COMPARISON);
+    assertFalse(agent.datapath.attached.containsKey(1));
+  }
+}

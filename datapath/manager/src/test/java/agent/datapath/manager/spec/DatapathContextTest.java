@@ -1,0 +1,165 @@
+package agent.datapath.manager.spec;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.spec.DatapathContext.ConntrackLifetimes;
+import agent.datapath.manager.spec.EndpointProxy.HostSide;
+import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
+import agent.maps.layout.PolicyDirection;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
+import agent.types.Prefix;
+import agent.types.Refusal;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+/** The limits of options and of what the datapath is asked for. */
+class DatapathContextTest {
+  private static final IpAddress IPV4 = IpAddress.parse("10.5.0.1");
+  private static final IpAddress IPV6 = IpAddress.parse("f00d::1");
+  private static final MacAddress MAC = MacAddress.of(7);
+
+  private static DatapathContext context() {
+    return new DatapathContext()
+        .bpfRoot(Path.of("/sys/fs/bpf/agent"))
+        .stateDirectory(Path.of("/var/run/agent"))
+        .gateway4(IPV4)
+        .gateway6(IPV6);
+  }
+
+  private static void assertAccepted(Consumer<DatapathContext> change) {
+    final DatapathContext context = context();
+    change.accept(context);
+    assertSame(context, context.conclude());
+    assertSame(context, context.conclude(), "a second time changes nothing");
+  }
+
+  private static void assertRefused(String message, Consumer<DatapathContext> change) {
+    final DatapathContext context = context();
+    change.accept(context);
+    final String found =
+        assertThrows(IllegalArgumentException.class, context::conclude).getMessage();
+    assertTrue(found.startsWith(message), found);
+  }
+
+  @Test
+  void shouldRefuseOptionsOutsideTheirRange() {
+    assertAccepted(context -> context.conntrackGcIntervalSec(1));
+    assertAccepted(context -> context.conntrackGcIntervalSec(24 * 3600));
+    for (final int seconds : new int[] {0, 24 * 3600 + 1}) {
+      assertRefused(
+          "conntrack-garbage-collector-interval: " + seconds,
+          context -> context.conntrackGcIntervalSec(seconds));
+    }
+    assertRefused("bpf-ct-global-tcp-max: 0", context -> context.conntrackTcpMax(0));
+    assertRefused("bpf-ct-global-any-max: 0", context -> context.conntrackAnyMax(0));
+    assertRefused("bpf-root: 'bpf'", context -> context.bpfRoot(Path.of("bpf")));
+  }
+
+  @Test
+  void shouldNeedAGatewayOfEachEnabledFamily() {
+    assertRefused("enable-ipv4: both", context -> context.enableIpv4(false).enableIpv6(false));
+    assertRefused("gateway4", context -> context.gateway4(null));
+    assertRefused("gateway6", context -> context.gateway6(null));
+    assertRefused("gateway4", context -> context.gateway4(IPV6));
+    assertRefused("gateway6", context -> context.gateway6(IPV4));
+    assertAccepted(context -> context.enableIpv4(false).gateway4(null));
+    assertAccepted(context -> context.enableIpv6(false).gateway6(null));
+  }
+
+  @Test
+  void shouldNeedAStoreForAPrefilter() {
+    assertRefused("prefilter-device", context -> context.prefilterDevice("eth0"));
+    final PrefilterStore store = PrefilterStore.inMemory();
+    assertAccepted(context -> context.prefilterDevice("eth0").prefilterStore(store));
+    assertEquals(Optional.empty(), store.load());
+    store.store(PrefilterList.EMPTY);
+    assertEquals(Optional.of(PrefilterList.EMPTY), store.load());
+  }
+
+  @Test
+  void shouldNotChangeOnceItIsConcluded() {
+    final DatapathContext context = context().device("eth0").compileDebug(true).conclude();
+    assertThrows(IllegalStateException.class, () -> context.device("eth1"));
+    assertEquals("eth0", context.device());
+    assertTrue(context.compileDebug());
+    assertFalse(context().compileDebug());
+    assertEquals(Path.of("/sys/fs/bpf/agent"), context.bpfRoot());
+    assertEquals(Path.of("/var/run/agent"), context.stateDirectory());
+    assertEquals(60, context.conntrackGcIntervalSec());
+    assertTrue(context.conntrackTcpMax() > 0 && context.conntrackAnyMax() > 0);
+  }
+
+  @Test
+  void shouldRefuseALifetimeBelowOneSecond() {
+    assertEquals(1, new ConntrackLifetimes(1, 1, 1, 1).anySec());
+    for (int i = 0; i < 4; i++) {
+      final int[] sec = {1, 1, 1, 1};
+      sec[i] = 0;
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> new ConntrackLifetimes(sec[0], sec[1], sec[2], sec[3]));
+    }
+  }
+
+  private static EndpointSpec endpoint(int id, int ifindex, int aggregation) {
+    return new EndpointSpec(id, ifindex, "lxc1", IPV4, IPV6, MAC, MAC, 300, 5, aggregation);
+  }
+
+  @Test
+  void shouldRefuseEndpointsOutsideTheirRange() {
+    assertEquals(1, endpoint(1, 1, 0).ifindex());
+    assertEquals(EndpointSpec.MAX_ID, endpoint(EndpointSpec.MAX_ID, 1, 3).id());
+    assertEquals(12, EndpointSpec.requireId(12));
+    for (final int id : new int[] {0, EndpointSpec.MAX_ID + 1}) {
+      assertEquals("id", assertThrows(Refusal.class, () -> endpoint(id, 1, 0)).field());
+      assertThrows(Refusal.class, () -> new IpcacheEntry(Prefix.of(IPV4), 300, id + 70_000, false));
+    }
+    assertEquals("interface-index", assertThrows(Refusal.class, () -> endpoint(1, 0, 0)).field());
+    for (final int level : new int[] {-1, 4}) {
+      assertThrows(Refusal.class, () -> endpoint(1, 1, level));
+    }
+    assertEquals(endpoint(1, 1, 0), endpoint(1, 1, 0).withIdentity(300));
+    assertEquals(301, endpoint(1, 1, 0).withIdentity(301).identity());
+  }
+
+  /** A host side is the same by its links, or by index and address where it has none. */
+  @Test
+  void shouldKnowAHostSideByItsIndexAndItsLinksOrAddress() {
+    assertTrue(new HostSide(5, null, true).is(5, MAC));
+    assertTrue(new HostSide(5, MAC, false).is(5, MAC));
+    assertFalse(new HostSide(5, MAC, false).is(5, MacAddress.of(8)));
+    assertFalse(new HostSide(5, MAC, true).is(6, MAC));
+    assertFalse(new HostSide(0, MAC, true).is(0, MAC));
+  }
+
+  @Test
+  void shouldChangeOneIpcacheEntryAtATime() {
+    final IpcacheEntry one = new IpcacheEntry(Prefix.of(IPV4), 300, 12, false);
+    final IpcacheEntry other = new IpcacheEntry(Prefix.of(IPV6), 300, 12, false);
+    assertEquals(one.prefix(), new IpcacheChange(one, null).prefix());
+    assertEquals(one.prefix(), new IpcacheChange(null, one).prefix());
+    assertEquals(one.prefix(), new IpcacheChange(one, one).prefix());
+    assertThrows(IllegalArgumentException.class, () -> new IpcacheChange(null, null));
+    assertThrows(IllegalArgumentException.class, () -> new IpcacheChange(one, other));
+  }
+
+  @Test
+  void shouldTellAnEmptyChangeAndKindsOfVerdicts() {
+    final PolicyEntry entry = PolicyEntry.allow(7, PolicyDirection.EGRESS, 6, 443);
+    assertFalse(entry.isDeny());
+    assertTrue(new PolicyEntry(7, PolicyDirection.EGRESS, 6, 443, 64, PolicyVerdict.DENY).isDeny());
+    assertFalse(new PolicyDelta(List.of(entry), List.of()).isEmpty());
+    assertFalse(new PolicyDelta(List.of(), List.of(entry)).isEmpty());
+    assertTrue(PolicyDelta.NONE.isEmpty());
+    assertFalse(PolicyVerdict.ALLOW.isRedirect());
+    assertFalse(PolicyVerdict.DENY.isRedirect());
+  }
+}
