@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* The tc programs on the host-side veth interface of a workload, for packets from it and packets to it. */
+/*
+ * The tc programs on the host-side veth interfaces of workloads, for packets from them and packets to them. They are
+ * verified once; an endpoint's own values are in its entry of the map "endpoints".
+ */
 #include "lib/arp.h"
 #include "lib/endpoint_judge.h"
 #include "lib/quick_parse.h"
@@ -9,27 +12,29 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 /* With trace notifications every packet takes the slow path, which emits them. */
 #define ENDPOINT_IS_QUICK (ENDPOINT_OPTION(CONNTRACK) && !ENDPOINT_OPTION(TRACE_NOTIFICATION))
 
-static __always_inline bool family_is_on(__u8 family)
+static __always_inline bool family_is_on(const struct endpoint_entry *endpoint, __u8 family)
 {
-	return family == FAMILY_IPV4 ? node_config.enable_ipv4 && endpoint_config.has_ipv4
-				     : node_config.enable_ipv6 && endpoint_config.has_ipv6;
+	return family == FAMILY_IPV4 ? node_config.enable_ipv4 && endpoint->has_ipv4
+				     : node_config.enable_ipv6 && endpoint->has_ipv6;
 }
 
-static __always_inline bool source_is_verified(enum metrics_direction hook)
+static __always_inline bool source_is_verified(const struct endpoint_entry *endpoint, enum metrics_direction hook)
 {
 	return hook == METRICS_EGRESS && ENDPOINT_OPTION(SOURCE_IP_VERIFICATION);
 }
 
-static __always_inline int endpoint_judge_by(struct __sk_buff *skb, struct packet *packet, enum metrics_direction hook)
+static __always_inline int endpoint_judge_by(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					     struct packet *packet, enum metrics_direction hook)
 {
-	return hook == METRICS_EGRESS ? judge_from_endpoint(skb, packet) : judge_to_endpoint(skb, packet);
+	return hook == METRICS_EGRESS ? judge_from_endpoint(skb, packet, endpoint)
+				      : judge_to_endpoint(skb, packet, endpoint);
 }
 
 /* Judges a packet on the slow path. Stores the ports of a first fragment that is not dropped, for later fragments. */
-static __always_inline int endpoint_judge_slowly(struct __sk_buff *skb, struct packet *packet,
-						 enum metrics_direction hook)
+static __always_inline int endpoint_judge_slowly(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						 struct packet *packet, enum metrics_direction hook)
 {
-	const int action = endpoint_judge_by(skb, packet, hook);
+	const int action = endpoint_judge_by(skb, endpoint, packet, hook);
 
 	if (packet->first_fragment && !action_is_drop(action))
 		fragment_remember(packet);
@@ -43,18 +48,20 @@ static __always_inline int endpoint_judge_slowly(struct __sk_buff *skb, struct p
  */
 #define PACKET_IS_READ -3
 
-__local int endpoint_ipv4_slowly(struct __sk_buff *skb, struct packet *packet, __u32 hook)
+__local int endpoint_ipv4_slowly(struct __sk_buff *skb, const struct endpoint_entry *endpoint, struct packet *packet,
+				 __u32 hook)
 {
 	__builtin_memset(packet, 0, sizeof(*packet));
 
 	const int reason = parse_ipv4(skb, packet);
 
-	if (source_is_verified(hook) && !ipv4_equals(&packet->source, endpoint_config.ipv4))
+	if (source_is_verified(endpoint, hook) && !ipv4_equals(&packet->source, endpoint->ipv4))
 		return action_drop(reason == DROP_MALFORMED ? DROP_MALFORMED : DROP_INVALID_SOURCE_ADDRESS);
 	return reason ? action_drop(reason) : PACKET_IS_READ;
 }
 
-__local int endpoint_ipv6_slowly(struct __sk_buff *skb, struct packet *packet, __u32 hook)
+__local int endpoint_ipv6_slowly(struct __sk_buff *skb, const struct endpoint_entry *endpoint, struct packet *packet,
+				 __u32 hook)
 {
 	__builtin_memset(packet, 0, sizeof(*packet));
 
@@ -63,113 +70,134 @@ __local int endpoint_ipv6_slowly(struct __sk_buff *skb, struct packet *packet, _
 	if (reason == DROP_MALFORMED)
 		return action_drop(reason);
 	if (!reason && packet_is_icmp(packet) && icmp6_is_link_control(packet->icmp_type))
-		return hook == METRICS_EGRESS ? nd_from_endpoint(skb, packet) : nd_to_endpoint(skb, packet);
-	if (source_is_verified(hook) && !ipv6_equals(&packet->source, endpoint_config.ipv6))
+		return hook == METRICS_EGRESS ? nd_from_endpoint(skb, packet, endpoint)
+					      : nd_to_endpoint(skb, packet, endpoint);
+	if (source_is_verified(endpoint, hook) && !ipv6_equals(&packet->source, endpoint->ipv6))
 		return action_drop(DROP_INVALID_SOURCE_ADDRESS);
 	return reason ? action_drop(reason) : PACKET_IS_READ;
 }
 
-static __always_inline int endpoint_ipv4(struct __sk_buff *skb, struct packet *packet, enum metrics_direction hook)
+/*
+ * Stores what the quick parser has read where a slow packet has it. The compiler reads it there after a call, where it
+ * would store copies otherwise; the deepest call chain has no room for copies.
+ */
+static __always_inline void quick_l4_keep(struct packet *packet, const struct quick_l4 *l4)
+{
+	packet->source_port_be = l4->source_port_be;
+	packet->destination_port_be = l4->destination_port_be;
+	packet->protocol = l4->segment.protocol;
+	packet->tcp_flags = l4->segment.tcp_flags;
+	packet->sequence = l4->segment.sequence;
+	packet->acknowledgement = l4->segment.acknowledgement;
+}
+
+/* Sets the other fields of a packet that the quick parser has read, but for the addresses. */
+static __always_inline void quick_packet_complete(struct packet *packet, __u8 family, bool untracked)
+{
+	packet->family = family;
+	packet->icmp_type = 0;
+	__builtin_memset(&packet->l4_offset, 0, sizeof(*packet) - offsetof(struct packet, l4_offset));
+	packet->l4_offset = ETH_HLEN + (family == FAMILY_IPV4 ? IPV4_HEADER_BYTES : IPV6_HEADER_BYTES);
+	packet->untracked = untracked;
+}
+
+static __always_inline int endpoint_ipv4(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					 struct packet *packet, enum metrics_direction hook)
 {
 	struct conntrack4_key key __attribute__((aligned(8)));
 	struct quick_l4 l4;
 	const struct iphdr *ip = ENDPOINT_IS_QUICK ? quick_parse_ipv4(skb, &l4) : NULL;
 
-	if (unlikely(!ip) || (source_is_verified(hook) && unlikely(!ipv4_equals(&ip->saddr, endpoint_config.ipv4)))) {
-		const int action = endpoint_ipv4_slowly(skb, packet, hook);
+	if (unlikely(!ip) ||
+	    (source_is_verified(endpoint, hook) && unlikely(!ipv4_equals(&ip->saddr, endpoint->ipv4)))) {
+		const int action = endpoint_ipv4_slowly(skb, endpoint, packet, hook);
 
-		return action == PACKET_IS_READ ? endpoint_judge_slowly(skb, packet, hook) : action;
+		return action == PACKET_IS_READ ? endpoint_judge_slowly(skb, endpoint, packet, hook) : action;
 	}
+
+	quick_l4_keep(packet, &l4);
 
 	const enum conntrack_side side = conntrack4_key_of(&key, ip->saddr, ip->daddr, l4.source_port_be,
-							   l4.destination_port_be, l4.protocol);
-	struct conntrack_entry *entry = conntrack4_lookup(&key, l4.protocol);
+							   l4.destination_port_be, l4.segment.protocol);
+	struct conntrack_entry *entry = conntrack4_lookup(&key, l4.segment.protocol);
 
 	if (likely(entry)) {
-		const int action = endpoint_follow(skb, entry, side, FAMILY_IPV4, l4.protocol, l4.tcp_flags, hook);
+		const __u64 now = now_ns();
 
-		if (likely(action != FOLLOW_NO_VERDICT))
-			return action;
+		if (endpoint_may_follow(skb, endpoint, entry, side, &l4.segment, hook, now))
+			return endpoint_follow(skb, endpoint, entry, side, FAMILY_IPV4, &l4.segment, hook, now);
 	}
-	*packet = (struct packet){
-		.source.words = { ip->saddr },
-		.destination.words = { ip->daddr },
-		.source_port_be = l4.source_port_be,
-		.destination_port_be = l4.destination_port_be,
-		.family = FAMILY_IPV4,
-		.protocol = l4.protocol,
-		.tcp_flags = l4.tcp_flags,
-		.untracked = !entry,
-	};
-	return endpoint_judge_by(skb, packet, hook);
+	packet->source = (union address){ .words = { ip->saddr } };
+	packet->destination = (union address){ .words = { ip->daddr } };
+	quick_packet_complete(packet, FAMILY_IPV4, !entry);
+	return endpoint_judge_by(skb, endpoint, packet, hook);
 }
 
-static __always_inline int endpoint_ipv6(struct __sk_buff *skb, struct packet *packet, enum metrics_direction hook)
+static __always_inline int endpoint_ipv6(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					 struct packet *packet, enum metrics_direction hook)
 {
 	struct conntrack6_key key __attribute__((aligned(8)));
 	struct quick_l4 l4;
 	const struct ipv6hdr *ip = ENDPOINT_IS_QUICK ? quick_parse_ipv6(skb, &l4) : NULL;
 
-	if (unlikely(!ip) || (source_is_verified(hook) && unlikely(!ipv6_equals(&ip->saddr, endpoint_config.ipv6)))) {
-		const int action = endpoint_ipv6_slowly(skb, packet, hook);
+	if (unlikely(!ip) ||
+	    (source_is_verified(endpoint, hook) && unlikely(!ipv6_equals(&ip->saddr, endpoint->ipv6)))) {
+		const int action = endpoint_ipv6_slowly(skb, endpoint, packet, hook);
 
-		return action == PACKET_IS_READ ? endpoint_judge_slowly(skb, packet, hook) : action;
+		return action == PACKET_IS_READ ? endpoint_judge_slowly(skb, endpoint, packet, hook) : action;
 	}
+
+	quick_l4_keep(packet, &l4);
 
 	const union address *source = (const union address *)&ip->saddr;
 	const union address *destination = (const union address *)&ip->daddr;
 	const enum conntrack_side side = conntrack6_key_of(&key, source, destination, l4.source_port_be,
-							   l4.destination_port_be, l4.protocol);
-	struct conntrack_entry *entry = conntrack6_lookup(&key, l4.protocol);
+							   l4.destination_port_be, l4.segment.protocol);
+	struct conntrack_entry *entry = conntrack6_lookup(&key, l4.segment.protocol);
 
 	if (likely(entry)) {
-		const int action = endpoint_follow(skb, entry, side, FAMILY_IPV6, l4.protocol, l4.tcp_flags, hook);
+		const __u64 now = now_ns();
 
-		if (likely(action != FOLLOW_NO_VERDICT))
-			return action;
+		if (endpoint_may_follow(skb, endpoint, entry, side, &l4.segment, hook, now))
+			return endpoint_follow(skb, endpoint, entry, side, FAMILY_IPV6, &l4.segment, hook, now);
 	}
-	*packet = (struct packet){
-		.source = *source,
-		.destination = *destination,
-		.source_port_be = l4.source_port_be,
-		.destination_port_be = l4.destination_port_be,
-		.family = FAMILY_IPV6,
-		.protocol = l4.protocol,
-		.tcp_flags = l4.tcp_flags,
-		.untracked = !entry,
-	};
-	return endpoint_judge_by(skb, packet, hook);
+	packet->source = *source;
+	packet->destination = *destination;
+	quick_packet_complete(packet, FAMILY_IPV6, !entry);
+	return endpoint_judge_by(skb, endpoint, packet, hook);
 }
 
 /* Counts and notifies a drop; forwarded packets are counted before. */
-__local int endpoint_conclude(struct __sk_buff *skb, const struct packet *packet, int action, __u32 hook)
+__local int endpoint_conclude(struct __sk_buff *skb, const struct endpoint_entry *endpoint, const struct packet *packet,
+			      int action, __u32 hook)
 {
 	const enum drop_reason reason = action_reason(action);
 
-	metrics_count(hook, reason, skb->len);
+	metrics_count(action_is_peers(action) ? 1 - hook : hook, reason, skb->len);
 	if (ENDPOINT_OPTION(DROP_NOTIFICATION) && !action_is_quiet(action))
-		endpoint_notify(skb, packet, NULL, hook, EVENT_DROP, reason, 0);
+		endpoint_notify(skb, endpoint, packet, NULL, hook, EVENT_DROP, reason, 0);
 	return TC_ACT_SHOT;
 }
 
-static __always_inline bool source_mac_is_own(const struct __sk_buff *skb)
+static __always_inline bool source_mac_is_own(const struct endpoint_entry *endpoint, const struct __sk_buff *skb)
 {
 	const void *data = (void *)(long)skb->data;
 
-	return data + ETH_HLEN <= (void *)(long)skb->data_end && mac_equals(data + ETH_ALEN, endpoint_config.mac);
+	return data + ETH_HLEN <= (void *)(long)skb->data_end && mac_equals(data + ETH_ALEN, endpoint->mac);
 }
 
 /* Handles frames that are not IP of an enabled family, tagged frames, and frames with a forged source MAC address. */
-__local int endpoint_other(struct __sk_buff *skb, struct packet *packet, __u32 hook)
+__local int endpoint_other(struct __sk_buff *skb, const struct endpoint_entry *endpoint, struct packet *packet,
+			   __u32 hook)
 {
 	__builtin_memset(packet, 0, sizeof(*packet));
 	if (skb->vlan_present)
 		return action_drop(DROP_UNKNOWN_ETHERTYPE);
-	if (source_is_verified(hook) && !source_mac_is_own(skb))
+	if (source_is_verified(endpoint, hook) && !source_mac_is_own(endpoint, skb))
 		return action_drop(DROP_INVALID_SOURCE_MAC);
 	switch (skb->protocol) {
 	case bpf_htons(ETH_P_ARP):
-		return hook == METRICS_EGRESS ? arp_from_endpoint(skb) : ACTION_PASS;
+		return hook == METRICS_EGRESS ? arp_from_endpoint(skb, endpoint) : ACTION_PASS;
 	case bpf_htons(ETH_P_IP):
 	case bpf_htons(ETH_P_IPV6):
 		return action_drop(DROP_FAMILY_DISABLED);
@@ -180,17 +208,25 @@ __local int endpoint_other(struct __sk_buff *skb, struct packet *packet, __u32 h
 
 static __always_inline int endpoint_enter(struct __sk_buff *skb, enum metrics_direction hook)
 {
-	const bool plain = !skb->vlan_present && (!source_is_verified(hook) || source_mac_is_own(skb));
+	const struct endpoint_entry *endpoint = endpoint_of(skb);
+
+	if (unlikely(!endpoint)) {
+		metrics_count(hook, DROP_NO_ENDPOINT, skb->len);
+		return TC_ACT_SHOT;
+	}
+
+	const bool plain = !skb->vlan_present &&
+			   (!source_is_verified(endpoint, hook) || source_mac_is_own(endpoint, skb));
 	struct packet packet;
 	int action;
 
-	if (likely(plain) && skb->protocol == bpf_htons(ETH_P_IP) && family_is_on(FAMILY_IPV4))
-		action = endpoint_ipv4(skb, &packet, hook);
-	else if (likely(plain) && skb->protocol == bpf_htons(ETH_P_IPV6) && family_is_on(FAMILY_IPV6))
-		action = endpoint_ipv6(skb, &packet, hook);
+	if (likely(plain) && skb->protocol == bpf_htons(ETH_P_IP) && family_is_on(endpoint, FAMILY_IPV4))
+		action = endpoint_ipv4(skb, endpoint, &packet, hook);
+	else if (likely(plain) && skb->protocol == bpf_htons(ETH_P_IPV6) && family_is_on(endpoint, FAMILY_IPV6))
+		action = endpoint_ipv6(skb, endpoint, &packet, hook);
 	else
-		action = endpoint_other(skb, &packet, hook);
-	return unlikely(action_is_drop(action)) ? endpoint_conclude(skb, &packet, action, hook) : action;
+		action = endpoint_other(skb, endpoint, &packet, hook);
+	return unlikely(action_is_drop(action)) ? endpoint_conclude(skb, endpoint, &packet, action, hook) : action;
 }
 
 SEC("tc")

@@ -72,33 +72,43 @@ __global int network_tagged(struct __sk_buff *skb)
 	return ACTION_PASS;
 }
 
+/* Flags of entries whose packets the stack delivers: the program of the endpoint judges them. */
+#define NETWORK_SLOW                                                                                  \
+	(CONNTRACK_DENIED | CONNTRACK_BY_STACK | CONNTRACK_UNTRACKED_LOW | CONNTRACK_UNTRACKED_HIGH | \
+	 CONNTRACK_REWRITTEN)
+
 /*
  * Returns whether the entry is of a flow between a local workload and an outside address with a valid forward verdict.
  */
 static __always_inline bool network_may_deliver(const struct conntrack_entry *entry, enum conntrack_side source_side,
-						__u8 protocol, __u8 tcp_flags, __u64 now)
+						const struct segment *segment, __u64 now)
 {
-	return likely(!entry->endpoint_id[source_side] && entry->delivery[1 - source_side].ifindex &&
-		      !(entry->flags & (CONNTRACK_DENIED | CONNTRACK_BY_STACK)) && conntrack_is_current(entry) &&
-		      !conntrack_is_expired(entry, now) &&
-		      !conntrack_is_reopened(entry->flags, source_side, protocol, tcp_flags));
+	return likely(!conntrack_endpoint(entry, source_side) &&
+		      entry->delivery_kind[1 - source_side] == CONNTRACK_TO_PEER && !(entry->flags & NETWORK_SLOW) &&
+		      conntrack_is_current(entry) && !conntrack_is_expired(entry, now) &&
+		      !conntrack_is_reopened(entry->flags, source_side, segment->protocol, segment->tcp_flags));
 }
 
 static __always_inline int network_follow(struct __sk_buff *skb, struct conntrack_entry *entry,
 					  enum conntrack_side source_side, __u8 family, const struct quick_l4 *l4)
 {
-	const struct conntrack_delivery *delivery;
+	const struct segment *segment = &l4->segment;
+	const struct endpoint_entry *endpoint;
+	__u32 endpoint_id;
 	const __u64 now = now_ns();
 	const __u32 bytes = skb->len;
 	int action;
 
-	if (!network_may_deliver(entry, source_side, l4->protocol, l4->tcp_flags, now))
+	if (!network_may_deliver(entry, source_side, segment, now))
 		return network_judge(skb, family);
-	delivery = &entry->delivery[1 - source_side];
-	action = deliver_to_workload(skb, family, delivery->ifindex, delivery->destination_mac);
+	endpoint_id = entry->delivery_index[1 - source_side];
+	endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
+	if (unlikely(!endpoint || !endpoint->ifindex))
+		return ACTION_PASS; /* removed a moment ago */
+	action = deliver_to_workload(skb, family, endpoint->ifindex, endpoint->mac);
 	if (likely(action != ACTION_PASS)) {
-		if (unlikely(!conntrack_rests(entry, source_side, l4->protocol, l4->tcp_flags, now)))
-			conntrack_advance(entry, source_side, l4->protocol, l4->tcp_flags, now);
+		if (unlikely(!conntrack_rests(entry, source_side, segment, now)))
+			conntrack_advance_by(entry, source_side, segment, now);
 		if (entry->flags & CONNTRACK_COUNTED)
 			conntrack_account(entry, source_side, bytes);
 		metrics_count(METRICS_NETWORK, DROP_NONE, bytes);
@@ -116,8 +126,9 @@ static __always_inline int network_ipv4(struct __sk_buff *skb)
 
 	if (!ip)
 		return network_judge(skb, FAMILY_IPV4);
-	side = conntrack4_key_of(&key, ip->saddr, ip->daddr, l4.source_port_be, l4.destination_port_be, l4.protocol);
-	entry = conntrack4_lookup(&key, l4.protocol);
+	side = conntrack4_key_of(&key, ip->saddr, ip->daddr, l4.source_port_be, l4.destination_port_be,
+				 l4.segment.protocol);
+	entry = conntrack4_lookup(&key, l4.segment.protocol);
 	return entry ? network_follow(skb, entry, side, FAMILY_IPV4, &l4) : network_judge(skb, FAMILY_IPV4);
 }
 
@@ -132,8 +143,8 @@ static __always_inline int network_ipv6(struct __sk_buff *skb)
 	if (!ip)
 		return network_judge(skb, FAMILY_IPV6);
 	side = conntrack6_key_of(&key, (const union address *)&ip->saddr, (const union address *)&ip->daddr,
-				 l4.source_port_be, l4.destination_port_be, l4.protocol);
-	entry = conntrack6_lookup(&key, l4.protocol);
+				 l4.source_port_be, l4.destination_port_be, l4.segment.protocol);
+	entry = conntrack6_lookup(&key, l4.segment.protocol);
 	return entry ? network_follow(skb, entry, side, FAMILY_IPV6, &l4) : network_judge(skb, FAMILY_IPV6);
 }
 

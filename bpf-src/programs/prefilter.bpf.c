@@ -33,43 +33,115 @@ static __always_inline bool narrow_cell_is_set(__u32 cell)
 	       1;
 }
 
+static __always_inline void *table_of(__u32 table)
+{
+	return bpf_map_lookup_elem(&prefilter_tables, &table);
+}
+
+static __always_inline const struct prefilter_slot *slot_of(void *table, __u32 index)
+{
+	return bpf_map_lookup_elem(table, &index);
+}
+
+/* The number of bits that are set; BPF has no instruction for it. */
+static __always_inline __u32 bits_set(__u32 word)
+{
+	word -= word >> 1 & 0x55555555;
+	word = (word & 0x33333333) + (word >> 2 & 0x33333333);
+	word = (word + (word >> 4)) & 0x0f0f0f0f;
+	return word * 0x01010101 >> 24;
+}
+
+static __always_inline bool ipv4_table_has(__u32 address)
+{
+	const __u32 cell = address >> (32 - PREFILTER_CELL_BITS);
+	const __u32 block = cell >> PREFILTER_BLOCK_SHIFT;
+	const __u32 bit = 1U << (cell & ((1 << PREFILTER_BLOCK_SHIFT) - 1));
+	void *table = table_of(PREFILTER_TABLE_IPV4);
+	const struct prefilter_slot *slot;
+	__u64 leaves;
+
+	if (!table)
+		return true;
+	slot = slot_of(table, block >> PREFILTER_SLOT_SHIFT);
+	if (!slot)
+		return true;
+	leaves = slot->words[block & ((1 << PREFILTER_SLOT_SHIFT) - 1)];
+	if (!((__u32)leaves & bit))
+		return false;
+	slot = slot_of(table, (leaves >> 32) + bits_set((__u32)leaves & (bit - 1)));
+	if (!slot)
+		return true;
+	return slot->words[address >> 6 & 3] >> (address & 63) & 1;
+}
+
 static __always_inline bool ipv4_is_denied(const struct iphdr *ip)
 {
-	const __u32 cell = bpf_ntohl(ip->saddr) >> (32 - PREFILTER_CELL_BITS);
-	const __u32 state = cell_state(&prefilter4_cells, cell);
+	const __u32 address = bpf_ntohl(ip->saddr);
+	const __u32 state = cell_state(&prefilter4_cells, address >> (32 - PREFILTER_CELL_BITS));
 
 	if (likely(state == PREFILTER_CELL_NONE))
 		return false;
-	if (state == PREFILTER_CELL_WHOLE)
-		return true;
+	return state == PREFILTER_CELL_WHOLE || ipv4_table_has(address);
+}
 
-	struct prefilter4_key key = { .prefix_length = 32 };
+static __always_inline bool is_before(__u64 high, __u64 low, __u64 other_high, __u64 other_low)
+{
+	return high < other_high || (high == other_high && low < other_low);
+}
 
-	*(__be32 *)key.address = ip->saddr;
-	return bpf_map_lookup_elem(&prefilter4, &key) != NULL;
+/* 1 or 0 */
+__global int ipv6_table_has(__u32 bucket, __u64 high, __u64 low)
+{
+	void *table = table_of(PREFILTER_TABLE_IPV6);
+	const struct prefilter_slot *slot;
+	__u64 entries;
+	__u32 from, to;
+
+	if (!table)
+		return 1;
+	slot = slot_of(table, bucket >> PREFILTER_SLOT_SHIFT);
+	if (!slot)
+		return 1;
+	entries = slot->words[bucket & ((1 << PREFILTER_SLOT_SHIFT) - 1)];
+	from = entries;
+	to = entries >> 32;
+	unrolled
+	for (int i = 0; i < PREFILTER_SEARCH_STEPS; i++) {
+		const __u32 middle = from + ((to - from) >> 1);
+
+		if (from >= to)
+			return 0;
+		slot = slot_of(table, middle);
+		if (!slot)
+			return 1;
+		if (is_before(high, low, slot->words[0], slot->words[1]))
+			to = middle;
+		else if (is_before(slot->words[2], slot->words[3], high, low))
+			from = middle + 1;
+		else
+			return 1;
+	}
+	return 0;
 }
 
 static __always_inline bool ipv6_is_denied(const struct ipv6hdr *ip)
 {
 	const __u64 *halves = (const __u64 *)&ip->saddr;
-	const __u64 top = bpf_be64_to_cpu(halves[0]);
-	const __u32 wide = top >> (64 - PREFILTER_CELL_BITS);
+	const __u64 high = bpf_be64_to_cpu(halves[0]);
+	const __u64 low = bpf_be64_to_cpu(halves[1]);
+	const __u32 wide = high >> (64 - PREFILTER_CELL_BITS);
 	const __u32 state = cell_state(&prefilter6_wide_cells, wide);
+	const __u64 hash = (high >> (64 - PREFILTER_NARROW_PREFIX)) * PREFILTER_HASH;
 
 	if (state == PREFILTER_CELL_WHOLE)
 		return true;
-	if (state == PREFILTER_CELL_NONE) {
-		const __u32 narrow = (top >> (64 - PREFILTER_NARROW_PREFIX)) * PREFILTER_HASH >>
-				     (64 - PREFILTER_CELL_BITS);
-
-		if (likely(!narrow_cell_is_set(narrow)))
-			return false;
-	}
-
-	struct prefilter6_key key = { .prefix_length = 128 };
-
-	__builtin_memcpy(key.address, halves, sizeof(key.address));
-	return bpf_map_lookup_elem(&prefilter6, &key) != NULL;
+	if (state != PREFILTER_CELL_NONE &&
+	    ipv6_table_has(wide * PREFILTER_HASH >> (64 - PREFILTER_BUCKET_BITS), high, low))
+		return true;
+	if (likely(!narrow_cell_is_set(hash >> (64 - PREFILTER_CELL_BITS))))
+		return false;
+	return ipv6_table_has(PREFILTER6_NARROW_BUCKETS | hash >> (64 - PREFILTER_BUCKET_BITS), high, low);
 }
 
 static __always_inline int prefilter_verdict(const struct xdp_md *context, bool denied)

@@ -13,6 +13,7 @@
 
 #define ACTION_DROP 0x100  /* the low byte is the drop reason */
 #define ACTION_QUIET 0x200 /* with ACTION_DROP: counted, not notified */
+#define ACTION_PEER 0x400  /* with ACTION_DROP: by the endpoint on the other side, and counted there */
 
 static __always_inline int action_drop(enum drop_reason reason)
 {
@@ -32,6 +33,11 @@ static __always_inline bool action_is_drop(int action)
 static __always_inline bool action_is_quiet(int action)
 {
 	return action & ACTION_QUIET;
+}
+
+static __always_inline bool action_is_peers(int action)
+{
+	return action & ACTION_PEER;
 }
 
 static __always_inline enum drop_reason action_reason(int action)

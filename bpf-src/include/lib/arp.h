@@ -3,10 +3,10 @@
 #ifndef AGENT_LIB_ARP_H
 #define AGENT_LIB_ARP_H
 
-#include "config/endpoint_config.h"
 #include "config/node_config.h"
 #include "lib/delivery.h"
 #include "lib/drop_reason.h"
+#include "maps/endpoint_map.h"
 
 /* linux/if_arp.h includes headers of the C library. */
 #define ARP_HARDWARE_ETHERNET 1
@@ -48,43 +48,47 @@ static __always_inline void mac_copy(void *to, const volatile void *from)
 	left[2] = right[2];
 }
 
-static __always_inline int arp_answer(struct __sk_buff *skb, struct arp_frame *frame)
+static __always_inline int arp_answer(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+				      struct arp_frame *frame)
 {
 	mac_copy(frame->destination_mac, frame->sender_mac);
-	mac_copy(frame->source_mac, endpoint_config.host_mac);
+	mac_copy(frame->source_mac, endpoint->host_mac);
 	frame->operation = bpf_htons(ARP_OPERATION_REPLY);
 	__builtin_memcpy(frame->target_mac, frame->sender_mac, ETH_ALEN);
 	__builtin_memcpy(frame->target_address, frame->sender_address, 4);
-	mac_copy(frame->sender_mac, endpoint_config.host_mac);
+	mac_copy(frame->sender_mac, endpoint->host_mac);
 	((__u16 *)frame->sender_address)[0] = ((const volatile __u16 *)node_config.gateway4)[0];
 	((__u16 *)frame->sender_address)[1] = ((const volatile __u16 *)node_config.gateway4)[1];
 	if (bpf_skb_store_bytes(skb, 0, frame, sizeof(*frame), 0))
 		return action_drop(DROP_MALFORMED);
-	return (int)bpf_redirect(endpoint_config.ifindex, 0);
+	return (int)bpf_redirect(endpoint->ifindex, 0);
 }
 
 /* Handles an ARP message of the workload; returns an action. */
-__global int arp_from_endpoint(struct __sk_buff *skb)
+__global int arp_from_endpoint(struct __sk_buff *skb, const struct endpoint_entry *endpoint)
 {
+	if (!endpoint)
+		return action_drop(DROP_NO_ENDPOINT);
+
 	struct arp_frame frame;
 
 	if (bpf_skb_load_bytes(skb, 0, &frame, sizeof(frame)) || frame.hardware != bpf_htons(ARP_HARDWARE_ETHERNET) ||
 	    frame.protocol != bpf_htons(ETH_P_IP) || frame.hardware_bytes != ETH_ALEN || frame.protocol_bytes != 4)
 		return action_drop(DROP_MALFORMED);
-	if (endpoint_config.options & OPTION_SOURCE_IP_VERIFICATION) {
-		if (!mac_equals(frame.sender_mac, endpoint_config.mac))
+	if (endpoint->options & OPTION_SOURCE_IP_VERIFICATION) {
+		if (!mac_equals(frame.sender_mac, endpoint->mac))
 			return action_drop(DROP_INVALID_SOURCE_MAC);
 		if (*(__u16 *)frame.sender_address == 0 && *(__u16 *)(frame.sender_address + 2) == 0)
 			return action_drop(DROP_NEIGHBOUR_UNKNOWN); /* an ARP probe: RFC 5227 */
-		if (!ipv4_equals(frame.sender_address, endpoint_config.ipv4))
+		if (!ipv4_equals(frame.sender_address, endpoint->ipv4))
 			return action_drop(DROP_INVALID_SOURCE_ADDRESS);
 	}
 	if (frame.operation == bpf_htons(ARP_OPERATION_REPLY))
 		return ACTION_PASS;
 	if (frame.operation == bpf_htons(ARP_OPERATION_REQUEST) &&
 	    ipv4_equals(frame.target_address, node_config.gateway4))
-		return arp_answer(skb, &frame);
-	return endpoint_config.options & OPTION_ARP_PASSTHROUGH ? ACTION_PASS : action_drop(DROP_NEIGHBOUR_UNKNOWN);
+		return arp_answer(skb, endpoint, &frame);
+	return endpoint->options & OPTION_ARP_PASSTHROUGH ? ACTION_PASS : action_drop(DROP_NEIGHBOUR_UNKNOWN);
 }
 
 #endif

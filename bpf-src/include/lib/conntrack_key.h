@@ -28,7 +28,10 @@ static __always_inline __u32 half_word_of(__u16 first, __u16 second)
 #endif
 }
 
-/* Returns the last word of the IPv4 and IPv6 keys: ports, protocol and reserved bytes. */
+/*
+ * Returns the last word of the IPv4 and IPv6 keys: ports, protocol, scope and reserved bytes. The scope is
+ * CONNTRACK_SCOPE_FLOW.
+ */
 static __always_inline __u64 key_end_of(__be16 low_port_be, __be16 high_port_be, __u8 protocol)
 {
 	return word_of(half_word_of(low_port_be, high_port_be), half_word_of(bpf_htons((__u16)(protocol << 8)), 0));

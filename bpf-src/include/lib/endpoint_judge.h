@@ -3,35 +3,7 @@
 #ifndef AGENT_LIB_ENDPOINT_JUDGE_H
 #define AGENT_LIB_ENDPOINT_JUDGE_H
 
-#include "lib/endpoint_path.h"
-
-#define ERRNO_EXISTS -17
-
-/* The state of a policy evaluation. */
-struct judgement {
-	struct flow flow;
-	__u64 now;
-	__u16 put_flags;  /* flags of bpf_map_update_elem for a new entry */
-	__u8 source_side; /* enum conntrack_side */
-	__u8 initiator;   /* enum packet_side */
-};
-
-static __always_inline bool endpoint_tracks(const struct packet *packet)
-{
-	return ENDPOINT_OPTION(CONNTRACK) && packet->kind == PACKET_FLOW;
-}
-
-/*
- * Returns whether an echo request comes from the responder, or an echo reply from the initiator: neither belongs to
- * this flow.
- */
-static __always_inline bool icmp_contradicts(const struct packet *packet, __u32 flags, enum conntrack_side source_side)
-{
-	const __u8 expected = conntrack_is_initiator(flags, source_side) ? icmp_request_type(packet->family)
-									 : icmp_reply_type(packet->family);
-
-	return packet_is_icmp(packet) && packet->icmp_type != expected;
-}
+#include "lib/endpoint_record.h"
 
 /* Returns whether the packet must not create an entry: an echo reply or a TCP reset without a flow. */
 static __always_inline bool packet_opens_nothing(const struct packet *packet)
@@ -41,243 +13,359 @@ static __always_inline bool packet_opens_nothing(const struct packet *packet)
 	return packet->protocol == IPPROTO_TCP && packet->tcp_flags & TCP_RST;
 }
 
+/* Fills in what an entry says of the sides of its packet. */
 static __always_inline void flow_of_entry(struct flow *flow, const struct conntrack_entry *entry,
 					  enum conntrack_side source_side)
 {
+	const bool low = source_side == CONNTRACK_LOW;
+	const __u32 low_id = conntrack_endpoint(entry, CONNTRACK_LOW);
+	const __u32 high_id = conntrack_endpoint(entry, CONNTRACK_HIGH);
+
 	__builtin_memset(flow, 0, sizeof(*flow));
-	flow->identity[PACKET_SOURCE] = source_side == CONNTRACK_LOW ? entry->identity[0] : entry->identity[1];
-	flow->identity[PACKET_DESTINATION] = source_side == CONNTRACK_LOW ? entry->identity[1] : entry->identity[0];
+	flow->identity[PACKET_SOURCE] = low ? entry->identity[0] : entry->identity[1];
+	flow->identity[PACKET_DESTINATION] = low ? entry->identity[1] : entry->identity[0];
+	flow->endpoint_id[PACKET_SOURCE] = low ? low_id : high_id;
+	flow->endpoint_id[PACKET_DESTINATION] = low ? high_id : low_id;
+}
+
+/* Returns the sides of the packet, as bits, whose policy judges each packet, and not the flow. */
+static __always_inline __u32 untracked_sides(__u32 flags, enum conntrack_side source_side)
+{
+	const __u32 low = flags & CONNTRACK_UNTRACKED_LOW ? 1U << PACKET_SOURCE : 0;
+	const __u32 high = flags & CONNTRACK_UNTRACKED_HIGH ? 1U << PACKET_SOURCE : 0;
+
+	return source_side == CONNTRACK_LOW ? low | high << 1 : high | low << 1;
+}
+
+/* The policy of the sides that do not track flows judges a packet as if it opened one; returns a drop reason. */
+__global int judge_untracked(struct flow *flow, struct packet *packet, __u32 sides)
+{
+	if (!flow || !packet)
+		return DROP_NO_ENDPOINT;
+	if (packet_is_icmp(packet) && packet_opens_nothing(packet))
+		packet->kind = PACKET_STATELESS;
+	return flow_ask_policy(flow, packet, PACKET_SOURCE, sides);
 }
 
 /* Forwards or drops a packet of a flow with a valid verdict. */
-static __always_inline int endpoint_follow_slowly(struct __sk_buff *skb, const struct packet *packet,
-						  struct conntrack_entry *entry, struct judgement *judgement,
-						  enum metrics_direction hook)
+static __always_inline int endpoint_follow_slowly(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						  struct packet *packet, struct conntrack_entry *entry,
+						  struct judgement *judgement, enum metrics_direction hook)
 {
 	const enum conntrack_side side = judgement->source_side & 1;
-	const struct conntrack_delivery *delivery = side == CONNTRACK_LOW ? &entry->delivery[CONNTRACK_HIGH]
-									  : &entry->delivery[CONNTRACK_LOW];
+	const struct segment segment = packet_segment(packet);
+	struct flow *flow = &judgement->flow;
+	const __u32 flags = entry->flags;
+	const enum conntrack_side denied_side = flags & CONNTRACK_DENIED_BY_HIGH ? CONNTRACK_HIGH : CONNTRACK_LOW;
 	enum conntrack_change change;
 
-	flow_of_entry(&judgement->flow, entry, side);
-	change = conntrack_advance(entry, side, packet->protocol, packet->tcp_flags, judgement->now);
-	if (entry->flags & CONNTRACK_DENIED)
-		return endpoint_drop(skb, packet, &judgement->flow, hook, entry->drop_reason);
+	flow_of_entry(flow, entry, side);
+	change = conntrack_advance(entry, side, &segment, judgement->now);
+	if (hook == METRICS_INGRESS)
+		origin_remember(entry, side, receiving_ifindex(skb));
+	if (flags & CONNTRACK_DENIED)
+		return endpoint_drop_by(skb, endpoint, packet, flow, hook, entry->drop_reason,
+					denied_side == side ? PACKET_SOURCE : PACKET_DESTINATION);
+	if (unlikely(flags & (CONNTRACK_UNTRACKED_LOW | CONNTRACK_UNTRACKED_HIGH))) {
+		const int reason = judge_untracked(flow, packet, untracked_sides(flags, side));
+
+		if (reason)
+			return endpoint_drop_by(skb, endpoint, packet, flow, hook, reason, flow->denied_side & 1);
+	}
 	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING))
 		conntrack_account(entry, side, skb->len);
-	endpoint_trace(skb, packet, &judgement->flow, hook, change);
+	endpoint_trace(skb, endpoint, packet, flow, hook, change);
+	if (packet_rewrite_fails(skb, packet, entry, side))
+		return action_drop(DROP_MALFORMED);
 	deliver_prepare(skb);
-	return endpoint_forward(skb, packet->family, hook, delivery->ifindex, delivery->destination_mac);
+	return endpoint_forward(skb, endpoint, packet->family, hook, conntrack_peer_of(entry, side));
 }
 
-/* Returns whether the ICMP error quotes a packet that its receiver sent in an allowed flow of this endpoint. */
-__global int endpoint_error_relates(struct __sk_buff *skb, const struct packet *packet, __u32 hook)
+/*
+ * Returns whether the ICMP error quotes a packet that its receiver sent in an allowed flow of this endpoint. Between two
+ * endpoints, and between an endpoint and this node, there is no router that could send one.
+ */
+__global int endpoint_error_relates(struct __sk_buff *skb, const struct packet *packet,
+				    const struct endpoint_entry *endpoint, __u32 hook)
 {
-	if (!packet)
+	if (!packet || !endpoint)
 		return false;
 
 	const bool verify = hook == METRICS_EGRESS && ENDPOINT_OPTION(SOURCE_IP_VERIFICATION);
 	const __u64 now = now_ns();
 	const struct conntrack_entry *entry;
-	struct packet quoted;
-	struct flow flow;
+	struct judge_scratch *memory = scratch();
+	struct packet *quoted;
+	struct flow *flow;
 
-	if (!quoted_parse(skb, packet, &quoted) || !address_equals(&quoted.source, &packet->destination) ||
-	    (verify && !address_equals(&quoted.destination, &packet->source)))
+	if (!memory)
 		return false;
-	entry = conntrack_find(&quoted);
+	quoted = &memory->quoted;
+	flow = &memory->quoted_flow;
+	if (!quoted_parse(skb, packet, quoted) || !address_equals(&quoted->source, &packet->destination) ||
+	    (verify && !address_equals(&quoted->destination, &packet->source)))
+		return false;
+	entry = conntrack_find(quoted);
 	if (!entry || conntrack_is_expired(entry, now))
+		return false;
+
+	const enum conntrack_side sender = packet_conntrack_side(quoted) & 1;
+
+	if (hook == METRICS_INGRESS && !origin_is_peer(entry, 1 - sender, receiving_ifindex(skb)))
 		return false;
 	if (conntrack_is_current(entry))
 		return !(entry->flags & CONNTRACK_DENIED);
 
-	const bool initiator = conntrack_is_initiator(entry->flags, packet_conntrack_side(&quoted));
+	const bool initiator = conntrack_is_initiator(entry->flags, sender);
 	const enum packet_side side = initiator ? PACKET_SOURCE : PACKET_DESTINATION;
 
-	if (flow_find_parties(&flow, &quoted, 1 - own_side(hook), endpoint_config.endpoint_id))
+	const __u64 origin = origin_of_peer(entry, hook == METRICS_INGRESS ? 1 - sender : sender, 0);
+
+	if (flow_find_parties(flow, quoted, 1 - own_side(hook), endpoint->endpoint_id, origin))
 		return false;
-	return flow_ask_policy(&flow, side, quoted.protocol, packet_policy_port(&quoted, side)) == DROP_NONE;
-}
-
-static __always_inline __u64 conntrack_expiry(const struct judgement *judgement, __u32 flags, __u8 protocol)
-{
-	return judgement->now + conntrack_lifetime_ns(flags, protocol);
-}
-
-/* Counts a packet in an entry on the stack, which cannot be indexed by a variable; without a branch. */
-static __always_inline void endpoint_count_packet(struct conntrack_entry *entry, enum conntrack_side side, __u32 bytes)
-{
-	entry->packets[CONNTRACK_LOW] += 1 - side;
-	entry->packets[CONNTRACK_HIGH] += side;
-	entry->bytes[CONNTRACK_LOW] += (__u64)bytes * (1 - side);
-	entry->bytes[CONNTRACK_HIGH] += (__u64)bytes * side;
-}
-
-/* Creates the conntrack entry; returns a drop reason. */
-__global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *packet, const struct judgement *judgement)
-{
-	if (!packet || !judgement)
-		return DROP_CONNTRACK_FULL;
-
-	const enum conntrack_side side = judgement->source_side & 1;
-	struct conntrack_entry entry;
-	int error;
-
-	flow_fill_entry(&entry, &judgement->flow, side);
-	entry.flags = (side == CONNTRACK_HIGH ? CONNTRACK_INITIATOR_HIGH : 0) | judgement->flow.entry_flags |
-		      conntrack_flags_of(true, side, packet->protocol, packet->tcp_flags);
-	entry.expires_ns = conntrack_expiry(judgement, entry.flags, packet->protocol);
-	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING))
-		endpoint_count_packet(&entry, side, skb->len);
-	error = conntrack_put(packet, &entry, judgement->put_flags);
-	if (likely(!error))
-		return DROP_NONE;
-	if (error != ERRNO_EXISTS)
-		return DROP_CONNTRACK_FULL;
-
-	/* Another CPU created the entry for a packet of the same flow. */
-	struct conntrack_entry *winner = conntrack_find(packet);
-
-	if (winner)
-		conntrack_advance(winner, side, packet->protocol, packet->tcp_flags, judgement->now);
-	return DROP_NONE;
+	return !flow_has_other_parties(flow, entry, sender) &&
+	       flow_ask_policy(flow, quoted, side, FLOW_BOTH_SIDES) == DROP_NONE;
 }
 
 /*
- * Writes a new verdict to the entry of a flow. The entry is replaced atomically: readers see the old or the new one. A
- * flow that is denied now keeps its entry, so that a packet of the reverse direction cannot open a new flow.
+ * Returns whether a packet of an endpoint, which its own egress policy denies, may be an answer in a connection whose
+ * entry was lost: a rule allows its peer to open that connection, and the peer's policy allows the packet as it is.
+ * That everything is allowed to the peer is not enough, or any packet without a SYN would pass.
  */
-__global int endpoint_renew_flow(struct __sk_buff *skb, const struct packet *packet, const struct judgement *judgement,
-				 const struct conntrack_entry *old, __u32 reason)
+static __always_inline bool answers_lost_flow(struct flow *flow, const struct packet *packet)
 {
-	if (!packet || !judgement || !old)
-		return 0;
+	const __u32 source = 1U << PACKET_SOURCE;
+	const __u32 destination = 1U << PACKET_DESTINATION;
 
-	const enum conntrack_side side = judgement->source_side & 1;
-	__u32 flags = old->flags & ~(CONNTRACK_DENIED | CONNTRACK_COUNTED | CONNTRACK_BY_STACK);
-	struct conntrack_entry entry;
-
-	flow_fill_entry(&entry, &judgement->flow, side);
-	flags |= judgement->flow.entry_flags;
-	flags |= conntrack_flags_of(conntrack_is_initiator(flags, side), side, packet->protocol, packet->tcp_flags);
-	if (reason)
-		flags |= CONNTRACK_DENIED;
-	entry.flags = flags;
-	entry.drop_reason = reason;
-	entry.expires_ns = conntrack_expiry(judgement, flags, packet->protocol);
-	__builtin_memcpy(entry.packets, old->packets, sizeof(entry.packets));
-	__builtin_memcpy(entry.bytes, old->bytes, sizeof(entry.bytes));
-	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING) && !reason)
-		endpoint_count_packet(&entry, side, skb->len);
-	return conntrack_put(packet, &entry, BPF_ANY);
+	return flow->denied_side == PACKET_SOURCE && flow_tracked_sides(flow) & source &&
+	       !flow_ask_policy(flow, packet, PACKET_SOURCE, destination) &&
+	       !flow_ask_policy(flow, packet, PACKET_DESTINATION, FLOW_BOTH_SIDES) && !(flow->by_default & source);
 }
 
-/* Evaluates the policy of both endpoints; returns a drop reason. */
-static __always_inline int endpoint_ask_policy(struct __sk_buff *skb, const struct packet *packet,
-					       struct judgement *judgement, bool renewed, enum metrics_direction hook)
+/*
+ * The policy of both endpoints judges a packet without a flow; returns a drop reason.
+ *
+ * A TCP packet that opens no connection comes from the middle of one whose entry was lost, and does not tell who opened
+ * it. Where policy allows both sides to open it, the direction stays unknown, and a later policy must allow both. An
+ * endpoint that may only answer keeps answering; towards an endpoint, only what its policy allows as it is passes.
+ */
+__global int judge_new_flow(const struct packet *packet, struct judgement *judgement, __u32 hook)
 {
-	const enum packet_side initiator = judgement->initiator & 1;
-	int reason;
+	if (!packet || !judgement)
+		return DROP_NO_ENDPOINT;
 
-	reason = flow_ask_policy(&judgement->flow, initiator, packet->protocol, packet_policy_port(packet, initiator));
-	if (judgement->flow.audited &&
-	    (ENDPOINT_OPTION(DROP_NOTIFICATION) || ENDPOINT_OPTION(POLICY_VERDICT_NOTIFICATION)))
-		endpoint_notify(skb, packet, &judgement->flow, hook, EVENT_VERDICT, judgement->flow.audited,
-				POLICY_FLAG_AUDIT);
-	else if (ENDPOINT_OPTION(POLICY_VERDICT_NOTIFICATION) && !renewed)
-		endpoint_notify(skb, packet, &judgement->flow, hook, EVENT_VERDICT, reason, 0);
+	struct flow *flow = &judgement->flow;
+	const int reason = flow_ask_policy(flow, packet, PACKET_SOURCE, FLOW_BOTH_SIDES);
+	const __u8 denied_side = flow->denied_side;
+	const __u8 audited = flow->audited;
+
+	if (packet->protocol != IPPROTO_TCP || packet->kind != PACKET_FLOW || packet->tcp_flags & (TCP_SYN | TCP_RST))
+		return reason;
+	if (!reason) {
+		if (!flow_ask_policy(flow, packet, PACKET_DESTINATION, FLOW_BOTH_SIDES))
+			flow->entry_flags |= CONNTRACK_DIRECTION_UNKNOWN;
+	} else if (hook == METRICS_EGRESS && answers_lost_flow(flow, packet)) {
+		judgement->initiator = PACKET_DESTINATION;
+		return DROP_NONE;
+	}
+	flow->denied_side = denied_side;
+	flow->audited = audited;
 	return reason;
 }
 
-static __always_inline int endpoint_forward_to(struct __sk_buff *skb, const struct packet *packet,
-					       enum metrics_direction hook, __u32 endpoint_id)
+/* The policy of the endpoints that track flows judges the flow of an entry again; returns a drop reason. */
+__global int judge_known_flow(const struct packet *packet, struct judgement *judgement, __u32 flags)
 {
-	const struct endpoint_entry *endpoint;
+	if (!packet || !judgement)
+		return DROP_NO_ENDPOINT;
 
-	if (hook != METRICS_EGRESS || !endpoint_id)
-		return endpoint_forward(skb, packet->family, hook, 0, NULL);
-	endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
-	if (!endpoint)
-		return endpoint_forward(skb, packet->family, hook, 0, NULL);
-	deliver_prepare(skb);
-	return endpoint_forward(skb, packet->family, hook, endpoint->ifindex, endpoint->mac);
+	struct flow *flow = &judgement->flow;
+	const __u32 tracked = flow_tracked_sides(flow);
+	const enum packet_side initiator = judgement->initiator & 1;
+	const int reason = flow_ask_policy(flow, packet, initiator, tracked);
+
+	if (reason || !(flags & CONNTRACK_DIRECTION_UNKNOWN))
+		return reason;
+	return flow_ask_policy(flow, packet, 1 - initiator, tracked);
+}
+
+/* Notifies the verdict on a flow where the options ask for it. A denial is notified as a drop. */
+static __always_inline void endpoint_tell_verdict(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						  const struct packet *packet, const struct flow *flow, int reason,
+						  bool renewed, enum metrics_direction hook)
+{
+	if (flow->audited && !reason) {
+		const bool own = flow->denied_side == own_side(hook);
+		const __u32 peer_id = flow->endpoint_id[1 - own_side(hook)];
+		const struct endpoint_entry *judge = own ? endpoint : bpf_map_lookup_elem(&endpoints, &peer_id);
+
+		if (judge && judge->options & (OPTION_DROP_NOTIFICATION | OPTION_POLICY_VERDICT_NOTIFICATION))
+			endpoint_notify(skb, judge, packet, flow, own ? hook : 1 - hook, EVENT_VERDICT, flow->audited,
+					POLICY_FLAG_AUDIT);
+	} else if (ENDPOINT_OPTION(POLICY_VERDICT_NOTIFICATION) && !renewed) {
+		endpoint_notify(skb, endpoint, packet, flow, hook, EVENT_VERDICT, reason, 0);
+	}
+}
+
+/* A packet that is not from where its source lives belongs to no flow, and leaves no state. */
+static __always_inline void packet_set_forged(struct packet *packet)
+{
+	if (packet->kind == PACKET_FLOW)
+		packet->kind = PACKET_STATELESS;
+	packet->first_fragment = 0;
+}
+
+static __always_inline __u64 endpoint_peer_origin(const struct __sk_buff *skb, const struct judgement *judgement,
+						  const struct conntrack_entry *old, enum metrics_direction hook)
+{
+	const enum conntrack_side side = judgement->source_side & 1;
+
+	if (hook == METRICS_EGRESS)
+		return old ? origin_of_peer(old, 1 - side, 0) : ORIGIN_ANY_INTERFACE | ORIGIN_MAY_BE_HOST;
+	return old ? origin_of_peer(old, side, receiving_ifindex(skb)) : origin_of_source(receiving_ifindex(skb));
+}
+
+/* Returns whether sockets of this node send the packets of the peer, which has an address of this node. */
+static __always_inline bool endpoint_peer_is_node(const struct __sk_buff *skb, const struct conntrack_entry *old,
+						  __u64 origin, enum metrics_direction hook)
+{
+	return (old && READ_ONCE(old->flags) & CONNTRACK_PEER_IS_NODE) ||
+	       (hook == METRICS_INGRESS && !receiving_ifindex(skb) && origin & ORIGIN_MAY_BE_HOST);
 }
 
 /* Evaluates policy for a packet without a valid verdict, and stores the verdict in conntrack. */
-static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement,
+static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					struct packet *packet, struct judgement *judgement,
 					const struct conntrack_entry *old, enum metrics_direction hook)
 {
+	const __u64 origin = endpoint_peer_origin(skb, judgement, old, hook);
+	const enum conntrack_side side = judgement->source_side & 1;
 	const bool error = packet->kind == PACKET_ICMP_ERROR;
 	struct flow *flow = &judgement->flow;
 	int reason;
 
-	reason = flow_find_parties(flow, packet, own_side(hook), endpoint_config.endpoint_id);
+	reason = flow_find_parties(flow, packet, own_side(hook), endpoint->endpoint_id, origin);
 	if (reason)
-		return endpoint_drop(skb, packet, flow, hook, reason);
+		return endpoint_drop(skb, endpoint, packet, flow, hook, reason);
+	if (hook == METRICS_INGRESS && unlikely(flow->forged)) {
+		packet_set_forged(packet);
+		judgement->initiator = PACKET_SOURCE;
+		old = NULL;
+	}
+	if (flow->entry_flags & CONNTRACK_TO_NODE && endpoint_peer_is_node(skb, old, origin, hook))
+		flow->entry_flags |= CONNTRACK_PEER_IS_NODE;
+	if (old && flow_has_other_parties(flow, old, side)) {
+		old = NULL; /* the old initiator is not one of the present sides */
+		judgement->put_flags = BPF_ANY;
+		judgement->initiator = PACKET_SOURCE;
+	}
 	flow->entry_flags |= (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING) ? CONNTRACK_COUNTED : 0) |
 			     (ENDPOINT_OPTION(TRACE_NOTIFICATION) ? CONNTRACK_BY_STACK : 0);
-	if (!error || !ENDPOINT_OPTION(CONNTRACK) || !endpoint_error_relates(skb, packet, hook)) {
-		reason = endpoint_ask_policy(skb, packet, judgement, old != NULL, hook);
+	if (!old && packet_is_icmp(packet) && packet->kind == PACKET_FLOW && packet_opens_nothing(packet))
+		packet->kind = PACKET_STATELESS;
+	if (old) {
+		reason = judge_known_flow(packet, judgement, old->flags);
+		if (reason && packet->protocol != IPPROTO_TCP && judgement->initiator == PACKET_DESTINATION &&
+		    !packet_opens_nothing(packet)) {
+			const __u8 denied_side = flow->denied_side;
+
+			if (!flow_ask_policy(flow, packet, PACKET_SOURCE, FLOW_BOTH_SIDES)) {
+				reason = DROP_NONE; /* the other side opens a flow of its own */
+				old = NULL;
+				judgement->put_flags = BPF_ANY;
+				judgement->initiator = PACKET_SOURCE;
+			}
+			flow->denied_side = denied_side;
+		}
+	} else if (!error || !endpoint_error_relates(skb, packet, endpoint, hook)) {
+		reason = judge_new_flow(packet, judgement, hook);
 		if (reason && error)
 			reason = DROP_ICMP_ERROR_UNTRACKED;
 	}
-	if (old)
-		endpoint_renew_flow(skb, packet, judgement, old, reason);
-	else if (!reason && endpoint_tracks(packet) && !packet_opens_nothing(packet))
+	endpoint_tell_verdict(skb, endpoint, packet, flow, reason, old != NULL, hook);
+	if (old) {
+		const __u32 untracked = FLOW_BOTH_SIDES & ~flow_tracked_sides(flow);
+
+		reason = endpoint_renew_flow(skb, packet, judgement, old, reason);
+		if (!reason)
+			reason = judge_untracked(flow, packet, untracked);
+	} else if (!reason && packet->kind == PACKET_FLOW && flow_tracked_sides(flow) &&
+		   !packet_opens_nothing(packet)) {
 		reason = endpoint_open_flow(skb, packet, judgement);
+		if (reason)
+			return endpoint_drop(skb, endpoint, packet, flow, hook, reason);
+	}
 	if (reason)
-		return endpoint_drop(skb, packet, flow, hook, reason);
-	endpoint_trace(skb, packet, flow, hook, CONNTRACK_CREATED);
-	return endpoint_forward_to(skb, packet, hook, flow->endpoint_id[PACKET_DESTINATION]);
+		return endpoint_drop_by(skb, endpoint, packet, flow, hook, reason, flow->denied_side & 1);
+	endpoint_trace(skb, endpoint, packet, flow, hook, CONNTRACK_CREATED);
+	deliver_prepare(skb);
+	return endpoint_forward(skb, endpoint, packet->family, hook, flow->endpoint_id[PACKET_DESTINATION]);
+}
+
+/* Returns whether an endpoint of the entry was removed or changed its address, which endpoint own_id may have now. */
+static __always_inline bool entry_lost_endpoint(const struct conntrack_entry *entry, enum conntrack_side own_side,
+						__u32 own_id)
+{
+	return (conntrack_generation(entry) ^ entry->generation) >> GENERATION_OWNER_SHIFT ||
+	       conntrack_endpoint(entry, own_side) != own_id;
 }
 
 /* Judges a packet after its headers are parsed; returns an action. */
-static __always_inline int endpoint_judge(struct __sk_buff *skb, struct packet *packet, enum metrics_direction hook)
+static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					  struct packet *packet, enum metrics_direction hook)
 {
-	struct judgement judgement = {
-		.now = now_ns(),
-		.source_side = packet_conntrack_side(packet),
-		.initiator = PACKET_SOURCE,
-		.put_flags = BPF_NOEXIST,
-	};
-	const enum conntrack_side side = judgement.source_side & 1;
+	const struct segment segment = packet_segment(packet);
+	struct judge_scratch *memory = scratch();
+	struct judgement *judgement;
+	enum conntrack_side side;
 	struct conntrack_entry *entry = NULL;
 	struct conntrack_entry *old = NULL;
 
-	if (endpoint_tracks(packet) && !packet->untracked)
+	if (!memory)
+		return action_drop(DROP_NO_ENDPOINT);
+	judgement = &memory->judgement;
+	judgement->now = now_ns();
+	judgement->options = endpoint->options;
+	judgement->put_flags = BPF_NOEXIST;
+	judgement->source_side = packet_conntrack_side(packet);
+	judgement->initiator = PACKET_SOURCE;
+	side = judgement->source_side & 1;
+	if (packet->kind == PACKET_FLOW && !packet->untracked)
 		entry = conntrack_find(packet);
 	if (entry) {
+		const bool known = hook == METRICS_EGRESS || origin_is_peer(entry, side, receiving_ifindex(skb));
 		const __u32 flags = READ_ONCE(entry->flags);
 
-		if (conntrack_is_expired(entry, judgement.now) ||
-		    conntrack_is_reopened(flags, side, packet->protocol, packet->tcp_flags)) {
-			judgement.put_flags = BPF_ANY;
-		} else if (icmp_contradicts(packet, flags, side)) {
-			packet->kind = PACKET_STATELESS;
-		} else if (endpoint_verdict_holds(entry, side, hook, packet->protocol, packet->tcp_flags,
-						  judgement.now)) {
-			return endpoint_follow_slowly(skb, packet, entry, &judgement, hook);
-		} else if (flow_lost_endpoint(entry, side_of_source(side, own_side(hook)),
-					      endpoint_config.endpoint_id)) {
-			judgement.put_flags = BPF_ANY; /* the old initiator is not one of the present endpoints */
+		if (conntrack_is_expired(entry, judgement->now) ||
+		    (unlikely(!known) && entry_lost_endpoint(entry, 1 - side, endpoint->endpoint_id))) {
+			judgement->put_flags = BPF_ANY;
+		} else if (!known) {
+			packet_set_forged(packet);
+		} else if (conntrack_is_reopened(flags, side, packet->protocol, packet->tcp_flags)) {
+			judgement->put_flags = BPF_ANY;
+		} else if (endpoint_verdict_holds(skb, endpoint, entry, side, hook, &segment, judgement->now)) {
+			if (conntrack_denial_is_others(flags, side, packet->protocol) && !packet_opens_nothing(packet))
+				judgement->put_flags = BPF_ANY;
+			else
+				return endpoint_follow_slowly(skb, endpoint, packet, entry, judgement, hook);
 		} else {
 			old = entry;
-			judgement.initiator = conntrack_is_initiator(flags, side) ? PACKET_SOURCE : PACKET_DESTINATION;
+			judgement->initiator = conntrack_is_initiator(flags, side) ? PACKET_SOURCE : PACKET_DESTINATION;
 		}
 	}
-	if (!old && packet_is_icmp(packet) && packet->kind == PACKET_FLOW && packet_opens_nothing(packet))
-		packet->kind = PACKET_STATELESS;
-	return endpoint_ask(skb, packet, &judgement, old, hook);
+	return endpoint_ask(skb, endpoint, packet, judgement, old, hook);
 }
 
-__global int judge_from_endpoint(struct __sk_buff *skb, struct packet *packet)
+__global int judge_from_endpoint(struct __sk_buff *skb, struct packet *packet, const struct endpoint_entry *endpoint)
 {
-	return packet ? endpoint_judge(skb, packet, METRICS_EGRESS) : ACTION_PASS;
+	return packet && endpoint ? endpoint_judge(skb, endpoint, packet, METRICS_EGRESS)
+				  : action_drop(DROP_NO_ENDPOINT);
 }
 
-__global int judge_to_endpoint(struct __sk_buff *skb, struct packet *packet)
+__global int judge_to_endpoint(struct __sk_buff *skb, struct packet *packet, const struct endpoint_entry *endpoint)
 {
-	return packet ? endpoint_judge(skb, packet, METRICS_INGRESS) : ACTION_PASS;
+	return packet && endpoint ? endpoint_judge(skb, endpoint, packet, METRICS_INGRESS)
+				  : action_drop(DROP_NO_ENDPOINT);
 }
 
 #endif

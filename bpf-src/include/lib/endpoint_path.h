@@ -3,18 +3,47 @@
 #ifndef AGENT_LIB_ENDPOINT_PATH_H
 #define AGENT_LIB_ENDPOINT_PATH_H
 
-#include "config/endpoint_config.h"
 #include "lib/delivery.h"
 #include "lib/event.h"
 #include "lib/flow.h"
 #include "lib/icmp_error.h"
 #include "lib/metrics.h"
 #include "lib/nd.h"
+#include "lib/rewrite.h"
+#include "maps/interface_map.h"
 
-#define ENDPOINT_OPTION(name) (endpoint_config.options & OPTION_##name)
+/* An option of the variable or parameter "endpoint". */
+#define ENDPOINT_OPTION(name) (endpoint->options & OPTION_##name)
 
-/* The flow has no valid verdict: the slow path evaluates policy. */
-#define FOLLOW_NO_VERDICT -2
+/* Returns the endpoint id of an interface whose cell is another's; 0 where it has none. */
+__local __u32 interface_in_overflow(__u32 ifindex)
+{
+	const __u32 *endpoint_id = bpf_map_lookup_elem(&interfaces_overflow, &ifindex);
+
+	return endpoint_id ? *endpoint_id : 0;
+}
+
+/* Returns the endpoint of the packet's interface; NULL where it has none, or where the endpoint is closed. */
+static __always_inline const struct endpoint_entry *endpoint_of(const struct __sk_buff *skb)
+{
+	const __u32 ifindex = skb->ifindex;
+	__u32 index = ifindex % INTERFACE_CELLS;
+	const __u64 *word = bpf_map_lookup_elem(&interfaces, &index);
+	const struct endpoint_entry *endpoint;
+	union {
+		__u64 word;
+		struct interface_cell cell;
+	} found;
+
+	if (unlikely(!word))
+		return NULL;
+	found.word = READ_ONCE(*word); /* both fields at one moment */
+	index = likely(found.cell.ifindex == ifindex) ? found.cell.endpoint_id : interface_in_overflow(ifindex);
+	if (unlikely(!index))
+		return NULL;
+	endpoint = bpf_map_lookup_elem(&endpoints, &index);
+	return likely(endpoint) && likely(endpoint->ifindex) ? endpoint : NULL;
+}
 
 static __always_inline enum packet_side own_side(enum metrics_direction hook)
 {
@@ -26,49 +55,83 @@ static __always_inline enum conntrack_side side_of_source(enum conntrack_side so
 	return side == PACKET_SOURCE ? source_side : 1 - source_side;
 }
 
-/* Returns whether the verdict of the entry is valid and has this endpoint as its own side. */
-static __always_inline bool endpoint_verdict_holds(const struct conntrack_entry *entry, enum conntrack_side source_side,
-						   enum metrics_direction hook, __u8 protocol, __u8 tcp_flags,
+/*
+ * Returns whether the verdict of the entry is valid and has this endpoint as its own side, and the packet is from the
+ * other.
+ */
+static __always_inline bool endpoint_verdict_holds(const struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						   const struct conntrack_entry *entry, enum conntrack_side source_side,
+						   enum metrics_direction hook, const struct segment *segment,
 						   __u64 now)
 {
 	const enum conntrack_side own = side_of_source(source_side, own_side(hook));
 
-	return likely(entry->endpoint_id[own] == endpoint_config.endpoint_id && conntrack_is_current(entry) &&
-		      !conntrack_is_expired(entry, now) &&
-		      !conntrack_is_reopened(entry->flags, source_side, protocol, tcp_flags));
+	return likely(conntrack_party(entry, READ_ONCE(entry->flags), own) == endpoint->endpoint_id &&
+		      conntrack_is_current(entry) && !conntrack_is_expired(entry, now) &&
+		      (hook == METRICS_EGRESS || origin_is_peer(entry, source_side, receiving_ifindex(skb))) &&
+		      !conntrack_is_reopened(entry->flags, source_side, segment->protocol, segment->tcp_flags));
 }
 
-static __always_inline int endpoint_forward(struct __sk_buff *skb, __u8 family, enum metrics_direction hook,
-					    __u32 ifindex, const void *macs)
+/* Forwards a packet: hands it to the endpoint with this id, or to the stack where that is 0. */
+static __always_inline int endpoint_forward(struct __sk_buff *skb, const struct endpoint_entry *endpoint, __u8 family,
+					    enum metrics_direction hook, __u32 peer_id)
 {
+	const struct endpoint_entry *peer;
+
 	metrics_count(hook, DROP_NONE, skb->len);
-	if (hook != METRICS_EGRESS || !ifindex)
+	if (hook != METRICS_EGRESS || !peer_id)
 		return ACTION_PASS;
 	if ((void *)(long)skb->data + ETH_ALEN > (void *)(long)skb->data_end ||
-	    !mac_equals((void *)(long)skb->data, endpoint_config.host_mac))
+	    !mac_equals((void *)(long)skb->data, endpoint->host_mac))
 		return ACTION_PASS; /* not addressed to the gateway: the stack ignores it */
-	return deliver_to_workload(skb, family, ifindex, macs);
+	peer = bpf_map_lookup_elem(&endpoints, &peer_id);
+	if (unlikely(!peer || !peer->ifindex))
+		return ACTION_PASS; /* removed a moment ago */
+	return deliver_to_workload(skb, family, peer->ifindex, peer->mac);
+}
+
+/* Returns the id of the endpoint to which the entry delivers packets of this side; 0: the stack delivers. */
+static __always_inline __u32 conntrack_peer_of(const struct conntrack_entry *entry, enum conntrack_side source_side)
+{
+	const enum conntrack_side to = 1 - source_side;
+
+	return entry->delivery_kind[to] == CONNTRACK_TO_PEER ? entry->delivery_index[to] : 0;
+}
+
+/* Flags of entries whose packets need more than the fast path does. */
+#define CONNTRACK_SLOW (CONNTRACK_DENIED | CONNTRACK_UNTRACKED_LOW | CONNTRACK_UNTRACKED_HIGH)
+
+/* Returns whether the packet is of an established flow, so that policy need not be asked. */
+static __always_inline bool endpoint_may_follow(const struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						const struct conntrack_entry *entry, enum conntrack_side source_side,
+						const struct segment *segment, enum metrics_direction hook, __u64 now)
+{
+	return endpoint_verdict_holds(skb, endpoint, entry, source_side, hook, segment, now) &&
+	       likely(!(entry->flags & CONNTRACK_SLOW));
 }
 
 /* The complete path of a packet of an established flow. */
-static __always_inline int endpoint_follow(struct __sk_buff *skb, struct conntrack_entry *entry,
-					   enum conntrack_side source_side, __u8 family, __u8 protocol, __u8 tcp_flags,
-					   enum metrics_direction hook)
+static __always_inline int endpoint_follow(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					   struct conntrack_entry *entry, enum conntrack_side source_side, __u8 family,
+					   const struct segment *segment, enum metrics_direction hook, __u64 now)
 {
-	const struct conntrack_delivery *delivery = &entry->delivery[1 - source_side];
-	const __u64 now = now_ns();
+	const __u32 l4_offset = ETH_HLEN + (family == FAMILY_IPV4 ? IPV4_HEADER_BYTES : IPV6_HEADER_BYTES);
 
-	if (!endpoint_verdict_holds(entry, source_side, hook, protocol, tcp_flags, now) ||
-	    unlikely(entry->flags & CONNTRACK_DENIED))
-		return FOLLOW_NO_VERDICT;
-	if (unlikely(!conntrack_rests(entry, source_side, protocol, tcp_flags, now)))
-		conntrack_advance(entry, source_side, protocol, tcp_flags, now);
+	if (unlikely(!conntrack_rests(entry, source_side, segment, now))) {
+		conntrack_advance_by(entry, source_side, segment, now);
+		if (hook == METRICS_INGRESS)
+			origin_remember(entry, source_side, receiving_ifindex(skb));
+	}
 	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING))
 		conntrack_account(entry, source_side, skb->len);
-	return endpoint_forward(skb, family, hook, delivery->ifindex, delivery->destination_mac);
+	if (unlikely(rewrite_applies(entry, source_side)) &&
+	    rewrite_packet(skb, entry, family, segment->protocol, l4_offset))
+		return action_drop(DROP_MALFORMED);
+	return endpoint_forward(skb, endpoint, family, hook, conntrack_peer_of(entry, source_side));
 }
 
-static __always_inline void endpoint_notify(struct __sk_buff *skb, const struct packet *packet, const struct flow *flow,
+static __always_inline void endpoint_notify(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					    const struct packet *packet, const struct flow *flow,
 					    enum metrics_direction hook, enum event_type type, enum drop_reason reason,
 					    __u8 policy_flags)
 {
@@ -77,26 +140,44 @@ static __always_inline void endpoint_notify(struct __sk_buff *skb, const struct 
 		.reason = reason,
 		.direction = hook,
 		.policy_flags = policy_flags,
-		.endpoint_id = endpoint_config.endpoint_id,
+		.endpoint_id = endpoint->endpoint_id,
 	};
 
 	event_emit(skb, packet, flow, &spec);
 }
 
-/* Notifies a drop with known identities; endpoint_conclude() counts it. */
-static __always_inline int endpoint_drop(struct __sk_buff *skb, const struct packet *packet, const struct flow *flow,
-					 enum metrics_direction hook, enum drop_reason reason)
+/*
+ * Notifies a drop by the policy of the endpoint on denied_side, by the options of that endpoint; endpoint_conclude()
+ * counts it.
+ */
+static __always_inline int endpoint_drop_by(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					    const struct packet *packet, const struct flow *flow,
+					    enum metrics_direction hook, enum drop_reason reason,
+					    enum packet_side denied_side)
 {
-	if (ENDPOINT_OPTION(DROP_NOTIFICATION))
-		endpoint_notify(skb, packet, flow, hook, EVENT_DROP, reason, 0);
-	return action_drop_quietly(reason);
+	const bool own = denied_side == own_side(hook);
+	const __u32 peer_id = flow->endpoint_id[1 - own_side(hook)];
+	const struct endpoint_entry *judge = own ? endpoint : bpf_map_lookup_elem(&endpoints, &peer_id);
+
+	if (judge && judge->options & OPTION_DROP_NOTIFICATION)
+		endpoint_notify(skb, judge, packet, flow, own ? hook : 1 - hook, EVENT_DROP, reason, 0);
+	return action_drop_quietly(reason) | (own ? 0 : ACTION_PEER);
 }
 
-static __always_inline void endpoint_trace(struct __sk_buff *skb, const struct packet *packet, const struct flow *flow,
+/* Notifies a drop with known identities; endpoint_conclude() counts it. */
+static __always_inline int endpoint_drop(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					 const struct packet *packet, const struct flow *flow,
+					 enum metrics_direction hook, enum drop_reason reason)
+{
+	return endpoint_drop_by(skb, endpoint, packet, flow, hook, reason, own_side(hook));
+}
+
+static __always_inline void endpoint_trace(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					   const struct packet *packet, const struct flow *flow,
 					   enum metrics_direction hook, enum conntrack_change change)
 {
-	if (ENDPOINT_OPTION(TRACE_NOTIFICATION) && (__u32)change >= endpoint_config.aggregation)
-		endpoint_notify(skb, packet, flow, hook, EVENT_TRACE, DROP_NONE, 0);
+	if (ENDPOINT_OPTION(TRACE_NOTIFICATION) && (__u32)change >= endpoint->aggregation)
+		endpoint_notify(skb, endpoint, packet, flow, hook, EVENT_TRACE, DROP_NONE, 0);
 }
 
 #endif

@@ -6,26 +6,32 @@
 #ifndef AGENT_LIB_FLOW_H
 #define AGENT_LIB_FLOW_H
 
-#include "lib/conntrack.h"
 #include "lib/icmp.h"
+#include "lib/origin.h"
 #include "lib/policy.h"
 #include "maps/ipcache_map.h"
 
 /* Arrays are indexed by enum packet_side. */
 struct flow {
+	__u64 generation; /* the sum of both sides' generations */
 	__u32 identity[2];
-	__u32 generation[2];
 	__u16 endpoint_id[2]; /* 0: not an endpoint of this node */
+	__u16 shard[2];       /* of an address that is no endpoint's */
+	__u32 entry_flags;    /* enum conntrack_flag */
+	__u8 denied_side;     /* the side whose policy gave the drop reason, or the audited one */
 	__u8 audited;         /* the drop reason that audit mode did not enforce */
-	__u8 reserved;
-	__u16 entry_flags; /* enum conntrack_flag for the host program */
+	__u8 by_default;      /* bit by side: its policy allows the flow only because it allows everything */
+	__u8 forged;          /* the source is the address of an endpoint, and the packet is not from there */
 };
 
-static __always_inline __u32 generation_of(__u32 endpoint_id)
+/* Returns the shard of an address in the generations of the outside (maps/endpoint_map.h). */
+static __always_inline __u16 address_shard(const union address *address)
 {
-	const __u32 *current = bpf_map_lookup_elem(&generations, &endpoint_id);
+	__u64 folded = address->halves[0] ^ address->halves[1];
 
-	return current ? READ_ONCE(*current) : 0;
+	folded ^= folded >> 32;
+	folded ^= folded >> 16;
+	return bpf_ntohs((__u16)folded);
 }
 
 /*
@@ -55,62 +61,108 @@ static __always_inline const struct ipcache_entry *ipcache_find(const union addr
 	return bpf_map_lookup_elem(&ipcache6, &lookup.prefix_length);
 }
 
-/* Looks up the identity and the endpoint of an address in the ipcache. */
-static __always_inline void flow_find_peer(struct flow *flow, enum packet_side side, const union address *address,
-					   __u8 family)
+static __always_inline void flow_set_world(struct flow *flow, enum packet_side side, __u8 family)
 {
-	const struct ipcache_entry *entry = ipcache_find(address, family);
-
-	if (entry) {
-		flow->identity[side] = entry->identity;
-		flow->endpoint_id[side] = entry->endpoint_id;
-		flow->entry_flags = entry->flags & IPCACHE_FLAG_HOST ? CONNTRACK_BY_STACK : 0;
-	} else {
-		flow->identity[side] = family == FAMILY_IPV4 ? node_config.world_identity4
-							     : node_config.world_identity6;
-	}
+	flow->identity[side] = family == FAMILY_IPV4 ? node_config.world_identity4 : node_config.world_identity6;
 }
 
 /*
- * Reads the generation and the identity of an endpoint. The generation is read before the identity and the policy, so
- * that a concurrent change makes the verdict stale.
+ * Looks up the identity and the endpoint of an address in the ipcache. An address of this node with another origin is
+ * from the world; its flow passes the stack, which translates it.
  */
+static __always_inline void flow_find_peer(struct flow *flow, enum packet_side side, const union address *address,
+					   __u8 family, __u64 origin)
+{
+	const struct ipcache_entry *entry = ipcache_find(address, family);
+
+	if (!entry) {
+		flow_set_world(flow, side, family);
+		return;
+	}
+	flow->identity[side] = entry->identity;
+	flow->endpoint_id[side] = entry->endpoint_id;
+	if (!(entry->flags & IPCACHE_FLAG_HOST))
+		return;
+	flow->entry_flags = CONNTRACK_BY_STACK | CONNTRACK_TO_NODE;
+	if (!(origin & ORIGIN_MAY_BE_HOST))
+		flow_set_world(flow, side, family);
+}
+
+/* Reads the identity of an endpoint, after its generation. */
 static __always_inline int flow_find_endpoint(struct flow *flow, enum packet_side side)
 {
 	const __u32 endpoint_id = flow->endpoint_id[side];
-	const struct endpoint_entry *endpoint;
+	const struct endpoint_entry *endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
 
-	flow->generation[side] = generation_of(endpoint_id);
-	endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
 	if (!endpoint || !endpoint->ifindex)
 		return DROP_NO_ENDPOINT;
 	flow->identity[side] = endpoint->identity;
 	return DROP_NONE;
 }
 
-/* Finds the identities of both sides. own_side is the endpoint of the running program, independent of the ipcache. */
-__global int flow_find_parties(struct flow *flow, const struct packet *packet, __u32 own_side, __u32 own_id)
+/* Takes the endpoint away from a side whose packet its interface did not receive; the side is of the world then. */
+static __always_inline void flow_verify_endpoint(struct flow *flow, enum packet_side side, __u8 family, __u32 ifindex)
+{
+	const __u32 endpoint_id = flow->endpoint_id[side];
+	const struct endpoint_entry *endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
+
+	if (endpoint && endpoint->ifindex == ifindex)
+		return;
+	flow->endpoint_id[side] = 0;
+	flow->forged = true;
+	flow_set_world(flow, side, family);
+}
+
+/*
+ * Finds the identities of both sides. own_side is the endpoint of the running program, independent of the ipcache;
+ * origin is that of the other side (lib/origin.h).
+ *
+ * A generation is read before what it covers, so that a concurrent change makes the verdict stale: that of the peer's
+ * shard before the ipcache, those of endpoints before their identities and policies.
+ */
+__global int flow_find_parties(struct flow *flow, const struct packet *packet, __u32 own_side, __u32 own_id,
+			       __u64 origin)
 {
 	if (!flow || !packet)
 		return DROP_NO_ENDPOINT;
+
+	const enum packet_side own = own_side & 1;
+	const enum packet_side peer = 1 - own;
+	const union address *address = own == PACKET_SOURCE ? &packet->destination : &packet->source;
+	__u64 peer_generation;
+
 	__builtin_memset(flow, 0, sizeof(*flow));
-	flow->generation[PACKET_SOURCE] = generation_of(0);
-	flow->generation[PACKET_DESTINATION] = flow->generation[PACKET_SOURCE];
-	flow->endpoint_id[own_side & 1] = own_id;
-	flow_find_peer(flow, 1 - (own_side & 1), own_side == PACKET_SOURCE ? &packet->destination : &packet->source,
-		       packet->family);
-	if (flow->endpoint_id[PACKET_SOURCE] && flow_find_endpoint(flow, PACKET_SOURCE))
-		return DROP_NO_ENDPOINT;
-	if (flow->endpoint_id[PACKET_DESTINATION] && flow_find_endpoint(flow, PACKET_DESTINATION))
+	flow->shard[peer] = address_shard(address);
+	peer_generation = generation_of(GENERATION_OUTSIDE + flow->shard[peer]);
+	flow->endpoint_id[own] = own_id;
+	flow_find_peer(flow, peer, address, packet->family, origin);
+	if ((__u32)origin != (__u32)ORIGIN_ANY_INTERFACE && flow->endpoint_id[peer])
+		flow_verify_endpoint(flow, peer, packet->family, (__u32)origin);
+	if (flow->endpoint_id[peer])
+		peer_generation = generation_of(flow->endpoint_id[peer]);
+	flow->generation = generation_of(own_id) + peer_generation;
+	if (flow_find_endpoint(flow, own) || (flow->endpoint_id[peer] && flow_find_endpoint(flow, peer)))
 		return DROP_NO_ENDPOINT;
 	return DROP_NONE;
 }
 
-static __always_inline bool endpoint_audits(__u32 endpoint_id)
+static __always_inline __u32 endpoint_options(__u32 endpoint_id)
 {
 	const struct endpoint_entry *endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
 
-	return endpoint && endpoint->flags & ENDPOINT_FLAG_POLICY_AUDIT;
+	return endpoint ? endpoint->options : 0;
+}
+
+/* Returns the sides, as bits, whose endpoint has Conntrack enabled. */
+static __always_inline __u32 flow_tracked_sides(const struct flow *flow)
+{
+	__u32 sides = 0;
+
+	unrolled
+	for (int i = 0; i < 2; i++)
+		if (flow->endpoint_id[i] && endpoint_options(flow->endpoint_id[i]) & OPTION_CONNTRACK)
+			sides |= 1U << i;
+	return sides;
 }
 
 static __always_inline int flow_ask_one(struct flow *flow, enum packet_side side, enum policy_direction direction,
@@ -123,32 +175,17 @@ static __always_inline int flow_ask_one(struct flow *flow, enum packet_side side
 		.protocol = protocol,
 		.port_be = port_be,
 	};
-	const int reason = policy_ask(&question);
+	bool by_default = false;
+	const int reason = policy_ask(&question, &by_default);
 
-	if (likely(reason == DROP_NONE) || reason == DROP_NO_ENDPOINT || !endpoint_audits(question.endpoint_id))
+	flow->by_default |= by_default << side;
+	if (likely(reason == DROP_NONE))
+		return DROP_NONE;
+	flow->denied_side = side;
+	if (reason == DROP_NO_ENDPOINT || !(endpoint_options(question.endpoint_id) & OPTION_POLICY_AUDIT_MODE))
 		return reason;
 	flow->audited = reason;
 	return DROP_NONE;
-}
-
-/*
- * Returns the drop reason of the policy of both endpoints for a flow with this initiator side; port_be is the port of
- * the responder.
- */
-__global int flow_ask_policy(struct flow *flow, __u32 initiator, __u8 protocol, __be16 port_be)
-{
-	const enum packet_side first = initiator & 1;
-	const enum packet_side second = 1 - first;
-	int reason = DROP_NONE;
-
-	if (!flow)
-		return DROP_NO_ENDPOINT;
-
-	if (flow->endpoint_id[first])
-		reason = flow_ask_one(flow, first, POLICY_EGRESS, protocol, port_be);
-	if (reason == DROP_NONE && flow->endpoint_id[second])
-		reason = flow_ask_one(flow, second, POLICY_INGRESS, protocol, port_be);
-	return reason;
 }
 
 /* Returns the port for the policy lookup of a flow with this initiator side; for ICMP the message type. */
@@ -159,59 +196,81 @@ static __always_inline __be16 packet_policy_port(const struct packet *packet, en
 	return initiator == PACKET_SOURCE ? packet->destination_port_be : packet->source_port_be;
 }
 
-static __always_inline void flow_set_delivery(struct conntrack_entry *entry, enum conntrack_side side,
-					      __u32 endpoint_id)
+/*
+ * Returns the drop reason of the policies of the endpoints on these sides, as bits, for a flow with this initiator
+ * side.
+ */
+__global int flow_ask_policy(struct flow *flow, const struct packet *packet, __u32 initiator, __u32 sides)
 {
-	const struct endpoint_entry *endpoint;
+	const enum packet_side first = initiator & 1;
+	const enum packet_side second = 1 - first;
+	int reason = DROP_NONE;
 
-	if (!endpoint_id)
-		return;
-	endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
-	if (!endpoint)
-		return;
-	entry->delivery[side].ifindex = endpoint->ifindex;
-	__builtin_memcpy(entry->delivery[side].destination_mac, endpoint->mac, ETH_ALEN);
-	__builtin_memcpy(entry->delivery[side].source_mac, endpoint->host_mac, ETH_ALEN);
+	if (!flow || !packet)
+		return DROP_NO_ENDPOINT;
+
+	const __be16 port_be = packet_policy_port(packet, first);
+
+	flow->by_default = 0;
+	if (flow->endpoint_id[first] && sides & 1U << first)
+		reason = flow_ask_one(flow, first, POLICY_EGRESS, packet->protocol, port_be);
+	if (reason == DROP_NONE && flow->endpoint_id[second] && sides & 1U << second)
+		reason = flow_ask_one(flow, second, POLICY_INGRESS, packet->protocol, port_be);
+	return reason;
 }
 
-/* Returns whether an endpoint of the entry was removed or changed its address, which endpoint own_id may have now. */
-__global int flow_lost_endpoint(const struct conntrack_entry *entry, __u32 own_side, __u32 own_id)
-{
-	if (!entry)
-		return false;
-	unrolled
-	for (int i = 0; i < 2; i++) {
-		const __u32 endpoint_id = entry->endpoint_id[i];
+#define FLOW_BOTH_SIDES 3
 
-		if (endpoint_id && ((generation_of(endpoint_id) ^ entry->generation[i]) >> GENERATION_OWNER_SHIFT ||
-				    ((__u32)i == own_side && endpoint_id != own_id)))
-			return true;
+/*
+ * Returns whether the sides of the flow are not those of the entry: an endpoint was removed or got another address, or
+ * an outside address became an endpoint's.
+ */
+static __always_inline bool flow_has_other_parties(const struct flow *flow, const struct conntrack_entry *entry,
+						   enum conntrack_side source_side)
+{
+	const __u32 low = conntrack_endpoint(entry, CONNTRACK_LOW);
+	const __u32 high = conntrack_endpoint(entry, CONNTRACK_HIGH);
+
+	return (flow->generation ^ entry->generation) >> GENERATION_OWNER_SHIFT ||
+	       flow->endpoint_id[PACKET_SOURCE] != (source_side == CONNTRACK_LOW ? low : high) ||
+	       flow->endpoint_id[PACKET_DESTINATION] != (source_side == CONNTRACK_LOW ? high : low);
+}
+
+static __always_inline void flow_fill_side(struct conntrack_entry *entry, enum conntrack_side side,
+					   const struct flow *flow, enum packet_side from, __u32 tracked_sides)
+{
+	const bool low = side == CONNTRACK_LOW;
+	const __u16 endpoint_id = flow->endpoint_id[from];
+
+	entry->identity[side] = flow->identity[from];
+	if (!endpoint_id) {
+		entry->party[side] = flow->shard[from];
+		entry->flags |= low ? CONNTRACK_OUTSIDE_LOW : CONNTRACK_OUTSIDE_HIGH;
+		return;
 	}
-	return false;
+	entry->party[side] = endpoint_id;
+	entry->delivery_kind[side] = CONNTRACK_TO_PEER;
+	entry->delivery_index[side] = endpoint_id;
+	if (!(tracked_sides & 1U << from))
+		entry->flags |= low ? CONNTRACK_UNTRACKED_LOW : CONNTRACK_UNTRACKED_HIGH;
 }
 
 /* Fills a new conntrack entry from the sides of a packet. */
 static __always_inline void flow_fill_entry(struct conntrack_entry *entry, const struct flow *flow,
 					    enum conntrack_side source_side)
 {
+	const __u32 tracked_sides = flow_tracked_sides(flow);
+
 	__builtin_memset(entry, 0, sizeof(*entry));
+	entry->generation = flow->generation;
+	entry->flags = flow->entry_flags;
 	if (source_side == CONNTRACK_LOW) {
-		unrolled
-		for (int i = 0; i < 2; i++) {
-			entry->generation[i] = flow->generation[i];
-			entry->endpoint_id[i] = flow->endpoint_id[i];
-			entry->identity[i] = flow->identity[i];
-		}
+		flow_fill_side(entry, CONNTRACK_LOW, flow, PACKET_SOURCE, tracked_sides);
+		flow_fill_side(entry, CONNTRACK_HIGH, flow, PACKET_DESTINATION, tracked_sides);
 	} else {
-		unrolled
-		for (int i = 0; i < 2; i++) {
-			entry->generation[i] = flow->generation[1 - i];
-			entry->endpoint_id[i] = flow->endpoint_id[1 - i];
-			entry->identity[i] = flow->identity[1 - i];
-		}
+		flow_fill_side(entry, CONNTRACK_LOW, flow, PACKET_DESTINATION, tracked_sides);
+		flow_fill_side(entry, CONNTRACK_HIGH, flow, PACKET_SOURCE, tracked_sides);
 	}
-	flow_set_delivery(entry, CONNTRACK_LOW, entry->endpoint_id[CONNTRACK_LOW]);
-	flow_set_delivery(entry, CONNTRACK_HIGH, entry->endpoint_id[CONNTRACK_HIGH]);
 }
 
 #endif

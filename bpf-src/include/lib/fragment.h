@@ -49,7 +49,7 @@ __global int fragment_remember(const struct packet *packet)
 	const __be32 id_be = packet->fragment_id_be;
 	const bool icmp = packet_is_icmp(packet);
 	const struct fragment_entry entry = {
-		.source_port_be = packet->source_port_be,
+		.source_port_be = icmp ? icmp_identifier(packet) : packet->source_port_be,
 		.destination_port_be = icmp ? bpf_htons(packet->icmp_type) : packet->destination_port_be,
 	};
 
@@ -88,12 +88,13 @@ __global int fragment_recall(struct packet *packet, __be32 id_be)
 	if (!entry)
 		return DROP_FRAGMENT_NOT_FOUND;
 
-	packet->tcp_flags = TCP_ACK;
+	packet->later_fragment = true;
+	packet->tcp_flags = 0;
 	packet->source_port_be = entry->source_port_be;
 	packet->destination_port_be = entry->destination_port_be;
 	if (packet_is_icmp(packet)) {
 		packet->icmp_type = (__u8)bpf_ntohs(entry->destination_port_be);
-		packet->destination_port_be = entry->source_port_be;
+		icmp_set_ports(packet, entry->source_port_be);
 		packet->kind = icmp_kind(packet->family, packet->icmp_type);
 		if (packet->kind == PACKET_ICMP_ERROR)
 			packet->kind = PACKET_STATELESS; /* the quoted packet is in the first fragment */

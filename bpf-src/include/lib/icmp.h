@@ -59,6 +59,21 @@ static __always_inline enum packet_kind icmp_kind(__u8 family, __u8 type)
 	return type >= ICMP6_ERROR_FIRST && type <= ICMP6_ERROR_LAST ? PACKET_ICMP_ERROR : PACKET_STATELESS;
 }
 
+/* Sets the ports of an echo request or reply: the identifier belongs to the side that asks. */
+static __always_inline void icmp_set_ports(struct packet *packet, __be16 identifier_be)
+{
+	const bool request = packet->icmp_type == icmp_request_type(packet->family);
+
+	packet->source_port_be = request ? identifier_be : 0;
+	packet->destination_port_be = request ? 0 : identifier_be;
+}
+
+/* Returns the identifier of an echo request or reply. */
+static __always_inline __be16 icmp_identifier(const struct packet *packet)
+{
+	return packet->source_port_be | packet->destination_port_be;
+}
+
 /* Returns whether the message is valid on its link only; the link of a workload is its veth pair. */
 static __always_inline bool icmp6_is_link_control(__u8 type)
 {

@@ -75,8 +75,7 @@ __global int quoted_parse(struct __sk_buff *skb, const struct packet *error, str
 		return false;
 	if (packet_is_icmp(quoted)) {
 		quoted->icmp_type = l4.icmp.type;
-		quoted->source_port_be = l4.icmp.identifier_be;
-		quoted->destination_port_be = l4.icmp.identifier_be;
+		icmp_set_ports(quoted, l4.icmp.identifier_be);
 		return icmp_kind(quoted->family, quoted->icmp_type) == PACKET_FLOW;
 	}
 	quoted->source_port_be = l4.ports.source_port_be;

@@ -6,7 +6,6 @@
 #ifndef AGENT_LIB_ND_H
 #define AGENT_LIB_ND_H
 
-#include "config/endpoint_config.h"
 #include "config/node_config.h"
 #include "lib/arp.h"
 #include "lib/flow.h"
@@ -65,7 +64,7 @@ static __always_inline __sum16 checksum_fold(__u32 sum)
 }
 
 /* Rewrites the solicitation to an advertisement of the gateway and redirects it to the workload. */
-__local int nd_answer(struct __sk_buff *skb, const struct packet *packet)
+__local int nd_answer(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint)
 {
 	const __u32 frame_bytes = ETH_HLEN + IPV6_HEADER_BYTES + sizeof(struct nd_message);
 	struct nd_pseudo pseudo = {
@@ -89,17 +88,17 @@ __local int nd_answer(struct __sk_buff *skb, const struct packet *packet)
 	ipv6_copy(pseudo.source, node_config.gateway6);
 	ipv6_copy(pseudo.destination, &packet->source);
 	ipv6_copy(pseudo.message.target, node_config.gateway6);
-	mac_copy(pseudo.message.option_mac, endpoint_config.host_mac);
+	mac_copy(pseudo.message.option_mac, endpoint->host_mac);
 	pseudo.message.checksum = checksum_fold((__u32)bpf_csum_diff(NULL, 0, (__be32 *)&pseudo, sizeof(pseudo), 0));
 	__builtin_memcpy(&ip.saddr, pseudo.source, 32);
-	mac_copy(macs, endpoint_config.mac);
-	mac_copy(macs + ETH_ALEN, endpoint_config.host_mac);
+	mac_copy(macs, endpoint->mac);
+	mac_copy(macs + ETH_ALEN, endpoint->host_mac);
 
 	if (bpf_skb_change_tail(skb, frame_bytes, 0) || bpf_skb_store_bytes(skb, 0, macs, sizeof(macs), 0) ||
 	    bpf_skb_store_bytes(skb, ETH_HLEN, &ip, sizeof(ip), 0) ||
 	    bpf_skb_store_bytes(skb, ETH_HLEN + IPV6_HEADER_BYTES, &pseudo.message, sizeof(pseudo.message), 0))
 		return action_drop(DROP_MALFORMED);
-	return (int)bpf_redirect(endpoint_config.ifindex, 0);
+	return (int)bpf_redirect(endpoint->ifindex, 0);
 }
 
 static __always_inline bool nd_hop_limit_is_valid(struct __sk_buff *skb)
@@ -114,10 +113,11 @@ static __always_inline bool nd_hop_limit_is_valid(struct __sk_buff *skb)
  * Reads and validates a message of the workload by RFC 4861, section 7.1: it has no option, or the link-layer address
  * of the sender. The frame must end there, so that the message cannot carry other data.
  */
-static __always_inline bool nd_read(struct __sk_buff *skb, const struct packet *packet, struct nd_message *message)
+static __always_inline bool nd_read(struct __sk_buff *skb, const struct packet *packet,
+				    const struct endpoint_entry *endpoint, struct nd_message *message)
 {
 	const __u32 offset = ETH_HLEN + IPV6_HEADER_BYTES;
-	const bool verify = endpoint_config.options & OPTION_SOURCE_IP_VERIFICATION;
+	const bool verify = endpoint->options & OPTION_SOURCE_IP_VERIFICATION;
 	__be16 bytes_be;
 
 	if (packet->l4_offset != offset || !nd_hop_limit_is_valid(skb) ||
@@ -130,7 +130,7 @@ static __always_inline bool nd_read(struct __sk_buff *skb, const struct packet *
 	       message->code == 0 && message->option_units == 1 &&
 	       message->option_type ==
 		       (message->type == ICMP6_NEIGHBOUR_SOLICITATION ? ND_OPTION_SOURCE_MAC : ND_OPTION_TARGET_MAC) &&
-	       (!verify || mac_equals(message->option_mac, endpoint_config.mac));
+	       (!verify || mac_equals(message->option_mac, endpoint->mac));
 }
 
 /* Returns whether the stack delivers a packet to this address locally; it never forwards to a link-local one. */
@@ -149,27 +149,27 @@ static __always_inline bool nd_reaches_node_only(const union address *destinatio
  * workload's own addresses to this node pass to the stack, and others (duplicate address detection, router and
  * multicast listener messages) are dropped.
  */
-__global int nd_from_endpoint(struct __sk_buff *skb, const struct packet *packet)
+__global int nd_from_endpoint(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint)
 {
-	if (!packet)
-		return ACTION_PASS;
+	if (!packet || !endpoint)
+		return action_drop(DROP_NO_ENDPOINT);
 
-	const bool verify = endpoint_config.options & OPTION_SOURCE_IP_VERIFICATION;
-	const bool own_source = ipv6_equals(&packet->source, endpoint_config.ipv6);
+	const bool verify = endpoint->options & OPTION_SOURCE_IP_VERIFICATION;
+	const bool own_source = ipv6_equals(&packet->source, endpoint->ipv6);
 	struct nd_message message;
 
 	if (packet->icmp_type != ICMP6_NEIGHBOUR_SOLICITATION && packet->icmp_type != ICMP6_NEIGHBOUR_ADVERTISEMENT)
 		return action_drop_quietly(DROP_NEIGHBOUR_UNKNOWN);
 	if (ipv6_is_unspecified(&packet->source))
 		return action_drop_quietly(DROP_NEIGHBOUR_UNKNOWN);
-	if (!nd_read(skb, packet, &message))
+	if (!nd_read(skb, packet, endpoint, &message))
 		return action_drop(DROP_MALFORMED);
 	if (verify && !own_source && !ipv6_is_link_local(&packet->source))
 		return action_drop(DROP_INVALID_SOURCE_ADDRESS);
 	if (packet->icmp_type == ICMP6_NEIGHBOUR_SOLICITATION)
-		return ipv6_equals(message.target, node_config.gateway6) ? nd_answer(skb, packet)
+		return ipv6_equals(message.target, node_config.gateway6) ? nd_answer(skb, packet, endpoint)
 									 : action_drop_quietly(DROP_NEIGHBOUR_UNKNOWN);
-	if (verify && !ipv6_equals(message.target, endpoint_config.ipv6) &&
+	if (verify && !ipv6_equals(message.target, endpoint->ipv6) &&
 	    !ipv6_is_link_local((union address *)message.target))
 		return action_drop(DROP_INVALID_SOURCE_ADDRESS);
 	return nd_reaches_node_only(&packet->destination) ? ACTION_PASS : action_drop(DROP_NEIGHBOUR_UNKNOWN);
@@ -180,17 +180,16 @@ __global int nd_from_endpoint(struct __sk_buff *skb, const struct packet *packet
  * interface comes from elsewhere, and a router has decremented its hop limit. The answer of nd_answer() was received
  * by the workload's own interface.
  */
-__global int nd_to_endpoint(struct __sk_buff *skb, const struct packet *packet)
+__global int nd_to_endpoint(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint)
 {
-	if (!packet)
-		return ACTION_PASS;
+	if (!packet || !endpoint)
+		return action_drop(DROP_NO_ENDPOINT);
 	if (packet->icmp_type != ICMP6_NEIGHBOUR_SOLICITATION && packet->icmp_type != ICMP6_NEIGHBOUR_ADVERTISEMENT)
 		return action_drop_quietly(DROP_NEIGHBOUR_UNKNOWN);
 	if (packet->l4_offset != ETH_HLEN + IPV6_HEADER_BYTES || !nd_hop_limit_is_valid(skb))
 		return action_drop(DROP_MALFORMED);
-	return !skb->ingress_ifindex || skb->ingress_ifindex == endpoint_config.ifindex
-		       ? ACTION_PASS
-		       : action_drop(DROP_NEIGHBOUR_UNKNOWN);
+	return !skb->ingress_ifindex || skb->ingress_ifindex == endpoint->ifindex ? ACTION_PASS
+										  : action_drop(DROP_NEIGHBOUR_UNKNOWN);
 }
 
 #endif

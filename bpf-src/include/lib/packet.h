@@ -32,7 +32,19 @@ union address {
 	__u64 halves[2];
 };
 
-/* An IPv4 address is in the first word, and the others are zero. For ICMP echo both ports are the identifier. */
+/* What conntrack reads of an L4 header; the numbers of TCP in host byte order, 0 for other protocols. */
+struct segment {
+	__u32 sequence;
+	__u32 acknowledgement;
+	__u8 protocol;
+	__u8 tcp_flags;
+	__u16 reserved;
+};
+
+/*
+ * An IPv4 address is in the first word, and the others are zero. An ICMP echo has its identifier as the port of the
+ * side that asks, and 0 as the other's.
+ */
 struct packet {
 	union address source;
 	union address destination;
@@ -42,10 +54,13 @@ struct packet {
 	__u8 protocol;
 	__u8 tcp_flags;
 	__u8 icmp_type;
+	__u32 sequence; /* of TCP, as in struct segment */
+	__u32 acknowledgement;
 	__u16 l4_offset;
 	__u8 kind;               /* enum packet_kind */
 	__u8 untracked : 1;      /* a conntrack lookup found no entry */
 	__u8 first_fragment : 1; /* later fragments follow, which have no ports */
+	__u8 later_fragment : 1; /* without the L4 header */
 	__be32 fragment_id_be;
 };
 
@@ -63,6 +78,16 @@ static __always_inline bool packet_is_icmp(const struct packet *packet)
 static __always_inline bool tcp_is_opening(__u8 tcp_flags)
 {
 	return (tcp_flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN;
+}
+
+static __always_inline struct segment packet_segment(const struct packet *packet)
+{
+	return (struct segment){
+		.sequence = packet->sequence,
+		.acknowledgement = packet->acknowledgement,
+		.protocol = packet->protocol,
+		.tcp_flags = packet->tcp_flags,
+	};
 }
 
 static __always_inline bool address_equals(const union address *a, const union address *b)

@@ -40,6 +40,8 @@ static __always_inline int parse_tcp(struct __sk_buff *skb, struct packet *packe
 	packet->source_port_be = tcp.source_port_be;
 	packet->destination_port_be = tcp.destination_port_be;
 	packet->tcp_flags = tcp.flags;
+	packet->sequence = bpf_ntohl(tcp.sequence_be);
+	packet->acknowledgement = bpf_ntohl(tcp.acknowledgement_be);
 	return DROP_NONE;
 }
 
@@ -51,10 +53,8 @@ static __always_inline int parse_icmp(struct __sk_buff *skb, struct packet *pack
 		return DROP_MALFORMED;
 	packet->icmp_type = icmp.type;
 	packet->kind = icmp_kind(packet->family, icmp.type);
-	if (packet->kind == PACKET_FLOW) {
-		packet->source_port_be = icmp.identifier_be;
-		packet->destination_port_be = icmp.identifier_be;
-	}
+	if (packet->kind == PACKET_FLOW)
+		icmp_set_ports(packet, icmp.identifier_be);
 	return DROP_NONE;
 }
 

@@ -47,12 +47,14 @@ static __always_inline __u32 policy_flags(void *policy, __u64 rest)
 
 /*
  * Returns DROP_NONE or a drop reason. A deny in either the entry of the identity or the entry of any identity takes
- * precedence.
+ * precedence. Sets by_default where only the entry that allows everything in this direction allows the packet.
  */
-static __always_inline int policy_ask(const struct policy_question *question)
+static __always_inline int policy_ask(const struct policy_question *question, bool *by_default)
 {
 	const __u32 endpoint_id = question->endpoint_id;
-	void *policy = bpf_map_lookup_elem(&policies, &endpoint_id);
+	const struct endpoint_entry *endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
+	const __u32 policy_id = endpoint ? endpoint->policy_id : 0;
+	void *policy = bpf_map_lookup_elem(&policies, &policy_id);
 	__u32 named;
 	__u32 any;
 
@@ -63,6 +65,7 @@ static __always_inline int policy_ask(const struct policy_question *question)
 	any = policy_flags(policy, policy_word(0, question->direction, question->protocol, question->port_be));
 	if ((named | any) & POLICY_FLAG_DENY)
 		return DROP_POLICY_DENY_RULE;
+	*by_default = named & POLICY_NO_ENTRY && any & POLICY_FLAG_ALLOWS_ALL;
 	return named & any & POLICY_NO_ENTRY ? DROP_POLICY_DENIED : DROP_NONE;
 }
 

@@ -9,15 +9,14 @@
 struct quick_l4 {
 	__be16 source_port_be;
 	__be16 destination_port_be;
-	__u8 protocol;
-	__u8 tcp_flags;
+	struct segment segment;
 };
 
 /* Returns false where the slow parser must handle the packet. l4_bytes as in parse_l4. */
 static __always_inline bool quick_parse_l4(struct quick_l4 *l4, const void *header, const void *data_end, __u8 protocol,
 					   __u32 l4_bytes)
 {
-	l4->protocol = protocol;
+	l4->segment = (struct segment){ .protocol = protocol };
 	if (likely(protocol == IPPROTO_TCP)) {
 		const struct tcp_start *tcp = header;
 
@@ -28,7 +27,9 @@ static __always_inline bool quick_parse_l4(struct quick_l4 *l4, const void *head
 
 		l4->source_port_be = tcp->source_port_be;
 		l4->destination_port_be = tcp->destination_port_be;
-		l4->tcp_flags = tcp->flags;
+		l4->segment.tcp_flags = tcp->flags;
+		l4->segment.sequence = bpf_ntohl(tcp->sequence_be);
+		l4->segment.acknowledgement = bpf_ntohl(tcp->acknowledgement_be);
 		return likely(header_bytes >= TCP_HEADER_BYTES && header_bytes <= l4_bytes);
 	}
 	if (protocol == IPPROTO_UDP) {
@@ -38,7 +39,6 @@ static __always_inline bool quick_parse_l4(struct quick_l4 *l4, const void *head
 			return false;
 		l4->source_port_be = udp->source_port_be;
 		l4->destination_port_be = udp->destination_port_be;
-		l4->tcp_flags = 0;
 		return likely(l4_bytes >= UDP_HEADER_BYTES);
 	}
 	return false;

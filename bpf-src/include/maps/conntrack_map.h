@@ -5,6 +5,7 @@
 
 #include <linux/bpf.h>
 #include <linux/types.h>
+#include <stddef.h>
 #include <bpf/bpf_helpers.h>
 
 /*
@@ -17,8 +18,19 @@ enum conntrack_size {
 };
 
 /*
+ * The leg of a flow that an entry stands for. A flow whose packets are translated, or pass through a proxy, has one
+ * entry for each leg: the legs may have equal tuples, and the scope keeps them apart.
+ */
+enum conntrack_scope {
+	CONNTRACK_SCOPE_FLOW = 0,       /* as both ends see it, or the leg before the translation */
+	CONNTRACK_SCOPE_TRANSLATED = 1, /* the leg behind a translation */
+	CONNTRACK_SCOPE_PROXIED = 2,    /* the leg behind a proxy */
+};
+
+/*
  * The tuple in canonical order, which is the same for both directions: "low" is the side whose (address, port) is less
- * as the words that the program loads. For ICMP echo both ports are the identifier.
+ * as the words that the program loads. An ICMP echo has the identifier as the port of the side that asks, and 0 as the
+ * other's, so that two sides may ask each other with one identifier.
  */
 struct conntrack4_key {
 	__be32 low_address;
@@ -26,7 +38,8 @@ struct conntrack4_key {
 	__be16 low_port_be;
 	__be16 high_port_be;
 	__u8 protocol;
-	__u8 reserved[3];
+	__u8 scope; /* enum conntrack_scope */
+	__u8 reserved[2];
 };
 _Static_assert(sizeof(struct conntrack4_key) == 16, "conntrack4_key");
 
@@ -36,7 +49,8 @@ struct conntrack6_key {
 	__be16 low_port_be;
 	__be16 high_port_be;
 	__u8 protocol;
-	__u8 reserved[3];
+	__u8 scope; /* enum conntrack_scope */
+	__u8 reserved[2];
 };
 _Static_assert(sizeof(struct conntrack6_key) == 40, "conntrack6_key");
 
@@ -55,30 +69,77 @@ enum conntrack_flag {
 	CONNTRACK_SEEN_NON_SYN = 64, /* TCP: the initiator has sent a packet after its SYN */
 	CONNTRACK_COUNTED = 128,     /* the host program counts its packets */
 	CONNTRACK_BY_STACK = 256,    /* the host program passes it to the stack: it is traced, or a side is this node */
+	CONNTRACK_OUTSIDE_LOW = 512, /* party[CONNTRACK_LOW] is the shard of an outside address */
+	CONNTRACK_OUTSIDE_HIGH = 1024,      /* party[CONNTRACK_HIGH] is the shard of an outside address */
+	CONNTRACK_DIRECTION_UNKNOWN = 2048, /* seen first in the middle: either side may have opened it */
+	CONNTRACK_UNTRACKED_LOW = 4096,     /* the low endpoint has Conntrack disabled: its policy judges each packet */
+	CONNTRACK_UNTRACKED_HIGH = 8192,
+	CONNTRACK_REWRITTEN = 16384, /* rewrite_* apply to the packets of one side */
+	CONNTRACK_DENIED_BY_HIGH =
+		32768,             /* with DENIED: the policy of the high side denies it, else that of the low side */
+	CONNTRACK_TO_NODE = 65536, /* the peer's address is one of this node */
+	CONNTRACK_PEER_IS_NODE = 131072, /* sockets of this node send the peer's packets: no interface receives them */
 };
 
-/* The interface and MAC addresses for delivery to one side of the flow. ifindex 0: the stack delivers. */
-struct conntrack_delivery {
-	__u32 ifindex;
-	__u8 destination_mac[6];
-	__u8 source_mac[6];
+/* How a packet reaches the side that it is for. */
+enum conntrack_delivery {
+	CONNTRACK_BY_KERNEL = 0,    /* the stack delivers */
+	CONNTRACK_TO_PEER = 1,      /* into the workload's namespace; the index is an endpoint id */
+	CONNTRACK_TO_NEIGHBOUR = 2, /* out by a device; the index is that of a next hop */
+	CONNTRACK_TO_TUNNEL = 3,    /* the index is that of a node */
+	CONNTRACK_TO_PROXY = 4,     /* the index is the port of the proxy */
 };
-_Static_assert(sizeof(struct conntrack_delivery) == 16, "conntrack_delivery");
 
-/* Arrays of two are indexed by enum conntrack_side. */
+/* Which part of which packets an entry rewrites; bits. */
+enum conntrack_rewrite {
+	CONNTRACK_REWRITE_DESTINATION = 1, /* else the source */
+	CONNTRACK_REWRITE_FROM_HIGH = 2,   /* the packets of the high side, else those of the low side */
+};
+
+/*
+ * The first 64 bytes, one cache line where the allocation is aligned, are all that a packet of an established flow
+ * reads or writes.
+ *
+ * One generation stands for both sides: it is the sum of theirs. Each of them only rises, so the sum is what it was if
+ * and only if both are. Its upper half is the sum of the owner parts (enum generation_layout).
+ *
+ * A party is an endpoint id or the shard of an outside address; both are indexes of the map generations, so that the
+ * fast path does not ask which of them it has.
+ *
+ * acknowledged[] and pending[] are what a packet may have to write. The former is written once per 64 KiB and tells a
+ * TCP reset of the flow from a blind one. The latter collects packets and bytes, which are added to the counters
+ * behind the first 64 bytes once per CONNTRACK_PENDING_PACKETS packets.
+ *
+ * Arrays of two are indexed by enum conntrack_side.
+ */
 struct conntrack_entry {
 	__u64 expires_ns; /* CLOCK_MONOTONIC */
-	__u32 generation[2];
-	__u16 endpoint_id[2]; /* 0: not an endpoint of this node */
-	__u16 flags;
-	__u8 drop_reason; /* enum drop_reason of a denied flow */
-	__u8 reserved;
-	struct conntrack_delivery delivery[2];
-	__u32 identity[2];
-	__u64 packets[2]; /* sent by this side; counted only with ConntrackAccounting */
+	__u64 generation;
+	__u16 party[2];
+	__u32 flags;
+	__u16 delivery_index[2];
+	__u8 delivery_kind[2];    /* enum conntrack_delivery */
+	__u8 drop_reason;         /* enum drop_reason of a denied flow */
+	__u8 rewrite;             /* enum conntrack_rewrite */
+	__u8 rewrite_address[16]; /* an IPv4 address is in the first four bytes */
+	__be16 rewrite_port_be;
+	__u16 rewrite_checksum; /* what the checksums gain by the address, folded */
+	__u16 acknowledged[2];  /* TCP: upper half of the last acknowledgement number that the side sent */
+	__u32 pending[2];       /* sent by this side: bits as in enum conntrack_pending */
+	__u64 packets[2];       /* sent by this side; counted only with ConntrackAccounting */
 	__u64 bytes[2];
+	__u32 identity[2];
+	__u32 service_id; /* 0: no service */
+	__u32 service_generation;
 };
-_Static_assert(sizeof(struct conntrack_entry) == 96, "conntrack_entry");
+_Static_assert(offsetof(struct conntrack_entry, packets) == 64, "the hot part of conntrack_entry");
+_Static_assert(sizeof(struct conntrack_entry) == 112, "conntrack_entry");
+
+/* pending[]: the packets in the upper bits, the bytes below. */
+enum conntrack_pending {
+	CONNTRACK_PENDING_SHIFT = 24,
+	CONNTRACK_PENDING_PACKETS = 16, /* of at most 512 KiB each, so that the bytes do not reach the packets */
+};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

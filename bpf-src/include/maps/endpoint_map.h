@@ -11,43 +11,80 @@ enum endpoint_size {
 	ENDPOINTS_MAX = 65536, /* endpoint ids are less than this */
 };
 
-enum endpoint_flag {
-	ENDPOINT_FLAG_POLICY_AUDIT = 1, /* PolicyAuditMode: packets that policy denies are reported and forwarded */
+/* The options of PATCH /endpoint/{id}/config (decisions.md, section 6). */
+enum endpoint_option {
+	OPTION_CONNTRACK = 1,
+	OPTION_CONNTRACK_ACCOUNTING = 2,
+	OPTION_DROP_NOTIFICATION = 4,
+	OPTION_TRACE_NOTIFICATION = 8,
+	OPTION_POLICY_VERDICT_NOTIFICATION = 16,
+	OPTION_POLICY_AUDIT_MODE = 32, /* packets that policy denies are reported and forwarded */
+	OPTION_SOURCE_IP_VERIFICATION = 64,
+	OPTION_DEBUG = 128,
+	OPTION_ARP_PASSTHROUGH = 256,
 };
 
-/* ifindex 0 means that no endpoint has this id. */
+/* MonitorAggregationLevel: which forwarded packets are traced. */
+enum aggregation_level {
+	AGGREGATION_NONE = 0,    /* every packet */
+	AGGREGATION_LOW = 1,     /* new flows, TCP state changes, and about one packet per second and flow */
+	AGGREGATION_MEDIUM = 2,  /* new flows and TCP state changes */
+	AGGREGATION_MAXIMUM = 3, /* new flows */
+};
+
+/*
+ * All values of an endpoint that its programs read: the programs are verified once and shared. One entry is one cache
+ * line, since a map with BPF_F_MMAPABLE begins on a page. ifindex 0 means that no endpoint has this id.
+ */
 struct endpoint_entry {
 	__u32 ifindex; /* of the host-side veth interface */
-	__u32 identity;
+	__u32 endpoint_id;
+	__u32 options; /* enum endpoint_option */
+	__u8 has_ipv4;
+	__u8 has_ipv6;
+	__u8 aggregation; /* enum aggregation_level */
+	__u8 reserved;
 	__u8 mac[6];      /* of the workload's interface */
 	__u8 host_mac[6]; /* of the host-side interface, with which ARP and ND for the gateway are answered */
-	__u32 flags;      /* enum endpoint_flag */
+	__u8 ipv4[4];
+	__u8 ipv6[16];
+	__u32 identity;
+	__u32 policy_id; /* index of its policy map in policies */
+	__u8 spare[8];
 };
-_Static_assert(sizeof(struct endpoint_entry) == 24, "endpoint_entry");
+_Static_assert(sizeof(struct endpoint_entry) == 64, "endpoint_entry");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);
 	__type(value, struct endpoint_entry);
 	__uint(max_entries, ENDPOINTS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
 } endpoints SEC(".maps");
 
 /*
- * Maps an endpoint id to its generation; index 0 is the generation of all addresses that do not belong to an endpoint
- * of this node (ipcache changes). A verdict in a conntrack entry is valid while the generations of both sides equal
- * those in the entry. The agent writes the array through a memory mapping. The low bits count changes. The bits from
- * GENERATION_OWNER_SHIFT on count the endpoints and addresses that have used the id: an entry with a different owner
- * part is not renewed but replaced.
+ * The generations under which verdicts are given. Index: an endpoint id, or GENERATION_OUTSIDE plus the shard of an
+ * address that belongs to no endpoint of this node. A conntrack entry holds the sum of its two sides' generations; its
+ * verdict is valid while the sum is the same. The agent writes the array through a memory mapping.
+ *
+ * The bits below GENERATION_OWNER_SHIFT count changes; the agent keeps their highest bit clear, so that a sum of two
+ * does not carry. The bits from there on count the endpoints and addresses that have used the id: an entry whose sum
+ * differs there is not renewed but replaced. That they return to a value takes 2^32 owners.
+ *
+ * The shard of an outside address is the exclusive or of its 16-bit words: a change of one address leaves the flows
+ * to others alone, and a prefix of n bits raises the 2^(32-n) or 2^(128-n) shards under it, at most all.
  */
 enum generation_layout {
-	GENERATION_OWNER_SHIFT = 24,
+	GENERATION_OWNER_SHIFT = 32,
+	GENERATION_OUTSIDE = 65536,
+	GENERATIONS_MAX = 131072,
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);
-	__type(value, __u32);
-	__uint(max_entries, ENDPOINTS_MAX);
+	__type(value, __u64);
+	__uint(max_entries, GENERATIONS_MAX);
 	__uint(map_flags, BPF_F_MMAPABLE);
 } generations SEC(".maps");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The policy map of an endpoint: verdicts by direction, peer identity, protocol and port. */
+/* The policy maps of endpoints: verdicts by direction, peer identity, protocol and port. */
 #ifndef AGENT_MAPS_POLICY_MAP_H
 #define AGENT_MAPS_POLICY_MAP_H
 
@@ -23,6 +23,7 @@ enum policy_flag {
 	POLICY_FLAG_DENY = 1,
 	POLICY_FLAG_REDIRECT = 2,
 	POLICY_FLAG_AUDIT = 4,
+	POLICY_FLAG_ALLOWS_ALL = 8, /* the entry of any identity and any protocol that allows: no rule asks for more */
 };
 
 /*
@@ -62,8 +63,8 @@ struct policy_map {
 };
 
 /*
- * Maps an endpoint id to the policy map of the endpoint, so that one program can evaluate both endpoints of a local
- * flow.
+ * Policy maps by the policy_id of endpoints, which may share one, so that one program can evaluate both endpoints of a
+ * local flow. Slot 0 is empty.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);

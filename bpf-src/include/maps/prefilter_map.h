@@ -1,46 +1,25 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The source prefixes that XDP drops, and bitmaps that avoid the trie lookup for most addresses. */
+/*
+ * The source prefixes that XDP drops: bitmaps over the leading address bits, which decide for most addresses, and an
+ * exact table for each address family under the cells that they leave open.
+ *
+ * An update never lets a source pass that is on the list before and after it:
+ * - A table is never changed while programs read it. The agent fills a new one and then replaces it in its slot of
+ *   prefilter_tables, which is one store: a program finds all of the old table or all of the new one.
+ * - A table holds every prefix that is longer than a cell, also where a shorter prefix makes the cell WHOLE. So either
+ *   table answers for a prefix that is in both lists, whatever state its cell has.
+ * - The tables are replaced first and the cells follow, a word of 32 cells at a time. A prefix that is in both lists is
+ *   WHOLE in both states of its cell, or PART or WHOLE in both; the word is never in between.
+ * A prefix that is added is dropped from the moment when its cell is written, at the latest. One that is removed may be
+ * dropped until then. Where a slot is empty, which only another program can cause, the sources under PART cells are
+ * dropped until the agent has repaired it.
+ */
 #ifndef AGENT_MAPS_PREFILTER_MAP_H
 #define AGENT_MAPS_PREFILTER_MAP_H
 
 #include <linux/bpf.h>
 #include <linux/types.h>
 #include <bpf/bpf_helpers.h>
-
-#define PREFILTER_MAX_ENTRIES 1000000
-
-struct prefilter4_key {
-	__u32 prefix_length;
-	__u8 address[4];
-};
-_Static_assert(sizeof(struct prefilter4_key) == 8, "prefilter4_key");
-
-struct prefilter6_key {
-	__u32 prefix_length;
-	__u8 address[16];
-};
-_Static_assert(sizeof(struct prefilter6_key) == 20, "prefilter6_key");
-
-struct prefilter_entry {
-	__u8 deny;
-};
-_Static_assert(sizeof(struct prefilter_entry) == 1, "prefilter_entry");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__type(key, struct prefilter4_key);
-	__type(value, struct prefilter_entry);
-	__uint(max_entries, PREFILTER_MAX_ENTRIES);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-} prefilter4 SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__type(key, struct prefilter6_key);
-	__type(value, struct prefilter_entry);
-	__uint(max_entries, PREFILTER_MAX_ENTRIES);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-} prefilter6 SEC(".maps");
 
 enum prefilter_geometry {
 	PREFILTER_CELL_BITS = 24,        /* number of leading address bits that are the index of a cell */
@@ -51,6 +30,10 @@ enum prefilter_geometry {
 	/* The multiplier 0x9E3779B97F4A7C15 of the narrow cells' hash in two halves: clang 14 has no 64-bit enums. */
 	PREFILTER_HASH_HIGH = (int)0x9E3779B9,
 	PREFILTER_HASH_LOW = 0x7F4A7C15,
+	PREFILTER_MAX_PREFIXES = 1000000, /* prefixes of one address family */
+	PREFILTER_SLOT_SHIFT = 2,         /* four words in a slot of a table */
+	PREFILTER_BUCKET_BITS = 17,       /* each class of IPv6 prefixes is spread over as many buckets */
+	PREFILTER_SEARCH_STEPS = 20,      /* halvings that find one of PREFILTER_MAX_PREFIXES entries of a bucket */
 };
 
 /*
@@ -59,7 +42,7 @@ enum prefilter_geometry {
  */
 enum prefilter_cell {
 	PREFILTER_CELL_NONE = 0,  /* no prefix overlaps this cell: pass */
-	PREFILTER_CELL_PART = 1,  /* the cell contains longer prefixes: look up the trie */
+	PREFILTER_CELL_PART = 1,  /* the cell contains longer prefixes: look up the table */
 	PREFILTER_CELL_WHOLE = 3, /* a prefix of 24 bits or fewer covers it: drop */
 };
 
@@ -85,7 +68,7 @@ struct {
 /*
  * One-bit cells of IPv6 prefixes of at least PREFILTER_NARROW_PREFIX bits. cell = the top PREFILTER_CELL_BITS of (the
  * top PREFILTER_NARROW_PREFIX address bits as a host-order number, multiplied by PREFILTER_HASH modulo 2^64). Where the
- * bit is set, the program looks up the trie.
+ * bit is set, the program looks up the table.
  */
 #define PREFILTER_HASH ((__u64)PREFILTER_HASH_HIGH << 32 | PREFILTER_HASH_LOW)
 #define PREFILTER_NARROW_WORDS (1 << (PREFILTER_CELL_BITS - PREFILTER_NARROW_WORD_SHIFT))
@@ -97,5 +80,53 @@ struct {
 	__uint(max_entries, PREFILTER_NARROW_WORDS);
 	__uint(map_flags, BPF_F_MMAPABLE);
 } prefilter6_narrow_cells SEC(".maps");
+
+/* Indexes of prefilter_tables. */
+enum prefilter_table {
+	PREFILTER_TABLE_LIST = 0, /* the prefixes as they were given, for people and for the next run of the agent */
+	PREFILTER_TABLE_IPV4 = 1,
+	PREFILTER_TABLE_IPV6 = 2,
+};
+
+/*
+ * A slot of a table, in host byte order.
+ *
+ * LIST: high and low half of the address, prefix length, 4 or 6; sorted, from slot 0.
+ *
+ * IPV4: the slots below PREFILTER4_LEAVES hold a block in each word: 32 cells, by their number. Bit n of its lower half
+ * is set where cell n of the block contains prefixes longer than a cell; its upper half is the slot of the first of its
+ * leaves, which lie in the order of the bits. A leaf has one bit for each address of its cell.
+ *
+ * IPV6: the slots below PREFILTER6_ENTRIES hold a bucket in each word: the slot of its first entry in the lower half,
+ * the slot after its last entry in the upper half. The first half of the buckets is for prefixes shorter than
+ * PREFILTER_NARROW_PREFIX, by the hash of the wide cell's number; the second half for the others, by the hash of the
+ * leading PREFILTER_NARROW_PREFIX bits. An entry is the first and the last address of a prefix, each as two halves.
+ * The entries of a bucket are sorted and do not overlap.
+ */
+struct prefilter_slot {
+	__u64 words[1 << PREFILTER_SLOT_SHIFT];
+};
+_Static_assert(sizeof(struct prefilter_slot) == 32, "prefilter_slot");
+
+#define PREFILTER_BLOCK_SHIFT 5
+#define PREFILTER4_LEAVES (1 << (PREFILTER_CELL_BITS - PREFILTER_BLOCK_SHIFT - PREFILTER_SLOT_SHIFT))
+#define PREFILTER6_NARROW_BUCKETS (1 << PREFILTER_BUCKET_BITS)
+#define PREFILTER6_ENTRIES (2 * PREFILTER6_NARROW_BUCKETS >> PREFILTER_SLOT_SHIFT)
+
+/* The agent creates each table with as many slots as its prefixes need. */
+struct prefilter_slots {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct prefilter_slot));
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__type(key, __u32);
+	__uint(max_entries, 3);
+	__array(values, struct prefilter_slots);
+} prefilter_tables SEC(".maps");
 
 #endif

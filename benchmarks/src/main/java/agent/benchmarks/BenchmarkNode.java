@@ -3,25 +3,27 @@ package agent.benchmarks;
 import agent.bindings.BpfLink;
 import agent.bindings.BpfProgram;
 import agent.datapath.manager.DatapathManager;
-import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.datapath.manager.spec.PolicyEntry;
-import agent.datapath.manager.spec.PrefilterStore;
+import agent.launcher.DaemonDefaults;
+import agent.maps.kernel.NodeMap;
 import agent.maps.layout.PolicyDirection;
+import agent.node.FamilyAddressing;
+import agent.node.NodeAddressing;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TemporaryBpfFileSystem;
 import agent.testkit.VethPair;
-import agent.types.IpAddress;
-import agent.types.MacAddress;
 import agent.types.Prefix;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * A datapath in a separate network namespace: two endpoints on veths, a network device with the
@@ -44,6 +46,8 @@ final class BenchmarkNode implements AutoCloseable {
   private final TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount();
   private final Path state;
   private final List<BpfProgram> programs = new ArrayList<>();
+  private final Map<End, Integer> interfaces = new EnumMap<>(End.class);
+  private final List<EndpointSpec> attached = new ArrayList<>();
   private DatapathManager manager;
 
   /** One of the two endpoints. */
@@ -80,18 +84,19 @@ final class BenchmarkNode implements AutoCloseable {
     return host;
   }
 
-  /** Launches the datapath; runs on a thread inside the namespace. */
-  void launch(int options) {
+  /**
+   * Launches the datapath with the daemon's default configuration; runs on a thread inside the
+   * namespace.
+   */
+  void launch() {
     VethPair.create(host, DEVICE, workload, "peer");
+    final DaemonDefaults defaults = new DaemonDefaults(state, bpffs.path(), DEVICE);
     manager =
         DatapathManager.launch(
-            new DatapathContext()
-                .bpfRoot(bpffs.path())
-                .stateDirectory(state)
-                .prefilterDevice(DEVICE)
-                .prefilterStore(PrefilterStore.inMemory())
-                .gateway4(IpAddress.parse("10.77.0.1"))
-                .gateway6(IpAddress.parse("fd77::1")));
+            defaults.datapath(
+                new NodeAddressing(
+                    FamilyAddressing.of(null, Prefix.parse("10.77.0.0/24")),
+                    FamilyAddressing.of(null, Prefix.parse("fd77::/96")))));
     final List<IpcacheEntry> entries = new ArrayList<>();
     entries.add(entry("192.0.2.0/24", REMOTE_IDENTITY, 0));
     entries.add(entry("2001:db8:1::/48", REMOTE_IDENTITY, 0));
@@ -104,7 +109,8 @@ final class BenchmarkNode implements AutoCloseable {
         .apply(entries.stream().map(entry -> new IpcacheChange(null, entry)).toList())
         .join();
     for (final End end : End.values()) {
-      attach(end, VethPair.create(host, "h" + end.id, workload, "w" + end.id), options);
+      final VethPair veth = VethPair.create(host, "h" + end.id, workload, "w" + end.id);
+      attach(ShippedOptions.endpoint(defaults, end, veth.hostIfindex(), veth.hostInterface()), end);
     }
   }
 
@@ -112,9 +118,22 @@ final class BenchmarkNode implements AutoCloseable {
     return manager;
   }
 
-  /** The program of an endpoint, from_endpoint or to_endpoint, opened through its pinned link. */
-  BpfProgram endpointProgram(End end, String name) {
-    return program(Path.of("endpoints", Integer.toString(end.id), name));
+  /** Returns how many entries a map has room for. */
+  int entries(NodeMap map) {
+    return manager.maps().find(map.name()).orElseThrow().maxEntries();
+  }
+
+  /**
+   * A program on the interface of an endpoint, by which the programs find the endpoint.
+   *
+   * @param program from_endpoint or to_endpoint, opened through its pinned link
+   * @param ifindex of the interface
+   */
+  record Hook(BpfProgram program, int ifindex) {}
+
+  Hook endpointHook(End end, String name) {
+    final Path pin = Path.of("endpoints", Integer.toString(end.id), name);
+    return new Hook(program(pin), interfaces.get(end));
   }
 
   /** The prefilter's program. */
@@ -122,23 +141,16 @@ final class BenchmarkNode implements AutoCloseable {
     return program(Path.of("devices", DEVICE, "prefilter"));
   }
 
-  private void attach(End end, VethPair veth, int options) {
+  private void attach(EndpointSpec spec, End end) {
+    interfaces.put(end, spec.ifindex());
     manager.policyMaps().synchronize(end.id, policy(end)).join();
-    manager
-        .endpoints()
-        .attach(
-            new EndpointSpec(
-                end.id,
-                veth.hostIfindex(),
-                veth.hostInterface(),
-                IpAddress.parse(end.ipv4),
-                IpAddress.parse(end.ipv6),
-                MacAddress.parse(end.mac()),
-                MacAddress.parse(end.hostMac()),
-                end.identity,
-                options,
-                0))
-        .join();
+    manager.endpoints().attach(spec).join();
+    attached.add(spec);
+  }
+
+  /** Returns the endpoints as they were attached. */
+  List<EndpointSpec> attached() {
+    return attached;
   }
 
   /**

@@ -6,17 +6,19 @@ import static agent.testkit.Packets.ipv4;
 import static agent.testkit.Packets.ipv6;
 
 import agent.benchmarks.BenchmarkNode.End;
+import agent.benchmarks.BenchmarkNode.Hook;
 import agent.bindings.BpfObject;
 import agent.bindings.BpfProgram;
-import agent.maps.layout.EndpointOption;
+import agent.maps.kernel.NodeMaps;
 import agent.testkit.IpPacket;
 import agent.types.IpAddress;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.function.Supplier;
 
 /**
- * Measures the programs with BPF_PROG_TEST_RUN as the agent loaded them, each beside the trivial
- * program of its type on the same packets in the same run.
+ * Measures the programs with BPF_PROG_TEST_RUN as the agent loaded them with its default options,
+ * each beside its twin and the trivial program of its type on the same packets in the same run.
  */
 final class ProgramReport implements AutoCloseable {
   private static final int ACT_UNSPEC = -1;
@@ -27,17 +29,14 @@ final class ProgramReport implements AutoCloseable {
   private static final int CLIENT_PORT = 31337;
   private static final int HOP_LIMIT = 64;
   private static final int LONG_LIST = 100_000;
-
-  /** The options that are on by default, without drop notifications. */
-  private static final int OPTIONS =
-      EndpointOption.CONNTRACK.number()
-          | EndpointOption.CONNTRACK_ACCOUNTING.number()
-          | EndpointOption.SOURCE_IP_VERIFICATION.number();
+  private static final Set<String> XDP_TWINS = Set.of("floor_bit", "floor_trie_verdict");
 
   private final BenchmarkNode node;
   private final BpfObject trivial = TrivialObject.load();
+  private final TwinObject twins;
   private final Variations variations = new Variations(trivial);
   private final TestRunTimer timer = new TestRunTimer();
+  private final int conntrackEntries;
   private final Report report =
       new Report(
           "Programs by BPF_PROG_TEST_RUN: ns a packet, medians of 9 runs of 400,000",
@@ -45,13 +44,17 @@ final class ProgramReport implements AutoCloseable {
           "program",
           "trivial",
           "net",
-          "reference net",
-          "faster than reference",
+          "twin net",
+          "of twin",
           "goal net",
-          "goal");
+          "goal",
+          "peer net (quoted)",
+          "faster than peer");
 
   private ProgramReport(BenchmarkNode node) {
     this.node = node;
+    conntrackEntries = node.entries(NodeMaps.CONNTRACK4_TCP);
+    twins = TwinObject.load(conntrackEntries, Variations.COUNT);
   }
 
   static Report run() throws Exception {
@@ -59,46 +62,44 @@ final class ProgramReport implements AutoCloseable {
       return node.namespace()
           .run(
               () -> {
-                node.launch(OPTIONS);
+                node.launch();
+                node.attached()
+                    .forEach(
+                        endpoint ->
+                            System.out.printf(
+                                "Endpoint %d: %s%n", endpoint.id(), ShippedOptions.text(endpoint)));
+                System.out.printf("Datapath: %s%n%n", ShippedOptions.text(node.manager()));
                 try (ProgramReport programs = new ProgramReport(node)) {
-                  programs.endpoints();
+                  programs.endpoints(false);
+                  programs.endpoints(true);
                   programs.prefilter(false);
                   programs.prefilter(true);
+                  programs.newFlows();
                   return programs.report;
                 }
               });
     }
   }
 
-  private void endpoints() {
-    endpoints(false);
-    endpoints(true);
-  }
-
   private void endpoints(boolean ipv6) {
     final String family = ipv6 ? "IPv6 " : "";
-    final BpfProgram from = node.endpointProgram(End.FIRST, "from_endpoint");
-    final BpfProgram to = node.endpointProgram(End.SECOND, "to_endpoint");
-    final BpfProgram fromOther = node.endpointProgram(End.SECOND, "from_endpoint");
-    final BpfProgram toFirst = node.endpointProgram(End.FIRST, "to_endpoint");
+    final Hook from = node.endpointHook(End.FIRST, "from_endpoint");
+    final Hook to = node.endpointHook(End.SECOND, "to_endpoint");
+    final Hook fromOther = node.endpointHook(End.SECOND, "from_endpoint");
+    final Hook toFirst = node.endpointHook(End.FIRST, "to_endpoint");
 
     final byte[] out = packet(ipv6, End.FIRST, null, CLIENT_PORT, OPEN_PORT).ack().bytes();
     establish(ipv6, from, toFirst, End.FIRST, null);
     row(
         family + "T1 from endpoint to the stack, established, egress policy on",
-        direct(from, out, ACT_UNSPEC),
+        direct(ipv6, from, out, ACT_UNSPEC),
         ipv6 ? 517 : 459,
-        ipv6 ? 100 : 80);
+        ipv6 ? 60 : 50);
     if (!ipv6) {
-      row("T2 as T1, 65,536 flows", manyFlows(from, toFirst, out), 794, 200);
-      row(
-          "T3 from endpoint, denied by policy",
-          direct(
-              from,
-              packet(false, End.FIRST, null, CLIENT_PORT, CLOSED_PORT).syn().bytes(),
-              ACT_SHOT),
-          376,
-          150);
+      final TestRunTimer.Figures many = manyFlows(from, toFirst, out);
+      row("T2 as T1, 65,536 flows", many, 794, 1.2 * many.twinNetNs());
+      final byte[] closed = packet(false, End.FIRST, null, CLIENT_PORT, CLOSED_PORT).syn().bytes();
+      row("T3 from endpoint, denied by policy", direct(false, from, closed, ACT_SHOT), 376, 100);
     }
     establish(ipv6, from, fromOther, End.FIRST, End.SECOND);
     final byte[] local = packet(ipv6, End.FIRST, End.SECOND, CLIENT_PORT, OPEN_PORT).ack().bytes();
@@ -106,58 +107,77 @@ final class ProgramReport implements AutoCloseable {
         family + "T4 endpoint to endpoint, established, policy on both sides",
         restored(ipv6, from, local),
         ipv6 ? 1021 : 914,
-        ipv6 ? 120 : 100);
+        ipv6 ? 80 : 60);
     establish(ipv6, to, fromOther, null, End.SECOND);
+    final byte[] in = packet(ipv6, null, End.SECOND, CLIENT_PORT, OPEN_PORT).ack().bytes();
     row(
         family + "T5 to endpoint, established, 16,000-entry policy map",
-        direct(
-            to, packet(ipv6, null, End.SECOND, CLIENT_PORT, OPEN_PORT).ack().bytes(), ACT_UNSPEC),
+        direct(ipv6, to, in, ACT_UNSPEC),
         ipv6 ? 380 : 350,
-        ipv6 ? 100 : 80);
+        ipv6 ? 60 : 50);
     if (!ipv6) {
-      row(
-          "T6 to endpoint, denied",
-          direct(
-              to,
-              packet(false, null, End.SECOND, CLIENT_PORT, CLOSED_PORT).syn().bytes(),
-              ACT_SHOT),
-          268,
-          120);
+      final byte[] closed = packet(false, null, End.SECOND, CLIENT_PORT, CLOSED_PORT).syn().bytes();
+      row("T6 to endpoint, denied", direct(false, to, closed, ACT_SHOT), 268, 110);
     }
   }
 
   /** Runs SYN, SYN and ACK, ACK through the programs on their path. */
-  private void establish(
-      boolean ipv6, BpfProgram forward, BpfProgram reply, End client, End server) {
+  private void establish(boolean ipv6, Hook forward, Hook reply, End client, End server) {
     final int there = server != null && client != null ? ACT_REDIRECT : ACT_UNSPEC;
     expect(there, forward, () -> packet(ipv6, client, server, CLIENT_PORT, OPEN_PORT).syn());
     expect(there, reply, () -> packet(ipv6, server, client, OPEN_PORT, CLIENT_PORT).syn().ack());
     expect(there, forward, () -> packet(ipv6, client, server, CLIENT_PORT, OPEN_PORT).ack());
   }
 
-  private void expect(int expected, BpfProgram program, Supplier<IpPacket> packet) {
-    final int returned = timer.once(program, packet.get().bytes());
+  private void expect(int expected, Hook hook, Supplier<IpPacket> packet) {
+    final int returned = timer.on(hook.ifindex()).once(hook.program(), packet.get().bytes());
     if (returned != expected) {
       throw new IllegalStateException(
           "establishing the flow: the program returned " + returned + ", not " + expected);
     }
   }
 
-  private TestRunTimer.Figures direct(BpfProgram program, byte[] packet, int expected) {
-    return timer.measure(program, trivial.program("trivial_tc"), same -> same, packet, expected);
-  }
-
-  private TestRunTimer.Figures restored(boolean ipv6, BpfProgram program, byte[] packet) {
-    variations.restore(packet, HOP_LIMIT);
-    return timer.measure(
+  private TestRunTimer.Subjects beside(BpfProgram program, String twin, boolean ipv6) {
+    return new TestRunTimer.Subjects(
         program,
-        trivial.program("trivial_tc"),
-        variations.behind(ipv6 ? "restore6" : "restore4", "next_tc"),
-        packet,
-        ACT_REDIRECT);
+        twins.program(twin, ipv6),
+        trivial.program(XDP_TWINS.contains(twin) ? "trivial_xdp" : "trivial_tc"));
   }
 
-  private TestRunTimer.Figures manyFlows(BpfProgram from, BpfProgram to, byte[] packet) {
+  private TestRunTimer.Figures direct(boolean ipv6, Hook hook, byte[] packet, int expected) {
+    return timer
+        .on(hook.ifindex())
+        .measure(beside(hook.program(), "floor_pass", ipv6), same -> same, packet, expected);
+  }
+
+  private TestRunTimer.Figures restored(boolean ipv6, Hook hook, byte[] packet) {
+    variations.restore(packet, HOP_LIMIT);
+    return timer
+        .on(hook.ifindex())
+        .measure(
+            beside(hook.program(), "floor_deliver", ipv6),
+            variations.behind(ipv6 ? "restore6" : "restore4", "next_tc"),
+            packet,
+            ACT_REDIRECT);
+  }
+
+  /** Every packet opens a flow while the tables of the agent and of the twin are full. */
+  private void newFlows() {
+    final Hook from = node.endpointHook(End.FIRST, "from_endpoint");
+    final TestRunTimer.Subjects subjects = beside(from.program(), "floor_pass", false);
+    final TestRunTimer.Selection varied = variations.behind("vary_new_flow4", "next_tc");
+    final byte[] packet = packet(false, End.FIRST, null, CLIENT_PORT, OPEN_PORT).syn().bytes();
+    timer.on(from.ifindex());
+    timer.run(subjects.measured(), varied, packet, conntrackEntries + conntrackEntries / 4);
+    timer.run(subjects.twin(), varied, packet, conntrackEntries + conntrackEntries / 4);
+    row(
+        "T7 from endpoint, every packet a new flow, table full",
+        timer.measure(subjects, varied, packet, ACT_UNSPEC, ACT_SHOT),
+        1436,
+        700);
+  }
+
+  private TestRunTimer.Figures manyFlows(Hook from, Hook to, byte[] packet) {
     for (int i = 0; i < Variations.COUNT; i++) {
       final String remote = "192.0.2." + (i >>> 8);
       final int port = 10_000 + (i & 255);
@@ -168,52 +188,64 @@ final class ProgramReport implements AutoCloseable {
       expect(ACT_UNSPEC, to, () -> ipv4(remote, own).tcp(OPEN_PORT, port).syn().ack());
       expect(ACT_UNSPEC, from, () -> local(ipv4(own, remote)).tcp(port, OPEN_PORT).ack());
     }
-    return timer.measure(
-        from,
-        trivial.program("trivial_tc"),
-        variations.behind("vary_flow4", "next_tc"),
-        packet,
-        ACT_UNSPEC);
+    return timer
+        .on(from.ifindex())
+        .measure(
+            beside(from.program(), "floor_pass", false),
+            variations.behind("vary_flow4", "next_tc"),
+            packet,
+            ACT_UNSPEC);
   }
 
   private void prefilter(boolean ipv6) {
     final BpfProgram program = node.prefilterProgram();
+    timer.on(0);
     final PrefixList list = new PrefixList(ipv6, LONG_LIST);
     final byte[] packet = packet(ipv6, null, End.FIRST, CLIENT_PORT, OPEN_PORT).syn().bytes();
     node.manager().prefilter().add(OptionalLong.empty(), list.prefixes().subList(0, 1));
     if (!ipv6) {
       row(
           "X3 prefilter, one prefix, no match",
-          timer.measure(program, trivial.program("trivial_xdp"), same -> same, packet, XDP_PASS),
+          timer.measure(beside(program, "floor_bit", false), same -> same, packet, XDP_PASS),
           32,
-          8);
+          4);
     }
     final long start = System.nanoTime();
     node.manager().prefilter().add(OptionalLong.empty(), list.prefixes());
     final long insertedMs = (System.nanoTime() - start) / 1_000_000;
+    twins.insert(list.prefixes(), ipv6);
     final String family = ipv6 ? "IPv6 " : "";
+    final TestRunTimer.Figures none =
+        varied(ipv6, beside(program, "floor_bit", ipv6), packet, list::outside, XDP_PASS);
     row(
         family + "X1 prefilter, 100,000 prefixes, 65,536 sources that do not match",
-        varied(ipv6, program, packet, list::outside, XDP_PASS),
+        none,
         ipv6 ? 194 : 177,
-        ipv6 ? 15 : 10);
+        3 * none.twinNetNs());
     row(
-        family + "X2 prefilter, same list, 65,536 matching sources: drop",
-        varied(ipv6, program, packet, list::inside, XDP_DROP),
+        family + "X2 prefilter, same list, 65,536 matching sources: drop (twin: LPM trie)",
+        varied(ipv6, beside(program, "floor_trie_verdict", ipv6), packet, list::inside, XDP_DROP),
         ipv6 ? 259 : 190,
-        ipv6 ? 80 : 60);
+        2 * none.twinNetNs() + 40);
     System.out.println(
-        family + "100,000 prefixes from the call to enforced: " + insertedMs + " ms (goal 250 ms)");
+        family
+            + "100,000 prefixes from the call to enforced: "
+            + insertedMs
+            + " ms (goal 250 ms: "
+            + (insertedMs <= 250 ? "met)" : "missed)"));
   }
 
   private TestRunTimer.Figures varied(
-      boolean ipv6, BpfProgram program, byte[] packet, Supplier<IpAddress> sources, int expected) {
+      boolean ipv6,
+      TestRunTimer.Subjects subjects,
+      byte[] packet,
+      Supplier<IpAddress> sources,
+      int expected) {
     for (int i = 0; i < Variations.COUNT; i++) {
       variations.address(i, sources.get().toBytes());
     }
     return timer.measure(
-        program,
-        trivial.program("trivial_xdp"),
+        subjects,
         variations.behind(ipv6 ? "vary_source6" : "vary_source4", "next_xdp"),
         packet,
         expected);
@@ -240,22 +272,26 @@ final class ProgramReport implements AutoCloseable {
     return packet.from(End.FIRST.mac()).to(End.FIRST.hostMac());
   }
 
-  private void row(String scenario, TestRunTimer.Figures figures, double reference, double goal) {
+  /** Adds a row; the peer's figure is quoted, it is not measured here. */
+  private void row(String scenario, TestRunTimer.Figures figures, double peer, double goal) {
     report.row(
         scenario,
         Report.figure(figures.absoluteNs()),
         Report.figure(figures.trivialNs()),
         Report.figure(figures.netNs()),
-        Report.figure(reference),
-        Report.ratio(reference, figures.netNs()),
+        Report.figure(figures.twinNetNs()),
+        Report.ratio(figures.netNs(), figures.twinNetNs()),
         Report.figure(goal),
-        figures.netNs() <= goal ? "met" : "missed");
+        figures.netNs() <= goal ? "met" : "missed",
+        Report.figure(peer),
+        Report.ratio(peer, figures.netNs()));
   }
 
   @Override
   public void close() {
     timer.close();
     variations.close();
+    twins.close();
     trivial.close();
   }
 }

@@ -39,6 +39,11 @@ public record MapDescription(
     }
   }
 
+  /** Returns a copy of this description with another capacity. */
+  public MapDescription withMaxEntries(int entries) {
+    return new MapDescription(id, type, name, keySize, valueSize, entries, flags);
+  }
+
   /** Returns name and shape, without the inner shape of a map of maps. */
   public MapSpec spec() {
     return MapSpec.of(type, name, keySize, valueSize, maxEntries, flags);

@@ -95,12 +95,16 @@ final class Daemon implements AutoCloseable {
             refusalNamesOption(
                 () ->
                     DatapathManager.launch(
-                        settings.datapath(node.addressing(), state.prefilterStore()))));
+                        settings.datapath(
+                            node.addressing(),
+                            node.guardedDevices().present(),
+                            state.prefilterStore()))));
     final EndpointConductor conductor =
         EndpointConductor.launch(
             new EndpointContext()
                 .node(node)
                 .nodeDevices(settings.nodeDevices())
+                .guarded(node.guardedDevices(), datapath.devices())
                 .identities(identities)
                 .ipam(ipam)
                 .policy(policy)
@@ -117,7 +121,7 @@ final class Daemon implements AutoCloseable {
     keep(datapath.threads().start(conductor.agent(), CONDUCTOR_STALL_NS));
     addModules(datapath.health(), state, conductor);
     datapath.health().add(ApiConnectionView.MODULE, connections);
-    restore(conductor);
+    restore(datapath, conductor);
     server.serve(
         routes.ready(
             new StartedParts(
@@ -187,12 +191,14 @@ final class Daemon implements AutoCloseable {
    * Starts the restoration, which goes on while the API is served; returns when the endpoints of
    * the previous run are known. It has no deadline: their programs and maps are pinned and enforce.
    */
-  private static void restore(EndpointConductor conductor) throws InterruptedException {
+  private static void restore(DatapathManager datapath, EndpointConductor conductor)
+      throws InterruptedException {
     conductor
         .restore()
         .whenComplete(
             (report, failure) -> {
               if (failure == null) {
+                datapath.endpointsRestored();
                 report(report);
               } else {
                 LOGGER.error("restore: {}", failure.getMessage(), failure);

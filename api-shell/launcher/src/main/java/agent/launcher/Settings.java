@@ -16,6 +16,7 @@ import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionTable;
 import agent.launcher.options.OptionValues;
 import agent.launcher.view.ConfigurationView;
+import agent.node.DeviceSelection;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
 import agent.node.NodeOptions;
@@ -34,13 +35,13 @@ import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
-import java.util.Objects;
+import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 /** Converts the options to the contexts of the parts; only this class reads option values. */
 final class Settings {
@@ -184,14 +185,15 @@ final class Settings {
         .conclude();
   }
 
-  DatapathContext datapath(NodeAddressing addressing, PrefilterStore store) {
+  DatapathContext datapath(
+      NodeAddressing addressing, Map<String, Integer> guarded, PrefilterStore store) {
     return naming(
         "bpf-root",
         () ->
             new DatapathContext()
                 .bpfRoot(bpfRoot())
                 .stateDirectory(stateDirectory())
-                .device(device("device"))
+                .devices(guarded)
                 .prefilterDevice(device("prefilter-device"))
                 .prefilterMode(
                     PrefilterMode.valueOf(options.text("prefilter-mode").toUpperCase(Locale.ROOT)))
@@ -210,10 +212,10 @@ final class Settings {
 
   /** Devices that face the network; none of them can be the interface of a workload. */
   Set<String> nodeDevices() {
-    return Stream.of("device", "prefilter-device")
-        .map(this::device)
-        .filter(Objects::nonNull)
-        .collect(Collectors.toSet());
+    final Set<String> names =
+        new HashSet<>(DeviceSelection.parse(options.text("device")).required());
+    Optional.ofNullable(device("prefilter-device")).ifPresent(names::add);
+    return names;
   }
 
   private String device(String option) {

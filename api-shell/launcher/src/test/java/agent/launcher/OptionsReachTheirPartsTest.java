@@ -105,6 +105,7 @@ class OptionsReachTheirPartsTest {
             "fd08::/64"),
         new Row("device", "eth7", s -> s.node().device(), "undefined", "eth7"),
         new Row("device", "eth7", Settings::nodeDevices, Set.of(), Set.of("eth7")),
+        new Row("device", "eth7,eth8+", Settings::nodeDevices, Set.of(), Set.of("eth7")),
         new Row("prefilter-device", "eth8", Settings::nodeDevices, Set.of(), Set.of("eth8")));
   }
 
@@ -140,7 +141,6 @@ class OptionsReachTheirPartsTest {
             s -> datapath(s).bpfRoot(),
             Path.of("/sys/fs/bpf"),
             Path.of("/run/bpf")),
-        new Row("device", "eth7", s -> datapath(s).device(), null, "eth7"),
         new Row("prefilter-device", "eth8", s -> datapath(s).prefilterDevice(), null, "eth8"),
         new Row(
             "prefilter-mode",
@@ -236,7 +236,8 @@ class OptionsReachTheirPartsTest {
     assertEquals(given.conntrackGcIntervalSec(), plain.conntrackGcIntervalSec());
     assertEquals(given.prefilterMode(), plain.prefilterMode());
     assertEquals(given.compileDebug(), plain.compileDebug());
-    assertNull(plain.device());
+    assertEquals(Map.of(), plain.devices());
+    assertEquals(Map.of("eth7", 7), given.devices());
     assertNull(plain.prefilterDevice());
     assertTrue(plain.enableIpv4());
     assertTrue(plain.enableIpv6());
@@ -281,10 +282,12 @@ class OptionsReachTheirPartsTest {
     assertEquals(RANGE6.address().plus(1), both.gateway6());
     assertTrue(both.enableIpv4() && both.enableIpv6());
 
-    final DatapathContext ipv4 = settings().datapath(ONLY_IPV4, PrefilterStore.inMemory());
+    final DatapathContext ipv4 =
+        settings().datapath(ONLY_IPV4, Map.of(), PrefilterStore.inMemory());
     assertTrue(ipv4.enableIpv4() && !ipv4.enableIpv6());
     assertNull(ipv4.gateway6());
-    final DatapathContext ipv6 = settings().datapath(ONLY_IPV6, PrefilterStore.inMemory());
+    final DatapathContext ipv6 =
+        settings().datapath(ONLY_IPV6, Map.of(), PrefilterStore.inMemory());
     assertTrue(!ipv6.enableIpv4() && ipv6.enableIpv6());
     assertNull(ipv6.gateway4());
   }
@@ -310,7 +313,7 @@ class OptionsReachTheirPartsTest {
     Ipam.open(settings().ipam(BOTH, leases)).allocate(AddressFamily.IPV4, "kept", null, false);
     assertEquals("kept", leases.load().getFirst().owner());
     final PrefilterStore prefilter = PrefilterStore.inMemory();
-    assertEquals(prefilter, settings().datapath(BOTH, prefilter).prefilterStore());
+    assertEquals(prefilter, settings().datapath(BOTH, Map.of(), prefilter).prefilterStore());
   }
 
   private static Settings settings(String... arguments) {
@@ -318,7 +321,7 @@ class OptionsReachTheirPartsTest {
   }
 
   private static DatapathContext datapath(Settings settings) {
-    return settings.datapath(BOTH, PrefilterStore.inMemory());
+    return settings.datapath(BOTH, Map.of("eth7", 7), PrefilterStore.inMemory());
   }
 
   private static PolicyEngine engine(Settings settings) {

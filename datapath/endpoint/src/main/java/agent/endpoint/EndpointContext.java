@@ -1,6 +1,7 @@
 package agent.endpoint;
 
 import agent.datapath.manager.guard.Repairs;
+import agent.datapath.manager.spec.DeviceProxy;
 import agent.datapath.manager.spec.EndpointFaults;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.IpcacheProxy;
@@ -14,6 +15,7 @@ import agent.ipam.Ipam;
 import agent.node.Devices;
 import agent.node.Forwarding;
 import agent.node.Gateways;
+import agent.node.GuardedDevices;
 import agent.node.LocalAddresses;
 import agent.node.Node;
 import agent.node.NodeAddressing;
@@ -41,6 +43,7 @@ public final class EndpointContext {
   private NodeAddressing addressing;
   private Devices devices;
   private Set<String> nodeDevices = Set.of();
+  private NodeWatch.Guarded guarded;
   private LocalAddresses localAddresses;
   private Gateways gateways = present -> List.of();
   private WorkloadRoutes routes;
@@ -116,6 +119,16 @@ public final class EndpointContext {
   /** Sets the names of devices of the node; an endpoint on one of them is refused. */
   public EndpointContext nodeDevices(Set<String> value) {
     nodeDevices = Set.copyOf(changing(value));
+    return this;
+  }
+
+  /**
+   * Sets the devices by which packets of the network come in and what guards them; by default none
+   * are guarded here.
+   */
+  public EndpointContext guarded(GuardedDevices present, DeviceProxy proxy) {
+    guarded =
+        changing(new NodeWatch.Guarded(present::present, present::facing, present::names, proxy));
     return this;
   }
 
@@ -302,7 +315,7 @@ public final class EndpointContext {
 
   NodeWatch.NodeSources nodeSources() {
     return new NodeWatch.NodeSources(
-        localAddresses, gateways, devices, nodeDevices, forwarding, routes, events);
+        localAddresses, gateways, devices, nodeDevices, guarded, forwarding, routes, events);
   }
 
   EndpointFaults faults() {

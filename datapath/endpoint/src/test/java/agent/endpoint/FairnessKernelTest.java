@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.maps.layout.PolicyDirection;
@@ -110,7 +111,7 @@ class FairnessKernelTest {
     agent
         .datapath()
         .policyMaps()
-        .apply(11, change)
+        .apply(List.of(new PolicyChange(11, 0, change)))
         .thenRun(() -> after[0] = agent.datapath().conductorExecuted())
         .join();
     return after[0] - before;

@@ -68,11 +68,6 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
   }
 
   @Override
-  public CompletableFuture<Void> prepare(EndpointSpec endpoint) {
-    return CompletableFuture.completedFuture(null);
-  }
-
-  @Override
   public CompletableFuture<Void> attach(EndpointSpec endpoint) {
     final String call = "attach " + endpoint.id();
     if (fails.test(call)) {
@@ -108,7 +103,18 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
   }
 
   @Override
-  public CompletableFuture<Void> apply(int endpointId, PolicyDelta delta) {
+  public CompletableFuture<Map<Integer, RuntimeException>> apply(List<PolicyChange> changes) {
+    final Map<Integer, RuntimeException> failures = new TreeMap<>();
+    for (final PolicyChange change : changes) {
+      final CompletableFuture<Void> applied = applyOne(change.endpointId(), change.delta());
+      if (applied.isCompletedExceptionally()) {
+        failures.put(change.endpointId(), (RuntimeException) applied.exceptionNow());
+      }
+    }
+    return CompletableFuture.completedFuture(failures);
+  }
+
+  private CompletableFuture<Void> applyOne(int endpointId, PolicyDelta delta) {
     final String call =
         "apply %d +%d -%d".formatted(endpointId, delta.upserts().size(), delta.deletes().size());
     final Map<PolicyEntry.Key, PolicyEntry> map = policies.get(endpointId);
@@ -135,7 +141,7 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
 
   @Override
   public CompletableFuture<PolicyDelta> synchronize(
-      int endpointId, Collection<PolicyEntry> desired) {
+      int endpointId, int identity, Collection<PolicyEntry> desired) {
     final String call = "synchronize " + endpointId;
     if (fails.test(call)) {
       return failure(call);

@@ -12,6 +12,7 @@ import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.OperationException;
+import agent.types.Prefix;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -87,6 +88,11 @@ final class FakeNode {
         @Override
         public List<LocalAddress> all() {
           return List.copyOf(addresses);
+        }
+
+        @Override
+        public List<Prefix> routedHere() {
+          return List.of();
         }
 
         @Override

@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -24,6 +25,9 @@ import org.junit.jupiter.api.Test;
  */
 @KernelTest
 class NodeWatchKernelTest {
+  private static final List<String> HERE =
+      List.of("203.0.113.9", "2001:db8:5::9", "2001:db8:7::9", "2001:db8:7::");
+
   private KernelRig agent;
   private Workload web;
   private Workload client;
@@ -148,6 +152,31 @@ class NodeWatchKernelTest {
     agent.await("ipcache", () -> isHost("192.0.2.77/32"));
     agent.namespace().ip("address del 192.0.2.77/24 dev lo");
     agent.await("ipcache", () -> !isHost("192.0.2.77/32"));
+  }
+
+  @Test
+  void shouldNotLetTheWorldsEgressReachTheNodeByItsLocalRoutingTable() {
+    agent.namespace().ip("link add first0 type veth peer name peer0");
+    agent.namespace().ip("link set first0 up");
+    agent.namespace().ip("link set peer0 up");
+    agent.namespace().ip("-6 address add 2001:db8:7::9/64 nodad dev first0");
+    agent.namespace().ip("route add local 203.0.113.0/24 dev lo");
+    agent.namespace().ip("-6 route add local 2001:db8:5::/64 dev lo");
+    for (final String address : HERE) {
+      assertTrue(Ping.isAnswered(client.namespace(), address, 5000), "no policy: " + address);
+    }
+    agent.importRules(TestRules.allowEgressTo("app=client", "world"));
+    for (final String address : HERE) {
+      assertFalse(Ping.isAnswered(client.namespace(), address, 300), address);
+    }
+    agent.namespace().ip("route add local 198.51.100.0/24 dev lo");
+    agent.await("ipcache", () -> isHost("198.51.100.0/24"));
+    assertFalse(Ping.isAnswered(client.namespace(), "198.51.100.7", 300));
+    agent.namespace().ip("route del local 198.51.100.0/24 dev lo");
+    agent.await("ipcache", () -> !isHost("198.51.100.0/24"));
+    assertTrue(isHost("2001:db8:7::/128"), "the anycast address of the network's routers");
+    agent.namespace().ip("-6 address del 2001:db8:7::9/64 dev first0");
+    agent.await("ipcache", () -> !isHost("2001:db8:7::/128"));
   }
 
   private boolean isHost(String prefix) {

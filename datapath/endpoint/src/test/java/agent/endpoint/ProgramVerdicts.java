@@ -18,6 +18,8 @@ final class ProgramVerdicts implements AutoCloseable {
     this.datapath = datapath;
   }
 
+  private boolean isCountedAtPeer;
+
   /**
    * Returns the verdict on one packet.
    *
@@ -25,23 +27,42 @@ final class ProgramVerdicts implements AutoCloseable {
    * @param isSent true for a packet from the endpoint, false for one to it
    * @param frame the packet, from the Ethernet header
    * @param ifindex the host side of its veth
+   * @param receivedBy the interface that received a packet to the endpoint, 0 for none
    */
-  Verdict of(BpfProgram program, boolean isSent, byte[] frame, int ifindex) {
-    final int direction = (isSent ? MetricsDirection.EGRESS : MetricsDirection.INGRESS).number();
-    final long[] before = counters(direction);
+  Verdict of(BpfProgram program, boolean isSent, byte[] frame, int ifindex, int receivedBy) {
+    final MetricsDirection own = isSent ? MetricsDirection.EGRESS : MetricsDirection.INGRESS;
+    final MetricsDirection peers = isSent ? MetricsDirection.INGRESS : MetricsDirection.EGRESS;
+    final long[] ownBefore = counters(own.number());
+    final long[] peersBefore = counters(peers.number());
     testRun.input(frame);
+    testRun.receivedBy(receivedBy);
     final int error = testRun.run(program, frame.length, ifindex, 1);
     if (error != 0) {
       throw new IllegalStateException("BPF_PROG_TEST_RUN: " + error);
     }
-    final long[] after = counters(direction);
+    final DropReason counted = counted(ownBefore, counters(own.number()));
+    final DropReason countedAtPeer = counted(peersBefore, counters(peers.number()));
+    if ((counted == null) == (countedAtPeer == null)) {
+      throw new IllegalStateException(
+          "counted %s and at the peer %s, program returned %d"
+              .formatted(counted, countedAtPeer, testRun.returnValue()));
+    }
+    isCountedAtPeer = counted == null;
+    return verdictOf(isCountedAtPeer ? countedAtPeer : counted, testRun.returnValue());
+  }
+
+  /** Returns whether the last packet was counted for the endpoint on the other side. */
+  boolean isCountedAtPeer() {
+    return isCountedAtPeer;
+  }
+
+  private static DropReason counted(long[] before, long[] after) {
     for (int reason = 0; reason < after.length; reason++) {
       if (after[reason] != before[reason]) {
-        return verdictOf(DropReason.values()[reason], testRun.returnValue());
+        return DropReason.values()[reason];
       }
     }
-    throw new IllegalStateException(
-        "no counter changed, program returned " + testRun.returnValue());
+    return null;
   }
 
   private long[] counters(int direction) {

@@ -152,7 +152,8 @@ class RandomPolicyKernelTest {
             packet.sends() ? packet.endpoint().fromEndpoint() : packet.endpoint().toEndpoint(),
             packet.sends(),
             frame(packet, random),
-            packet.endpoint().workload().veth().hostIfindex());
+            packet.endpoint().workload().veth().hostIfindex(),
+            packet.localPeer() == null ? 0 : packet.localPeer().workload().veth().hostIfindex());
     seen.merge(expected, 1, Integer::sum);
     assertEquals(
         expected,
@@ -167,6 +168,20 @@ class RandomPolicyKernelTest {
                     packet.protocol(),
                     packet.port(),
                     rules));
+    assertEquals(
+        isPeersPolicy(packet, new NaivePolicy(rules)),
+        verdicts.isCountedAtPeer(),
+        "a drop is counted at the end whose policy it is");
+  }
+
+  /** Returns whether the policy of the local peer, and not of the endpoint, drops the packet. */
+  private boolean isPeersPolicy(Case packet, NaivePolicy policy) {
+    final Verdict verdict = expected(packet, policy);
+    if (packet.localPeer() == null || verdict == Verdict.ALLOWED) {
+      return false;
+    }
+    final Verdict own = ownVerdict(packet, policy);
+    return packet.sends() ? own == Verdict.ALLOWED : peerVerdict(packet, policy) != Verdict.ALLOWED;
   }
 
   private Case someCase(RandomPolicy random) {
@@ -243,18 +258,28 @@ class RandomPolicyKernelTest {
    * a local receiver.
    */
   private Verdict expected(Case packet, NaivePolicy policy) {
-    final NaivePeer own = NaivePeer.endpoint(labels.get(packet.endpoint()));
-    final Verdict ownVerdict =
-        policy.verdict(
-            own.labels(), !packet.sends(), packet.peer(), packet.protocol(), packet.port());
+    final Verdict own = ownVerdict(packet, policy);
     if (packet.localPeer() == null) {
-      return ownVerdict;
+      return own;
     }
-    final Verdict peerVerdict =
-        policy.verdict(
-            packet.peer().labels(), packet.sends(), own, packet.protocol(), packet.port());
-    final Verdict first = packet.sends() ? ownVerdict : peerVerdict;
-    return first != Verdict.ALLOWED ? first : packet.sends() ? peerVerdict : ownVerdict;
+    final Verdict peers = peerVerdict(packet, policy);
+    final Verdict first = packet.sends() ? own : peers;
+    return first != Verdict.ALLOWED ? first : packet.sends() ? peers : own;
+  }
+
+  private Verdict ownVerdict(Case packet, NaivePolicy policy) {
+    return policy.verdict(
+        labels.get(packet.endpoint()),
+        !packet.sends(),
+        packet.peer(),
+        packet.protocol(),
+        packet.port());
+  }
+
+  private Verdict peerVerdict(Case packet, NaivePolicy policy) {
+    final NaivePeer own = NaivePeer.endpoint(labels.get(packet.endpoint()));
+    return policy.verdict(
+        packet.peer().labels(), packet.sends(), own, packet.protocol(), packet.port());
   }
 
   private byte[] frame(Case packet, RandomPolicy random) {

@@ -29,6 +29,13 @@ final class TestRules {
     return rule(to, null, List.of(peer(List.of(selector(from)), null, port)));
   }
 
+  /** Returns a rule that allows endpoints with the label to send to an entity. */
+  static RuleSpec allowEgressTo(String from, String entity) {
+    final PeerRuleSpec egress =
+        new PeerRuleSpec(null, null, null, null, List.of(entity), null, null, null);
+    return new RuleSpec(selector(from), null, List.of(egress), null, null, null, null);
+  }
+
   private static PeerRuleSpec peer(List<SelectorSpec> endpoints, List<String> cidrs, int port) {
     return new PeerRuleSpec(
         endpoints,

@@ -9,8 +9,11 @@ import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.stream.Stream;
@@ -74,16 +77,44 @@ public final class Ipcache {
         IpcacheSource.CIDR, cidrs.stream().map(cidr -> cidr.cidr().orElseThrow()).toList());
   }
 
-  /** Replaces the entries of this node's addresses. */
-  public CompletableFuture<Void> setNode(Set<IpAddress> addresses) {
-    final List<IpcacheEntry> entries = nodeEntries(addresses);
-    final Set<Prefix> touched = table.prefixes(IpcacheSource.NODE);
-    touched.forEach(prefix -> table.remove(IpcacheSource.NODE, prefix));
-    for (final IpcacheEntry entry : entries) {
-      table.put(IpcacheSource.NODE, entry);
-      touched.add(entry.prefix());
+  /** Replaces the entries of the prefixes whose packets this node receives. */
+  public CompletableFuture<Void> setNode(Set<Prefix> prefixes) {
+    final Map<Prefix, IpcacheEntry> wanted = new HashMap<>();
+    nodeEntries(prefixes).forEach(entry -> wanted.put(entry.prefix(), entry));
+    final Set<Prefix> touched = new TreeSet<>();
+    for (final Prefix prefix : table.prefixes(IpcacheSource.NODE)) {
+      if (!wanted.containsKey(prefix)) {
+        table.remove(IpcacheSource.NODE, prefix);
+        touched.add(prefix);
+      }
     }
-    return write(touched);
+    for (final IpcacheEntry entry : wanted.values()) {
+      if (!table.has(IpcacheSource.NODE, entry.prefix())) {
+        table.put(IpcacheSource.NODE, entry);
+        touched.add(entry.prefix());
+      }
+    }
+    return write(withCovered(touched));
+  }
+
+  /** Adds the entry of a prefix whose packets this node receives now. */
+  public CompletableFuture<Void> addNode(Prefix prefix) {
+    if (table.has(IpcacheSource.NODE, prefix)) {
+      return CompletableFuture.completedFuture(null);
+    }
+    table.put(IpcacheSource.NODE, nodeEntry(prefix));
+    return write(withCovered(Set.of(prefix)));
+  }
+
+  /** Adds the CIDRs of rules below prefixes of the node: they are the node's, too. */
+  private Set<Prefix> withCovered(Set<Prefix> touched) {
+    final Set<Prefix> all = new TreeSet<>(touched);
+    for (final Prefix prefix : touched) {
+      if (!prefix.isSingleAddress()) {
+        all.addAll(table.below(IpcacheSource.CIDR, prefix));
+      }
+    }
+    return all;
   }
 
   /** Returns whether the address is an address of this node. */
@@ -101,9 +132,9 @@ public final class Ipcache {
    * Adds entries of CIDRs and of the node's addresses without writing them; {@link #compare()}
    * writes them.
    */
-  public void stage(Collection<Identity> cidrs, Set<IpAddress> nodeAddresses) {
+  public void stage(Collection<Identity> cidrs, Set<Prefix> nodePrefixes) {
     cidrs.forEach(cidr -> table.put(IpcacheSource.CIDR, cidrEntry(cidr)));
-    nodeEntries(nodeAddresses).forEach(entry -> table.put(IpcacheSource.NODE, entry));
+    nodeEntries(nodePrefixes).forEach(entry -> table.put(IpcacheSource.NODE, entry));
   }
 
   /** Reads the entries that the kernel holds, whatever this table has. */
@@ -180,11 +211,15 @@ public final class Ipcache {
     return new IpcacheEntry(identity.cidr().orElseThrow(), identity.id(), 0, false);
   }
 
-  private static List<IpcacheEntry> nodeEntries(Set<IpAddress> addresses) {
-    final List<IpcacheEntry> entries = new ArrayList<>(LINK_SCOPE);
-    for (final IpAddress address : addresses) {
-      entries.add(new IpcacheEntry(Prefix.of(address), ReservedIdentity.HOST.id(), 0, true));
-    }
+  private static IpcacheEntry nodeEntry(Prefix prefix) {
+    return new IpcacheEntry(prefix, ReservedIdentity.HOST.id(), 0, true);
+  }
+
+  /** A prefix of the link scope keeps its entry where it is in the local routing table, too. */
+  private static List<IpcacheEntry> nodeEntries(Set<Prefix> prefixes) {
+    final List<IpcacheEntry> entries = new ArrayList<>();
+    prefixes.forEach(prefix -> entries.add(nodeEntry(prefix)));
+    entries.addAll(LINK_SCOPE);
     return entries;
   }
 }

@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
@@ -20,15 +21,24 @@ final class IpcacheTable {
   private final Map<Prefix, EnumMap<IpcacheSource, IpcacheEntry>> desired = new HashMap<>();
   private final Map<Prefix, IpcacheEntry> realized = new HashMap<>();
 
+  /** The entries of the node that are wider than one address: few. */
+  private final Map<Prefix, IpcacheEntry> wide = new TreeMap<>();
+
   /** Adds or replaces the entry of a source. */
   void put(IpcacheSource source, IpcacheEntry entry) {
     desired
         .computeIfAbsent(entry.prefix(), prefix -> new EnumMap<>(IpcacheSource.class))
         .put(source, entry);
+    if (source == IpcacheSource.NODE && !entry.prefix().isSingleAddress()) {
+      wide.put(entry.prefix(), entry);
+    }
   }
 
   /** Removes the entry of a source for a prefix. */
   void remove(IpcacheSource source, Prefix prefix) {
+    if (source == IpcacheSource.NODE) {
+      wide.remove(prefix);
+    }
     final EnumMap<IpcacheSource, IpcacheEntry> sources = desired.get(prefix);
     if (sources != null) {
       sources.remove(source);
@@ -56,16 +66,48 @@ final class IpcacheTable {
     return prefixes;
   }
 
+  /** Returns the prefixes of a source that another prefix covers. */
+  List<Prefix> below(IpcacheSource source, Prefix cover) {
+    final List<Prefix> prefixes = new ArrayList<>();
+    desired.forEach(
+        (prefix, sources) -> {
+          if (sources.containsKey(source) && cover.covers(prefix)) {
+            prefixes.add(prefix);
+          }
+        });
+    return prefixes;
+  }
+
   /** Returns the desired entry of the kernel, or null. */
   private IpcacheEntry winner(Prefix prefix) {
     final EnumMap<IpcacheSource, IpcacheEntry> sources = desired.get(prefix);
+    if (sources == null) {
+      return null;
+    }
     IpcacheEntry strongest = null;
-    if (sources != null) {
-      for (final IpcacheEntry entry : sources.values()) {
-        strongest = entry; // values() is in ascending precedence
+    for (final IpcacheEntry entry : sources.values()) {
+      strongest = entry; // values() is in ascending precedence
+    }
+    return sources.size() == 1 && sources.containsKey(IpcacheSource.CIDR)
+        ? ofNode(strongest)
+        : strongest;
+  }
+
+  /**
+   * Returns the entry of a rule's CIDR as one of the node where the node has a wider prefix: the
+   * kernel finds the longest prefix only.
+   */
+  private IpcacheEntry ofNode(IpcacheEntry cidr) {
+    IpcacheEntry cover = null;
+    for (final IpcacheEntry entry : wide.values()) {
+      if (entry.prefix().covers(cidr.prefix())
+          && (cover == null || entry.prefix().length() > cover.prefix().length())) {
+        cover = entry;
       }
     }
-    return strongest;
+    return cover == null
+        ? cidr
+        : new IpcacheEntry(cidr.prefix(), cover.identity(), 0, cover.isHost());
   }
 
   /** Replaces the known entries of the kernel. */

@@ -41,7 +41,7 @@ class IpcacheTest {
 
   @Test
   void shouldPreferTheEndpointToTheNodeAndTheNodeToARule() {
-    ipcache.setNode(Set.of(ADDRESS)).join();
+    ipcache.setNode(Set.of(PREFIX)).join();
     ipcache.putCidrs(List.of(cidr())).join();
     ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
     assertEquals(
@@ -88,8 +88,8 @@ class IpcacheTest {
   @Test
   void shouldFollowTheNodesAddressesAndKeepTheLinkScopePrefixes() {
     final IpAddress other = IpAddress.parse("192.0.2.1");
-    ipcache.setNode(Set.of(ADDRESS)).join();
-    ipcache.setNode(Set.of(other)).join();
+    ipcache.setNode(Set.of(PREFIX)).join();
+    ipcache.setNode(Set.of(Prefix.of(other))).join();
     assertFalse(ipcache.isNode(ADDRESS));
     assertTrue(ipcache.isNode(other));
     assertFalse(kernel.held.containsKey(PREFIX));
@@ -98,6 +98,32 @@ class IpcacheTest {
     assertEquals(1, linkLocal.identity());
     assertFalse(linkLocal.isHost(), "workloads may use it as source");
     assertEquals(5, kernel.held.size());
+  }
+
+  @Test
+  void shouldMakeTheCidrsOfRulesBelowAPrefixOfTheNodeTheNodes() {
+    final Prefix wide = Prefix.parse("10.5.0.0/16");
+    ipcache.putCidrs(List.of(cidr())).join();
+    assertEquals(CIDR, kernel.held.get(PREFIX));
+    ipcache.addNode(wide).join();
+    assertEquals(NODE, kernel.held.get(PREFIX), "the longest prefix is the rule's");
+    assertEquals(new IpcacheEntry(wide, 1, 0, true), kernel.held.get(wide));
+    ipcache.putEndpoint(7, 300, List.of(ADDRESS)).join();
+    assertEquals(ENDPOINT, kernel.held.get(PREFIX));
+    ipcache.removeEndpoint(List.of(ADDRESS)).join();
+    assertEquals(NODE, kernel.held.get(PREFIX));
+    ipcache.setNode(Set.of(wide)).join();
+    ipcache.setNode(Set.of()).join();
+    assertEquals(CIDR, kernel.held.get(PREFIX));
+    assertFalse(kernel.held.containsKey(wide));
+  }
+
+  @Test
+  void shouldAddAPrefixOfTheNodeOnce() {
+    ipcache.addNode(PREFIX).join();
+    ipcache.addNode(PREFIX).join();
+    ipcache.setNode(Set.of(PREFIX)).join();
+    assertEquals(List.of(List.of(new IpcacheChange(null, NODE))), kernel.commands);
   }
 
   @Test
@@ -141,7 +167,7 @@ class IpcacheTest {
     ipcache.stageEndpoint(7, 300, List.of(ADDRESS));
     final Prefix prefix = Prefix.parse("198.51.100.0/24");
     final Identity outside = new LocalCidrIdentityAllocator().acquire(prefix);
-    ipcache.stage(List.of(outside), Set.of(node));
+    ipcache.stage(List.of(outside), Set.of(Prefix.of(node)));
     assertEquals(List.of(), kernel.commands);
     assertTrue(ipcache.isNode(node));
     final List<IpcacheEntry> before = ipcache.inKernel().join();

@@ -62,7 +62,7 @@ final class AddressingChoice {
             .filter(a -> !a.isLoopback() && !a.isLinkLocal() && !isOwnGateway(a))
             .toList();
     final Optional<String> preferred =
-        options.namesDevice() ? Optional.of(options.device()) : addresses.defaultDevice(ipv4);
+        DeviceSelection.parse(options.device()).preferred().or(() -> addresses.defaultDevice(ipv4));
     return preferred
         .flatMap(device -> first(candidates, a -> a.device().equals(device)))
         .or(() -> first(candidates, a -> !isOnLoopback(a)))

@@ -15,7 +15,7 @@ public record LocalAddress(IpAddress address, int prefixLength, String device) {
   private static final Prefix LOOPBACK4 = Prefix.of(IpAddress.ofIpv4(0x7f000000), 8);
   private static final IpAddress LOOPBACK6 = IpAddress.ofIpv6(0, 1);
   private static final Prefix LINK_LOCAL4 = Prefix.of(IpAddress.ofIpv4(0xa9fe0000), 16);
-  private static final Prefix LINK_LOCAL6 = Prefix.of(IpAddress.ofIpv6(0xfe80L << 48, 0), 10);
+  static final Prefix LINK_LOCAL6 = Prefix.of(IpAddress.ofIpv6(0xfe80L << 48, 0), 10);
 
   /** Returns the network on the device. */
   public Prefix network() {

@@ -1,6 +1,6 @@
 package agent.node;
 
-import agent.types.IpAddress;
+import agent.types.Prefix;
 import java.util.List;
 import java.util.Optional;
 import java.util.SortedSet;
@@ -12,6 +12,13 @@ public interface LocalAddresses {
   List<LocalAddress> all();
 
   /**
+   * Returns the destinations whose packets the kernel delivers to the node itself: its addresses,
+   * broadcast addresses, IPv6 anycast addresses of its networks, and prefixes that an operator
+   * added to the local routing table. A prefix may occur several times.
+   */
+  List<Prefix> routedHere();
+
+  /**
    * Returns the device of the default route of the main table; of several default routes, the one
    * with the lowest metric.
    *
@@ -21,20 +28,25 @@ public interface LocalAddresses {
   Optional<String> defaultDevice(boolean ipv4);
 
   /**
-   * Returns the addresses by which a workload reaches this node: all addresses except loopback and
-   * IPv6 link-local ones, and the IPv4 broadcast addresses of its networks, whose packets its
-   * sockets receive.
+   * Returns the prefixes by which a workload reaches this node: the destinations of the local
+   * routing table, and addresses that have no route there yet. IPv6 link-local ones are omitted:
+   * they are valid on one link only, and hosts of other links may have the same.
    *
-   * @return the addresses, sorted
+   * @return the prefixes, sorted
    */
-  default SortedSet<IpAddress> reachable() {
-    final SortedSet<IpAddress> addresses = new TreeSet<>();
+  default SortedSet<Prefix> reachable() {
+    final SortedSet<Prefix> prefixes = new TreeSet<>();
     for (final LocalAddress local : all()) {
-      if (!local.isLoopback() && (local.address().isIpv4() || !local.isLinkLocal())) {
-        addresses.add(local.address());
-        local.broadcast().ifPresent(addresses::add);
-      }
+      prefixes.add(Prefix.of(local.address()));
+      local.broadcast().map(Prefix::of).ifPresent(prefixes::add);
     }
-    return addresses;
+    prefixes.addAll(routedHere());
+    prefixes.removeIf(prefix -> !isReachable(prefix));
+    return prefixes;
+  }
+
+  /** Returns whether a prefix of the local routing table is reachable from other links. */
+  static boolean isReachable(Prefix prefix) {
+    return !LocalAddress.LINK_LOCAL6.covers(prefix);
   }
 }

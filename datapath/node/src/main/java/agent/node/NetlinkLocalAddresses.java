@@ -4,12 +4,14 @@ import agent.node.netlink.AddressMessage;
 import agent.node.netlink.LinkMessage;
 import agent.node.netlink.RouteMessage;
 import agent.node.netlink.RouteNetlink;
+import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** Reads addresses and default routes from the kernel at each call, by rtnetlink. */
 final class NetlinkLocalAddresses implements LocalAddresses {
@@ -32,6 +34,17 @@ final class NetlinkLocalAddresses implements LocalAddresses {
       }
     }
     return local;
+  }
+
+  @Override
+  public List<Prefix> routedHere() {
+    return NetlinkCall.run(
+        netlink ->
+            Stream.of(true, false)
+                .flatMap(ipv4 -> netlink.localRoutes(ipv4).stream())
+                .filter(RouteMessage::isToThisNode)
+                .map(RouteMessage::destination)
+                .toList());
   }
 
   @Override

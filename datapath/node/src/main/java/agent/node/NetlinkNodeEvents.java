@@ -78,6 +78,8 @@ final class NetlinkNodeEvents implements NodeEvents {
       case RouteMessage.RTM_NEWROUTE, RouteMessage.RTM_DELROUTE -> {
         if (RouteMessage.isToSingleAddress(message)) {
           onRoute(message, handler);
+        } else if (RouteMessage.isInLocalTable(message)) {
+          onLocalRoute(message, handler);
         }
       }
       case RTM_NEWNETCONF -> handler.onParameter();
@@ -94,6 +96,14 @@ final class NetlinkNodeEvents implements NodeEvents {
                     route.destination().address(),
                     route.deviceIndex(),
                     isAdded && RouteDifference.isOwn(route)));
+  }
+
+  private static void onLocalRoute(NetlinkMessageFlyweight message, Handler handler) {
+    final boolean isAdded = message.type() == RouteMessage.RTM_NEWROUTE;
+    RouteMessage.decode(message)
+        .filter(RouteMessage::isToThisNode)
+        .filter(route -> LocalAddresses.isReachable(route.destination()))
+        .ifPresent(route -> handler.onLocalRoute(route.destination(), isAdded));
   }
 
   @Override

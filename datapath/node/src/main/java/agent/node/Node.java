@@ -17,8 +17,14 @@ public final class Node {
   private final LocalAddresses localAddresses;
   private final NodeAddressing addressing;
   private final NetlinkGateways gateways;
+  private final GuardedDevices guardedDevices;
 
-  private Node(Devices devices, LocalAddresses localAddresses, NodeAddressing addressing) {
+  private Node(
+      Devices devices,
+      LocalAddresses localAddresses,
+      NodeAddressing addressing,
+      DeviceSelection selection) {
+    this.guardedDevices = new GuardedDevices(selection, devices, localAddresses);
     this.forwarding = new SysctlForwarding(Sysctls.ofKernel(), addressing);
     this.devices = devices;
     this.localAddresses = localAddresses;
@@ -38,8 +44,8 @@ public final class Node {
     final Optional<NodeRecord> before = store.load();
     final Devices devices = new NetlinkDevices();
     final LocalAddresses addresses = new NetlinkLocalAddresses();
-    if (options.namesDevice()) {
-      final String device = InterfaceName.check("device", options.device());
+    final DeviceSelection selection = DeviceSelection.parse(options.device());
+    for (final String device : selection.required()) {
       if (devices.byName(device).isEmpty()) {
         throw Refusal.invalid("device", "there is no interface '" + device + "'");
       }
@@ -49,7 +55,7 @@ public final class Node {
     if (!before.equals(Optional.of(now))) {
       store.save(now);
     }
-    final Node node = new Node(devices, addresses, addressing);
+    final Node node = new Node(devices, addresses, addressing, selection);
     node.gateways.own(before);
     node.forwarding.keep();
     return node;
@@ -81,6 +87,11 @@ public final class Node {
   /** Returns the reader of the node's present devices. */
   public Devices devices() {
     return devices;
+  }
+
+  /** Returns the devices by which packets of the network come in. */
+  public GuardedDevices guardedDevices() {
+    return guardedDevices;
   }
 
   /** Returns the gateways of workloads. */

@@ -2,6 +2,7 @@ package agent.node;
 
 import agent.node.Devices.Device;
 import agent.types.IpAddress;
+import agent.types.Prefix;
 
 /**
  * The changes of devices, addresses, routes and parameters of a network namespace. For one thread
@@ -44,6 +45,12 @@ public interface NodeEvents extends AutoCloseable {
      * @param isOwnAdded whether it was added, and by this agent
      */
     void onRoute(IpAddress destination, int deviceIndex, boolean isOwnAdded);
+
+    /**
+     * A destination was added to or removed from the local routing table; another device may have
+     * the same one.
+     */
+    void onLocalRoute(Prefix destination, boolean isAdded);
 
     /** A parameter such as forwarding was changed. */
     void onParameter();

@@ -10,7 +10,8 @@ package agent.node;
  * @param ipv4Range {@code --ipv4-range}: a prefix, or {@code auto}
  * @param ipv6Range {@code --ipv6-range}: a /96, or {@code auto}
  * @param ipv6ClusterAllocCidr {@code --ipv6-cluster-alloc-cidr}: a /64
- * @param device {@code --device}: the device whose addresses are preferred, or {@code undefined}
+ * @param device {@code --device}: a {@link DeviceSelection}; the addresses of its first name are
+ *     preferred
  */
 public record NodeOptions(
     boolean enableIpv4,
@@ -30,9 +31,4 @@ public record NodeOptions(
   /** The defaults of the contract. */
   public static final NodeOptions DEFAULTS =
       new NodeOptions(true, true, AUTO, AUTO, AUTO, AUTO, "f00d::/64", UNDEFINED);
-
-  /** Returns whether the options name a device. */
-  public boolean namesDevice() {
-    return device != null && !device.isEmpty() && !device.equals(UNDEFINED);
-  }
 }

@@ -27,6 +27,11 @@ class AddressingChoiceTest {
           }
 
           @Override
+          public List<Prefix> routedHere() {
+            return List.of();
+          }
+
+          @Override
           public Optional<String> defaultDevice(boolean ipv4) {
             return defaultDevice;
           }

@@ -3,33 +3,50 @@ package agent.node;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.types.IpAddress;
+import agent.types.Prefix;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 class LocalAddressesTest {
   @Test
   void shouldIncludeEveryAddressWhosePacketsItsSocketsReceive() {
     assertEquals(
-        List.of("169.254.20.10", "169.254.255.255", "192.0.2.5", "192.0.2.127", "198.51.100.1"),
-        reachable(
-                local("127.0.0.1", 8, "lo"),
+        List.of(
+            "169.254.20.10/32",
+            "169.254.255.255/32",
+            "192.0.2.5/32",
+            "192.0.2.127/32",
+            "198.51.100.1/32"),
+        texts(
+            List.of(
                 local("192.0.2.5", 25, "eth0"),
                 local("169.254.20.10", 16, "dns0"),
-                local("198.51.100.1", 32, "lo"))
-            .stream()
-            .map(IpAddress::toString)
-            .toList());
+                local("198.51.100.1", 32, "lo"))));
+  }
+
+  @Test
+  void shouldIncludeTheDestinationsOfTheLocalRoutingTableOnce() {
+    assertEquals(
+        List.of("127.0.0.0/8", "192.0.2.5/32", "203.0.113.0/24", "2001:db8::/128"),
+        texts(
+            List.of(local("192.0.2.5", 32, "eth0")),
+            "127.0.0.0/8",
+            "192.0.2.5/32",
+            "203.0.113.0/24",
+            "2001:db8::/128",
+            "2001:db8::/128"));
   }
 
   @Test
   void shouldOmitLinkLocalAddresses() {
     assertEquals(
-        List.of(IpAddress.parse("2001:db8::1")),
-        reachable(
-            local("::1", 128, "lo"),
-            local("fe80::1", 64, "eth0"),
-            local("2001:db8::1", 64, "eth0")));
+        List.of("2001:db8::1/128"),
+        texts(
+            List.of(local("fe80::1", 64, "eth0"), local("2001:db8::1", 64, "eth0")),
+            "fe80::/128",
+            "fe80::1/128"));
   }
 
   @Test
@@ -44,12 +61,17 @@ class LocalAddressesTest {
     return new LocalAddress(IpAddress.parse(address), length, device);
   }
 
-  private static List<IpAddress> reachable(LocalAddress... all) {
+  private static List<String> texts(List<LocalAddress> all, String... local) {
     final LocalAddresses addresses =
         new LocalAddresses() {
           @Override
           public List<LocalAddress> all() {
-            return List.of(all);
+            return all;
+          }
+
+          @Override
+          public List<Prefix> routedHere() {
+            return Stream.of(local).map(Prefix::parse).toList();
           }
 
           @Override
@@ -57,6 +79,6 @@ class LocalAddressesTest {
             return Optional.empty();
           }
         };
-    return List.copyOf(addresses.reachable());
+    return addresses.reachable().stream().map(Prefix::toString).toList();
   }
 }

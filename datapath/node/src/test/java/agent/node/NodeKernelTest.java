@@ -14,9 +14,12 @@ import agent.testkit.VethPair;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.OperationException;
+import agent.types.Prefix;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -67,7 +70,7 @@ class NodeKernelTest {
     assertEquals("1", host.exec("cat", "/proc/sys/net/ipv4/ip_forward").strip());
     assertEquals("1", host.exec("cat", "/proc/sys/net/ipv6/conf/all/forwarding").strip());
     assertTrue(
-        inHost(() -> node.localAddresses().reachable()).contains(IpAddress.parse("10.1.0.1")));
+        inHost(() -> node.localAddresses().reachable()).contains(Prefix.parse("10.1.0.1/32")));
   }
 
   @Test
@@ -90,11 +93,10 @@ class NodeKernelTest {
   @Test
   void shouldAddAGatewayAgainThatWasRemoved() throws Exception {
     final Node node = open();
-    assertEquals(List.of(), inHost(() -> node.gateways().keep(node.localAddresses().reachable())));
+    assertEquals(List.of(), inHost(() -> node.gateways().keep(present(node))));
     host.exec("ip", "address", "del", "10.1.0.1/32", "dev", "lo");
     assertEquals(
-        List.of(IpAddress.parse("10.1.0.1")),
-        inHost(() -> node.gateways().keep(node.localAddresses().reachable())));
+        List.of(IpAddress.parse("10.1.0.1")), inHost(() -> node.gateways().keep(present(node))));
     final String addresses = host.exec("ip", "-o", "address", "show", "dev", "lo");
     assertTrue(addresses.contains("10.1.0.1/32"), addresses);
   }
@@ -320,5 +322,53 @@ class NodeKernelTest {
     assertTrue(
         inHost(() -> node.localAddresses().all())
             .contains(new LocalAddress(IpAddress.parse("192.0.2.1"), 24, "lxcnode")));
+  }
+
+  @Test
+  void shouldFindTheDevicesByWhichPacketsOfTheNetworkComeIn() throws Exception {
+    final Node node = inHost(() -> Node.open(device("auto,!held+,pat+"), NodeStore.inMemory()));
+    assertEquals(Set.of(), guarded(node));
+    for (final String name : List.of("out0", "held0", "pat0", "bare0")) {
+      host.ip("link add " + name + " type veth peer name p" + name);
+      host.ip("link set " + name + " up");
+    }
+    assertEquals(Set.of("pat0"), guarded(node));
+    host.ip("address add 192.0.2.1/24 dev out0");
+    host.ip("-6 address add 2001:db8:9::1/64 nodad dev held0");
+    assertEquals(Set.of("out0", "pat0"), guarded(node));
+    host.ip("route add 10.250.0.9/32 dev pat0 proto " + RouteDifference.PROTOCOL);
+    assertEquals(Set.of("out0"), guarded(node), "a workload is behind it");
+    host.ip("address del 192.0.2.1/24 dev out0");
+    host.ip("link set bare0 up");
+    host.ip("link set pbare0 up");
+    host.ip("route add default dev bare0");
+    assertEquals(Set.of("bare0"), guarded(node));
+    assertEquals(
+        Set.of("bare0", "held0"),
+        inHost(() -> node.guardedDevices().facing()),
+        "held0 is not guarded");
+  }
+
+  private Set<String> guarded(Node node) throws Exception {
+    return inHost(() -> node.guardedDevices().present()).keySet();
+  }
+
+  private static NodeOptions device(String value) {
+    final NodeOptions defaults = NodeOptions.DEFAULTS;
+    return new NodeOptions(
+        true,
+        true,
+        defaults.ipv4Node(),
+        defaults.ipv6Node(),
+        defaults.ipv4Range(),
+        defaults.ipv6Range(),
+        defaults.ipv6ClusterAllocCidr(),
+        value);
+  }
+
+  private static Set<IpAddress> present(Node node) {
+    return node.localAddresses().all().stream()
+        .map(LocalAddress::address)
+        .collect(Collectors.toSet());
   }
 }

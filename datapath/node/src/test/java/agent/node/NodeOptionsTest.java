@@ -16,18 +16,6 @@ import org.junit.jupiter.api.Test;
 
 /** The values of the node that others ask. */
 class NodeOptionsTest {
-  private static NodeOptions onDevice(String device) {
-    return new NodeOptions(true, true, "auto", "auto", "auto", "auto", "f00d::/64", device);
-  }
-
-  @Test
-  void shouldNameADeviceOnlyWhereTheOptionIsSet() {
-    assertTrue(onDevice("eth0").namesDevice());
-    for (final String none : new String[] {null, "", "undefined"}) {
-      assertFalse(onDevice(none).namesDevice(), none);
-    }
-  }
-
   @Test
   void shouldTellAVethFromOtherDevices() {
     assertTrue(device("veth").isVeth());

@@ -68,7 +68,7 @@ class PeerSelectorTest {
           assertEquals(ids, selected(entity), name);
           assertEquals(name, entity.text());
         });
-    assertTrue(Entity.named("nobody").isEmpty());
+    assertTrue(Entity.named("strangers").isEmpty());
   }
 
   private static LabelSelector expressions(ExpressionSpec... expressions) {

@@ -123,6 +123,18 @@ public final class IpPacket {
     return flag(Layer4.Tcp.RST);
   }
 
+  /** Sets the sequence number of TCP, 1000 by default. */
+  public IpPacket sequence(int number) {
+    ((Layer4.Tcp) layer4).sequence = number;
+    return this;
+  }
+
+  /** Sets ACK with an acknowledgement number, 2000 by default. */
+  public IpPacket ack(int number) {
+    ((Layer4.Tcp) layer4).acknowledged = number;
+    return ack();
+  }
+
   public IpPacket udp(int sourcePort, int destinationPort) {
     layer4 = new Layer4.Udp(sourcePort, destinationPort);
     return this;

@@ -20,6 +20,8 @@ sealed interface Layer4 {
     static final int RST = 4;
     static final int ACK = 16;
     int flags;
+    int sequence = 1000;
+    int acknowledged = 2000;
     private final int sourcePort;
     private final int destinationPort;
 
@@ -38,8 +40,8 @@ sealed interface Layer4 {
       final ByteArrayOutputStream out = new ByteArrayOutputStream();
       put16(out, sourcePort);
       put16(out, destinationPort);
-      put32(out, 1000);
-      put32(out, (flags & ACK) != 0 ? 2000 : 0);
+      put32(out, sequence);
+      put32(out, (flags & ACK) != 0 ? acknowledged : 0);
       out.write(5 << 4);
       out.write(flags);
       put16(out, 65535);

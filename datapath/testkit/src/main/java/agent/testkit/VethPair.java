@@ -37,12 +37,17 @@ public record VethPair(
     return new VethPair(
         host,
         hostInterface,
-        Integer.parseInt(attribute(host, hostInterface, "ifindex")),
+        index(host, hostInterface),
         attribute(host, hostInterface, "address"),
         workload,
         workloadInterface,
-        Integer.parseInt(attribute(workload, workloadInterface, "ifindex")),
+        index(workload, workloadInterface),
         attribute(workload, workloadInterface, "address"));
+  }
+
+  /** Returns the index of an interface. */
+  public static int index(NetworkNamespace namespace, String name) {
+    return Integer.parseInt(attribute(namespace, name, "ifindex"));
   }
 
   /** Removes both sides. */

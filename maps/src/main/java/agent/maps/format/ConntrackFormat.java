@@ -1,6 +1,7 @@
 package agent.maps.format;
 
 import static agent.maps.layout.ConntrackFlag.DENIED;
+import static agent.maps.layout.ConntrackFlag.DIRECTION_UNKNOWN;
 import static agent.maps.layout.ConntrackFlag.INITIATOR_HIGH;
 import static agent.maps.layout.ConntrackFlag.SEEN_FIN_HIGH;
 import static agent.maps.layout.ConntrackFlag.SEEN_FIN_LOW;
@@ -55,13 +56,13 @@ final class ConntrackFormat implements MapFormat {
       final int protocol = flow.protocol();
       appendSide6(out, flow, highFirst, protocol);
       appendSide6(out.append(arrow), flow, !highFirst, protocol);
-      appendProtocol(out, protocol, flow.lowPort());
+      appendProtocol(out, protocol, flow.lowPort() | flow.highPort());
     } else {
       final Conntrack4KeyFlyweight flow = new Conntrack4KeyFlyweight().wrap(key, keyOffset);
       final int protocol = flow.protocol();
       appendSide4(out, flow, highFirst, protocol);
       appendSide4(out.append(arrow), flow, !highFirst, protocol);
-      appendProtocol(out, protocol, flow.lowPort());
+      appendProtocol(out, protocol, flow.lowPort() | flow.highPort());
     }
   }
 
@@ -107,6 +108,9 @@ final class ConntrackFormat implements MapFormat {
     final int first = initiator(entry);
     final int second = 1 - first;
     out.append(state(entry));
+    if (is(entry, DIRECTION_UNKNOWN)) {
+      out.append(", direction unknown");
+    }
     if (is(entry, DENIED)) {
       MetricsFormat.appendReason(out.append(" ("), entry.dropReason());
       out.append(')');
@@ -118,8 +122,7 @@ final class ConntrackFormat implements MapFormat {
     FieldText.unsigned(out.append(" -> "), entry.identity(second));
     out.append(", endpoints ").append(entry.endpointId(first));
     out.append(" -> ").append(entry.endpointId(second));
-    FieldText.unsigned(out.append(", generations "), entry.generation(first));
-    FieldText.unsigned(out.append('/'), entry.generation(second));
+    out.append(", generation ").append(Long.toUnsignedString(entry.generation()));
     out.append(", packets ").append(entry.packets(first)).append('/').append(entry.packets(second));
     out.append(", bytes ").append(entry.bytes(first)).append('/').append(entry.bytes(second));
   }

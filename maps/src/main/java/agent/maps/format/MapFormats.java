@@ -1,5 +1,7 @@
 package agent.maps.format;
 
+import agent.maps.layout.PrefilterTable;
+
 /** The text formats of the agent's maps. */
 public final class MapFormats {
   public static final MapFormat POLICY = new PolicyFormat();
@@ -7,18 +9,24 @@ public final class MapFormats {
   public static final MapFormat CONNTRACK6 = new ConntrackFormat(true);
   public static final MapFormat FRAGMENTS4 = new FragmentFormat(false);
   public static final MapFormat FRAGMENTS6 = new FragmentFormat(true);
-  public static final MapFormat IPCACHE4 = new PrefixFormat(false, true);
-  public static final MapFormat IPCACHE6 = new PrefixFormat(true, true);
-  public static final MapFormat PREFILTER4 = new PrefixFormat(false, false);
-  public static final MapFormat PREFILTER6 = new PrefixFormat(true, false);
+  public static final MapFormat IPCACHE4 = new PrefixFormat(false);
+  public static final MapFormat IPCACHE6 = new PrefixFormat(true);
   public static final MapFormat ENDPOINTS = new EndpointFormat();
+  public static final MapFormat INTERFACES = new InterfaceFormat();
+  public static final MapFormat INTERFACES_OVERFLOW = SlotFormat.ofInts("interface ", "endpoint ");
   public static final MapFormat METRICS = new MetricsFormat();
-  public static final MapFormat GENERATIONS = SlotFormat.ofInts("endpoint ", "generation ");
-  public static final MapFormat POLICIES = SlotFormat.ofInts("endpoint ", "map id ");
+  public static final MapFormat GENERATIONS = new GenerationFormat();
+  public static final MapFormat POLICIES = SlotFormat.ofInts("policy ", "map id ");
   public static final MapFormat EVENTS_LOST = SlotFormat.ofLongs("slot ", "events lost ");
+  public static final MapFormat PREFILTER_TABLES = SlotFormat.ofInts("table ", "map id ");
   public static final MapFormat CELLS = SlotFormat.ofWords("word ");
 
   private MapFormats() {}
+
+  /** Returns the format of a table of the prefilter. */
+  public static MapFormat prefilterTable(PrefilterTable table) {
+    return new PrefilterSlotFormat(table);
+  }
 
   /** Returns a format that writes bytes in hexadecimal, for a map without a specific format. */
   public static MapFormat hexadecimal(int keySize, int valueSize) {

@@ -6,17 +6,12 @@ import agent.maps.layout.IpcacheEntryFlyweight;
 import agent.maps.layout.IpcacheFlag;
 import org.agrona.MutableDirectBuffer;
 
-/**
- * Formats keys of the ipcache and of the prefilter, which have the same layout, as {@code
- * 10.0.0.0/8}, and their values.
- */
+/** Formats the ipcache: its keys as {@code 10.0.0.0/8}, and its values. */
 final class PrefixFormat implements MapFormat {
   private final boolean ipv6;
-  private final boolean ipcache;
 
-  PrefixFormat(boolean ipv6, boolean ipcache) {
+  PrefixFormat(boolean ipv6) {
     this.ipv6 = ipv6;
-    this.ipcache = ipcache;
   }
 
   @Override
@@ -44,10 +39,6 @@ final class PrefixFormat implements MapFormat {
       int keyOffset,
       MutableDirectBuffer value,
       int valueOffset) {
-    if (!ipcache) {
-      out.append(value.getByte(valueOffset) != 0 ? "deny" : "none");
-      return;
-    }
     final IpcacheEntryFlyweight entry = new IpcacheEntryFlyweight().wrap(value, valueOffset);
     FieldText.unsigned(out.append("identity "), entry.identity());
     if (entry.endpointId() != 0) {

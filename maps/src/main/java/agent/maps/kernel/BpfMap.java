@@ -82,6 +82,21 @@ public final class BpfMap implements AutoCloseable {
     return adopt(fd, definition, pinPath);
   }
 
+  /**
+   * Opens a map that has no pin.
+   *
+   * @param id the kernel's id of the map
+   * @throws BpfMapException if no map has the id
+   */
+  public static BpfMap openById(int id, MapDefinition definition) {
+    final int fd = MapCalls.openById(id);
+    if (fd < 0) {
+      throw new BpfMapException(
+          "map %s: open id %d: %s".formatted(definition.name(), id, Errno.name(fd)), -fd);
+    }
+    return adopt(fd, definition, "");
+  }
+
   /** Returns the full name; the kernel stores only its first 15 characters. */
   public String name() {
     return definition.name();

@@ -22,13 +22,14 @@ public final class EndpointMap {
     return map;
   }
 
-  /**
-   * Writes the slot of an endpoint. MAC addresses are numbers whose first octet is the most
-   * significant; flags are bits of {@link agent.maps.layout.EndpointFlag}.
-   */
-  public int set(int endpointId, int ifindex, int identity, long mac, long hostMac, int flags) {
+  /** Returns the value that {@link #put()} writes, cleared but for the endpoint's id. */
+  public EndpointEntryFlyweight edit(int endpointId) {
     entry.key().putInt(0, endpointId);
-    value.clear().ifindex(ifindex).identity(identity).mac(mac).hostMac(hostMac).flags(flags);
+    return value.clear().endpointId(endpointId);
+  }
+
+  /** Writes the edited value to the slot of its endpoint. */
+  public int put() {
     return map.update(entry, MapFlag.ANY);
   }
 

@@ -5,13 +5,16 @@ import agent.maps.layout.GenerationLayout;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * Policy generations, indexed by endpoint id and accessed through mapped memory without system
- * calls. The conductor's thread writes. Index 0 stands for all peers that are not endpoints of this
- * node.
+ * Policy generations, indexed by endpoint id or by {@link GenerationLayout#OUTSIDE} plus the shard
+ * of an address, and accessed through mapped memory without system calls. The conductor's thread
+ * writes.
  */
 public final class GenerationArray implements AutoCloseable {
-  private static final int STRIDE = 8; // the kernel rounds array elements up to 8 bytes
-  private static final int OWNER = 1 << GenerationLayout.OWNER_SHIFT;
+  private static final int STRIDE = 8;
+  private static final long OWNER = 1L << GenerationLayout.OWNER_SHIFT;
+
+  /** The highest bit of the count stays clear, so that a sum of two generations does not carry. */
+  private static final long COUNT_LIMIT = OWNER >> 1;
 
   private final MappedMemory memory;
   private final UnsafeBuffer buffer;
@@ -27,18 +30,20 @@ public final class GenerationArray implements AutoCloseable {
     buffer = new UnsafeBuffer(memory.address(), length);
   }
 
-  public int get(int endpointId) {
-    return buffer.getIntVolatile(endpointId * STRIDE);
+  public long get(int index) {
+    return buffer.getLongVolatile(index * STRIDE);
   }
 
   /**
-   * Invalidates every cached verdict of the endpoint. A program that reads the new generation also
-   * sees all earlier writes to other maps.
+   * Invalidates every cached verdict of the endpoint or shard. A program that reads the new
+   * generation also sees all earlier writes to other maps. After 2^31 changes the owner field
+   * changes, too, which ends flows where it would have renewed them.
    *
    * @return the new generation
    */
-  public int bump(int endpointId) {
-    return buffer.getAndAddInt(endpointId * STRIDE, 1) + 1;
+  public long bump(int index) {
+    final long next = get(index) + 1;
+    return put(index, (next & COUNT_LIMIT) == 0 ? next : (next | OWNER - 1) + 1);
   }
 
   /**
@@ -47,8 +52,13 @@ public final class GenerationArray implements AutoCloseable {
    *
    * @return the new generation
    */
-  public int disown(int endpointId) {
-    return buffer.getAndAddInt(endpointId * STRIDE, OWNER) + OWNER;
+  public long disown(int endpointId) {
+    return put(endpointId, get(endpointId) + OWNER);
+  }
+
+  private long put(int index, long value) {
+    buffer.putLongVolatile(index * STRIDE, value);
+    return value;
   }
 
   /** Unmaps the memory; the kernel map remains. */

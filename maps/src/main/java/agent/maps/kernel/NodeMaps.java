@@ -3,26 +3,35 @@ package agent.maps.kernel;
 import agent.maps.format.MapFormat;
 import agent.maps.format.MapFormats;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The maps of a node: the name, text format and mirror of each one. {@code bpf-src/include/maps}
  * defines their shapes, which {@link ShippedMaps} reads from the BTF of the objects.
  */
 public final class NodeMaps {
-  public static final NodeMap CONNTRACK4_TCP = read("conntrack4_tcp", MapFormats.CONNTRACK4);
-  public static final NodeMap CONNTRACK4_ANY = read("conntrack4_any", MapFormats.CONNTRACK4);
-  public static final NodeMap CONNTRACK6_TCP = read("conntrack6_tcp", MapFormats.CONNTRACK6);
-  public static final NodeMap CONNTRACK6_ANY = read("conntrack6_any", MapFormats.CONNTRACK6);
+  public static final NodeMap CONNTRACK4_TCP =
+      read("conntrack4_tcp", MapFormats.CONNTRACK4).withLayout(2);
+  public static final NodeMap CONNTRACK4_ANY =
+      read("conntrack4_any", MapFormats.CONNTRACK4).withLayout(2);
+  public static final NodeMap CONNTRACK6_TCP =
+      read("conntrack6_tcp", MapFormats.CONNTRACK6).withLayout(2);
+  public static final NodeMap CONNTRACK6_ANY =
+      read("conntrack6_any", MapFormats.CONNTRACK6).withLayout(2);
   public static final NodeMap FRAGMENTS4 = read("fragments4", MapFormats.FRAGMENTS4);
   public static final NodeMap FRAGMENTS6 = read("fragments6", MapFormats.FRAGMENTS6);
   public static final NodeMap IPCACHE4 = mirrored("ipcache4", MapFormats.IPCACHE4);
   public static final NodeMap IPCACHE6 = mirrored("ipcache6", MapFormats.IPCACHE6);
   public static final NodeMap ENDPOINTS = mirrored("endpoints", MapFormats.ENDPOINTS);
-  public static final NodeMap GENERATIONS = read("generations", MapFormats.GENERATIONS);
+  public static final NodeMap INTERFACES = read("interfaces", MapFormats.INTERFACES);
+  public static final NodeMap INTERFACES_OVERFLOW =
+      mirrored("interfaces_overflow", MapFormats.INTERFACES_OVERFLOW);
+  public static final NodeMap GENERATIONS =
+      read("generations", MapFormats.GENERATIONS).withLayout(2);
   public static final NodeMap POLICIES = read("policies", MapFormats.POLICIES);
   public static final NodeMap METRICS = read("metrics", MapFormats.METRICS);
-  public static final NodeMap PREFILTER4 = mirrored("prefilter4", MapFormats.PREFILTER4);
-  public static final NodeMap PREFILTER6 = mirrored("prefilter6", MapFormats.PREFILTER6);
+  public static final NodeMap PREFILTER_TABLES =
+      read("prefilter_tables", MapFormats.PREFILTER_TABLES);
   public static final NodeMap PREFILTER4_CELLS = read("prefilter4_cells", MapFormats.CELLS);
   public static final NodeMap PREFILTER6_WIDE_CELLS =
       read("prefilter6_wide_cells", MapFormats.CELLS);
@@ -33,10 +42,12 @@ public final class NodeMaps {
 
   /** Maps that exist only on a node with a prefilter device. */
   public static final List<NodeMap> PREFILTER =
-      List.of(
-          PREFILTER4, PREFILTER6, PREFILTER4_CELLS, PREFILTER6_WIDE_CELLS, PREFILTER6_NARROW_CELLS);
+      List.of(PREFILTER_TABLES, PREFILTER4_CELLS, PREFILTER6_WIDE_CELLS, PREFILTER6_NARROW_CELLS);
 
-  /** All maps except the policy maps of endpoints. */
+  /** Prefilter maps that release 0.3.0 and those before it have pinned, and this one has not. */
+  public static final List<String> PREFILTER_BEFORE = List.of("prefilter4", "prefilter6");
+
+  /** All maps except the policy maps of endpoints and the tables of the prefilter. */
   public static final List<NodeMap> ALL =
       List.of(
           CONNTRACK4_TCP,
@@ -48,31 +59,38 @@ public final class NodeMaps {
           IPCACHE4,
           IPCACHE6,
           ENDPOINTS,
+          INTERFACES,
+          INTERFACES_OVERFLOW,
           GENERATIONS,
           POLICIES,
           METRICS,
-          PREFILTER4,
-          PREFILTER6,
+          PREFILTER_TABLES,
           PREFILTER4_CELLS,
           PREFILTER6_WIDE_CELLS,
           PREFILTER6_NARROW_CELLS,
           EVENTS,
-          EVENTS_LOST);
+          EVENTS_LOST,
+          read("judge_scratch", MapFormats.hexadecimal(0, 0))); // memory of one packet
 
   /** Any policy map; {@link #POLICIES} declares the shape, and each policy map has its own name. */
   static final NodeMap POLICY = mirrored("policy_map", MapFormats.POLICY);
 
   private NodeMaps() {}
 
+  /** Returns the map with this name. */
+  public static Optional<NodeMap> named(String name) {
+    return ALL.stream().filter(map -> map.name().equals(name)).findFirst();
+  }
+
   /**
    * Creates a map without mirror: programs write it, or the agent through mapped memory, so it is
    * read from the kernel.
    */
   private static NodeMap read(String name, MapFormat format) {
-    return new NodeMap(name, format, false);
+    return new NodeMap(name, format, false, 1);
   }
 
   private static NodeMap mirrored(String name, MapFormat format) {
-    return new NodeMap(name, format, true);
+    return new NodeMap(name, format, true, 1);
   }
 }

@@ -2,6 +2,8 @@ package agent.maps.kernel;
 
 import agent.bindings.BpfObject;
 import agent.bindings.MapSpec;
+import agent.maps.format.MapFormats;
+import agent.maps.layout.PrefilterTable;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -37,9 +39,7 @@ public final class ShippedMaps {
 
   private void add(String object, MapSpec declared) {
     final NodeMap map =
-        NodeMaps.ALL.stream()
-            .filter(known -> known.name().equals(declared.name()))
-            .findFirst()
+        NodeMaps.named(declared.name())
             .orElseThrow(
                 () ->
                     new IllegalStateException(
@@ -88,12 +88,24 @@ public final class ShippedMaps {
   }
 
   /**
-   * Returns the definition of one endpoint's policy map, such as {@code policy_00012}; its shape is
-   * that of the inner maps of {@code policies}.
+   * Returns the definition of one policy map, such as {@code policy_00012}; its shape is that of
+   * the inner maps of {@code policies}.
    */
-  public MapDefinition policy(int endpointId) {
+  public MapDefinition policy(int number) {
     return NodeMaps.POLICY
         .of(get(NodeMaps.POLICIES).spec().inner())
-        .withName("policy_%05d".formatted(endpointId));
+        .withName("policy_%05d".formatted(number));
+  }
+
+  /** Returns the definition of a table of the prefilter with a number of slots. */
+  public MapDefinition prefilterTable(PrefilterTable table, int slots) {
+    return new MapDefinition(
+        get(NodeMaps.PREFILTER_TABLES)
+            .spec()
+            .inner()
+            .withName(table.mapName())
+            .withMaxEntries(slots),
+        MapFormats.prefilterTable(table),
+        false);
   }
 }

@@ -2,7 +2,7 @@ package agent.maps.layout;
 
 /**
  * Levels that select which forwarded packets are traced. {@code enum aggregation_level} in {@code
- * config/endpoint_config.h}.
+ * maps/endpoint_map.h}.
  */
 public enum AggregationLevel implements Numbered {
   /** Every packet. */

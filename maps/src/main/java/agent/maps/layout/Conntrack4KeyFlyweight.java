@@ -24,7 +24,7 @@ import org.agrona.MutableDirectBuffer;
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |          low_port_be          |          high_port_be         |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
- * |    protocol   |                    reserved                   |
+ * |    protocol   |     scope     |            reserved           |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * </pre>
  */
@@ -34,8 +34,9 @@ public final class Conntrack4KeyFlyweight {
   public static final int LOW_PORT_BE_OFFSET = HIGH_ADDRESS_OFFSET + SIZE_OF_INT;
   public static final int HIGH_PORT_BE_OFFSET = LOW_PORT_BE_OFFSET + SIZE_OF_SHORT;
   public static final int PROTOCOL_OFFSET = HIGH_PORT_BE_OFFSET + SIZE_OF_SHORT;
-  public static final int RESERVED_OFFSET = PROTOCOL_OFFSET + SIZE_OF_BYTE;
-  public static final int LENGTH = RESERVED_OFFSET + 3;
+  public static final int SCOPE_OFFSET = PROTOCOL_OFFSET + SIZE_OF_BYTE;
+  public static final int RESERVED_OFFSET = SCOPE_OFFSET + SIZE_OF_BYTE;
+  public static final int LENGTH = RESERVED_OFFSET + 2;
 
   public static final StructSpec STRUCT =
       StructSpec.named("conntrack4_key", LENGTH)
@@ -44,7 +45,8 @@ public final class Conntrack4KeyFlyweight {
           .scalar("low_port_be", LOW_PORT_BE_OFFSET, BE16)
           .scalar("high_port_be", HIGH_PORT_BE_OFFSET, BE16)
           .scalar("protocol", PROTOCOL_OFFSET, U8)
-          .bytes("reserved", RESERVED_OFFSET, 3)
+          .scalar("scope", SCOPE_OFFSET, U8)
+          .bytes("reserved", RESERVED_OFFSET, 2)
           .build();
 
   private MutableDirectBuffer buffer;
@@ -85,23 +87,23 @@ public final class Conntrack4KeyFlyweight {
     return this;
   }
 
-  /** Returns {@code low_port_be} in host byte order, or the ICMP identifier. */
+  /** Returns {@code low_port_be} in host byte order; of an ICMP echo, the identifier or 0. */
   public int lowPort() {
     return buffer.getShort(offset + LOW_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
   }
 
-  /** Sets {@code low_port_be} in host byte order, or the ICMP identifier. */
+  /** Sets {@code low_port_be} in host byte order; of an ICMP echo, the identifier or 0. */
   public Conntrack4KeyFlyweight lowPort(int value) {
     buffer.putShort(offset + LOW_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
     return this;
   }
 
-  /** Returns {@code high_port_be} in host byte order, or the ICMP identifier. */
+  /** Returns {@code high_port_be} in host byte order; of an ICMP echo, the identifier or 0. */
   public int highPort() {
     return buffer.getShort(offset + HIGH_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
   }
 
-  /** Sets {@code high_port_be} in host byte order, or the ICMP identifier. */
+  /** Sets {@code high_port_be} in host byte order; of an ICMP echo, the identifier or 0. */
   public Conntrack4KeyFlyweight highPort(int value) {
     buffer.putShort(offset + HIGH_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
     return this;
@@ -116,5 +118,10 @@ public final class Conntrack4KeyFlyweight {
   public Conntrack4KeyFlyweight protocol(int value) {
     buffer.putByte(offset + PROTOCOL_OFFSET, (byte) value);
     return this;
+  }
+
+  /** Returns {@code scope}, a number of {@link ConntrackScope}. */
+  public int scope() {
+    return buffer.getByte(offset + SCOPE_OFFSET) & 0xff;
   }
 }

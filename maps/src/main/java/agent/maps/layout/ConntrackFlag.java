@@ -19,7 +19,25 @@ public enum ConntrackFlag implements Numbered {
    * The host program passes the flow to the stack, because it is traced or has this node as its
    * peer.
    */
-  BY_STACK(256);
+  BY_STACK(256),
+  /** The party of the low side is the shard of an outside address. */
+  OUTSIDE_LOW(512),
+  /** The party of the high side is the shard of an outside address. */
+  OUTSIDE_HIGH(1024),
+  /** The flow was first seen in its middle: either side may have opened it. */
+  DIRECTION_UNKNOWN(2048),
+  /** The endpoint on the low side does not track flows; its policy judges each packet. */
+  UNTRACKED_LOW(4096),
+  /** The endpoint on the high side does not track flows; its policy judges each packet. */
+  UNTRACKED_HIGH(8192),
+  /** The packets of one side are rewritten. */
+  REWRITTEN(16384),
+  /** With {@link #DENIED}: the policy of the high side denies the flow, else that of the low. */
+  DENIED_BY_HIGH(32768),
+  /** The address of the peer is one of this node. */
+  TO_NODE(65536),
+  /** Sockets of this node send the packets of the peer; no interface receives them. */
+  PEER_IS_NODE(131072);
 
   public static final EnumSpec ENUM = EnumSpec.of("conntrack_flag", "CONNTRACK_", values());
 

@@ -1,8 +1,8 @@
 package agent.maps.layout;
 
 /**
- * Bits of {@code endpoint_config.options}. {@code enum endpoint_option} in {@code
- * config/endpoint_config.h}.
+ * Bits of {@code endpoint_entry.options}. {@code enum endpoint_option} in {@code
+ * maps/endpoint_map.h}.
  */
 public enum EndpointOption implements Numbered {
   CONNTRACK(1),

@@ -5,8 +5,8 @@ import java.util.Map;
 
 /**
  * Capacities of maps that the agent needs before it opens the maps: defaults of options and ranges
- * of ids. {@code enum conntrack_size}, {@code endpoint_size} and {@code policy_size} in the headers
- * of the maps.
+ * of ids. {@code enum conntrack_size}, {@code endpoint_size}, {@code interface_size} and {@code
+ * policy_size} in the headers of the maps.
  */
 public final class MapSize {
   /** Default capacity for TCP flows of one address family, unless the option changes it. */
@@ -21,6 +21,9 @@ public final class MapSize {
   /** Capacity of one policy map, in entries. */
   public static final int POLICY_MAP = 16_384;
 
+  /** Number of cells of the map {@code interfaces}, a power of two. */
+  public static final int INTERFACE_CELLS = 65_536;
+
   static final List<EnumSpec> ENUMS =
       List.of(
           EnumSpec.of(
@@ -29,6 +32,9 @@ public final class MapSize {
                   "CONNTRACK_TCP_MAX_ENTRIES", CONNTRACK_TCP,
                   "CONNTRACK_ANY_MAX_ENTRIES", CONNTRACK_ANY)),
           EnumSpec.of("endpoint_size", Map.of("ENDPOINTS_MAX", ENDPOINTS)),
+          EnumSpec.of(
+              "interface_size",
+              Map.of("INTERFACE_CELLS", INTERFACE_CELLS, "INTERFACE_OVERFLOW_MAX", 8192)),
           EnumSpec.of("policy_size", Map.of("POLICY_MAP_MAX_ENTRIES", POLICY_MAP)));
 
   private MapSize() {}

@@ -4,7 +4,9 @@ package agent.maps.layout;
 public enum PolicyFlag implements Numbered {
   DENY(1),
   REDIRECT(2),
-  AUDIT(4);
+  AUDIT(4),
+  /** On the entry of any identity and any protocol that allows: no rule asks for more. */
+  ALLOWS_ALL(8);
 
   public static final EnumSpec ENUM = EnumSpec.of("policy_flag", "POLICY_FLAG_", values());
 

@@ -4,16 +4,18 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.maps.layout.AggregationLevel;
 import agent.maps.layout.Conntrack4KeyFlyweight;
 import agent.maps.layout.Conntrack6KeyFlyweight;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.maps.layout.ConntrackFlag;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointEntryFlyweight;
-import agent.maps.layout.EndpointFlag;
+import agent.maps.layout.EndpointOption;
 import agent.maps.layout.Fragment4KeyFlyweight;
 import agent.maps.layout.Fragment6KeyFlyweight;
 import agent.maps.layout.FragmentEntryFlyweight;
+import agent.maps.layout.InterfaceCellFlyweight;
 import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;
@@ -23,6 +25,7 @@ import agent.maps.layout.MetricsEntryFlyweight;
 import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyFlag;
 import agent.maps.layout.PolicyKeyFlyweight;
+import agent.maps.layout.PrefilterTable;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
@@ -97,11 +100,11 @@ class MapFormatTest {
     flow4();
     final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(value, 0);
     assertEquals("10.1.0.7:43210 -> 10.1.0.9:80 TCP", keyText(MapFormats.CONNTRACK4));
-    entry.endpointId(0, 7);
+    entry.party(0, 7);
     assertEquals("10.1.0.7:43210 -> 10.1.0.9:80 TCP out", keyText(MapFormats.CONNTRACK4));
-    entry.endpointId(1, 8);
+    entry.party(1, 8);
     assertEquals("10.1.0.7:43210 -> 10.1.0.9:80 TCP local", keyText(MapFormats.CONNTRACK4));
-    entry.flags(ConntrackFlag.INITIATOR_HIGH.number()).endpointId(1, 0);
+    entry.flags(ConntrackFlag.INITIATOR_HIGH.number()).party(1, 0);
     assertEquals("10.1.0.9:80 -> 10.1.0.7:43210 TCP in", keyText(MapFormats.CONNTRACK4));
   }
 
@@ -124,9 +127,9 @@ class MapFormatTest {
             .highPort(53)
             .protocol(17);
     assertEquals("[fd00::1]:5353 -> [fd00::2]:53 UDP", keyText(MapFormats.CONNTRACK6));
-    flow.protocol(58).lowPort(77).highPort(77);
+    flow.protocol(58).lowPort(77).highPort(0);
     assertEquals("fd00::1 -> fd00::2 ICMPv6 id 77", keyText(MapFormats.CONNTRACK6));
-    flow4().protocol(1).lowPort(9).highPort(9);
+    flow4().protocol(1).lowPort(0).highPort(9);
     assertEquals("10.1.0.7 -> 10.1.0.9 ICMP id 9", keyText(MapFormats.CONNTRACK4));
   }
 
@@ -138,21 +141,25 @@ class MapFormatTest {
             .expiresNs(12_345_678_900_000L)
             .identity(0, 2031)
             .identity(1, 9)
-            .endpointId(0, 7)
-            .generation(0, 3)
-            .generation(1, 1)
+            .party(0, 7)
+            .party(1, 513)
+            .flags(ConntrackFlag.OUTSIDE_HIGH.number())
+            .generation(-2)
             .packets(0, 5)
             .packets(1, 6)
             .bytes(0, 700)
             .bytes(1, 800);
     assertEquals(
         "opening, expires at uptime 12345.6 s, identities 2031 -> 9, endpoints 7 -> 0,"
-            + " generations 3/1, packets 5/6, bytes 700/800",
+            + " generation 18446744073709551614, packets 5/6, bytes 700/800",
         valueText(MapFormats.CONNTRACK4));
-    entry.flags(ConntrackFlag.INITIATOR_HIGH.number() | ConntrackFlag.SEEN_REPLY.number());
+    entry.flags(
+        ConntrackFlag.INITIATOR_HIGH.number()
+            | ConntrackFlag.SEEN_REPLY.number()
+            | ConntrackFlag.OUTSIDE_HIGH.number());
     assertEquals(
         "established, expires at uptime 12345.6 s, identities 9 -> 2031, endpoints 0 -> 7,"
-            + " generations 1/3, packets 6/5, bytes 800/700",
+            + " generation 18446744073709551614, packets 6/5, bytes 800/700",
         valueText(MapFormats.CONNTRACK4));
     entry.flags(ConntrackFlag.SEEN_FIN_LOW.number() | ConntrackFlag.SEEN_REPLY.number());
     assertTrue(valueText(MapFormats.CONNTRACK4).startsWith("established,"));
@@ -175,9 +182,48 @@ class MapFormatTest {
         .flags(IpcacheFlag.HOST.number());
     assertEquals("identity 1 endpoint 12 host", valueText(MapFormats.IPCACHE4));
     new Ipcache6KeyFlyweight().wrap(key, 0).prefixLength(32).address(0x2001_0db8_0000_0000L, 0);
-    assertEquals("2001:db8::/32", keyText(MapFormats.PREFILTER6));
-    value.putByte(0, (byte) 1);
-    assertEquals("deny", valueText(MapFormats.PREFILTER6));
+    assertEquals("2001:db8::/32", keyText(MapFormats.IPCACHE6));
+  }
+
+  @Test
+  void shouldFormatTheTablesOfThePrefilter() {
+    final MapFormat list = MapFormats.prefilterTable(PrefilterTable.LIST);
+    assertFalse(list.present(value, 0));
+    words(0, 0x0a010000L, 16, 4);
+    assertTrue(list.present(value, 0));
+    assertEquals("10.1.0.0/16 deny", keyText(list) + " " + valueText(list));
+    words(0x2001_0db8_0000_0000L, 0, 32, 6);
+    assertEquals("2001:db8::/32 deny", keyText(list) + " " + valueText(list));
+
+    final MapFormat ipv4 = MapFormats.prefilterTable(PrefilterTable.IPV4);
+    key.putInt(0, 0x0a0100 >>> 7);
+    words(131_072L << 32 | 0b101, 0, 131_074L << 32 | 1L << 31, 0);
+    assertEquals("block 10.1.0.0", keyText(ipv4));
+    assertEquals(
+        "10.1.0.0/24 leaf 131072, 10.1.2.0/24 leaf 131073, 10.1.95.0/24 leaf 131074",
+        valueText(ipv4));
+    key.putInt(0, 131_072);
+    words(0b10, -1, 1, 1L << 63);
+    assertEquals("leaf 131072: 1, 64-128, 255", keyText(ipv4) + ": " + valueText(ipv4));
+
+    final MapFormat ipv6 = MapFormats.prefilterTable(PrefilterTable.IPV6);
+    key.putInt(0, 10);
+    words(0, 65_538L << 32 | 65_536, 0, 65_539L << 32 | 65_538);
+    assertEquals("bucket 40", keyText(ipv6));
+    assertEquals(
+        "bucket 41 entries 65536 to 65537, bucket 43 entries 65538 to 65538", valueText(ipv6));
+    key.putInt(0, 65_536);
+    words(0x2001_0db8_0000_0000L, 0, 0x2001_0db8_0000_ffffL, -1);
+    assertEquals("entry 65536: 2001:db8::/48", keyText(ipv6) + ": " + valueText(ipv6));
+    words(1, 2, 1, 2);
+    assertEquals("::1:0:0:0:2/128", valueText(ipv6));
+  }
+
+  private void words(long first, long second, long third, long fourth) {
+    value.putLong(0, first);
+    value.putLong(8, second);
+    value.putLong(16, third);
+    value.putLong(24, fourth);
   }
 
   @Test
@@ -190,12 +236,31 @@ class MapFormatTest {
         .identity(2031)
         .mac(0x0200_5e10_2030L)
         .hostMac(0x0a0b_0c0d_0e0fL)
-        .flags(EndpointFlag.POLICY_AUDIT.number());
+        .options(EndpointOption.CONNTRACK.number() | EndpointOption.POLICY_AUDIT_MODE.number())
+        .aggregation(AggregationLevel.MEDIUM.number())
+        .ipv4(0x0a000002)
+        .policyId(3);
     assertTrue(MapFormats.ENDPOINTS.present(value, 0));
     assertEquals("endpoint 12", keyText(MapFormats.ENDPOINTS));
     assertEquals(
-        "interface 7 identity 2031 mac 02:00:5e:10:20:30 host-mac 0a:0b:0c:0d:0e:0f policy-audit",
+        "interface 7 identity 2031 mac 02:00:5e:10:20:30 host-mac 0a:0b:0c:0d:0e:0f ipv4 10.0.0.2"
+            + " policy 3 options [conntrack,policy-audit-mode] aggregation medium",
         valueText(MapFormats.ENDPOINTS));
+    new EndpointEntryFlyweight().wrap(value, 0).clear().ipv6(0xfd00L << 48, 2);
+    assertEquals(
+        "interface 0 identity 0 mac 00:00:00:00:00:00 host-mac 00:00:00:00:00:00 ipv6 fd00::2"
+            + " policy 0 options [] aggregation none",
+        valueText(MapFormats.ENDPOINTS));
+  }
+
+  @Test
+  void shouldFormatCellsOfInterfacesAndSkipEmptyOnes() {
+    key.putInt(0, 7);
+    assertFalse(MapFormats.INTERFACES.present(value, 0));
+    new InterfaceCellFlyweight().wrap(value, 0).ifindex(65_543).endpointId(12);
+    assertTrue(MapFormats.INTERFACES.present(value, 0));
+    assertEquals("cell 7", keyText(MapFormats.INTERFACES));
+    assertEquals("interface 65543 endpoint 12", valueText(MapFormats.INTERFACES));
   }
 
   @Test
@@ -232,7 +297,14 @@ class MapFormatTest {
     key.putInt(0, 3);
     value.putLong(0, 0xff00L);
     assertEquals("endpoint 3", keyText(MapFormats.GENERATIONS));
-    assertEquals("generation 65280", valueText(MapFormats.GENERATIONS));
+    assertEquals("owner 0, change 65280", valueText(MapFormats.GENERATIONS));
+    assertTrue(MapFormats.GENERATIONS.present(value, 0));
+    key.putInt(0, 65_536 + 513);
+    value.putLong(0, 0xffff_ffff_0000_0000L);
+    assertEquals("outside shard 513", keyText(MapFormats.GENERATIONS));
+    assertEquals("owner 4294967295, change 0", valueText(MapFormats.GENERATIONS));
+    assertFalse(MapFormats.GENERATIONS.present(value, 0));
+    value.putLong(0, 0xff00L);
     assertEquals("0xff00", valueText(MapFormats.CELLS));
     value.putLong(0, 0);
     assertFalse(MapFormats.CELLS.present(value, 0));

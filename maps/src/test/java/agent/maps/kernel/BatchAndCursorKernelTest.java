@@ -7,7 +7,7 @@ import agent.bindings.Errno;
 import agent.bindings.MapFlag;
 import agent.bindings.MapSpec;
 import agent.bindings.MapType;
-import agent.maps.layout.Prefilter4KeyFlyweight;
+import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import java.util.BitSet;
@@ -27,11 +27,11 @@ class BatchAndCursorKernelTest {
     return BpfMap.create(MapDefinition.of(MapSpec.of(type, "walked", 4, 8, entries, flags)), "");
   }
 
-  private static int stage(Prefilter4Trie trie, int index) {
+  private static int stage(PrefixTrie trie, int index) {
     return trie.stage(0x0a000000 + (index << 8), 24) ? 1 : 0;
   }
 
-  private static int insert(Prefilter4Trie trie, int address) {
+  private static int insert(PrefixTrie trie, int address) {
     trie.stage(address, 24);
     return trie.insertStaged();
   }
@@ -39,7 +39,7 @@ class BatchAndCursorKernelTest {
   /** Whether a prefix covers the address: 1 or 0. */
   private static int covers(BpfMap map, int address) {
     final EntryBuffer entry = new EntryBuffer(map);
-    new Prefilter4KeyFlyweight().wrap(entry.key(), 0).prefixLength(32).address(address);
+    new Ipcache4KeyFlyweight().wrap(entry.key(), 0).prefixLength(32).address(address);
     final int result = map.lookup(entry);
     assertTrue(result == 0 || result == -Errno.ENOENT);
     return result == 0 ? 1 : 0;
@@ -47,8 +47,8 @@ class BatchAndCursorKernelTest {
 
   @Test
   void shouldInsertAndDeleteAHundredThousandPrefixesInBatches() {
-    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.PREFILTER4), "")) {
-      final Prefilter4Trie trie = new Prefilter4Trie(map);
+    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE4), "")) {
+      final PrefixTrie trie = new PrefixTrie(map);
       for (int i = 0; i < PREFIXES; i++) {
         if (stage(trie, i) == 1 || i == PREFIXES - 1) {
           assertEquals(0, trie.insertStaged());
@@ -57,7 +57,7 @@ class BatchAndCursorKernelTest {
       final BitSet seen = new BitSet();
       final MapCursor cursor = new MapCursor();
       assertEquals(0, cursor.open(map));
-      final Prefilter4KeyFlyweight key = new Prefilter4KeyFlyweight();
+      final Ipcache4KeyFlyweight key = new Ipcache4KeyFlyweight();
       while (cursor.next()) {
         key.wrap(cursor.key(), 0);
         assertEquals(24, key.prefixLength());
@@ -83,14 +83,14 @@ class BatchAndCursorKernelTest {
 
   @Test
   void shouldSayHowFarABatchCame() {
-    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.PREFILTER4).withMaxEntries(10), "")) {
-      final Prefilter4Trie trie = new Prefilter4Trie(map);
+    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE4).withMaxEntries(10), "")) {
+      final PrefixTrie trie = new PrefixTrie(map);
       for (int i = 0; i < 15; i++) {
         stage(trie, i);
       }
       assertEquals(-Errno.ENOSPC, trie.insertStaged());
       assertEquals(
-          "map prefilter4: update (10.0.10.0/24): ENOSPC, 10 of 10 entries",
+          "map ipcache4: update (10.0.10.0/24): ENOSPC, 10 of 10 entries",
           trie.stagedFailure("update", -Errno.ENOSPC).getMessage());
       assertEquals(10, map.countEntries());
     }
@@ -98,8 +98,8 @@ class BatchAndCursorKernelTest {
 
   @Test
   void shouldSayThatAPrefixIsTooLong() {
-    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.PREFILTER4).withMaxEntries(10), "")) {
-      final Prefilter4Trie trie = new Prefilter4Trie(map);
+    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE4).withMaxEntries(10), "")) {
+      final PrefixTrie trie = new PrefixTrie(map);
       stage(trie, 1);
       trie.stage(0, 33);
       stage(trie, 2);
@@ -114,8 +114,8 @@ class BatchAndCursorKernelTest {
 
   @Test
   void shouldPassOverPrefixesThatAreNotThereWhenDeleting() {
-    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.PREFILTER6).withMaxEntries(10), "")) {
-      final Prefilter6Trie trie = new Prefilter6Trie(map);
+    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE6).withMaxEntries(10), "")) {
+      final PrefixTrie trie = new PrefixTrie(map);
       trie.stage(1L << 60, 0, 16);
       trie.stage(3L << 60, 0, 16);
       assertEquals(0, trie.insertStaged());
@@ -131,8 +131,8 @@ class BatchAndCursorKernelTest {
 
   @Test
   void shouldAllocateNothingABatch() {
-    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.PREFILTER4), "")) {
-      final Prefilter4Trie trie = new Prefilter4Trie(map);
+    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE4), "")) {
+      final PrefixTrie trie = new PrefixTrie(map);
       final Runnable work =
           () -> {
             for (int i = 0; i < 100; i++) {
@@ -227,8 +227,8 @@ class BatchAndCursorKernelTest {
 
   @Test
   void shouldEndAWalkOverAMapThatChangesMeanwhile() {
-    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.PREFILTER4).withMaxEntries(1000), "")) {
-      final Prefilter4Trie trie = new Prefilter4Trie(map);
+    try (BpfMap map = BpfMap.create(SHIPPED.get(NodeMaps.IPCACHE4).withMaxEntries(1000), "")) {
+      final PrefixTrie trie = new PrefixTrie(map);
       for (int i = 0; i < 1000; i++) {
         assertEquals(0, insert(trie, i << 8));
       }
@@ -236,7 +236,7 @@ class BatchAndCursorKernelTest {
       assertEquals(0, cursor.open(map));
       int walked = 0;
       while (cursor.next()) {
-        final int address = new Prefilter4KeyFlyweight().wrap(cursor.key(), 0).address();
+        final int address = new Ipcache4KeyFlyweight().wrap(cursor.key(), 0).address();
         trie.stage(address, 24);
         assertEquals(0, trie.deleteStaged()); // the walk has lost its place
         insert(trie, address);

@@ -10,7 +10,7 @@ import agent.bindings.Errno;
 import agent.bindings.MapDescription;
 import agent.bindings.MapType;
 import agent.maps.layout.ConntrackFlag;
-import agent.maps.layout.EndpointFlag;
+import agent.maps.layout.InterfaceCellFlyweight;
 import agent.maps.layout.PolicyFlag;
 import agent.maps.layout.PolicyPrefix;
 import agent.maps.layout.PrefilterGeometry;
@@ -165,19 +165,49 @@ class TypedMapsKernelTest {
   }
 
   @Test
+  void shouldKeepCellsOfInterfacesAndTheirOverflow() {
+    final BpfMap map = create(SHIPPED.get(NodeMaps.INTERFACES));
+    final int index = InterfaceArray.index(65_543);
+    assertEquals(7, index);
+    try (InterfaceArray cells = new InterfaceArray(map)) {
+      cells.set(index, InterfaceArray.cell(65_543, 65_535));
+      assertEquals(65_543, InterfaceArray.ifindex(cells.get(index)));
+      assertEquals(65_535, InterfaceArray.endpointId(cells.get(index)));
+      try (MapCursor cursor = new MapCursor()) {
+        assertEquals(0, cursor.open(map));
+        assertTrue(cursor.next());
+        assertEquals(7, cursor.key().getInt(0));
+        final InterfaceCellFlyweight cell = new InterfaceCellFlyweight().wrap(cursor.value(), 0);
+        assertEquals(65_543, cell.ifindex());
+        assertEquals(65_535, cell.endpointId());
+      }
+      assertEquals(1, map.countEntries());
+      cells.set(index, 0);
+      assertEquals(0, map.countEntries());
+    }
+    final InterfaceOverflowMap overflow =
+        new InterfaceOverflowMap(create(SHIPPED.get(NodeMaps.INTERFACES_OVERFLOW)));
+    assertEquals(0, overflow.set(65_543, 12));
+    assertEquals(12, overflow.get(65_543));
+    assertEquals(0, overflow.remove(65_543));
+    assertEquals(0, overflow.get(65_543));
+    assertEquals(-Errno.ENOENT, overflow.remove(65_543));
+  }
+
+  @Test
   void shouldKeepEndpointsAndIpcacheEntries() {
     final EndpointMap endpoints = new EndpointMap(create(SHIPPED.get(NodeMaps.ENDPOINTS)));
-    assertEquals(
-        0,
-        endpoints.set(
-            9, 7, 2031, 0x0200_5e10_2030L, 0x0a0b_0c0d_0e0fL, EndpointFlag.POLICY_AUDIT.number()));
+    endpoints.edit(9).ifindex(7).identity(2031).mac(0x0200_5e10_2030L).ipv6(-1, -1);
+    assertEquals(0, endpoints.put());
     assertEquals(0, endpoints.lookup(9));
     assertEquals(7, endpoints.found().ifindex());
     assertEquals(0x0200_5e10_2030L, endpoints.found().mac());
+    assertEquals(9, endpoints.found().endpointId());
     assertEquals(1, endpoints.map().countEntries());
     assertEquals(0, endpoints.clear(9));
     assertEquals(0, endpoints.map().countEntries());
-    assertEquals(-Errno.E2BIG, endpoints.set(65_536, 1, 1, 1, 1, 0));
+    endpoints.edit(65_536).ifindex(1);
+    assertEquals(-Errno.E2BIG, endpoints.put());
 
     final Ipcache4Map ipcache4 = new Ipcache4Map(create(SHIPPED.get(NodeMaps.IPCACHE4)));
     assertEquals(0, ipcache4.upsert(0x0a000000, 8, 16777217, 0, 0));
@@ -245,7 +275,7 @@ class TypedMapsKernelTest {
 
     final BpfMap wide = create(SHIPPED.get(NodeMaps.PREFILTER4_CELLS));
     final EntryBuffer word = new EntryBuffer(wide);
-    try (PrefilterCells cells = new PrefilterCells(wide)) {
+    try (PrefilterWords cells = new PrefilterWords(wide)) {
       final int last = PrefilterGeometry.CELL_WORDS - 1;
       cells.word(0x0a0001 >>> 5, 3L << 2 | 1L << 4);
       cells.word(last, -1L);
@@ -311,7 +341,8 @@ class TypedMapsKernelTest {
     final Conntrack4Map flows = new Conntrack4Map(create(SHIPPED.get(NodeMaps.CONNTRACK4_ANY)));
     assertNoAllocation(
         () -> {
-          endpoints.set(4, 1, 2, 3, 4, 0);
+          endpoints.edit(4).ifindex(1);
+          endpoints.put();
           endpoints.lookup(4);
           endpoints.clear(4);
           flows.foundKey().clear().lowAddress(1).highAddress(2);

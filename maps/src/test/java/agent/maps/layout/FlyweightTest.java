@@ -46,31 +46,58 @@ class FlyweightTest {
   @Test
   void shouldWriteAMacAddressWithoutChangingAdjacentBytes() {
     final EndpointEntryFlyweight entry = new EndpointEntryFlyweight().wrap(buffer, OFFSET);
-    entry.identity(-1).flags(-1).hostMac(0xffff_ffff_ffffL).mac(0x0200_5e10_2030L);
+    entry.identity(-1).aggregation(-1).hostMac(0xffff_ffff_ffffL).mac(0x0200_5e10_2030L);
     assertArrayEquals(
         new byte[] {2, 0, 0x5e, 0x10, 0x20, 0x30}, at(EndpointEntryFlyweight.MAC_OFFSET, 6));
     assertEquals(0x0200_5e10_2030L, entry.mac());
     assertEquals(-1, entry.identity());
+    assertEquals(255, entry.aggregation());
     assertEquals(0xffff_ffff_ffffL, entry.hostMac());
   }
 
   @Test
   void shouldKeepPairsApart() {
     final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(buffer, OFFSET);
-    entry.generation(0, 1).generation(1, 2).endpointId(0, 65535).endpointId(1, 4);
-    entry.delivery(0).ifindex(5);
-    entry.delivery(1).ifindex(6);
+    entry.generation(-1).party(0, 65535).party(1, 4);
+    entry.delivery(0, ConntrackDelivery.TO_PEER, 65535);
+    entry.delivery(1, ConntrackDelivery.TO_TUNNEL, 6);
+    entry.identity(1, 3).service(-1, 5);
     entry.packets(0, 7).packets(1, Long.MAX_VALUE).bytes(0, 9).bytes(1, 10);
-    assertEquals(1, entry.generation(0));
-    assertEquals(2, entry.generation(1));
-    assertEquals(65535, entry.endpointId(0));
-    assertEquals(4, entry.endpointId(1));
-    assertEquals(5, entry.delivery(0).ifindex());
-    assertEquals(6, entry.delivery(1).ifindex());
+    assertEquals(-1, entry.generation());
+    assertEquals(3, entry.identity(1));
+    assertEquals(-1, entry.serviceId());
+    assertEquals(5, entry.serviceGeneration());
+    assertEquals(65535, entry.party(0));
+    assertEquals(4, entry.party(1));
+    assertEquals(ConntrackDelivery.TO_PEER.number(), entry.deliveryKind(0));
+    assertEquals(65535, entry.deliveryIndex(0));
+    assertEquals(ConntrackDelivery.TO_TUNNEL.number(), entry.deliveryKind(1));
+    assertEquals(6, entry.deliveryIndex(1));
     assertEquals(7, entry.packets(0));
     assertEquals(Long.MAX_VALUE, entry.packets(1));
     assertEquals(9, entry.bytes(0));
     assertEquals(10, entry.bytes(1));
+  }
+
+  @Test
+  void shouldWriteWhatAnEntryRewritesInNetworkOrder() {
+    final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(buffer, OFFSET);
+    entry.dropReason(1).rewrite(3).rewritePort(0x1234);
+    entry.rewriteAddress(0x0011223344556677L, 0x8899aabbccddeeffL).rewriteChecksum(0xfffe);
+    final byte[] written = at(ConntrackEntryFlyweight.REWRITE_ADDRESS_OFFSET, 18);
+    for (int i = 0; i < 16; i++) {
+      assertEquals(i * 0x11, written[i] & 0xff);
+    }
+    assertEquals(0x12, written[16]);
+    assertEquals(0x34, written[17]);
+    assertEquals(1, entry.dropReason());
+    assertEquals(3, at(ConntrackEntryFlyweight.REWRITE_OFFSET, 1)[0]);
+    assertEquals(
+        (short) 0xfffe, buffer.getShort(OFFSET + ConntrackEntryFlyweight.REWRITE_CHECKSUM_OFFSET));
+    entry.rewriteAddress(0x0a010007);
+    assertArrayEquals(
+        new byte[] {10, 1, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+        at(ConntrackEntryFlyweight.REWRITE_ADDRESS_OFFSET, 16));
   }
 
   @Test

@@ -9,15 +9,14 @@ public final class Layouts {
       List.of(
           Conntrack4KeyFlyweight.STRUCT,
           Conntrack6KeyFlyweight.STRUCT,
-          ConntrackDeliveryFlyweight.STRUCT,
           ConntrackEntryFlyweight.STRUCT,
           ConntrackSweepFlyweight.STRUCT,
-          EndpointConfigFlyweight.STRUCT,
           EndpointEntryFlyweight.STRUCT,
           FlowEventFlyweight.STRUCT,
           Fragment4KeyFlyweight.STRUCT,
           Fragment6KeyFlyweight.STRUCT,
           FragmentEntryFlyweight.STRUCT,
+          InterfaceCellFlyweight.STRUCT,
           Ipcache4KeyFlyweight.STRUCT,
           Ipcache6KeyFlyweight.STRUCT,
           IpcacheEntryFlyweight.STRUCT,
@@ -25,21 +24,22 @@ public final class Layouts {
           NodeConfigFlyweight.STRUCT,
           PolicyEntryFlyweight.STRUCT,
           PolicyKeyFlyweight.STRUCT,
-          Prefilter4KeyFlyweight.STRUCT,
-          Prefilter6KeyFlyweight.STRUCT,
           PrefilterConfigFlyweight.STRUCT,
-          PrefilterEntryFlyweight.STRUCT);
+          PrefilterSlotFlyweight.STRUCT);
 
   public static final List<EnumSpec> ENUMS =
       Stream.concat(
               MapSize.ENUMS.stream(),
               Stream.of(
                   AggregationLevel.ENUM,
+                  ConntrackDelivery.ENUM,
+                  ConntrackEntryFlyweight.PENDING_ENUM,
                   ConntrackFlag.ENUM,
+                  ConntrackRewrite.ENUM,
+                  ConntrackScope.ENUM,
                   ConntrackSide.ENUM,
                   ConntrackTable.ENUM,
                   DropReason.ENUM,
-                  EndpointFlag.ENUM,
                   EndpointOption.ENUM,
                   EventType.ENUM,
                   GenerationLayout.ENUM,
@@ -50,7 +50,8 @@ public final class Layouts {
                   PolicyFlag.ENUM,
                   PolicyPrefix.ENUM,
                   PrefilterCell.ENUM,
-                  PrefilterGeometry.ENUM))
+                  PrefilterGeometry.ENUM,
+                  PrefilterTable.ENUM))
           .toList();
 
   private Layouts() {}

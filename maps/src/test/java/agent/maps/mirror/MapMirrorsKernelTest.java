@@ -15,7 +15,7 @@ import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.PolicyMap;
-import agent.maps.kernel.Prefilter4Trie;
+import agent.maps.kernel.PrefixTrie;
 import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.PolicyFlag;
 import agent.maps.mirror.MapVisitor.DesiredAction;
@@ -237,8 +237,8 @@ class MapMirrorsKernelTest {
 
   @Test
   void shouldFailWhereAWalkIsTruncated() {
-    final Prefilter4Trie trie =
-        new Prefilter4Trie(register(SHIPPED.get(NodeMaps.PREFILTER4).withMaxEntries(4_000)));
+    final PrefixTrie trie =
+        new PrefixTrie(register(SHIPPED.get(NodeMaps.IPCACHE4).withMaxEntries(4_000)));
     for (int i = 0; i < 4_000; i++) {
       trie.stage(i << 8, 24);
     }
@@ -262,17 +262,19 @@ class MapMirrorsKernelTest {
           }
         };
     final BpfMapException truncated =
-        assertThrows(BpfMapException.class, () -> mirrors.read("prefilter4", churning));
-    assertEquals("map prefilter4: walk (all entries): EAGAIN", truncated.getMessage());
+        assertThrows(BpfMapException.class, () -> mirrors.read("ipcache4", churning));
+    assertEquals("map ipcache4: walk (all entries): EAGAIN", truncated.getMessage());
   }
 
   @Test
   void shouldListUsedSlotsOfAnArrayAlone() throws Exception {
     final EndpointMap endpoints = new EndpointMap(register(SHIPPED.get(NodeMaps.ENDPOINTS)));
-    endpoints.set(9, 7, 2031, 1, 2, 0);
+    endpoints.edit(9).ifindex(7).identity(2031);
+    endpoints.put();
     start();
     assertEquals(1, read("endpoints").lines.size());
-    endpoints.set(10, 8, 2031, 1, 2, 0);
+    endpoints.edit(10).ifindex(8).identity(2031);
+    endpoints.put();
     assertEquals(2, read("endpoints").lines.size());
     endpoints.clear(9);
     final Reader reader = read("endpoints");
@@ -287,7 +289,7 @@ class MapMirrorsKernelTest {
     final Conntrack4Map flows = new Conntrack4Map(map);
     flows.foundKey().clear().lowAddress(0x0a010007).lowPort(43210).protocol(TCP);
     flows.foundKey().highAddress(0x0a010009).highPort(80);
-    flows.found().clear().endpointId(0, 3);
+    flows.found().clear().party(0, 3);
     assertEquals(0, flows.put());
     start();
     final Reader first = read("conntrack4_tcp");
@@ -308,44 +310,44 @@ class MapMirrorsKernelTest {
 
   @Test
   void shouldCopyALargeAgentWrittenMapWhenItChanged() throws Exception {
-    final Prefilter4Trie trie =
-        new Prefilter4Trie(register(SHIPPED.get(NodeMaps.PREFILTER4).withMaxEntries(20_000)));
+    final PrefixTrie trie =
+        new PrefixTrie(register(SHIPPED.get(NodeMaps.IPCACHE4).withMaxEntries(20_000)));
     start();
-    assertEquals(0, read("prefilter4").lines.size());
+    assertEquals(0, read("ipcache4").lines.size());
     for (int i = 0; i < 10_000; i++) {
       if (trie.stage(i << 8, 24) || i == 9_999) {
         assertEquals(0, trie.insertStaged());
       }
     }
-    final Reader reader = read("prefilter4");
+    final Reader reader = read("ipcache4");
     assertEquals(10_000, reader.lines.size());
-    assertEquals("deny", reader.lines.get("0.0.1.0/24"));
-    assertEquals(0.5, summary("prefilter4").orElseThrow().pressure());
+    assertEquals("identity 1", reader.lines.get("0.0.1.0/24"));
+    assertEquals(0.5, summary("ipcache4").orElseThrow().pressure());
     trie.stage(1 << 8, 24);
     assertEquals(0, trie.deleteStaged());
-    assertFalse(read("prefilter4").lines.containsKey("0.0.1.0/24"));
+    assertFalse(read("ipcache4").lines.containsKey("0.0.1.0/24"));
   }
 
   @Test
   void shouldReadAMapThatHoldsTooMuchFromTheKernel() throws Exception {
-    final BpfMap map = register(SHIPPED.get(NodeMaps.PREFILTER4));
-    final Prefilter4Trie trie = new Prefilter4Trie(map);
+    final BpfMap map = register(SHIPPED.get(NodeMaps.IPCACHE4));
+    final PrefixTrie trie = new PrefixTrie(map);
     for (int i = 0; i <= MirrorAgent.LARGEST_COPY; i++) {
       if (trie.stage(i << 8, 24) || i == MirrorAgent.LARGEST_COPY) {
         assertEquals(0, trie.insertStaged());
       }
     }
     start();
-    assertEquals(MirrorAgent.LARGEST_COPY + 1, read("prefilter4").lines.size());
+    assertEquals(MirrorAgent.LARGEST_COPY + 1, read("ipcache4").lines.size());
     trie.stage(0, 24);
     assertEquals(0, trie.deleteStaged());
-    assertEquals(MirrorAgent.LARGEST_COPY, read("prefilter4").lines.size());
+    assertEquals(MirrorAgent.LARGEST_COPY, read("ipcache4").lines.size());
     nowNs.addAndGet(TimeUnit.SECONDS.toNanos(60));
-    assertEquals(MirrorAgent.LARGEST_COPY, read("prefilter4").lines.size());
+    assertEquals(MirrorAgent.LARGEST_COPY, read("ipcache4").lines.size());
     map.writeListener(agent.maps.kernel.MapWriteListener.NONE);
     trie.stage(1 << 8, 24);
     assertEquals(0, trie.deleteStaged());
-    assertEquals(MirrorAgent.LARGEST_COPY, read("prefilter4").lines.size(), "now from the copy");
+    assertEquals(MirrorAgent.LARGEST_COPY, read("ipcache4").lines.size(), "now from the copy");
   }
 
   @Test

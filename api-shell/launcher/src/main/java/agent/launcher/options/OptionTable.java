@@ -115,7 +115,12 @@ public final class OptionTable {
         later(DATAPATH, "cgroup-root", STRING, "", "Cgroup v2 file system"),
         later(DATAPATH, "datapath-mode", STRING, "veth", "Kind of workload interfaces")
             .withChoices("veth", "ipvlan"),
-        served(DATAPATH, "device", STRING, "undefined", "Device that faces the network")
+        served(
+                DATAPATH,
+                "device",
+                STRING,
+                "undefined",
+                "Devices that face the network: names, patterns, auto")
             .withShort('d'),
         later(DATAPATH, "ipvlan-master-device", STRING, "undefined", "Master device of ipvlan"),
         served(DATAPATH, "disable-conntrack", BOOL, "false", "Ask the policy for every packet"),

@@ -19,8 +19,8 @@ class HelpTextTest {
     assertShown("  -D, --debug                                 Log at debug level");
     assertShown("      --enable-ipv4                           Serve IPv4 (default true)");
     assertShown(
-        "  -d, --device string                         Device that faces the network (default"
-            + " undefined)");
+        "  -d, --device string                         Devices that face the network: names,"
+            + " patterns, auto (default undefined)");
     assertShown(
         "      --prefilter-mode string                 Where XDP runs: driver or stack:"
             + " native, generic (default native)");

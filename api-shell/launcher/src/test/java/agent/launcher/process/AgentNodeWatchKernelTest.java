@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.testkit.KernelTest;
+import java.nio.file.Files;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
@@ -66,6 +67,24 @@ class AgentNodeWatchKernelTest {
     assertTrue(agent.expect(200, "GET", "/health", null).text().contains(reason));
     agent.expect(200, "DELETE", "/endpoint/" + workload.id(), null);
     awaitStatus("Ok", "");
+  }
+
+  @Test
+  void shouldGuardDevicesAsTheyComeAndWarnWhereNoneIsGuarded() throws Exception {
+    agent.terminate();
+    node.namespace().ip("address add 192.0.2.1/24 dev ext0");
+    agent = node.agent("--device", "up+,!ext0");
+    awaitStatus("Warning", "node: no device is guarded: --device selects none of [ext0]");
+    node.namespace().ip("link add up0 type veth peer name up1");
+    awaitStatus("Ok", "");
+    final long startNs = System.nanoTime();
+    while (!Files.exists(node.bpfRoot().resolve("agent/devices/up0/from_network"))
+        && !agent.log().contains(": guarded")) {
+      assertTrue(System.nanoTime() - startNs < DEADLINE_NS, agent.log());
+      LockSupport.parkNanos(Duration.ofMillis(10).toNanos());
+    }
+    node.namespace().ip("link del up0");
+    awaitStatus("Warning", "no device is guarded");
   }
 
   @Test

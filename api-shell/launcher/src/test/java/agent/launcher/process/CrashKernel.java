@@ -3,6 +3,8 @@ package agent.launcher.process;
 import agent.bindings.BpfFileSystem;
 import agent.bindings.BpfLink;
 import agent.bindings.BpfLink.LinkDescription;
+import agent.bindings.MapCalls;
+import agent.bindings.MapDescription;
 import agent.launcher.process.CrashApi.ShownEndpoint;
 import agent.launcher.process.CrashNode.CrashWorkload;
 import agent.maps.kernel.BpfMap;
@@ -10,13 +12,14 @@ import agent.maps.kernel.MapCursor;
 import agent.maps.kernel.NodeMap;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.PolicyMapArray;
+import agent.maps.kernel.PrefilterTables;
 import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.EndpointEntryFlyweight;
 import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;
-import agent.maps.layout.Prefilter4KeyFlyweight;
-import agent.maps.layout.Prefilter6KeyFlyweight;
+import agent.maps.layout.PrefilterSlotFlyweight;
+import agent.maps.layout.PrefilterTable;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.io.IOException;
@@ -168,26 +171,38 @@ final class CrashKernel {
           final EndpointEntryFlyweight endpoint = new EndpointEntryFlyweight().wrap(value, 0);
           lines.add(slot(key.getInt(0), endpoint.ifindex(), endpoint.identity()));
         });
-    walk(
-        NodeMaps.PREFILTER4,
-        (key, value) -> {
-          final Prefilter4KeyFlyweight prefix = new Prefilter4KeyFlyweight().wrap(key, 0);
-          final IpAddress address = IpAddress.ofIpv4(prefix.address());
-          lines.add("prefilter entry " + Prefix.of(address, prefix.prefixLength()));
-        });
-    walk(
-        NodeMaps.PREFILTER6,
-        (key, value) -> {
-          final Prefilter6KeyFlyweight prefix = new Prefilter6KeyFlyweight().wrap(key, 0);
-          final IpAddress address = IpAddress.ofIpv6(prefix.addressHigh(), prefix.addressLow());
-          lines.add("prefilter entry " + Prefix.of(address, prefix.prefixLength()));
-        });
+    denyList(lines);
     try (BpfMap policies = open(NodeMaps.POLICIES)) {
       final PolicyMapArray slots = new PolicyMapArray(policies);
       for (int id = 1; id < HIGHEST_ID; id++) {
         if (slots.mapId(id) > 0) {
           lines.add("policy slot of endpoint " + id);
         }
+      }
+    }
+  }
+
+  /** The list that the prefilter keeps beside its tables; each slot is a prefix and its family. */
+  private void denyList(Set<String> lines) {
+    final PrefilterSlotFlyweight slot = new PrefilterSlotFlyweight();
+    try (BpfMap tables = open(NodeMaps.PREFILTER_TABLES)) {
+      final int fd = MapCalls.openById(new PrefilterTables(tables).mapId(PrefilterTable.LIST));
+      final int slots = MapDescription.of(fd).maxEntries();
+      try (BpfMap list = BpfMap.adopt(fd, MAPS.prefilterTable(PrefilterTable.LIST, slots), "")) {
+        walk(
+            list,
+            (key, value) -> {
+              slot.wrap(value, 0);
+              final int length = (int) slot.word(2);
+              final int family = (int) slot.word(3);
+              if (family != 0) {
+                final IpAddress address =
+                    family == 4
+                        ? IpAddress.ofIpv4((int) slot.word(1))
+                        : IpAddress.ofIpv6(slot.word(0), slot.word(1));
+                lines.add("prefilter entry " + Prefix.of(address, length));
+              }
+            });
       }
     }
   }
@@ -200,8 +215,14 @@ final class CrashKernel {
   }
 
   private void walk(NodeMap map, BiConsumer<MutableDirectBuffer, MutableDirectBuffer> visitor) {
-    try (BpfMap open = open(map);
-        MapCursor cursor = new MapCursor()) {
+    try (BpfMap open = open(map)) {
+      walk(open, visitor);
+    }
+  }
+
+  private static void walk(
+      BpfMap open, BiConsumer<MutableDirectBuffer, MutableDirectBuffer> visitor) {
+    try (MapCursor cursor = new MapCursor()) {
       cursor.open(open);
       while (cursor.next()) {
         visitor.accept(cursor.key(), cursor.value());

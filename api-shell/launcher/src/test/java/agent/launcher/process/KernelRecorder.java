@@ -97,7 +97,8 @@ final class KernelRecorder {
   }
 
   /**
-   * The array of maps comes last, after the maps in it: it has their shape, and names their pins.
+   * An array of maps comes after the maps in it: it has their shape, and names their pins, or the
+   * numbers of those that have none.
    */
   private void maps() throws IOException {
     final List<Path> pins = new ArrayList<>(files(bpfRoot.resolve("agent/maps")));
@@ -106,11 +107,11 @@ final class KernelRecorder {
       final int fd = BpfFileSystem.open(pin);
       final MapDescription map = MapDescription.of(fd);
       final String name = bpfRoot.relativize(pin).toString();
+      if (name.endsWith("prefilter_tables")) {
+        unpinned(fd, map);
+      }
       pinsOfMaps.put(map.id(), name);
-      lines.add(
-          "map %s %d %d %d %d %d"
-              .formatted(
-                  name, map.type(), map.keySize(), map.valueSize(), map.maxEntries(), map.flags()));
+      shape("map", name, map);
       if (map.type() == ARRAY_OF_MAPS) {
         innerMaps(fd);
       } else if (!WITHOUT_ENTRIES.matcher(pin.getFileName().toString()).matches()) {
@@ -118,6 +119,35 @@ final class KernelRecorder {
       }
       Descriptors.close(fd);
     }
+  }
+
+  private void shape(String kind, String name, MapDescription map) {
+    lines.add(
+        "%s %s %d %d %d %d %d"
+            .formatted(
+                kind,
+                name,
+                map.type(),
+                map.keySize(),
+                map.valueSize(),
+                map.maxEntries(),
+                map.flags()));
+  }
+
+  /** Records the maps that only an array of maps keeps. */
+  private void unpinned(int fd, MapDescription array) {
+    forEach(
+        fd,
+        array,
+        (key, value) -> {
+          final int inner = MapCalls.openById(value.get(ValueLayout.JAVA_INT, 0));
+          final MapDescription map = MapDescription.of(inner);
+          final String name = "unpinned_" + map.id();
+          pinsOfMaps.put(map.id(), name);
+          shape("unpinned", name, map);
+          entries(inner, map);
+          Descriptors.close(inner);
+        });
   }
 
   private static int order(Path pin) {

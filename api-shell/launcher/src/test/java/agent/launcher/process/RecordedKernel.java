@@ -34,7 +34,8 @@ import java.util.zip.GZIPInputStream;
  * map PIN TYPE KEY-BYTES VALUE-BYTES MAX-ENTRIES FLAGS   maps in an array have the shape before it
  * fill VALUE                                             every entry of the array above
  * entry KEY VALUE                                        of the map above
- * inner KEY PIN                                          entry of the array of maps above
+ * unpinned NAME TYPE KEY-BYTES …                         a map that only an array of maps keeps
+ * inner KEY PIN                                          entry of the array of maps above, or NAME
  * link PIN OBJECT PROGRAM INTERFACE HOOK RODATA
  * </pre>
  *
@@ -69,7 +70,11 @@ final class RecordedKernel implements AutoCloseable {
 
   private void add(String[] words) throws IOException {
     switch (words[0]) {
-      case "map" -> addMap(words);
+      case "map" -> {
+        addMap(words);
+        check(BpfFileSystem.pin(fd, pin(words[1])), "pin " + words[1]);
+      }
+      case "unpinned" -> addMap(words);
       case "fill" -> fill(HexFormat.of().parseHex(words[1]));
       case "entry" -> write(HexFormat.of().parseHex(words[1]), HexFormat.of().parseHex(words[2]));
       case "inner" -> write(HexFormat.of().parseHex(words[1]), number(maps.get(name(words[2]))));
@@ -91,7 +96,6 @@ final class RecordedKernel implements AutoCloseable {
             type == ARRAY_OF_MAPS ? spec : null);
     fd = check(MapCalls.create(spec), "create " + words[1]);
     maps.put(spec.name(), fd);
-    check(BpfFileSystem.pin(fd, pin(words[1])), "pin " + words[1]);
   }
 
   private void fill(byte[] value) {

@@ -13,6 +13,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 /** Names, units, labels and types of the datapath's metrics, in each text form. */
@@ -164,7 +165,9 @@ class DatapathMetricSourceTest {
 
   private static final class FakeEvents implements DatapathEvents {
     @Override
-    public void subscribe(FlowSubscriber subscriber) {}
+    public CompletableFuture<Void> subscribe(FlowSubscriber subscriber) {
+      return CompletableFuture.completedFuture(null);
+    }
 
     @Override
     public void unsubscribe(FlowSubscriber subscriber) {}

@@ -22,8 +22,8 @@ import org.apache.logging.log4j.Logger;
 
 /**
  * Builds one endpoint: brings the datapath to the requested state. Every step is idempotent, so a
- * failed build is repeated as a whole. The first step closes the workload: until its programs are
- * attached, programs that drop all packets are, or its interface is down. The ipcache entry and the
+ * failed build is repeated as a whole. The first step closes the workload: until the datapath opens
+ * its interface, programs drop all its packets, or the interface is down. The ipcache entry and the
  * route follow the programs: no packet reaches an endpoint that does not enforce its policy. The
  * last step stores a record that the store does not hold yet. Runs on the conductor's thread.
  */
@@ -110,7 +110,7 @@ public final class EndpointBuild {
         new StepSequence(conductor::wake)
             .then(() -> checkDevice(endpoint))
             .thenAwait(() -> detachFromFormerInterface(endpoint))
-            .thenAwait(() -> closeAndPrepare(endpoint))
+            .thenAwait(() -> closeHooks(endpoint))
             .thenAwait(() -> policies.realize(endpoint))
             .thenAwait(() -> policies.synchronizeIfDistrusted(endpoint))
             .thenAwait(() -> attach(endpoint))
@@ -186,20 +186,8 @@ public final class EndpointBuild {
   }
 
   /**
-   * Closes the workload. Meanwhile the loader begins with the programs, the slowest step, and goes
-   * on while the policy is resolved and written.
-   */
-  private CompletableFuture<?> closeAndPrepare(Endpoint endpoint) {
-    final CompletableFuture<?> closed = closeHooks(endpoint);
-    if (needsPrograms(endpoint)) {
-      datapath.prepare(endpoint.spec());
-    }
-    return closed;
-  }
-
-  /**
-   * Attaches dropping programs where the endpoint has no programs; where that fails, sets its host
-   * side down. {@link #addRoute} sets it up.
+   * Attaches programs that drop all packets where the endpoint has none; where that fails, sets its
+   * host side down. {@link #addRoute} sets it up.
    */
   private CompletableFuture<?> closeHooks(Endpoint endpoint) {
     if (endpoint.attached() != null) {
@@ -231,8 +219,8 @@ public final class EndpointBuild {
     endpoint.hostSideUp(false);
     endpoint.route(null);
     LOGGER.warn(
-        "endpoint {}: interface '{}' is set down until its programs are attached, because the"
-            + " dropping programs are not: {}",
+        "endpoint {}: interface '{}' is set down until its programs are attached, because it cannot be"
+            + " closed by them: {}",
         endpoint.id(),
         device.name(),
         failure.getMessage());

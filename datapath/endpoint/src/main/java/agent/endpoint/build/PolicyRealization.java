@@ -93,7 +93,7 @@ public final class PolicyRealization {
       policy = engine.policyOf(endpoint.id()).orElseThrow();
       return Answers.named(
           "endpoint " + endpoint.id() + ": policy map",
-          policyMaps.synchronize(endpoint.id(), policy.entries()));
+          policyMaps.synchronize(endpoint.id(), policy.identity(), policy.entries()));
     }
 
     void end() {

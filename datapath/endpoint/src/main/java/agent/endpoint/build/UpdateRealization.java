@@ -2,6 +2,7 @@ package agent.endpoint.build;
 
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyMapProxy;
+import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
 import agent.datapath.manager.thread.StepSequence;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointJournal;
@@ -10,6 +11,7 @@ import agent.endpoint.state.EndpointState;
 import agent.ipcache.Ipcache;
 import agent.policy.PolicyUpdate;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -33,7 +35,7 @@ final class UpdateRealization {
   private final Ipcache ipcache;
   private final Map<Endpoint, RuntimeException> failed = new LinkedHashMap<>();
   private final Set<Endpoint> building = new HashSet<>();
-  private final Map<Endpoint, CompletableFuture<Void>> asked = new LinkedHashMap<>();
+  private final List<CompletableFuture<Map<Integer, RuntimeException>>> asked = new ArrayList<>();
   private RuntimeException ipcacheFailure;
 
   UpdateRealization(
@@ -118,30 +120,54 @@ final class UpdateRealization {
   private CompletableFuture<?> ask(
       List<EndpointPolicyChange> changes, UnaryOperator<PolicyDelta> part) {
     asked.clear();
+    Map<Integer, PolicyChange> next = new LinkedHashMap<>();
     for (final EndpointPolicyChange change : changes) {
       final Endpoint endpoint = registry.find(change.endpointId());
       if (endpoint != null && endpoint.isLive()) {
         endpoint.resolved(change.policy());
         final PolicyDelta delta = part.apply(change.diff());
         if (endpoint.isPolicyMapTrusted() && !delta.isEmpty()) {
-          asked.put(endpoint, policyMaps.apply(endpoint.id(), delta));
+          final int identity = change.policy().identity();
+          final PolicyChange one = new PolicyChange(endpoint.id(), identity, delta);
+          if (next.putIfAbsent(endpoint.id(), one) != null) { // a second change follows the first
+            asked.add(apply(List.copyOf(next.values())));
+            next = new LinkedHashMap<>(Map.of(endpoint.id(), one));
+          }
         }
       }
     }
-    return CompletableFuture.allOf(asked.values().toArray(CompletableFuture<?>[]::new))
-        .exceptionally(failure -> null);
+    if (!next.isEmpty()) {
+      asked.add(apply(List.copyOf(next.values())));
+    }
+    return CompletableFuture.allOf(asked.toArray(CompletableFuture<?>[]::new));
+  }
+
+  /** A call that fails as a whole is a failure of each endpoint. */
+  private CompletableFuture<Map<Integer, RuntimeException>> apply(List<PolicyChange> changes) {
+    return policyMaps
+        .apply(changes)
+        .exceptionally(
+            failure -> {
+              final Map<Integer, RuntimeException> all = new HashMap<>();
+              changes.forEach(change -> all.put(change.endpointId(), Answers.unwrapped(failure)));
+              return all;
+            });
   }
 
   private void collect() {
     asked.forEach(
-        (endpoint, answer) -> {
-          if (answer.isCompletedExceptionally()) {
-            endpoint.distrustPolicyMap();
-            failed.put(
-                endpoint,
-                Answers.named("endpoint " + endpoint.id() + ": policy map", answer.exceptionNow()));
-          }
-        });
+        answer ->
+            answer
+                .join()
+                .forEach(
+                    (id, failure) -> {
+                      final Endpoint endpoint = registry.find(id);
+                      if (endpoint != null) {
+                        endpoint.distrustPolicyMap();
+                        failed.put(
+                            endpoint, Answers.named("endpoint " + id + ": policy map", failure));
+                      }
+                    }));
   }
 
   private void end() {

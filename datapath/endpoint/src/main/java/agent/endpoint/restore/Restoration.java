@@ -3,6 +3,7 @@ package agent.endpoint.restore;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyMapProxy;
+import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
 import agent.datapath.manager.thread.ConductorAgent;
 import agent.datapath.manager.thread.StepSequence;
 import agent.endpoint.build.Answers;
@@ -220,21 +221,37 @@ public final class Restoration {
           endpoints.forEach(
               e -> live.engine().policyOf(e.id()).ifPresent(policy -> e.resolved(policy)));
         });
-    each(
-        steps,
-        "policy map gains",
-        endpoint ->
-            known.contains(endpoint.id())
-                ? policyMaps.apply(
-                    endpoint.id(), new PolicyDelta(endpoint.policy().entries(), List.of()))
-                : CompletableFuture.completedFuture(null),
-        endpoint -> {});
+    steps.thenAwait(() -> gains(known));
     steps.thenAwait(() -> Answers.settled(errors, live.ipcache().compare()));
     each(
         steps,
         "policy map",
-        endpoint -> policyMaps.synchronize(endpoint.id(), endpoint.policy().entries()),
+        endpoint ->
+            policyMaps.synchronize(
+                endpoint.id(), endpoint.policy().identity(), endpoint.policy().entries()),
         endpoint -> endpoint.realized(endpoint.policy(), true));
+  }
+
+  /** Writes what policy maps gain, in one call: those that share a map gain the same. */
+  private CompletableFuture<?> gains(Set<Integer> known) {
+    final List<PolicyChange> changes =
+        endpoints.stream()
+            .filter(endpoint -> endpoint.policy() != null && known.contains(endpoint.id()))
+            .map(
+                endpoint ->
+                    new PolicyChange(
+                        endpoint.id(),
+                        endpoint.policy().identity(),
+                        new PolicyDelta(endpoint.policy().entries(), List.of())))
+            .toList();
+    return policyMaps
+        .apply(changes)
+        .thenAccept(
+            failures ->
+                failures.forEach(
+                    (id, failure) ->
+                        LOGGER.warn(
+                            "endpoint {}: policy map gains: {}", id, failure.getMessage())));
   }
 
   private void inBatches(StepSequence steps, Consumer<List<Endpoint>> work) {

@@ -7,8 +7,10 @@ import agent.endpoint.watch.NodeWatch.NodeSources;
 import agent.ipcache.Ipcache;
 import agent.node.Devices.Device;
 import agent.node.Gateways;
+import agent.node.LocalAddress;
 import agent.types.IpAddress;
 import agent.types.OperationException;
+import agent.types.Prefix;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -16,6 +18,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -29,6 +33,8 @@ final class NodeRepair {
   private static final String PARAMETERS = "parameters";
   private static final String INTERFACE_PARAMETERS = "parameters of interfaces";
   private static final String COMPARISON = "comparison";
+  private static final String DEVICES = "devices";
+  private static final String GUARDING = "guarding of devices";
 
   private final NodeSources node;
   private final Ipcache ipcache;
@@ -36,6 +42,8 @@ final class NodeRepair {
   private final Repairs repairs;
   private final Map<String, String> reported = new HashMap<>();
   private boolean hasParameterFault;
+  private volatile Map<String, Integer> guarded = Map.of();
+  private CompletableFuture<Void> guarding = CompletableFuture.completedFuture(null);
 
   NodeRepair(NodeSources node, Ipcache ipcache, Faults faults, Repairs repairs) {
     this.node = node;
@@ -46,7 +54,9 @@ final class NodeRepair {
 
   /** Returns whether the node needs a device with this name. */
   boolean isWatched(String deviceName) {
-    return deviceName.equals(Gateways.DEVICE) || node.watched().contains(deviceName);
+    return deviceName.equals(Gateways.DEVICE)
+        || node.watched().contains(deviceName)
+        || node.guarded() != null && node.guarded().isNamed().test(deviceName);
   }
 
   /**
@@ -56,16 +66,11 @@ final class NodeRepair {
    */
   boolean repair() {
     node.watched().forEach(this::check);
+    guardDevices();
     final boolean hasGatewayDevice = check(Gateways.DEVICE);
-    final Set<IpAddress> addresses = new TreeSet<>(node.addresses().reachable());
-    final boolean isRestored = hasGatewayDevice && keepGateways(addresses);
-    ipcache
-        .setNode(addresses)
-        .exceptionally(
-            failure -> {
-              LOGGER.warn("ipcache: {}", failure.getMessage());
-              return null;
-            });
+    final Set<Prefix> prefixes = new TreeSet<>(node.addresses().reachable());
+    final boolean isRestored = hasGatewayDevice && keepGateways(prefixes);
+    reportFailure(ipcache.setNode(prefixes));
     try {
       restored(node.forwarding().keep());
       ended(PARAMETERS);
@@ -73,6 +78,52 @@ final class NodeRepair {
       degraded(PARAMETERS, failure.getMessage());
     }
     return isRestored;
+  }
+
+  /** Has the devices guarded that are there now; a network without any is a fault. */
+  private void guardDevices() {
+    if (node.guarded() == null) {
+      return;
+    }
+    final Map<String, Integer> present = node.guarded().present().get();
+    final Set<String> facing = present.isEmpty() ? node.guarded().facing().get() : Set.of();
+    if (facing.isEmpty()) {
+      ended(DEVICES);
+    } else {
+      degraded(DEVICES, "no device is guarded: --device selects none of " + facing);
+    }
+    if (present.equals(guarded) || !guarding.isDone()) {
+      return;
+    }
+    guarded = present;
+    guarding =
+        node.guarded()
+            .proxy()
+            .guard(present)
+            .handle(
+                (done, failure) -> {
+                  if (failure == null) {
+                    faults.clear(GUARDING);
+                  } else {
+                    guarded = null; // not known: the next comparison tries again
+                    LOGGER.warn("node: {}", failure.getMessage());
+                    faults.failed(GUARDING, String.valueOf(failure.getMessage()));
+                  }
+                  return null;
+                });
+  }
+
+  /** Gives a prefix that was added to the local routing table the identity of the node. */
+  void reachableBy(Prefix prefix) {
+    reportFailure(ipcache.addNode(prefix));
+  }
+
+  private static void reportFailure(CompletableFuture<Void> written) {
+    written.exceptionally(
+        failure -> {
+          LOGGER.warn("ipcache: {}", failure.getMessage());
+          return null;
+        });
   }
 
   /** Returns whether the device is there and up; otherwise it is a fault of the node. */
@@ -88,13 +139,13 @@ final class NodeRepair {
     return false;
   }
 
-  private boolean keepGateways(Set<IpAddress> addresses) {
+  private boolean keepGateways(Set<Prefix> prefixes) {
     try {
-      final List<IpAddress> restored = node.gateways().keep(addresses);
+      final List<IpAddress> restored = node.gateways().keep(presentAddresses());
       if (!restored.isEmpty()) {
         LOGGER.warn("node: gateway addresses {} were missing and were added again", restored);
         repairs.count(Repairs.Kind.ADDRESS, restored.size());
-        addresses.addAll(restored);
+        restored.forEach(address -> prefixes.add(Prefix.of(address)));
       }
       ended(GATEWAYS);
       return !restored.isEmpty();
@@ -102,6 +153,10 @@ final class NodeRepair {
       degraded(GATEWAYS, "gateway addresses are missing: " + failure.getMessage());
       return false;
     }
+  }
+
+  private Set<IpAddress> presentAddresses() {
+    return node.addresses().all().stream().map(LocalAddress::address).collect(Collectors.toSet());
   }
 
   /** Sets the parameters of the interfaces of these endpoints where they have other values. */

@@ -2,6 +2,7 @@ package agent.endpoint.watch;
 
 import agent.datapath.manager.guard.Faults;
 import agent.datapath.manager.guard.Repairs;
+import agent.datapath.manager.spec.DeviceProxy;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.thread.ConductorAgent;
 import agent.endpoint.state.Endpoint;
@@ -18,9 +19,12 @@ import agent.node.LocalAddresses;
 import agent.node.NodeEvents;
 import agent.node.WorkloadRoutes;
 import agent.types.IpAddress;
+import agent.types.Prefix;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.agrona.concurrent.NanoClock;
 import org.apache.logging.log4j.LogManager;
@@ -61,6 +65,7 @@ public final class NodeWatch implements NodeEvents.Handler {
    * @param gateways the gateways of the workloads, which are addresses of the node
    * @param devices its devices
    * @param watched the names of the devices that must be there and up
+   * @param guarded the devices by which packets of the network come in, and what guards them
    * @param forwarding its parameters
    * @param routes the routes to workloads
    * @param events subscribes to the events of the calling thread's namespace
@@ -70,9 +75,24 @@ public final class NodeWatch implements NodeEvents.Handler {
       Gateways gateways,
       Devices devices,
       Set<String> watched,
+      Guarded guarded,
       Forwarding forwarding,
       WorkloadRoutes routes,
       Supplier<NodeEvents> events) {}
+
+  /**
+   * The devices by which packets of the network come in.
+   *
+   * @param present returns the index of each device that is to be guarded, by name
+   * @param facing returns the names of the devices that face the network, guarded or not
+   * @param isNamed returns whether a device with this name is guarded as soon as it is there
+   * @param proxy guards them
+   */
+  public record Guarded(
+      Supplier<Map<String, Integer>> present,
+      Supplier<Set<String>> facing,
+      Predicate<String> isNamed,
+      DeviceProxy proxy) {}
 
   /**
    * The owners of what the endpoints have.
@@ -237,6 +257,15 @@ public final class NodeWatch implements NodeEvents.Handler {
     if (endpoint != null && !(isOwnAdded && endpoint.record().device().index() == deviceIndex)) {
       parts.routes().mark(endpoint);
     }
+  }
+
+  /** A new destination is the node's at once; what is removed is found by reading the table. */
+  @Override
+  public void onLocalRoute(Prefix destination, boolean isAdded) {
+    if (isAdded) {
+      parts.node().reachableBy(destination);
+    }
+    isNodeMarked = true;
   }
 
   @Override

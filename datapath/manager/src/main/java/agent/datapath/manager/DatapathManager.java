@@ -6,6 +6,7 @@ import agent.conntrack.ProgramSweeper;
 import agent.datapath.manager.attach.DeviceAttachments;
 import agent.datapath.manager.attach.EndpointAttachments;
 import agent.datapath.manager.attach.HookGuard;
+import agent.datapath.manager.attach.NetworkDevices;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.attach.TcAttachmentChoice;
 import agent.datapath.manager.compile.FeatureSet;
@@ -15,9 +16,9 @@ import agent.datapath.manager.conductor.AttachedEndpoints;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.conductor.DatapathFailures;
 import agent.datapath.manager.conductor.EndpointEntries;
+import agent.datapath.manager.conductor.InterfaceCells;
 import agent.datapath.manager.conductor.IpcacheMaps;
 import agent.datapath.manager.conductor.PolicyMaps;
-import agent.datapath.manager.conductor.Preparations;
 import agent.datapath.manager.conductor.VerdictGenerations;
 import agent.datapath.manager.events.EventsAgent;
 import agent.datapath.manager.events.KernelMetrics;
@@ -37,6 +38,7 @@ import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.DatapathMetrics;
 import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.manager.spec.DeviceProxy;
 import agent.datapath.manager.spec.EndpointFaults;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.IpcacheProxy;
@@ -69,7 +71,6 @@ public final class DatapathManager implements AutoCloseable {
   /** Health module of the conntrack sweeps. */
   private static final String SWEEPS = "conntrack-sweeps";
 
-  private static final String HOST_PROGRAM = "from_network";
   private static final String PREFILTER_PROGRAM = "prefilter";
   private static final long MIRROR_IDLE_MS = 50;
   private static final int RECONCILE_WRITES_PER_CYCLE = 32;
@@ -90,8 +91,10 @@ public final class DatapathManager implements AutoCloseable {
   private MapMirrors mirrors;
   private DatapathConductor conductor;
   private PolicyMaps policyMaps;
+  private EndpointEntries entries;
   private AttachedEndpoints endpoints;
   private IpcacheMaps ipcache;
+  private NetworkDevices networkDevices;
   private Prefilter prefilter = new NoPrefilter();
   private EventsAgent events;
   private KernelMetrics metrics;
@@ -146,7 +149,9 @@ public final class DatapathManager implements AutoCloseable {
                 FeatureSet.of(context.compileDebug())),
             maps);
     final NodeConstants constants = new NodeConstants(context);
-    final LoaderAgent loaderAgent = new LoaderAgent(context.nanoClock(), loader, constants);
+    final LoaderAgent loaderAgent =
+        resources.add(new LoaderAgent(context.nanoClock(), loader, constants));
+    loaderAgent.endpointPrograms(); // loaded as soon as the agent runs, before the first endpoint
     createConductor(pins, loaderAgent);
     attachDevices(pins, loader, constants, loaderAgent);
     metrics = new KernelMetrics(maps.get(NodeMaps.METRICS));
@@ -160,9 +165,19 @@ public final class DatapathManager implements AutoCloseable {
     guard.add(hooks);
     final VerdictGenerations generations =
         resources.add(new VerdictGenerations(maps.get(NodeMaps.GENERATIONS)));
+    final InterfaceCells cells =
+        resources.add(
+            new InterfaceCells(
+                maps.get(NodeMaps.INTERFACES),
+                maps.get(NodeMaps.INTERFACES_OVERFLOW),
+                faults,
+                repairs));
+    entries =
+        new EndpointEntries(maps.get(NodeMaps.ENDPOINTS), cells, generations, faults, repairs);
     policyMaps =
         resources.add(
-            new PolicyMaps(conductor, generations, maps, pins.endpointIds(), faults, repairs));
+            new PolicyMaps(
+                conductor, generations, maps, entries, pins.policyNumbers(), faults, repairs));
     ipcache =
         new IpcacheMaps(
             conductor,
@@ -171,22 +186,15 @@ public final class DatapathManager implements AutoCloseable {
             maps.get(NodeMaps.IPCACHE6),
             faults,
             repairs);
+    guard.add(entries);
+    guard.add(cells);
     guard.add(policyMaps.guard());
     guard.add(policyMaps.guard().slots());
     guard.add(ipcache.guard());
     final EndpointAttachments attachments = new EndpointAttachments(pins, tcChoice, hooks);
-    final EndpointEntries entries =
-        new EndpointEntries(maps.get(NodeMaps.ENDPOINTS), generations, faults, repairs);
-    guard.add(entries);
     endpoints =
         new AttachedEndpoints(
-            conductor,
-            generations,
-            policyMaps,
-            resources.add(new Preparations(loaderAgent)),
-            attachments,
-            entries,
-            pins);
+            conductor, generations, policyMaps, loaderAgent, attachments, entries, pins);
   }
 
   private int reconcile() {
@@ -200,15 +208,11 @@ public final class DatapathManager implements AutoCloseable {
   private void attachDevices(
       Pins pins, ProgramLoader loader, NodeConstants constants, LoaderAgent loaderAgent) {
     final DeviceAttachments devices = new DeviceAttachments(pins, tcChoice);
-    if (context.device() != null) {
-      final int ifindex = DeviceAttachments.ifindex("device", context.device());
+    networkDevices =
+        new NetworkDevices(conductor, devices, hooks, () -> loaderAgent.load(ProgramFile.HOST));
+    if (!context.devices().isEmpty()) {
       try (BpfObject object = loader.load(ProgramFile.HOST, constants::write)) {
-        hooks.watch(
-            0,
-            "device " + context.device() + " " + HOST_PROGRAM,
-            devices.attachHost(context.device(), ifindex, object.program(HOST_PROGRAM)),
-            () -> loaderAgent.load(ProgramFile.HOST),
-            HOST_PROGRAM);
+        context.devices().forEach((name, index) -> networkDevices.attach(name, index, object));
       }
     }
     if (context.prefilterDevice() != null) {
@@ -230,6 +234,7 @@ public final class DatapathManager implements AutoCloseable {
             () -> loaderAgent.load(ProgramFile.PREFILTER),
             PREFILTER_PROGRAM);
       }
+      prefilterMaps.unpinPrevious();
     }
     devices.detachOthers();
   }
@@ -246,7 +251,11 @@ public final class DatapathManager implements AutoCloseable {
             context.nanoClock(),
             TimeUnit.SECONDS.toNanos(context.conntrackGcIntervalSec()));
     sweeps = new ConntrackReport(conntrackGc, tables);
-    events = new EventsAgent(maps.get(NodeMaps.EVENTS), maps.get(NodeMaps.EVENTS_LOST));
+    events =
+        new EventsAgent(
+            maps.get(NodeMaps.EVENTS),
+            maps.get(NodeMaps.EVENTS_LOST),
+            isHeard -> conductor.run(() -> entries.listen(isHeard)));
     resources.add(threads);
     final ParkingIdleStrategy gcIdle = new ParkingIdleStrategy();
     final IdleStrategy mirrorIdle = new SleepingMillisIdleStrategy(MIRROR_IDLE_MS);
@@ -281,9 +290,24 @@ public final class DatapathManager implements AutoCloseable {
             unrealised + " entries are not written to the kernel; the writes are retried");
   }
 
+  /**
+   * Tells that the endpoints of the previous run have the programs of this one, as far as they can:
+   * the flows that the previous programs have recorded meanwhile are carried over.
+   */
+  public void endpointsRestored() {
+    if (maps.carryOver().isPending()) {
+      conductor.begin(maps.carryOver());
+    }
+  }
+
   /** Returns the proxy for programs, links and map entries of endpoints. */
   public EndpointProxy endpoints() {
     return endpoints;
+  }
+
+  /** Returns the proxy for the host program of devices. */
+  public DeviceProxy devices() {
+    return networkDevices;
   }
 
   /** Returns the proxy for policy maps of endpoints. */

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.load.Shards;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
@@ -18,6 +19,7 @@ import agent.maps.kernel.Ipcache4Map;
 import agent.maps.kernel.Ipcache6Map;
 import agent.maps.kernel.MapWriteListener;
 import agent.maps.kernel.PolicyMap;
+import agent.maps.layout.GenerationLayout;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyFlag;
@@ -35,7 +37,10 @@ import agent.types.Prefix;
 import agent.types.Refusal;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.agrona.DirectBuffer;
@@ -63,11 +68,13 @@ class ConductorKernelTest {
     node.close();
   }
 
+  private final Map<Integer, Long> seen = new HashMap<>();
+
   private BpfMap map(String name) {
     return manager.maps().find(name).orElseThrow();
   }
 
-  private int generation(int endpointId) {
+  private long generation(int endpointId) {
     try (GenerationArray generations = new GenerationArray(map("generations"))) {
       return generations.get(endpointId);
     }
@@ -87,15 +94,14 @@ class ConductorKernelTest {
     await(manager.policyMaps().synchronize(9, List.of(oldAllow, oldDeny)));
     final List<String> order = new ArrayList<>();
     map("policy_00009").writeListener(new Recorder(order));
-    final int before = generation(9);
+    final long before = generation(9);
     await(
-        manager
-            .policyMaps()
-            .apply(
-                9,
-                new PolicyDelta(
-                    List.of(allow(3), with(allow(4), PolicyVerdict.DENY)),
-                    List.of(oldDeny, oldAllow))));
+        ManagerTestNode.apply(
+            manager,
+            9,
+            new PolicyDelta(
+                List.of(allow(3), with(allow(4), PolicyVerdict.DENY)),
+                List.of(oldDeny, oldAllow))));
     assertEquals(List.of("deny 4", "allow 3", "delete 1", "delete 2"), order);
     assertEquals(before + 1, generation(9));
   }
@@ -149,11 +155,10 @@ class ConductorKernelTest {
             Refusal.class,
             () ->
                 await(
-                    manager
-                        .policyMaps()
-                        .apply(
-                            9,
-                            new PolicyDelta(List.of(deny, extraAllow), List.of(full.getFirst())))));
+                    ManagerTestNode.apply(
+                        manager,
+                        9,
+                        new PolicyDelta(List.of(deny, extraAllow), List.of(full.getFirst())))));
     assertEquals(Refusal.Kind.EXHAUSTED, refusal.kind());
     assertTrue(refusal.getMessage().startsWith("map policy_00009: update ("), refusal.getMessage());
     assertTrue(
@@ -173,20 +178,27 @@ class ConductorKernelTest {
   @Test
   void shouldRefusePolicyForAnEndpointWithoutAPolicyMap() {
     final Refusal refusal =
-        assertThrows(Refusal.class, () -> await(manager.policyMaps().apply(77, PolicyDelta.NONE)));
+        assertThrows(
+            Refusal.class, () -> await(ManagerTestNode.apply(manager, 77, PolicyDelta.NONE)));
     assertEquals(Refusal.Kind.NOT_FOUND, refusal.kind());
     assertThrows(Refusal.class, () -> manager.endpoints().detach(0));
     assertThrows(Refusal.class, () -> manager.endpoints().detach(65_536));
   }
 
   @Test
-  void shouldWriteIpcacheChangesAndRaiseTheOutsideGenerationOnce() {
+  void shouldWriteIpcacheChangesAndRaiseTheShardsUnderThem() {
     final IpcacheEntry wide = entry("198.51.100.0/24", 16_777_217, 0);
     final IpcacheEntry narrow = entry("2001:db8:5::/48", 16_777_218, 0);
     final IpcacheEntry host = new IpcacheEntry(Prefix.parse("192.0.2.1/32"), 1, 0, true);
-    final int before = generation(0);
-    apply(change(null, wide), change(null, host), change(null, narrow));
-    assertEquals(before + 1, generation(0));
+    apply(change(null, host));
+    assertEquals(Set.of("192.0.2.1"), raised("192.0.2.0", "192.0.2.1", "192.0.2.2"));
+    apply(change(null, wide));
+    assertEquals(
+        Set.of("198.51.100.0", "198.51.100.255"),
+        raised("198.51.99.255", "198.51.100.0", "198.51.100.255", "198.51.101.0"));
+    apply(change(null, narrow));
+    assertEquals(
+        Set.of("192.0.2.1", "2001:db8:5::7", "::1"), raised("192.0.2.1", "2001:db8:5::7", "::1"));
     final Ipcache4Map ipcache4 = new Ipcache4Map(map("ipcache4"));
     final Ipcache6Map ipcache6 = new Ipcache6Map(map("ipcache6"));
     final IpAddress inside6 = IpAddress.parse("2001:db8:5::7");
@@ -201,24 +213,51 @@ class ConductorKernelTest {
     assertTrue(ipcache4.lookup((int) IpAddress.parse("198.51.100.9").low(), 32) < 0);
     assertEquals(0, ipcache6.lookup(inside6.high(), inside6.low(), 128));
     assertEquals(16_777_300, ipcache6.found().identity());
-    assertEquals(before + 2, generation(0));
     apply();
-    assertEquals(before + 2, generation(0), "an empty change raises no generation");
+    assertEquals(Set.of("::1"), raised("::1"), "a prefix of 48 bits raises all");
+    apply();
+    assertEquals(Set.of(), raised("::1", "192.0.2.1"), "an empty change raises no generation");
+  }
+
+  /** Returns the addresses whose shards were raised since the last call. */
+  private Set<String> raised(String... addresses) {
+    final Set<String> raised = new HashSet<>();
+    for (final String address : addresses) {
+      final int index = GenerationLayout.OUTSIDE + Shards.of(IpAddress.parse(address));
+      final long now = generation(index);
+      if (seen.getOrDefault(index, seed()) != now) {
+        raised.add(address);
+      }
+    }
+    try (GenerationArray generations = new GenerationArray(map("generations"))) {
+      for (int index = GenerationLayout.OUTSIDE; index < GenerationLayout.MAX; index++) {
+        seen.put(index, generations.get(index));
+      }
+    }
+    return raised;
+  }
+
+  /** Returns the generation with which all began: that of an id that no endpoint has had. */
+  private long seed() {
+    return generation(65_000);
   }
 
   @Test
-  void shouldNotRaiseTheOutsideGenerationWhenAnEndpointIsAttachedOrRelabelled() {
+  void shouldNotRaiseTheGenerationsOfTheOutsideWhenAnEndpointIsAttachedOrRelabelled() {
     final Workload workload = node.workload(41);
     final EndpointSpec spec = ManagerTestNode.spec(401, workload, 4001);
-    final int before = generation(0);
+    raised();
     await(manager.policyMaps().synchronize(401, ManagerTestNode.allowAll()));
     await(manager.endpoints().attach(spec));
     await(manager.endpoints().setIdentity(401, 4002));
-    assertEquals(before, generation(0), "only ipcache changes raise it");
+    assertEquals(
+        Set.of(),
+        raised(workload.ipv4(), workload.ipv6(), "::1"),
+        "only ipcache changes raise them");
     assertEquals(List.of(), await(manager.ipcache().read()));
-    final int owner = generation(401) >>> 24;
+    final long owner = generation(401) >>> 32;
     assertEquals(List.of(), ManagerTestNode.detach(manager, 401));
-    assertEquals(owner + 1 & 0xff, generation(401) >>> 24, "the owner part changes");
+    assertEquals(owner + 1, generation(401) >>> 32, "the owner part changes");
   }
 
   @Test
@@ -228,7 +267,7 @@ class ConductorKernelTest {
         manager, ManagerTestNode.spec(402, workload, 4002), ManagerTestNode.allowAll());
     final IpcacheEntry own = entry(workload.ipv4() + "/32", 4002, 402);
     final IpcacheEntry other = entry(workload.ipv4() + "/32", 7000, 0);
-    final int before = generation(402);
+    final long before = generation(402);
     apply(change(own, other));
     assertEquals(before + 1, generation(402));
     apply(change(other, own));
@@ -252,9 +291,9 @@ class ConductorKernelTest {
     final Workload workload = node.workload(44);
     final EndpointSpec spec = ManagerTestNode.spec(404, workload, 4004);
     ManagerTestNode.attach(manager, spec, ManagerTestNode.allowAll());
-    final int owner = generation(404) >>> 24;
+    final long owner = generation(404) >>> 32;
     ManagerTestNode.attach(manager, spec, ManagerTestNode.allowAll());
-    assertEquals(owner, generation(404) >>> 24);
+    assertEquals(owner, generation(404) >>> 32);
     final EndpointSpec moved =
         new EndpointSpec(
             404,
@@ -268,7 +307,7 @@ class ConductorKernelTest {
             spec.options(),
             0);
     ManagerTestNode.attach(manager, moved, ManagerTestNode.allowAll());
-    assertEquals(owner + 1 & 0xff, generation(404) >>> 24);
+    assertEquals(owner + 1, generation(404) >>> 32);
   }
 
   @Test
@@ -276,7 +315,7 @@ class ConductorKernelTest {
     final Workload workload = node.workload(43);
     final EndpointSpec spec = ManagerTestNode.spec(403, workload, 4003);
     ManagerTestNode.attach(manager, spec, ManagerTestNode.allowAll());
-    final int before = generation(403);
+    final long before = generation(403);
     final EndpointSpec elsewhere =
         new EndpointSpec(
             403,
@@ -374,8 +413,8 @@ class ConductorKernelTest {
   private void apply(PolicyDelta in, PolicyDelta out, int times) {
     CompletableFuture<Void> last = null;
     for (int i = 0; i < times; i++) {
-      manager.policyMaps().apply(9, in);
-      last = manager.policyMaps().apply(9, out);
+      ManagerTestNode.apply(manager, 9, in);
+      last = ManagerTestNode.apply(manager, 9, out);
     }
     await(last);
   }

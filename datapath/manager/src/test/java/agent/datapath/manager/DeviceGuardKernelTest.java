@@ -1,5 +1,6 @@
 package agent.datapath.manager;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -7,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.bindings.BpfFileSystem;
 import agent.bindings.BpfLink;
 import agent.bindings.BpfObject;
+import agent.bindings.MapCalls;
 import agent.bindings.NetworkDevice;
 import agent.bindings.XdpMode;
 import agent.datapath.manager.guard.Repairs.Kind;
@@ -14,8 +16,10 @@ import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.TcMode;
 import agent.maps.kernel.BpfMap;
-import agent.maps.kernel.Prefilter4Trie;
-import agent.maps.kernel.PrefilterCells;
+import agent.maps.kernel.EntryBuffer;
+import agent.maps.kernel.PrefilterTables;
+import agent.maps.kernel.PrefilterWords;
+import agent.maps.layout.PrefilterTable;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.Ping;
@@ -28,7 +32,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -70,7 +76,7 @@ class DeviceGuardKernelTest {
         node.launch(
             node.context()
                 .tcMode(mode)
-                .device(DEVICE)
+                .devices(Map.of(DEVICE, VethPair.index(node.namespace(), DEVICE)))
                 .prefilterDevice(DEVICE)
                 .prefilterMode(PrefilterMode.GENERIC));
     watch = new GuardWatch(manager);
@@ -170,26 +176,54 @@ class DeviceGuardKernelTest {
   }
 
   @Test
-  void shouldWriteAPrefixAgainThatWasDeletedAndDeleteOneThatWasInserted() {
+  void shouldRepairTheTablesOfTheList() {
     launch(TcMode.AUTO);
-    try (BpfMap map = opened("prefilter4")) {
-      final Prefilter4Trie trie = new Prefilter4Trie(map);
-      trie.stage((int) IpAddress.parse("192.0.2.0").low(), 25);
-      assertEquals(0, trie.deleteStaged());
-      trie.stage((int) IpAddress.parse("203.0.113.0").low(), 24);
-      trie.stage(0, 0);
-      assertEquals(0, trie.insertStaged());
-      watch.awaitRepair(Kind.MAP_ENTRY, 3);
-      assertEquals(1, map.countEntries());
+    for (final String name : List.of("prefilter_list", "prefilter4_table", "prefilter6_table")) {
+      final long before = watch.repairs(Kind.MAP_ENTRY);
+      try (BpfMap map = table(name);
+          PrefilterWords words = new PrefilterWords(map)) {
+        final int[] changed = {0, words.count() / 2, words.count() - 1};
+        final long[] right = IntStream.of(changed).mapToLong(words::word).toArray();
+        for (final int i : changed) {
+          words.word(i, ~words.word(i));
+        }
+        watch.awaitRepair(Kind.MAP_ENTRY, before + changed.length);
+        assertArrayEquals(right, IntStream.of(changed).mapToLong(words::word).toArray(), name);
+      }
+      assertClosedAndRight();
+    }
+  }
+
+  /** While a slot is empty, the sources under its cells are dropped. */
+  @Test
+  void shouldPutATableThatWasReplacedOrRemovedIntoItsSlotAgain() {
+    launch(TcMode.AUTO);
+    final int right = table("prefilter4_table").description().id();
+    try (BpfMap slots = opened("prefilter_tables");
+        BpfMap other = table("prefilter6_table")) {
+      final PrefilterTables tables = new PrefilterTables(slots);
+      assertEquals(0, tables.set(PrefilterTable.IPV4, other.fd()));
+      watch.awaitRepair(Kind.MAP_ENTRY, 1);
+      assertEquals(right, tables.mapId(PrefilterTable.IPV4));
+      final EntryBuffer slot = new EntryBuffer(slots);
+      slot.key().putInt(0, PrefilterTable.IPV4.number());
+      assertEquals(0, slots.delete(slot));
+      watch.awaitRepair(Kind.MAP_ENTRY, 2);
+      assertEquals(right, tables.mapId(PrefilterTable.IPV4));
     }
     assertClosedAndRight();
+  }
+
+  private BpfMap table(String name) {
+    final BpfMap found = manager.maps().find(name).orElseThrow();
+    return BpfMap.adopt(MapCalls.openById(found.description().id()), found.definition(), "");
   }
 
   @Test
   void shouldRepairTheBitmapsOfTheList() {
     launch(TcMode.AUTO);
     try (BpfMap map = opened("prefilter4_cells");
-        PrefilterCells cells = new PrefilterCells(map)) {
+        PrefilterWords cells = new PrefilterWords(map)) {
       int cleared = 0;
       for (int i = 0; i < map.maxEntries(); i++) {
         if (cells.word(i) != 0) {
@@ -213,15 +247,13 @@ class DeviceGuardKernelTest {
       deny.add(Prefix.of(IpAddress.ofIpv4(0x0b000000 + (i << 8)), 24));
     }
     manager.prefilter().add(OptionalLong.empty(), deny);
-    try (BpfMap map = opened("prefilter4")) {
-      final Prefilter4Trie trie = new Prefilter4Trie(map);
-      for (int i = 0; i < 100_000; i += 50) {
-        trie.stage(0x0b000000 + (i << 8), 24);
+    try (BpfMap map = table("prefilter4_table");
+        PrefilterWords words = new PrefilterWords(map)) {
+      for (int i = 0; i < 2000; i++) {
+        words.word(i * 50, ~words.word(i * 50));
       }
-      assertEquals(0, trie.deleteStaged());
-      assertEquals(98_001, map.countEntries());
       watch.awaitRepair(Kind.MAP_ENTRY, 2000);
-      assertEquals(100_001, map.countEntries());
+      assertEquals(0, words.word(50));
     }
     assertClosedAndRight();
     final long before = watch.repairs(Kind.MAP_ENTRY);

@@ -127,21 +127,21 @@ class EndpointTrafficKernelTest {
       try (TcpEchoServer tcp = TcpEchoServer.start(server.namespace(), 8080);
           TcpConnection connection = TcpConnection.open(client.namespace(), address, 8080)) {
         assertTrue(connection.exchangesMore(50, 5000));
-        await(manager.policyMaps().apply(SERVER, new PolicyDelta(List.of(), List.of(allow))));
+        await(ManagerTestNode.apply(manager, SERVER, new PolicyDelta(List.of(), List.of(allow))));
         assertTrue(connection.isCutFor(400));
         assertEquals(
             TcpConnection.Outcome.UNANSWERED,
             TcpConnection.attempt(client.namespace(), address, 8080, 300));
-        await(manager.policyMaps().apply(SERVER, new PolicyDelta(List.of(allow), List.of())));
+        await(ManagerTestNode.apply(manager, SERVER, new PolicyDelta(List.of(allow), List.of())));
         assertTrue(
             connection.exchangesMore(20, 10_000), "the connection was interrupted, not reset");
         await(
-            manager
-                .policyMaps()
-                .apply(
-                    SERVER, new PolicyDelta(List.of(with(allow, PolicyVerdict.DENY)), List.of())));
+            ManagerTestNode.apply(
+                manager,
+                SERVER,
+                new PolicyDelta(List.of(with(allow, PolicyVerdict.DENY)), List.of())));
         assertTrue(connection.isCutFor(400), "a deny entry interrupts the connection");
-        await(manager.policyMaps().apply(SERVER, new PolicyDelta(List.of(allow), List.of())));
+        await(ManagerTestNode.apply(manager, SERVER, new PolicyDelta(List.of(allow), List.of())));
         assertEquals(1, tcp.connections());
       }
     }

@@ -1,11 +1,14 @@
 package agent.datapath.manager;
 
+import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.DatapathEvents.FlowSubscriber;
+import agent.maps.kernel.EndpointMap;
 import agent.maps.layout.DropReason;
+import agent.maps.layout.EndpointOption;
 import agent.maps.layout.EventType;
 import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
@@ -62,7 +65,7 @@ class EventsKernelTest {
                     event.sourceIdentity(),
                     event.destinationIdentity(),
                     event.family()));
-    manager.events().subscribe(subscriber);
+    await(manager.events().subscribe(subscriber));
     assertEquals(
         TcpConnection.Outcome.UNANSWERED,
         TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300));
@@ -72,6 +75,9 @@ class EventsKernelTest {
         new Seen(
             EventType.DROP.number(), DropReason.POLICY_DENIED.number(), 6, 4321, 6001, 6002, 4),
         first);
+    assertTrue(manager.events().received() >= 1);
+    final FlowSubscriber other = event -> {};
+    await(manager.events().subscribe(other));
     manager.events().unsubscribe(subscriber);
     Thread.sleep(50);
     seen.clear();
@@ -79,6 +85,41 @@ class EventsKernelTest {
     assertTrue(seen.isEmpty());
     assertTrue(manager.events().received() >= 2);
     assertEquals(0, manager.events().lost());
+  }
+
+  @Test
+  void shouldEmitEventsOnlyWhileThereIsASubscriber() throws Exception {
+    TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
+    assertEquals(0, notifications());
+    final BlockingQueue<Integer> seen = new ArrayBlockingQueue<>(1000);
+    final FlowSubscriber first = event -> seen.offer(event.type());
+    final FlowSubscriber second = event -> {};
+    await(manager.events().subscribe(first));
+    await(manager.events().subscribe(second));
+    assertEquals(EndpointOption.DROP_NOTIFICATION.number(), notifications());
+    TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
+    assertEquals(EventType.DROP.number(), seen.poll(5, TimeUnit.SECONDS));
+    manager.events().unsubscribe(first);
+    await(manager.endpoints().known());
+    assertEquals(EndpointOption.DROP_NOTIFICATION.number(), notifications());
+    manager.events().unsubscribe(second);
+    await(manager.endpoints().known());
+    assertEquals(0, notifications());
+    final long received = manager.events().received();
+    TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
+    Thread.sleep(100);
+    assertEquals(received, manager.events().received());
+    manager.repairs().forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
+  }
+
+  /** Returns the notification options in the server's entry, which its programs read. */
+  private int notifications() {
+    final EndpointMap endpoints = new EndpointMap(manager.maps().find("endpoints").orElseThrow());
+    assertEquals(0, endpoints.lookup(602));
+    return endpoints.found().options()
+        & (EndpointOption.DROP_NOTIFICATION.number()
+            | EndpointOption.TRACE_NOTIFICATION.number()
+            | EndpointOption.POLICY_VERDICT_NOTIFICATION.number());
   }
 
   @Test
@@ -90,7 +131,7 @@ class EventsKernelTest {
             event -> {
               throw new IllegalStateException("the subscriber fails");
             });
-    manager.events().subscribe(event -> seen.offer(event.type()));
+    await(manager.events().subscribe(event -> seen.offer(event.type())));
     TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
     assertEquals(EventType.DROP.number(), seen.poll(5, TimeUnit.SECONDS));
   }
@@ -98,7 +139,7 @@ class EventsKernelTest {
   @Test
   void shouldAllocateNothingWhileEventsArrive() throws Exception {
     final long[] count = {0};
-    manager.events().subscribe(event -> count[0] += event.length() > 0 ? 1 : 0);
+    await(manager.events().subscribe(event -> count[0] += event.length() > 0 ? 1 : 0));
     final Thread reader =
         Thread.getAllStackTraces().keySet().stream()
             .filter(thread -> thread.getName().equals("dp-events"))

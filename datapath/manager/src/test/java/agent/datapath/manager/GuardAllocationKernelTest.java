@@ -12,6 +12,7 @@ import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.attach.TcAttachmentChoice;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.conductor.EndpointEntries;
+import agent.datapath.manager.conductor.InterfaceCells;
 import agent.datapath.manager.conductor.IpcacheMaps;
 import agent.datapath.manager.conductor.PolicyMaps;
 import agent.datapath.manager.conductor.VerdictGenerations;
@@ -31,6 +32,7 @@ import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.TcMode;
 import agent.maps.kernel.EndpointMap;
+import agent.maps.kernel.InterfaceArray;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.NodeMaps;
 import agent.testkit.HeapAllocation;
@@ -94,7 +96,14 @@ class GuardAllocationKernelTest {
         VerdictGenerations generations = new VerdictGenerations(maps.get(NodeMaps.GENERATIONS));
         PrefilterMaps prefilter = new PrefilterMaps(maps);
         PolicyMaps policies =
-            new PolicyMaps(conductor, generations, maps, List.of(), faults, repairs)) {
+            new PolicyMaps(
+                conductor,
+                generations,
+                maps,
+                endpoints(maps, generations),
+                List.of(),
+                faults,
+                repairs)) {
       addMaps(maps, generations, policies);
       checks.add(DevicePrefilter.restore(context, prefilter, conductor, faults, repairs).guard());
       for (final TcMode mode : ManagerTestNode.tcModes()) {
@@ -134,8 +143,23 @@ class GuardAllocationKernelTest {
             .toList());
     checks.add(ipcache.guard());
     while (conductor.doWork() > 0) {}
-    new EndpointMap(maps.get(NodeMaps.ENDPOINTS)).set(5, 1, 2, 3, 4, 0);
-    checks.add(new EndpointEntries(maps.get(NodeMaps.ENDPOINTS), generations, faults, repairs));
+  }
+
+  private EndpointEntries endpoints(NodeMapSet maps, VerdictGenerations generations) {
+    final EndpointMap endpoints = new EndpointMap(maps.get(NodeMaps.ENDPOINTS));
+    endpoints.edit(5).ifindex(1).identity(2);
+    assertEquals(0, endpoints.put());
+    try (InterfaceArray cells = new InterfaceArray(maps.get(NodeMaps.INTERFACES))) {
+      cells.set(1, InterfaceArray.cell(1, 5));
+    }
+    final InterfaceCells cells =
+        new InterfaceCells(
+            maps.get(NodeMaps.INTERFACES), maps.get(NodeMaps.INTERFACES_OVERFLOW), faults, repairs);
+    checks.add(cells);
+    final EndpointEntries entries =
+        new EndpointEntries(maps.get(NodeMaps.ENDPOINTS), cells, generations, faults, repairs);
+    checks.add(entries);
+    return entries;
   }
 
   private void addHook(Pins pins, TcMode mode) throws IOException {

@@ -1,6 +1,7 @@
 package agent.datapath.manager;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -22,6 +23,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -47,7 +49,7 @@ class LaunchKernelTest {
     final Path root = Files.createTempDirectory("agent-nobpf-").resolve("deep");
     try (DatapathManager manager = node.launch(ManagerTestNode.context(root, node.state()))) {
       assertTrue(BpfFileSystem.isMounted(root));
-      assertTrue(Files.exists(root.resolve("agent/maps/conntrack4_tcp")));
+      assertTrue(Files.exists(root.resolve("agent/maps/conntrack4_tcp_v2")));
       assertEquals("running", health(manager, "dp-conductor").message());
       assertEquals(ModuleHealth.Level.OK, health(manager, "dp-maps").level());
     } finally {
@@ -61,10 +63,9 @@ class LaunchKernelTest {
   void shouldNameTheMissingDeviceAndCloseAllDescriptors() throws IOException {
     final List<String> before = descriptors();
     final Refusal refusal =
-        assertThrows(Refusal.class, () -> node.launch(node.context().device("eth77")));
+        assertThrows(Refusal.class, () -> node.launch(node.context().prefilterDevice("eth77")));
     assertEquals(Refusal.Kind.INVALID, refusal.kind());
-    assertEquals("device: there is no interface 'eth77'", refusal.getMessage());
-    assertThrows(Refusal.class, () -> node.launch(node.context().prefilterDevice("eth77")));
+    assertEquals("prefilter-device: there is no interface 'eth77'", refusal.getMessage());
     assertEquals(before, descriptors());
   }
 
@@ -103,14 +104,46 @@ class LaunchKernelTest {
 
   @ParameterizedTest
   @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
+  void shouldGuardDevicesAsTheyComeAndGo(TcMode mode) {
+    try (NetworkNamespace outside = NetworkNamespace.create("out");
+        DatapathManager manager = node.launch(node.context().tcMode(mode))) {
+      final VethPair up = VethPair.create(node.namespace(), "up0", outside, "net0");
+      outside.exec("ip", "address", "add", "192.0.2.2/24", "dev", "net0");
+      node.namespace().exec("ip", "address", "add", "192.0.2.1/24", "dev", "up0");
+      assertFalse(isGuarded(mode));
+      ManagerTestNode.await(manager.devices().guard(Map.of("up0", up.hostIfindex())));
+      assertTrue(isGuarded(mode));
+      assertTrue(Ping.isAnswered(outside, "192.0.2.1", 2000));
+      assertThrows(
+          OperationException.class,
+          () ->
+              ManagerTestNode.await(
+                  manager.devices().guard(Map.of("up0", up.hostIfindex(), "gone0", 99))));
+      assertTrue(isGuarded(mode), "the others are guarded");
+      ManagerTestNode.await(manager.devices().guard(Map.of()));
+      assertFalse(isGuarded(mode));
+    }
+  }
+
+  private boolean isGuarded(TcMode mode) {
+    return mode == TcMode.TCX
+        ? node.pins().contains("agent/devices/up0/from_network")
+        : node.namespace()
+            .exec("tc", "filter", "show", "dev", "up0", "ingress")
+            .contains("from_network");
+  }
+
+  @ParameterizedTest
+  @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldDeliverFromTheNetworkThroughTheHostProgram(TcMode mode) {
     final Workload workload = node.workload(73);
     try (NetworkNamespace outside = NetworkNamespace.create("out")) {
-      VethPair.create(node.namespace(), "up0", outside, "net0");
+      final VethPair up = VethPair.create(node.namespace(), "up0", outside, "net0");
       node.namespace().exec("ip", "address", "add", "192.0.2.1/24", "dev", "up0");
       outside.exec("ip", "address", "add", "192.0.2.2/24", "dev", "net0");
       outside.exec("ip", "route", "add", "10.77.0.0/24", "via", "192.0.2.1");
-      try (DatapathManager manager = node.launch(node.context().device("up0").tcMode(mode))) {
+      try (DatapathManager manager =
+          node.launch(node.context().devices(Map.of("up0", up.hostIfindex())).tcMode(mode))) {
         ManagerTestNode.attach(
             manager, ManagerTestNode.spec(703, workload, 7003), ManagerTestNode.allowAll());
         assertTrue(Ping.isAnswered(outside, workload.ipv4(), 2000));

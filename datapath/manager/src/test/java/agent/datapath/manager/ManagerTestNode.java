@@ -5,7 +5,9 @@ import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
+import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.PrefilterStore;
 import agent.datapath.manager.spec.TcMode;
@@ -27,6 +29,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
@@ -154,6 +157,19 @@ final class ManagerTestNode implements AutoCloseable {
     await(manager.policyMaps().synchronize(spec.id(), policy));
     await(manager.endpoints().attach(spec));
     putAddresses(manager, spec);
+  }
+
+  /** Changes the policy map of one endpoint, which shares it with no other. */
+  static CompletableFuture<Void> apply(DatapathManager manager, int id, PolicyDelta delta) {
+    return manager
+        .policyMaps()
+        .apply(List.of(new PolicyChange(id, 0, delta)))
+        .thenAccept(
+            failures -> {
+              if (failures.containsKey(id)) {
+                throw failures.get(id);
+              }
+            });
   }
 
   /** Writes the ipcache entries of an endpoint, as the module {@code datapath/ipcache} does. */

@@ -194,11 +194,10 @@ class MapGuardKernelTest {
     }
     final long end = System.nanoTime() + 6_000_000_000L; // three rounds
     while (System.nanoTime() < end) {
-      await(manager.policyMaps().apply(SERVER, new PolicyDelta(entries, List.of())));
+      await(ManagerTestNode.apply(manager, SERVER, new PolicyDelta(entries, List.of())));
       await(
-          manager
-              .policyMaps()
-              .apply(SERVER, new PolicyDelta(List.of(FROM_CLIENT), entries.subList(0, 700))));
+          ManagerTestNode.apply(
+              manager, SERVER, new PolicyDelta(List.of(FROM_CLIENT), entries.subList(0, 700))));
       await(manager.policyMaps().synchronize(SERVER, entries.subList(500, 1000)));
     }
     assertEquals(0, watch.repairs(Kind.MAP_ENTRY));
@@ -266,8 +265,10 @@ class MapGuardKernelTest {
       assertEquals(server.veth().hostIfindex(), endpoints.found().ifindex());
       assertEquals(SERVER_IDENTITY, endpoints.found().identity());
       assertTrue(isServed(true));
-      assertEquals(0, endpoints.set(SERVER, client.veth().hostIfindex(), 1, 2, 3, 0));
-      assertEquals(0, endpoints.set(40_000, 1, 1, 1, 1, 0));
+      endpoints.edit(SERVER).ifindex(client.veth().hostIfindex()).identity(1);
+      assertEquals(0, endpoints.put());
+      endpoints.edit(40_000).ifindex(1).identity(1);
+      assertEquals(0, endpoints.put());
       watch.awaitRepair(Kind.MAP_ENTRY, 3);
       assertEquals(0, endpoints.lookup(40_000));
       assertEquals(0, endpoints.found().ifindex());
@@ -300,17 +301,20 @@ class MapGuardKernelTest {
   void shouldPinMapsAgain() throws IOException {
     attachServer(FROM_CLIENT);
     final List<String> before = node.pins();
-    Files.delete(pin("conntrack4_tcp"));
+    Files.delete(pin("conntrack4_tcp_v2"));
     Files.delete(pin("policy_%05d".formatted(SERVER)));
     Files.move(pin("policy_%05d".formatted(CLIENT)), pin("policy_%05d".formatted(SERVER)));
     watch.awaitRepair(Kind.MAP_PIN, 3);
     assertEquals(before, node.pins());
     for (final String name :
         List.of(
-            "conntrack4_tcp", "policy_%05d".formatted(SERVER), "policy_%05d".formatted(CLIENT))) {
+            "conntrack4_tcp_v2",
+            "policy_%05d".formatted(SERVER),
+            "policy_%05d".formatted(CLIENT))) {
       final int fd = BpfFileSystem.open(pin(name));
       assertEquals(
-          manager.maps().find(name).orElseThrow().description().id(), MapDescription.of(fd).id());
+          manager.maps().find(name.replace("_v2", "")).orElseThrow().description().id(),
+          MapDescription.of(fd).id());
       Descriptors.close(fd);
     }
     assertRight();

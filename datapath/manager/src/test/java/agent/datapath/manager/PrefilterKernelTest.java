@@ -5,15 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfLink;
-import agent.bindings.BpfProgram;
-import agent.bindings.ProgramTestRun;
 import agent.datapath.manager.spec.Prefilter;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
-import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.Packets;
@@ -42,8 +38,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 @KernelTest
 class PrefilterKernelTest {
-  private static final int XDP_DROP = 1;
-  private static final int XDP_PASS = 2;
+  private static final int XDP_DROP = AttachedPrefilter.DROP;
+  private static final int XDP_PASS = AttachedPrefilter.PASS;
   private static final String DEVICE = "up0";
 
   private ManagerTestNode node;
@@ -178,6 +174,29 @@ class PrefilterKernelTest {
     }
   }
 
+  /**
+   * Each second address, and each second network, in one bucket of either class and four leaves.
+   */
+  @Test
+  void shouldFindEachOfAThousandNeighbours() {
+    final List<Prefix> deny = new ArrayList<>();
+    for (int i = 0; i < 1000; i += 2) {
+      deny.add(Prefix.of(IpAddress.ofIpv4(10 << 24 | i)));
+      deny.add(Prefix.of(IpAddress.ofIpv6(0xfd00_0001_0002_0003L, i)));
+      deny.add(Prefix.of(IpAddress.ofIpv6(0xfd00_0200_0000_0000L | (long) i << 17, 0), 47));
+    }
+    try (DatapathManager manager = launch(PrefilterMode.NATIVE);
+        AttachedPrefilter attached = new AttachedPrefilter(node)) {
+      manager.prefilter().add(OptionalLong.empty(), deny);
+      for (final Prefix prefix : deny) {
+        final IpAddress next = prefix.last().plus(1);
+        assertEquals(XDP_DROP, attached.verdict(prefix.address()), prefix::toString);
+        assertEquals(XDP_DROP, attached.verdict(prefix.last()), prefix::toString);
+        assertEquals(XDP_PASS, attached.verdict(next), next::toString);
+      }
+    }
+  }
+
   /** The network stack strips any number of priority tags and processes the inner packet. */
   @Test
   void shouldFindTheSourceBehindVlanTagsAndDropFramesWithTooManyTags() {
@@ -302,7 +321,7 @@ class PrefilterKernelTest {
     }
   }
 
-  /** Both prefixes lie in one cell of the bitmap, so that the trie decides. */
+  /** Both prefixes lie in one cell of the bitmap, so that the table decides. */
   @Test
   void shouldForgetPrefixesOfThePreviousRunThatTheStoreDoesNotHold() throws IOException {
     try (DatapathManager manager = launch(PrefilterMode.NATIVE)) {
@@ -327,8 +346,7 @@ class PrefilterKernelTest {
       assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("192.0.2.64")));
       assertEquals(XDP_PASS, attached.verdict(IpAddress.parse("2001:db8::2")));
       assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("2001:db8::4:0")));
-      assertEquals(1, manager.maps().find("prefilter4").orElseThrow().countEntries());
-      assertEquals(1, manager.maps().find("prefilter6").orElseThrow().countEntries());
+      assertEquals(2, manager.maps().find("prefilter_list").orElseThrow().countEntries());
     }
   }
 
@@ -382,46 +400,5 @@ class PrefilterKernelTest {
                   20 + random.nextInt(109)));
     }
     return prefixes;
-  }
-
-  /** Runs the attached prefilter program on packets from a source address. */
-  private static final class AttachedPrefilter implements AutoCloseable {
-    private final BpfProgram program;
-    private final ProgramTestRun run = new ProgramTestRun(1500);
-
-    AttachedPrefilter(ManagerTestNode node) {
-      final String device =
-          node.pins().stream()
-              .filter(path -> path.startsWith("agent/devices/"))
-              .findFirst()
-              .orElseThrow();
-      try (BpfLink link = BpfLink.openPinned(node.bpfRoot().resolve(device)).orElseThrow()) {
-        program = BpfProgram.openById(link.info().programId());
-      }
-    }
-
-    int verdict(IpAddress source) {
-      return verdict(source, 0);
-    }
-
-    int verdict(IpAddress source, int tags) {
-      final IpPacket from =
-          source.isIpv4()
-              ? Packets.ipv4(source.toString(), "192.0.2.1")
-              : Packets.ipv6(source.toString(), "2001:db8::1");
-      for (int i = 0; i < tags; i++) {
-        from.vlan(0);
-      }
-      final byte[] packet = from.tcp(31337, 80).syn().bytes();
-      run.input(packet);
-      assertEquals(0, run.run(program, packet.length, 0, 1));
-      return run.returnValue();
-    }
-
-    @Override
-    public void close() {
-      run.close();
-      program.close();
-    }
   }
 }

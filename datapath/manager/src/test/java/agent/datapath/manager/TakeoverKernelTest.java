@@ -167,6 +167,10 @@ class TakeoverKernelTest {
           4096, manager.maps().find("conntrack4_tcp").orElseThrow().description().maxEntries());
       assertEquals(
           8192, manager.maps().find("conntrack4_any").orElseThrow().description().maxEntries());
+      manager.endpointsRestored();
+      while (node.pins().stream().anyMatch(pin -> pin.endsWith("_resized"))) {
+        await(manager.endpoints().known());
+      }
       assertEquals(before, node.pins());
       assertFalse(before.isEmpty());
     }

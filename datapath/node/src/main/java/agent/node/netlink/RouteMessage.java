@@ -40,8 +40,16 @@ public record RouteMessage(
   /** The default table (RT_TABLE_MAIN). */
   public static final int TABLE_MAIN = 254;
 
+  /** The table of what the kernel delivers to the node itself (RT_TABLE_LOCAL). */
+  public static final int TABLE_LOCAL = 255;
+
   /** A unicast route (RTN_UNICAST). */
   public static final int TYPE_UNICAST = 1;
+
+  // linux/rtnetlink.h
+  private static final int TYPE_LOCAL = 2;
+  private static final int TYPE_BROADCAST = 3;
+  private static final int TYPE_ANYCAST = 4;
 
   private static final int RTM_GETROUTE = 26;
 
@@ -127,14 +135,26 @@ public record RouteMessage(
         && message.getByte(TABLE_OFFSET) == TABLE_MAIN;
   }
 
-  /** Returns a request for the routes of the main table; protocol 0 means any. */
-  static NetlinkRequest list(boolean ipv4, int protocol) {
+  /** Returns whether the message is of a route in the local table, without decoding the rest. */
+  public static boolean isInLocalTable(NetlinkMessageFlyweight message) {
+    return AttributeValues.isIp(message.getByte(FAMILY_OFFSET))
+        && message.getByte(TABLE_OFFSET) == TABLE_LOCAL;
+  }
+
+  /** Returns whether the kernel delivers packets to the destination to sockets of the node. */
+  public boolean isToThisNode() {
+    return table == TABLE_LOCAL
+        && (type == TYPE_LOCAL || type == TYPE_BROADCAST || type == TYPE_ANYCAST);
+  }
+
+  /** Returns a request for the routes of a table; protocol 0 means any. */
+  static NetlinkRequest list(boolean ipv4, int table, int protocol) {
     final String operation = (ipv4 ? "IPv4" : "IPv6") + " routes: list";
     return new NetlinkRequest(operation, RTM_GETROUTE, NetlinkRequest.NLM_F_DUMP)
         .putByte(ipv4 ? AttributeValues.AF_INET : AttributeValues.AF_INET6)
         .putByte(0)
         .putShort(0)
-        .putByte(TABLE_MAIN)
+        .putByte(table)
         .putByte(protocol)
         .putShort(0)
         .putInt(0);

@@ -92,9 +92,18 @@ public final class RouteNetlink implements AutoCloseable {
    * @param protocol its protocol number, or 0 for any
    */
   public List<RouteMessage> routes(boolean ipv4, int protocol) {
+    return routes(ipv4, RouteMessage.TABLE_MAIN, protocol);
+  }
+
+  /** Returns the IPv4 or IPv6 routes of the local table. */
+  public List<RouteMessage> localRoutes(boolean ipv4) {
+    return routes(ipv4, RouteMessage.TABLE_LOCAL, 0);
+  }
+
+  private List<RouteMessage> routes(boolean ipv4, int table, int protocol) {
     try {
-      return socket.query(RouteMessage.list(ipv4, protocol), RouteMessage::decode).stream()
-          .filter(route -> route.table() == RouteMessage.TABLE_MAIN)
+      return socket.query(RouteMessage.list(ipv4, table, protocol), RouteMessage::decode).stream()
+          .filter(route -> route.table() == table)
           .filter(route -> protocol == 0 || route.protocol() == protocol)
           .toList();
     } catch (NetlinkException failure) {

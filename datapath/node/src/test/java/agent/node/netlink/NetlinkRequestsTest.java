@@ -99,12 +99,13 @@ class NetlinkRequestsTest {
   }
 
   @Test
-  void shouldListTheRoutesOfTheMainTable() {
-    assertHeader(26, DUMP, RouteMessage.list(true, 169));
-    assertContent(RouteMessage.list(true, 169), 2, 0, 0, 0, 254, 169, 0, 0, 0, 0, 0, 0);
-    assertContent(RouteMessage.list(false, 0), 10, 0, 0, 0, 254, 0, 0, 0, 0, 0, 0, 0);
-    assertEquals("IPv4 routes: list", RouteMessage.list(true, 0).operation());
-    assertEquals("IPv6 routes: list", RouteMessage.list(false, 0).operation());
+  void shouldListTheRoutesOfATable() {
+    assertHeader(26, DUMP, RouteMessage.list(true, 254, 169));
+    assertContent(RouteMessage.list(true, 254, 169), 2, 0, 0, 0, 254, 169, 0, 0, 0, 0, 0, 0);
+    assertContent(RouteMessage.list(false, 254, 0), 10, 0, 0, 0, 254, 0, 0, 0, 0, 0, 0, 0);
+    assertContent(RouteMessage.list(true, 255, 0), 2, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0);
+    assertEquals("IPv4 routes: list", RouteMessage.list(true, 254, 0).operation());
+    assertEquals("IPv6 routes: list", RouteMessage.list(false, 254, 0).operation());
   }
 
   @Test

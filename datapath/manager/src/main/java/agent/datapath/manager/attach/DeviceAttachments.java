@@ -85,6 +85,17 @@ public final class DeviceAttachments {
     return attachment;
   }
 
+  /** Detaches the host program from the device, which may be gone. */
+  void detachHost(String interfaceName, int ifindex) {
+    final Path pin = pins.device(interfaceName, FROM_NETWORK);
+    try {
+      choice.chosen(new TcHook(interfaceName, ifindex, true, FROM_NETWORK, pin)).detach();
+    } catch (AttachException | BindingsException failure) {
+      LOGGER.warn("device {} cannot be detached: {}", interfaceName, failure.getMessage());
+    }
+    inUse.remove(pin);
+  }
+
   /** Detaches every pinned device link that this object has not attached. */
   public void detachOthers() {
     for (final Path pin : pins.devicePins()) {

@@ -63,22 +63,9 @@ public final class EndpointAttachments {
   /**
    * Watches the attached programs until they are detached.
    *
-   * @param loader loads the programs of the endpoint again
+   * @param loader loads the programs again
    */
-  public void watch(EndpointSpec endpoint, Supplier<CompletableFuture<BpfObject>> loader) {
-    for (final TcHook hook : hooks(endpoint)) {
-      guard.watch(
-          endpoint.id(), subject(endpoint.id(), hook), choice.chosen(hook), loader, hook.program());
-    }
-  }
-
-  /**
-   * Watches the dropping programs that {@link #close} attached to both hooks, until the endpoint's
-   * programs replace them or they are detached.
-   *
-   * @param loader loads the dropping programs again
-   */
-  public void watchClosed(
+  public void watch(
       int endpointId,
       int ifindex,
       String interfaceName,
@@ -86,11 +73,7 @@ public final class EndpointAttachments {
     for (final boolean isIngress : new boolean[] {true, false}) {
       final TcHook hook = hook(endpointId, ifindex, interfaceName, isIngress);
       guard.watch(
-          endpointId,
-          subject(endpointId, hook),
-          choice.chosen(hook),
-          loader,
-          "closed_" + hook.program());
+          endpointId, subject(endpointId, hook), choice.chosen(hook), loader, hook.program());
     }
   }
 
@@ -105,18 +88,28 @@ public final class EndpointAttachments {
     return "endpoint " + endpointId + " " + hook.program();
   }
 
+  /** Returns whether both hooks of an endpoint have a program of the agent. */
+  public boolean isAttached(int endpointId, int ifindex, String interfaceName) {
+    return isAttached(hook(endpointId, ifindex, interfaceName, true))
+        && isAttached(hook(endpointId, ifindex, interfaceName, false));
+  }
+
+  private boolean isAttached(TcHook hook) {
+    return choice.chosen(hook).isAttached() || choice.other(hook).isAttached();
+  }
+
   /**
-   * Attaches a program that drops all packets to one hook, until the endpoint's program replaces
-   * it. Does nothing where a program of the agent is attached. Waits for one RCU grace period.
+   * Attaches the program of one hook, which drops all packets of an interface that is not open.
+   * Does nothing where a program of the agent is attached. Waits for one RCU grace period.
    *
-   * @param closed contains the programs closed_from_endpoint and closed_to_endpoint
+   * @param object contains the programs from_endpoint and to_endpoint
    * @throws AttachException where the program cannot be attached
    */
   public void close(
-      int endpointId, int ifindex, String interfaceName, boolean isIngress, BpfObject closed) {
+      int endpointId, int ifindex, String interfaceName, boolean isIngress, BpfObject object) {
     final TcHook hook = hook(endpointId, ifindex, interfaceName, isIngress);
-    if (!choice.chosen(hook).isAttached() && !choice.other(hook).isAttached()) {
-      choice.chosen(hook).attach(closed.program(hook.closedProgram())).close();
+    if (!isAttached(hook)) {
+      choice.chosen(hook).attach(object.program(hook.program())).close();
     }
   }
 

@@ -152,14 +152,9 @@ public final class Pins {
     return maps.resolve(name);
   }
 
-  /** Returns the pin path of an endpoint's policy map. */
-  public Path policyMap(int endpointId) {
-    return maps.resolve(policyMapName(endpointId));
-  }
-
-  /** Returns the name of an endpoint's policy map. */
-  private static String policyMapName(int endpointId) {
-    return "policy_%05d".formatted(endpointId);
+  /** Returns the pin path of a policy map. */
+  public Path policyMap(int number) {
+    return maps.resolve("policy_%05d".formatted(number));
   }
 
   /** Returns the pin path of an endpoint's link. */
@@ -184,9 +179,14 @@ public final class Pins {
     return found;
   }
 
-  /** Returns the ids of all endpoints that have a pinned link or policy map. */
+  /** Returns the ids of all endpoints that have a pinned link. */
   public Set<Integer> endpointIds() {
-    final Set<Integer> ids = ids(endpoints);
+    return ids(endpoints);
+  }
+
+  /** Returns the numbers of all pinned policy maps. */
+  public Set<Integer> policyNumbers() {
+    final Set<Integer> ids = new TreeSet<>();
     for (final Path path : list(maps)) {
       final Matcher matcher = POLICY_MAP.matcher(path.getFileName().toString());
       if (matcher.matches()) {

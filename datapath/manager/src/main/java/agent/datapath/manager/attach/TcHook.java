@@ -12,7 +12,10 @@ import java.nio.file.Path;
  * @param pin pin path of the agent's link
  */
 record TcHook(String interfaceName, int ifindex, boolean isIngress, String program, Path pin) {
-  /** Returns the name of the program that drops all packets of this hook. */
+  /**
+   * Returns the name of the program by which releases up to 0.3.0 closed this hook; such a filter
+   * is the agent's, too.
+   */
   String closedProgram() {
     return "closed_" + program;
   }

@@ -3,7 +3,6 @@ package agent.datapath.manager.compile;
 /** One source file of {@code bpf-src/programs} and the object that is compiled from it. */
 public enum ProgramFile {
   ENDPOINT("endpoint"),
-  CLOSED("closed"),
   HOST("host"),
   PREFILTER("prefilter"),
   CONNTRACK_GC("conntrack_gc");

@@ -3,6 +3,7 @@ package agent.datapath.manager.conductor;
 import agent.bindings.BpfObject;
 import agent.datapath.manager.attach.EndpointAttachments;
 import agent.datapath.manager.attach.Pins;
+import agent.datapath.manager.load.LoaderAgent;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.thread.StepSequence;
@@ -28,7 +29,7 @@ public final class AttachedEndpoints implements EndpointProxy {
   private final DatapathConductor conductor;
   private final VerdictGenerations generations;
   private final PolicyMaps policyMaps;
-  private final Preparations preparations;
+  private final LoaderAgent loader;
   private final EndpointAttachments attachments;
   private final EndpointEntries entries;
   private final Pins pins;
@@ -42,6 +43,7 @@ public final class AttachedEndpoints implements EndpointProxy {
   /**
    * Creates the owner of the endpoints; no endpoint is attached yet.
    *
+   * @param loader has the programs that all endpoints share
    * @param entries the entries of the map {@code endpoints}
    * @param pins finds the endpoints that have a pinned link or policy map, and remembers removals
    */
@@ -49,14 +51,14 @@ public final class AttachedEndpoints implements EndpointProxy {
       DatapathConductor conductor,
       VerdictGenerations generations,
       PolicyMaps policyMaps,
-      Preparations preparations,
+      LoaderAgent loader,
       EndpointAttachments attachments,
       EndpointEntries entries,
       Pins pins) {
     this.conductor = conductor;
     this.generations = generations;
     this.policyMaps = policyMaps;
-    this.preparations = preparations;
+    this.loader = loader;
     this.attachments = attachments;
     this.entries = entries;
     this.pins = pins;
@@ -68,11 +70,6 @@ public final class AttachedEndpoints implements EndpointProxy {
   }
 
   @Override
-  public CompletableFuture<Void> prepare(EndpointSpec endpoint) {
-    return conductor.run(() -> preparations.begin(endpoint));
-  }
-
-  @Override
   public CompletableFuture<Void> close(int endpointId, int ifindex, String interfaceName) {
     final int id = EndpointSpec.requireId(endpointId);
     return conductor
@@ -81,17 +78,23 @@ public final class AttachedEndpoints implements EndpointProxy {
   }
 
   private CompletableFuture<Void> onClose(int id, int ifindex, String name) {
-    final CompletableFuture<BpfObject> closed = preparations.closedPrograms();
+    final CompletableFuture<BpfObject> programs = loader.endpointPrograms();
     final CompletableFuture<Void> result = new CompletableFuture<>();
     conductor.beginHere(
         new StepSequence(conductor::wake)
-            .thenAwait(() -> closed)
-            .then(() -> attachments.close(id, ifindex, name, true, closed.join()))
-            .then(() -> attachments.close(id, ifindex, name, false, closed.join()))
+            .thenAwait(() -> programs)
+            .then(
+                () -> {
+                  if (!attachments.isAttached(id, ifindex, name)) {
+                    entries.closeInterface(ifindex);
+                  }
+                  attachments.close(id, ifindex, name, true, programs.join());
+                })
+            .then(() -> attachments.close(id, ifindex, name, false, programs.join()))
             .onDone(
                 () -> {
                   if (!attached.containsKey(id)) {
-                    attachments.watchClosed(id, ifindex, name, preparations::loadClosed);
+                    attachments.watch(id, ifindex, name, loader::loadEndpoint);
                   }
                   result.complete(null);
                 })
@@ -105,41 +108,42 @@ public final class AttachedEndpoints implements EndpointProxy {
   }
 
   private CompletableFuture<Void> onAttach(EndpointSpec endpoint) {
-    final Preparations.Preparation prepared = preparations.take(endpoint);
+    final CompletableFuture<BpfObject> programs = loader.endpointPrograms();
     final CompletableFuture<Void> result = new CompletableFuture<>();
     final int stopsBefore = stops.get(endpoint.id());
     conductor.beginHere(
         new StepSequence(conductor::wake)
-            .thenAwait(prepared::programs)
-            .then(() -> attach(endpoint, stopsBefore, prepared.programs().join()))
+            .thenAwait(() -> programs)
+            .then(() -> attach(endpoint, stopsBefore, programs.join()))
             .onDone(() -> result.complete(null))
             .onFailure(result::completeExceptionally));
     return result;
   }
 
-  private void attach(EndpointSpec endpoint, int stopsBefore, BpfObject loaded) {
+  /**
+   * Opens the endpoint's interface and attaches the programs. The programs of a previous release do
+   * not read the cell, so that it is set before they are replaced, and no packet is lost.
+   */
+  private void attach(EndpointSpec endpoint, int stopsBefore, BpfObject programs) {
     final int id = endpoint.id();
-    try (BpfObject programs = loaded) {
-      if (stops.get(id) != stopsBefore) {
-        throw new OperationException(
-            "interface '"
-                + endpoint.interfaceName()
-                + "' was removed before programs were attached");
-      }
-      policyMaps.open(id);
-      final EndpointEntries.Entry before = entries.read(id);
-      entries.write(endpoint);
-      try {
-        attachments.attach(endpoint, programs);
-      } catch (RuntimeException failure) {
-        entries.restore(id, before);
-        generations.raise(id); // conntrack may have an entry that delivers to the new interface
-        throw failure;
-      }
+    if (stops.get(id) != stopsBefore) {
+      throw new OperationException(
+          "interface '" + endpoint.interfaceName() + "' was removed before programs were attached");
+    }
+    final int policyId = policyMaps.open(id);
+    final EndpointEntries.Entry entryBefore = entries.current(id);
+    final boolean wasOpen = entries.isOpen(id);
+    try {
+      entries.open(endpoint, policyId);
+      attachments.attach(endpoint, programs);
+    } catch (RuntimeException failure) {
+      entries.restore(id, entryBefore, wasOpen);
+      generations.raise(id); // conntrack may have an entry that delivers to the new interface
+      throw failure;
     }
     final EndpointSpec before = attached.put(id, endpoint);
     attachedCount = attached.size();
-    attachments.watch(endpoint, () -> preparations.load(attached.get(id)));
+    attachments.watch(id, endpoint.ifindex(), endpoint.interfaceName(), loader::loadEndpoint);
     if (before != null && hasOtherAddresses(before, endpoint)) {
       generations.disown(id);
     } else {
@@ -162,7 +166,6 @@ public final class AttachedEndpoints implements EndpointProxy {
   }
 
   private void onStopDelivery(int id) {
-    preparations.discard(id);
     stops.incrementAndGet(id);
     attachments.forget(id);
     attached.remove(id);
@@ -185,14 +188,17 @@ public final class AttachedEndpoints implements EndpointProxy {
    * Continues after a failure and collects its message.
    */
   private CompletableFuture<List<String>> onDetach(int id) {
-    preparations.discard(id);
     final EndpointSpec spec = attached.remove(id);
     attachedCount = attached.size();
     final List<String> errors = new ArrayList<>();
     final CompletableFuture<List<String>> result = new CompletableFuture<>();
     conductor.beginHere(
         new StepSequence(conductor::wake)
-            .then(() -> attempt(errors, () -> policyMaps.clearSlot(id)))
+            .then(
+                () -> {
+                  attempt(errors, () -> entries.close(id));
+                  attempt(errors, () -> policyMaps.leave(id));
+                })
             .then(
                 () -> {
                   generations.raise(id);
@@ -204,7 +210,7 @@ public final class AttachedEndpoints implements EndpointProxy {
                   if (errors.isEmpty()) { // the entry names the interface for a repeated call
                     attempt(errors, () -> entries.clear(id));
                   }
-                  attempt(errors, () -> policyMaps.remove(id));
+                  attempt(errors, () -> policyMaps.removeUnused(id));
                   generations.disown(id);
                 })
             .onDone(() -> result.complete(errors))
@@ -216,7 +222,7 @@ public final class AttachedEndpoints implements EndpointProxy {
     attempt(
         errors,
         () -> {
-          final int ifindex = spec == null ? entries.read(id).ifindex() : spec.ifindex();
+          final int ifindex = spec == null ? entries.current(id).ifindex() : spec.ifindex();
           final String name = spec == null ? "endpoint " + id : spec.interfaceName();
           attachments.detach(id, ifindex, name, isIngress, errors);
         });
@@ -234,7 +240,7 @@ public final class AttachedEndpoints implements EndpointProxy {
       throw Refusal.notFound("id", "endpoint " + id + " is not attached");
     }
     final EndpointSpec after = before.withIdentity(identity);
-    entries.write(after);
+    entries.identity(after);
     attached.put(id, after);
     generations.raise(id);
   }
@@ -256,7 +262,7 @@ public final class AttachedEndpoints implements EndpointProxy {
     final int id = EndpointSpec.requireId(endpointId);
     return conductor.submit(
         () -> {
-          final EndpointEntries.Entry entry = entries.read(id);
+          final EndpointEntries.Entry entry = entries.current(id);
           return new KernelEntry(
               entry.ifindex(),
               entry.identity(),
@@ -272,7 +278,7 @@ public final class AttachedEndpoints implements EndpointProxy {
   }
 
   private HostSide onHostSideOf(int id) {
-    final EndpointEntries.Entry entry = entries.read(id);
+    final EndpointEntries.Entry entry = entries.current(id);
     final int linked = attachments.linkedInterface(id);
     final MacAddress mac = entry.ifindex() == 0 ? null : MacAddress.of(entry.hostMac());
     return linked == 0

@@ -7,11 +7,12 @@ import agent.datapath.manager.guard.Repairs.Kind;
 import agent.datapath.manager.spec.EndpointFaults.Part;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.MapCursor;
 import agent.maps.layout.EndpointEntryFlyweight;
-import agent.maps.layout.EndpointFlag;
 import agent.maps.layout.EndpointOption;
+import agent.types.IpAddress;
 import java.util.HashSet;
 import java.util.Set;
 import org.agrona.collections.Int2ObjectHashMap;
@@ -27,23 +28,129 @@ public final class EndpointEntries implements Check {
   private static final Logger LOGGER = LogManager.getLogger(EndpointEntries.class);
   private static final int SLOTS_PER_STEP = 1024;
 
+  /** Receives an endpoint id and the number of its policy map. */
+  interface PolicyConsumer {
+    void accept(int id, int policyId);
+  }
+
   /** A copy of an endpoint's entry. */
-  record Entry(int ifindex, int identity, long mac, long hostMac, int flags) {
+  record Entry(
+      int ifindex,
+      int options,
+      int aggregation,
+      long mac,
+      long hostMac,
+      boolean hasIpv4,
+      int ipv4,
+      boolean hasIpv6,
+      long ipv6High,
+      long ipv6Low,
+      int identity,
+      int policyId) {
     static Entry of(EndpointEntryFlyweight found) {
       return new Entry(
-          found.ifindex(), found.identity(), found.mac(), found.hostMac(), found.flags());
+          found.ifindex(),
+          found.options(),
+          found.aggregation(),
+          found.mac(),
+          found.hostMac(),
+          found.hasIpv4(),
+          found.ipv4(),
+          found.hasIpv6(),
+          found.ipv6High(),
+          found.ipv6Low(),
+          found.identity(),
+          found.policyId());
     }
 
-    boolean equals(EndpointEntryFlyweight found) {
-      return found.ifindex() == ifindex
-          && found.identity() == identity
+    static Entry of(EndpointSpec spec, int policyId) {
+      final IpAddress ipv4 = spec.ipv4();
+      final IpAddress ipv6 = spec.ipv6();
+      return new Entry(
+          spec.ifindex(),
+          spec.options(),
+          spec.aggregation(),
+          spec.mac().bits(),
+          spec.hostMac().bits(),
+          ipv4 != null,
+          ipv4 == null ? 0 : (int) ipv4.low(),
+          ipv6 != null,
+          ipv6 == null ? 0 : ipv6.high(),
+          ipv6 == null ? 0 : ipv6.low(),
+          spec.identity(),
+          policyId);
+    }
+
+    Entry withPolicy(int other) {
+      return new Entry(
+          ifindex,
+          options,
+          aggregation,
+          mac,
+          hostMac,
+          hasIpv4,
+          ipv4,
+          hasIpv6,
+          ipv6High,
+          ipv6Low,
+          identity,
+          other);
+    }
+
+    /** Returns whether another entry has the same interface and addresses. */
+    boolean isAlike(Entry other) {
+      return ifindex == other.ifindex
+          && mac == other.mac
+          && hostMac == other.hostMac
+          && hasIpv4 == other.hasIpv4
+          && ipv4 == other.ipv4
+          && hasIpv6 == other.hasIpv6
+          && ipv6High == other.ipv6High
+          && ipv6Low == other.ipv6Low;
+    }
+
+    boolean equals(int id, EndpointEntryFlyweight found, int optionMask) {
+      return found.endpointId() == id
+          && found.ifindex() == ifindex
+          && found.options() == (options & optionMask)
+          && found.aggregation() == aggregation
           && found.mac() == mac
           && found.hostMac() == hostMac
-          && found.flags() == flags;
+          && found.hasIpv4() == hasIpv4
+          && found.ipv4() == ipv4
+          && found.hasIpv6() == hasIpv6
+          && found.ipv6High() == ipv6High
+          && found.ipv6Low() == ipv6Low
+          && found.identity() == identity
+          && found.policyId() == policyId;
+    }
+
+    void copyTo(EndpointEntryFlyweight value, int optionMask) {
+      value
+          .ifindex(ifindex)
+          .options(options & optionMask)
+          .aggregation(aggregation)
+          .mac(mac)
+          .hostMac(hostMac)
+          .identity(identity)
+          .policyId(policyId);
+      if (hasIpv4) {
+        value.ipv4(ipv4);
+      }
+      if (hasIpv6) {
+        value.ipv6(ipv6High, ipv6Low);
+      }
     }
   }
 
+  /** What programs emit only while there is a subscriber. */
+  private static final int NOTIFICATIONS =
+      EndpointOption.DROP_NOTIFICATION.number()
+          | EndpointOption.TRACE_NOTIFICATION.number()
+          | EndpointOption.POLICY_VERDICT_NOTIFICATION.number();
+
   private final EndpointMap map;
+  private final InterfaceCells cells;
   private final VerdictGenerations generations;
   private final KernelFaults faults;
   private final Repairs repairs;
@@ -51,23 +158,53 @@ public final class EndpointEntries implements Check {
   private final Int2ObjectHashMap<String> faulty = new Int2ObjectHashMap<>();
   private final MapCursor cursor = new MapCursor(SLOTS_PER_STEP);
   private final EndpointEntryFlyweight compared = new EndpointEntryFlyweight();
+  private int optionMask = ~NOTIFICATIONS;
   private boolean isComparing;
   private int equal;
 
-  /** Takes over the entries of the open map. */
+  /** Takes over the entries of the open map, and the cells of their interfaces. */
   public EndpointEntries(
-      BpfMap map, VerdictGenerations generations, KernelFaults faults, Repairs repairs) {
+      BpfMap map,
+      InterfaceCells cells,
+      VerdictGenerations generations,
+      KernelFaults faults,
+      Repairs repairs) {
     this.map = new EndpointMap(map);
+    this.cells = cells;
     this.generations = generations;
     this.faults = faults;
     this.repairs = repairs;
     final Set<Integer> ids = new HashSet<>();
     addIds(ids);
     ids.forEach(id -> desired.put((int) id, read(id)));
+    desired.forEach((id, entry) -> cells.takeOver(entry.ifindex(), id));
+    cells.closeOthers();
+  }
+
+  /**
+   * Tells whether events have a subscriber. While they have none, the entries lack the options of
+   * notifications, so that an observer costs the programs nothing; the flows of an endpoint whose
+   * entry changes are judged again, since traced ones go another way.
+   */
+  public void listen(boolean isHeard) {
+    optionMask = isHeard ? -1 : ~NOTIFICATIONS;
+    desired.forEach(
+        (id, entry) -> {
+          if ((entry.options() & NOTIFICATIONS) != 0) {
+            put(id, entry);
+            generations.raise(id);
+          }
+        });
+  }
+
+  /** Returns the desired entry of an endpoint, or what the map has. */
+  Entry current(int id) {
+    final Entry entry = desired.get(id);
+    return entry == null ? read(id) : entry;
   }
 
   /** Reads an endpoint's entry; all fields are 0 where it has none. */
-  Entry read(int id) {
+  private Entry read(int id) {
     final int result = map.lookup(id);
     if (result < 0) {
       throw map.failure("lookup", result);
@@ -75,28 +212,80 @@ public final class EndpointEntries implements Check {
     return Entry.of(map.found());
   }
 
-  void write(EndpointSpec endpoint) {
-    final boolean isAudit = (endpoint.options() & EndpointOption.POLICY_AUDIT_MODE.number()) != 0;
-    final Entry entry =
-        new Entry(
-            endpoint.ifindex(),
-            endpoint.identity(),
-            endpoint.mac().bits(),
-            endpoint.hostMac().bits(),
-            isAudit ? EndpointFlag.POLICY_AUDIT.number() : 0);
-    final int result = set(endpoint.id(), entry);
+  /**
+   * Writes the entry of an endpoint and opens its interface. An interface or address is changed
+   * while the interface is closed, since a program may read an entry that is partly written.
+   */
+  void open(EndpointSpec endpoint, int policyId) {
+    final int id = endpoint.id();
+    final Entry entry = Entry.of(endpoint, policyId);
+    final Entry before = desired.get(id);
+    if (before != null && !before.isAlike(entry)) {
+      cells.close(before.ifindex(), id);
+    }
+    put(id, entry);
+    cells.open(entry.ifindex(), id);
+  }
+
+  /** Writes the identity of an endpoint. */
+  void identity(EndpointSpec endpoint) {
+    final Entry before = desired.get(endpoint.id());
+    put(endpoint.id(), Entry.of(endpoint, before.policyId()));
+  }
+
+  /** Writes which policy map an endpoint with an entry uses. */
+  void policy(int id, int policyId) {
+    final Entry entry = desired.get(id);
+    if (entry != null && entry.policyId() != policyId) {
+      put(id, entry.withPolicy(policyId));
+    }
+  }
+
+  /** Calls the consumer with the id of each endpoint that has a policy map, and its number. */
+  void forEachPolicy(PolicyConsumer consumer) {
+    desired.forEach(
+        (id, entry) -> {
+          if (entry.policyId() != 0) {
+            consumer.accept(id, entry.policyId());
+          }
+        });
+  }
+
+  private void put(int id, Entry entry) {
+    final int result = set(id, entry);
     if (result < 0) {
       throw map.failure("update", result);
     }
-    desired.put(endpoint.id(), entry);
+    desired.put(id, entry);
   }
 
   private int set(int id, Entry entry) {
-    return map.set(
-        id, entry.ifindex(), entry.identity(), entry.mac(), entry.hostMac(), entry.flags());
+    entry.copyTo(map.edit(id), optionMask);
+    return map.put();
   }
 
+  /** Returns whether the programs process the packets of an endpoint's interface. */
+  boolean isOpen(int id) {
+    final Entry entry = desired.get(id);
+    return entry != null && cells.isOpen(entry.ifindex(), id);
+  }
+
+  /** Closes the interface of an endpoint: the programs drop its packets; the entry stays. */
+  void close(int id) {
+    final Entry entry = desired.get(id);
+    if (entry != null) {
+      cells.close(entry.ifindex(), id);
+    }
+  }
+
+  /** Closes an interface, whichever endpoint has it. */
+  void closeInterface(int ifindex) {
+    cells.close(ifindex);
+  }
+
+  /** Closes the interface of an endpoint and empties its entry. */
   void clear(int id) {
+    close(id);
     desired.remove(id);
     final int result = map.clear(id);
     if (result < 0) {
@@ -104,18 +293,23 @@ public final class EndpointEntries implements Check {
     }
   }
 
-  /** Writes back an entry that {@link #read} returned; logs a failure instead of throwing it. */
-  void restore(int id, Entry entry) {
-    final int result;
-    if (entry.ifindex() == 0) {
-      desired.remove(id);
-      result = map.clear(id);
-    } else {
-      desired.put(id, entry);
-      result = set(id, entry);
-    }
-    if (result < 0) {
-      LOGGER.error(map.failure("restore", result).getMessage());
+  /**
+   * Writes back an entry that {@link #current} returned, and opens its interface where it was open;
+   * logs a failure instead of throwing it.
+   */
+  void restore(int id, Entry entry, boolean wasOpen) {
+    try {
+      close(id);
+      if (entry.ifindex() == 0) {
+        clear(id);
+      } else {
+        put(id, entry);
+        if (wasOpen) {
+          cells.open(entry.ifindex(), id);
+        }
+      }
+    } catch (BpfMapException failure) {
+      LOGGER.error("endpoint {}: its entry is not restored: {}", id, failure.getMessage());
     }
   }
 
@@ -147,7 +341,7 @@ public final class EndpointEntries implements Check {
     while (cursor.nextOfBatch()) {
       final int id = cursor.key().getInt(0);
       final Entry entry = desired.get(id);
-      if (entry != null && entry.equals(compared.wrap(cursor.value(), 0))) {
+      if (entry != null && entry.equals(id, compared.wrap(cursor.value(), 0), optionMask)) {
         equal++;
         right(id);
       } else {

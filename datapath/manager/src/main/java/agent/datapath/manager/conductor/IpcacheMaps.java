@@ -62,7 +62,7 @@ public final class IpcacheMaps implements IpcacheProxy {
   }
 
   private void onApply(List<IpcacheChange> changes) {
-    boolean isChanged = false;
+    final List<Prefix> changed = new ArrayList<>(changes.size());
     changes.forEach(guard::change);
     try {
       for (final IpcacheChange change : changes) {
@@ -71,16 +71,14 @@ public final class IpcacheMaps implements IpcacheProxy {
         } else {
           upsert(change.after());
         }
-        isChanged = true;
-        raise(change);
+        changed.add(change.prefix());
+        raiseEndpoints(change);
       }
     } catch (RuntimeException failure) {
       guard.uncertain();
       throw failure;
     } finally {
-      if (isChanged) {
-        generations.raiseOutside();
-      }
+      generations.raiseOutside(changed);
     }
   }
 
@@ -88,7 +86,7 @@ public final class IpcacheMaps implements IpcacheProxy {
    * Invalidates the verdicts of the endpoints that the prefix belongs to before and after the
    * change.
    */
-  private void raise(IpcacheChange change) {
+  private void raiseEndpoints(IpcacheChange change) {
     final int before = change.before() == null ? 0 : change.before().endpointId();
     final int after = change.after() == null ? 0 : change.after().endpointId();
     if (before != 0) {

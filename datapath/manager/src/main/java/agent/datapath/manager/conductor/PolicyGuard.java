@@ -1,6 +1,7 @@
 package agent.datapath.manager.conductor;
 
 import agent.datapath.manager.guard.Check;
+import agent.datapath.manager.guard.DesiredEntries;
 import agent.datapath.manager.guard.EntryComparison;
 import agent.datapath.manager.guard.GuardedMap;
 import agent.datapath.manager.guard.KernelFaults;
@@ -15,21 +16,23 @@ import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyKeyFlyweight;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntConsumer;
 import org.agrona.collections.Int2ObjectHashMap;
+import org.agrona.collections.IntArrayList;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Compares the policy maps with the entries that were last requested for them. A map of a previous
- * run is compared once it was synchronized; after a failed write it is not compared until it is
- * synchronized again, because the writer leaves out entries on purpose then. For the conductor's
- * thread.
+ * Compares the policy maps, by their numbers, with the entries that were last requested for them. A
+ * map of a previous run is compared once it was synchronized; after a failed write it is not
+ * compared until it is synchronized again, because the writer leaves out entries on purpose then.
+ * For the conductor's thread.
  */
 public final class PolicyGuard implements Check {
   private static final Logger LOGGER = LogManager.getLogger(PolicyGuard.class);
 
-  private final VerdictGenerations generations;
+  private final IntConsumer raise;
   private final PolicyMapArray slots;
   private final KernelFaults faults;
   private final Repairs repairs;
@@ -52,14 +55,18 @@ public final class PolicyGuard implements Check {
 
     Policy(int id, BpfMap map) {
       this.id = id;
-      guarded = new GuardedMap(id, Part.POLICY, "endpoint " + id + " policy map", map);
-      slot = "endpoint " + id + " slot of policies";
+      guarded = new GuardedMap(0, Part.POLICY, "policy map " + id, map);
+      slot = "slot " + id + " of policies";
     }
   }
 
-  PolicyGuard(
-      VerdictGenerations generations, PolicyMapArray slots, KernelFaults faults, Repairs repairs) {
-    this.generations = generations;
+  /**
+   * Creates a comparison of no map.
+   *
+   * @param raise raises the generations of the endpoints of a map, by its number
+   */
+  PolicyGuard(IntConsumer raise, PolicyMapArray slots, KernelFaults faults, Repairs repairs) {
+    this.raise = raise;
     this.slots = slots;
     this.faults = faults;
     this.repairs = repairs;
@@ -71,14 +78,14 @@ public final class PolicyGuard implements Check {
     return slotCheck;
   }
 
-  /** Begins to compare the slot of an endpoint; the entries follow once they are known. */
+  /** Begins to compare the slot of a map; the entries follow once they are known. */
   void add(int id, BpfMap map) {
     final Policy policy = new Policy(id, map);
     byId.put(id, policy);
     policies.add(policy);
   }
 
-  /** Ends the comparison of an endpoint's map and slot, and clears its faults. */
+  /** Ends the comparison of a map and its slot, and clears its faults. */
   void remove(int id) {
     final Policy policy = byId.remove(id);
     if (policy != null) {
@@ -90,6 +97,55 @@ public final class PolicyGuard implements Check {
       policy.guarded.clearFault(faults);
       faults.clear(policy.slot);
     }
+  }
+
+  /** Sets the endpoints of a map; its faults are in the health of the first. */
+  void owner(int id, IntArrayList endpoints) {
+    final Policy policy = byId.get(id);
+    if (policy != null) {
+      policy.guarded.endpointId(endpoints.isEmpty() ? 0 : endpoints.getInt(0));
+    }
+  }
+
+  /** Returns whether the desired entries of a map are exactly these. */
+  boolean holds(int id, List<PolicyEntry> entries) {
+    final Policy policy = byId.get(id);
+    if (policy == null || !policy.isKnown || policy.guarded.desired().size() != entries.size()) {
+      return false;
+    }
+    for (int i = 0; i < entries.size(); i++) {
+      encode(entries.get(i));
+      if (!policy.guarded.desired().holds(keyBuffer, valueBuffer)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Returns whether a map would have the desired entries of another one after a change. */
+  boolean isEqualAfter(int id, PolicyDelta delta, int otherId) {
+    final DesiredEntries own = byId.get(id).guarded.desired();
+    final DesiredEntries other = byId.get(otherId).guarded.desired();
+    final int upserts = delta.upserts().size();
+    int changed = 0; // own entries that the change writes or deletes
+    int same = 0; // of those, the ones that it leaves as they are
+    for (int i = 0; i < upserts; i++) {
+      encode(delta.upserts().get(i));
+      if (!other.holds(keyBuffer, valueBuffer)) {
+        return false;
+      }
+      changed += own.hasKey(keyBuffer) ? 1 : 0;
+      same += own.holds(keyBuffer, valueBuffer) ? 1 : 0;
+    }
+    for (int i = 0; i < delta.deletes().size(); i++) {
+      encode(delta.deletes().get(i));
+      if (other.hasKey(keyBuffer)) {
+        return false;
+      }
+      changed += own.hasKey(keyBuffer) ? 1 : 0;
+    }
+    final int unchanged = own.size() - changed;
+    return other.size() == unchanged + upserts && own.countIn(other) == unchanged + same;
   }
 
   private void abandon(Policy policy) {
@@ -134,7 +190,7 @@ public final class PolicyGuard implements Check {
         .direction(entry.direction().number())
         .protocol(entry.protocol())
         .port(entry.port());
-    value.clear().flags(entry.verdict().flags()).proxyPort(entry.verdict().proxyPort());
+    value.clear().flags(entry.flags()).proxyPort(entry.verdict().proxyPort());
   }
 
   /** Stops the comparison of the entries of a map until {@link #replace}. */
@@ -156,7 +212,7 @@ public final class PolicyGuard implements Check {
     if (comparison.step() == 0) {
       return Progress.COMPARED;
     }
-    generations.raise(id);
+    raise.accept(id);
     return Progress.REPAIRED;
   }
 
@@ -215,11 +271,11 @@ public final class PolicyGuard implements Check {
       final int result = slots.set(policy.id, policy.guarded.map().fd());
       if (result < 0) {
         final String reason = slots.failure("update", result).getMessage();
-        faults.failed(policy.id, Part.POLICY, policy.slot, found + ": " + reason);
+        faults.failed(policy.guarded.endpointId(), Part.POLICY, policy.slot, found + ": " + reason);
       } else {
-        generations.raise(policy.id);
+        raise.accept(policy.id);
         repairs.count(Kind.MAP_ENTRY, 1);
-        faults.degraded(policy.id, Part.POLICY, policy.slot, found);
+        faults.degraded(policy.guarded.endpointId(), Part.POLICY, policy.slot, found);
         LOGGER.warn("{}: {}; the policy map is set again", policy.slot, found);
       }
       policy.isSlotFaulty = true;

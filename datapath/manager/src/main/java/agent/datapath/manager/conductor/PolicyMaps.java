@@ -14,44 +14,87 @@ import agent.maps.kernel.PolicyMap;
 import agent.maps.kernel.PolicyMapArray;
 import agent.types.Refusal;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import org.agrona.collections.Int2ObjectHashMap;
+import org.agrona.collections.IntArrayList;
+import org.agrona.collections.IntHashSet;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /**
- * Writes the policy maps of endpoints and their slots in {@code policies} on the conductor's
- * thread.
+ * Writes the policy maps and their slots in {@code policies}. Endpoints of one identity with equal
+ * entries share one map, which the entry of each names. A map is changed in place where all its
+ * endpoints change alike in one call; an endpoint that changes alone moves to another map. A map
+ * has the number of the endpoint for which it was created, or the lowest free one where another map
+ * has that. For the conductor's thread.
  */
 public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
+  private static final Logger LOGGER = LogManager.getLogger(PolicyMaps.class);
   private static final String PREFIX = "policy_";
 
   private final DatapathConductor conductor;
   private final VerdictGenerations generations;
   private final NodeMapSet nodeMaps;
+  private final EndpointEntries entries;
   private final PolicyMapArray slots;
   private final PolicyWriter writer = new PolicyWriter();
   private final PolicyGuard guard;
-  private final Int2ObjectHashMap<PolicyMap> maps = new Int2ObjectHashMap<>();
+  private final Int2ObjectHashMap<SharedPolicy> byNumber = new Int2ObjectHashMap<>();
+  private final Int2ObjectHashMap<SharedPolicy> byEndpoint = new Int2ObjectHashMap<>();
+  private final Int2ObjectHashMap<PolicyChange> changesById = new Int2ObjectHashMap<>();
+  private final IntHashSet applied = new IntHashSet();
+
+  /**
+   * Numbers of maps whose slot programs of releases up to 0.3.0 may read: by the endpoint's id, not
+   * by its entry. Such a map is removed at the next start, or with its endpoint.
+   */
+  private final IntHashSet former = new IntHashSet();
 
   /**
    * Opens the pinned policy maps of a previous run.
    *
-   * @param pinned ids of the endpoints that have a pinned policy map or link
+   * @param entries of the endpoints; they name the policy maps
+   * @param pinned numbers of the pinned policy maps
    */
   public PolicyMaps(
       DatapathConductor conductor,
       VerdictGenerations generations,
       NodeMapSet nodeMaps,
+      EndpointEntries entries,
       Collection<Integer> pinned,
       KernelFaults faults,
       Repairs repairs) {
     this.conductor = conductor;
     this.generations = generations;
     this.nodeMaps = nodeMaps;
+    this.entries = entries;
     slots = new PolicyMapArray(nodeMaps.get(NodeMaps.POLICIES));
-    guard = new PolicyGuard(generations, slots, faults, repairs);
-    pinned.forEach(this::open);
+    guard = new PolicyGuard(this::raise, slots, faults, repairs);
+    takeOver(pinned);
+  }
+
+  private void takeOver(Collection<Integer> pinned) {
+    pinned.forEach(this::opened);
+    entries.forEachPolicy(
+        (id, number) -> {
+          assign(id, opened(number));
+          if (!entries.isOpen(id)) {
+            former.add(number);
+          }
+        });
+    for (final int number : pinned) {
+      final SharedPolicy policy = byNumber.get(number);
+      if (policy.size() == 0 && byEndpoint.containsKey(number)) {
+        release(policy); // the endpoint uses another map
+      } else if (policy.size() == 0) {
+        assign(number, policy);
+      }
+    }
   }
 
   /** Returns the comparison of the maps and their slots with the kernel. */
@@ -60,115 +103,327 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
   }
 
   @Override
-  public CompletableFuture<Void> apply(int endpointId, PolicyDelta delta) {
-    final int id = EndpointSpec.requireId(endpointId);
-    return conductor.run(() -> onApply(id, delta));
+  public CompletableFuture<Map<Integer, RuntimeException>> apply(List<PolicyChange> changes) {
+    changes.forEach(change -> EndpointSpec.requireId(change.endpointId()));
+    return conductor.submit(() -> onApply(changes));
   }
 
-  private void onApply(int id, PolicyDelta delta) {
-    final PolicyMap map = maps.get(id);
-    if (map == null) {
+  private Map<Integer, RuntimeException> onApply(List<PolicyChange> changes) {
+    Map<Integer, RuntimeException> failures = Map.of();
+    changesById.clear();
+    applied.clear();
+    for (int i = 0; i < changes.size(); i++) {
+      changesById.put(changes.get(i).endpointId(), changes.get(i));
+    }
+    for (int i = 0; i < changes.size(); i++) {
+      final PolicyChange change = changes.get(i);
+      if (applied.add(change.endpointId())) {
+        try {
+          onApply(change);
+        } catch (RuntimeException refused) {
+          final RuntimeException failure = DatapathFailures.refusal(refused);
+          failures = failures.isEmpty() ? new TreeMap<>() : failures;
+          failures.put(change.endpointId(), failure);
+          for (int m = 0; m < membersOf(change.endpointId()).size(); m++) {
+            final int member = membersOf(change.endpointId()).getInt(m);
+            if (applied.contains(member)) {
+              failures.put(member, failure);
+            }
+          }
+        }
+      }
+    }
+    return failures;
+  }
+
+  private void onApply(PolicyChange change) {
+    final int id = change.endpointId();
+    final SharedPolicy policy = byEndpoint.get(id);
+    if (policy == null) {
       throw Refusal.notFound("id", "endpoint " + id + " has no policy map");
     }
-    guard.change(id, delta);
-    write(id, map, delta);
+    if (policy.isKnown() && change.identity() != SharedPolicy.NOT_SHARED) {
+      final SharedPolicy equal = equalAfter(policy, change);
+      if (equal != null && !former.contains(policy.number())) {
+        move(id, equal);
+        return;
+      }
+    }
+    if (!isWhole(policy, change)) {
+      split(id, change.identity(), entriesAfter(policy, change.delta()));
+      return;
+    }
+    for (int i = 0; i < policy.size(); i++) {
+      applied.add(policy.members().getInt(i));
+    }
+    guard.change(policy.number(), change.delta());
+    write(policy, change.delta());
+    if (policy.isKnown()) {
+      policy.known(change.identity());
+    }
+  }
+
+  private IntArrayList membersOf(int id) {
+    final SharedPolicy policy = byEndpoint.get(id);
+    return policy == null ? new IntArrayList() : policy.members();
+  }
+
+  /** Returns whether all endpoints of a map change alike. */
+  private boolean isWhole(SharedPolicy policy, PolicyChange change) {
+    for (int i = 0; i < policy.size(); i++) {
+      final PolicyChange other = changesById.get(policy.members().getInt(i));
+      if (other != change && (other == null || !other.isAlike(change))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Returns another map that holds what an endpoint's map would hold after a change, or null. */
+  private SharedPolicy equalAfter(SharedPolicy policy, PolicyChange change) {
+    for (final SharedPolicy other : byNumber.values()) {
+      if (other != policy
+          && other.isShared(change.identity())
+          && guard.isEqualAfter(policy.number(), change.delta(), other.number())) {
+        return other;
+      }
+    }
+    return null;
+  }
+
+  private Collection<PolicyEntry> entriesAfter(SharedPolicy policy, PolicyDelta delta) {
+    final Map<PolicyEntry.Key, PolicyEntry> after = new LinkedHashMap<>();
+    writer
+        .difference(policy.map(), List.of())
+        .deletes()
+        .forEach(entry -> after.put(entry.key(), entry));
+    delta.upserts().forEach(entry -> after.put(entry.key(), entry));
+    delta.deletes().forEach(entry -> after.remove(entry.key()));
+    return after.values();
   }
 
   @Override
   public CompletableFuture<PolicyDelta> synchronize(
-      int endpointId, Collection<PolicyEntry> desired) {
+      int endpointId, int identity, Collection<PolicyEntry> desired) {
     final int id = EndpointSpec.requireId(endpointId);
     final List<PolicyEntry> copy = List.copyOf(desired);
-    return conductor.submit(() -> onSynchronize(id, copy));
+    return conductor.submit(() -> onSynchronize(id, identity, copy));
   }
 
-  private PolicyDelta onSynchronize(int id, List<PolicyEntry> desired) {
-    final PolicyMap map = open(id);
-    final PolicyDelta difference = writer.difference(map, desired);
-    guard.replace(id, desired);
-    if (!difference.isEmpty()) {
-      write(id, map, difference);
+  private PolicyDelta onSynchronize(int id, int identity, List<PolicyEntry> desired) {
+    final SharedPolicy present = byEndpoint.get(id);
+    final SharedPolicy equal = equalTo(present, identity, desired);
+    if (equal != null && equal != present) {
+      move(id, equal);
+      return PolicyDelta.NONE;
     }
+    final SharedPolicy policy = present == null ? opened(id, free(id)) : present;
+    final PolicyDelta difference = writer.difference(policy.map(), desired);
+    if (!difference.isEmpty() && policy.size() > 1 && equal == null) {
+      split(id, identity, desired);
+      return difference;
+    }
+    putIntoSlot(policy.number(), policy.map().map());
+    guard.replace(policy.number(), desired);
+    if (!difference.isEmpty()) {
+      write(policy, difference);
+    }
+    policy.known(identity);
     return difference;
   }
 
-  private void write(int id, PolicyMap map, PolicyDelta delta) {
+  /** Returns the map of an identity that holds these entries, the present one if it does. */
+  private SharedPolicy equalTo(SharedPolicy present, int identity, List<PolicyEntry> desired) {
+    if (present != null && present.isShared(identity) && guard.holds(present.number(), desired)) {
+      return present;
+    }
+    if (present != null && former.contains(present.number())) {
+      return null;
+    }
+    for (final SharedPolicy other : byNumber.values()) {
+      if (other.isShared(identity) && guard.holds(other.number(), desired)) {
+        return other;
+      }
+    }
+    return null;
+  }
+
+  private void write(SharedPolicy policy, PolicyDelta delta) {
     try {
-      writer.apply(map, delta);
+      writer.apply(policy.map(), delta);
     } catch (RuntimeException failure) {
-      guard.uncertain(id);
+      guard.uncertain(policy.number());
+      policy.uncertain();
       throw failure;
     } finally {
-      generations.raise(id);
+      raise(policy);
     }
   }
 
-  /**
-   * Returns the endpoint's policy map after setting its slot. Creates the map where it is missing;
-   * an empty policy map drops all packets.
-   */
-  PolicyMap open(int id) {
-    PolicyMap map = maps.get(id);
-    if (map == null) {
-      map = new PolicyMap(nodeMaps.openPolicyMap(id));
-      map.map().retriesRefused(true);
-      maps.put(id, map);
-      guard.add(id, map.map());
+  /** Gives an endpoint a map of its own, which is complete before the endpoint uses it. */
+  private void split(int id, int identity, Collection<PolicyEntry> desired) {
+    final SharedPolicy policy = opened(free(id));
+    try {
+      writer.apply(policy.map(), writer.difference(policy.map(), desired));
+      move(id, policy);
+    } catch (RuntimeException failure) {
+      release(policy);
+      throw failure;
     }
-    putIntoSlot(id, map.map());
-    return map;
+    guard.replace(policy.number(), List.copyOf(desired));
+    policy.known(identity);
+  }
+
+  /** Makes an endpoint use another map; a map without endpoints is removed. */
+  private void move(int id, SharedPolicy policy) {
+    entries.policy(id, policy.number());
+    final SharedPolicy before = byEndpoint.get(id);
+    if (before != null) {
+      before.members().removeInt(id);
+      guard.owner(before.number(), before.members());
+    }
+    assign(id, policy);
+    generations.raise(id);
+    if (before != null && before.size() == 0 && !former.contains(before.number())) {
+      release(before);
+    }
+  }
+
+  private void assign(int id, SharedPolicy policy) {
+    byEndpoint.put(id, policy);
+    policy.members().addInt(id);
+    guard.owner(policy.number(), policy.members());
   }
 
   /**
-   * Sets the slot of an endpoint unless it holds this map already, since setting a slot waits for
-   * an RCU grace period.
+   * Opens the endpoint's policy map and sets its slot; creates it where the endpoint has none: an
+   * empty policy map drops all packets.
+   *
+   * @return the number of the map
    */
-  private void putIntoSlot(int id, BpfMap map) {
-    if (slots.mapId(id) != map.description().id()) {
-      final int result = slots.set(id, map.fd());
+  int open(int id) {
+    final SharedPolicy present = byEndpoint.get(id);
+    final SharedPolicy policy = present == null ? opened(id, free(id)) : present;
+    putIntoSlot(policy.number(), policy.map().map());
+    return policy.number();
+  }
+
+  private SharedPolicy opened(int id, int number) {
+    final SharedPolicy policy = opened(number);
+    assign(id, policy);
+    entries.policy(id, number);
+    return policy;
+  }
+
+  /** Returns an open map; opens it or creates it where it is not open. */
+  private SharedPolicy opened(int number) {
+    SharedPolicy policy = byNumber.get(number);
+    if (policy == null) {
+      policy = new SharedPolicy(number, new PolicyMap(nodeMaps.openPolicyMap(number)));
+      policy.map().map().retriesRefused(true);
+      byNumber.put(number, policy);
+      guard.add(number, policy.map().map());
+    }
+    putIntoSlot(number, policy.map().map());
+    return policy;
+  }
+
+  /** Returns the number of a new map for an endpoint. */
+  private int free(int id) {
+    int number = id;
+    for (int next = 1; byNumber.containsKey(number); next++) {
+      number = next;
+    }
+    return number;
+  }
+
+  /**
+   * Sets a slot unless it holds this map already, since setting a slot waits for an RCU grace
+   * period.
+   */
+  private void putIntoSlot(int number, BpfMap map) {
+    if (slots.mapId(number) != map.description().id()) {
+      final int result = slots.set(number, map.fd());
       if (result < 0) {
         throw slots.failure("update", result);
       }
     }
   }
 
-  /** Clears the endpoint's slot; the programs then drop its packets. */
-  void clearSlot(int id) {
-    guard.remove(id);
-    final int result = slots.clear(id);
-    if (result < 0 && result != -Errno.ENOENT) {
-      throw slots.failure("delete", result);
+  /** Takes the policy map from an endpoint; the programs then drop its packets. */
+  void leave(int id) {
+    final SharedPolicy policy = byEndpoint.remove(id);
+    if (policy != null) {
+      policy.members().removeInt(id);
+      guard.owner(policy.number(), policy.members());
     }
-  }
-
-  /** Unpins and closes the endpoint's policy map; it stays open where it cannot be unpinned. */
-  void remove(int id) {
-    final PolicyMap map = maps.get(id);
-    if (map != null) {
-      nodeMaps.removePolicyMap(map.map());
-      guard.remove(id);
-      maps.remove(id);
-    }
-  }
-
-  /** Returns the ids of endpoints that have an open policy map. */
-  Set<Integer> endpointIds() {
-    return Set.copyOf(maps.keySet());
+    entries.policy(id, 0);
   }
 
   /**
-   * Raises the generation of the endpoint after a failed write to its policy map was retried with
-   * success.
+   * Removes the maps that no endpoint uses.
+   *
+   * @param id of the endpoint that left its map
+   * @throws agent.bindings.BindingsException where one cannot be unpinned; it stays open
    */
+  void removeUnused(int id) {
+    for (final SharedPolicy policy : List.copyOf(byNumber.values())) {
+      if (policy.size() == 0 && (policy.number() == id || !former.contains(policy.number()))) {
+        remove(policy);
+      }
+    }
+  }
+
+  /** Removes a map; where that fails, it is left for {@link #removeUnused}. */
+  private void release(SharedPolicy policy) {
+    try {
+      remove(policy);
+    } catch (RuntimeException failure) {
+      LOGGER.warn("policy map {}: not removed: {}", policy.number(), failure.getMessage());
+    }
+  }
+
+  private void remove(SharedPolicy policy) {
+    policy.uncertain();
+    guard.remove(policy.number());
+    final int result = slots.clear(policy.number());
+    if (result < 0 && result != -Errno.ENOENT) {
+      throw slots.failure("delete", result);
+    }
+    nodeMaps.removePolicyMap(policy.map().map());
+    byNumber.remove(policy.number());
+    former.remove(policy.number());
+  }
+
+  /** Returns the ids of endpoints that have a policy map. */
+  Set<Integer> endpointIds() {
+    return Set.copyOf(byEndpoint.keySet());
+  }
+
+  /** Raises the generations of the endpoints whose map a retried write has changed. */
   public void onRealised(BpfMap map) {
-    generations.raise(Integer.parseInt(map.name().substring(PREFIX.length())));
+    raise(Integer.parseInt(map.name().substring(PREFIX.length())));
+  }
+
+  private void raise(int number) {
+    final SharedPolicy policy = byNumber.get(number);
+    if (policy != null) {
+      raise(policy);
+    }
+  }
+
+  private void raise(SharedPolicy policy) {
+    for (int i = 0; i < policy.size(); i++) {
+      generations.raise(policy.members().getInt(i));
+    }
   }
 
   @Override
   public void close() {
-    for (final PolicyMap map : maps.values()) {
-      nodeMaps.releasePolicyMap(map.map());
+    for (final SharedPolicy policy : byNumber.values()) {
+      nodeMaps.releasePolicyMap(policy.map().map());
     }
-    maps.clear();
+    byNumber.clear();
+    byEndpoint.clear();
   }
 }

@@ -68,7 +68,7 @@ final class PolicyWriter {
     final List<PolicyEntry> upserts = new ArrayList<>();
     for (final PolicyEntry entry : desired) {
       final Stored stored = existing.remove(entry.key());
-      if (stored == null || !stored.matches(entry.verdict())) {
+      if (stored == null || !stored.matches(entry)) {
         upserts.add(entry);
       }
     }
@@ -79,8 +79,8 @@ final class PolicyWriter {
 
   /** The value of an entry in the kernel, which may not be a valid verdict. */
   private record Stored(int flags, int proxyPort) {
-    boolean matches(PolicyVerdict verdict) {
-      return flags == verdict.flags() && proxyPort == verdict.proxyPort();
+    boolean matches(PolicyEntry entry) {
+      return flags == entry.flags() && proxyPort == entry.verdict().proxyPort();
     }
 
     /**
@@ -88,9 +88,10 @@ final class PolicyWriter {
      * decides, as in the BPF programs.
      */
     PolicyEntry entry(PolicyEntry.Key key) {
+      final int verdictFlags = flags & ~PolicyFlag.ALLOWS_ALL.number();
       final PolicyVerdict verdict;
-      if (PolicyVerdict.isValid(flags, proxyPort)) {
-        verdict = new PolicyVerdict(flags, proxyPort);
+      if (PolicyVerdict.isValid(verdictFlags, proxyPort)) {
+        verdict = new PolicyVerdict(verdictFlags, proxyPort);
       } else {
         final boolean isDeny = (flags & PolicyFlag.DENY.number()) != 0;
         verdict = isDeny ? PolicyVerdict.DENY : PolicyVerdict.ALLOW;
@@ -158,7 +159,7 @@ final class PolicyWriter {
                 entry.protocol(),
                 entry.port(),
                 entry.prefixLength(),
-                entry.verdict().flags(),
+                entry.flags(),
                 entry.verdict().proxyPort());
         if (result < 0 && failure == null) {
           failure = map.failure("update", result);

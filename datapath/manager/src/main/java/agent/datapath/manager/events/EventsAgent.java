@@ -8,6 +8,7 @@ import agent.maps.kernel.LostEvents;
 import agent.maps.kernel.RingBufferReader;
 import agent.maps.layout.FlowEventFlyweight;
 import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -28,12 +29,21 @@ public final class EventsAgent implements Agent, DatapathEvents {
   private final EventPoll poll = new EventPoll();
   private final FlowEventFlyweight event = new FlowEventFlyweight();
   private final RingBufferReader.RecordHandler handler = this::onRecord;
+  private final Listening listening;
   private volatile FlowSubscriber[] subscribers = {};
   private volatile long received;
   private volatile boolean isClosing;
 
+  /** Has the programs emit events, or not. */
+  @FunctionalInterface
+  public interface Listening {
+    /** Starts or ends the events; completes when the programs have it. */
+    CompletableFuture<Void> set(boolean isHeard);
+  }
+
   /** Maps the ring buffer; an AgentRunner starts the reading. */
-  public EventsAgent(BpfMap events, BpfMap eventsLost) {
+  public EventsAgent(BpfMap events, BpfMap eventsLost, Listening listening) {
+    this.listening = listening;
     ring = new RingBufferReader(events);
     lost = new LostEvents(eventsLost);
     poll.add(ring.fd());
@@ -89,10 +99,11 @@ public final class EventsAgent implements Agent, DatapathEvents {
   }
 
   @Override
-  public synchronized void subscribe(FlowSubscriber subscriber) {
+  public synchronized CompletableFuture<Void> subscribe(FlowSubscriber subscriber) {
     final FlowSubscriber[] more = Arrays.copyOf(subscribers, subscribers.length + 1);
     more[subscribers.length] = subscriber;
     subscribers = more;
+    return listening.set(true);
   }
 
   @Override
@@ -101,6 +112,9 @@ public final class EventsAgent implements Agent, DatapathEvents {
         Arrays.stream(subscribers)
             .filter(other -> other != subscriber)
             .toArray(FlowSubscriber[]::new);
+    if (subscribers.length == 0) {
+      listening.set(false);
+    }
   }
 
   @Override

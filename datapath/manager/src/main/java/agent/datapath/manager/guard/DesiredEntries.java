@@ -1,5 +1,6 @@
 package agent.datapath.manager.guard;
 
+import java.util.Arrays;
 import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 
@@ -90,6 +91,53 @@ public final class DesiredEntries {
     words[hole * stride] = 0;
   }
 
+  /** Returns the number of entries. */
+  public int size() {
+    return size;
+  }
+
+  /** Returns whether there is an entry of a key. */
+  public boolean hasKey(DirectBuffer key) {
+    return find(key) >= 0;
+  }
+
+  /** Returns whether there is an entry of a key with a value. */
+  public boolean holds(DirectBuffer key, DirectBuffer value) {
+    final int slot = find(key);
+    return slot >= 0 && isValueOf(slot, value);
+  }
+
+  /** Returns how many entries another table of this shape has, too. */
+  public int countIn(DesiredEntries other) {
+    int count = 0;
+    for (int from = 0; from < words.length; from += stride) {
+      if (words[from] != 0) {
+        int slot = hash(words, from) & other.mask;
+        while (other.words[slot * stride] != 0 && !isKeyEqual(other, slot, from)) {
+          slot = slot + 1 & other.mask;
+        }
+        count += other.words[slot * stride] != 0 && isValueEqual(other, slot, from) ? 1 : 0;
+      }
+    }
+    return count;
+  }
+
+  private boolean isKeyEqual(DesiredEntries other, int slot, int from) {
+    return Arrays.equals(
+        words,
+        from + 1,
+        from + 1 + keyWords,
+        other.words,
+        slot * stride + 1,
+        slot * stride + 1 + keyWords);
+  }
+
+  private boolean isValueEqual(DesiredEntries other, int slot, int from) {
+    final int own = from + 1 + keyWords;
+    final int others = slot * stride + 1 + keyWords;
+    return Arrays.equals(words, own, own + valueWords, other.words, others, others + valueWords);
+  }
+
   /** Begins a round: no entry is seen yet. */
   void beginRound() {
     round++;
@@ -106,12 +154,16 @@ public final class DesiredEntries {
       words[slot * stride] = round;
       seen++;
     }
+    return isValueOf(slot, value) ? Found.EQUAL : Found.OTHER_VALUE;
+  }
+
+  private boolean isValueOf(int slot, DirectBuffer value) {
     for (int i = 0; i < valueWords; i++) {
       if (words[slot * stride + 1 + keyWords + i] != value.getInt(i * Integer.BYTES)) {
-        return Found.OTHER_VALUE;
+        return false;
       }
     }
-    return Found.EQUAL;
+    return true;
   }
 
   /** Returns whether the round has seen all entries. */
@@ -175,12 +227,16 @@ public final class DesiredEntries {
 
   /** Returns the slot in which the search for the key of an entry begins. */
   private int home(int[] entries, int from) {
+    return hash(entries, from) & mask;
+  }
+
+  private int hash(int[] entries, int from) {
     int hash = 0;
     for (int i = 0; i < keyWords; i++) {
       hash = (hash ^ entries[from + 1 + i]) * FACTOR;
       hash ^= hash >>> 15;
     }
-    return hash & mask;
+    return hash;
   }
 
   private void grow() {

@@ -5,7 +5,7 @@ import agent.maps.kernel.BpfMap;
 
 /** One map with its desired entries, for an {@link EntryComparison}. */
 public final class GuardedMap {
-  final int endpointId;
+  int endpointId;
   final Part part;
   final String subject;
   final BpfMap map;
@@ -26,6 +26,16 @@ public final class GuardedMap {
     this.subject = subject;
     this.map = map;
     desired = new DesiredEntries(map.keySize(), map.valueSize());
+  }
+
+  /** Returns the endpoint in whose health the map's fault is, or 0. */
+  public int endpointId() {
+    return endpointId;
+  }
+
+  /** Sets the endpoint in whose health the map's fault is. */
+  public void endpointId(int id) {
+    endpointId = id;
   }
 
   /** Returns the desired entries, which the owner of the map changes. */

@@ -2,6 +2,7 @@ package agent.datapath.manager.load;
 
 import agent.maps.kernel.BatchWriter;
 import agent.maps.kernel.BpfMap;
+import agent.maps.layout.GenerationLayout;
 import java.util.concurrent.ThreadLocalRandom;
 
 /** Initializes a new map {@code generations}. */
@@ -11,20 +12,21 @@ final class Generations {
   private Generations() {}
 
   /**
-   * Sets every generation to one random number, so that conntrack entries that were written under a
-   * previous map {@code generations} are not valid by coincidence.
+   * Sets the owner part of every generation to one random number, so that conntrack entries that
+   * were written under a previous map {@code generations} are not valid by coincidence.
    */
   static void seed(BpfMap map) {
-    final int first = ThreadLocalRandom.current().nextInt();
+    final long first =
+        (ThreadLocalRandom.current().nextLong() & 0xffff_ffffL) << GenerationLayout.OWNER_SHIFT;
     final BatchWriter batch = new BatchWriter(map, BATCH);
     for (int i = 0; i < map.maxEntries(); i++) {
       batch.keys().putInt(batch.keyOffset(), i);
-      batch.values().putInt(batch.valueOffset(), first);
+      batch.values().putLong(batch.valueOffset(), first);
       final boolean isFull = batch.add();
       if (isFull || i + 1 == map.maxEntries()) {
         final int result = batch.writeAll();
         if (result < 0) {
-          throw map.failure("update", "initial generations", result);
+          throw batch.failure("update", result);
         }
       }
     }

@@ -2,7 +2,6 @@ package agent.datapath.manager.load;
 
 import agent.bindings.BpfObject;
 import agent.datapath.manager.compile.ProgramFile;
-import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.thread.ConductorAgent;
 import java.util.concurrent.CompletableFuture;
 import org.agrona.concurrent.NanoClock;
@@ -11,10 +10,10 @@ import org.agrona.concurrent.NanoClock;
  * The agent {@code dp-loader}: loads BPF objects, which runs the verifier, and compiles them where
  * the feature set requires it. It attaches no program and writes no map.
  */
-public final class LoaderAgent extends ConductorAgent {
+public final class LoaderAgent extends ConductorAgent implements AutoCloseable {
   private final ProgramLoader loader;
   private final NodeConstants node;
-  private CompletableFuture<BpfObject> closed;
+  private CompletableFuture<BpfObject> endpointPrograms;
 
   /**
    * Creates the agent without starting its thread.
@@ -32,33 +31,27 @@ public final class LoaderAgent extends ConductorAgent {
     return submit(() -> loader.load(program, node::write));
   }
 
-  /** Loads the programs of an endpoint; the caller closes them. For any thread. */
-  public CompletableFuture<BpfObject> loadEndpoint(EndpointSpec endpoint) {
-    return submit(
-        () ->
-            loader.load(
-                ProgramFile.ENDPOINT,
-                constants -> {
-                  node.write(constants);
-                  constants.endpoint(endpoint);
-                }));
+  /** Loads the programs of the endpoints once more; the caller closes them. For any thread. */
+  public CompletableFuture<BpfObject> loadEndpoint() {
+    return load(ProgramFile.ENDPOINT);
   }
 
   /**
-   * Loads the programs that drop all packets, once; {@link #closeLoaded()} closes them. For the
-   * conductor's thread.
+   * Returns the programs that all endpoints share. They are loaded once, and again by a call after
+   * a failure; {@link #close()} closes them. For the launching thread, then the conductor's.
    */
-  public CompletableFuture<BpfObject> loadClosed() {
-    if (closed == null || closed.isCompletedExceptionally()) {
-      closed = load(ProgramFile.CLOSED);
+  public CompletableFuture<BpfObject> endpointPrograms() {
+    if (endpointPrograms == null || endpointPrograms.isCompletedExceptionally()) {
+      endpointPrograms = loadEndpoint();
     }
-    return closed;
+    return endpointPrograms;
   }
 
-  /** Closes the programs of {@link #loadClosed()} as soon as they are loaded. */
-  public void closeLoaded() {
-    if (closed != null) {
-      closed.thenAccept(BpfObject::close);
+  /** Closes the programs of {@link #endpointPrograms()}; attached ones stay attached. */
+  @Override
+  public void close() {
+    if (endpointPrograms != null) {
+      endpointPrograms.thenAccept(BpfObject::close);
     }
   }
 }

@@ -14,6 +14,7 @@ import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.NodeMap;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.ShippedMaps;
+import agent.maps.layout.PrefilterTable;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -33,12 +34,14 @@ public final class NodeMapSet implements AutoCloseable {
   private final ShippedMaps shipped;
   private final MapPins guard;
   private final Map<String, BpfMap> maps = new LinkedHashMap<>();
+  private final ConntrackCarryOver carryOver;
 
   private NodeMapSet(Pins pins, MapRegistry registry, MapPins guard, ShippedMaps shipped) {
     this.pins = pins;
     this.registry = registry;
     this.guard = guard;
     this.shipped = shipped;
+    carryOver = new ConntrackCarryOver(pins.map(NodeMaps.GENERATIONS.name()));
   }
 
   /**
@@ -65,6 +68,7 @@ public final class NodeMapSet implements AutoCloseable {
       if (!hasPrefilter) {
         unpinPrefilter(pins);
       }
+      set.carryOver.copyToFresh(set.get(NodeMaps.GENERATIONS));
       return set;
     } catch (RuntimeException failure) {
       set.close();
@@ -76,6 +80,9 @@ public final class NodeMapSet implements AutoCloseable {
   private static void unpinPrefilter(Pins pins) {
     for (final NodeMap map : NodeMaps.PREFILTER) {
       BpfFileSystem.unpin(pins.map(map.name()));
+    }
+    for (final String previous : NodeMaps.PREFILTER_BEFORE) {
+      BpfFileSystem.unpin(pins.map(previous));
     }
   }
 
@@ -98,17 +105,31 @@ public final class NodeMapSet implements AutoCloseable {
   }
 
   private void open(MapDefinition definition) {
-    final Path pin = pins.map(definition.name());
-    BpfMap map = openPinned(definition, pin);
-    if (map == null) {
-      map = create(definition, pin);
+    final Path pin = pins.map(NodeMaps.named(definition.name()).orElseThrow().pinName());
+    final BpfMap pinned = openPinned(definition, pin);
+    final boolean isFresh = pinned == null;
+    final BpfMap map = isFresh ? create(definition, pin) : pinned;
+    if (isFresh) {
       if (definition.name().equals(NodeMaps.GENERATIONS.name())) {
         Generations.seed(map);
       }
     }
+    if (isConntrack(definition)) {
+      carryOver.add(pins.map(definition.name()), map, isFresh);
+      carryOver.add(ConntrackCarryOver.resizedPin(pin), map, isFresh);
+    }
     maps.put(map.name(), map);
     registry.add(map);
     guard.add(map);
+  }
+
+  private static boolean isConntrack(MapDefinition definition) {
+    return definition.name().startsWith("conntrack");
+  }
+
+  /** Returns the work that carries flows over which programs of the previous run still record. */
+  public ConntrackCarryOver carryOver() {
+    return carryOver;
   }
 
   /**
@@ -129,14 +150,45 @@ public final class NodeMapSet implements AutoCloseable {
     return maps;
   }
 
+  /** Returns the path at which a map of this name is or would be pinned. */
+  public Path pin(String name) {
+    return pins.map(name);
+  }
+
   /**
-   * Takes over or creates the policy map of an endpoint, and registers it.
+   * Creates a table of the prefilter, which has no pin: its slot in the array of tables keeps it.
+   */
+  public BpfMap createPrefilterTable(PrefilterTable table, int slots) {
+    return BpfMap.create(shipped.prefilterTable(table, slots), "");
+  }
+
+  /**
+   * Opens a table of a previous run by the kernel's id.
    *
    * @throws agent.maps.kernel.BpfMapException where the kernel refuses
    */
-  public BpfMap openPolicyMap(int endpointId) {
-    final MapDefinition definition = shipped.policy(endpointId);
-    final Path pin = pins.policyMap(endpointId);
+  public BpfMap openPrefilterTable(PrefilterTable table, int id) {
+    return BpfMap.openById(id, shipped.prefilterTable(table, 1));
+  }
+
+  /** Shows one map in the place of another in the registry; either may be null. */
+  public void exchange(BpfMap before, BpfMap by) {
+    if (before != null) {
+      registry.remove(before);
+    }
+    if (by != null) {
+      registry.add(by);
+    }
+  }
+
+  /**
+   * Takes over or creates a policy map, and registers it.
+   *
+   * @throws agent.maps.kernel.BpfMapException where the kernel refuses
+   */
+  public BpfMap openPolicyMap(int number) {
+    final MapDefinition definition = shipped.policy(number);
+    final Path pin = pins.policyMap(number);
     final BpfMap pinned = openPinned(definition, pin);
     final BpfMap map = pinned == null ? create(definition, pin) : pinned;
     registry.add(map);
@@ -144,7 +196,7 @@ public final class NodeMapSet implements AutoCloseable {
     return map;
   }
 
-  /** Closes an endpoint's policy map; it stays pinned and the programs keep using it. */
+  /** Closes a policy map; it stays pinned and the programs keep using it. */
   public void releasePolicyMap(BpfMap map) {
     guard.remove(map);
     registry.remove(map);
@@ -152,7 +204,7 @@ public final class NodeMapSet implements AutoCloseable {
   }
 
   /**
-   * Unpins and closes an endpoint's policy map.
+   * Unpins and closes a policy map.
    *
    * @throws BindingsException where it cannot be unpinned; it stays open
    */
@@ -168,6 +220,7 @@ public final class NodeMapSet implements AutoCloseable {
 
   @Override
   public void close() {
+    carryOver.close();
     for (final BpfMap map : maps.values()) {
       registry.remove(map);
       map.close();
@@ -187,7 +240,20 @@ public final class NodeMapSet implements AutoCloseable {
     if (definition.spec().fits(found)) {
       return BpfMap.adopt(fd, definition, pin.toString());
     }
+    if (definition.name().equals(NodeMaps.ENDPOINTS.name()) && FormerEndpoints.isLayoutOf(found)) {
+      return carryOver(fd, found, definition, pin);
+    }
     Descriptors.close(fd);
+    if (isConntrack(definition)
+        && definition.spec().fits(found.withMaxEntries(definition.spec().maxEntries()))) {
+      LOGGER.info(
+          "map {}: its size changes from {} to {} entries; its flows are carried over",
+          definition.name(),
+          found.maxEntries(),
+          definition.spec().maxEntries());
+      ConntrackCarryOver.setAside(pin);
+      return null;
+    }
     LOGGER.warn(
         "map {}: the pinned map is {}, the required one is {}: replacing it, its entries are lost",
         definition.name(),
@@ -198,6 +264,21 @@ public final class NodeMapSet implements AutoCloseable {
       throw new BindingsException("map " + definition.name() + ": unpin " + pin, result);
     }
     return null;
+  }
+
+  /** Puts a map of the present layout with the former entries in the place of the former map. */
+  private static BpfMap carryOver(
+      int fd, MapDescription found, MapDefinition definition, Path pin) {
+    final BpfMap map = BpfMap.create(definition, pin.toString());
+    try (BpfMap former = BpfMap.adopt(fd, MapDefinition.of(found.spec()), "")) {
+      FormerEndpoints.copy(former, map);
+      Pins.put(map.fd(), pin);
+    } catch (RuntimeException failure) {
+      map.close();
+      throw failure;
+    }
+    LOGGER.info("map {}: carried over from the layout of a previous release", definition.name());
+    return map;
   }
 
   private static BpfMap create(MapDefinition definition, Path pin) {

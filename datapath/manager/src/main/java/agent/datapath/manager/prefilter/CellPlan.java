@@ -2,14 +2,15 @@ package agent.datapath.manager.prefilter;
 
 import agent.maps.layout.PrefilterCell;
 import agent.maps.layout.PrefilterGeometry;
+import agent.maps.layout.PrefilterTable;
 import agent.types.Prefix;
 import java.util.Arrays;
 import java.util.List;
 
 /**
- * The bitmaps of a deny list ({@code maps/prefilter_map.h}) in reused heap memory. {@link #rebuild}
- * computes them; {@link PrefilterMaps#copyCells} then copies the words that differ to the kernel.
- * For one thread at a time.
+ * The bitmaps and tables of a deny list ({@code maps/prefilter_map.h}) in reused heap memory.
+ * {@link #rebuild} computes them; {@link PrefilterUpdate} then writes them to the kernel. For one
+ * thread at a time.
  */
 public final class CellPlan {
   private static final int CELL_BITS = PrefilterGeometry.CELL_BITS;
@@ -21,8 +22,15 @@ public final class CellPlan {
   private final long[] wide6 = new long[PrefilterGeometry.CELL_WORDS];
   private final long[] narrow6 = new long[PrefilterGeometry.NARROW_WORDS];
 
-  /** Computes all cells of a deny list. */
+  private final ListPlan list = new ListPlan();
+  private final Ipv4Plan ipv4 = new Ipv4Plan();
+  private final Ipv6Plan ipv6 = new Ipv6Plan();
+
+  /** Computes all cells and tables of a sorted deny list, which the caller must not change. */
   public void rebuild(List<Prefix> deny) {
+    list.rebuild(deny);
+    ipv4.rebuild(deny);
+    ipv6.rebuild(deny);
     Arrays.fill(cells4, 0);
     Arrays.fill(wide6, 0);
     Arrays.fill(narrow6, 0);
@@ -36,6 +44,15 @@ public final class CellPlan {
         narrow6[PrefilterGeometry.narrowWord(cell)] |= PrefilterGeometry.narrowBit(cell);
       }
     }
+  }
+
+  /** Returns the words of a table. */
+  TablePlan table(PrefilterTable table) {
+    return switch (table) {
+      case LIST -> list;
+      case IPV4 -> ipv4;
+      case IPV6 -> ipv6;
+    };
   }
 
   /** Returns the words of {@code prefilter4_cells}; the caller must not change them. */

@@ -9,10 +9,13 @@ import agent.datapath.manager.spec.Prefilter;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.PrefilterStore;
 import agent.datapath.manager.thread.Work;
+import agent.maps.layout.PrefilterGeometry;
+import agent.maps.layout.PrefilterTable;
 import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import agent.types.UnreadableStateException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.concurrent.CompletableFuture;
@@ -70,7 +73,6 @@ public final class DevicePrefilter implements Prefilter {
       DatapathConductor conductor,
       KernelFaults faults,
       Repairs repairs) {
-    final List<Prefix> existing = PrefixLists.sorted(maps.read());
     PrefilterList loaded;
     String unreadable = null;
     try {
@@ -78,7 +80,7 @@ public final class DevicePrefilter implements Prefilter {
     } catch (UnreadableStateException e) {
       LOGGER.error("{}", e.getMessage());
       unreadable = e.getMessage();
-      loaded = new PrefilterList(0, existing);
+      loaded = new PrefilterList(0, maps.read());
     }
     final PrefilterList stored =
         new PrefilterList(loaded.revision(), PrefixLists.sorted(loaded.deny()));
@@ -86,16 +88,12 @@ public final class DevicePrefilter implements Prefilter {
         new DevicePrefilter(context, maps, conductor, faults, repairs, stored, unreadable);
     prefilter.plan.rebuild(stored.deny());
     final PrefilterUpdate update =
-        new PrefilterUpdate(
-            maps,
-            PrefixLists.difference(stored.deny(), existing),
-            PrefixLists.difference(existing, stored.deny()),
-            prefilter.plan);
+        new PrefilterUpdate(maps, List.of(PrefilterTable.values()), prefilter.plan);
     Work.Progress progress = Work.Progress.WORKED;
     while (progress != Work.Progress.DONE) {
       progress = update.step();
     }
-    prefilter.guard.resume(stored.deny());
+    prefilter.guard.resume();
     return prefilter;
   }
 
@@ -117,7 +115,7 @@ public final class DevicePrefilter implements Prefilter {
     final List<Prefix> inserts = PrefixLists.difference(PrefixLists.sorted(prefixes), deny);
     final List<Prefix> next = PrefixLists.union(deny, inserts);
     checkCapacity(next);
-    return change(next, inserts, List.of());
+    return change(next, inserts);
   }
 
   @Override
@@ -126,30 +124,27 @@ public final class DevicePrefilter implements Prefilter {
     final List<Prefix> deny = current.deny();
     final List<Prefix> deletes = PrefixLists.intersection(PrefixLists.sorted(prefixes), deny);
     final List<Prefix> next = PrefixLists.difference(deny, deletes);
-    return change(next, List.of(), deletes);
+    return change(next, deletes);
   }
 
-  private PrefilterList change(List<Prefix> deny, List<Prefix> inserts, List<Prefix> deletes) {
+  /** Changes the list; the changed prefixes, inserted or deleted, are sorted. */
+  private PrefilterList change(List<Prefix> deny, List<Prefix> changed) {
     final PrefilterList before = current;
     final PrefilterList after = new PrefilterList(before.revision() + 1, deny);
-    enforce(after, inserts, deletes);
+    enforce(after, changed);
     try {
       store.store(after);
     } catch (OperationException failure) {
-      undo(before, deletes, inserts, failure);
+      undo(before, changed, failure);
       throw failure;
     }
     current = after;
     return after;
   }
 
-  private void undo(
-      PrefilterList before,
-      List<Prefix> inserts,
-      List<Prefix> deletes,
-      OperationException failure) {
+  private void undo(PrefilterList before, List<Prefix> changed, OperationException failure) {
     try {
-      enforce(before, inserts, deletes);
+      enforce(before, changed);
     } catch (RuntimeException undoFailure) {
       throw new OperationException(
           failure.getMessage()
@@ -159,18 +154,33 @@ public final class DevicePrefilter implements Prefilter {
     }
   }
 
-  private void enforce(PrefilterList list, List<Prefix> inserts, List<Prefix> deletes) {
+  private void enforce(PrefilterList list, List<Prefix> changed) {
     await(conductor.run(guard::suspend)); // from now on this thread may change the plan
     try {
       plan.rebuild(list.deny());
-      final PrefilterUpdate update = new PrefilterUpdate(maps, inserts, deletes, plan);
+      final PrefilterUpdate update = new PrefilterUpdate(maps, tables(changed), plan);
       conductor.begin(update);
       await(update.done());
     } catch (RuntimeException failure) {
       resumeWith(current.deny());
       throw failure;
     }
-    await(conductor.run(() -> guard.resume(list.deny())));
+    await(conductor.run(guard::resume));
+  }
+
+  /** Returns the tables that a change concerns; IPv4 prefixes come first. */
+  private static List<PrefilterTable> tables(List<Prefix> changed) {
+    final List<PrefilterTable> tables = new ArrayList<>();
+    if (!changed.isEmpty()) {
+      tables.add(PrefilterTable.LIST);
+      if (changed.getFirst().isIpv4()) {
+        tables.add(PrefilterTable.IPV4);
+      }
+      if (changed.getLast().isIpv6()) {
+        tables.add(PrefilterTable.IPV6);
+      }
+    }
+    return tables;
   }
 
   private static void await(CompletableFuture<Void> step) {
@@ -184,7 +194,7 @@ public final class DevicePrefilter implements Prefilter {
   /** Compares the maps with a list again after a change of it failed and was undone. */
   private void resumeWith(List<Prefix> deny) {
     plan.rebuild(deny);
-    conductor.run(() -> guard.resume(deny));
+    conductor.run(guard::resume);
   }
 
   private void check(OptionalLong revision) {
@@ -209,9 +219,10 @@ public final class DevicePrefilter implements Prefilter {
       ipv4 += prefix.isIpv4() ? 1 : 0;
     }
     final int most = Math.max(ipv4, deny.size() - ipv4);
-    if (most > maps.capacity()) {
+    if (most > PrefilterGeometry.MAX_PREFIXES) {
       throw Refusal.exhausted(
-          FIELD, most + " prefixes of one family, at most " + maps.capacity() + " fit");
+          FIELD,
+          most + " prefixes of one family, at most " + PrefilterGeometry.MAX_PREFIXES + " fit");
     }
   }
 }

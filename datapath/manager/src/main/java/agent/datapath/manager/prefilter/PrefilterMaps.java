@@ -1,98 +1,167 @@
 package agent.datapath.manager.prefilter;
 
+import agent.bindings.Errno;
 import agent.datapath.manager.load.NodeMapSet;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapCursor;
 import agent.maps.kernel.NodeMaps;
-import agent.maps.kernel.Prefilter4Trie;
-import agent.maps.kernel.Prefilter6Trie;
-import agent.maps.kernel.PrefilterCells;
-import agent.maps.layout.Prefilter4KeyFlyweight;
-import agent.maps.layout.Prefilter6KeyFlyweight;
-import agent.maps.layout.PrefilterGeometry;
-import agent.types.IpAddress;
+import agent.maps.kernel.PrefilterTables;
+import agent.maps.kernel.PrefilterWords;
+import agent.maps.layout.PrefilterSlotFlyweight;
+import agent.maps.layout.PrefilterTable;
 import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Reads and writes the five maps of the prefilter. Only the conductor's thread writes. */
+/**
+ * Reads and writes the bitmaps and tables of the prefilter. A table is filled while no program
+ * finds it, and then replaces the one before it. Only the conductor's thread writes.
+ */
 public final class PrefilterMaps implements AutoCloseable {
-  private final Prefilter4Trie trie4;
-  private final Prefilter6Trie trie6;
-  private final PrefilterCells cells4;
-  private final PrefilterCells wide6;
-  private final PrefilterCells narrow6;
+  /** Number of bitmaps: IPv4, wide IPv6 and narrow IPv6. */
+  static final int BITMAPS = 3;
 
-  /** Maps the bitmaps of the open maps into memory. */
-  public PrefilterMaps(NodeMapSet maps) {
-    trie4 = new Prefilter4Trie(maps.get(NodeMaps.PREFILTER4));
-    trie6 = new Prefilter6Trie(maps.get(NodeMaps.PREFILTER6));
-    cells4 = new PrefilterCells(maps.get(NodeMaps.PREFILTER4_CELLS));
-    wide6 = new PrefilterCells(maps.get(NodeMaps.PREFILTER6_WIDE_CELLS));
-    narrow6 = new PrefilterCells(maps.get(NodeMaps.PREFILTER6_NARROW_CELLS));
-  }
+  private final NodeMapSet maps;
+  private final PrefilterTables tables;
+  private final PrefilterWords[] bitmaps;
+  private final Table[] current = new Table[PrefilterTable.values().length];
+  private final Table[] previous = new Table[current.length];
+  private Table staged;
 
-  /** Returns the number of prefixes that the trie of one address family can hold. */
-  int capacity() {
-    return trie4.map().maxEntries();
-  }
-
-  /** Reads the prefixes of both tries. */
-  List<Prefix> read() {
-    final List<Prefix> found = new ArrayList<>();
-    readIpv4(trie4.map(), found);
-    readIpv6(trie6.map(), found);
-    return found;
-  }
-
-  static void readIpv4(BpfMap map, List<Prefix> found) {
-    final Prefilter4KeyFlyweight key = new Prefilter4KeyFlyweight();
-    try (MapCursor cursor = new MapCursor()) {
-      open(cursor, map);
-      while (cursor.next()) {
-        key.wrap(cursor.key(), 0);
-        found.add(Prefix.of(IpAddress.ofIpv4(key.address()), key.prefixLength()));
-      }
-      check(cursor, map);
+  /** A table and its words in mapped memory. */
+  private record Table(BpfMap map, PrefilterWords words) {
+    void close() {
+      words.close();
+      map.close();
     }
   }
 
-  static void readIpv6(BpfMap map, List<Prefix> found) {
-    final Prefilter6KeyFlyweight key = new Prefilter6KeyFlyweight();
+  /** Maps the bitmaps of the open maps into memory. */
+  public PrefilterMaps(NodeMapSet maps) {
+    this.maps = maps;
+    tables = new PrefilterTables(maps.get(NodeMaps.PREFILTER_TABLES));
+    bitmaps =
+        new PrefilterWords[] {
+          new PrefilterWords(maps.get(NodeMaps.PREFILTER4_CELLS)),
+          new PrefilterWords(maps.get(NodeMaps.PREFILTER6_WIDE_CELLS)),
+          new PrefilterWords(maps.get(NodeMaps.PREFILTER6_NARROW_CELLS))
+        };
+  }
+
+  /** Reads the list that a previous run of the agent left in the kernel. */
+  List<Prefix> read() {
+    final int id = tables.mapId(PrefilterTable.LIST);
+    if (id == -Errno.ENOENT) {
+      return PreviousTries.read(maps);
+    }
+    if (id < 0) {
+      throw tables.failure("read", id);
+    }
+    try (BpfMap list = maps.openPrefilterTable(PrefilterTable.LIST, id)) {
+      return readList(list);
+    }
+  }
+
+  static List<Prefix> readList(BpfMap list) {
+    final List<Prefix> found = new ArrayList<>();
+    final PrefilterSlotFlyweight slot = new PrefilterSlotFlyweight();
     try (MapCursor cursor = new MapCursor()) {
-      open(cursor, map);
-      while (cursor.next()) {
-        key.wrap(cursor.key(), 0);
-        found.add(
-            Prefix.of(IpAddress.ofIpv6(key.addressHigh(), key.addressLow()), key.prefixLength()));
+      final int opened = cursor.open(list);
+      if (opened < 0) {
+        throw list.failure("walk", "all", opened);
       }
-      check(cursor, map);
+      while (cursor.next()) {
+        final Prefix prefix = ListPlan.decode(slot.wrap(cursor.value(), 0));
+        if (prefix != null) {
+          found.add(prefix);
+        }
+      }
+      if (cursor.error() < 0) {
+        throw list.failure("walk", "all", cursor.error());
+      }
+    }
+    return found;
+  }
+
+  /** Creates the successor of a table, which is empty and which no program finds. */
+  void stage(CellPlan plan, PrefilterTable table) {
+    final BpfMap map = maps.createPrefilterTable(table, plan.table(table).slots());
+    try {
+      staged = new Table(map, new PrefilterWords(map));
+    } catch (RuntimeException failure) {
+      map.close();
+      throw failure;
     }
   }
 
   /**
-   * Inserts a part of a list into the tries, or deletes it, in batches.
+   * Writes a part of the staged table.
    *
-   * @param from index of the first prefix
-   * @param limit largest number of prefixes
-   * @return the index after the last written prefix
+   * @return the index after the last word that was written
    */
-  int write(List<Prefix> prefixes, int from, int limit, boolean isInsert) {
-    final int end = Math.min(prefixes.size(), from + limit);
+  int fill(CellPlan plan, PrefilterTable table, int from, int limit) {
+    final TablePlan words = plan.table(table);
+    final int end = Math.min(words.words(), from + limit);
     for (int i = from; i < end; i++) {
-      final Prefix prefix = prefixes.get(i);
-      final IpAddress address = prefix.address();
-      if (prefix.isIpv4()) {
-        if (trie4.stage((int) address.low(), prefix.length())) {
-          flush4(isInsert);
-        }
-      } else if (trie6.stage(address.high(), address.low(), prefix.length())) {
-        flush6(isInsert);
+      final long word = words.word(i);
+      if (word != 0) {
+        staged.words.word(i, word);
       }
     }
-    flush4(isInsert);
-    flush6(isInsert);
     return end;
+  }
+
+  /** Replaces a table by the staged one; the one before it is kept until the update ends. */
+  void publish(PrefilterTable table) {
+    final int result = tables.set(table, staged.map.fd());
+    if (result < 0) {
+      throw tables.failure("replace", result);
+    }
+    previous[table.number()] = current[table.number()];
+    exchange(table, staged);
+    staged = null;
+  }
+
+  private void exchange(PrefilterTable table, Table by) {
+    final Table before = current[table.number()];
+    maps.exchange(before == null ? null : before.map, by.map);
+    current[table.number()] = by;
+  }
+
+  /** Ends an update that has succeeded. */
+  void settle() {
+    for (int i = 0; i < previous.length; i++) {
+      if (previous[i] != null) {
+        previous[i].close();
+        previous[i] = null;
+      }
+    }
+  }
+
+  /** Ends an update that has failed: the tables before it are in force again. */
+  void rollBack() {
+    if (staged != null) {
+      staged.close();
+      staged = null;
+    }
+    for (final PrefilterTable table : PrefilterTable.values()) {
+      final Table before = previous[table.number()];
+      if (before != null) {
+        final Table refused = current[table.number()];
+        final int result = tables.set(table, before.map.fd());
+        exchange(table, before);
+        previous[table.number()] = null;
+        refused.close();
+        if (result < 0) {
+          throw tables.failure("put back", result);
+        }
+      }
+    }
+  }
+
+  /** Unpins the maps of previous releases, once no program looks them up. */
+  public void unpinPrevious() {
+    PreviousTries.unpin(maps);
   }
 
   /**
@@ -101,26 +170,12 @@ public final class PrefilterMaps implements AutoCloseable {
    * @param bitmap 0: IPv4, 1: wide IPv6, 2: narrow IPv6
    */
   void copyCells(CellPlan plan, int bitmap) {
-    switch (bitmap) {
-      case 0 -> copy(plan.cells4(), cells4);
-      case 1 -> copy(plan.wide6(), wide6);
-      default -> copy(plan.narrow6(), narrow6);
-    }
+    repairCells(plan, bitmap, 0, bitmaps[bitmap].count());
   }
 
-  /** Returns the trie of IPv4 prefixes. */
-  BpfMap map4() {
-    return trie4.map();
-  }
-
-  /** Returns the trie of IPv6 prefixes. */
-  BpfMap map6() {
-    return trie6.map();
-  }
-
-  /** Returns the number of words of one bitmap, equal for all three. */
-  int cellWords() {
-    return PrefilterGeometry.CELL_WORDS;
+  /** Returns the number of words of one bitmap. */
+  int cellWords(int bitmap) {
+    return bitmaps[bitmap].count();
   }
 
   /**
@@ -129,14 +184,13 @@ public final class PrefilterMaps implements AutoCloseable {
    * @return their number
    */
   int repairCells(CellPlan plan, int bitmap, int from, int to) {
-    return switch (bitmap) {
-      case 0 -> repair(plan.cells4(), cells4, from, to);
-      case 1 -> repair(plan.wide6(), wide6, from, to);
-      default -> repair(plan.narrow6(), narrow6, from, to);
-    };
-  }
-
-  private static int repair(long[] words, PrefilterCells cells, int from, int to) {
+    final long[] words =
+        switch (bitmap) {
+          case 0 -> plan.cells4();
+          case 1 -> plan.wide6();
+          default -> plan.narrow6();
+        };
+    final PrefilterWords cells = bitmaps[bitmap];
     int repaired = 0;
     for (int i = from; i < Math.min(to, words.length); i++) {
       if (cells.word(i) != words[i]) {
@@ -147,49 +201,55 @@ public final class PrefilterMaps implements AutoCloseable {
     return repaired;
   }
 
-  @Override
-  public void close() {
-    cells4.close();
-    wide6.close();
-    narrow6.close();
-  }
-
-  private void flush4(boolean isInsert) {
-    final int result = isInsert ? trie4.insertStaged() : trie4.deleteStaged();
-    if (result < 0) {
-      throw trie4.stagedFailure(operation(isInsert), result);
-    }
-  }
-
-  private void flush6(boolean isInsert) {
-    final int result = isInsert ? trie6.insertStaged() : trie6.deleteStaged();
-    if (result < 0) {
-      throw trie6.stagedFailure(operation(isInsert), result);
-    }
-  }
-
-  private static String operation(boolean isInsert) {
-    return isInsert ? "update" : "delete";
-  }
-
-  private static void copy(long[] words, PrefilterCells cells) {
-    for (int i = 0; i < words.length; i++) {
-      if (cells.word(i) != words[i]) {
-        cells.word(i, words[i]);
+  /**
+   * Copies the words that differ in a part of one table, which is as large as its plan.
+   *
+   * @return their number
+   */
+  int repairWords(CellPlan plan, PrefilterTable table, int from, int to) {
+    final TablePlan plans = plan.table(table);
+    final PrefilterWords words = current[table.number()].words;
+    final int end = Math.min(to, plans.words());
+    int repaired = 0;
+    for (int i = from; i < end; i++) {
+      final long word = plans.word(i);
+      if (words.word(i) != word) {
+        words.word(i, word);
+        repaired++;
       }
     }
+    return repaired;
   }
 
-  private static void open(MapCursor cursor, BpfMap map) {
-    final int result = cursor.open(map);
-    if (result < 0) {
-      throw map.failure("walk", "all", result);
+  /** Puts a table into its slot again; returns whether it was not there. */
+  boolean repairSlot(PrefilterTable table) {
+    final Table wanted = current[table.number()];
+    final int found = tables.mapId(table);
+    if (found == wanted.map.description().id()) {
+      return false;
     }
+    final int result =
+        found < 0 && found != -Errno.ENOENT ? found : tables.set(table, wanted.map.fd());
+    if (result < 0) {
+      throw tables.failure("replace", result);
+    }
+    return true;
   }
 
-  private static void check(MapCursor cursor, BpfMap map) {
-    if (cursor.error() < 0) {
-      throw map.failure("walk", "all", cursor.error());
+  @Override
+  public void close() {
+    settle();
+    if (staged != null) {
+      staged.close();
+    }
+    for (final Table table : current) {
+      if (table != null) {
+        maps.exchange(table.map, null);
+        table.close();
+      }
+    }
+    for (final PrefilterWords bitmap : bitmaps) {
+      bitmap.close();
     }
   }
 }

@@ -2,32 +2,36 @@ package agent.datapath.manager.prefilter;
 
 import agent.datapath.manager.conductor.DatapathFailures;
 import agent.datapath.manager.thread.Work;
-import agent.types.Prefix;
+import agent.maps.layout.PrefilterTable;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Writes a new deny list to the kernel in bounded steps: first the tries, then the bitmaps, so that
- * a cell that refers to the trie never precedes its prefixes. Where a trie cannot be written, the
- * steps are undone; the bitmaps are unchanged then.
+ * Writes a new deny list to the kernel in bounded steps: first the tables, each filled before it
+ * replaces the one before it, then the bitmaps. {@code maps/prefilter_map.h} says why no prefix
+ * that stays on the list passes in the meantime. Where a table cannot be written, those before it
+ * are put back; the bitmaps are unchanged then.
  */
 final class PrefilterUpdate implements Work {
-  private static final int PREFIXES_PER_STEP = 8192;
-  private static final int BITMAPS = 3;
+  private static final int WORDS_PER_STEP = 1 << 17;
 
   private final PrefilterMaps maps;
-  private final List<Prefix> inserts;
-  private final List<Prefix> deletes;
+  private final List<PrefilterTable> tables;
   private final CellPlan plan;
   private final CompletableFuture<Void> done = new CompletableFuture<>();
-  private int inserted;
-  private int deleted;
+  private int table;
+  private boolean isStaged;
+  private int words;
   private int bitmap;
 
-  PrefilterUpdate(PrefilterMaps maps, List<Prefix> inserts, List<Prefix> deletes, CellPlan plan) {
+  /**
+   * Creates the update.
+   *
+   * @param tables those that differ from the ones in force
+   */
+  PrefilterUpdate(PrefilterMaps maps, List<PrefilterTable> tables, CellPlan plan) {
     this.maps = maps;
-    this.inserts = inserts;
-    this.deletes = deletes;
+    this.tables = tables;
     this.plan = plan;
   }
 
@@ -37,33 +41,39 @@ final class PrefilterUpdate implements Work {
 
   @Override
   public Progress step() {
-    if (inserted < inserts.size()) {
-      inserted = maps.write(inserts, inserted, PREFIXES_PER_STEP, true);
-    } else if (deleted < deletes.size()) {
-      deleted = maps.write(deletes, deleted, PREFIXES_PER_STEP, false);
-    } else if (bitmap < BITMAPS) {
+    if (table < tables.size()) {
+      write(tables.get(table));
+    } else if (bitmap < PrefilterMaps.BITMAPS) {
       maps.copyCells(plan, bitmap++);
     } else {
+      maps.settle();
       done.complete(null);
       return Progress.DONE;
     }
     return Progress.WORKED;
   }
 
-  /** Undoes the completed steps and the failed one. */
+  private void write(PrefilterTable next) {
+    if (!isStaged) {
+      maps.stage(plan, next);
+      isStaged = true;
+    } else if (words < plan.table(next).words()) {
+      words = maps.fill(plan, next, words, WORDS_PER_STEP);
+    } else {
+      maps.publish(next);
+      table++;
+      isStaged = false;
+      words = 0;
+    }
+  }
+
   @Override
   public void failed(RuntimeException failure) {
     try {
-      undo(inserts, inserted, false);
-      undo(deletes, deleted, true);
+      maps.rollBack();
     } catch (RuntimeException undo) {
       failure.addSuppressed(undo);
     }
     done.completeExceptionally(DatapathFailures.refusal(failure));
-  }
-
-  private void undo(List<Prefix> prefixes, int done, boolean isInsert) {
-    final int end = Math.min(prefixes.size(), done + PREFIXES_PER_STEP);
-    maps.write(prefixes, 0, end, isInsert);
   }
 }

@@ -1,2 +1,2 @@
-/** Computes the bitmaps of the XDP deny list and writes its changes to the tries and bitmaps. */
+/** Computes the bitmaps and tables of the XDP deny list and writes their changes to the kernel. */
 package agent.datapath.manager.prefilter;

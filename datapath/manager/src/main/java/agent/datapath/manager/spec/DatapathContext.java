@@ -5,6 +5,7 @@ import agent.maps.layout.MapSize;
 import agent.types.IpAddress;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ThreadFactory;
 import org.agrona.concurrent.EpochClock;
@@ -23,7 +24,7 @@ public final class DatapathContext {
   private Path bpfRoot;
   private Path stateDirectory;
   private TcMode tcMode = TcMode.AUTO;
-  private String device;
+  private Map<String, Integer> devices = Map.of();
   private String prefilterDevice;
   private PrefilterMode prefilterMode = PrefilterMode.NATIVE;
   private PrefilterStore prefilterStore;
@@ -115,13 +116,13 @@ public final class DatapathContext {
     return this;
   }
 
-  /** Returns the network device of the host program, {@code --device}, or null. */
-  public String device() {
-    return device;
+  /** Returns the interface index of each device of the host program at the start, by name. */
+  public Map<String, Integer> devices() {
+    return devices;
   }
 
-  public DatapathContext device(String value) {
-    device = changing(value);
+  public DatapathContext devices(Map<String, Integer> value) {
+    devices = Map.copyOf(changing(value));
     return this;
   }
 

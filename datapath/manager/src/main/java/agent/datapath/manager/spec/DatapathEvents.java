@@ -1,11 +1,19 @@
 package agent.datapath.manager.spec;
 
 import agent.maps.layout.FlowEventFlyweight;
+import java.util.concurrent.CompletableFuture;
 
-/** Subscriptions to events of drops, policy verdicts and traces. Thread-safe. */
+/**
+ * Subscriptions to events of drops, policy verdicts and traces. The programs emit events only while
+ * there is a subscriber; drops are counted always. Thread-safe.
+ */
 public interface DatapathEvents {
-  /** Adds a subscriber. It must not block: the ring buffer is bounded. */
-  void subscribe(FlowSubscriber subscriber);
+  /**
+   * Adds a subscriber. It must not block: the ring buffer is bounded.
+   *
+   * @return completes when the programs emit events
+   */
+  CompletableFuture<Void> subscribe(FlowSubscriber subscriber);
 
   /**
    * Removes a subscriber. It may still receive the events of the current poll after this returns.

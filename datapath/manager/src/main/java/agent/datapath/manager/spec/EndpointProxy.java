@@ -29,8 +29,9 @@ public interface EndpointProxy {
   }
 
   /**
-   * Attaches programs that drop all packets to both hooks of the endpoint's interface. A hook with
-   * a program of the agent is not changed.
+   * Attaches the programs to both hooks of the endpoint's interface without opening it: they drop
+   * all packets until {@link #attach}. A hook with a program of the agent is not changed, and where
+   * both have one, the interface stays as it is.
    *
    * @param endpointId the endpoint
    * @param ifindex index of its host-side interface
@@ -50,18 +51,10 @@ public interface EndpointProxy {
   record KernelEntry(int ifindex, int identity, MacAddress mac, MacAddress hostMac) {}
 
   /**
-   * Starts loading the endpoint's programs before {@link #attach}, which then completes sooner.
-   * Calling it is optional.
-   *
-   * @return completes when loading has started
-   */
-  CompletableFuture<Void> prepare(EndpointSpec endpoint);
-
-  /**
-   * Loads and attaches the endpoint's programs, or atomically replaces the attached ones. Creates
-   * its policy map where it is missing. An empty policy map drops all packets: write the policy
-   * first by {@link PolicyMapProxy#synchronize}. On failure the previous programs stay attached,
-   * also those of {@link #close}.
+   * Opens the endpoint's interface: writes its entry, and attaches the programs or atomically
+   * replaces those of a previous run. Creates its policy map where it is missing. An empty policy
+   * map drops all packets: write the policy first by {@link PolicyMapProxy#synchronize}. On failure
+   * the interface stays as it was before, also closed by {@link #close}.
    */
   CompletableFuture<Void> attach(EndpointSpec endpoint);
 
@@ -75,9 +68,9 @@ public interface EndpointProxy {
   CompletableFuture<List<String>> detach(int endpointId);
 
   /**
-   * Closes an endpoint whose interface is gone: empties its entry and raises its generation, so
-   * that programs deliver no packet to its interface index, and ends an attachment that is waiting
-   * for its programs. Its policy map stays. {@link #attach} opens it again.
+   * Closes an endpoint whose interface is gone: empties its cell and entry, and raises its
+   * generation, so that programs deliver no packet to its interface index, and ends an attachment
+   * that is waiting for its programs. Its policy map stays. {@link #attach} opens it again.
    */
   CompletableFuture<Void> stopDelivery(int endpointId);
 

@@ -7,8 +7,7 @@ import agent.types.Refusal;
 import java.util.Objects;
 
 /**
- * The datapath configuration of one endpoint, which becomes load-time constants of its programs and
- * its map entry.
+ * The datapath configuration of one endpoint, which becomes its entry of the map {@code endpoints}.
  *
  * @param id endpoint id, 1 to 65535
  * @param ifindex index of the host-side veth interface in the network namespace of the node

@@ -1,6 +1,7 @@
 package agent.datapath.manager.spec;
 
 import agent.maps.layout.PolicyDirection;
+import agent.maps.layout.PolicyFlag;
 import agent.maps.layout.PolicyPrefix;
 
 /**
@@ -75,6 +76,16 @@ public record PolicyEntry(
   /** Returns the key of the map entry. */
   public Key key() {
     return new Key(identity, direction, protocol, port, prefixLength);
+  }
+
+  /**
+   * Returns the flags of the map entry: those of the verdict, and {@link PolicyFlag#ALLOWS_ALL}
+   * where this entry allows everything in its direction.
+   */
+  public int flags() {
+    final boolean allowsAll =
+        identity == 0 && prefixLength == PolicyPrefix.IDENTITY && !verdict.isDeny();
+    return verdict.flags() | (allowsAll ? PolicyFlag.ALLOWS_ALL.number() : 0);
   }
 
   /** Returns whether the verdict is a deny. */

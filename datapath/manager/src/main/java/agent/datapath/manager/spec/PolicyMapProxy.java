@@ -1,20 +1,51 @@
 package agent.datapath.manager.spec;
 
 import java.util.Collection;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Writes policy maps of endpoints. Threads, order and failures are those of {@link EndpointProxy}.
+ * Writes policy maps of endpoints. Endpoints of one identity with equal entries share one map.
+ * Threads, order and failures are those of {@link EndpointProxy}.
  */
 public interface PolicyMapProxy {
-  /** Writes a change to an existing policy map, and raises the generation of the endpoint. */
-  CompletableFuture<Void> apply(int endpointId, PolicyDelta delta);
+  /**
+   * The change of one endpoint's policy.
+   *
+   * @param endpointId the endpoint
+   * @param identity its identity, by which it may share a map; 0: it shares none
+   * @param delta the difference to its present entries
+   */
+  record PolicyChange(int endpointId, int identity, PolicyDelta delta) {
+    /** Returns whether another endpoint changes in the same way. */
+    public boolean isAlike(PolicyChange other) {
+      return identity == other.identity && delta.equals(other.delta);
+    }
+  }
 
   /**
-   * Compares the policy map of the kernel with the desired entries and writes the difference.
-   * Creates the map where it is missing.
+   * Writes changes to existing policy maps, and raises the generations of the endpoints. A map that
+   * endpoints share is changed in place where all of them change alike.
    *
+   * @param changes one for each endpoint
+   * @return the failures by endpoint
+   */
+  CompletableFuture<Map<Integer, RuntimeException>> apply(List<PolicyChange> changes);
+
+  /**
+   * Gives an endpoint a policy map with the desired entries: one of its identity that holds them,
+   * or its own, which is compared with the kernel, and to which the difference is written.
+   *
+   * @param identity identity of the endpoint, by which it may share a map; 0: it shares none
    * @return the written difference
    */
-  CompletableFuture<PolicyDelta> synchronize(int endpointId, Collection<PolicyEntry> desired);
+  CompletableFuture<PolicyDelta> synchronize(
+      int endpointId, int identity, Collection<PolicyEntry> desired);
+
+  /** Synchronizes the policy map of an endpoint that shares it with no other. */
+  default CompletableFuture<PolicyDelta> synchronize(
+      int endpointId, Collection<PolicyEntry> desired) {
+    return synchronize(endpointId, 0, desired);
+  }
 }

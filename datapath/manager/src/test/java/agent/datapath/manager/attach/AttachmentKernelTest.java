@@ -272,27 +272,27 @@ class AttachmentKernelTest {
 
   @ParameterizedTest
   @MethodSource("tcModes")
-  void shouldReplaceDroppingProgramsAndRestoreThemWhereTheAttachmentFails(TcMode mode)
+  void shouldReplaceClosingProgramsAndRestoreThemWhereTheAttachmentFails(TcMode mode)
       throws Exception {
     final EndpointAttachments attachments = new EndpointAttachments(pins, choice(mode), guard);
-    final BpfObject closed = load("closed");
+    final BpfObject closed = load("endpoint");
     final BpfObject object = load("endpoint");
     close(attachments, closed);
-    assertEquals(closed.program("closed_from_endpoint").info().id(), programAt(mode, true));
-    assertEquals(closed.program("closed_to_endpoint").info().id(), programAt(mode, false));
+    assertEquals(closed.program("from_endpoint").info().id(), programAt(mode, true));
+    assertEquals(closed.program("to_endpoint").info().id(), programAt(mode, false));
     occupyIngress(mode);
     assertThrows(AttachException.class, () -> onHost(() -> attachments.attach(endpoint, object)));
-    assertEquals(closed.program("closed_to_endpoint").info().id(), programAt(mode, false));
+    assertEquals(closed.program("to_endpoint").info().id(), programAt(mode, false));
   }
 
   @ParameterizedTest
   @MethodSource("tcModes")
-  void shouldNotReplaceTheProgramsOfAnEndpointByDroppingPrograms(TcMode mode) throws Exception {
+  void shouldNotReplaceTheProgramsOfAnEndpointToCloseIt(TcMode mode) throws Exception {
     final EndpointAttachments attachments = new EndpointAttachments(pins, choice(mode), guard);
     final BpfObject object = load("endpoint");
-    close(attachments, load("closed"));
+    close(attachments, load("endpoint"));
     onHost(() -> attachments.attach(endpoint, object));
-    close(attachments, load("closed"));
+    close(attachments, load("endpoint"));
     assertEquals(object.program("from_endpoint").info().id(), programAt(mode, true));
     assertEquals(object.program("to_endpoint").info().id(), programAt(mode, false));
     final List<String> errors = new ArrayList<>();
@@ -308,12 +308,12 @@ class AttachmentKernelTest {
 
   @Test
   @KernelTest(since = "6.6")
-  void shouldNotAttachDroppingProgramsBesideFiltersOfAPreviousRun() throws Exception {
+  void shouldNotAttachClosingProgramsBesideFiltersOfAPreviousRun() throws Exception {
     final BpfObject object = load("endpoint");
     onHost(
         () -> new EndpointAttachments(pins, choice(TcMode.CLSACT), guard).attach(endpoint, object));
     final EndpointAttachments links = new EndpointAttachments(pins, choice(TcMode.TCX), guard);
-    close(links, load("closed"));
+    close(links, load("endpoint"));
     assertEquals(0, programAt(TcMode.TCX, true));
     assertEquals(0, programAt(TcMode.TCX, false));
     onHost(() -> links.attach(endpoint, object));

@@ -9,15 +9,12 @@ import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.compile.ProgramObjects;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.DatapathContext.ConntrackLifetimes;
-import agent.datapath.manager.spec.EndpointSpec;
 import agent.maps.btf.Btf;
 import agent.maps.btf.DataSectionLayout;
 import agent.maps.btf.ElfObject;
-import agent.maps.layout.EndpointConfigFlyweight;
 import agent.maps.layout.NodeConfigFlyweight;
 import agent.maps.layout.PrefilterConfigFlyweight;
 import agent.types.IpAddress;
-import agent.types.MacAddress;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -31,9 +28,6 @@ import org.junit.jupiter.api.Test;
 class LoadTimeConstantsTest {
   private static final IpAddress IPV4 = IpAddress.parse("10.77.0.9");
   private static final IpAddress IPV6 = IpAddress.parse("fd77::1:9");
-  private static final MacAddress MAC = MacAddress.parse("02:00:00:00:00:aa");
-  private static final MacAddress HOST_MAC = MacAddress.parse("02:00:00:00:01:bb");
-
   private final ProgramObjects objects =
       new ProgramObjects(Path.of("unused"), List.of(), FeatureSet.DEFAULT);
 
@@ -64,35 +58,6 @@ class LoadTimeConstantsTest {
     assertEquals(List.of(1L, 1L, 1L, 1L), families(context()));
     assertEquals(List.of(0L, 1L, 0L, 1L), families(context().enableIpv4(false)));
     assertEquals(List.of(1L, 0L, 1L, 0L), families(context().enableIpv6(false)));
-  }
-
-  @Test
-  void shouldWriteEachValueOfAnEndpoint() {
-    final EndpointSpec spec =
-        new EndpointSpec(77, 1234, "lxc77", IPV4, IPV6, MAC, HOST_MAC, 4001, 0x155, 2);
-    assertEquals(77, endpoint(spec, EndpointConfigFlyweight::endpointId));
-    assertEquals(1234, endpoint(spec, EndpointConfigFlyweight::ifindex));
-    assertEquals(0x155, endpoint(spec, EndpointConfigFlyweight::options));
-    assertEquals(2, endpoint(spec, EndpointConfigFlyweight::aggregation));
-    assertEquals(1, endpoint(spec, EndpointConfigFlyweight::hasIpv4));
-    assertEquals(1, endpoint(spec, EndpointConfigFlyweight::hasIpv6));
-    assertEquals((int) IPV4.low(), endpoint(spec, EndpointConfigFlyweight::ipv4));
-    assertEquals(IPV6.high(), endpoint(spec, EndpointConfigFlyweight::ipv6High));
-    assertEquals(IPV6.low(), endpoint(spec, EndpointConfigFlyweight::ipv6Low));
-    assertEquals(MAC.bits(), endpoint(spec, EndpointConfigFlyweight::mac));
-    assertEquals(HOST_MAC.bits(), endpoint(spec, EndpointConfigFlyweight::hostMac));
-  }
-
-  @Test
-  void shouldWriteWhichAddressesAnEndpointLacks() {
-    final EndpointSpec only4 =
-        new EndpointSpec(77, 1234, "lxc77", IPV4, null, MAC, HOST_MAC, 4001, 0, 0);
-    assertEquals(1, endpoint(only4, EndpointConfigFlyweight::hasIpv4));
-    assertEquals(0, endpoint(only4, EndpointConfigFlyweight::hasIpv6));
-    final EndpointSpec only6 =
-        new EndpointSpec(77, 1234, "lxc77", null, IPV6, MAC, HOST_MAC, 4001, 0, 0);
-    assertEquals(0, endpoint(only6, EndpointConfigFlyweight::hasIpv4));
-    assertEquals(1, endpoint(only6, EndpointConfigFlyweight::hasIpv6));
   }
 
   private static DatapathContext context() {
@@ -136,14 +101,6 @@ class LoadTimeConstantsTest {
         "prefilter_config",
         constants -> new NodeConstants(context.conclude()).write(constants),
         buffer -> field.applyAsLong(new PrefilterConfigFlyweight().wrap(buffer, 0)));
-  }
-
-  private long endpoint(EndpointSpec spec, ToLongFunction<EndpointConfigFlyweight> field) {
-    return written(
-        ProgramFile.ENDPOINT,
-        "endpoint_config",
-        constants -> constants.endpoint(spec),
-        buffer -> field.applyAsLong(new EndpointConfigFlyweight().wrap(buffer, 0)));
   }
 
   /** Opens a shipped object, writes its constants, and reads one of them. */

@@ -3,11 +3,14 @@ package agent.datapath.manager.prefilter;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.maps.layout.PrefilterSlotFlyweight;
+import agent.maps.layout.PrefilterTable;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 
 class CellPlanTest {
@@ -80,7 +83,8 @@ class CellPlanTest {
                     IpAddress.ofIpv6(random.nextLong(), random.nextLong()),
                     8 + random.nextInt(121)));
       }
-      plan.rebuild(deny);
+      final List<Prefix> list = PrefixLists.sorted(deny);
+      plan.rebuild(list);
       for (int i = 0; i < 2000; i++) {
         final Prefix near = deny.get(random.nextInt(deny.size()));
         final IpAddress address = near(near, random);
@@ -88,6 +92,94 @@ class CellPlanTest {
         final int verdict = address.isIpv4() ? verdict4(address) : verdict6(address);
         assertTrue(
             isDenied ? verdict != NONE : verdict != WHOLE, () -> address + " verdict " + verdict);
+        assertEquals(contains(deny, address, true), table(address, true), address::toString);
+        assertEquals(contains(deny, address, false), table(address, false), address::toString);
+      }
+      assertEquals(list, listed());
+    }
+  }
+
+  /** Whether a prefix longer than a cell, of one class, contains the address. */
+  private static boolean contains(List<Prefix> deny, IpAddress address, boolean isNarrow) {
+    return deny.stream()
+        .anyMatch(
+            prefix ->
+                prefix.length() > 24
+                    && (prefix.isIpv4() || prefix.length() >= 48 == isNarrow)
+                    && prefix.contains(address));
+  }
+
+  /** Looks the address up in its table as {@code prefilter.bpf.c} does. */
+  private boolean table(IpAddress address, boolean isNarrow) {
+    if (address.isIpv4()) {
+      final TablePlan table = plan.table(PrefilterTable.IPV4);
+      final int cell = (int) address.low() >>> 8;
+      final long block = table.word(cell >>> 5);
+      if ((block >>> (cell & 31) & 1) == 0) {
+        return false;
+      }
+      final int leaf = (int) (block >>> 32) + Long.bitCount(block & (1L << (cell & 31)) - 1);
+      final int octet = (int) address.low() & 255;
+      return (table.word(leaf * 4 + (octet >>> 6)) >>> octet & 1) != 0;
+    }
+    final TablePlan table = plan.table(PrefilterTable.IPV6);
+    final long key = isNarrow ? address.high() >>> 16 : address.high() >>> 40;
+    final int bucket = (int) (key * 0x9E3779B97F4A7C15L >>> 47) | (isNarrow ? 1 << 17 : 0);
+    int from = (int) table.word(bucket);
+    int to = (int) (table.word(bucket) >>> 32);
+    while (from < to) {
+      final int middle = from + to >>> 1;
+      if (address.compareTo(entry(table, middle * 4)) < 0) {
+        to = middle;
+      } else if (address.compareTo(entry(table, middle * 4 + 2)) > 0) {
+        from = middle + 1;
+      } else {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static IpAddress entry(TablePlan table, int word) {
+    return IpAddress.ofIpv6(table.word(word), table.word(word + 1));
+  }
+
+  private List<Prefix> listed() {
+    final TablePlan table = plan.table(PrefilterTable.LIST);
+    final UnsafeBuffer slot = new UnsafeBuffer(new byte[PrefilterSlotFlyweight.LENGTH]);
+    final List<Prefix> listed = new ArrayList<>();
+    for (int i = 0; i < table.slots(); i++) {
+      for (int word = 0; word < 4; word++) {
+        slot.putLong(word * 8, table.word(i * 4 + word));
+      }
+      listed.add(ListPlan.decode(new PrefilterSlotFlyweight().wrap(slot, 0)));
+    }
+    return listed;
+  }
+
+  /** Neighbours in one cell and one bucket, prefixes in others, and the largest and smallest. */
+  @Test
+  void shouldHoldDenseListsExactly() {
+    final List<Prefix> deny = new ArrayList<>();
+    for (int i = 0; i < 256; i += 2) {
+      deny.add(Prefix.of(IpAddress.ofIpv4(0x0a000000 + i)));
+      deny.add(Prefix.of(IpAddress.ofIpv6(0x2001_0db8_0000_0000L, i), 128));
+      deny.add(Prefix.of(IpAddress.ofIpv6(0x2001_0d00_0000_0000L | (long) i << 24, 0), 40));
+    }
+    deny.add(Prefix.parse("10.0.0.64/26"));
+    deny.add(Prefix.parse("10.0.1.0/25"));
+    deny.add(Prefix.parse("10.0.31.255/32"));
+    deny.add(Prefix.parse("255.255.255.128/25"));
+    deny.add(Prefix.parse("2001:d00:800::/48"));
+    deny.add(Prefix.parse("ffff:ffff:ffff::/48"));
+    plan.rebuild(PrefixLists.sorted(deny));
+    for (final Prefix prefix : deny) {
+      for (final IpAddress at : List.of(prefix.address(), prefix.last())) {
+        for (int offset = -1; offset <= 1; offset++) {
+          final IpAddress address = at.plus(offset);
+          assertEquals(contains(deny, address, true), table(address, true), address::toString);
+          assertEquals(contains(deny, address, false), table(address, false), address::toString);
+        }
       }
     }
   }

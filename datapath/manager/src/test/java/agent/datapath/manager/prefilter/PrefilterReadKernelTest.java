@@ -24,12 +24,18 @@ class PrefilterReadKernelTest {
         BpfMap ipv6 = unreadable("prefilter6", 20)) {
       final BpfMapException failure4 =
           assertThrows(
-              BpfMapException.class, () -> PrefilterMaps.readIpv4(ipv4, new ArrayList<>()));
+              BpfMapException.class, () -> PreviousTries.readIpv4(ipv4, new ArrayList<>()));
       assertEquals("map prefilter4: walk (all): EPERM", failure4.getMessage());
       final BpfMapException failure6 =
           assertThrows(
-              BpfMapException.class, () -> PrefilterMaps.readIpv6(ipv6, new ArrayList<>()));
+              BpfMapException.class, () -> PreviousTries.readIpv6(ipv6, new ArrayList<>()));
       assertEquals("map prefilter6: walk (all): EPERM", failure6.getMessage());
+    }
+    final MapSpec list = MapSpec.of(MapType.ARRAY, "prefilter_list", 4, 32, 16, BPF_F_WRONLY);
+    try (BpfMap map = BpfMap.create(MapDefinition.of(list), "")) {
+      final BpfMapException failure =
+          assertThrows(BpfMapException.class, () -> PrefilterMaps.readList(map));
+      assertEquals("map prefilter_list: walk (all): EPERM", failure.getMessage());
     }
   }
 

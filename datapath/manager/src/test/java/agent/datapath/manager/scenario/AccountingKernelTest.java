@@ -113,6 +113,30 @@ class AccountingKernelTest {
     }
   }
 
+  @ParameterizedTest
+  @EnumSource
+  void shouldCountEachPacketAtOnce(Family family) {
+    for (int i = 1; i <= 40; i++) {
+      ask(family.packet(ALICE, PEER).udp(40000, 53).payloadOf(i));
+      assertCounters(family, UDP, i, i - 1);
+      answer(family.packet(PEER, ALICE).udp(53, 40000).payloadOf(1000 + i));
+      assertCounters(family, UDP, i, i);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldCountManyPacketsOfEachSide(Family family) {
+    final int packets = 700;
+    final IpPacket query = family.packet(ALICE, PEER).udp(40000, 53).payloadOf(10);
+    final IpPacket answer = family.packet(PEER, ALICE).udp(53, 40000).payloadOf(1000);
+    node.repeatFromWorkload(ALICE, query, packets);
+    node.repeatToWorkload(ALICE, answer, packets + 1);
+    asked = (long) packets * query.bytes().length;
+    answered = (packets + 1L) * answer.bytes().length;
+    assertCounters(family, UDP, packets, packets + 1);
+  }
+
   private void ask(IpPacket packet) {
     node.fromWorkload(ALICE, packet).passes();
     asked += packet.bytes().length;

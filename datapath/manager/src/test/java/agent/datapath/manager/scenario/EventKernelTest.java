@@ -12,7 +12,6 @@ import agent.maps.kernel.LostEvents;
 import agent.maps.kernel.RingBufferReader;
 import agent.maps.layout.AggregationLevel;
 import agent.maps.layout.DropReason;
-import agent.maps.layout.EndpointFlag;
 import agent.maps.layout.EndpointOption;
 import agent.maps.layout.EventType;
 import agent.maps.layout.FlowEventFlyweight;
@@ -161,7 +160,7 @@ class EventKernelTest {
   @EnumSource
   void shouldEmitTheVerdictThatAuditModeDidNotEnforce(Family family) {
     node.with(ALICE, EndpointOption.DROP_NOTIFICATION);
-    node.register(ALICE, EndpointFlag.POLICY_AUDIT.number());
+    node.with(ALICE, EndpointOption.POLICY_AUDIT_MODE);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     final List<Event> events = events();
     assertEquals(1, events.size());
@@ -271,6 +270,82 @@ class EventKernelTest {
         .dropsFor(DropReason.POLICY_DENIED);
     assertEquals(packets - kept, lost.read(), "there is room again");
     assertEquals(1, events().size());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldEmitADropByTheOptionsOfTheEndpointWhosePolicyItIs(Family family) {
+    node.with(BOB, EndpointOption.DROP_NOTIFICATION);
+    node.policyOf(ALICE).allowTo(BOB, UDP, 53);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
+        .dropsAtPeerFor(DropReason.POLICY_DENIED);
+    assertEquals(List.of(judge(EventType.DROP, BOB, INGRESS)), judges());
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 54))
+        .dropsFor(DropReason.POLICY_DENIED);
+    assertEquals(List.of(), judges());
+    node.without(BOB, EndpointOption.DROP_NOTIFICATION);
+    node.with(ALICE, EndpointOption.DROP_NOTIFICATION);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
+        .dropsAtPeerFor(DropReason.POLICY_DENIED);
+    assertEquals(List.of(), judges());
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 54))
+        .dropsFor(DropReason.POLICY_DENIED);
+    assertEquals(List.of(judge(EventType.DROP, ALICE, EGRESS)), judges());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldEmitAnAuditedVerdictByTheOptionsOfTheEndpointThatAudits(Family family) {
+    node.with(BOB, EndpointOption.POLICY_AUDIT_MODE);
+    node.policyOf(ALICE).allowTo(BOB, UDP, 53);
+    node.with(ALICE, EndpointOption.DROP_NOTIFICATION);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53)).reaches(BOB);
+    assertEquals(List.of(), judges());
+    node.with(BOB, EndpointOption.DROP_NOTIFICATION);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40001, 53)).reaches(BOB);
+    assertEquals(List.of(judge(EventType.VERDICT, BOB, INGRESS)), judges());
+    node.without(BOB, EndpointOption.DROP_NOTIFICATION);
+    node.with(BOB, EndpointOption.POLICY_VERDICT_NOTIFICATION);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40002, 53)).reaches(BOB);
+    assertEquals(List.of(judge(EventType.VERDICT, BOB, INGRESS)), judges());
+  }
+
+  /** The policy on the other direction is asked, too, and its answer is no verdict. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldEmitNoAuditedVerdictOnAPacketWithinAConnectionThatPolicyAllows(Family family) {
+    node.with(ALICE, EndpointOption.POLICY_AUDIT_MODE);
+    node.with(ALICE, EndpointOption.DROP_NOTIFICATION);
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).passes();
+    assertEquals(List.of(), judges());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldEmitNoAuditedVerdictOnAPacketThatTheOtherEndDrops(Family family) {
+    node.with(ALICE, EndpointOption.POLICY_AUDIT_MODE);
+    node.with(ALICE, EndpointOption.DROP_NOTIFICATION);
+    node.with(BOB, EndpointOption.DROP_NOTIFICATION);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
+        .dropsAtPeerFor(DropReason.POLICY_DENIED);
+    assertEquals(List.of(judge(EventType.DROP, BOB, INGRESS)), judges());
+  }
+
+  private static List<Integer> judge(EventType type, ScenarioHost endpoint, int direction) {
+    return List.of(type.number(), endpoint.id, direction);
+  }
+
+  /** Returns the type, endpoint and direction of each event. */
+  private List<List<Integer>> judges() {
+    final List<List<Integer>> judges = new ArrayList<>();
+    ring.poll(
+        (buffer, offset, length) -> {
+          final FlowEventFlyweight event = new FlowEventFlyweight().wrap(buffer, offset);
+          judges.add(List.of(event.type(), event.endpointId(), event.direction()));
+        },
+        1000);
+    return judges;
   }
 
   private void trace(AggregationLevel level) {

@@ -59,7 +59,7 @@ class ExpiryKernelTest {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1)).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 1)).passes();
     expire(PAST, family, 3868, SCTP);
-    node.flows().expireAfter(PAST, family, ALICE, 7, PEER, 7, family.icmp());
+    node.flows().expireAfter(PAST, family, ALICE, 7, PEER, 0, family.icmp());
     node.toWorkload(ALICE, family.packet(PEER, ALICE).sctp(3868, 40000))
         .dropsFor(DropReason.POLICY_DENIED);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 2))

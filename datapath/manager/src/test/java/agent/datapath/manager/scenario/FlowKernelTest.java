@@ -60,7 +60,7 @@ class FlowKernelTest {
   void shouldDeliverBetweenWorkloadsWhenBothEndsAllowIt(Family family) {
     node.policyOf(ALICE).allowTo(BOB, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).tcp(40000, 80).syn())
-        .dropsFor(DropReason.POLICY_DENIED);
+        .dropsAtPeerFor(DropReason.POLICY_DENIED);
     node.policyOf(BOB).allowFrom(ALICE, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).tcp(40000, 80).syn()).reaches(BOB);
     node.fromWorkload(BOB, family.packet(BOB, ALICE).tcp(80, 40000).syn().ack()).reaches(ALICE);
@@ -70,7 +70,7 @@ class FlowKernelTest {
     assertEquals(ALICE, flow.initiator());
     assertEquals(ALICE.identity, flow.initiatorIdentity());
     assertEquals(BOB.identity, flow.responderIdentity());
-    assertEquals(BOB.ifindex, flow.responderIfindex());
+    assertEquals(BOB.id, flow.responderId());
     assertTrue(flow.has(ConntrackFlag.SEEN_REPLY));
   }
 
@@ -140,9 +140,9 @@ class FlowKernelTest {
       }
       node.raiseGeneration(changed.id);
       node.fromWorkload(BOB, family.packet(BOB, ALICE).udp(53, port))
-          .dropsFor(DropReason.POLICY_DENY_RULE);
+          .dropsOf(BOB, changed, DropReason.POLICY_DENY_RULE);
       node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(port, 53))
-          .dropsFor(DropReason.POLICY_DENY_RULE);
+          .dropsOf(ALICE, changed, DropReason.POLICY_DENY_RULE);
     }
   }
 
@@ -151,7 +151,7 @@ class FlowKernelTest {
   void shouldDropPacketsOfAnEndpointWithoutAPolicyMap(Family family) {
     node.withoutPolicy().removePolicyMap(BOB);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
-        .dropsFor(DropReason.NO_ENDPOINT);
+        .dropsAtPeerFor(DropReason.NO_ENDPOINT);
     node.fromWorkload(BOB, family.packet(BOB, PEER).udp(40000, 53))
         .dropsFor(DropReason.NO_ENDPOINT);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
@@ -159,14 +159,18 @@ class FlowKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotReopenADeniedFlowFromItsResponder(Family family) {
-    node.policyOf(ALICE).allowTo(PEER, UDP, 53).allowAll(PolicyDirection.INGRESS);
-    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
-    node.policyOf(ALICE).revokeTo(PEER, UDP, 53);
+  void shouldNotContinueADeniedConnectionFromItsResponder(Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80).allowAll(PolicyDirection.INGRESS);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn().ack()).passes();
+    node.policyOf(ALICE).revokeTo(PEER, TCP, 80);
     node.raiseGeneration(ALICE.id);
-    node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(53, 40000))
-        .dropsFor(DropReason.POLICY_DENIED);
-    node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(54, 40000)).passes();
+    for (int i = 0; i < 2; i++) {
+      node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).ack())
+          .dropsFor(DropReason.POLICY_DENIED);
+    }
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn()).passes();
+    assertEquals(PEER, node.flows().find(family, ALICE, 40000, PEER, 80, TCP).initiator());
   }
 
   @ParameterizedTest

@@ -7,13 +7,18 @@ import agent.bindings.Errno;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.Conntrack4Map;
 import agent.maps.kernel.Conntrack6Map;
+import agent.maps.layout.ConntrackDelivery;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.maps.layout.ConntrackFlag;
+import agent.maps.layout.ConntrackRewrite;
+import agent.testkit.Packets;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.Map;
 import org.agrona.ExpandableArrayBuffer;
 
-/** Reads the conntrack entries of a scenario, by initiator and responder. */
+/** Reads and changes the conntrack entries of a scenario, by initiator and responder. */
 final class Flows {
   /**
    * A conntrack entry.
@@ -30,11 +35,13 @@ final class Flows {
       int dropReason,
       int initiatorIdentity,
       int responderIdentity,
-      int responderIfindex,
+      int responderId,
       long initiatorPackets,
       long initiatorBytes,
       long responderPackets,
-      long responderBytes) {
+      long responderBytes,
+      int serviceId,
+      int serviceGeneration) {
     /** Returns the remaining time until the entry expires. */
     Duration lifetime() {
       return Duration.ofNanos(expiresNs - System.nanoTime());
@@ -44,6 +51,15 @@ final class Flows {
       return (flags & flag.number()) != 0;
     }
   }
+
+  /**
+   * What an entry changes in the packets of one side.
+   *
+   * @param destination whether it changes the destination, else the source
+   * @param host the host whose address they get
+   * @param port the port that they get; 0: the port stays
+   */
+  record Rewriting(boolean destination, ScenarioHost host, int port) {}
 
   private final Conntrack4Map tcp4;
   private final Conntrack4Map any4;
@@ -111,6 +127,88 @@ final class Flows {
     }
   }
 
+  /**
+   * Makes an entry rewrite the packets that {@code from} sends. Where they get the address of
+   * another workload as their destination, they are delivered to it.
+   */
+  void rewrite(
+      Family family,
+      ScenarioHost from,
+      int fromPort,
+      ScenarioHost to,
+      int toPort,
+      int protocol,
+      Rewriting rewriting) {
+    assertNotNull(find(family, from, fromPort, to, toPort, protocol));
+    final boolean isTcp = protocol == WorkloadPolicy.TCP;
+    final ScenarioHost replaced = rewriting.destination() ? to : from;
+    final int checksum = difference(family, replaced, rewriting.host());
+    if (family == Family.IPV4) {
+      final Conntrack4Map map = isTcp ? tcp4 : any4;
+      map.found().rewriteAddress(rewriting.host().ipv4Number()).rewriteChecksum(checksum);
+      fill(map.found(), map.foundKey().lowAddress() == from.ipv4Number(), rewriting);
+      assertEquals(0, map.put());
+    } else {
+      final Conntrack6Map map = isTcp ? tcp6 : any6;
+      map.found()
+          .rewriteAddress(rewriting.host().ipv6High(), rewriting.host().ipv6Low())
+          .rewriteChecksum(checksum);
+      fill(map.found(), map.foundKey().lowAddressLow() == from.ipv6Low(), rewriting);
+      assertEquals(0, map.put());
+    }
+  }
+
+  /** Sets the service of an entry and its generation. */
+  void setService(
+      Family family,
+      ScenarioHost a,
+      int aPort,
+      ScenarioHost b,
+      int bPort,
+      int protocol,
+      int service,
+      int generation) {
+    assertNotNull(find(family, a, aPort, b, bPort, protocol));
+    final boolean isTcp = protocol == WorkloadPolicy.TCP;
+    if (family == Family.IPV4) {
+      final Conntrack4Map map = isTcp ? tcp4 : any4;
+      map.found().service(service, generation);
+      assertEquals(0, map.put());
+    } else {
+      final Conntrack6Map map = isTcp ? tcp6 : any6;
+      map.found().service(service, generation);
+      assertEquals(0, map.put());
+    }
+  }
+
+  private static void fill(ConntrackEntryFlyweight entry, boolean ofLowSide, Rewriting rewriting) {
+    entry
+        .flags(entry.flags() | ConntrackFlag.REWRITTEN.number())
+        .rewrite(
+            (rewriting.destination() ? ConntrackRewrite.DESTINATION.number() : 0)
+                | (ofLowSide ? 0 : ConntrackRewrite.FROM_HIGH.number()))
+        .rewritePort(rewriting.port());
+    if (rewriting.destination() && rewriting.host().isLocal()) {
+      entry.delivery(ofLowSide ? 1 : 0, ConntrackDelivery.TO_PEER, rewriting.host().id);
+    }
+  }
+
+  /** Returns the new address minus the old one, as one's complement sums of words of the host. */
+  private static int difference(Family family, ScenarioHost old, ScenarioHost now) {
+    final int bytes = family == Family.IPV4 ? 4 : 16;
+    final ByteBuffer from = ByteBuffer.wrap(Packets.address(family.address(old), bytes));
+    final ByteBuffer to = ByteBuffer.wrap(Packets.address(family.address(now), bytes));
+    int sum = 0;
+    for (int at = 0; at < bytes; at += Short.BYTES) {
+      sum += to.order(ByteOrder.nativeOrder()).getShort(at) & 0xffff;
+      sum += ~from.order(ByteOrder.nativeOrder()).getShort(at) & 0xffff;
+    }
+    while (sum > 0xffff) {
+      sum = (sum & 0xffff) + (sum >>> 16);
+    }
+    return sum;
+  }
+
   private static boolean isMissing(int result) {
     if (result == -Errno.ENOENT) {
       return true;
@@ -123,11 +221,12 @@ final class Flows {
     to.wrap(new ExpandableArrayBuffer(ConntrackEntryFlyweight.LENGTH), 0)
         .expiresNs(from.expiresNs())
         .flags(from.flags())
-        .dropReason(from.dropReason());
+        .dropReason(from.dropReason())
+        .service(from.serviceId(), from.serviceGeneration());
     for (int side = 0; side < 2; side++) {
       to.identity(side, from.identity(side));
       to.packets(side, from.packets(side)).bytes(side, from.bytes(side));
-      to.delivery(side).ifindex(from.delivery(side).ifindex());
+      to.delivery(side, ConntrackDelivery.TO_PEER, from.deliveryIndex(side));
     }
   }
 
@@ -140,10 +239,12 @@ final class Flows {
         entry.dropReason(),
         entry.identity(opened),
         entry.identity(1 - opened),
-        entry.delivery(1 - opened).ifindex(),
+        entry.deliveryIndex(1 - opened),
         entry.packets(opened),
         entry.bytes(opened),
         entry.packets(1 - opened),
-        entry.bytes(1 - opened));
+        entry.bytes(1 - opened),
+        entry.serviceId(),
+        entry.serviceGeneration());
   }
 }

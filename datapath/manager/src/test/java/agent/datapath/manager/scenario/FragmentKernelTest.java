@@ -109,6 +109,32 @@ class FragmentKernelTest {
     }
   }
 
+  @ParameterizedTest
+  @EnumSource
+  void shouldFindTheIdentifierOfEchoForLaterFragments(Family family) {
+    try (ScenarioNode strict = new ScenarioNode()) {
+      strict.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
+      final byte[] body = new byte[1004];
+      body[1] = 7;
+      for (final byte[] fragment :
+          family
+              .packet(ALICE, PEER)
+              .id(ID)
+              .icmp(family.echoRequestType(), 0, body)
+              .fragments(512)) {
+        strict.fromWorkload(ALICE, fragment).passes();
+      }
+      for (final byte[] fragment :
+          family.packet(PEER, ALICE).id(ID).icmp(family.echoReplyType(), 0, body).fragments(512)) {
+        strict.toWorkload(ALICE, fragment).passes();
+      }
+      strict
+          .toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(8, 1))
+          .dropsFor(DropReason.POLICY_DENIED);
+      assertEquals(1, strict.flows().count());
+    }
+  }
+
   private static IpPacket later(Family family, int protocol) {
     return family
         .packet(ALICE, PEER)

@@ -149,7 +149,7 @@ class HeaderKernelTest {
     for (final byte[] fragment : ping.fragments(512)) {
       node.fromWorkload(ALICE, fragment).passes();
     }
-    assertNotNull(node.flows().find(family, ALICE, 7, PEER, 7, family.icmp()));
+    assertNotNull(node.flows().find(family, ALICE, 7, PEER, 0, family.icmp()));
     final IpPacket pong = family.packet(PEER, ALICE).id(99).icmp(family.echoReplyType(), 0, body);
     for (final byte[] fragment : pong.fragments(512)) {
       node.toWorkload(ALICE, fragment).passes();

@@ -38,7 +38,7 @@ class IcmpKernelTest {
         .dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1)).passes();
-    assertNotNull(node.flows().find(family, ALICE, 7, PEER, 7, family.icmp()));
+    assertNotNull(node.flows().find(family, ALICE, 7, PEER, 0, family.icmp()));
     node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 1)).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(8, 1))
         .dropsFor(DropReason.POLICY_DENIED);

@@ -12,7 +12,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 
 import agent.maps.layout.DropReason;
-import agent.maps.layout.EndpointFlag;
 import agent.maps.layout.EndpointOption;
 import agent.maps.layout.PolicyDirection;
 import agent.testkit.IpPacket;
@@ -24,8 +23,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** The options of an endpoint, and packets from the network device. */
 @KernelTest
 class OptionKernelTest {
-  private static final int AUDIT = EndpointFlag.POLICY_AUDIT.number();
-
   private final ScenarioNode node = new ScenarioNode();
 
   @AfterEach
@@ -94,20 +91,34 @@ class OptionKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldForwardDeniedPacketsInAuditMode(Family family) {
-    node.register(BOB, AUDIT);
+    node.with(BOB, EndpointOption.POLICY_AUDIT_MODE);
     node.policyOf(ALICE).allowAll(PolicyDirection.EGRESS);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53)).reaches(BOB);
-    node.register(BOB, 0);
+    node.without(BOB, EndpointOption.POLICY_AUDIT_MODE);
     node.raiseGeneration(BOB.id);
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
+        .dropsAtPeerFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotApplyTheAuditModeOfOneEndpointToTheOther(Family family) {
+    node.with(BOB, EndpointOption.POLICY_AUDIT_MODE);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
         .dropsFor(DropReason.POLICY_DENIED);
   }
 
   @ParameterizedTest
   @EnumSource
-  void shouldNotApplyTheAuditModeOfOneEndpointToTheOther(Family family) {
-    node.register(BOB, AUDIT);
-    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
+  void shouldAskThePolicyMapThatTheEntryNames(Family family) {
+    node.policyOf(BOB).allowTo(PEER, UDP, 53);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53))
+        .dropsFor(DropReason.POLICY_DENIED);
+    node.sharePolicy(ALICE, BOB);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
+    node.policyOf(BOB).revokeTo(PEER, UDP, 53);
+    node.raiseGeneration(ALICE.id);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53))
         .dropsFor(DropReason.POLICY_DENIED);
   }
 

@@ -15,8 +15,10 @@ import agent.testkit.ParsedPacket;
  * @param frame the output packet
  * @param counted the drop reason that the run counted; NONE for a forwarded packet, null where the
  *     run counted nothing
+ * @param countedAtPeer the drop reason that was counted for the endpoint on the other side, or null
  */
-record Outcome(int action, byte[] sent, byte[] frame, DropReason counted) {
+record Outcome(
+    int action, byte[] sent, byte[] frame, DropReason counted, DropReason countedAtPeer) {
   static final int PASS = -1;
   static final int SHOT = 2;
   static final int REDIRECT = 7;
@@ -43,7 +45,21 @@ record Outcome(int action, byte[] sent, byte[] frame, DropReason counted) {
   Outcome dropsFor(DropReason reason) {
     assertEquals(SHOT, action, this::toString);
     assertEquals(reason, counted, this::toString);
+    assertEquals(null, countedAtPeer, this::toString);
     return this;
+  }
+
+  /** Asserts that the policy of the endpoint on the other side drops the packet. */
+  Outcome dropsAtPeerFor(DropReason reason) {
+    assertEquals(SHOT, action, this::toString);
+    assertEquals(reason, countedAtPeer, this::toString);
+    assertEquals(null, counted, this::toString);
+    return this;
+  }
+
+  /** Asserts that the policy of a workload drops a packet of the sender. */
+  Outcome dropsOf(ScenarioHost sender, ScenarioHost judge, DropReason reason) {
+    return sender == judge ? dropsFor(reason) : dropsAtPeerFor(reason);
   }
 
   /**
@@ -71,6 +87,14 @@ record Outcome(int action, byte[] sent, byte[] frame, DropReason counted) {
 
   @Override
   public String toString() {
-    return "action " + action + ", counted " + counted + ", " + frame.length + " bytes";
+    return "action "
+        + action
+        + ", counted "
+        + counted
+        + ", at peer "
+        + countedAtPeer
+        + ", "
+        + frame.length
+        + " bytes";
   }
 }

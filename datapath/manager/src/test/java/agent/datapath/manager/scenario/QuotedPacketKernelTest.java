@@ -94,6 +94,12 @@ class QuotedPacketKernelTest {
     relatesNot(
         family,
         family.packet(ALICE, PEER).icmp(family.timestampType(), 0, new byte[] {0, 7, 0, 2}));
+    node.policyOf(ALICE).allowFrom(PEER, family.icmp(), family.echoRequestType());
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).echoRequest(9, 1)).passes();
+    relates(family, family.packet(ALICE, PEER).echoReply(9, 1));
+    relatesNot(
+        family,
+        family.packet(ALICE, PEER).icmp(family.timestampType(), 0, new byte[] {0, 9, 0, 1}));
   }
 
   @ParameterizedTest

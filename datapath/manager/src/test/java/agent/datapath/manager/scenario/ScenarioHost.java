@@ -3,14 +3,14 @@ package agent.datapath.manager.scenario;
 import agent.testkit.Packets;
 import java.nio.ByteBuffer;
 
-/**
- * The hosts of the scenarios: two workloads of this node, two remote hosts, and the node itself.
- */
+/** The hosts of the scenarios: two workloads of this node, remote hosts, and the node itself. */
 enum ScenarioHost {
   ALICE(1, 11, 301, "10.0.0.11", "fd00::11"),
   BOB(2, 12, 302, "10.0.0.12", "fd00::12"),
   /** A workload of another node, with an ipcache entry. */
   PEER(0, 0, 400, "10.9.0.5", "fd00:9::5"),
+  /** As PEER; its addresses are above those of the workloads in the order of conntrack keys. */
+  FAR(0, 0, 401, "10.9.0.99", "fd00:9::99"),
   /** An address without an ipcache entry. */
   STRANGER(0, 0, ScenarioNode.WORLD_IDENTITY, "198.51.100.7", "2001:db8::7"),
   /** This node itself. */

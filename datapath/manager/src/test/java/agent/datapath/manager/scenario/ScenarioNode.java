@@ -5,9 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import agent.bindings.BpfObject;
 import agent.bindings.BpfProgram;
 import agent.bindings.ProgramTestRun;
+import agent.datapath.manager.load.Shards;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.GenerationArray;
+import agent.maps.kernel.InterfaceArray;
+import agent.maps.kernel.InterfaceOverflowMap;
 import agent.maps.kernel.Ipcache4Map;
 import agent.maps.kernel.Ipcache6Map;
 import agent.maps.kernel.MapDefinition;
@@ -15,12 +18,14 @@ import agent.maps.kernel.MetricsMap;
 import agent.maps.kernel.PolicyMapArray;
 import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.DropReason;
-import agent.maps.layout.EndpointConfigFlyweight;
 import agent.maps.layout.EndpointOption;
+import agent.maps.layout.GenerationLayout;
 import agent.maps.layout.IpcacheFlag;
+import agent.maps.layout.MapSize;
 import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.NodeConfigFlyweight;
 import agent.testkit.IpPacket;
+import agent.types.IpAddress;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -51,7 +56,6 @@ final class ScenarioNode implements AutoCloseable {
 
   private final Map<String, BpfMap> maps = new HashMap<>();
   private final List<BpfObject> open = new ArrayList<>();
-  private final Map<ScenarioHost, BpfObject> programs = new EnumMap<>(ScenarioHost.class);
   private final Map<ScenarioHost, WorkloadPolicy> policies = new EnumMap<>(ScenarioHost.class);
   private final Map<ScenarioHost, Integer> options = new EnumMap<>(ScenarioHost.class);
   private static final int LOOPBACK_IFINDEX = 1;
@@ -59,11 +63,13 @@ final class ScenarioNode implements AutoCloseable {
   private final ProgramTestRun run = new ProgramTestRun(4096);
   private final MetricsMap metrics;
   private final EndpointMap endpoints;
+  private final InterfaceArray interfaces;
   private final GenerationArray generations;
   private final Ipcache4Map ipcache4;
   private final Ipcache6Map ipcache6;
   private final Flows flows;
-  private BpfObject closed;
+  private BpfObject programs;
+  private BpfObject host;
   private final Set<Family> disabled = EnumSet.noneOf(Family.class);
   private long anyLifetimeNs = ANY_LIFETIME_SEC * SECOND_NS;
   private int aggregation;
@@ -75,6 +81,7 @@ final class ScenarioNode implements AutoCloseable {
     }
     metrics = new MetricsMap(map("metrics"));
     endpoints = new EndpointMap(map("endpoints"));
+    interfaces = new InterfaceArray(map("interfaces"));
     generations = new GenerationArray(map("generations"));
     ipcache4 = new Ipcache4Map(map("ipcache4"));
     ipcache6 = new Ipcache6Map(map("ipcache6"));
@@ -82,7 +89,7 @@ final class ScenarioNode implements AutoCloseable {
     final PolicyMapArray slots = new PolicyMapArray(map("policies"));
     for (final ScenarioHost host : ScenarioHost.values()) {
       if (host.isLocal()) {
-        register(host, 0);
+        register(host);
         policies.put(host, new WorkloadPolicy(host, slots));
       }
       if (host != ScenarioHost.STRANGER) {
@@ -116,15 +123,26 @@ final class ScenarioNode implements AutoCloseable {
   }
 
   ScenarioNode with(ScenarioHost workload, EndpointOption option) {
-    options.put(workload, optionsOf(workload) | option.number());
+    setOptions(workload, optionsOf(workload) | option.number());
     return this;
   }
 
   ScenarioNode without(EndpointOption option) {
     for (final ScenarioHost host : List.of(ScenarioHost.ALICE, ScenarioHost.BOB)) {
-      options.put(host, optionsOf(host) & ~option.number());
+      setOptions(host, optionsOf(host) & ~option.number());
     }
     return this;
+  }
+
+  /** Takes an option away from one workload. */
+  ScenarioNode without(ScenarioHost workload, EndpointOption option) {
+    setOptions(workload, optionsOf(workload) & ~option.number());
+    return this;
+  }
+
+  private void setOptions(ScenarioHost workload, int changed) {
+    options.put(workload, changed);
+    register(workload);
   }
 
   ScenarioNode anyLifetime(long ns) {
@@ -135,6 +153,8 @@ final class ScenarioNode implements AutoCloseable {
   /** Sets the aggregation of trace events. */
   ScenarioNode aggregation(int level) {
     aggregation = level;
+    register(ScenarioHost.ALICE);
+    register(ScenarioHost.BOB);
     return this;
   }
 
@@ -150,19 +170,47 @@ final class ScenarioNode implements AutoCloseable {
     return this;
   }
 
-  /**
-   * Writes the endpoint entry of a workload with flags of {@link agent.maps.layout.EndpointFlag}.
-   */
-  void register(ScenarioHost host, int flags) {
-    assertEquals(
-        0,
-        endpoints.set(
-            host.id, host.ifindex, host.identity, host.macNumber(), host.hostMacNumber(), flags));
+  /** Writes the endpoint entry of a workload with its present options. */
+  void register(ScenarioHost workload) {
+    endpoints
+        .edit(workload.id)
+        .ifindex(workload.ifindex)
+        .options(optionsOf(workload))
+        .aggregation(aggregation)
+        .ipv4(workload.ipv4Number())
+        .ipv6(workload.ipv6High(), workload.ipv6Low())
+        .mac(workload.macNumber())
+        .hostMac(workload.hostMacNumber())
+        .identity(workload.identity)
+        .policyId(workload.id);
+    assertEquals(0, endpoints.put());
   }
 
-  void unregister(ScenarioHost host) {
-    assertEquals(0, endpoints.clear(host.id));
-    raiseGeneration(host.id);
+  /** Gives a workload another interface on the node. */
+  void move(ScenarioHost workload, int ifindex) {
+    assertEquals(0, endpoints.lookup(workload.id));
+    endpoints.found().ifindex(ifindex);
+    assertEquals(0, endpoints.put());
+    raiseGeneration(workload.id);
+  }
+
+  /** Writes the values of a workload that verifies nothing to the slot of no endpoint. */
+  void fillEndpointZero() {
+    endpoints.edit(0).ifindex(1).ipv4(1).ipv6(1, 1);
+    assertEquals(0, endpoints.put());
+  }
+
+  /** Makes a workload use the policy map of another. */
+  void sharePolicy(ScenarioHost workload, ScenarioHost other) {
+    assertEquals(0, endpoints.lookup(workload.id));
+    endpoints.found().policyId(other.id);
+    assertEquals(0, endpoints.put());
+    raiseGeneration(workload.id);
+  }
+
+  void unregister(ScenarioHost workload) {
+    assertEquals(0, endpoints.clear(workload.id));
+    raiseGeneration(workload.id);
   }
 
   void setIpcacheEntry(ScenarioHost host, int identity, int endpointId) {
@@ -175,7 +223,27 @@ final class ScenarioNode implements AutoCloseable {
 
   /** Raises the generation of an endpoint, or with 0 of all addresses outside this node. */
   void raiseGeneration(int endpointId) {
-    generations.bump(endpointId);
+    if (endpointId != 0) {
+      generations.bump(endpointId);
+      return;
+    }
+    for (int shard = 0; shard < Shards.COUNT; shard++) {
+      generations.bump(GenerationLayout.OUTSIDE + shard);
+    }
+  }
+
+  /** Raises the generations of the addresses of one host outside this node. */
+  void raiseShardsOf(ScenarioHost host) {
+    for (final String address : List.of(host.ipv4, host.ipv6)) {
+      generations.bump(GenerationLayout.OUTSIDE + Shards.of(IpAddress.parse(address)));
+    }
+  }
+
+  /** Removes the ipcache entries of a host: its addresses belong to no endpoint then. */
+  void removeIpcacheEntry(ScenarioHost host) {
+    assertEquals(0, ipcache4.delete(host.ipv4Number(), 32));
+    assertEquals(0, ipcache6.delete(host.ipv6High(), host.ipv6Low(), 128));
+    raiseShardsOf(host);
   }
 
   /** Assigns the id and the address of the endpoint to another endpoint. */
@@ -202,7 +270,12 @@ final class ScenarioNode implements AutoCloseable {
 
   /** Runs to_endpoint on a packet that the node received by an interface and forwards. */
   Outcome forwardedToWorkload(ScenarioHost workload, IpPacket packet) {
-    run.receivedBy(LOOPBACK_IFINDEX);
+    return forwardedToWorkload(LOOPBACK_IFINDEX, workload, packet.bytes());
+  }
+
+  /** Runs to_endpoint on a packet that the node received by an interface, and 0 by none. */
+  Outcome forwardedToWorkload(int ifindex, ScenarioHost workload, byte[] packet) {
+    run.receivedBy(ifindex);
     try {
       return toWorkload(workload, packet);
     } finally {
@@ -214,19 +287,39 @@ final class ScenarioNode implements AutoCloseable {
     return run(network(), packet.bytes(), MetricsDirection.NETWORK);
   }
 
-  /** Runs a program that drops all packets of a workload without programs of its own. */
-  Outcome closed(String program, IpPacket packet, MetricsDirection direction) {
-    if (closed == null) {
-      closed = load(ScenarioObject.open("closed"));
-    }
-    return run(closed.program(program), packet.bytes(), direction);
+  /** Runs a program on a packet of an interface that no endpoint has. */
+  Outcome ofNoEndpoint(String program, IpPacket packet, MetricsDirection direction) {
+    interfaces.set(InterfaceArray.index(LOOPBACK_IFINDEX), 0);
+    return run(endpointPrograms().program(program), packet.bytes(), direction);
   }
 
-  /** Runs from_endpoint on the same packet many times. */
+  /** Runs a program on a packet of an interface whose cell is another interface's. */
+  Outcome ofAnotherInterface(String program, IpPacket packet, MetricsDirection direction) {
+    interfaces.set(
+        InterfaceArray.index(LOOPBACK_IFINDEX),
+        InterfaceArray.cell(LOOPBACK_IFINDEX + MapSize.INTERFACE_CELLS, ScenarioHost.BOB.id));
+    return run(endpointPrograms().program(program), packet.bytes(), direction);
+  }
+
+  /** Gives the interface of BPF_PROG_TEST_RUN to a workload in the overflow of the cells. */
+  void overflow(ScenarioHost workload) {
+    final BpfMap overflow = map("interfaces_overflow");
+    assertEquals(0, new InterfaceOverflowMap(overflow).set(LOOPBACK_IFINDEX, workload.id));
+  }
+
+  /** Runs from_endpoint on the same packet many times; it must leave the packet as it is. */
   void repeatFromWorkload(ScenarioHost workload, IpPacket packet, int times) {
-    final byte[] frame = packet.bytes();
+    repeat(program(workload, "from_endpoint"), packet.bytes(), times);
+  }
+
+  /** Runs to_endpoint on the same packet many times. */
+  void repeatToWorkload(ScenarioHost workload, IpPacket packet, int times) {
+    repeat(program(workload, "to_endpoint"), packet.bytes(), times);
+  }
+
+  private void repeat(BpfProgram program, byte[] frame, int times) {
     run.input(frame);
-    assertEquals(0, run.run(program(workload, "from_endpoint"), frame.length, 0, times));
+    assertEquals(0, run.run(program, frame.length, 0, times));
   }
 
   /** Runs from_endpoint on a packet of which the device has computed the checksum. */
@@ -251,12 +344,24 @@ final class ScenarioNode implements AutoCloseable {
   }
 
   private Outcome run(BpfProgram program, byte[] frame, MetricsDirection direction) {
+    final MetricsDirection peers =
+        direction == MetricsDirection.EGRESS ? MetricsDirection.INGRESS : MetricsDirection.EGRESS;
     final long[] before = counts(direction);
-    final long bytesBefore = bytes(direction);
+    final long[] peersBefore = counts(peers);
+    final long bytesBefore = bytes(direction) + bytes(peers);
     run.input(frame);
     assertEquals(0, run.run(program, frame.length, 0, 1), "BPF_PROG_TEST_RUN");
     final byte[] out = run.output().toArray(ValueLayout.JAVA_BYTE);
-    final long[] after = counts(direction);
+    final DropReason counted = difference(before, counts(direction));
+    final DropReason countedAtPeer = difference(peersBefore, counts(peers));
+    assertEquals(
+        counted == null && countedAtPeer == null ? 0 : frame.length,
+        bytes(direction) + bytes(peers) - bytesBefore,
+        "counted bytes");
+    return new Outcome(run.returnValue(), frame, out, counted, countedAtPeer);
+  }
+
+  private static DropReason difference(long[] before, long[] after) {
     DropReason counted = null;
     for (final DropReason reason : DropReason.values()) {
       final long packets = after[reason.number()] - before[reason.number()];
@@ -266,9 +371,7 @@ final class ScenarioNode implements AutoCloseable {
         counted = reason;
       }
     }
-    assertEquals(
-        counted == null ? 0 : frame.length, bytes(direction) - bytesBefore, "counted bytes");
-    return new Outcome(run.returnValue(), frame, out, counted);
+    return counted;
   }
 
   private long[] counts(MetricsDirection direction) {
@@ -295,34 +398,31 @@ final class ScenarioNode implements AutoCloseable {
     return program.info().verifiedInstructions();
   }
 
+  /** Returns a program after giving the interface of BPF_PROG_TEST_RUN to the workload. */
   private BpfProgram program(ScenarioHost workload, String name) {
-    return programs.computeIfAbsent(workload, this::loadEndpoint).program(name);
+    interfaces.set(
+        InterfaceArray.index(LOOPBACK_IFINDEX), InterfaceArray.cell(LOOPBACK_IFINDEX, workload.id));
+    return endpointPrograms().program(name);
+  }
+
+  private BpfObject endpointPrograms() {
+    if (programs == null) {
+      final ScenarioObject object = ScenarioObject.open("endpoint");
+      nodeConfig(object);
+      programs = load(object);
+    }
+    return programs;
   }
 
   private BpfProgram network() {
-    return programs.computeIfAbsent(ScenarioHost.HOST, host -> loadHost()).program("from_network");
+    if (host == null) {
+      host = loadHost();
+    }
+    return host.program("from_network");
   }
 
   private int optionsOf(ScenarioHost workload) {
     return options.getOrDefault(workload, DEFAULT_OPTIONS);
-  }
-
-  private BpfObject loadEndpoint(ScenarioHost workload) {
-    final ScenarioObject object = ScenarioObject.open("endpoint");
-    nodeConfig(object);
-    new EndpointConfigFlyweight()
-        .wrap(object.constant("endpoint_config"), 0)
-        .endpointId(workload.id)
-        .ifindex(workload.ifindex)
-        .options(optionsOf(workload))
-        .aggregation(aggregation)
-        .hasIpv4(1)
-        .hasIpv6(1)
-        .ipv4(workload.ipv4Number())
-        .ipv6(workload.ipv6High(), workload.ipv6Low())
-        .mac(workload.macNumber())
-        .hostMac(workload.hostMacNumber());
-    return load(object);
   }
 
   private BpfObject loadHost() {
@@ -361,8 +461,9 @@ final class ScenarioNode implements AutoCloseable {
   private static BpfMap create(MapDefinition definition) {
     final int entries =
         switch (definition.name()) {
-          case "endpoints", "generations", "policies" -> ENDPOINTS;
-          case "metrics", "events", "events_lost" -> definition.spec().maxEntries();
+          case "endpoints", "policies" -> ENDPOINTS;
+          case "generations", "metrics", "events", "events_lost", "interfaces" ->
+              definition.spec().maxEntries();
           default -> FLOWS;
         };
     return BpfMap.create(definition.withMaxEntries(entries), "");
@@ -372,6 +473,7 @@ final class ScenarioNode implements AutoCloseable {
   public void close() {
     open.forEach(BpfObject::close);
     policies.values().forEach(WorkloadPolicy::close);
+    interfaces.close();
     generations.close();
     maps.values().forEach(BpfMap::close);
     run.close();

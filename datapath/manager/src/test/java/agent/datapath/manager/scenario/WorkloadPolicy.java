@@ -40,6 +40,10 @@ final class WorkloadPolicy implements AutoCloseable {
         peer.identity, PolicyDirection.INGRESS, protocol, port, 64, PolicyFlag.DENY.number());
   }
 
+  WorkloadPolicy allowFromAny(int protocol, int port) {
+    return put(0, PolicyDirection.INGRESS, protocol, port, 64, 0);
+  }
+
   WorkloadPolicy denyFromAny(int protocol) {
     return put(0, PolicyDirection.INGRESS, protocol, 0, 48, PolicyFlag.DENY.number());
   }
@@ -58,9 +62,15 @@ final class WorkloadPolicy implements AutoCloseable {
     return this;
   }
 
+  WorkloadPolicy revokeFrom(ScenarioHost peer, int protocol, int port) {
+    assertEquals(
+        0, policy.delete(peer.identity, PolicyDirection.INGRESS.number(), protocol, port, 64));
+    return this;
+  }
+
   /** Allows all packets of a direction, as without enforcement. */
   WorkloadPolicy allowAll(PolicyDirection direction) {
-    return put(0, direction, 0, 0, 40, 0);
+    return put(0, direction, 0, 0, 40, PolicyFlag.ALLOWS_ALL.number());
   }
 
   WorkloadPolicy allowAll() {

@@ -16,6 +16,7 @@ import agent.types.Prefix;
 import agent.types.Refusal;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -86,9 +87,10 @@ class DatapathContextTest {
 
   @Test
   void shouldNotChangeOnceItIsConcluded() {
-    final DatapathContext context = context().device("eth0").compileDebug(true).conclude();
-    assertThrows(IllegalStateException.class, () -> context.device("eth1"));
-    assertEquals("eth0", context.device());
+    final DatapathContext context =
+        context().devices(Map.of("eth0", 2)).compileDebug(true).conclude();
+    assertThrows(IllegalStateException.class, () -> context.devices(Map.of("eth1", 3)));
+    assertEquals(Map.of("eth0", 2), context.devices());
     assertTrue(context.compileDebug());
     assertFalse(context().compileDebug());
     assertEquals(Path.of("/sys/fs/bpf/agent"), context.bpfRoot());

@@ -134,7 +134,7 @@ class WorkCycleTest {
     assertEquals(Work.Progress.WORKED, sequence.step());
     assertEquals(Work.Progress.WORKED, sequence.step());
     assertEquals(Work.Progress.DONE, sequence.step());
-    assertEquals(List.of("wake", "then", "done"), events, "a complete future wakes nobody");
+    assertEquals(List.of("wake", "then", "done"), events, "a complete future wakes no thread");
   }
 
   @Test

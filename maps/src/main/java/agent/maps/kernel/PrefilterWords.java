@@ -4,23 +4,28 @@ import agent.bindings.MappedMemory;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
- * One of the prefilter's bitmaps, accessed through mapped memory without system calls. The
- * conductor's thread writes words with release order; {@code maps/prefilter_map.h} documents the
- * cells.
+ * The words of a bitmap or of a table of the prefilter, accessed through mapped memory without
+ * system calls. The conductor's thread writes words with release order; {@code
+ * maps/prefilter_map.h} documents them.
  */
-public final class PrefilterCells implements AutoCloseable {
+public final class PrefilterWords implements AutoCloseable {
   private final MappedMemory memory;
   private final UnsafeBuffer buffer;
 
   /**
-   * Maps the bitmap into memory.
+   * Maps the words into memory.
    *
    * @throws agent.bindings.BindingsException if the kernel refuses the mapping
    */
-  public PrefilterCells(BpfMap map) {
-    final int length = map.maxEntries() * Long.BYTES;
+  public PrefilterWords(BpfMap map) {
+    final int length = map.maxEntries() * map.valueSize();
     memory = MappedMemory.map(map.fd(), 0, length, true);
     buffer = new UnsafeBuffer(memory.address(), length);
+  }
+
+  /** Returns the number of words. */
+  public int count() {
+    return buffer.capacity() / Long.BYTES;
   }
 
   public long word(int index) {

@@ -31,10 +31,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * A closed endpoint drops all packets until it is attached, and is then equal to one that was not
- * closed. A prepared one is equal to one that was not prepared.
+ * closed.
  */
 @KernelTest
-class PrepareKernelTest {
+class ClosedEndpointKernelTest {
   private static final int ID = 41;
   private static final int IDENTITY = 1001;
   private static final int LONGEST_MS = 5000;
@@ -87,7 +87,6 @@ class PrepareKernelTest {
   void shouldDropAllPacketsOfAClosedEndpointUntilItIsAttached(TcMode mode) throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
       close(manager);
-      await(manager.endpoints().prepare(spec()));
       await(manager.policyMaps().synchronize(ID, ManagerTestNode.allowAll()));
       final List<String> closed = pinsOfLinks();
       for (int i = 0; i < 20 && droppedPackets(manager) == 0; i++) {
@@ -169,7 +168,7 @@ class PrepareKernelTest {
   }
 
   @Test
-  void shouldDetachTheDroppingProgramsOfAnEndpointThatWasNeverAttached() throws Exception {
+  void shouldDetachTheProgramsOfAClosedEndpointThatWasNeverAttached() throws Exception {
     try (DatapathManager manager = node.launch(node.context().tcMode(TcMode.TCX))) {
       close(manager);
       assertEquals(2, pinsOfLinks().size());
@@ -223,9 +222,7 @@ class PrepareKernelTest {
           TcpConnection connection = TcpConnection.open(peer.namespace(), workload.ipv4(), 8080);
           UdpStream stream = UdpStream.start(peer.namespace(), workload.ipv4(), 8081, 1)) {
         for (int i = 0; i < 10; i++) {
-          final EndpointSpec next = spec().withIdentity(IDENTITY + i);
-          await(manager.endpoints().prepare(next));
-          await(manager.endpoints().attach(next));
+          await(manager.endpoints().attach(spec().withIdentity(IDENTITY + i)));
         }
         assertTrue(connection.exchangesMore(20, LONGEST_MS));
         assertEquals(0, stream.stopAndCountLost());

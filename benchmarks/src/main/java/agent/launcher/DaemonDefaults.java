@@ -1,0 +1,46 @@
+package agent.launcher;
+
+import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.manager.spec.PrefilterStore;
+import agent.endpoint.state.EndpointOptions;
+import agent.launcher.options.OptionValues;
+import agent.node.NodeAddressing;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The configuration of a daemon that is started without options, but for the places that a
+ * benchmark has for itself: state directory, BPF root and prefilter device.
+ */
+public final class DaemonDefaults {
+  private final OptionValues options;
+  private final Settings settings;
+
+  /** Reads the options as the daemon does, without its environment. */
+  public DaemonDefaults(Path stateDirectory, Path bpfRoot, String prefilterDevice) {
+    options =
+        OptionValues.read(
+            List.of(
+                "--state-dir=" + stateDirectory,
+                "--bpf-root=" + bpfRoot,
+                "--prefilter-device=" + prefilterDevice),
+            Map.of());
+    settings = new Settings(options);
+  }
+
+  /** Returns the values of the daemon's options. */
+  OptionValues options() {
+    return options;
+  }
+
+  /** Returns the configuration of the datapath, concluded. */
+  public DatapathContext datapath(NodeAddressing addressing) {
+    return settings.datapath(addressing, Map.of(), PrefilterStore.inMemory());
+  }
+
+  /** Returns the options of a new endpoint. */
+  public EndpointOptions endpoint() {
+    return settings.endpointOptions();
+  }
+}

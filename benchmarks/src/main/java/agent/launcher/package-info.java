@@ -1,0 +1,2 @@
+/** Gives the benchmarks the daemon's own default configuration. */
+package agent.launcher;

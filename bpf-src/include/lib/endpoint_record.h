@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Writes the verdict on a flow to conntrack: a new entry, or a new verdict in the place of the old one. */
+#ifndef AGENT_LIB_ENDPOINT_RECORD_H
+#define AGENT_LIB_ENDPOINT_RECORD_H
+
+#include "lib/endpoint_path.h"
+#include "maps/scratch_map.h"
+
+#define ERRNO_EXISTS -17
+
+/* The state of a policy evaluation. */
+struct judgement {
+	struct flow flow;
+	__u64 now;
+	__u32 options;    /* of the endpoint, enum endpoint_option */
+	__u16 put_flags;  /* flags of bpf_map_update_elem for a new entry */
+	__u8 source_side; /* enum conntrack_side */
+	__u8 initiator;   /* enum packet_side */
+};
+
+/*
+ * What the slow path has no room for on the stack, of which a call chain has 512 bytes. A program runs to its end on
+ * one CPU with bottom halves disabled, and no program of these runs within another.
+ */
+struct judge_scratch {
+	struct judgement judgement;
+	struct conntrack_entry entry;
+	struct packet quoted;
+	struct flow quoted_flow;
+};
+
+_Static_assert(sizeof(struct judge_scratch) <= SCRATCH_BYTES, "judge_scratch");
+
+static __always_inline struct judge_scratch *scratch(void)
+{
+	const __u32 index = 0;
+
+	return bpf_map_lookup_elem(&judge_scratch, &index);
+}
+
+/* Rewrites a packet where its entry says so; returns whether that failed. */
+static __always_inline bool packet_rewrite_fails(struct __sk_buff *skb, const struct packet *packet,
+						 const struct conntrack_entry *entry, enum conntrack_side source_side)
+{
+	return unlikely(rewrite_applies(entry, source_side)) &&
+	       rewrite_packet(skb, entry, packet->family, packet->later_fragment ? IPPROTO_NONE : packet->protocol,
+			      packet->l4_offset);
+}
+
+static __always_inline __u64 conntrack_expiry(const struct judgement *judgement, __u32 flags, __u8 protocol)
+{
+	return judgement->now + conntrack_lifetime_ns(flags, protocol);
+}
+
+/* Counts a packet in an entry that no other program sees; without a branch. */
+static __always_inline void endpoint_count_packet(struct conntrack_entry *entry, enum conntrack_side side, __u32 bytes)
+{
+	entry->packets[CONNTRACK_LOW] += 1 - side;
+	entry->packets[CONNTRACK_HIGH] += side;
+	entry->bytes[CONNTRACK_LOW] += (__u64)bytes * (1 - side);
+	entry->bytes[CONNTRACK_HIGH] += (__u64)bytes * side;
+}
+
+/* Creates the conntrack entry; returns a drop reason. */
+__global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *packet, const struct judgement *judgement)
+{
+	if (!packet || !judgement)
+		return DROP_CONNTRACK_FULL;
+
+	const enum conntrack_side side = judgement->source_side & 1;
+	const bool initiator = judgement->initiator == PACKET_SOURCE;
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry;
+	int error;
+
+	if (!memory)
+		return DROP_CONNTRACK_FULL;
+	entry = &memory->entry;
+	flow_fill_entry(entry, &judgement->flow, side);
+	entry->flags |= (initiator == (side == CONNTRACK_HIGH) ? CONNTRACK_INITIATOR_HIGH : 0) |
+			conntrack_flags_of(initiator, side, packet->protocol, packet->tcp_flags);
+	entry->expires_ns = conntrack_expiry(judgement, entry->flags, packet->protocol);
+	conntrack_note_acknowledged(entry, side, packet);
+	if (judgement->options & OPTION_CONNTRACK_ACCOUNTING)
+		endpoint_count_packet(entry, side, skb->len);
+	error = conntrack_put(packet, entry, judgement->put_flags);
+	if (likely(!error))
+		return DROP_NONE;
+	if (error != ERRNO_EXISTS)
+		return DROP_CONNTRACK_FULL;
+
+	/* Another CPU created the entry for a packet of the same flow. */
+	struct conntrack_entry *winner = conntrack_find(packet);
+	const struct segment segment = packet_segment(packet);
+
+	if (winner)
+		conntrack_advance(winner, side, &segment, judgement->now);
+	return DROP_NONE;
+}
+
+/* What a new verdict leaves as it is. */
+#define CONNTRACK_LASTING                                                                             \
+	(CONNTRACK_INITIATOR_HIGH | CONNTRACK_SEEN_REPLY | CONNTRACK_SEEN_NON_SYN | CONNTRACK_ENDED | \
+	 CONNTRACK_DIRECTION_UNKNOWN | CONNTRACK_REWRITTEN)
+
+static __always_inline void conntrack_carry_over(struct conntrack_entry *entry, const struct conntrack_entry *old)
+{
+	entry->rewrite = old->rewrite;
+	entry->rewrite_port_be = old->rewrite_port_be;
+	entry->rewrite_checksum = old->rewrite_checksum;
+	entry->service_id = old->service_id;
+	entry->service_generation = old->service_generation;
+	__builtin_memcpy(entry->rewrite_address, old->rewrite_address, sizeof(entry->rewrite_address));
+	__builtin_memcpy(entry->acknowledged, old->acknowledged, sizeof(entry->acknowledged));
+	__builtin_memcpy(entry->pending, old->pending, sizeof(entry->pending));
+	__builtin_memcpy(entry->packets, old->packets, sizeof(entry->packets));
+	__builtin_memcpy(entry->bytes, old->bytes, sizeof(entry->bytes));
+}
+
+/*
+ * Writes a new verdict to the entry of a flow, and rewrites a packet that is not dropped; returns the drop reason. The
+ * entry is replaced atomically: readers see the old or the new one. A flow that is denied now keeps its entry, so that
+ * a packet in the middle of it cannot open a new flow.
+ */
+__global int endpoint_renew_flow(struct __sk_buff *skb, const struct packet *packet, const struct judgement *judgement,
+				 const struct conntrack_entry *old, __u32 reason)
+{
+	if (!packet || !judgement || !old)
+		return reason;
+
+	const enum conntrack_side side = judgement->source_side & 1;
+	const __u32 kept = old->flags & CONNTRACK_LASTING;
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry;
+	__u32 seen = conntrack_flags_of(conntrack_is_initiator(kept, side), side, packet->protocol, packet->tcp_flags);
+
+	if (!memory)
+		return reason;
+	entry = &memory->entry;
+	if (seen & CONNTRACK_SEEN_RST && !reset_is_credible(old, kept, side, packet->sequence))
+		seen = 0;
+	flow_fill_entry(entry, &judgement->flow, side);
+	conntrack_carry_over(entry, old);
+	conntrack_note_acknowledged(entry, side, packet);
+	entry->flags |= kept | seen;
+	if (reason) {
+		const bool by_high = judgement->flow.denied_side == PACKET_SOURCE ? side == CONNTRACK_HIGH
+										  : side == CONNTRACK_LOW;
+
+		entry->flags |= CONNTRACK_DENIED | (by_high ? CONNTRACK_DENIED_BY_HIGH : 0);
+	}
+	entry->drop_reason = reason;
+	entry->expires_ns = conntrack_expiry(judgement, entry->flags, packet->protocol);
+	if (judgement->options & OPTION_CONNTRACK_ACCOUNTING && !reason)
+		endpoint_count_packet(entry, side, skb->len);
+	conntrack_put(packet, entry, BPF_ANY);
+	return !reason && packet_rewrite_fails(skb, packet, entry, side) ? DROP_MALFORMED : reason;
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Rewrites the address and the port of a packet as its conntrack entry says. */
+#ifndef AGENT_LIB_REWRITE_H
+#define AGENT_LIB_REWRITE_H
+
+#include "lib/conntrack.h"
+#include "lib/parse_ipv4.h"
+#include "lib/parse_ipv6.h"
+
+#define TCP_CHECKSUM_OFFSET 16
+#define UDP_CHECKSUM_OFFSET 6
+#define ICMP_CHECKSUM_OFFSET 2
+
+/* Returns whether the entry rewrites the packets of this side. */
+static __always_inline bool rewrite_applies(const struct conntrack_entry *entry, enum conntrack_side source_side)
+{
+	return entry->flags & CONNTRACK_REWRITTEN &&
+	       !(entry->rewrite & CONNTRACK_REWRITE_FROM_HIGH) == (source_side == CONNTRACK_LOW);
+}
+
+/* Returns the offset of the checksum that covers the pseudo header, or 0: there is none. RFC 9293, RFC 768, RFC 4443. */
+static __always_inline __u32 rewrite_checksum_offset(__u32 protocol, __u32 l4_offset)
+{
+	switch (protocol) {
+	case IPPROTO_TCP:
+		return l4_offset + TCP_CHECKSUM_OFFSET;
+	case IPPROTO_UDP:
+		return l4_offset + UDP_CHECKSUM_OFFSET;
+	case IPPROTO_ICMPV6:
+		return l4_offset + ICMP_CHECKSUM_OFFSET;
+	default:
+		return 0;
+	}
+}
+
+/* Returns 1 where the entry rewrites the destination, and 0 where it rewrites the source; a number without a branch. */
+static __always_inline __u32 rewrite_destination(const struct conntrack_entry *entry)
+{
+	return entry->rewrite & CONNTRACK_REWRITE_DESTINATION;
+}
+
+static __always_inline int rewrite_port(struct __sk_buff *skb, const struct conntrack_entry *entry, __u32 l4_offset,
+					__u32 checksum_offset, __u32 checksum_flags)
+{
+	const __be16 port_be = entry->rewrite_port_be;
+	const __u32 offset = l4_offset + rewrite_destination(entry) * sizeof(port_be); /* the source port is first */
+	__be16 old_be;
+
+	return bpf_skb_load_bytes(skb, offset, &old_be, sizeof(old_be)) ||
+	       bpf_l4_csum_replace(skb, checksum_offset, old_be, port_be, checksum_flags | sizeof(port_be)) ||
+	       bpf_skb_store_bytes(skb, offset, &port_be, sizeof(port_be), 0);
+}
+
+/*
+ * Rewrites a packet; returns whether it failed. protocol: IPPROTO_NONE where the packet has no L4 header. The checksum
+ * difference of the address is applied as it is in the entry; the kernel applies it to a checksum that is still to be
+ * completed, too (RFC 1624).
+ *
+ * A device's checksum of the whole packet (CHECKSUM_COMPLETE) decreases by the difference with the L4 checksum: the
+ * kernel assumes that the address and a header checksum cancel each other out. IPv6 has no header checksum.
+ */
+__global int rewrite_packet(struct __sk_buff *skb, const struct conntrack_entry *entry, __u32 family, __u32 protocol,
+			    __u32 l4_offset)
+{
+	if (!entry)
+		return true;
+
+	const __u32 destination = rewrite_destination(entry);
+	const __u32 checksum_offset = rewrite_checksum_offset(protocol, l4_offset);
+	const __u32 checksum_flags = protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
+	const __u64 difference = entry->rewrite_checksum;
+
+	if (checksum_offset &&
+	    bpf_l4_csum_replace(skb, checksum_offset, 0, difference, checksum_flags | BPF_F_PSEUDO_HDR))
+		return true;
+	if (entry->rewrite_port_be && (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP) &&
+	    rewrite_port(skb, entry, l4_offset, checksum_offset, checksum_flags))
+		return true;
+	if (family == FAMILY_IPV4)
+		return bpf_l3_csum_replace(skb, ETH_HLEN + offsetof(struct iphdr, check), 0, difference, 0) ||
+		       bpf_skb_store_bytes(skb, ETH_HLEN + offsetof(struct iphdr, saddr) + destination * sizeof(__be32),
+					   entry->rewrite_address, sizeof(__be32), 0);
+	bpf_csum_update(skb, difference);
+	return bpf_skb_store_bytes(skb,
+				   ETH_HLEN + offsetof(struct ipv6hdr, saddr) +
+					   destination * sizeof(entry->rewrite_address),
+				   entry->rewrite_address, sizeof(entry->rewrite_address), 0);
+}
+
+#endif

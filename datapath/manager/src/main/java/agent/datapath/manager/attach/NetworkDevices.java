@@ -1,0 +1,96 @@
+package agent.datapath.manager.attach;
+
+import agent.bindings.BindingsException;
+import agent.bindings.BpfObject;
+import agent.bindings.BpfProgram;
+import agent.datapath.manager.spec.DeviceProxy;
+import agent.datapath.manager.thread.ConductorAgent;
+import agent.types.OperationException;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/** Keeps the host program on the devices that are to be guarded. */
+public final class NetworkDevices implements DeviceProxy {
+  private static final Logger LOGGER = LogManager.getLogger(NetworkDevices.class);
+  private static final String PROGRAM = "from_network";
+
+  private final ConductorAgent conductor;
+  private final DeviceAttachments attachments;
+  private final HookGuard hooks;
+  private final Supplier<CompletableFuture<BpfObject>> loader;
+  private final Map<String, Integer> guarded = new TreeMap<>();
+
+  /**
+   * Creates the keeper of no device.
+   *
+   * @param loader loads the object of the host program
+   */
+  public NetworkDevices(
+      ConductorAgent conductor,
+      DeviceAttachments attachments,
+      HookGuard hooks,
+      Supplier<CompletableFuture<BpfObject>> loader) {
+    this.conductor = conductor;
+    this.attachments = attachments;
+    this.hooks = hooks;
+    this.loader = loader;
+  }
+
+  /**
+   * Attaches the program to a device before the conductor's thread runs.
+   *
+   * @throws AttachException where the kernel refuses
+   */
+  public void attach(String name, int ifindex, BpfObject object) {
+    final BpfProgram program = object.program(PROGRAM);
+    final Attachment attachment = attachments.attachHost(name, ifindex, program);
+    hooks.watch(0, subject(name), attachment, loader, PROGRAM);
+    guarded.put(name, ifindex);
+  }
+
+  private static String subject(String name) {
+    return "device " + name + " " + PROGRAM;
+  }
+
+  @Override
+  public CompletableFuture<Void> guard(Map<String, Integer> devices) {
+    final Map<String, Integer> wanted = new TreeMap<>(devices);
+    return loader
+        .get()
+        .thenCompose(
+            object ->
+                conductor
+                    .run(() -> onGuard(wanted, object))
+                    .whenComplete((done, failure) -> object.close()));
+  }
+
+  private void onGuard(Map<String, Integer> wanted, BpfObject object) {
+    for (final String name : List.copyOf(guarded.keySet())) {
+      if (!guarded.get(name).equals(wanted.get(name))) {
+        hooks.forget(subject(name));
+        final int ifindex = guarded.remove(name);
+        attachments.detachHost(name, ifindex);
+        LOGGER.info("device {} (ifindex {}): not guarded any more", name, ifindex);
+      }
+    }
+    RuntimeException first = null;
+    for (final Map.Entry<String, Integer> device : wanted.entrySet()) {
+      if (!guarded.containsKey(device.getKey())) {
+        try {
+          attach(device.getKey(), device.getValue(), object);
+          LOGGER.info("device {} (ifindex {}): guarded", device.getKey(), device.getValue());
+        } catch (AttachException | BindingsException failure) {
+          first = first == null ? failure : first;
+        }
+      }
+    }
+    if (first != null) {
+      throw new OperationException("device is not guarded: " + first.getMessage(), first);
+    }
+  }
+}

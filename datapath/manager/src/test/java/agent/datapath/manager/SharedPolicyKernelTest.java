@@ -1,0 +1,205 @@
+package agent.datapath.manager;
+
+import static agent.datapath.manager.ManagerTestNode.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.PolicyDelta;
+import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.EndpointMap;
+import agent.maps.kernel.PolicyMapArray;
+import agent.maps.layout.PolicyDirection;
+import agent.testkit.KernelTest;
+import agent.testkit.Ping;
+import agent.testkit.UdpEchoServer;
+import agent.testkit.UdpStream;
+import agent.testkit.Workload;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Endpoints of one identity with equal entries use one policy map. */
+@KernelTest
+class SharedPolicyKernelTest {
+  private static final int FIRST = 41;
+  private static final int SECOND = 42;
+  private static final int IDENTITY = 1001;
+  private static final int ANSWERED_MS = 5000;
+  private static final List<PolicyEntry> ALL = ManagerTestNode.allowAll();
+
+  /** Takes all packets to the endpoint away. */
+  private static final PolicyDelta CLOSE =
+      new PolicyDelta(List.of(), List.of(PolicyEntry.allowAll(0, PolicyDirection.INGRESS)));
+
+  private ManagerTestNode node;
+  private Workload first;
+  private Workload second;
+  private DatapathManager manager;
+
+  @BeforeEach
+  void create() {
+    node = new ManagerTestNode();
+    first = node.workload(FIRST);
+    second = node.workload(SECOND);
+    manager = node.launch(node.context());
+  }
+
+  @AfterEach
+  void remove() throws IOException {
+    manager.close();
+    node.close();
+  }
+
+  private void attach(int id, Workload workload, int identity) {
+    await(manager.policyMaps().synchronize(id, identity, ALL));
+    final EndpointSpec spec = ManagerTestNode.spec(id, workload, identity);
+    await(manager.endpoints().attach(spec));
+    ManagerTestNode.putAddresses(manager, spec);
+  }
+
+  private void attachBoth() {
+    attach(FIRST, first, IDENTITY);
+    attach(SECOND, second, IDENTITY);
+  }
+
+  private Map<Integer, RuntimeException> apply(int... ids) {
+    return await(
+        manager
+            .policyMaps()
+            .apply(
+                java.util.Arrays.stream(ids)
+                    .mapToObj(id -> new PolicyChange(id, IDENTITY, CLOSE))
+                    .toList()));
+  }
+
+  private boolean isReached(Workload workload, boolean expected) throws Exception {
+    return Ping.isAnswered(node.namespace(), workload.ipv4(), expected ? ANSWERED_MS : 300);
+  }
+
+  private void assertReached(boolean isFirst, boolean isSecond) throws Exception {
+    assertEquals(isFirst, isReached(first, isFirst), "first");
+    assertEquals(isSecond, isReached(second, isSecond), "second");
+  }
+
+  private BpfMap map(String name) {
+    return manager.maps().find(name).orElseThrow();
+  }
+
+  /** Returns the names of the pinned policy maps. */
+  private List<String> policyMaps() {
+    return node.pins().stream()
+        .filter(pin -> pin.startsWith("agent/maps/policy_"))
+        .map(pin -> pin.substring("agent/maps/".length()))
+        .toList();
+  }
+
+  private int policyOf(int id) {
+    final EndpointMap endpoints = new EndpointMap(map("endpoints"));
+    assertEquals(0, endpoints.lookup(id));
+    return endpoints.found().policyId();
+  }
+
+  private long generation(int id) {
+    return new agent.maps.kernel.GenerationArray(map("generations")).get(id);
+  }
+
+  @Test
+  void shouldShareTheMapOfOneIdentityAndWriteNothingForANewEndpoint() throws Exception {
+    attach(FIRST, first, IDENTITY);
+    assertEquals(PolicyDelta.NONE, await(manager.policyMaps().synchronize(SECOND, IDENTITY, ALL)));
+    attach(SECOND, second, IDENTITY);
+    assertEquals(List.of("policy_00041"), policyMaps());
+    assertEquals(FIRST, policyOf(FIRST));
+    assertEquals(FIRST, policyOf(SECOND));
+    assertTrue(new PolicyMapArray(map("policies")).mapId(SECOND) < 0, "its own slot is empty");
+    assertReached(true, true);
+  }
+
+  @Test
+  void shouldNotShareTheMapOfAnotherIdentityOrOfOtherEntries() {
+    attach(FIRST, first, IDENTITY);
+    attach(SECOND, second, IDENTITY + 1);
+    assertEquals(List.of("policy_00041", "policy_00042"), policyMaps());
+    await(manager.policyMaps().synchronize(43, IDENTITY, ALL.subList(0, 1)));
+    await(manager.policyMaps().synchronize(44, 0, ALL));
+    await(manager.policyMaps().synchronize(45, 0, ALL));
+    assertEquals(5, policyMaps().size());
+  }
+
+  @Test
+  void shouldChangeASharedMapInPlaceForAllItsEndpoints() throws Exception {
+    attachBoth();
+    final int id = map("policy_00041").description().id();
+    final long before = generation(SECOND);
+    assertReached(true, true);
+    assertEquals(Map.of(), apply(FIRST, SECOND));
+    assertReached(false, false);
+    assertEquals(before + 1, generation(SECOND));
+    assertEquals(List.of("policy_00041"), policyMaps());
+    assertEquals(id, map("policy_00041").description().id());
+  }
+
+  @Test
+  void shouldGiveAnEndpointThatChangesAloneAnotherMap() throws Exception {
+    attachBoth();
+    assertReached(true, true);
+    assertEquals(Map.of(), apply(FIRST));
+    assertReached(false, true);
+    assertEquals(List.of("policy_00001", "policy_00041"), policyMaps());
+    assertEquals(1, policyOf(FIRST));
+    assertEquals(Map.of(), apply(SECOND));
+    assertReached(false, false);
+    assertEquals(List.of("policy_00001"), policyMaps(), "they are equal again");
+    assertEquals(1, policyOf(SECOND));
+  }
+
+  @Test
+  void shouldKeepAMapUntilItsLastEndpointIsDetached() throws Exception {
+    attachBoth();
+    assertEquals(List.of(), ManagerTestNode.detach(manager, FIRST));
+    assertEquals(List.of("policy_00041"), policyMaps());
+    assertTrue(isReached(second, true));
+    assertEquals(List.of(), ManagerTestNode.detach(manager, SECOND));
+    assertEquals(List.of(), policyMaps());
+    assertTrue(new PolicyMapArray(map("policies")).mapId(FIRST) < 0);
+  }
+
+  @Test
+  void shouldTakeOverASharedMapWithoutLosingAPacket() throws Exception {
+    attachBoth();
+    final int id = map("policy_00041").description().id();
+    try (UdpEchoServer server = UdpEchoServer.start(second.namespace(), second.ipv4(), 8081);
+        UdpStream stream = UdpStream.start(first.namespace(), second.ipv4(), 8081, 1)) {
+      manager.close();
+      manager = node.launch(node.context());
+      assertEquals(
+          PolicyDelta.NONE, await(manager.policyMaps().synchronize(SECOND, IDENTITY, ALL)));
+      attachBoth();
+      assertEquals(0, stream.stopAndCountLost(), "of " + stream.sent());
+      assertTrue(server.datagrams() > 0);
+    }
+    assertEquals(List.of("policy_00041"), policyMaps());
+    assertEquals(id, map("policy_00041").description().id());
+    assertEquals(FIRST, policyOf(SECOND));
+    assertEquals(Map.of(), apply(FIRST, SECOND));
+    assertReached(false, false);
+  }
+
+  /** The first to be synchronized must not change what the other enforces. */
+  @Test
+  void shouldNotChangeATakenOverMapForOneOfItsEndpoints() throws Exception {
+    attachBoth();
+    manager.close();
+    manager = node.launch(node.context());
+    await(manager.policyMaps().synchronize(FIRST, IDENTITY, ALL.subList(1, 2)));
+    attach(SECOND, second, IDENTITY);
+    assertReached(false, true);
+    assertEquals(2, policyMaps().size());
+  }
+}

@@ -1,0 +1,77 @@
+package agent.node;
+
+import agent.node.Devices.Device;
+import agent.node.netlink.RouteMessage;
+import agent.node.netlink.RouteNetlink;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * The devices by which packets of the network come in, read from the kernel at each call. A device
+ * faces the network where it has an address of more than its link, or the default route. Devices
+ * without Ethernet headers, the loopback device, and the host sides of workloads are never guarded.
+ */
+public final class GuardedDevices {
+  private static final String LOOPBACK = "lo";
+
+  private final DeviceSelection selection;
+  private final Devices devices;
+  private final LocalAddresses addresses;
+
+  GuardedDevices(DeviceSelection selection, Devices devices, LocalAddresses addresses) {
+    this.selection = selection;
+    this.devices = devices;
+    this.addresses = addresses;
+  }
+
+  /** Returns whether a device with this name is selected by a name or pattern. */
+  public boolean names(String device) {
+    return selection.names(device);
+  }
+
+  /** Returns the index of each present device that is to be guarded, by name. */
+  public Map<String, Integer> present() {
+    final Set<String> facing = facing();
+    final Set<Integer> workloads = workloads();
+    final Map<String, Integer> found = new TreeMap<>();
+    for (final Device device : devices.all()) {
+      final String name = device.name();
+      if (device.mac() != null
+          && !name.equals(LOOPBACK)
+          && !workloads.contains(device.index())
+          && selection.selects(name, facing.contains(name))) {
+        found.put(name, device.index());
+      }
+    }
+    return found;
+  }
+
+  /** Returns the names of the devices that face the network, guarded or not. */
+  public Set<String> facing() {
+    final Stream<String> addressed =
+        addresses.all().stream()
+            .filter(address -> !address.isLoopback() && !address.isLinkLocal())
+            .map(LocalAddress::device);
+    final Stream<String> defaults =
+        Stream.of(true, false).flatMap(ipv4 -> addresses.defaultDevice(ipv4).stream());
+    return Stream.concat(addressed, defaults)
+        .filter(name -> !name.equals(LOOPBACK))
+        .collect(Collectors.toCollection(TreeSet::new));
+  }
+
+  /** Returns the devices to which the agent has added a route to a workload. */
+  private static Set<Integer> workloads() {
+    return NetlinkCall.run(GuardedDevices::routed);
+  }
+
+  private static Set<Integer> routed(RouteNetlink netlink) {
+    return Stream.of(true, false)
+        .flatMap(ipv4 -> netlink.routes(ipv4, RouteDifference.PROTOCOL).stream())
+        .map(RouteMessage::deviceIndex)
+        .collect(Collectors.toSet());
+  }
+}

@@ -1,0 +1,40 @@
+package agent.maps.kernel;
+
+import agent.bindings.MapFlag;
+
+/**
+ * Typed access to the map {@code interfaces_overflow}: the endpoint of an interface whose cell
+ * another interface has. Methods return 0 or a negative errno. Not thread-safe.
+ */
+public final class InterfaceOverflowMap {
+  private final BpfMap map;
+  private final EntryBuffer entry;
+
+  public InterfaceOverflowMap(BpfMap map) {
+    this.map = map;
+    entry = new EntryBuffer(map);
+  }
+
+  /** Returns the endpoint of an interface; 0 where it has no entry. */
+  public int get(int ifindex) {
+    entry.key().putInt(0, ifindex);
+    return map.lookup(entry) < 0 ? 0 : entry.value().getInt(0);
+  }
+
+  public int set(int ifindex, int endpointId) {
+    entry.key().putInt(0, ifindex);
+    entry.value().putInt(0, endpointId);
+    return map.update(entry, MapFlag.ANY);
+  }
+
+  /** Deletes the entry of an interface; -ENOENT where it has none. */
+  public int remove(int ifindex) {
+    entry.key().putInt(0, ifindex);
+    return map.delete(entry);
+  }
+
+  /** Creates the exception of a failure, which names the interface of the last operation. */
+  public BpfMapException failure(String operation, int result) {
+    return map.failure(operation, entry, result);
+  }
+}

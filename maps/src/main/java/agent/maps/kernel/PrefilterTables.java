@@ -1,0 +1,40 @@
+package agent.maps.kernel;
+
+import agent.bindings.MapFlag;
+import agent.maps.layout.PrefilterTable;
+
+/**
+ * Typed access to the map {@code prefilter_tables}, through which programs find the tables. Methods
+ * return 0 or a negative errno. Not thread-safe.
+ */
+public final class PrefilterTables {
+  private final BpfMap map;
+  private final EntryBuffer entry;
+
+  public PrefilterTables(BpfMap map) {
+    this.map = map;
+    entry = new EntryBuffer(map);
+  }
+
+  /**
+   * Replaces a table with one store: a program finds the old one or the new one. Waits for a grace
+   * period of the kernel; then no program reads the old one any more.
+   */
+  public int set(PrefilterTable table, int mapFd) {
+    entry.key().putInt(0, table.number());
+    entry.value().putInt(0, mapFd);
+    return map.update(entry, MapFlag.ANY);
+  }
+
+  /** Returns the kernel's id of a table, or a negative errno; -ENOENT if the slot is empty. */
+  public int mapId(PrefilterTable table) {
+    entry.key().putInt(0, table.number());
+    final int result = map.lookup(entry);
+    return result < 0 ? result : entry.value().getInt(0);
+  }
+
+  /** Creates the exception of a failure, which names the table of the last operation. */
+  public BpfMapException failure(String operation, int result) {
+    return map.failure(operation, entry, result);
+  }
+}
