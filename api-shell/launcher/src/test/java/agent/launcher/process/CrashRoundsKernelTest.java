@@ -270,9 +270,9 @@ class CrashRoundsKernelTest {
         });
   }
 
-  /** Two links of each endpoint, and that of the prefilter device. */
+  /** Two links of each endpoint, and those of the device: host program and prefilter. */
   private static int linksOf(Collection<ShownEndpoint> endpoints) {
-    return 2 * endpoints.size() + 1;
+    return 2 * endpoints.size() + 2;
   }
 
   private static void await(List<String> differences, String what, Supplier<Set<String>> remaining)
