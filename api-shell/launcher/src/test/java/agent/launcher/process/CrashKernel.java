@@ -27,6 +27,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.BiConsumer;
 import java.util.regex.Matcher;
@@ -131,12 +132,46 @@ final class CrashKernel {
         lines.add(hook(id, hook, description.ifindex()) + (isRight ? "" : ", wrong direction"));
       }
     }
+  }
+
+  private Set<Integer> pinnedPolicies() throws IOException {
+    final Set<Integer> pinned = new TreeSet<>();
     for (final Path pin : pins("maps")) {
       final String name = pin.getFileName().toString();
       if (name.startsWith("policy_")) {
-        lines.add("policy map pin of endpoint " + Integer.parseInt(name.substring(7)));
+        pinned.add(Integer.parseInt(name.substring(7)));
       }
     }
+    return pinned;
+  }
+
+  /**
+   * Adds the policy map of each endpoint, which endpoints share, and those that no endpoint uses.
+   *
+   * @param numbers the number of the policy map of each endpoint
+   */
+  private void addPolicies(Set<String> lines, Map<Integer, Integer> numbers) throws IOException {
+    final Set<Integer> pinned = pinnedPolicies();
+    try (BpfMap policies = open(NodeMaps.POLICIES)) {
+      final PolicyMapArray slots = new PolicyMapArray(policies);
+      numbers.forEach(
+          (id, number) -> {
+            if (slots.mapId(number) > 0) {
+              lines.add("policy slot of endpoint " + id);
+            }
+            if (pinned.contains(number)) {
+              lines.add("policy map pin of endpoint " + id);
+            }
+          });
+      for (int number = 1; number < HIGHEST_ID; number++) {
+        if (slots.mapId(number) > 0 && !numbers.containsValue(number)) {
+          lines.add("policy slot " + number + " of no endpoint");
+        }
+      }
+    }
+    pinned.stream()
+        .filter(number -> !numbers.containsValue(number))
+        .forEach(number -> lines.add("policy map pin " + number + " of no endpoint"));
   }
 
   private Stream<Path> files(Path folder) throws IOException {
@@ -149,7 +184,8 @@ final class CrashKernel {
     }
   }
 
-  private void addMaps(Set<String> lines) {
+  private void addMaps(Set<String> lines) throws IOException {
+    final Map<Integer, Integer> policyNumbers = new TreeMap<>();
     final IpcacheEntryFlyweight entry = new IpcacheEntryFlyweight();
     walk(
         NodeMaps.IPCACHE4,
@@ -170,16 +206,10 @@ final class CrashKernel {
         (key, value) -> {
           final EndpointEntryFlyweight endpoint = new EndpointEntryFlyweight().wrap(value, 0);
           lines.add(slot(key.getInt(0), endpoint.ifindex(), endpoint.identity()));
+          policyNumbers.put(key.getInt(0), endpoint.policyId());
         });
     denyList(lines);
-    try (BpfMap policies = open(NodeMaps.POLICIES)) {
-      final PolicyMapArray slots = new PolicyMapArray(policies);
-      for (int id = 1; id < HIGHEST_ID; id++) {
-        if (slots.mapId(id) > 0) {
-          lines.add("policy slot of endpoint " + id);
-        }
-      }
-    }
+    addPolicies(lines, policyNumbers);
   }
 
   /** The list that the prefilter keeps beside its tables; each slot is a prefix and its family. */
