@@ -6,19 +6,21 @@ import agent.datapath.manager.DatapathManager;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import agent.policy.model.Verdict;
+import java.util.List;
 
 /** Runs programs on single packets and derives the verdict from return value and counters. */
 final class ProgramVerdicts implements AutoCloseable {
   private static final int TC_ACT_SHOT = 2;
+  private static final List<DropReason> VERDICTS =
+      List.of(DropReason.NONE, DropReason.POLICY_DENIED, DropReason.POLICY_DENY_RULE);
 
   private final DatapathManager datapath;
   private final ProgramTestRun testRun = new ProgramTestRun(512);
+  private boolean isCountedAtPeer;
 
   ProgramVerdicts(DatapathManager datapath) {
     this.datapath = datapath;
   }
-
-  private boolean isCountedAtPeer;
 
   /**
    * Returns the verdict on one packet.
@@ -56,10 +58,11 @@ final class ProgramVerdicts implements AutoCloseable {
     return isCountedAtPeer;
   }
 
+  /** Returns the verdict that was counted. Link control of the workloads is dropped meanwhile. */
   private static DropReason counted(long[] before, long[] after) {
-    for (int reason = 0; reason < after.length; reason++) {
-      if (after[reason] != before[reason]) {
-        return DropReason.values()[reason];
+    for (final DropReason reason : VERDICTS) {
+      if (after[reason.number()] != before[reason.number()]) {
+        return reason;
       }
     }
     return null;
