@@ -5,6 +5,7 @@ import agent.bindings.Errno;
 import agent.bindings.LibBpf;
 import agent.bindings.MapCalls;
 import agent.bindings.MapDescription;
+import agent.bindings.MapFlag;
 import agent.bindings.MapType;
 import agent.maps.format.MapFormat;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -201,6 +202,16 @@ public final class BpfMap implements AutoCloseable {
     }
     writeListener.onUpdate(this, entry.key(), entry.value(), result);
     return result;
+  }
+
+  /**
+   * Inserts an entry into a map that programs write, too, if it has no such key; no listener learns
+   * of it, and a refused write is not retried.
+   *
+   * @return 0 or the negative errno: -EEXIST where the map has the key
+   */
+  public int insert(EntryBuffer entry) {
+    return MapCalls.update(fd, entry.keySegment(), entry.valueSegment(), MapFlag.NO_EXIST);
   }
 
   /** Deletes the entry's key and notifies the listener; returns 0 or a negative errno. */

@@ -22,6 +22,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /**
  * SIGKILL at random points of random calls and of the start, round after round on one node. After
@@ -48,6 +49,7 @@ class CrashRoundsKernelTest {
   private long startMs = SHORTEST_START_MS;
 
   @Test
+  @Timeout(value = 60, unit = TimeUnit.MINUTES) // 200 rounds on a busy machine
   void shouldKeepWhatWasAnsweredOverSigkillAtAnyPoint() throws Exception {
     System.out.printf("crash rounds: %d of seed %d%n", ROUNDS, SEED);
     node = new CrashNode();

@@ -21,6 +21,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 import java.util.zip.GZIPInputStream;
 
@@ -144,11 +145,14 @@ final class RecordedKernel implements AutoCloseable {
       object = BpfObject.open(elf.readAllBytes(), name);
     }
     objects.put(name + rodata, object);
-    for (final String map : object.mapNames()) {
-      if (maps.containsKey(map)) {
-        object.reuseMap(map, maps.get(map));
-      }
-    }
+    final List<String> declared = object.mapNames();
+    maps.forEach(
+        (pin, fd) -> {
+          final String map = pin.replaceFirst("_v\\d+$", ""); // the version of its layout
+          if (declared.contains(map)) {
+            object.reuseMap(map, fd);
+          }
+        });
     object.rodata().copyFrom(MemorySegment.ofArray(HexFormat.of().parseHex(rodata)));
     object.load();
     return object;

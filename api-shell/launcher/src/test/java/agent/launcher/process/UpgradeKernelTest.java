@@ -352,7 +352,7 @@ class UpgradeKernelTest {
         agent.expect(200, "GET", "/prefilter", null).json().get("spec").toString());
     final JsonNode health = agent.expect(200, "GET", "/healthz", null).json();
     assertEquals(7, health.get("ipam").get("allocations").asInt());
-    assertEquals("Ok", health.get("agent").get("state").asString());
+    assertEquals("Ok", health.get("agent").get("state").asString(), health.toString());
     final ApiCall.Answer lease = agent.expect(409, "POST", "/ipam/10.210.0.5", null);
     assertTrue(lease.text().contains("kept"), lease.text());
   }

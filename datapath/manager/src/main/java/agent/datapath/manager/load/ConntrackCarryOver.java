@@ -5,7 +5,6 @@ import agent.bindings.BpfFileSystem;
 import agent.bindings.Descriptors;
 import agent.bindings.Errno;
 import agent.bindings.MapDescription;
-import agent.bindings.MapFlag;
 import agent.datapath.manager.thread.Work;
 import agent.maps.kernel.BatchWriter;
 import agent.maps.kernel.BpfMap;
@@ -242,7 +241,7 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
         return sources.isEmpty() ? Progress.DONE : Progress.WORKED;
       }
       if (cursor.value().getLong(0) > nowNs && encode(current, entry.key(), 0, entry.value(), 0)) {
-        final int result = current.target.update(entry, MapFlag.NO_EXIST);
+        final int result = current.target.insert(entry);
         if (result == 0) {
           current.carried++;
         } else if (result != -Errno.EEXIST) {
