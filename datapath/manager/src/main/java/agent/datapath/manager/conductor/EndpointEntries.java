@@ -187,7 +187,11 @@ public final class EndpointEntries implements Check {
    * entry changes are judged again, since traced ones go another way.
    */
   public void listen(boolean isHeard) {
+    final int before = optionMask;
     optionMask = isHeard ? -1 : ~NOTIFICATIONS;
+    if (optionMask == before) {
+      return; // a further subscriber
+    }
     desired.forEach(
         (id, entry) -> {
           if ((entry.options() & NOTIFICATIONS) != 0) {

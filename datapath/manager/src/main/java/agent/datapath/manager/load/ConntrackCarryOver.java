@@ -12,6 +12,7 @@ import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.GenerationArray;
 import agent.maps.kernel.MapCursor;
 import agent.maps.kernel.MapDefinition;
+import agent.maps.layout.ConntrackEntryFlyweight;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -188,9 +189,8 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
     boolean hasNext = cursor.next();
     while (hasNext) {
       final boolean isKept =
-          cursor.value().getLong(0) > nowNs
-              && encode(
-                  source, batch.keys(), batch.keyOffset(), batch.values(), batch.valueOffset());
+          encode(
+              source, nowNs, batch.keys(), batch.keyOffset(), batch.values(), batch.valueOffset());
       final boolean isFull = isKept && batch.add();
       source.carried += isKept ? 1 : 0;
       hasNext = cursor.next();
@@ -204,12 +204,17 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
     endWalk(source.map);
   }
 
+  /** Encodes the entry at the cursor; returns false where it has expired or lost its endpoint. */
   private boolean encode(
       Source source,
+      long nowNs,
       MutableDirectBuffer key,
       int keyOffset,
       MutableDirectBuffer value,
       int valueOffset) {
+    if (cursor.value().getLong(ConntrackEntryFlyweight.EXPIRES_NS_OFFSET) <= nowNs) {
+      return false;
+    }
     if (source.isLayout1()) {
       return layout1.convert(cursor.key(), cursor.value(), key, keyOffset, value, valueOffset);
     }
@@ -240,7 +245,7 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
         finish();
         return sources.isEmpty() ? Progress.DONE : Progress.WORKED;
       }
-      if (cursor.value().getLong(0) > nowNs && encode(current, entry.key(), 0, entry.value(), 0)) {
+      if (encode(current, nowNs, entry.key(), 0, entry.value(), 0)) {
         final int result = current.target.insert(entry);
         if (result == 0) {
           current.carried++;

@@ -100,6 +100,8 @@ class EndpointEntriesKernelTest {
     entries.listen(true);
     assertEquals(0x155, entry(77).options());
     assertEquals(before + 1, generation(77), "traced flows go another way");
+    entries.listen(true);
+    assertEquals(before + 1, generation(77), "a further subscriber changes nothing");
     round(entries);
     entries.listen(false);
     assertEquals(0x141, entry(77).options());
