@@ -37,7 +37,7 @@ static __always_inline int endpoint_judge_slowly(struct __sk_buff *skb, const st
 	const int action = endpoint_judge_by(skb, endpoint, packet, hook);
 
 	if (packet->first_fragment && !action_is_drop(action))
-		fragment_remember(packet);
+		fragment_remember(packet, endpoint->endpoint_id);
 	return action;
 }
 

@@ -7,6 +7,7 @@
 #include "maps/conntrack_map.h"
 #include "maps/endpoint_map.h"
 #include "maps/event_map.h"
+#include "maps/flow_usage_map.h"
 #include "maps/fragment_map.h"
 #include "maps/interface_map.h"
 #include "maps/ipcache_map.h"
@@ -24,7 +25,9 @@ SHOW(struct, conntrack4_key);
 SHOW(struct, conntrack6_key);
 SHOW(struct, conntrack_entry);
 SHOW(struct, endpoint_entry);
+SHOW(struct, endpoint_rate);
 SHOW(struct, flow_event);
+SHOW(struct, flow_usage);
 SHOW(struct, fragment4_key);
 SHOW(struct, fragment6_key);
 SHOW(struct, fragment_entry);

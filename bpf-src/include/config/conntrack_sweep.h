@@ -5,19 +5,12 @@
 
 #include <linux/types.h>
 
-enum conntrack_table {
-	CONNTRACK_TABLE_TCP4 = 0,
-	CONNTRACK_TABLE_ANY4 = 1,
-	CONNTRACK_TABLE_TCP6 = 2,
-	CONNTRACK_TABLE_ANY6 = 3,
-};
-
 struct conntrack_sweep {
 	__u64 now_ns;  /* in: CLOCK_MONOTONIC; entries with expires_ns <= now_ns are deleted; 0: the program
 			* reads the clock and writes the time here */
 	__u64 visited; /* out: visited entries, including the deleted ones */
 	__u64 deleted; /* out */
-	__u32 table;   /* in: enum conntrack_table */
+	__u32 table;   /* in: enum conntrack_table (maps/conntrack_map.h) */
 	__u32 reserved;
 };
 _Static_assert(sizeof(struct conntrack_sweep) == 32, "conntrack_sweep");

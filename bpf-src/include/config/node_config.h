@@ -16,9 +16,13 @@ struct node_config {
 	__u8 gateway6[16];
 	__u8 enable_ipv4;
 	__u8 enable_ipv6;
-	__u8 reserved[2];
+	__u16 fragments_per_second; /* first fragments of one endpoint in the tables that all share */
+	__u32 tcp_capacity;         /* entries of a table of TCP that can be in use before the kernel evicts one */
+	__u32 any_capacity;
+	__u32 flow_share_percent; /* an endpoint may have this part of the free entries of a table */
+	__u32 events_per_second;  /* of one endpoint; 0: no limit */
 };
-_Static_assert(sizeof(struct node_config) == 64, "node_config");
+_Static_assert(sizeof(struct node_config) == 80, "node_config");
 
 const volatile struct node_config node_config;
 

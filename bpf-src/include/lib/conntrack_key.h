@@ -5,6 +5,7 @@
 
 #include "lib/packet.h"
 #include "maps/conntrack_map.h"
+#include "maps/flow_usage_map.h"
 
 /*
  * Combines two adjacent fields into one word, so that a key is stored in the word size with which the kernel compares
@@ -82,6 +83,25 @@ static __always_inline enum conntrack_side conntrack6_key_of(struct conntrack6_k
 	return high ? CONNTRACK_HIGH : CONNTRACK_LOW;
 }
 
+/* Returns whether there may be an entry in a table of the overflow. */
+static __always_inline bool conntrack_overflow_is_used(void)
+{
+	const __u32 node = 0;
+	const struct flow_usage *usage = bpf_map_lookup_elem(&flow_usage, &node);
+
+	return usage && READ_ONCE(usage->overflowed) != READ_ONCE(usage->emptied);
+}
+
+__local struct conntrack_entry *conntrack4_overflow_lookup(const struct conntrack4_key *key)
+{
+	return conntrack_overflow_is_used() ? bpf_map_lookup_elem(&conntrack4_overflow, key) : NULL;
+}
+
+__local struct conntrack_entry *conntrack6_overflow_lookup(const struct conntrack6_key *key)
+{
+	return conntrack_overflow_is_used() ? bpf_map_lookup_elem(&conntrack6_overflow, key) : NULL;
+}
+
 static __always_inline struct conntrack_entry *conntrack4_lookup(const struct conntrack4_key *key, __u8 protocol)
 {
 	struct conntrack_entry *entry;
@@ -89,9 +109,11 @@ static __always_inline struct conntrack_entry *conntrack4_lookup(const struct co
 	if (likely(protocol == IPPROTO_TCP)) {
 		entry = bpf_map_lookup_elem(&conntrack4_tcp, key);
 		keep_call_apart(entry);
-		return entry;
+	} else {
+		entry = bpf_map_lookup_elem(&conntrack4_any, key);
+		keep_call_apart(entry);
 	}
-	return bpf_map_lookup_elem(&conntrack4_any, key);
+	return likely(entry) ? entry : conntrack4_overflow_lookup(key);
 }
 
 static __always_inline struct conntrack_entry *conntrack6_lookup(const struct conntrack6_key *key, __u8 protocol)
@@ -101,9 +123,11 @@ static __always_inline struct conntrack_entry *conntrack6_lookup(const struct co
 	if (likely(protocol == IPPROTO_TCP)) {
 		entry = bpf_map_lookup_elem(&conntrack6_tcp, key);
 		keep_call_apart(entry);
-		return entry;
+	} else {
+		entry = bpf_map_lookup_elem(&conntrack6_any, key);
+		keep_call_apart(entry);
 	}
-	return bpf_map_lookup_elem(&conntrack6_any, key);
+	return likely(entry) ? entry : conntrack6_overflow_lookup(key);
 }
 
 static __always_inline int conntrack4_update(const struct conntrack4_key *key, const struct conntrack_entry *entry,
@@ -111,6 +135,11 @@ static __always_inline int conntrack4_update(const struct conntrack4_key *key, c
 {
 	long error;
 
+	if (unlikely(entry->flags & CONNTRACK_OVERFLOW)) {
+		error = bpf_map_update_elem(&conntrack4_overflow, key, entry, flags);
+		keep_call_apart(error);
+		return (int)error;
+	}
 	if (likely(protocol == IPPROTO_TCP)) {
 		error = bpf_map_update_elem(&conntrack4_tcp, key, entry, flags);
 		keep_call_apart(error);
@@ -124,6 +153,11 @@ static __always_inline int conntrack6_update(const struct conntrack6_key *key, c
 {
 	long error;
 
+	if (unlikely(entry->flags & CONNTRACK_OVERFLOW)) {
+		error = bpf_map_update_elem(&conntrack6_overflow, key, entry, flags);
+		keep_call_apart(error);
+		return (int)error;
+	}
 	if (likely(protocol == IPPROTO_TCP)) {
 		error = bpf_map_update_elem(&conntrack6_tcp, key, entry, flags);
 		keep_call_apart(error);

@@ -202,7 +202,8 @@ static __always_inline void endpoint_tell_verdict(struct __sk_buff *skb, const s
 		if (judge && judge->options & (OPTION_DROP_NOTIFICATION | OPTION_POLICY_VERDICT_NOTIFICATION))
 			endpoint_notify(skb, judge, packet, flow, own ? hook : 1 - hook, EVENT_VERDICT, flow->audited,
 					POLICY_FLAG_AUDIT);
-	} else if (ENDPOINT_OPTION(POLICY_VERDICT_NOTIFICATION) && !renewed) {
+	} else if (ENDPOINT_OPTION(POLICY_VERDICT_NOTIFICATION) && !renewed &&
+		   (!reason || !ENDPOINT_OPTION(DROP_NOTIFICATION))) {
 		endpoint_notify(skb, endpoint, packet, flow, hook, EVENT_VERDICT, reason, 0);
 	}
 }
@@ -336,6 +337,7 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 		const bool known = hook == METRICS_EGRESS || origin_is_peer(entry, side, receiving_ifindex(skb));
 		const __u32 flags = READ_ONCE(entry->flags);
 
+		judgement->overflow = !!(flags & CONNTRACK_OVERFLOW);
 		if (conntrack_is_expired(entry, judgement->now) ||
 		    (unlikely(!known) && entry_lost_endpoint(entry, 1 - side, endpoint->endpoint_id))) {
 			judgement->put_flags = BPF_ANY;

@@ -4,6 +4,7 @@
 #define AGENT_LIB_ENDPOINT_RECORD_H
 
 #include "lib/endpoint_path.h"
+#include "lib/flow_usage.h"
 #include "maps/scratch_map.h"
 
 #define ERRNO_EXISTS -17
@@ -13,7 +14,8 @@ struct judgement {
 	struct flow flow;
 	__u64 now;
 	__u32 options;    /* of the endpoint, enum endpoint_option */
-	__u16 put_flags;  /* flags of bpf_map_update_elem for a new entry */
+	__u8 put_flags;   /* of bpf_map_update_elem for a new entry; BPF_ANY: it takes the place of another */
+	__u8 overflow;    /* that entry is in a table of the overflow */
 	__u8 source_side; /* enum conntrack_side */
 	__u8 initiator;   /* enum packet_side */
 };
@@ -61,6 +63,21 @@ static __always_inline void endpoint_count_packet(struct conntrack_entry *entry,
 	entry->bytes[CONNTRACK_HIGH] += (__u64)bytes * side;
 }
 
+/*
+ * Returns whether the new entry belongs into the overflow. One that takes the place of another goes where that is, so
+ * that no flow has two.
+ */
+static __always_inline bool endpoint_flow_overflows(const struct packet *packet, const struct judgement *judgement)
+{
+	const __u32 source = judgement->flow.endpoint_id[PACKET_SOURCE];
+	const __u32 destination = judgement->flow.endpoint_id[PACKET_DESTINATION];
+	const bool by_source = judgement->initiator == PACKET_SOURCE ? source != 0 : !destination;
+
+	if (judgement->put_flags != BPF_NOEXIST)
+		return judgement->overflow;
+	return flow_usage_open(by_source ? source : destination, flow_table(packet));
+}
+
 /* Creates the conntrack entry; returns a drop reason. */
 __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *packet, const struct judgement *judgement)
 {
@@ -83,6 +100,8 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 	conntrack_note_acknowledged(entry, side, packet);
 	if (judgement->options & OPTION_CONNTRACK_ACCOUNTING)
 		endpoint_count_packet(entry, side, skb->len);
+	if (endpoint_flow_overflows(packet, judgement))
+		entry->flags |= CONNTRACK_OVERFLOW;
 	error = conntrack_put(packet, entry, judgement->put_flags);
 	if (likely(!error))
 		return DROP_NONE;
@@ -101,7 +120,7 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 /* What a new verdict leaves as it is. */
 #define CONNTRACK_LASTING                                                                             \
 	(CONNTRACK_INITIATOR_HIGH | CONNTRACK_SEEN_REPLY | CONNTRACK_SEEN_NON_SYN | CONNTRACK_ENDED | \
-	 CONNTRACK_DIRECTION_UNKNOWN | CONNTRACK_REWRITTEN)
+	 CONNTRACK_DIRECTION_UNKNOWN | CONNTRACK_REWRITTEN | CONNTRACK_OVERFLOW)
 
 static __always_inline void conntrack_carry_over(struct conntrack_entry *entry, const struct conntrack_entry *old)
 {

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Emits events to the ring buffer. Events that do not fit are counted and discarded; the packet is not delayed. */
+/*
+ * Emits events to the ring buffer. Events that do not fit, and those of an endpoint that causes too many, are counted
+ * and discarded; the packet is not delayed.
+ */
 #ifndef AGENT_LIB_EVENT_H
 #define AGENT_LIB_EVENT_H
 
 #include "lib/flow.h"
+#include "lib/flow_usage.h"
 #include "maps/event_map.h"
 #include "maps/metrics_map.h"
 
@@ -19,7 +23,7 @@ struct event_spec {
 __global int event_emit(struct __sk_buff *skb, const struct packet *packet, const struct flow *flow,
 			const struct event_spec *spec)
 {
-	if (!packet || !spec)
+	if (!packet || !spec || event_is_suppressed(spec->endpoint_id))
 		return 0;
 
 	struct flow_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);

@@ -3,6 +3,7 @@
 #ifndef AGENT_LIB_FRAGMENT_H
 #define AGENT_LIB_FRAGMENT_H
 
+#include "lib/flow_usage.h"
 #include "lib/icmp.h"
 #include "maps/fragment_map.h"
 
@@ -37,14 +38,44 @@ static __always_inline void fragment6_key_of(const struct packet *packet, __be32
 	__builtin_memset(key->reserved, 0, sizeof(key->reserved));
 }
 
+static __always_inline int fragment4_store(const struct fragment4_key *key, const struct fragment_entry *entry,
+					   bool overflow)
+{
+	long error;
+
+	if (likely(!overflow)) {
+		error = bpf_map_update_elem(&fragments4, key, entry, BPF_ANY);
+		keep_call_apart(error);
+		return (int)error;
+	}
+	bpf_map_delete_elem(&fragments4, key); /* of an earlier datagram; it would be found first */
+	return (int)bpf_map_update_elem(&fragments4_overflow, key, entry, BPF_ANY);
+}
+
+static __always_inline int fragment6_store(const struct fragment6_key *key, const struct fragment_entry *entry,
+					   bool overflow)
+{
+	long error;
+
+	if (likely(!overflow)) {
+		error = bpf_map_update_elem(&fragments6, key, entry, BPF_ANY);
+		keep_call_apart(error);
+		return (int)error;
+	}
+	bpf_map_delete_elem(&fragments6, key);
+	return (int)bpf_map_update_elem(&fragments6_overflow, key, entry, BPF_ANY);
+}
+
 /*
- * Stores the ports of a first fragment. Called only for packets that are not dropped, so that denied or forged
- * fragments create no entry.
+ * Stores the ports of a first fragment from or to an endpoint. Called only for packets that are not dropped, so that
+ * denied or forged fragments create no entry.
  */
-__global int fragment_remember(const struct packet *packet)
+__global int fragment_remember(const struct packet *packet, __u32 endpoint_id)
 {
 	if (!packet)
 		return 0;
+
+	const bool overflow = fragment_is_over_share(endpoint_id);
 
 	const __be32 id_be = packet->fragment_id_be;
 	const bool icmp = packet_is_icmp(packet);
@@ -57,13 +88,13 @@ __global int fragment_remember(const struct packet *packet)
 		struct fragment4_key key;
 
 		fragment4_key_of(packet, (__be16)id_be, &key);
-		return bpf_map_update_elem(&fragments4, &key, &entry, BPF_ANY);
+		return fragment4_store(&key, &entry, overflow);
 	}
 
 	struct fragment6_key key;
 
 	fragment6_key_of(packet, id_be, &key);
-	return bpf_map_update_elem(&fragments6, &key, &entry, BPF_ANY);
+	return fragment6_store(&key, &entry, overflow);
 }
 
 /* Fills in the ports of a later fragment; returns DROP_FRAGMENT_NOT_FOUND without a stored first fragment. */
@@ -79,11 +110,15 @@ __global int fragment_recall(struct packet *packet, __be32 id_be)
 
 		fragment4_key_of(packet, (__be16)id_be, &key);
 		entry = bpf_map_lookup_elem(&fragments4, &key);
+		if (!entry)
+			entry = bpf_map_lookup_elem(&fragments4_overflow, &key);
 	} else {
 		struct fragment6_key key;
 
 		fragment6_key_of(packet, id_be, &key);
 		entry = bpf_map_lookup_elem(&fragments6, &key);
+		if (!entry)
+			entry = bpf_map_lookup_elem(&fragments6_overflow, &key);
 	}
 	if (!entry)
 		return DROP_FRAGMENT_NOT_FOUND;

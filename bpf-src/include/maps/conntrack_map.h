@@ -15,6 +15,20 @@
 enum conntrack_size {
 	CONNTRACK_TCP_MAX_ENTRIES = 1000000,
 	CONNTRACK_ANY_MAX_ENTRIES = 262144,
+	CONNTRACK_OVERFLOW_MAX_ENTRIES = 65536,
+};
+
+/*
+ * The tables. A flow of an endpoint that has its share of a table already is put into the overflow of its family, so
+ * that what it evicts is another of its kind (maps/flow_usage_map.h).
+ */
+enum conntrack_table {
+	CONNTRACK_TABLE_TCP4 = 0,
+	CONNTRACK_TABLE_ANY4 = 1,
+	CONNTRACK_TABLE_TCP6 = 2,
+	CONNTRACK_TABLE_ANY6 = 3,
+	CONNTRACK_TABLE_OVERFLOW4 = 4, /* of every protocol */
+	CONNTRACK_TABLE_OVERFLOW6 = 5,
 };
 
 /*
@@ -79,6 +93,7 @@ enum conntrack_flag {
 		32768,             /* with DENIED: the policy of the high side denies it, else that of the low side */
 	CONNTRACK_TO_NODE = 65536, /* the peer's address is one of this node */
 	CONNTRACK_PEER_IS_NODE = 131072, /* sockets of this node send the peer's packets: no interface receives them */
+	CONNTRACK_OVERFLOW = 262144,     /* the entry is in a table of the overflow */
 };
 
 /* How a packet reaches the side that it is for. */
@@ -168,5 +183,19 @@ struct {
 	__type(value, struct conntrack_entry);
 	__uint(max_entries, CONNTRACK_ANY_MAX_ENTRIES);
 } conntrack6_any SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__type(key, struct conntrack4_key);
+	__type(value, struct conntrack_entry);
+	__uint(max_entries, CONNTRACK_OVERFLOW_MAX_ENTRIES);
+} conntrack4_overflow SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__type(key, struct conntrack6_key);
+	__type(value, struct conntrack_entry);
+	__uint(max_entries, CONNTRACK_OVERFLOW_MAX_ENTRIES);
+} conntrack6_overflow SEC(".maps");
 
 #endif

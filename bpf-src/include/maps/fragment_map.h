@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Ports of fragmented datagrams, stored from the first fragment for later fragments. */
+/*
+ * Ports of fragmented datagrams, stored from the first fragment for later fragments. What an endpoint sends or receives
+ * beyond its share in a second is stored in the tables of the overflow, where it evicts only others of its kind.
+ */
 #ifndef AGENT_MAPS_FRAGMENT_MAP_H
 #define AGENT_MAPS_FRAGMENT_MAP_H
 
@@ -47,5 +50,19 @@ struct {
 	__type(value, struct fragment_entry);
 	__uint(max_entries, FRAGMENT_MAX_ENTRIES);
 } fragments6 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__type(key, struct fragment4_key);
+	__type(value, struct fragment_entry);
+	__uint(max_entries, FRAGMENT_MAX_ENTRIES);
+} fragments4_overflow SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__type(key, struct fragment6_key);
+	__type(value, struct fragment_entry);
+	__uint(max_entries, FRAGMENT_MAX_ENTRIES);
+} fragments6_overflow SEC(".maps");
 
 #endif

@@ -22,11 +22,13 @@ public final class ConntrackGc implements Agent {
   private final ConntrackSweepFlyweight sweep = new ConntrackSweepFlyweight();
   private final ConntrackCounters counters = new ConntrackCounters();
   private final ConntrackSweeper sweeper;
+  private final Usage usage;
   private final ConntrackTable[] tables;
   private final NanoClock clock;
   private final long configuredIntervalNs;
   private volatile long intervalNs;
   private long nextRoundNs;
+  private long earliestRoundNs;
   private int cursor;
   private long roundVisited;
   private long roundDeleted;
@@ -35,6 +37,7 @@ public final class ConntrackGc implements Agent {
    * Creates an agent whose first round begins after one interval.
    *
    * @param sweeper removes the expired flows of one table
+   * @param usage learns of each sweep, and may demand a round earlier
    * @param tables the tables to sweep, in this order
    * @param clock clock of the duty cycles
    * @param configuredIntervalNs the longest time between two rounds: {@code
@@ -42,6 +45,7 @@ public final class ConntrackGc implements Agent {
    */
   public ConntrackGc(
       ConntrackSweeper sweeper,
+      Usage usage,
       Collection<ConntrackTable> tables,
       NanoClock clock,
       long configuredIntervalNs) {
@@ -50,17 +54,19 @@ public final class ConntrackGc implements Agent {
           "conntrack: " + tables.size() + " tables, interval " + configuredIntervalNs + " ns");
     }
     this.sweeper = sweeper;
+    this.usage = usage;
     this.tables = tables.toArray(ConntrackTable[]::new);
     this.clock = clock;
     this.configuredIntervalNs = configuredIntervalNs;
     intervalNs = configuredIntervalNs;
-    nextRoundNs = clock.nanoTime() + configuredIntervalNs;
+    earliestRoundNs = clock.nanoTime();
+    nextRoundNs = earliestRoundNs + configuredIntervalNs;
   }
 
   @Override
   public int doWork() {
     final long nowNs = clock.nanoTime();
-    if (cursor == 0 && nowNs - nextRoundNs < 0) {
+    if (cursor == 0 && !isRoundDue(nowNs)) {
       return 0;
     }
     sweepTable(tables[cursor], nowNs);
@@ -68,6 +74,10 @@ public final class ConntrackGc implements Agent {
       endRound(nowNs);
     }
     return 1;
+  }
+
+  private boolean isRoundDue(long nowNs) {
+    return nowNs - nextRoundNs >= 0 || nowNs - earliestRoundNs >= 0 && usage.isPressing();
   }
 
   @Override
@@ -86,6 +96,7 @@ public final class ConntrackGc implements Agent {
   }
 
   private void sweepTable(ConntrackTable table, long startNs) {
+    usage.onSweepStart(table.number());
     final int result = sweeper.sweep(table.number(), sweep);
     if (result < 0) {
       onFailure(table, -result);
@@ -95,6 +106,7 @@ public final class ConntrackGc implements Agent {
     final long deleted = sweep.deleted();
     roundVisited += visited;
     roundDeleted += deleted;
+    usage.onSweepEnd(table.number(), visited - deleted);
     counters.onSweep(table, visited, deleted, clock.nanoTime() - startNs);
   }
 
@@ -108,9 +120,50 @@ public final class ConntrackGc implements Agent {
   private void endRound(long nowNs) {
     intervalNs = SweepInterval.nextNs(intervalNs, configuredIntervalNs, roundVisited, roundDeleted);
     nextRoundNs = nowNs + intervalNs;
+    earliestRoundNs = nowNs + SweepInterval.SHORTEST_NS;
+    usage.onRoundEnd();
     cursor = 0;
     roundVisited = 0;
     roundDeleted = 0;
+  }
+
+  /** What the entries of the tables are counted for. */
+  public interface Usage {
+    /** Counts nothing. */
+    Usage NONE =
+        new Usage() {
+          @Override
+          public boolean isPressing() {
+            return false;
+          }
+
+          @Override
+          public void onSweepStart(int table) {
+            // nothing to count
+          }
+
+          @Override
+          public void onSweepEnd(int table, long left) {
+            // nothing to count
+          }
+
+          @Override
+          public void onRoundEnd() {
+            // nothing to count
+          }
+        };
+
+    /** Returns whether a round is to begin before its time, a second after the last at least. */
+    boolean isPressing();
+
+    /** Called before the sweep of a table. */
+    void onSweepStart(int table);
+
+    /** Called after a sweep that succeeded, with the number of entries that it left. */
+    void onSweepEnd(int table, long left);
+
+    /** Called after the sweep of the last table. */
+    void onRoundEnd();
   }
 
   /** Removes the expired flows of one table. */

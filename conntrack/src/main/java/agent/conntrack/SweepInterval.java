@@ -4,7 +4,7 @@ package agent.conntrack;
  * The time between two rounds of sweeps: shorter while many entries expire, never below a minimum.
  */
 final class SweepInterval {
-  private static final long SHORTEST_NS = 1_000_000_000L;
+  static final long SHORTEST_NS = 1_000_000_000L;
   private static final int LARGEST_SHORTENING = 10;
   private static final long MUCH_PERCENT = 25;
   private static final long LITTLE_PERCENT = 5;

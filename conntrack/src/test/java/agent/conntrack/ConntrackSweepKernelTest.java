@@ -37,7 +37,10 @@ class ConntrackSweepKernelTest {
   private final BpfMap any4 = create(NodeMaps.CONNTRACK4_ANY);
   private final BpfMap tcp6 = create(NodeMaps.CONNTRACK6_TCP);
   private final BpfMap any6 = create(NodeMaps.CONNTRACK6_ANY);
-  private final List<BpfMap> maps = List.of(tcp4, any4, tcp6, any6);
+  private final BpfMap overflow4 = create(NodeMaps.CONNTRACK4_OVERFLOW);
+  private final BpfMap overflow6 = create(NodeMaps.CONNTRACK6_OVERFLOW);
+  private final BpfMap flowUsage = BpfMap.create(SHIPPED.get(NodeMaps.FLOW_USAGE), "");
+  private final List<BpfMap> maps = List.of(tcp4, any4, tcp6, any6, overflow4, overflow6);
   private BpfObject object;
   private ProgramSweeper sweeper;
 
@@ -51,6 +54,7 @@ class ConntrackSweepKernelTest {
       object.setMaxEntries(map.name(), CAPACITY);
       object.reuseMap(map.name(), map.fd());
     }
+    object.reuseMap(flowUsage.name(), flowUsage.fd());
     object.load();
     sweeper = new ProgramSweeper(object.program("conntrack_sweep"));
   }
@@ -60,6 +64,7 @@ class ConntrackSweepKernelTest {
     sweeper.close();
     object.close();
     maps.forEach(BpfMap::close);
+    flowUsage.close();
   }
 
   @Test
@@ -83,6 +88,8 @@ class ConntrackSweepKernelTest {
     fill4(any4, UDP, 20, 0);
     fill6(tcp6, TCP, 30, 0);
     fill6(any6, UDP, 40, 0);
+    fill4(overflow4, TCP, 50, 0);
+    fill6(overflow6, UDP, 60, 0);
 
     for (int i = 0; i < ALL.size(); i++) {
       assertEquals((i + 1) * 10, maps.get(i).countEntries());
@@ -104,7 +111,7 @@ class ConntrackSweepKernelTest {
 
   @Test
   void shouldRefuseAnUnknownTable() {
-    assertEquals(-Errno.EINVAL, sweeper.sweep(4, NOW_NS, result));
+    assertEquals(-Errno.EINVAL, sweeper.sweep(ALL.size(), NOW_NS, result));
   }
 
   @Test
@@ -112,7 +119,8 @@ class ConntrackSweepKernelTest {
     fill4(tcp4, TCP, 400, 1);
     fill6(any6, UDP, 70, Long.MAX_VALUE);
     final long[] clockNs = {0};
-    final ConntrackGc gc = new ConntrackGc(sweeper, ALL, () -> clockNs[0], 1_000_000_000L);
+    final ConntrackGc gc =
+        new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, ALL, () -> clockNs[0], 1_000_000_000L);
     clockNs[0] += 1_000_000_000L;
     for (int i = 0; i < ALL.size(); i++) {
       gc.doWork();
@@ -127,7 +135,8 @@ class ConntrackSweepKernelTest {
   void shouldAllocateNothing() {
     fill4(tcp4, TCP, 50, Long.MAX_VALUE);
     final long[] clockNs = {0};
-    final ConntrackGc gc = new ConntrackGc(sweeper, ALL, () -> clockNs[0], 1_000_000_000L);
+    final ConntrackGc gc =
+        new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, ALL, () -> clockNs[0], 1_000_000_000L);
     final Runnable work =
         () -> {
           clockNs[0] += 1_000_000_000L;

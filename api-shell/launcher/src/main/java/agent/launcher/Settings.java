@@ -206,6 +206,8 @@ final class Settings {
                 .conntrackAnyMax((int) options.number("bpf-ct-global-any-max"))
                 .conntrackGcIntervalSec(
                     (int) options.number("conntrack-garbage-collector-interval"))
+                .flowSharePercent((int) options.number("conntrack-endpoint-share"))
+                .eventsPerSecond((int) options.number("endpoint-event-rate"))
                 .compileDebug(options.bool("bpf-compile-debug"))
                 .conclude());
   }

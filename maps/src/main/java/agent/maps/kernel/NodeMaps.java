@@ -18,8 +18,18 @@ public final class NodeMaps {
       read("conntrack6_tcp", MapFormats.CONNTRACK6).withLayout(2);
   public static final NodeMap CONNTRACK6_ANY =
       read("conntrack6_any", MapFormats.CONNTRACK6).withLayout(2);
+  public static final NodeMap CONNTRACK4_OVERFLOW =
+      read("conntrack4_overflow", MapFormats.CONNTRACK4).withLayout(2);
+  public static final NodeMap CONNTRACK6_OVERFLOW =
+      read("conntrack6_overflow", MapFormats.CONNTRACK6).withLayout(2);
+  public static final NodeMap FLOW_USAGE = read("flow_usage", MapFormats.FLOW_USAGE);
+  public static final NodeMap ENDPOINT_RATES = read("endpoint_rates", MapFormats.ENDPOINT_RATES);
   public static final NodeMap FRAGMENTS4 = read("fragments4", MapFormats.FRAGMENTS4);
   public static final NodeMap FRAGMENTS6 = read("fragments6", MapFormats.FRAGMENTS6);
+  public static final NodeMap FRAGMENTS4_OVERFLOW =
+      read("fragments4_overflow", MapFormats.FRAGMENTS4);
+  public static final NodeMap FRAGMENTS6_OVERFLOW =
+      read("fragments6_overflow", MapFormats.FRAGMENTS6);
   public static final NodeMap IPCACHE4 = mirrored("ipcache4", MapFormats.IPCACHE4);
   public static final NodeMap IPCACHE6 = mirrored("ipcache6", MapFormats.IPCACHE6);
   public static final NodeMap ENDPOINTS = mirrored("endpoints", MapFormats.ENDPOINTS);
@@ -54,8 +64,14 @@ public final class NodeMaps {
           CONNTRACK4_ANY,
           CONNTRACK6_TCP,
           CONNTRACK6_ANY,
+          CONNTRACK4_OVERFLOW,
+          CONNTRACK6_OVERFLOW,
+          FLOW_USAGE,
+          ENDPOINT_RATES,
           FRAGMENTS4,
           FRAGMENTS6,
+          FRAGMENTS4_OVERFLOW,
+          FRAGMENTS6_OVERFLOW,
           IPCACHE4,
           IPCACHE6,
           ENDPOINTS,

@@ -37,7 +37,9 @@ public enum ConntrackFlag implements Numbered {
   /** The address of the peer is one of this node. */
   TO_NODE(65536),
   /** Sockets of this node send the packets of the peer; no interface receives them. */
-  PEER_IS_NODE(131072);
+  PEER_IS_NODE(131072),
+  /** The entry is in a table of the overflow. */
+  OVERFLOW(262144);
 
   public static final EnumSpec ENUM = EnumSpec.of("conntrack_flag", "CONNTRACK_", values());
 

@@ -30,7 +30,8 @@ public final class MapSize {
               "conntrack_size",
               Map.of(
                   "CONNTRACK_TCP_MAX_ENTRIES", CONNTRACK_TCP,
-                  "CONNTRACK_ANY_MAX_ENTRIES", CONNTRACK_ANY)),
+                  "CONNTRACK_ANY_MAX_ENTRIES", CONNTRACK_ANY,
+                  "CONNTRACK_OVERFLOW_MAX_ENTRIES", 65_536)),
           EnumSpec.of("endpoint_size", Map.of("ENDPOINTS_MAX", ENDPOINTS)),
           EnumSpec.of(
               "interface_size",

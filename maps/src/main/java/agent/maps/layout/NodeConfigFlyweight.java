@@ -1,5 +1,6 @@
 package agent.maps.layout;
 
+import static agent.maps.layout.StructSpec.Scalar.U16;
 import static agent.maps.layout.StructSpec.Scalar.U32;
 import static agent.maps.layout.StructSpec.Scalar.U64;
 import static agent.maps.layout.StructSpec.Scalar.U8;
@@ -7,6 +8,7 @@ import static java.nio.ByteOrder.BIG_ENDIAN;
 import static org.agrona.BitUtil.SIZE_OF_BYTE;
 import static org.agrona.BitUtil.SIZE_OF_INT;
 import static org.agrona.BitUtil.SIZE_OF_LONG;
+import static org.agrona.BitUtil.SIZE_OF_SHORT;
 
 import org.agrona.MutableDirectBuffer;
 
@@ -43,7 +45,15 @@ import org.agrona.MutableDirectBuffer;
  * |                            gateway6                           |
  * |                           (16 bytes)                          |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
- * |  enable_ipv4  |  enable_ipv6  |            reserved           |
+ * |  enable_ipv4  |  enable_ipv6  |      fragments_per_second     |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                          tcp_capacity                         |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                          any_capacity                         |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                       flow_share_percent                      |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                       events_per_second                       |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * </pre>
  */
@@ -60,8 +70,12 @@ public final class NodeConfigFlyweight {
   public static final int GATEWAY6_OFFSET = GATEWAY4_OFFSET + 4;
   public static final int ENABLE_IPV4_OFFSET = GATEWAY6_OFFSET + 16;
   public static final int ENABLE_IPV6_OFFSET = ENABLE_IPV4_OFFSET + SIZE_OF_BYTE;
-  public static final int RESERVED_OFFSET = ENABLE_IPV6_OFFSET + SIZE_OF_BYTE;
-  public static final int LENGTH = RESERVED_OFFSET + 2;
+  public static final int FRAGMENTS_PER_SECOND_OFFSET = ENABLE_IPV6_OFFSET + SIZE_OF_BYTE;
+  public static final int TCP_CAPACITY_OFFSET = FRAGMENTS_PER_SECOND_OFFSET + SIZE_OF_SHORT;
+  public static final int ANY_CAPACITY_OFFSET = TCP_CAPACITY_OFFSET + SIZE_OF_INT;
+  public static final int FLOW_SHARE_PERCENT_OFFSET = ANY_CAPACITY_OFFSET + SIZE_OF_INT;
+  public static final int EVENTS_PER_SECOND_OFFSET = FLOW_SHARE_PERCENT_OFFSET + SIZE_OF_INT;
+  public static final int LENGTH = EVENTS_PER_SECOND_OFFSET + SIZE_OF_INT;
 
   public static final StructSpec STRUCT =
       StructSpec.named("node_config", LENGTH)
@@ -75,7 +89,11 @@ public final class NodeConfigFlyweight {
           .bytes("gateway6", GATEWAY6_OFFSET, 16)
           .scalar("enable_ipv4", ENABLE_IPV4_OFFSET, U8)
           .scalar("enable_ipv6", ENABLE_IPV6_OFFSET, U8)
-          .bytes("reserved", RESERVED_OFFSET, 2)
+          .scalar("fragments_per_second", FRAGMENTS_PER_SECOND_OFFSET, U16)
+          .scalar("tcp_capacity", TCP_CAPACITY_OFFSET, U32)
+          .scalar("any_capacity", ANY_CAPACITY_OFFSET, U32)
+          .scalar("flow_share_percent", FLOW_SHARE_PERCENT_OFFSET, U32)
+          .scalar("events_per_second", EVENTS_PER_SECOND_OFFSET, U32)
           .build();
 
   private MutableDirectBuffer buffer;
@@ -207,6 +225,61 @@ public final class NodeConfigFlyweight {
   /** Sets {@code enable_ipv6}, 0 or 1. */
   public NodeConfigFlyweight enableIpv6(int value) {
     buffer.putByte(offset + ENABLE_IPV6_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** Returns {@code tcp_capacity}, the entries of a TCP table that can be in use. */
+  public int tcpCapacity() {
+    return buffer.getInt(offset + TCP_CAPACITY_OFFSET);
+  }
+
+  /** Sets {@code tcp_capacity}, the entries of a TCP table that can be in use. */
+  public NodeConfigFlyweight tcpCapacity(int value) {
+    buffer.putInt(offset + TCP_CAPACITY_OFFSET, value);
+    return this;
+  }
+
+  /** Returns {@code any_capacity}, the entries of another table that can be in use. */
+  public int anyCapacity() {
+    return buffer.getInt(offset + ANY_CAPACITY_OFFSET);
+  }
+
+  /** Sets {@code any_capacity}, the entries of another table that can be in use. */
+  public NodeConfigFlyweight anyCapacity(int value) {
+    buffer.putInt(offset + ANY_CAPACITY_OFFSET, value);
+    return this;
+  }
+
+  /** Returns {@code flow_share_percent} of the free entries of a table. */
+  public int flowSharePercent() {
+    return buffer.getInt(offset + FLOW_SHARE_PERCENT_OFFSET);
+  }
+
+  /** Sets {@code flow_share_percent} of the free entries of a table. */
+  public NodeConfigFlyweight flowSharePercent(int value) {
+    buffer.putInt(offset + FLOW_SHARE_PERCENT_OFFSET, value);
+    return this;
+  }
+
+  /** Returns {@code events_per_second} of one endpoint; 0: no limit. */
+  public int eventsPerSecond() {
+    return buffer.getInt(offset + EVENTS_PER_SECOND_OFFSET);
+  }
+
+  /** Sets {@code events_per_second} of one endpoint; 0: no limit. */
+  public NodeConfigFlyweight eventsPerSecond(int value) {
+    buffer.putInt(offset + EVENTS_PER_SECOND_OFFSET, value);
+    return this;
+  }
+
+  /** Returns {@code fragments_per_second} of one endpoint. */
+  public int fragmentsPerSecond() {
+    return buffer.getShort(offset + FRAGMENTS_PER_SECOND_OFFSET) & 0xffff;
+  }
+
+  /** Sets {@code fragments_per_second} of one endpoint. */
+  public NodeConfigFlyweight fragmentsPerSecond(int value) {
+    buffer.putShort(offset + FRAGMENTS_PER_SECOND_OFFSET, (short) value);
     return this;
   }
 }

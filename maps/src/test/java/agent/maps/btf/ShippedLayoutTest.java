@@ -89,6 +89,12 @@ class ShippedLayoutTest {
           conntrack4_any,          conntrack4_key, conntrack_entry
           conntrack6_tcp,          conntrack6_key, conntrack_entry
           conntrack6_any,          conntrack6_key, conntrack_entry
+          conntrack4_overflow,     conntrack4_key, conntrack_entry
+          conntrack6_overflow,     conntrack6_key, conntrack_entry
+          flow_usage,              __u32,          flow_usage
+          endpoint_rates,          __u32,          endpoint_rate
+          fragments4_overflow,     fragment4_key,  fragment_entry
+          fragments6_overflow,     fragment6_key,  fragment_entry
           fragments4,              fragment4_key,  fragment_entry
           fragments6,              fragment6_key,  fragment_entry
           ipcache4,                ipcache4_key,   ipcache_entry
@@ -168,8 +174,8 @@ class ShippedLayoutTest {
     for (final DataSectionLayout.Location location : rodata.variables()) {
       names.add(location.name() + " " + location.typeName() + " " + location.size());
     }
-    assertTrue(names.contains("node_config node_config 64"), names.toString());
-    assertEquals(64, rodata.variable("node_config").size());
+    assertTrue(names.contains("node_config node_config 80"), names.toString());
+    assertEquals(80, rodata.variable("node_config").size());
     assertTrue(rodata.variables().stream().noneMatch(it -> it.name().startsWith("endpoint")));
     assertTrue(rodata.has("node_config") && !rodata.has("absent"));
     assertThrows(BtfException.class, () -> rodata.variable("absent"));

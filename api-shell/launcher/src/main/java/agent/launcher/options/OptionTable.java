@@ -145,6 +145,20 @@ public final class OptionTable {
                 "60",
                 "Time between sweeps of the conntrack tables")
             .withRange(1, 86_400),
+        served(
+                DATAPATH,
+                "conntrack-endpoint-share",
+                INT,
+                "100",
+                "Part of a table's free entries for the flows of one endpoint, in percent")
+            .withRange(1, 10_000),
+        served(
+                DATAPATH,
+                "endpoint-event-rate",
+                INT,
+                "10000",
+                "Most events of one endpoint in a second; 0: no limit")
+            .withRange(0, Integer.MAX_VALUE),
         later(DATAPATH, "preallocate-bpf-maps", BOOL, "true", "Allocate map memory up front"),
         served(DATAPATH, "bpf-compile-debug", BOOL, "false", "Debug the BPF compilation"),
         later(DATAPATH, "keep-bpf-templates", BOOL, "false", "Use BPF sources already on disk"),

@@ -40,6 +40,11 @@ public final class DatapathMetricSource implements MetricRegistry.Source {
     families.add(
         MetricFamily.counter(
             "agent_events_lost_total", "Notifications that found the ring full", events.lost()));
+    families.add(
+        MetricFamily.counter(
+            "agent_events_suppressed_total",
+            "Notifications not emitted, since an endpoint caused too many",
+            events.suppressed()));
     final DatapathStatus now = status.get();
     families.add(
         MetricFamily.gauge(
@@ -87,6 +92,10 @@ public final class DatapathMetricSource implements MetricRegistry.Source {
             "agent_conntrack_entries",
             "Flows that the last garbage collection left",
             conntrack.entries()),
+        MetricFamily.counter(
+            "agent_conntrack_overflowed_flows_total",
+            "Flows opened beyond the share of their endpoint",
+            conntrack.overflowed()),
         MetricFamily.gauge(
             "agent_conntrack_gc_duration_seconds",
             "Duration of the last garbage collection",

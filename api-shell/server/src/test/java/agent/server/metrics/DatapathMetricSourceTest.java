@@ -34,7 +34,7 @@ class DatapathMetricSourceTest {
                   "1.6",
                   null,
                   31,
-                  new DatapathStatus.Conntrack(60, 32, 33, 34, 35, 1_500_000)));
+                  new DatapathStatus.Conntrack(60, 32, 33, 34, 35, 1_500_000, 36)));
 
   @Test
   void shouldWritePrometheusText() {
@@ -64,6 +64,9 @@ class DatapathMetricSourceTest {
         # HELP agent_events_lost_total Notifications that found the ring full
         # TYPE agent_events_lost_total counter
         agent_events_lost_total 22
+        # HELP agent_events_suppressed_total Notifications not emitted, since an endpoint caused too many
+        # TYPE agent_events_suppressed_total counter
+        agent_events_suppressed_total 23
         # HELP agent_datapath_endpoints Endpoints that are attached
         # TYPE agent_datapath_endpoints gauge
         agent_datapath_endpoints 31
@@ -76,6 +79,9 @@ class DatapathMetricSourceTest {
         # HELP agent_conntrack_entries Flows that the last garbage collection left
         # TYPE agent_conntrack_entries gauge
         agent_conntrack_entries 33
+        # HELP agent_conntrack_overflowed_flows_total Flows opened beyond the share of their endpoint
+        # TYPE agent_conntrack_overflowed_flows_total counter
+        agent_conntrack_overflowed_flows_total 36
         # HELP agent_conntrack_gc_duration_seconds Duration of the last garbage collection
         # TYPE agent_conntrack_gc_duration_seconds gauge
         agent_conntrack_gc_duration_seconds 0.0015
@@ -112,7 +118,7 @@ class DatapathMetricSourceTest {
                         "",
                         null,
                         0,
-                        new DatapathStatus.Conntrack(0, 0, 0, 0, 0, 0)));
+                        new DatapathStatus.Conntrack(0, 0, 0, 0, 0, 0, 0)));
         final MetricFamily counted =
             one.collect().stream()
                 .filter(family -> family.name().endsWith("_packets_total"))
@@ -180,6 +186,11 @@ class DatapathMetricSourceTest {
     @Override
     public long lost() {
       return 22;
+    }
+
+    @Override
+    public long suppressed() {
+      return 23;
     }
   }
 }

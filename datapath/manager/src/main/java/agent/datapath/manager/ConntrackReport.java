@@ -3,6 +3,7 @@ package agent.datapath.manager;
 import agent.bindings.Errno;
 import agent.conntrack.ConntrackCounters;
 import agent.conntrack.ConntrackGc;
+import agent.conntrack.EndpointShares;
 import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.thread.HealthBoard;
 import agent.maps.layout.ConntrackTable;
@@ -10,7 +11,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** Sums the counters of the conntrack garbage collector over the tables of this node. */
-record ConntrackReport(ConntrackGc gc, List<ConntrackTable> tables) {
+record ConntrackReport(ConntrackGc gc, EndpointShares shares, List<ConntrackTable> tables) {
   DatapathStatus.Conntrack status() {
     final ConntrackCounters counters = gc.counters();
     long runs = Long.MAX_VALUE;
@@ -31,7 +32,17 @@ record ConntrackReport(ConntrackGc gc, List<ConntrackTable> tables) {
         entries,
         visited,
         deleted,
-        lastNs);
+        lastNs,
+        shares.overflowed());
+  }
+
+  /** Returns DEGRADED with the endpoints that open flows beyond their share of the tables. */
+  HealthBoard.Reading shareHealth() {
+    final String overflowing = shares.overflowing();
+    return overflowing.isEmpty()
+        ? HealthBoard.Reading.ok("no endpoint opens flows beyond its share of the tables")
+        : HealthBoard.Reading.degraded(
+            overflowing + ": opened beyond the share of the conntrack tables");
   }
 
   /** Returns DEGRADED with the errno where the last sweep of a table failed. */

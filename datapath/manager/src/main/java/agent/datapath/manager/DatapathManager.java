@@ -1,7 +1,9 @@
 package agent.datapath.manager;
 
 import agent.bindings.BpfObject;
+import agent.bindings.LibBpf;
 import agent.conntrack.ConntrackGc;
+import agent.conntrack.EndpointShares;
 import agent.conntrack.ProgramSweeper;
 import agent.datapath.manager.attach.DeviceAttachments;
 import agent.datapath.manager.attach.EndpointAttachments;
@@ -47,6 +49,8 @@ import agent.datapath.manager.spec.Prefilter;
 import agent.datapath.manager.thread.AgentThreads;
 import agent.datapath.manager.thread.HealthBoard;
 import agent.datapath.manager.thread.ParkingIdleStrategy;
+import agent.maps.kernel.EndpointRates;
+import agent.maps.kernel.FlowUsageArray;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.layout.ConntrackTable;
@@ -70,6 +74,9 @@ public final class DatapathManager implements AutoCloseable {
 
   /** Health module of the conntrack sweeps. */
   private static final String SWEEPS = "conntrack-sweeps";
+
+  /** Health module of what endpoints use of the conntrack tables. */
+  private static final String SHARES = "conntrack-shares";
 
   private static final String PREFILTER_PROGRAM = "prefilter";
   private static final long MIRROR_IDLE_MS = 50;
@@ -243,18 +250,25 @@ public final class DatapathManager implements AutoCloseable {
     final BpfObject sweep = resources.add(loader.load(ProgramFile.CONNTRACK_GC, constants::write));
     final ProgramSweeper sweeper =
         resources.add(new ProgramSweeper(sweep.program("conntrack_sweep")));
+    final EndpointShares shares =
+        new EndpointShares(
+            resources.add(new FlowUsageArray(maps.get(NodeMaps.FLOW_USAGE))),
+            EndpointShares.capacity(context.conntrackTcpMax(), LibBpf.possibleCpus()),
+            EndpointShares.capacity(context.conntrackAnyMax(), LibBpf.possibleCpus()));
     final List<ConntrackTable> tables = tables();
     final ConntrackGc conntrackGc =
         new ConntrackGc(
             sweeper,
+            shares,
             tables,
             context.nanoClock(),
             TimeUnit.SECONDS.toNanos(context.conntrackGcIntervalSec()));
-    sweeps = new ConntrackReport(conntrackGc, tables);
+    sweeps = new ConntrackReport(conntrackGc, shares, tables);
     events =
         new EventsAgent(
             maps.get(NodeMaps.EVENTS),
             maps.get(NodeMaps.EVENTS_LOST),
+            resources.add(new EndpointRates(maps.get(NodeMaps.ENDPOINT_RATES))),
             isHeard -> conductor.run(() -> entries.listen(isHeard)));
     resources.add(threads);
     final ParkingIdleStrategy gcIdle = new ParkingIdleStrategy();
@@ -266,6 +280,7 @@ public final class DatapathManager implements AutoCloseable {
     threads.start(conductor, CONDUCTOR_STALL_NS);
     health.add(MAPS, this::mapHealth);
     health.add(SWEEPS, sweeps::health);
+    health.add(SHARES, sweeps::shareHealth);
     health.add(GUARD, faults);
   }
 
@@ -274,10 +289,12 @@ public final class DatapathManager implements AutoCloseable {
     if (context.enableIpv4()) {
       tables.add(ConntrackTable.TCP4);
       tables.add(ConntrackTable.ANY4);
+      tables.add(ConntrackTable.OVERFLOW4);
     }
     if (context.enableIpv6()) {
       tables.add(ConntrackTable.TCP6);
       tables.add(ConntrackTable.ANY6);
+      tables.add(ConntrackTable.OVERFLOW6);
     }
     return tables;
   }

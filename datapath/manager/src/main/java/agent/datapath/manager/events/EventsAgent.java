@@ -4,6 +4,7 @@ import agent.bindings.EventPoll;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.DatapathEvents.FlowSubscriber;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.EndpointRates;
 import agent.maps.kernel.LostEvents;
 import agent.maps.kernel.RingBufferReader;
 import agent.maps.layout.FlowEventFlyweight;
@@ -26,6 +27,7 @@ public final class EventsAgent implements Agent, DatapathEvents {
 
   private final RingBufferReader ring;
   private final LostEvents lost;
+  private final EndpointRates rates;
   private final EventPoll poll = new EventPoll();
   private final FlowEventFlyweight event = new FlowEventFlyweight();
   private final RingBufferReader.RecordHandler handler = this::onRecord;
@@ -42,7 +44,8 @@ public final class EventsAgent implements Agent, DatapathEvents {
   }
 
   /** Maps the ring buffer; an AgentRunner starts the reading. */
-  public EventsAgent(BpfMap events, BpfMap eventsLost, Listening listening) {
+  public EventsAgent(BpfMap events, BpfMap eventsLost, EndpointRates rates, Listening listening) {
+    this.rates = rates;
     this.listening = listening;
     ring = new RingBufferReader(events);
     lost = new LostEvents(eventsLost);
@@ -125,6 +128,11 @@ public final class EventsAgent implements Agent, DatapathEvents {
   @Override
   public synchronized long lost() {
     return Math.max(0, lost.read());
+  }
+
+  @Override
+  public long suppressed() {
+    return rates.eventsSuppressed();
   }
 
   private void onRecord(UnsafeBuffer buffer, int offset, int length) {

@@ -1,5 +1,7 @@
 package agent.datapath.manager.load;
 
+import agent.bindings.LibBpf;
+import agent.conntrack.EndpointShares;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.DatapathContext.ConntrackLifetimes;
 import agent.types.IpAddress;
@@ -10,6 +12,9 @@ import java.util.concurrent.TimeUnit;
  * prefilter_config}.
  */
 public final class NodeConstants {
+  /** An eighth of a table of fragments (maps/fragment_map.h). */
+  private static final int FRAGMENTS_PER_SECOND = 1024;
+
   private final DatapathContext context;
 
   /** Creates a writer of the options of a concluded context. */
@@ -42,7 +47,12 @@ public final class NodeConstants {
             .worldIdentity4(context.worldIdentity4())
             .worldIdentity6(context.worldIdentity6())
             .enableIpv4(context.enableIpv4() ? 1 : 0)
-            .enableIpv6(context.enableIpv6() ? 1 : 0);
+            .enableIpv6(context.enableIpv6() ? 1 : 0)
+            .tcpCapacity(EndpointShares.capacity(context.conntrackTcpMax(), LibBpf.possibleCpus()))
+            .anyCapacity(EndpointShares.capacity(context.conntrackAnyMax(), LibBpf.possibleCpus()))
+            .flowSharePercent(context.flowSharePercent())
+            .fragmentsPerSecond(FRAGMENTS_PER_SECOND)
+            .eventsPerSecond(context.eventsPerSecond());
     final IpAddress gateway4 = context.gateway4();
     if (gateway4 != null) {
       node.gateway4((int) gateway4.low());

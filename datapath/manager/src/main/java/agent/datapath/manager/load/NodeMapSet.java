@@ -92,8 +92,14 @@ public final class NodeMapSet implements AutoCloseable {
       case "conntrack4_any" -> sized(definition, context.conntrackAnyMax(), context.enableIpv4());
       case "conntrack6_tcp" -> sized(definition, context.conntrackTcpMax(), context.enableIpv6());
       case "conntrack6_any" -> sized(definition, context.conntrackAnyMax(), context.enableIpv6());
+      case "conntrack4_overflow" -> overflow(definition, context.enableIpv4());
+      case "conntrack6_overflow" -> overflow(definition, context.enableIpv6());
       default -> definition;
     };
+  }
+
+  private static MapDefinition overflow(MapDefinition definition, boolean isEnabled) {
+    return sized(definition, definition.spec().maxEntries(), isEnabled);
   }
 
   /**

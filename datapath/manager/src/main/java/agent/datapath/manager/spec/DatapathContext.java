@@ -19,6 +19,7 @@ public final class DatapathContext {
   public static final int CONNTRACK_SMALLEST = 1024;
 
   private static final int CONNTRACK_LARGEST = 1 << 24;
+  private static final int FLOW_SHARE_LARGEST = 10_000;
 
   private boolean isConcluded;
   private Path bpfRoot;
@@ -37,6 +38,8 @@ public final class DatapathContext {
   private int conntrackTcpMax = MapSize.CONNTRACK_TCP;
   private int conntrackAnyMax = MapSize.CONNTRACK_ANY;
   private int conntrackGcIntervalSec = 60;
+  private int flowSharePercent = 100;
+  private int eventsPerSecond = 10_000;
   private ConntrackLifetimes conntrackLifetimes = ConntrackLifetimes.DEFAULT;
   private boolean compileDebug;
   private List<String> clangCandidates =
@@ -79,6 +82,8 @@ public final class DatapathContext {
     range("bpf-ct-global-tcp-max", conntrackTcpMax, CONNTRACK_SMALLEST, CONNTRACK_LARGEST);
     range("bpf-ct-global-any-max", conntrackAnyMax, CONNTRACK_SMALLEST, CONNTRACK_LARGEST);
     range("conntrack-garbage-collector-interval", conntrackGcIntervalSec, 1, 24 * 3600);
+    range("conntrack-endpoint-share", flowSharePercent, 1, FLOW_SHARE_LARGEST);
+    range("endpoint-event-rate", eventsPerSecond, 0, Integer.MAX_VALUE);
     check(
         prefilterDevice == null || prefilterStore != null,
         "prefilter-device: a prefilter needs a store");
@@ -245,6 +250,29 @@ public final class DatapathContext {
 
   public DatapathContext conntrackGcIntervalSec(int value) {
     conntrackGcIntervalSec = changing(value);
+    return this;
+  }
+
+  /**
+   * Returns {@code --conntrack-endpoint-share}: the part of the free entries of a conntrack table
+   * that one endpoint may have, in percent.
+   */
+  public int flowSharePercent() {
+    return flowSharePercent;
+  }
+
+  public DatapathContext flowSharePercent(int value) {
+    flowSharePercent = changing(value);
+    return this;
+  }
+
+  /** Returns {@code --endpoint-event-rate}: events of one endpoint in a second; 0: no limit. */
+  public int eventsPerSecond() {
+    return eventsPerSecond;
+  }
+
+  public DatapathContext eventsPerSecond(int value) {
+    eventsPerSecond = changing(value);
     return this;
   }
 

@@ -26,6 +26,9 @@ public interface DatapathEvents {
   /** Returns the number of events that were lost because the ring buffer was full. */
   long lost();
 
+  /** Returns the number of events that were not emitted, since an endpoint caused too many. */
+  long suppressed();
+
   /** Receives every event of the datapath on the thread {@code dp-events}. */
   @FunctionalInterface
   interface FlowSubscriber {

@@ -29,7 +29,14 @@ public record DatapathStatus(
    * @param visited entries that all sweeps visited
    * @param deleted entries that all sweeps deleted
    * @param lastDurationNs duration of the last sweeps
+   * @param overflowed flows that endpoints have opened beyond their share of the tables
    */
   public record Conntrack(
-      int intervalSec, long runs, long entries, long visited, long deleted, long lastDurationNs) {}
+      int intervalSec,
+      long runs,
+      long entries,
+      long visited,
+      long deleted,
+      long lastDurationNs,
+      long overflowed) {}
 }

@@ -65,15 +65,24 @@ final class Flows {
   private final Conntrack4Map any4;
   private final Conntrack6Map tcp6;
   private final Conntrack6Map any6;
+  private final Conntrack4Map overflow4;
+  private final Conntrack6Map overflow6;
 
   Flows(Map<String, BpfMap> maps) {
     tcp4 = new Conntrack4Map(maps.get("conntrack4_tcp"));
     any4 = new Conntrack4Map(maps.get("conntrack4_any"));
     tcp6 = new Conntrack6Map(maps.get("conntrack6_tcp"));
     any6 = new Conntrack6Map(maps.get("conntrack6_any"));
+    overflow4 = new Conntrack4Map(maps.get("conntrack4_overflow"));
+    overflow6 = new Conntrack6Map(maps.get("conntrack6_overflow"));
   }
 
-  /** Returns the number of entries in all tables. */
+  /** Returns the number of entries in the overflow. */
+  long inOverflow() {
+    return overflow4.map().countEntries() + overflow6.map().countEntries();
+  }
+
+  /** Returns the number of entries in all tables but the overflow. */
   long count() {
     return tcp4.map().countEntries()
         + any4.map().countEntries()
@@ -86,17 +95,25 @@ final class Flows {
     final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight();
     final boolean aIsLow;
     if (family == Family.IPV4) {
-      final Conntrack4Map map = protocol == WorkloadPolicy.TCP ? tcp4 : any4;
+      Conntrack4Map map = protocol == WorkloadPolicy.TCP ? tcp4 : any4;
       if (isMissing(map.find(a.ipv4Number(), aPort, b.ipv4Number(), bPort, protocol))) {
-        return null;
+        map = overflow4;
+        if (isMissing(map.find(a.ipv4Number(), aPort, b.ipv4Number(), bPort, protocol))) {
+          return null;
+        }
       }
       aIsLow = map.foundKey().lowAddress() == a.ipv4Number() && map.foundKey().lowPort() == aPort;
       copy(map.found(), entry);
     } else {
-      final Conntrack6Map map = protocol == WorkloadPolicy.TCP ? tcp6 : any6;
+      Conntrack6Map map = protocol == WorkloadPolicy.TCP ? tcp6 : any6;
       if (isMissing(
           map.find(a.ipv6High(), a.ipv6Low(), aPort, b.ipv6High(), b.ipv6Low(), bPort, protocol))) {
-        return null;
+        map = overflow6;
+        if (isMissing(
+            map.find(
+                a.ipv6High(), a.ipv6Low(), aPort, b.ipv6High(), b.ipv6Low(), bPort, protocol))) {
+          return null;
+        }
       }
       aIsLow = map.foundKey().lowAddressLow() == a.ipv6Low() && map.foundKey().lowPort() == aPort;
       copy(map.found(), entry);

@@ -74,6 +74,10 @@ final class ScenarioNode implements AutoCloseable {
   private long anyLifetimeNs = ANY_LIFETIME_SEC * SECOND_NS;
   private int aggregation;
   private int worldIdentity6 = WORLD_IDENTITY;
+  private int capacity = 1 << 20;
+  private int flowSharePercent = 100;
+  private int eventsPerSecond;
+  private int fragmentsPerSecond = 1024;
 
   ScenarioNode() {
     for (final MapDefinition definition : SHIPPED.all()) {
@@ -147,6 +151,25 @@ final class ScenarioNode implements AutoCloseable {
 
   ScenarioNode anyLifetime(long ns) {
     anyLifetimeNs = ns;
+    return this;
+  }
+
+  /** Sets the entries of a table that can be in use, and an endpoint's part of those left. */
+  ScenarioNode capacity(int entries, int percent) {
+    capacity = entries;
+    flowSharePercent = percent;
+    return this;
+  }
+
+  /** Sets how many first fragments of an endpoint are stored in the tables that all share. */
+  ScenarioNode fragmentsPerSecond(int most) {
+    fragmentsPerSecond = most;
+    return this;
+  }
+
+  /** Limits the events of an endpoint. */
+  ScenarioNode eventsPerSecond(int most) {
+    eventsPerSecond = most;
     return this;
   }
 
@@ -443,7 +466,12 @@ final class ScenarioNode implements AutoCloseable {
         .gateway4(ScenarioHost.HOST.ipv4Number())
         .gateway6(ScenarioHost.HOST.ipv6High(), ScenarioHost.HOST.ipv6Low())
         .enableIpv4(disabled.contains(Family.IPV4) ? 0 : 1)
-        .enableIpv6(disabled.contains(Family.IPV6) ? 0 : 1);
+        .enableIpv6(disabled.contains(Family.IPV6) ? 0 : 1)
+        .tcpCapacity(capacity)
+        .anyCapacity(capacity * 2)
+        .flowSharePercent(flowSharePercent)
+        .fragmentsPerSecond(fragmentsPerSecond)
+        .eventsPerSecond(eventsPerSecond);
   }
 
   private BpfObject load(ScenarioObject configured) {
@@ -461,8 +489,10 @@ final class ScenarioNode implements AutoCloseable {
   private static BpfMap create(MapDefinition definition) {
     final int entries =
         switch (definition.name()) {
-          case "endpoints", "policies" -> ENDPOINTS;
+          case "endpoints", "policies", "flow_usage", "endpoint_rates" -> ENDPOINTS;
           case "generations", "metrics", "events", "events_lost", "interfaces" ->
+              definition.spec().maxEntries();
+          case "fragments4", "fragments6", "fragments4_overflow", "fragments6_overflow" ->
               definition.spec().maxEntries();
           default -> FLOWS;
         };

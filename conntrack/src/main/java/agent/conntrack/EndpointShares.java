@@ -1,0 +1,151 @@
+package agent.conntrack;
+
+import agent.maps.kernel.FlowUsageArray;
+import agent.maps.layout.FlowUsageFlyweight;
+import java.util.concurrent.atomic.AtomicLongArray;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * How many entries the flows of each endpoint have in the conntrack tables. The programs count the
+ * entries that they create, nobody sees those that go, and so each sweep counts anew. An endpoint
+ * that has its share of a table opens further flows in the overflow, which this class tells.
+ *
+ * <p>The thread of the sweeps calls all methods but {@link #overflowing}.
+ */
+public final class EndpointShares implements ConntrackGc.Usage {
+  private static final Logger LOGGER = LogManager.getLogger(EndpointShares.class);
+
+  /** A round starts early when this part of a table was opened since the last one. */
+  private static final int PRESSING_PART = 4;
+
+  private final FlowUsageArray usage;
+  private final int[] capacity;
+  private final int[] openedBefore;
+  private final int[] openedInRound = new int[FlowUsageFlyweight.TABLES];
+  private final AtomicLongArray overflowedBefore;
+  private long overflowedAtStart;
+  private long overflowLeft;
+  private int overflowSweeps;
+  private int overflowSweepsDone;
+  private boolean isCounted;
+
+  /**
+   * Creates the shares with the counts of a previous run.
+   *
+   * @param usage stays open while this object is used
+   * @param tcpCapacity entries of a table of TCP that can be in use
+   * @param anyCapacity entries of another table that can be in use
+   */
+  public EndpointShares(FlowUsageArray usage, int tcpCapacity, int anyCapacity) {
+    this.usage = usage;
+    capacity = new int[] {tcpCapacity, anyCapacity, tcpCapacity, anyCapacity};
+    openedBefore = new int[usage.length()];
+    overflowedBefore = new AtomicLongArray(usage.length());
+    for (int id = 0; id < usage.length(); id++) {
+      overflowedBefore.setPlain(id, usage.overflowed(id));
+    }
+  }
+
+  /** Returns the entries of a table that can be in use before the kernel evicts one. */
+  public static int capacity(int maxEntries, int cpus) {
+    // An LRU map keeps up to 128 free entries for each CPU, and evicts where fewer than that are
+    // left for all (kernel/bpf/bpf_lru_list.c); a sixteenth is for what was opened since.
+    final int reserved = maxEntries / 16 + (cpus + 1) * 128;
+    return Math.max(maxEntries / 2, maxEntries - reserved);
+  }
+
+  /** Returns whether a round is due: none was yet, or much was opened since the last one. */
+  @Override
+  public boolean isPressing() {
+    boolean isPressing = !isCounted;
+    for (int table = 0; table < FlowUsageFlyweight.TABLES; table++) {
+      final int opened = usage.opened(FlowUsageArray.NODE, table) - openedInRound[table];
+      isPressing |= Integer.compareUnsigned(opened, capacity[table] / PRESSING_PART) > 0;
+    }
+    return isPressing;
+  }
+
+  @Override
+  public void onSweepStart(int table) {
+    if (table >= FlowUsageFlyweight.TABLES) {
+      if (overflowSweeps++ == 0) {
+        overflowedAtStart = usage.overflowed(FlowUsageArray.NODE);
+      }
+      return;
+    }
+    openedInRound[table] = usage.opened(FlowUsageArray.NODE, table);
+    for (int id = 0; id < openedBefore.length; id++) {
+      openedBefore[id] = usage.opened(id, table);
+      if (usage.counted(id, table) != 0) {
+        usage.clearCounted(id, table);
+      }
+    }
+  }
+
+  @Override
+  public void onSweepEnd(int table, long left) {
+    if (table >= FlowUsageFlyweight.TABLES) {
+      overflowLeft += left;
+      overflowSweepsDone++;
+      return;
+    }
+    usage.credit(FlowUsageArray.NODE, table, openedBefore[FlowUsageArray.NODE] - (int) left);
+    for (int id = 1; id < openedBefore.length; id++) {
+      final int counted = usage.counted(id, table);
+      if (counted != 0 || usage.entries(id, table) != 0) {
+        usage.credit(id, table, openedBefore[id] - counted);
+      }
+    }
+  }
+
+  @Override
+  public void onRoundEnd() {
+    isCounted = true;
+    if (overflowLeft == 0 && overflowSweeps > 0 && overflowSweepsDone == overflowSweeps) {
+      usage.emptied(overflowedAtStart);
+    }
+    overflowLeft = 0;
+    overflowSweeps = 0;
+    overflowSweepsDone = 0;
+    if (usage.overflowed(FlowUsageArray.NODE) == overflowedBefore.getOpaque(FlowUsageArray.NODE)) {
+      return;
+    }
+    for (int id = 1; id < usage.length(); id++) {
+      final long overflowed = usage.overflowed(id);
+      final long more = overflowed - overflowedBefore.getOpaque(id);
+      if (more != 0) {
+        LOGGER.warn(
+            "conntrack: endpoint {} has its share of the tables: {} flows more are in the overflow",
+            id,
+            more);
+        overflowedBefore.setOpaque(id, overflowed);
+      }
+    }
+    overflowedBefore.setOpaque(FlowUsageArray.NODE, usage.overflowed(FlowUsageArray.NODE));
+  }
+
+  /** Returns the flows that endpoints have opened beyond their share; for every thread. */
+  public long overflowed() {
+    return usage.overflowed(FlowUsageArray.NODE);
+  }
+
+  /**
+   * Names the endpoints that have opened flows beyond their share since the last round, with the
+   * number of these flows; empty without one. For every thread.
+   */
+  public String overflowing() {
+    if (usage.overflowed(FlowUsageArray.NODE) == overflowedBefore.getOpaque(FlowUsageArray.NODE)) {
+      return "";
+    }
+    final StringBuilder text = new StringBuilder();
+    for (int id = 1; id < usage.length(); id++) {
+      final long more = usage.overflowed(id) - overflowedBefore.getOpaque(id);
+      if (more > 0) {
+        text.append(text.isEmpty() ? "" : ", ").append("endpoint ").append(id);
+        text.append(" (").append(more).append(" flows)");
+      }
+    }
+    return text.toString();
+  }
+}
