@@ -25,7 +25,7 @@ SHOW(struct, conntrack4_key);
 SHOW(struct, conntrack6_key);
 SHOW(struct, conntrack_entry);
 SHOW(struct, endpoint_entry);
-SHOW(struct, endpoint_rate);
+SHOW(struct, endpoint_rates);
 SHOW(struct, flow_event);
 SHOW(struct, flow_usage);
 SHOW(struct, fragment4_key);
@@ -39,6 +39,7 @@ SHOW(struct, metrics_entry);
 SHOW(struct, policy_key);
 SHOW(struct, policy_entry);
 SHOW(struct, prefilter_slot);
+SHOW(struct, share_rate);
 
 SHOW(enum, aggregation_level);
 SHOW(enum, conntrack_delivery);

@@ -60,50 +60,37 @@ __global int flow_usage_open(__u32 endpoint_id, __u32 table)
 	return false;
 }
 
-/* The present window of endpoint_rates, which is 2^30 ns long. */
-static __always_inline __u32 rate_window(void)
+/* Counts one more; returns whether it is beyond the share of the present window, which is 2^30 ns long. */
+static __always_inline bool rate_exceeds(struct share_rate *rate, __u32 share)
 {
-	return (__u32)(now_ns() >> 30);
+	const __u32 window = (__u32)(now_ns() >> 30);
+
+	if (rate->window != window) {
+		rate->window = window;
+		rate->count = 0;
+	}
+	if (rate->count < share) {
+		rate->count++;
+		return false;
+	}
+	rate->exceeded++;
+	return true;
 }
 
 /* Returns whether the endpoint may not cause another event in this second. */
 static __always_inline bool event_is_suppressed(__u32 endpoint_id)
 {
-	struct endpoint_rate *rate = bpf_map_lookup_elem(&endpoint_rates, &endpoint_id);
-	const __u32 window = rate_window();
+	struct endpoint_rates *rates = bpf_map_lookup_elem(&endpoint_rates, &endpoint_id);
 
-	if (!rate || !node_config.events_per_second)
-		return false;
-	if (rate->event_window != window) {
-		rate->event_window = window;
-		rate->events = 0;
-	}
-	if (rate->events < node_config.events_per_second) {
-		rate->events++;
-		return false;
-	}
-	rate->events_suppressed++;
-	return true;
+	return rates && node_config.events_per_second && rate_exceeds(&rates->events, node_config.events_per_second);
 }
 
 /* Returns whether the endpoint has stored its share of first fragments in this second. */
 static __always_inline bool fragment_is_over_share(__u32 endpoint_id)
 {
-	struct endpoint_rate *rate = bpf_map_lookup_elem(&endpoint_rates, &endpoint_id);
-	const __u32 window = rate_window();
+	struct endpoint_rates *rates = bpf_map_lookup_elem(&endpoint_rates, &endpoint_id);
 
-	if (!rate)
-		return false;
-	if (rate->fragment_window != window) {
-		rate->fragment_window = window;
-		rate->fragments = 0;
-	}
-	if (rate->fragments < node_config.fragments_per_second) {
-		rate->fragments++;
-		return false;
-	}
-	rate->fragments_overflowed++;
-	return true;
+	return rates && rate_exceeds(&rates->fragments, node_config.fragments_per_second);
 }
 
 #endif

@@ -43,20 +43,23 @@ struct {
  * What an endpoint did in the present window of about a second. CPUs count without atomic operations: a lost count
  * lets one more pass.
  */
-struct endpoint_rate {
-	__u32 event_window;
-	__u32 events;
-	__u32 fragment_window;
-	__u32 fragments;
-	__u64 events_suppressed; /* since the endpoint id was first used */
-	__u64 fragments_overflowed;
+struct share_rate {
+	__u32 window;
+	__u32 count;
+	__u64 exceeded; /* beyond the share of a window, since the endpoint id was first used */
 };
-_Static_assert(sizeof(struct endpoint_rate) == 32, "endpoint_rate");
+_Static_assert(sizeof(struct share_rate) == 16, "share_rate");
+
+struct endpoint_rates {
+	struct share_rate events;
+	struct share_rate fragments; /* first ones, which are stored */
+};
+_Static_assert(sizeof(struct endpoint_rates) == 32, "endpoint_rates");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);
-	__type(value, struct endpoint_rate);
+	__type(value, struct endpoint_rates);
 	__uint(max_entries, ENDPOINTS_MAX);
 	__uint(map_flags, BPF_F_MMAPABLE);
 } endpoint_rates SEC(".maps");

@@ -43,6 +43,7 @@ class EndpointSharesKernelTest {
 
   private final List<BpfMap> maps = new ArrayList<>();
   private final BpfMap tcp4 = create(NodeMaps.CONNTRACK4_TCP);
+  private final BpfMap any4 = create(NodeMaps.CONNTRACK4_ANY);
   private final BpfMap overflow4 = create(NodeMaps.CONNTRACK4_OVERFLOW);
   private final BpfMap flowUsage = BpfMap.create(SHIPPED.get(NodeMaps.FLOW_USAGE), "");
   private BpfObject object;
@@ -58,7 +59,6 @@ class EndpointSharesKernelTest {
     try (InputStream elf = getClass().getResourceAsStream("/bpf/conntrack_gc.bpf.o")) {
       object = BpfObject.open(elf.readAllBytes(), "conntrack_gc");
     }
-    create(NodeMaps.CONNTRACK4_ANY);
     create(NodeMaps.CONNTRACK6_TCP);
     create(NodeMaps.CONNTRACK6_ANY);
     create(NodeMaps.CONNTRACK6_OVERFLOW);
@@ -100,6 +100,18 @@ class EndpointSharesKernelTest {
     assertEquals(6, usage.entries(NODE, TCP4));
     assertEquals(0, usage.entries(SHARD, TCP4));
     assertEquals(0, usage.entries(ALICE, ConntrackTable.ANY4.number()));
+  }
+
+  @Test
+  void shouldCountTheEntriesOfEachTableApart() {
+    put(tcp4, 1, ALICE, BOB, 0);
+    put(any4, 1, ALICE, BOB, 0);
+    put(any4, 2, ALICE, BOB, 0);
+    put(overflow4, 3, ALICE, BOB, 0);
+    round();
+    assertEquals(1, usage.entries(ALICE, TCP4));
+    assertEquals(2, usage.entries(ALICE, ConntrackTable.ANY4.number()));
+    assertEquals(2, usage.entries(NODE, ConntrackTable.ANY4.number()));
   }
 
   @Test

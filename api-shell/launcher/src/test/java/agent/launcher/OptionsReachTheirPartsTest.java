@@ -157,6 +157,8 @@ class OptionsReachTheirPartsTest {
             s -> datapath(s).conntrackGcIntervalSec(),
             60,
             125),
+        new Row("conntrack-endpoint-share", "40", s -> datapath(s).flowSharePercent(), 100, 40),
+        new Row("endpoint-event-rate", "0", s -> datapath(s).eventsPerSecond(), 10_000, 0),
         new Row("bpf-compile-debug", "true", s -> datapath(s).compileDebug(), false, true));
   }
 
@@ -234,6 +236,8 @@ class OptionsReachTheirPartsTest {
     assertEquals(given.conntrackTcpMax(), plain.conntrackTcpMax());
     assertEquals(given.conntrackAnyMax(), plain.conntrackAnyMax());
     assertEquals(given.conntrackGcIntervalSec(), plain.conntrackGcIntervalSec());
+    assertEquals(given.flowSharePercent(), plain.flowSharePercent());
+    assertEquals(given.eventsPerSecond(), plain.eventsPerSecond());
     assertEquals(given.prefilterMode(), plain.prefilterMode());
     assertEquals(given.compileDebug(), plain.compileDebug());
     assertEquals(Map.of(), plain.devices());

@@ -17,7 +17,9 @@ final class SystemCalls {
   static final int CLONE_NEWNET = 0x40000000;
   static final int AF_INET = 2;
   static final int AF_INET6 = 10;
+  static final int AF_PACKET = 17;
   static final int SOCK_DGRAM = 2;
+  static final int SOCK_RAW = 3;
 
   private static final Linker LINKER = Linker.nativeLinker();
   private static final StructLayout CAPTURED = Linker.Option.captureStateLayout();

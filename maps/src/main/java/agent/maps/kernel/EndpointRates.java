@@ -1,7 +1,7 @@
 package agent.maps.kernel;
 
 import agent.bindings.MappedMemory;
-import agent.maps.layout.EndpointRateFlyweight;
+import agent.maps.layout.EndpointRatesFlyweight;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
@@ -18,25 +18,25 @@ public final class EndpointRates implements AutoCloseable {
    * @throws agent.bindings.BindingsException if the kernel refuses the mapping
    */
   public EndpointRates(BpfMap map) {
-    final int length = map.maxEntries() * EndpointRateFlyweight.LENGTH;
+    final int length = map.maxEntries() * EndpointRatesFlyweight.LENGTH;
     memory = MappedMemory.map(map.fd(), 0, length, false);
     buffer = new UnsafeBuffer(memory.address(), length);
   }
 
   /** Returns the events that were not emitted, since an endpoint had caused too many. */
   public synchronized long eventsSuppressed() {
-    return sum(EndpointRateFlyweight.EVENTS_SUPPRESSED_OFFSET);
+    return sum(EndpointRatesFlyweight.EVENTS_OFFSET);
   }
 
   /** Returns the first fragments that were stored in the overflow. */
   public synchronized long fragmentsOverflowed() {
-    return sum(EndpointRateFlyweight.FRAGMENTS_OVERFLOWED_OFFSET);
+    return sum(EndpointRatesFlyweight.FRAGMENTS_OFFSET);
   }
 
-  private long sum(int field) {
+  private long sum(int rate) {
     long sum = 0;
-    for (int offset = field; offset < buffer.capacity(); offset += EndpointRateFlyweight.LENGTH) {
-      sum += buffer.getLong(offset);
+    for (int offset = 0; offset < buffer.capacity(); offset += EndpointRatesFlyweight.LENGTH) {
+      sum += buffer.getLong(offset + rate + EndpointRatesFlyweight.EXCEEDED_OFFSET);
     }
     return sum;
   }

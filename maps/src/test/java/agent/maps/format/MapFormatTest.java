@@ -12,6 +12,8 @@ import agent.maps.layout.ConntrackFlag;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointEntryFlyweight;
 import agent.maps.layout.EndpointOption;
+import agent.maps.layout.EndpointRatesFlyweight;
+import agent.maps.layout.FlowUsageFlyweight;
 import agent.maps.layout.Fragment4KeyFlyweight;
 import agent.maps.layout.Fragment6KeyFlyweight;
 import agent.maps.layout.FragmentEntryFlyweight;
@@ -261,6 +263,44 @@ class MapFormatTest {
     assertTrue(MapFormats.INTERFACES.present(value, 0));
     assertEquals("cell 7", keyText(MapFormats.INTERFACES));
     assertEquals("interface 65543 endpoint 12", valueText(MapFormats.INTERFACES));
+  }
+
+  @Test
+  void shouldFormatTheUsageOfEndpointsAndSkipThoseWithout() {
+    key.putInt(0, 12);
+    value.setMemory(0, FlowUsageFlyweight.LENGTH, (byte) 0);
+    assertFalse(MapFormats.FLOW_USAGE.present(value, 0));
+    value.putInt(FlowUsageFlyweight.OPENED_OFFSET + 4, 10);
+    value.putInt(FlowUsageFlyweight.CREDIT_OFFSET + 4, 10);
+    assertFalse(MapFormats.FLOW_USAGE.present(value, 0));
+    value.putInt(FlowUsageFlyweight.CREDIT_OFFSET + 4, 7);
+    value.putInt(FlowUsageFlyweight.CREDIT_OFFSET + 8, -5);
+    assertTrue(MapFormats.FLOW_USAGE.present(value, 0));
+    assertEquals("endpoint 12", keyText(MapFormats.FLOW_USAGE));
+    assertEquals("any4 3 tcp6 5 overflowed 0", valueText(MapFormats.FLOW_USAGE));
+    value.setMemory(0, FlowUsageFlyweight.LENGTH, (byte) 0);
+    value.putLong(FlowUsageFlyweight.OVERFLOWED_OFFSET, 9);
+    assertTrue(MapFormats.FLOW_USAGE.present(value, 0));
+    assertEquals("overflowed 9", valueText(MapFormats.FLOW_USAGE));
+  }
+
+  @Test
+  void shouldFormatWhatWasLimitedForAnEndpoint() {
+    key.putInt(0, 12);
+    value.setMemory(0, EndpointRatesFlyweight.LENGTH, (byte) 0);
+    value.putInt(EndpointRatesFlyweight.COUNT_OFFSET, 5);
+    assertFalse(MapFormats.ENDPOINT_RATES.present(value, 0));
+    value.putLong(EndpointRatesFlyweight.EVENTS_OFFSET + EndpointRatesFlyweight.EXCEEDED_OFFSET, 7);
+    assertTrue(MapFormats.ENDPOINT_RATES.present(value, 0));
+    assertEquals("endpoint 12", keyText(MapFormats.ENDPOINT_RATES));
+    assertEquals(
+        "events suppressed 7 fragments overflowed 0", valueText(MapFormats.ENDPOINT_RATES));
+    value.setMemory(0, EndpointRatesFlyweight.LENGTH, (byte) 0);
+    value.putLong(
+        EndpointRatesFlyweight.FRAGMENTS_OFFSET + EndpointRatesFlyweight.EXCEEDED_OFFSET, 3);
+    assertTrue(MapFormats.ENDPOINT_RATES.present(value, 0));
+    assertEquals(
+        "events suppressed 0 fragments overflowed 3", valueText(MapFormats.ENDPOINT_RATES));
   }
 
   @Test

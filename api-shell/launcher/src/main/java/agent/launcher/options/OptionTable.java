@@ -150,7 +150,7 @@ public final class OptionTable {
                 "conntrack-endpoint-share",
                 INT,
                 "100",
-                "Part of a table's free entries for the flows of one endpoint, in percent")
+                "Share of one endpoint in a table's free entries, in percent")
             .withRange(1, 10_000),
         served(
                 DATAPATH,

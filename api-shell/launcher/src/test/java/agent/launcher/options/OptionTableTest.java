@@ -117,10 +117,17 @@ class OptionTableTest {
       socket-group string agent
       """;
 
+  /** Options of this agent beside those of the contract and the decisions. */
+  private static final String OWN =
+      """
+      conntrack-endpoint-share int 100
+      endpoint-event-rate int 10000
+      """;
+
   @Test
   void shouldHoldEveryOptionOfTheContractWithItsTypeAndDefault() {
     final Set<String> names = new HashSet<>();
-    CONTRACT
+    (CONTRACT + OWN)
         .lines()
         .forEach(
             line -> {

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.bindings.BpfObject;
 import agent.bindings.LibBpf;
+import agent.conntrack.EndpointShares;
 import agent.datapath.manager.compile.FeatureSet;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.compile.ProgramObjects;
@@ -58,6 +59,26 @@ class LoadTimeConstantsTest {
     assertEquals(List.of(1L, 1L, 1L, 1L), families(context()));
     assertEquals(List.of(0L, 1L, 0L, 1L), families(context().enableIpv4(false)));
     assertEquals(List.of(1L, 0L, 1L, 0L), families(context().enableIpv6(false)));
+  }
+
+  @Test
+  void shouldWriteTheSharesOfEndpoints() {
+    final DatapathContext context =
+        context()
+            .conntrackTcpMax(500_000)
+            .conntrackAnyMax(200_000)
+            .flowSharePercent(40)
+            .eventsPerSecond(7);
+    final int cpus = LibBpf.possibleCpus();
+    assertEquals(
+        EndpointShares.capacity(500_000, cpus), node(context, NodeConfigFlyweight::tcpCapacity));
+    assertEquals(
+        EndpointShares.capacity(200_000, cpus), node(context, NodeConfigFlyweight::anyCapacity));
+    assertEquals(40, node(context, NodeConfigFlyweight::flowSharePercent));
+    assertEquals(7, node(context, NodeConfigFlyweight::eventsPerSecond));
+    assertEquals(1024, node(context, NodeConfigFlyweight::fragmentsPerSecond));
+    assertEquals(100, node(context(), NodeConfigFlyweight::flowSharePercent));
+    assertEquals(10_000, node(context(), NodeConfigFlyweight::eventsPerSecond));
   }
 
   private static DatapathContext context() {

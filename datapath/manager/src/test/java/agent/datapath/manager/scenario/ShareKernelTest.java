@@ -97,6 +97,18 @@ class ShareKernelTest {
     assertEquals(25, inOverflow());
   }
 
+  @ParameterizedTest
+  @EnumSource
+  void shouldCountFromWhatTheLastSweepHasLeft(Family family) {
+    open(family, ALICE, 0, SHARE + 1);
+    for (final int index : new int[] {ALICE.id, FlowUsageArray.NODE}) {
+      usage.credit(index, tcp(family), usage.opened(index, tcp(family)) - 10);
+    }
+    open(family, ALICE, CAPACITY, SHARE);
+    assertEquals(SHARE, usage.entries(ALICE.id, tcp(family)));
+    assertEquals(SHARE + 40, node.flows().count(), "room for those that the sweep has not found");
+  }
+
   /** A flow from outside is that of the endpoint to which it was opened. */
   @ParameterizedTest
   @EnumSource
@@ -217,6 +229,20 @@ class ShareKernelTest {
       node.fromWorkload(BOB, Family.IPV4.packet(BOB, PEER).udp(40000, 53))
           .dropsFor(DropReason.POLICY_DENIED);
       assertEquals(1, ring.poll((buffer, offset, length) -> {}, 10), "another endpoint's");
+    }
+  }
+
+  @Test
+  void shouldStartAgainInTheNextSecond() throws InterruptedException {
+    node.eventsPerSecond(1);
+    node.with(ALICE, EndpointOption.DROP_NOTIFICATION);
+    denyAll(ALICE);
+    try (RingBufferReader ring = new RingBufferReader(node.map("events"))) {
+      for (int i = 0; i < 3; i++) {
+        node.repeatFromWorkload(ALICE, Family.IPV4.packet(ALICE, PEER).udp(40000, 53), 100);
+        assertTrue(ring.poll((buffer, offset, length) -> {}, 1000) >= 1);
+        Thread.sleep(1100); // a window is 1.07 s
+      }
     }
   }
 

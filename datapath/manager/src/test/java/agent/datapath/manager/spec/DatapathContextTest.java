@@ -54,6 +54,9 @@ class DatapathContextTest {
   void shouldRefuseOptionsOutsideTheirRange() {
     assertAccepted(context -> context.conntrackGcIntervalSec(1));
     assertAccepted(context -> context.conntrackGcIntervalSec(24 * 3600));
+    assertAccepted(context -> context.flowSharePercent(1));
+    assertAccepted(context -> context.flowSharePercent(10_000));
+    assertAccepted(context -> context.eventsPerSecond(0));
     for (final int seconds : new int[] {0, 24 * 3600 + 1}) {
       assertRefused(
           "conntrack-garbage-collector-interval: " + seconds,
