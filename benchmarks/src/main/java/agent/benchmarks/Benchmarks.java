@@ -7,15 +7,15 @@ import java.util.List;
 
 /** Runs the benchmarks named on the command line, or all of them, and prints their tables. */
 public final class Benchmarks {
-  private static final List<String> ALL = List.of("programs", "maps", "sweep", "memory");
+  private static final List<String> ALL = List.of("programs", "traffic", "maps", "sweep", "memory");
   private static final String DAEMON = "daemon=";
 
   private Benchmarks() {}
 
   /**
-   * Runs the benchmarks of the arguments {@code programs}, {@code maps}, {@code sweep}, {@code
-   * memory} and {@code daemon=PREFIX}, for an installation under a prefix; without arguments all
-   * but the last one.
+   * Runs the benchmarks of the arguments {@code programs}, {@code traffic}, {@code maps}, {@code
+   * sweep}, {@code memory} and {@code daemon=PREFIX}, for an installation under a prefix; without
+   * arguments all but the last one.
    */
   public static void main(String[] arguments) throws Exception {
     LibBpf.ensureLoaded();
@@ -35,6 +35,7 @@ public final class Benchmarks {
     }
     return switch (name) {
       case "programs" -> ProgramReport.run();
+      case "traffic" -> TrafficReport.run();
       case "maps" -> MapReport.run();
       case "sweep" -> SweepReport.run();
       case "memory" -> MemoryReport.run();
