@@ -254,7 +254,13 @@ class UpgradeKernelTest {
   private void awaitCarriedOver() throws IOException, InterruptedException {
     final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
     final Set<String> wanted =
-        Set.of("conntrack4_tcp_v2", "conntrack4_any_v2", "conntrack6_tcp_v2", "conntrack6_any_v2");
+        Set.of(
+            "conntrack4_tcp_v2",
+            "conntrack4_any_v2",
+            "conntrack6_tcp_v2",
+            "conntrack6_any_v2",
+            "conntrack4_overflow_v2",
+            "conntrack6_overflow_v2");
     for (Set<String> found = flowTables(); !found.equals(wanted); found = flowTables()) {
       assertTrue(System.nanoTime() < endNs, found.toString());
       Thread.sleep(20);
