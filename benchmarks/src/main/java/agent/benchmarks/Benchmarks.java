@@ -9,6 +9,7 @@ import java.util.List;
 public final class Benchmarks {
   private static final List<String> ALL = List.of("programs", "traffic", "maps", "sweep", "memory");
   private static final String DAEMON = "daemon=";
+  private static final String SCALE = "scale=";
 
   private Benchmarks() {}
 
@@ -32,6 +33,9 @@ public final class Benchmarks {
   private static Report report(String name) throws Exception {
     if (name.startsWith(DAEMON)) {
       return DaemonReport.run(Path.of(name.substring(DAEMON.length())));
+    }
+    if (name.startsWith(SCALE)) {
+      return ScaleReport.run(Path.of(name.substring(SCALE.length())));
     }
     return switch (name) {
       case "programs" -> ProgramReport.run();

@@ -154,6 +154,18 @@ final class SystemCalls {
     }
   }
 
+  /** Calls membarrier(2) with {@code MEMBARRIER_CMD_GLOBAL}. */
+  static void awaitGracePeriod() {
+    final long number = System.getProperty("os.arch").equals("aarch64") ? 283L : 324L;
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(CAPTURED);
+      final long result = (long) SYSCALL.invokeExact(state, number, 1L, MemorySegment.NULL, 0L);
+      check("membarrier", state, (int) result);
+    } catch (Throwable failure) {
+      throw sneaky(failure);
+    }
+  }
+
   private static int check(String what, MemorySegment state, int result) {
     if (result < 0) {
       throw new IllegalStateException(what + ": errno " + (int) ERRNO.get(state, 0L));

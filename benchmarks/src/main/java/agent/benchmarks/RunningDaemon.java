@@ -1,0 +1,196 @@
+package agent.benchmarks;
+
+import agent.testkit.NetworkNamespace;
+import agent.testkit.TemporaryBpfFileSystem;
+import agent.testkit.VethPair;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** An installed daemon in a network namespace of its own, with workloads in another. */
+final class RunningDaemon implements AutoCloseable {
+  private static final long START_LIMIT_MS = 120_000;
+
+  private final NetworkNamespace node = NetworkNamespace.create("benchd");
+  private final NetworkNamespace workloads = NetworkNamespace.create("benchd");
+  private final TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount();
+  private final Path state = Files.createTempDirectory("agent-benchd-");
+  private final UnixHttp http = new UnixHttp(state.resolve("agent.sock"));
+  private final String[] command;
+  private Process process;
+  private long startedNs;
+
+  RunningDaemon(Path daemon) throws IOException {
+    command =
+        node.inside(
+            daemon.toString(),
+            "--state-dir",
+            state.toString(),
+            "--bpf-root",
+            bpffs.path().toString(),
+            "--ipv4-range",
+            "10.201.0.0/16",
+            "--ipv6-range",
+            "fd00:201::/96");
+    start();
+  }
+
+  private void start() throws IOException {
+    startedNs = System.nanoTime();
+    process =
+        new ProcessBuilder(command)
+            .redirectErrorStream(true)
+            .redirectOutput(state.resolve("output").toFile())
+            .start();
+  }
+
+  /** Ends the daemon and starts it again on its state. */
+  void restart() throws IOException {
+    stop();
+    start();
+  }
+
+  /** Microseconds from the start until this number of endpoints is ready. */
+  long untilReady(int endpoints) throws Exception {
+    until("/endpoint");
+    while (readyEndpoints() < endpoints) {
+      if (!process.isAlive() || elapsedUs(startedNs) > START_LIMIT_MS * 1000) {
+        throw new IllegalStateException(readyEndpoints() + " endpoints ready of " + endpoints);
+      }
+      Thread.sleep(5);
+    }
+    return elapsedUs(startedNs);
+  }
+
+  private int readyEndpoints() throws IOException {
+    return http.call("GET", "/endpoint", "").text().split("\"state\":\"ready\"", -1).length - 1;
+  }
+
+  /** The policy maps that are open. */
+  int policyMaps() throws IOException {
+    return http.call("GET", "/map", "").text().split("policy_\\d+", -1).length - 1;
+  }
+
+  /** Kernel memory of all maps that the daemon has open, by what the kernel accounts to each. */
+  long mapKb() throws IOException {
+    final Map<String, Long> bytes = new HashMap<>();
+    try (var descriptors = Files.list(Path.of("/proc", Long.toString(process.pid()), "fdinfo"))) {
+      for (final Path descriptor : descriptors.toList()) {
+        final List<String> lines = Files.readAllLines(descriptor);
+        final String map = value(lines, "map_id:");
+        if (map != null) {
+          bytes.put(map, Long.parseLong(value(lines, "memlock:")));
+        }
+      }
+    }
+    return bytes.values().stream().mapToLong(Long::longValue).sum() / 1024;
+  }
+
+  private static String value(List<String> lines, String name) {
+    return lines.stream()
+        .filter(line -> line.startsWith(name))
+        .map(line -> line.substring(name.length()).strip())
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** Microseconds from the start to the first answer of status 200. */
+  long until(String path) throws Exception {
+    while (true) {
+      try {
+        final int status = http.call("GET", path, "").status();
+        if (status == 200 || status == 404) {
+          return elapsedUs(startedNs);
+        }
+      } catch (IOException notYet) {
+        // The socket does not exist yet, or the daemon does not listen on it yet.
+      }
+      if (!process.isAlive() || elapsedUs(startedNs) > START_LIMIT_MS * 1000) {
+        throw new IllegalStateException(
+            "the daemon did not start: " + Files.readString(state.resolve("output")));
+      }
+      Thread.sleep(1);
+    }
+  }
+
+  /** Creates the interface of a workload and returns the request that creates its endpoint. */
+  String plumb(int index) {
+    return plumb(index, "bench");
+  }
+
+  /** As {@link #plumb(int)}, with the label that makes its identity. */
+  String plumb(int index, String app) {
+    final VethPair veth = VethPair.create(node, "h" + index, workloads, "w" + index);
+    return """
+          {"state":"waiting-for-identity","sync-build-endpoint":true,"container-id":"bench-%d",
+          "interface-name":"%s","mac":"%s","host-mac":"%s","labels":["app=%s"],
+          "addressing":{"ipv4":"10.201.%d.%d","ipv6":"fd00:201::%x"}}"""
+        .formatted(
+            index,
+            veth.hostInterface(),
+            veth.workloadMac(),
+            veth.hostMac(),
+            app,
+            1 + index / 200,
+            20 + index % 200,
+            20 + index);
+  }
+
+  long[] create(List<String> requests) throws IOException {
+    final long[] times = new long[requests.size()];
+    for (int i = 0; i < times.length; i++) {
+      final long start = System.nanoTime();
+      final UnixHttp.Answer answer = http.call("PUT", "/endpoint/0", requests.get(i));
+      times[i] = elapsedUs(start);
+      if (answer.status() != 201) {
+        throw new IllegalStateException("PUT /endpoint/0: " + answer.text());
+      }
+    }
+    return times;
+  }
+
+  long residentKb() throws IOException {
+    for (final String line :
+        Files.readAllLines(Path.of("/proc", Long.toString(process.pid()), "status"))) {
+      if (line.startsWith("VmRSS:")) {
+        return Long.parseLong(line.replaceAll("\\D", ""));
+      }
+    }
+    throw new IOException("no VmRSS of process " + process.pid());
+  }
+
+  static long elapsedUs(long sinceNs) {
+    return (System.nanoTime() - sinceNs) / 1000;
+  }
+
+  @Override
+  public void close() throws IOException {
+    stop();
+    bpffs.close();
+    workloads.close();
+    node.close();
+    try (var files = Files.walk(state)) {
+      for (final Path path : files.sorted(Comparator.reverseOrder()).toList()) {
+        Files.delete(path);
+      }
+    }
+  }
+
+  private void stop() throws IOException {
+    process.destroy();
+    try {
+      process.onExit().get(10, TimeUnit.SECONDS);
+    } catch (TimeoutException late) {
+      process.destroyForcibly().onExit().join();
+    } catch (InterruptedException | ExecutionException failure) {
+      throw new IOException("stopping the daemon", failure);
+    }
+  }
+}
