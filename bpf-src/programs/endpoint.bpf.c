@@ -9,8 +9,9 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-/* With trace notifications every packet takes the slow path, which emits them. */
-#define ENDPOINT_IS_QUICK (ENDPOINT_OPTION(CONNTRACK) && !ENDPOINT_OPTION(TRACE_NOTIFICATION))
+/* The slow path emits traces. With aggregation, packets that change nothing in their flow are not traced. */
+#define ENDPOINT_IS_QUICK \
+	(ENDPOINT_OPTION(CONNTRACK) && (!ENDPOINT_OPTION(TRACE_NOTIFICATION) || endpoint->aggregation))
 
 static __always_inline bool family_is_on(const struct endpoint_entry *endpoint, __u8 family)
 {

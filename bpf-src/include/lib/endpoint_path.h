@@ -107,7 +107,8 @@ static __always_inline bool endpoint_may_follow(const struct __sk_buff *skb, con
 						const struct segment *segment, enum metrics_direction hook, __u64 now)
 {
 	return endpoint_verdict_holds(skb, endpoint, entry, source_side, hook, segment, now) &&
-	       likely(!(entry->flags & CONNTRACK_SLOW));
+	       likely(!(entry->flags & CONNTRACK_SLOW)) &&
+	       (likely(!ENDPOINT_OPTION(TRACE_NOTIFICATION)) || conntrack_rests(entry, source_side, segment, now));
 }
 
 /* The complete path of a packet of an established flow. */

@@ -7,6 +7,7 @@ import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.datapath.manager.spec.PolicyEntry;
+import agent.endpoint.state.MonitorAggregation;
 import agent.launcher.DaemonDefaults;
 import agent.maps.kernel.NodeMap;
 import agent.maps.layout.PolicyDirection;
@@ -146,6 +147,26 @@ final class BenchmarkNode implements AutoCloseable {
     manager.policyMaps().synchronize(end.id, policy(end)).join();
     manager.endpoints().attach(spec).join();
     attached.add(spec);
+  }
+
+  /** Sets the aggregation of the first endpoint. */
+  void aggregate(MonitorAggregation level) {
+    final EndpointSpec spec = attached.getFirst();
+    manager
+        .endpoints()
+        .attach(
+            new EndpointSpec(
+                spec.id(),
+                spec.ifindex(),
+                spec.interfaceName(),
+                spec.ipv4(),
+                spec.ipv6(),
+                spec.mac(),
+                spec.hostMac(),
+                spec.identity(),
+                spec.options(),
+                level.ordinal()))
+        .join();
   }
 
   /** Returns the endpoints as they were attached. */

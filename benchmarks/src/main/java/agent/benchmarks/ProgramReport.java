@@ -9,6 +9,7 @@ import agent.benchmarks.BenchmarkNode.End;
 import agent.benchmarks.BenchmarkNode.Hook;
 import agent.bindings.BpfObject;
 import agent.bindings.BpfProgram;
+import agent.endpoint.state.MonitorAggregation;
 import agent.maps.kernel.NodeMaps;
 import agent.testkit.IpPacket;
 import agent.types.IpAddress;
@@ -75,6 +76,7 @@ final class ProgramReport implements AutoCloseable {
                   programs.prefilter(false);
                   programs.prefilter(true);
                   programs.newFlows();
+                  programs.observed();
                   return programs.report;
                 }
               });
@@ -162,6 +164,23 @@ final class ProgramReport implements AutoCloseable {
   }
 
   /** Every packet opens a flow while the tables of the agent and of the twin are full. */
+  /** T1 again, while a subscriber hears the events of an endpoint with aggregation Medium. */
+  private void observed() throws Exception {
+    final Hook from = node.endpointHook(End.FIRST, "from_endpoint");
+    final Hook to = node.endpointHook(End.FIRST, "to_endpoint");
+    final byte[] out = packet(false, End.FIRST, null, CLIENT_PORT, OPEN_PORT).ack().bytes();
+    establish(false, from, to, End.FIRST, null);
+    final double alone = direct(false, from, out, ACT_UNSPEC).netNs();
+    node.aggregate(MonitorAggregation.MEDIUM);
+    node.manager().events().subscribe(event -> {}).get();
+    establish(false, from, to, End.FIRST, null);
+    row(
+        "T1 with a subscriber, aggregation Medium (goal: twice T1 in turn with it)",
+        direct(false, from, out, ACT_UNSPEC),
+        Double.NaN,
+        2 * alone);
+  }
+
   private void newFlows() {
     final Hook from = node.endpointHook(End.FIRST, "from_endpoint");
     final TestRunTimer.Subjects subjects = beside(from.program(), "floor_pass", false);
