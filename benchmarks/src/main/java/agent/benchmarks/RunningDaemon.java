@@ -13,6 +13,8 @@ import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
 
 /** An installed daemon in a network namespace of its own, with workloads in another. */
 final class RunningDaemon implements AutoCloseable {
@@ -75,7 +77,13 @@ final class RunningDaemon implements AutoCloseable {
 
   /** The policy maps that are open. */
   int policyMaps() throws IOException {
-    return http.call("GET", "/map", "").text().split("policy_\\d+", -1).length - 1;
+    return (int)
+        Pattern.compile("policy_\\d+")
+            .matcher(http.call("GET", "/map", "").text())
+            .results()
+            .map(MatchResult::group)
+            .distinct()
+            .count();
   }
 
   /** Kernel memory of all maps that the daemon has open, by what the kernel accounts to each. */
