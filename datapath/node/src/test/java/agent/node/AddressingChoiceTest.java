@@ -19,6 +19,10 @@ class AddressingChoiceTest {
   private NodeRecord before;
 
   private NodeAddressing choose(NodeOptions options) {
+    return choice(options).choose();
+  }
+
+  private AddressingChoice choice(NodeOptions options) {
     final LocalAddresses addresses =
         new LocalAddresses() {
           @Override
@@ -36,7 +40,7 @@ class AddressingChoiceTest {
             return defaultDevice;
           }
         };
-    return new AddressingChoice(options, addresses, Optional.ofNullable(before)).choose();
+    return new AddressingChoice(options, addresses, Optional.ofNullable(before));
   }
 
   private void has(String device, String address) {
@@ -138,6 +142,29 @@ class AddressingChoiceTest {
     final NodeOptions options =
         new NodeOptions(true, false, "auto", "auto", "auto", "auto", "f00d::/64", "undefined");
     assertFalse(choose(options).ipv6().enabled());
+  }
+
+  @Test
+  void shouldRecordTheRangesAndThoseOfThePreviousRunForADisabledFamily() {
+    final Prefix former4 = Prefix.parse("10.77.0.0/16");
+    final Prefix former6 = Prefix.parse("f00d::7:0:0/96");
+    final Prefix now4 = Prefix.parse("10.9.0.0/16");
+    final Prefix now6 = Prefix.parse("f00d::9:0:0/96");
+    assertEquals(new NodeRecord(now4, null), recorded(now4, null));
+    assertEquals(new NodeRecord(null, now6), recorded(null, now6));
+    before = new NodeRecord(former4, former6);
+    assertEquals(new NodeRecord(now4, now6), recorded(now4, now6));
+    assertEquals(new NodeRecord(now4, former6), recorded(now4, null));
+    assertEquals(new NodeRecord(former4, now6), recorded(null, now6));
+  }
+
+  /** Returns the record of a node with these ranges; null disables the family. */
+  private NodeRecord recorded(Prefix range4, Prefix range6) {
+    return choice(NodeOptions.DEFAULTS)
+        .record(
+            new NodeAddressing(
+                range4 == null ? FamilyAddressing.DISABLED : FamilyAddressing.of(null, range4),
+                range6 == null ? FamilyAddressing.DISABLED : FamilyAddressing.of(null, range6)));
   }
 
   @Test
