@@ -125,6 +125,27 @@ class AddressingChoiceTest {
     assertEquals(IpAddress.parse("203.0.113.9"), choose(NodeOptions.DEFAULTS).ipv4().node());
   }
 
+  /** The gateway is an address of the loopback device, before those that a person has added. */
+  @Test
+  void shouldUseAnotherAddressOfTheLoopbackThanTheGatewayOfThePreviousRun() {
+    has("lo", "10.1.0.1/32");
+    has("lo", "203.0.113.9/32");
+    has("lo", "f00d::7:0:1/128");
+    has("lo", "2001:db8::9/128");
+    before = new NodeRecord(Prefix.parse("10.1.0.0/16"), Prefix.parse("f00d::7:0:0/96"));
+    final NodeAddressing addressing = choose(NodeOptions.DEFAULTS);
+    assertEquals(IpAddress.parse("203.0.113.9"), addressing.ipv4().node());
+    assertEquals(IpAddress.parse("2001:db8::9"), addressing.ipv6().node());
+  }
+
+  @Test
+  void shouldUseAnAddressLikeTheGatewayWhereItIsNotOnTheLoopback() {
+    has("eth0", "10.1.0.1/24");
+    has("eth1", "203.0.113.9/24");
+    before = new NodeRecord(Prefix.parse("10.1.0.0/16"), null);
+    assertEquals(IpAddress.parse("10.1.0.1"), choose(NodeOptions.DEFAULTS).ipv4().node());
+  }
+
   @Test
   void shouldUseTheAddressesThatTheOptionsName() {
     final NodeOptions options =
