@@ -3,6 +3,7 @@ package agent.launcher;
 import java.util.Map;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.core.appender.ConsoleAppender;
+import org.apache.logging.log4j.core.config.Configuration;
 import org.apache.logging.log4j.core.config.Configurator;
 import org.apache.logging.log4j.core.config.builder.api.ConfigurationBuilder;
 import org.apache.logging.log4j.core.config.builder.api.ConfigurationBuilderFactory;
@@ -28,8 +29,12 @@ final class ConsoleLog {
 
   private ConsoleLog() {}
 
-  /** Starts the log. Stack traces are logged at debug level only. */
   static void start(boolean debug) {
+    Configurator.initialize(configuration(debug));
+  }
+
+  /** Returns the configuration of the log; stack traces are logged at debug level only. */
+  static Configuration configuration(boolean debug) {
     final ConfigurationBuilder<BuiltConfiguration> log =
         ConfigurationBuilderFactory.newConfigurationBuilder();
     log.setConfigurationName("console").setStatusLevel(Level.ERROR);
@@ -44,6 +49,6 @@ final class ConsoleLog {
     log.add(log.newRootLogger(debug ? Level.DEBUG : Level.INFO).add(log.newAppenderRef("console")));
     final BuiltConfiguration configuration = log.build(false);
     configuration.getProperties().put(HOST_NAME, "localhost");
-    Configurator.initialize(configuration);
+    return configuration;
   }
 }

@@ -22,7 +22,7 @@ final class RequestBody {
   /** The start of the part of a parser message that names the parser's own settings. */
   private static final Pattern PARSER_TERMS =
       Pattern.compile(
-          " \\(start marker| \\(for | \\(from `|: enable `|: maybe a | \\(CTRL-CHAR|`JsonReadFeature");
+          " \\(start marker| \\(for | \\(from `|: enable `|: maybe a | \\(\\(?CTRL-CHAR|`JsonReadFeature");
 
   private RequestBody() {}
 

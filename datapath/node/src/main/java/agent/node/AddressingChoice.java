@@ -44,6 +44,19 @@ final class AddressingChoice {
             : FamilyAddressing.DISABLED);
   }
 
+  /**
+   * Returns the record to store; a disabled family keeps its range for a later run that enables it.
+   */
+  NodeRecord record(NodeAddressing chosen) {
+    return new NodeRecord(
+        chosen.ipv4().enabled()
+            ? chosen.ipv4().range()
+            : before.map(NodeRecord::ipv4Range).orElse(null),
+        chosen.ipv6().enabled()
+            ? chosen.ipv6().range()
+            : before.map(NodeRecord::ipv6Range).orElse(null));
+  }
+
   private static boolean isAuto(String value) {
     return value == null || value.isEmpty() || value.equals(NodeOptions.AUTO);
   }

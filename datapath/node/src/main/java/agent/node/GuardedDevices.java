@@ -1,12 +1,11 @@
 package agent.node;
 
 import agent.node.Devices.Device;
-import agent.node.netlink.RouteMessage;
-import agent.node.netlink.RouteNetlink;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -21,11 +20,22 @@ public final class GuardedDevices {
   private final DeviceSelection selection;
   private final Devices devices;
   private final LocalAddresses addresses;
+  private final Supplier<Set<Integer>> workloads;
 
-  GuardedDevices(DeviceSelection selection, Devices devices, LocalAddresses addresses) {
+  /**
+   * Creates the reader.
+   *
+   * @param workloads reads the indexes of the devices to which the agent has added a route
+   */
+  GuardedDevices(
+      DeviceSelection selection,
+      Devices devices,
+      LocalAddresses addresses,
+      Supplier<Set<Integer>> workloads) {
     this.selection = selection;
     this.devices = devices;
     this.addresses = addresses;
+    this.workloads = workloads;
   }
 
   /** Returns whether a device with this name is selected by a name or pattern. */
@@ -36,13 +46,13 @@ public final class GuardedDevices {
   /** Returns the index of each present device that is to be guarded, by name. */
   public Map<String, Integer> present() {
     final Set<String> facing = facing();
-    final Set<Integer> workloads = workloads();
+    final Set<Integer> hostSides = workloads.get();
     final Map<String, Integer> found = new TreeMap<>();
     for (final Device device : devices.all()) {
       final String name = device.name();
       if (device.mac() != null
           && !name.equals(LOOPBACK)
-          && !workloads.contains(device.index())
+          && !hostSides.contains(device.index())
           && selection.selects(name, facing.contains(name))) {
         found.put(name, device.index());
       }
@@ -61,17 +71,5 @@ public final class GuardedDevices {
     return Stream.concat(addressed, defaults)
         .filter(name -> !name.equals(LOOPBACK))
         .collect(Collectors.toCollection(TreeSet::new));
-  }
-
-  /** Returns the devices to which the agent has added a route to a workload. */
-  private static Set<Integer> workloads() {
-    return NetlinkCall.run(GuardedDevices::routed);
-  }
-
-  private static Set<Integer> routed(RouteNetlink netlink) {
-    return Stream.of(true, false)
-        .flatMap(ipv4 -> netlink.routes(ipv4, RouteDifference.PROTOCOL).stream())
-        .map(RouteMessage::deviceIndex)
-        .collect(Collectors.toSet());
   }
 }

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -213,6 +214,12 @@ final class NetlinkWorkloadRoutes implements WorkloadRoutes {
   private static Map<String, Integer> indexes(RouteNetlink netlink) {
     return netlink.links().stream()
         .collect(Collectors.toMap(LinkMessage::name, LinkMessage::index, (a, b) -> b));
+  }
+
+  /** Returns the indexes of the devices to which the agent has added a route. */
+  static Set<Integer> devices() {
+    return NetlinkCall.run(
+        netlink -> ownRoutes(netlink).map(RouteMessage::deviceIndex).collect(Collectors.toSet()));
   }
 
   private static Stream<RouteMessage> ownRoutes(RouteNetlink netlink) {

@@ -24,7 +24,8 @@ public final class Node {
       LocalAddresses localAddresses,
       NodeAddressing addressing,
       DeviceSelection selection) {
-    this.guardedDevices = new GuardedDevices(selection, devices, localAddresses);
+    this.guardedDevices =
+        new GuardedDevices(selection, devices, localAddresses, NetlinkWorkloadRoutes::devices);
     this.forwarding = new SysctlForwarding(Sysctls.ofKernel(), addressing);
     this.devices = devices;
     this.localAddresses = localAddresses;
@@ -50,8 +51,9 @@ public final class Node {
         throw Refusal.invalid("device", "there is no interface '" + device + "'");
       }
     }
-    final NodeAddressing addressing = new AddressingChoice(options, addresses, before).choose();
-    final NodeRecord now = remembered(addressing, before);
+    final AddressingChoice choice = new AddressingChoice(options, addresses, before);
+    final NodeAddressing addressing = choice.choose();
+    final NodeRecord now = choice.record(addressing);
     if (!before.equals(Optional.of(now))) {
       store.save(now);
     }
@@ -59,19 +61,6 @@ public final class Node {
     node.gateways.own(before);
     node.forwarding.keep();
     return node;
-  }
-
-  /**
-   * Returns the record to store; a disabled family keeps its range for a later run that enables it.
-   */
-  private static NodeRecord remembered(NodeAddressing addressing, Optional<NodeRecord> before) {
-    return new NodeRecord(
-        addressing.ipv4().enabled()
-            ? addressing.ipv4().range()
-            : before.map(NodeRecord::ipv4Range).orElse(null),
-        addressing.ipv6().enabled()
-            ? addressing.ipv6().range()
-            : before.map(NodeRecord::ipv6Range).orElse(null));
   }
 
   /** Returns the addresses and address ranges of the node. */

@@ -19,6 +19,10 @@ class AddressingChoiceTest {
   private NodeRecord before;
 
   private NodeAddressing choose(NodeOptions options) {
+    return choice(options).choose();
+  }
+
+  private AddressingChoice choice(NodeOptions options) {
     final LocalAddresses addresses =
         new LocalAddresses() {
           @Override
@@ -36,7 +40,7 @@ class AddressingChoiceTest {
             return defaultDevice;
           }
         };
-    return new AddressingChoice(options, addresses, Optional.ofNullable(before)).choose();
+    return new AddressingChoice(options, addresses, Optional.ofNullable(before));
   }
 
   private void has(String device, String address) {
@@ -121,6 +125,27 @@ class AddressingChoiceTest {
     assertEquals(IpAddress.parse("203.0.113.9"), choose(NodeOptions.DEFAULTS).ipv4().node());
   }
 
+  /** The gateway is an address of the loopback device, before those that a person has added. */
+  @Test
+  void shouldUseAnotherAddressOfTheLoopbackThanTheGatewayOfThePreviousRun() {
+    has("lo", "10.1.0.1/32");
+    has("lo", "203.0.113.9/32");
+    has("lo", "f00d::7:0:1/128");
+    has("lo", "2001:db8::9/128");
+    before = new NodeRecord(Prefix.parse("10.1.0.0/16"), Prefix.parse("f00d::7:0:0/96"));
+    final NodeAddressing addressing = choose(NodeOptions.DEFAULTS);
+    assertEquals(IpAddress.parse("203.0.113.9"), addressing.ipv4().node());
+    assertEquals(IpAddress.parse("2001:db8::9"), addressing.ipv6().node());
+  }
+
+  @Test
+  void shouldUseAnAddressLikeTheGatewayWhereItIsNotOnTheLoopback() {
+    has("eth0", "10.1.0.1/24");
+    has("eth1", "203.0.113.9/24");
+    before = new NodeRecord(Prefix.parse("10.1.0.0/16"), null);
+    assertEquals(IpAddress.parse("10.1.0.1"), choose(NodeOptions.DEFAULTS).ipv4().node());
+  }
+
   @Test
   void shouldUseTheAddressesThatTheOptionsName() {
     final NodeOptions options =
@@ -138,6 +163,29 @@ class AddressingChoiceTest {
     final NodeOptions options =
         new NodeOptions(true, false, "auto", "auto", "auto", "auto", "f00d::/64", "undefined");
     assertFalse(choose(options).ipv6().enabled());
+  }
+
+  @Test
+  void shouldRecordTheRangesAndThoseOfThePreviousRunForADisabledFamily() {
+    final Prefix former4 = Prefix.parse("10.77.0.0/16");
+    final Prefix former6 = Prefix.parse("f00d::7:0:0/96");
+    final Prefix now4 = Prefix.parse("10.9.0.0/16");
+    final Prefix now6 = Prefix.parse("f00d::9:0:0/96");
+    assertEquals(new NodeRecord(now4, null), recorded(now4, null));
+    assertEquals(new NodeRecord(null, now6), recorded(null, now6));
+    before = new NodeRecord(former4, former6);
+    assertEquals(new NodeRecord(now4, now6), recorded(now4, now6));
+    assertEquals(new NodeRecord(now4, former6), recorded(now4, null));
+    assertEquals(new NodeRecord(former4, now6), recorded(null, now6));
+  }
+
+  /** Returns the record of a node with these ranges; null disables the family. */
+  private NodeRecord recorded(Prefix range4, Prefix range6) {
+    return choice(NodeOptions.DEFAULTS)
+        .record(
+            new NodeAddressing(
+                range4 == null ? FamilyAddressing.DISABLED : FamilyAddressing.of(null, range4),
+                range6 == null ? FamilyAddressing.DISABLED : FamilyAddressing.of(null, range6)));
   }
 
   @Test

@@ -70,4 +70,11 @@ class NodeOptionsTest {
         Optional.of(IpAddress.parse("255.255.255.255")),
         new LocalAddress(IpAddress.parse("128.0.0.1"), 1, "eth0").broadcast());
   }
+
+  /** A descriptor of 0 would be the standard input. */
+  @Test
+  void shouldHaveNoDescriptorWhereThereAreNoEvents() {
+    assertEquals(-1, NodeEvents.NONE.descriptor());
+    assertEquals(0, NodeEvents.NONE.poll(null, 1));
+  }
 }

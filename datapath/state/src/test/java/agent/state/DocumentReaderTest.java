@@ -50,6 +50,66 @@ class DocumentReaderTest {
     assertEquals(2, read(new LeaseCodec(), leases(LEASE + "," + other)).size());
   }
 
+  /** Replaces one text in an endpoint that release 0.1.0 wrote. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '~',
+      value = {
+        "{\"id\":7 | [{\"id\":7 | $: is not an object but an array",
+        "{\"ipv4\":\"10 | [\"10 | $.addressing: is not an object but an array",
+        "\"10.1.0.7\" | 7 | $.addressing.ipv4: is not a string but a number",
+        "{\"containerId\" | 7,{\"containerId\" | $.externalIdentifiers: is not an object but a number",
+        "\"demo\" | false | $.externalIdentifiers.containerId: is not a string but a boolean",
+        "\"legacyDisabled\":false | \"legacyDisabled\":0 | $.externalIdentifiers.legacyDisabled: is not true or false but a number",
+        "\"legacyDisabled\":false | \"legacyDisabled\":null | $.externalIdentifiers.legacyDisabled: is not true or false but null",
+        "\"mac\":\"02: | \"mac\":\"2: | $.mac: '2:00:00:00:00:01' is not a MAC address",
+        "[\"app=a\"] | \"app=a\" | $.labels: is not an array but a string",
+        "[\"app=a\"] | {\"app\":\"a\"} | $.labels: is not an array but an object",
+        "\"app=a\" | \"app=a\",true | $.labels[1]: is not a string but a boolean",
+        "\"Conntrack\":\"Enabled\" | \"Conntrack\":1 | $.options.Conntrack: is not a string but a number",
+        "{\"Conntrack\" | 7,{\"Conntrack\" | $.options: is not an object but a number",
+        "{\"disableSourceVerification\":null | [null | $.datapathConfiguration: is not an object but an array",
+        "\"externalIpam\":null | \"externalIpam\":\"\" | $.datapathConfiguration.externalIpam: is not true or false but a string",
+        "\"workload\":{ | \"workload\":null,\"a\":{ | $.workload: is not an object but null",
+        "\"pid\":null | \"pid\":{} | $.workload.pid: is not an integer but an object"
+      })
+  void shouldNameTheMemberOfAnEndpointThatIsOfAnotherType(String was, String is, String message)
+      throws Exception {
+    final String file =
+        new String(ReleaseFiles.of("0.1.0").read("endpoints/7.json"), StandardCharsets.UTF_8);
+    final String whole = file.substring(file.indexOf('\n') + 1);
+    assertTrue(whole.contains(was), was);
+    refused(new EndpointCodec(), whole.replace(was, is), message);
+  }
+
+  @Test
+  void shouldReadNoRevisionThatIsAText() {
+    refused(
+        new PrefilterCodec(),
+        "{\"revision\":\"5\",\"deny\":[]}",
+        "$.revision: is not an integer but a string");
+    refused(
+        new PrefilterCodec(),
+        "{\"revision\":9223372036854775808,\"deny\":[]}",
+        "$.revision: '9223372036854775808' is not an integer of 64 bits");
+  }
+
+  @Test
+  void shouldNameTheFieldOfAnIcmpRuleThatIsOfAnotherType() {
+    final String rule =
+        "{\"endpointSelector\":{\"matchLabels\":null,\"matchExpressions\":null},\"ingress\":[{"
+            + "\"endpoints\":null,\"requires\":null,\"cidrs\":null,\"cidrSets\":null,"
+            + "\"entities\":null,\"toPorts\":null,\"icmps\":[";
+    final String path = "$.rules[0].ingress[0].icmps[0]";
+    final String start = "{\"revision\":1,\"rules\":[" + rule;
+    refused(new PolicyCodec(), start + "[]", path + ": is not an object but an array");
+    refused(
+        new PolicyCodec(),
+        start + "{\"fields\":[{\"family\":\"IPv4\",\"type\":\"8\"",
+        path + ".fields[0].type: is not an integer but a string");
+  }
+
   @Test
   void shouldRefuseTrailingTextAndMissingDocuments() {
     refused(new LeaseCodec(), leases(LEASE) + "{}", "$: ");
@@ -98,6 +158,10 @@ class DocumentReaderTest {
             "{\"ipv4Range\":\"" + "x".repeat(1_000_000) + "\",\"ipv6Range\":null}",
             "$.ipv4Range: 'xxx");
     assertTrue(refusal.getMessage().length() < 200, refusal.getMessage());
+    final String shown = "x".repeat(64);
+    final String range = "{\"ipv4Range\":\"%s\",\"ipv6Range\":null}";
+    refused(new NodeCodec(), range.formatted(shown), "'" + shown + "' is not");
+    refused(new NodeCodec(), range.formatted(shown + "x"), "'" + shown + "...' is not");
   }
 
   private static String leases(String elements) {

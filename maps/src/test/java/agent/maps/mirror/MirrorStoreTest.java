@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.testkit.HeapAllocation;
 import java.util.Map;
 import java.util.TreeMap;
 import org.agrona.ExpandableArrayBuffer;
@@ -84,18 +83,5 @@ class MirrorStoreTest {
     assertTrue(store.retain());
     store.release();
     assertEquals(Map.of(10, -10), contents(1));
-  }
-
-  @Test
-  void shouldAllocateNothingPerOperation() {
-    final int[] round = new int[1];
-    final Runnable work =
-        () -> {
-          put(1, round[0]++ & 0xfff);
-          if ((round[0] & 3) == 0) {
-            store.remove(1, key, 3, KEY_SIZE);
-          }
-        };
-    assertEquals(0, HeapAllocation.steady(10_000, work));
   }
 }

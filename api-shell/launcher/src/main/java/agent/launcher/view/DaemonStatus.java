@@ -8,21 +8,14 @@ import agent.datapath.manager.spec.ModuleHealth;
 import agent.datapath.manager.spec.TcMode;
 import agent.identity.Identity;
 import agent.server.view.DaemonView;
-import java.time.Instant;
-import java.time.format.DateTimeFormatter;
-import java.time.format.DateTimeFormatterBuilder;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
-import java.util.stream.Stream;
 
 /** Status, health and configuration; until {@link #ready} the status is "starting". */
 public final class DaemonStatus implements DaemonView {
   private static final ComponentStatus DISABLED = new ComponentStatus(null, "Disabled");
   private static final ComponentStatus STARTING =
       new ComponentStatus("the agent is starting", "Warning");
-  private static final DateTimeFormatter RFC3339_MS =
-      new DateTimeFormatterBuilder().appendInstant(3).toFormatter(Locale.ROOT);
 
   private final ConfigurationView configuration;
   private volatile StartedParts parts = StartedParts.NONE;
@@ -51,7 +44,11 @@ public final class DaemonStatus implements DaemonView {
     if (now == StartedParts.NONE) {
       return model(STARTING, null, null, brief);
     }
-    return model(overall(modules(now)), now, attachMode(now.datapath().status().tcMode()), brief);
+    return model(
+        ModuleHealthEncoder.overall(modules(now)),
+        now,
+        attachMode(now.datapath().status().tcMode()),
+        brief);
   }
 
   private DaemonStatusModel model(
@@ -134,50 +131,11 @@ public final class DaemonStatus implements DaemonView {
   public ModuleHealthModel health(boolean brief) {
     final StartedParts now = parts;
     final List<ModuleHealth> modules = now == StartedParts.NONE ? List.of() : modules(now);
-    return new ModuleHealthModel(
-        modules.stream()
-            .filter(module -> !brief || module.level() != ModuleHealth.Level.OK)
-            .map(DaemonStatus::encode)
-            .toList());
+    return ModuleHealthEncoder.encode(modules, brief);
   }
 
   private static List<ModuleHealth> modules(StartedParts now) {
     return now.datapath().health().read();
-  }
-
-  private static ModuleHealthModel.Module encode(ModuleHealth module) {
-    return new ModuleHealthModel.Module(
-        timestamp(module.lastOkMs()),
-        timestamp(module.lastUpdatedMs()),
-        level(module.level()),
-        module.message(),
-        module.moduleId());
-  }
-
-  private static String timestamp(long epochMs) {
-    return epochMs == 0 ? null : RFC3339_MS.format(Instant.ofEpochMilli(epochMs));
-  }
-
-  private static String level(ModuleHealth.Level level) {
-    return switch (level) {
-      case OK -> "OK";
-      case DEGRADED -> "Degraded";
-      case STOPPED -> "Stopped";
-      case UNKNOWN -> "Unknown";
-    };
-  }
-
-  /** Returns the state of the module that is worst. */
-  private static ComponentStatus overall(List<ModuleHealth> modules) {
-    return Stream.of(ModuleHealth.Level.STOPPED, ModuleHealth.Level.DEGRADED)
-        .flatMap(level -> modules.stream().filter(module -> module.level() == level))
-        .findFirst()
-        .map(
-            module ->
-                new ComponentStatus(
-                    module.moduleId() + ": " + module.message(),
-                    module.level() == ModuleHealth.Level.STOPPED ? "Failure" : "Warning"))
-        .orElse(new ComponentStatus(null, "Ok"));
   }
 
   @Override

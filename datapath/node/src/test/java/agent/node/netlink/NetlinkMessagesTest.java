@@ -1,6 +1,7 @@
 package agent.node.netlink;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -160,6 +161,44 @@ class NetlinkMessagesTest {
     assertEquals(
         new RouteMessage(Prefix.ALL_IPV6, 5, null, null, 3, 1000, 1, 0),
         attribute(15, 1000).attribute(9, hops.array()).decode(RouteMessage::decode).orElseThrow());
+  }
+
+  /** Tells by the header of a route message whether it can be of a workload, or of the node. */
+  @Test
+  void shouldTellRoutesToOneAddressAndThoseOfTheLocalTable() {
+    assertKind(2, 32, RouteMessage.TABLE_MAIN, true, false);
+    assertKind(10, 128, RouteMessage.TABLE_MAIN, true, false);
+    assertKind(2, 31, RouteMessage.TABLE_MAIN, false, false);
+    assertKind(10, 32, RouteMessage.TABLE_MAIN, false, false);
+    assertKind(128, 32, RouteMessage.TABLE_MAIN, false, false);
+    assertKind(128, 128, RouteMessage.TABLE_MAIN, false, false);
+    assertKind(2, 32, RouteMessage.TABLE_LOCAL, false, true);
+    assertKind(10, 64, RouteMessage.TABLE_LOCAL, false, true);
+    assertKind(128, 32, RouteMessage.TABLE_LOCAL, false, false);
+    assertKind(2, 32, 252, false, false);
+  }
+
+  private void assertKind(int family, int length, int table, boolean isSingle, boolean isLocal) {
+    final String what = "family " + family + "/" + length + ", table " + table;
+    begin(RouteMessage.RTM_NEWROUTE).put(family, length, 0, 0, table, 169, 253, 1).putInt(0);
+    assertEquals(
+        Optional.of(isSingle), decode(m -> Optional.of(RouteMessage.isToSingleAddress(m))), what);
+    assertEquals(
+        Optional.of(isLocal), decode(m -> Optional.of(RouteMessage.isInLocalTable(m))), what);
+  }
+
+  /** RTN_LOCAL, RTN_BROADCAST and RTN_ANYCAST of the local table. */
+  @Test
+  void shouldTellTheRoutesToTheNodeItself() {
+    for (int type = 0; type <= 6; type++) {
+      final boolean isToNode = type >= 2 && type <= 4;
+      assertEquals(isToNode, routeOf(RouteMessage.TABLE_LOCAL, type).isToThisNode(), "" + type);
+      assertFalse(routeOf(RouteMessage.TABLE_MAIN, type).isToThisNode());
+    }
+  }
+
+  private static RouteMessage routeOf(int table, int type) {
+    return new RouteMessage(Prefix.parse("192.0.2.1/32"), 1, null, null, 2, table, type, 0);
   }
 
   private NetlinkMessagesTest neighbour() {

@@ -1,0 +1,63 @@
+package agent.launcher.view;
+
+import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
+import agent.contract.daemon.ModuleHealthModel;
+import agent.datapath.manager.spec.ModuleHealth;
+import java.time.Instant;
+import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeFormatterBuilder;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Stream;
+
+/** Converts the health of the modules to the records of the contract. */
+final class ModuleHealthEncoder {
+  private static final DateTimeFormatter RFC3339_MS =
+      new DateTimeFormatterBuilder().appendInstant(3).toFormatter(Locale.ROOT);
+
+  private ModuleHealthEncoder() {}
+
+  /** Converts all modules, or in brief those whose level is not OK. */
+  static ModuleHealthModel encode(List<ModuleHealth> modules, boolean brief) {
+    return new ModuleHealthModel(
+        modules.stream()
+            .filter(module -> !brief || module.level() != ModuleHealth.Level.OK)
+            .map(ModuleHealthEncoder::encode)
+            .toList());
+  }
+
+  private static ModuleHealthModel.Module encode(ModuleHealth module) {
+    return new ModuleHealthModel.Module(
+        timestamp(module.lastOkMs()),
+        timestamp(module.lastUpdatedMs()),
+        level(module.level()),
+        module.message(),
+        module.moduleId());
+  }
+
+  private static String timestamp(long epochMs) {
+    return epochMs == 0 ? null : RFC3339_MS.format(Instant.ofEpochMilli(epochMs));
+  }
+
+  private static String level(ModuleHealth.Level level) {
+    return switch (level) {
+      case OK -> "OK";
+      case DEGRADED -> "Degraded";
+      case STOPPED -> "Stopped";
+      case UNKNOWN -> "Unknown";
+    };
+  }
+
+  /** Returns the state of the module that is worst. */
+  static ComponentStatus overall(List<ModuleHealth> modules) {
+    return Stream.of(ModuleHealth.Level.STOPPED, ModuleHealth.Level.DEGRADED)
+        .flatMap(level -> modules.stream().filter(module -> module.level() == level))
+        .findFirst()
+        .map(
+            module ->
+                new ComponentStatus(
+                    module.moduleId() + ": " + module.message(),
+                    module.level() == ModuleHealth.Level.STOPPED ? "Failure" : "Warning"))
+        .orElse(new ComponentStatus(null, "Ok"));
+  }
+}

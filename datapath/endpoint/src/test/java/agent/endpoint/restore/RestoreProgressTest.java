@@ -1,0 +1,38 @@
+package agent.endpoint.restore;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import agent.datapath.manager.thread.HealthBoard.Reading;
+import org.junit.jupiter.api.Test;
+
+/** What health says of a restoration, from before its begin to after its end. */
+class RestoreProgressTest {
+  private static final Reading NONE = Reading.ok("no endpoint is being restored");
+
+  private final RestoreProgress progress = new RestoreProgress();
+
+  @Test
+  void shouldCountUntilItHasEnded() {
+    assertEquals(NONE, progress.read());
+    progress.begin(2, 0);
+    assertEquals(Reading.degraded("restoring: 0 of 2 endpoints"), progress.read());
+    progress.count(1);
+    assertEquals(Reading.degraded("restoring: 1 of 2 endpoints"), progress.read());
+    progress.count(2);
+    assertEquals(Reading.degraded("restoring: 2 of 2 endpoints"), progress.read());
+    progress.end();
+    assertEquals(NONE, progress.read());
+  }
+
+  @Test
+  void shouldTellWhatCannotBeRemovedWhereNothingIsRestored() {
+    progress.faults().degraded("endpoint 7", "its links stay");
+    assertEquals(Reading.degraded("its links stay"), progress.read());
+    progress.begin(1, 0);
+    assertEquals(Reading.degraded("restoring: 0 of 1 endpoints"), progress.read());
+    progress.end();
+    assertEquals(Reading.degraded("its links stay"), progress.read());
+    progress.faults().clear("endpoint 7");
+    assertEquals(NONE, progress.read());
+  }
+}
