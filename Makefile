@@ -41,7 +41,8 @@ record-release: deps ## record what this release leaves in the kernel and on dis
 	@echo "copy target/recording to release-<version> beside the others in api-shell/launcher/src/test/resources"
 
 mutations-bpf: deps ## plant the listed bugs in the programs and print how many the tests catch (as root)
-	$(MAVEN) -pl :datapath-manager -am -Dmutations -Dtest=MutationsKernelTest -Dsurefire.failIfNoSpecifiedTests=false verify
+	$(MAVEN) -pl :endpoint -am -Dmutations -Dtest=MutationsKernelTest,FlowMutationsKernelTest \
+	  -Dsurefire.failIfNoSpecifiedTests=false verify
 
 mutations-java: deps ## plant bugs in the Java modules, print how many the unit tests find (an hour)
 	find . -path '*/target/pit-reports/mutations.csv' -delete

@@ -123,8 +123,9 @@ __global int endpoint_error_relates(struct __sk_buff *skb, const struct packet *
 
 	if (flow_find_parties(flow, quoted, 1 - own_side(hook), endpoint->endpoint_id, origin))
 		return false;
-	return !flow_has_other_parties(flow, entry, sender) &&
-	       flow_ask_policy(flow, quoted, side, FLOW_BOTH_SIDES) == DROP_NONE;
+	return !flow_has_other_parties(flow, entry, sender) && !flow_ask_policy(flow, quoted, side, FLOW_BOTH_SIDES) &&
+	       (!(entry->flags & CONNTRACK_DIRECTION_UNKNOWN) ||
+		!flow_ask_policy(flow, quoted, 1 - side, FLOW_BOTH_SIDES));
 }
 
 /*
@@ -159,12 +160,13 @@ __global int judge_new_flow(const struct packet *packet, struct judgement *judge
 	const __u8 denied_side = flow->denied_side;
 	const __u8 audited = flow->audited;
 
-	if (packet->protocol != IPPROTO_TCP || packet->kind != PACKET_FLOW || packet->tcp_flags & (TCP_SYN | TCP_RST))
+	if (packet->protocol != IPPROTO_TCP || packet->kind != PACKET_FLOW || packet->tcp_flags & TCP_RST ||
+	    tcp_is_opening(packet->tcp_flags))
 		return reason;
 	if (!reason) {
 		if (!flow_ask_policy(flow, packet, PACKET_DESTINATION, FLOW_BOTH_SIDES))
 			flow->entry_flags |= CONNTRACK_DIRECTION_UNKNOWN;
-	} else if (hook == METRICS_EGRESS && answers_lost_flow(flow, packet)) {
+	} else if (hook == METRICS_EGRESS && !(packet->tcp_flags & TCP_SYN) && answers_lost_flow(flow, packet)) {
 		judgement->initiator = PACKET_DESTINATION;
 		return DROP_NONE;
 	}
@@ -266,8 +268,8 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 		packet->kind = PACKET_STATELESS;
 	if (old) {
 		reason = judge_known_flow(packet, judgement, old->flags);
-		if (reason && packet->protocol != IPPROTO_TCP && judgement->initiator == PACKET_DESTINATION &&
-		    !packet_opens_nothing(packet)) {
+		if (reason && judgement->initiator == PACKET_DESTINATION && !packet_opens_nothing(packet) &&
+		    (packet->protocol != IPPROTO_TCP || tcp_is_opening(packet->tcp_flags))) {
 			const __u8 denied_side = flow->denied_side;
 
 			if (!flow_ask_policy(flow, packet, PACKET_SOURCE, FLOW_BOTH_SIDES)) {

@@ -159,8 +159,9 @@ abstract class EndpointRig {
     return now(conductor.policy().importRules(List.of(specs)));
   }
 
-  PolicySnapshot deleteRules() {
-    return now(conductor.policy().deleteRules(List.of()));
+  /** Deletes the rules that have all of these labels; without labels all rules. */
+  PolicySnapshot deleteRules(String... labels) {
+    return now(conductor.policy().deleteRules(List.of(labels)));
   }
 
   static void assertRefused(Refusal.Kind kind, String field, Runnable call) {

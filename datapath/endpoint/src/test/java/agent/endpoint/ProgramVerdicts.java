@@ -5,25 +5,41 @@ import agent.bindings.ProgramTestRun;
 import agent.datapath.manager.DatapathManager;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
-import agent.policy.model.Verdict;
 import java.util.List;
 
 /** Runs programs on single packets and derives the verdict from return value and counters. */
 final class ProgramVerdicts implements AutoCloseable {
   private static final int TC_ACT_SHOT = 2;
+
+  /** What is counted of the packets of a test. Link control of the workloads is dropped, too. */
   private static final List<DropReason> VERDICTS =
-      List.of(DropReason.NONE, DropReason.POLICY_DENIED, DropReason.POLICY_DENY_RULE);
+      List.of(
+          DropReason.NONE,
+          DropReason.POLICY_DENIED,
+          DropReason.POLICY_DENY_RULE,
+          DropReason.MALFORMED,
+          DropReason.FRAGMENT_NOT_FOUND,
+          DropReason.ICMP_ERROR_UNTRACKED);
 
   private final DatapathManager datapath;
   private final ProgramTestRun testRun = new ProgramTestRun(512);
-  private boolean isCountedAtPeer;
+  private long[][] counters;
+
+  /**
+   * What a program did with a packet.
+   *
+   * @param reason why it was dropped, NONE for a packet that passes
+   * @param atPeer whether it was counted for the endpoint on the other side
+   */
+  record Counted(DropReason reason, boolean atPeer) {}
 
   ProgramVerdicts(DatapathManager datapath) {
     this.datapath = datapath;
+    counters = read();
   }
 
   /**
-   * Returns the verdict on one packet.
+   * Runs a program on one packet.
    *
    * @param program the program of the endpoint
    * @param isSent true for a packet from the endpoint, false for one to it
@@ -31,67 +47,53 @@ final class ProgramVerdicts implements AutoCloseable {
    * @param ifindex the host side of its veth
    * @param receivedBy the interface that received a packet to the endpoint, 0 for none
    */
-  Verdict of(BpfProgram program, boolean isSent, byte[] frame, int ifindex, int receivedBy) {
+  Counted of(BpfProgram program, boolean isSent, byte[] frame, int ifindex, int receivedBy) {
     final MetricsDirection own = isSent ? MetricsDirection.EGRESS : MetricsDirection.INGRESS;
     final MetricsDirection peers = isSent ? MetricsDirection.INGRESS : MetricsDirection.EGRESS;
-    final long[] ownBefore = counters(own.number());
-    final long[] peersBefore = counters(peers.number());
     testRun.input(frame);
     testRun.receivedBy(receivedBy);
     final int error = testRun.run(program, frame.length, ifindex, 1);
     if (error != 0) {
       throw new IllegalStateException("BPF_PROG_TEST_RUN: " + error);
     }
-    final DropReason counted = counted(ownBefore, counters(own.number()));
-    final DropReason countedAtPeer = counted(peersBefore, counters(peers.number()));
+    final long[][] before = counters;
+    counters = read();
+    final DropReason counted = counted(before, own);
+    final DropReason countedAtPeer = counted(before, peers);
     if ((counted == null) == (countedAtPeer == null)) {
       throw new IllegalStateException(
           "counted %s and at the peer %s, program returned %d"
               .formatted(counted, countedAtPeer, testRun.returnValue()));
     }
-    isCountedAtPeer = counted == null;
-    return verdictOf(isCountedAtPeer ? countedAtPeer : counted, testRun.returnValue());
+    final DropReason reason = counted == null ? countedAtPeer : counted;
+    if ((testRun.returnValue() == TC_ACT_SHOT) != (reason != DropReason.NONE)) {
+      throw new IllegalStateException(
+          "counted " + reason + ", program returned " + testRun.returnValue());
+    }
+    return new Counted(reason, counted == null);
   }
 
-  /** Returns whether the last packet was counted for the endpoint on the other side. */
-  boolean isCountedAtPeer() {
-    return isCountedAtPeer;
-  }
-
-  /** Returns the verdict that was counted. Link control of the workloads is dropped meanwhile. */
-  private static DropReason counted(long[] before, long[] after) {
+  /** Returns the reason that was counted since; NONE for a forwarded packet, null for none. */
+  private DropReason counted(long[][] before, MetricsDirection direction) {
+    DropReason counted = null;
     for (final DropReason reason : VERDICTS) {
-      if (after[reason.number()] != before[reason.number()]) {
-        return reason;
+      final int number = reason.number();
+      if (counters[direction.number()][number] != before[direction.number()][number]) {
+        if (counted != null) {
+          throw new IllegalStateException("counted " + counted + " and " + reason);
+        }
+        counted = reason;
       }
     }
-    return null;
+    return counted;
   }
 
-  private long[] counters(int direction) {
-    final long[] counters = new long[DropReason.values().length];
+  private long[][] read() {
+    final long[][] read = new long[MetricsDirection.values().length][DropReason.values().length];
     datapath
         .metrics()
-        .forEach(
-            (counted, reason, packets, bytes) -> {
-              if (counted == direction) {
-                counters[reason] = packets;
-              }
-            });
-    return counters;
-  }
-
-  /** Returns the verdict; the counter and the return value of the program must agree. */
-  private static Verdict verdictOf(DropReason reason, int returned) {
-    if ((returned == TC_ACT_SHOT) != (reason != DropReason.NONE)) {
-      throw new IllegalStateException("counted " + reason + ", program returned " + returned);
-    }
-    return switch (reason) {
-      case NONE -> Verdict.ALLOWED;
-      case POLICY_DENIED -> Verdict.NOT_ALLOWED;
-      case POLICY_DENY_RULE -> Verdict.DENIED;
-      default -> throw new IllegalStateException("dropped for " + reason);
-    };
+        .forEach((direction, reason, packets, bytes) -> read[direction][reason] = packets);
+    return read;
   }
 
   @Override

@@ -3,308 +3,296 @@ package agent.endpoint;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.bindings.BpfProgram;
-import agent.datapath.manager.spec.IpcacheEntry;
-import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
+import agent.endpoint.ProgramVerdicts.Counted;
+import agent.endpoint.model.Conversation;
+import agent.endpoint.model.Conversation.Subject;
+import agent.endpoint.model.ModelHost;
+import agent.endpoint.model.ModelPacket;
+import agent.endpoint.model.ModelPolicy;
+import agent.endpoint.model.NaiveFlowTable;
+import agent.endpoint.model.NaiveFlowTable.Event;
+import agent.endpoint.model.Ruling;
 import agent.identity.LabelSet;
-import agent.identity.ReservedIdentity;
-import agent.policy.model.NaivePeer;
-import agent.policy.model.NaivePolicy;
 import agent.policy.model.RandomPolicy;
-import agent.policy.model.Verdict;
 import agent.policy.spec.RuleSpec;
-import agent.testkit.IpPacket;
+import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.testkit.KernelTest;
-import agent.testkit.Packets;
-import agent.testkit.Workload;
 import agent.types.IpAddress;
-import agent.types.Prefix;
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Compares the programs in the kernel with {@link NaivePolicy} on random rules: every packet opens
- * its own flow, and the verdict of the program and the counted drop reason must be those of the
- * model.
+ * Compares the programs in the kernel with {@link NaiveFlowTable} on random rules and random
+ * conversations, which go on while the rules change: the verdict of the program on each packet, the
+ * drop reason and the end for which it is counted must be those of the model.
+ *
+ * <p>{@code -Drandom.seed} repeats a run, {@code -Drandom.rules} sets the number of rule sets.
  */
 @KernelTest
 class RandomPolicyKernelTest {
-  private static final int RULE_SETS = 320;
+  private static final int RULE_SETS = Integer.getInteger("random.rules", 1000);
+  private static final long SEED = Long.getLong("random.seed", 20261122L);
   private static final int PACKETS = 60;
   private static final int ENDPOINTS = 4;
-  private static final int TCP = 6;
-  private static final int UDP = 17;
-  private static final int SCTP = 132;
-  private static final int ICMP = 1;
-  private static final int ICMP6 = 58;
+  private static final int CONVERSATIONS = 6;
+  private static final int PACKETS_OF_A_CONVERSATION = 20;
 
-  /** Two protocols without ports; the flows of each are always opened from the same side. */
-  private static final int UPWARDS = 47;
+  /** With fewer rule sets, what is rare may not happen. */
+  private static final int ENOUGH_RULE_SETS = 1000;
 
-  private static final int DOWNWARDS = 94;
-  private static final int[] PROTOCOLS = {TCP, TCP, UDP, SCTP, ICMP, UPWARDS};
+  /** The kinds of packets that {@link #kind} tells apart. */
+  private static final int KINDS = 9;
 
-  /** A packet, described without identities and map keys. */
-  private record Case(
-      Party endpoint,
-      boolean sends,
-      Party localPeer,
-      NaivePeer peer,
-      IpAddress peerAddress,
-      int protocol,
-      int port) {}
+  /** Protocols without ports have one flow for each pair of hosts: each pair takes the next. */
+  private static final int FIRST_PORTLESS = 143;
 
-  /** One endpoint and its programs. */
-  private record Party(int id, Workload workload, BpfProgram fromEndpoint, BpfProgram toEndpoint) {
-    IpAddress address(boolean isIpv4) {
-      return IpAddress.parse(isIpv4 ? workload.ipv4() : workload.ipv6());
+  private static final int LAST_PORTLESS = 252;
+  private static final int[] PROTOCOLS = {
+    ModelPacket.TCP, ModelPacket.TCP, ModelPacket.TCP, ModelPacket.UDP, ModelPacket.SCTP, 0
+  };
+
+  /** A conversation and what was seen of it. */
+  private record Talk(
+      Conversation conversation, ModelHost opener, ModelHost acceptor, List<String> seen) {
+    Talk(Conversation conversation, ModelHost opener, ModelHost acceptor) {
+      this(conversation, opener, acceptor, new ArrayList<>());
     }
   }
 
-  private static final String REMOTE_NODE4 = "192.0.2.99";
-  private static final String REMOTE_NODE6 = "2001:db8:ffff::99";
-
-  private final Map<Verdict, Integer> seen = new EnumMap<>(Verdict.class);
-  private final List<Party> endpoints = new ArrayList<>();
-  private final Map<Party, LabelSet> labels = new HashMap<>();
-  private KernelRig agent;
-  private ProgramVerdicts verdicts;
-  private int flows;
+  private final RandomPolicy random = new RandomPolicy(SEED);
+  private final ModelPolicy policy = new ModelPolicy();
+  private final NaiveFlowTable model = new NaiveFlowTable(policy);
+  private final List<RuleSpec> rules = new ArrayList<>();
+  private final List<Talk> talks = new ArrayList<>();
+  private final Map<Set<IpAddress>, Integer> portless = new HashMap<>();
+  private final Map<String, Integer> seen = new TreeMap<>();
+  private ModelNode node;
+  private ProgramVerdicts programs;
+  private int number;
+  private int changes;
 
   @BeforeEach
   void setUp() throws IOException {
-    agent = new KernelRig();
-    verdicts = new ProgramVerdicts(agent.datapath());
-    for (int id = 1; id <= ENDPOINTS; id++) {
-      final Workload workload = agent.workload(id + 10);
-      agent.create(id, workload);
-      final Party party =
-          new Party(
-              id, workload, agent.program(id, "from_endpoint"), agent.program(id, "to_endpoint"));
-      endpoints.add(party);
-      labels.put(party, LabelSet.EMPTY);
-    }
-    agent
-        .datapath()
-        .ipcache()
-        .apply(List.of(remoteNode(REMOTE_NODE4), remoteNode(REMOTE_NODE6)))
-        .join();
-  }
-
-  private static IpcacheChange remoteNode(String address) {
-    return new IpcacheChange(
-        null, new IpcacheEntry(Prefix.parse(address), ReservedIdentity.REMOTE_NODE.id(), 0, false));
+    node = new ModelNode(ENDPOINTS);
+    programs = new ProgramVerdicts(node.agent().datapath());
+    node.endpoints().forEach(id -> policy.labels(id, LabelSet.EMPTY));
   }
 
   @AfterEach
   void tearDown() throws IOException {
-    for (final Party party : endpoints) {
-      party.fromEndpoint().close();
-      party.toEndpoint().close();
-    }
-    verdicts.close();
-    agent.close();
+    programs.close();
+    node.close();
   }
 
   @Test
-  void shouldGiveTheVerdictOfTheNaivePolicyForEveryPacket() {
-    agent.inNamespace(
-        () -> {
-          for (int seed = 0; seed < RULE_SETS; seed++) {
-            checkRules(seed);
-          }
-        });
-    for (final Verdict verdict : Verdict.values()) {
+  void shouldGiveTheVerdictOfTheModelOnEveryPacketOfRandomConversations() {
+    System.out.printf("random.seed=%d random.rules=%d%n", SEED, RULE_SETS);
+    node.agent()
+        .inNamespace(
+            () -> {
+              for (changes = 1; changes <= RULE_SETS; changes++) {
+                changeRules();
+                for (int i = 0; i < PACKETS; i++) {
+                  sendNext();
+                }
+              }
+            });
+    System.out.printf("%s%n%s%n", seen, model.events());
+    if (RULE_SETS >= ENOUGH_RULE_SETS) {
+      checkThatEverythingHappened();
+    }
+  }
+
+  private void checkThatEverythingHappened() {
+    assertEquals(2 * KINDS, seen.size(), seen::toString);
+    seen.forEach((kind, packets) -> assertTrue(packets > RULE_SETS / 10, seen::toString));
+    for (final Event event : Event.values()) {
       assertTrue(
-          seen.getOrDefault(verdict, 0) > RULE_SETS * PACKETS / 20, () -> "too few: " + seen);
+          model.events().getOrDefault(event, 0) > RULE_SETS / 100, () -> model.events().toString());
     }
   }
 
-  private void relabel(Party party, LabelSet next) {
-    agent.relabel(party.id(), next.toStrings().toArray(String[]::new));
-    labels.put(party, next);
-  }
-
-  private void checkRules(int seed) {
-    final RandomPolicy random = new RandomPolicy(1_000_000 + seed);
-    final List<RuleSpec> rules = random.rules();
-    relabel(random.pick(endpoints), random.labels());
-    agent.deleteRules();
-    agent.importRules(rules.toArray(RuleSpec[]::new));
-    relabel(random.pick(endpoints), random.labels());
-    for (int i = 0; i < PACKETS; i++) {
-      check(seed, random, rules);
+  /** Changes rules or labels while conversations go on. */
+  private void changeRules() {
+    final List<RuleSpec> more = new ArrayList<>();
+    random.rules().forEach(rule -> more.add(named(rule, changes + "-" + more.size())));
+    if (random.below(2) == 0) {
+      more.subList(1, more.size()).clear(); // so that more passes
+    }
+    final int kind = rules.isEmpty() || rules.size() > 8 ? 0 : random.below(5);
+    if (kind < 3) {
+      node.agent().deleteRules();
+      rules.clear();
+    } else if (kind == 3) {
+      more.subList(1, more.size()).clear();
+    } else {
+      more.clear();
+      final LabelSpec label = rules.remove(random.below(rules.size())).labels().getFirst();
+      node.agent().deleteRules(label.key() + "=" + label.value());
+    }
+    if (!more.isEmpty()) {
+      node.agent().importRules(more.toArray(RuleSpec[]::new));
+    }
+    rules.addAll(more);
+    policy.rules(rules);
+    talks.forEach(talk -> talk.seen.add("rules change"));
+    if (random.below(4) == 0) {
+      final int id = 1 + random.below(ENDPOINTS);
+      final LabelSet labels = random.labels();
+      node.relabel(id, labels);
+      policy.labels(id, labels);
     }
   }
 
-  private void check(int seed, RandomPolicy random, List<RuleSpec> rules) {
-    final Case packet = someCase(random);
-    final Verdict expected = expected(packet, new NaivePolicy(rules));
-    final Verdict actual =
-        verdicts.of(
-            packet.sends() ? packet.endpoint().fromEndpoint() : packet.endpoint().toEndpoint(),
-            packet.sends(),
-            frame(packet, random),
-            packet.endpoint().workload().veth().hostIfindex(),
-            packet.localPeer() == null ? 0 : packet.localPeer().workload().veth().hostIfindex());
-    seen.merge(expected, 1, Integer::sum);
-    assertEquals(
-        expected,
-        actual,
-        () ->
-            "seed %d, endpoint %s %s %s, protocol %d port %d%nrules %s"
-                .formatted(
-                    seed,
-                    labels.get(packet.endpoint()),
-                    packet.sends() ? "sends to" : "is sent by",
-                    packet.peer(),
-                    packet.protocol(),
-                    packet.port(),
-                    rules));
-    assertEquals(
-        isPeersPolicy(packet, new NaivePolicy(rules)),
-        verdicts.isCountedAtPeer(),
-        "a drop is counted at the end whose policy it is");
+  /** Returns the rule with a label that no other has, so that it is added and removed alone. */
+  private static RuleSpec named(RuleSpec rule, String name) {
+    return new RuleSpec(
+        rule.endpointSelector(),
+        rule.ingress(),
+        rule.egress(),
+        rule.ingressDeny(),
+        rule.egressDeny(),
+        List.of(new LabelSpec("rule", name, null)),
+        null);
   }
 
-  /** Returns whether the policy of the local peer, and not of the endpoint, drops the packet. */
-  private boolean isPeersPolicy(Case packet, NaivePolicy policy) {
-    final Verdict verdict = expected(packet, policy);
-    if (packet.localPeer() == null || verdict == Verdict.ALLOWED) {
-      return false;
+  /** Sends the next packet of a conversation through the programs that it meets. */
+  private void sendNext() {
+    final int which = random.below(CONVERSATIONS);
+    if (which >= talks.size() || talks.get(which).seen.size() >= PACKETS_OF_A_CONVERSATION) {
+      if (which < talks.size()) {
+        talks.remove(which);
+      }
+      talks.add(newTalk());
+      return;
     }
-    final Verdict own = ownVerdict(packet, policy);
-    return packet.sends() ? own == Verdict.ALLOWED : peerVerdict(packet, policy) != Verdict.ALLOWED;
+    final Talk talk = talks.get(which);
+    final ModelPacket packet = talk.conversation.next(random, other(talk), ++number & 0xffff);
+    final boolean isSent = packet.source().isEndpoint();
+    final boolean isReceived = packet.destination().isEndpoint();
+    final int path = isSent && isReceived ? random.below(6) : 0;
+    final boolean skipsSender = path == 5;
+    final boolean isByStack = path >= 3;
+    boolean passes = true;
+    if (isSent && !skipsSender) {
+      passes = meets(talk, packet, true);
+    }
+    if (isReceived && passes && (!isSent || isByStack)) {
+      meets(talk, packet, false);
+    }
   }
 
-  private Case someCase(RandomPolicy random) {
-    final Party endpoint = random.pick(endpoints);
-    final boolean sends = random.below(2) == 0;
-    boolean isIpv4 = random.below(2) == 0;
-    Party localPeer = null;
-    final NaivePeer peer;
-    final IpAddress address;
-    switch (random.below(8)) {
-      case 0, 1, 2 -> {
-        do {
-          localPeer = random.pick(endpoints);
-        } while (localPeer == endpoint);
-        peer = NaivePeer.endpoint(labels.get(localPeer));
-        address = localPeer.address(isIpv4);
-      }
-      case 3 -> {
-        peer = NaivePeer.host();
-        address = gateway(isIpv4);
-      }
-      case 4 -> {
-        peer = NaivePeer.remoteNode();
-        address = IpAddress.parse(isIpv4 ? REMOTE_NODE4 : REMOTE_NODE6);
-      }
-      default -> {
-        address = random.someOutsideAddress();
-        peer = NaivePeer.outside(address);
-        isIpv4 = address.isIpv4();
-      }
+  /** Runs the program of one end on a packet, and returns whether it passes. */
+  private boolean meets(Talk talk, ModelPacket packet, boolean atSender) {
+    final ModelHost own = atSender ? packet.source() : packet.destination();
+    final Ruling expected = model.judge(packet, atSender);
+    final Counted actual =
+        programs.of(
+            node.program(packet, atSender),
+            atSender,
+            node.frame(packet, atSender, random),
+            node.ifindex(packet, atSender),
+            node.receivedBy(packet, atSender));
+    talk.seen.add((atSender ? "sent " : "received ") + packet + ": " + actual);
+    final Counted first = counted(expected, own);
+    final Counted also = expected.also() == null ? first : counted(expected.also(), own);
+    assertEquals(actual.equals(also) ? also : first, actual, () -> describe(talk));
+    seen.merge(kind(packet) + (expected.passes() ? " passes" : " dropped"), 1, Integer::sum);
+    return expected.passes();
+  }
+
+  private static Counted counted(Ruling ruling, ModelHost own) {
+    return new Counted(ruling.reason(), ruling.by() != null && !ruling.by().equals(own));
+  }
+
+  private String describe(Talk talk) {
+    return "-Drandom.seed=%d, after %d changes of rules%nrules %s%nlabels %s%n%s%n"
+        .formatted(SEED, changes, rules, policy.labels(), String.join("\n", talk.seen));
+  }
+
+  private static String kind(ModelPacket packet) {
+    if (packet.fragment() != null) {
+      return packet.isLaterFragment() ? "later fragment" : "first fragment";
     }
+    if (packet.isError()) {
+      return "ICMP error";
+    }
+    if (packet.isIcmp()) {
+      return packet.isEcho() ? "echo" : "ICMP message";
+    }
+    return packet.protocol() == ModelPacket.TCP
+        ? packet.tcpFlags() == ModelPacket.SYN
+            ? "SYN"
+            : (packet.tcpFlags() & ModelPacket.RST) != 0 ? "reset" : "segment"
+        : "datagram";
+  }
+
+  private Talk newTalk() {
+    final boolean isIpv4 = random.below(2) == 0;
+    final ModelHost endpoint = node.endpoint(1 + random.below(ENDPOINTS), isIpv4);
+    ModelHost other = node.someHost(random, isIpv4);
+    while (other.equals(endpoint)) {
+      other = node.someHost(random, isIpv4);
+    }
+    final boolean isOpener = random.below(2) == 0;
+    final ModelHost opener = isOpener ? endpoint : other;
+    final ModelHost acceptor = isOpener ? other : endpoint;
+    return switch (random.below(8)) {
+      case 0, 1 ->
+          new Talk(
+              new Conversation(
+                  Subject.ECHO, opener, acceptor, icmp(isIpv4), 1000 + ++number % 60000, 0, false),
+              opener,
+              acceptor);
+      case 2 ->
+          new Talk(
+              new Conversation(Subject.MESSAGES, opener, acceptor, icmp(isIpv4), 0, 0, false),
+              opener,
+              acceptor);
+      default -> plainTalk(opener, acceptor);
+    };
+  }
+
+  private Talk plainTalk(ModelHost opener, ModelHost acceptor) {
     final int protocol = PROTOCOLS[random.below(PROTOCOLS.length)];
-    return switch (protocol) {
-      case ICMP ->
-          new Case(
-              endpoint,
-              sends,
-              localPeer,
-              peer,
-              address,
-              isIpv4 ? ICMP : ICMP6,
-              someType(isIpv4, random));
-      case UPWARDS -> {
-        final boolean upwards = endpoint.address(isIpv4).compareTo(address) < 0 == sends;
-        yield new Case(endpoint, sends, localPeer, peer, address, upwards ? UPWARDS : DOWNWARDS, 0);
-      }
-      default -> new Case(endpoint, sends, localPeer, peer, address, protocol, random.somePort());
-    };
-  }
-
-  /** Returns an address of the node. */
-  private IpAddress gateway(boolean isIpv4) {
-    return isIpv4 ? agent.addressing().ipv4().gateway() : agent.addressing().ipv6().gateway();
-  }
-
-  /**
-   * Returns a random ICMP type that policy applies to: no error, whose verdict follows the quoted
-   * flow, and no link control message.
-   */
-  private static int someType(boolean isIpv4, RandomPolicy random) {
-    while (true) {
-      final int type = random.someIcmpType();
-      final boolean isError =
-          isIpv4 ? type == 3 || type == 11 || type == 12 : type >= 1 && type <= 4;
-      final boolean isLinkControl = !isIpv4 && (type >= 130 && type <= 137 || type == 143);
-      if (!isError && !isLinkControl) {
-        return type;
-      }
+    final Set<IpAddress> pair = Set.of(opener.address(), acceptor.address());
+    final int next = protocol == 0 ? portless.merge(pair, 1, Integer::sum) : 0;
+    if (protocol == 0 && FIRST_PORTLESS + next > LAST_PORTLESS) {
+      return newTalk();
     }
+    final Conversation conversation =
+        protocol == 0
+            ? new Conversation(Subject.PLAIN, opener, acceptor, FIRST_PORTLESS + next, 0, 0, false)
+            : new Conversation(
+                Subject.PLAIN,
+                opener,
+                acceptor,
+                protocol,
+                1000 + ++number % 60000,
+                random.somePort(),
+                random.below(3) == 0);
+    return new Talk(conversation, opener, acceptor);
   }
 
-  /**
-   * Returns the verdict of the model: egress policy of a local sender first, then ingress policy of
-   * a local receiver.
-   */
-  private Verdict expected(Case packet, NaivePolicy policy) {
-    final Verdict own = ownVerdict(packet, policy);
-    if (packet.localPeer() == null) {
-      return own;
+  private static int icmp(boolean isIpv4) {
+    return isIpv4 ? ModelPacket.ICMP : ModelPacket.ICMP6;
+  }
+
+  /** Returns a host that has no part in a conversation. */
+  private ModelHost other(Talk talk) {
+    final boolean isIpv4 = talk.opener.address().isIpv4();
+    ModelHost other = node.someHost(random, isIpv4);
+    while (other.equals(talk.opener) || other.equals(talk.acceptor)) {
+      other = node.someHost(random, isIpv4);
     }
-    final Verdict peers = peerVerdict(packet, policy);
-    final Verdict first = packet.sends() ? own : peers;
-    return first != Verdict.ALLOWED ? first : packet.sends() ? peers : own;
-  }
-
-  private Verdict ownVerdict(Case packet, NaivePolicy policy) {
-    return policy.verdict(
-        labels.get(packet.endpoint()),
-        !packet.sends(),
-        packet.peer(),
-        packet.protocol(),
-        packet.port());
-  }
-
-  private Verdict peerVerdict(Case packet, NaivePolicy policy) {
-    final NaivePeer own = NaivePeer.endpoint(labels.get(packet.endpoint()));
-    return policy.verdict(
-        packet.peer().labels(), packet.sends(), own, packet.protocol(), packet.port());
-  }
-
-  private byte[] frame(Case packet, RandomPolicy random) {
-    final String own = packet.endpoint().address(packet.peerAddress().isIpv4()).toString();
-    final String peer = packet.peerAddress().toString();
-    final String source = packet.sends() ? own : peer;
-    final String destination = packet.sends() ? peer : own;
-    final IpPacket ip =
-        packet.peerAddress().isIpv4()
-            ? Packets.ipv4(source, destination)
-            : Packets.ipv6(source, destination);
-    final String workload = packet.endpoint().workload().veth().workloadMac();
-    final String host = packet.endpoint().workload().veth().hostMac();
-    ip.from(packet.sends() ? workload : host).to(packet.sends() ? host : workload);
-    final int flow = ++flows;
-    return switch (packet.protocol()) {
-      case TCP -> ip.tcp(flow, packet.port()).syn().bytes();
-      case UDP -> ip.udp(flow, packet.port()).payloadOf(random.below(20)).bytes();
-      case SCTP -> ip.sctp(flow, packet.port()).payloadOf(16).bytes();
-      case UPWARDS, DOWNWARDS -> ip.protocol(packet.protocol()).payloadOf(16).bytes();
-      default -> ip.icmp(packet.port(), 0, identifier(flow)).bytes();
-    };
-  }
-
-  private static byte[] identifier(int flow) {
-    return new byte[] {(byte) (flow >>> 8), (byte) flow, 0, 1, 'a', 'g', 'e', 'n', 't'};
+    return other;
   }
 }

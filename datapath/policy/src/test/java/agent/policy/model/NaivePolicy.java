@@ -63,6 +63,35 @@ public final class NaivePolicy {
     return anyMeans(allows, peer, protocol, port) ? Verdict.ALLOWED : Verdict.NOT_ALLOWED;
   }
 
+  /**
+   * Returns whether the endpoint's policy allows everything in a direction, as far as no deny rule
+   * matches: it is not enforced, or a rule means all peers and all ports.
+   */
+  public boolean allowsEverything(LabelSet subject, boolean ingress) {
+    boolean enforced = false;
+    for (final RuleSpec rule : rules) {
+      if (matches(rule.endpointSelector(), labelsOf(subject))) {
+        final List<PeerRuleSpec> allow = ingress ? rule.ingress() : rule.egress();
+        enforced |= allow != null || (ingress ? rule.ingressDeny() : rule.egressDeny()) != null;
+        if (allow != null && allow.stream().anyMatch(NaivePolicy::meansEverything)) {
+          return true;
+        }
+      }
+    }
+    return !enforced;
+  }
+
+  private static boolean meansEverything(PeerRuleSpec element) {
+    final boolean meansEverybody =
+        element.entities() == null
+            ? element.endpoints() == null
+                && element.requires() == null
+                && element.cidrs() == null
+                && element.cidrSets() == null
+            : element.entities().contains("all");
+    return meansEverybody && element.toPorts() == null && element.icmps() == null;
+  }
+
   private static boolean anyMeans(
       List<PeerRuleSpec> elements, NaivePeer peer, int protocol, int port) {
     final List<SelectorSpec> required = new ArrayList<>();

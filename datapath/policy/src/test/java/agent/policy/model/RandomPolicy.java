@@ -91,6 +91,20 @@ public final class RandomPolicy {
     return LabelSet.of(labels.values());
   }
 
+  /** Returns a rule that selects no endpoint and names every CIDR that the others may name. */
+  public static RuleSpec namingEveryCidr() {
+    final List<String> cidrs = new ArrayList<>(CIDRS4);
+    cidrs.addAll(CIDRS6);
+    return new RuleSpec(
+        new SelectorSpec(Map.of("app", "nobody"), null),
+        List.of(new PeerRuleSpec(null, null, cidrs, null, null, null, null, null)),
+        null,
+        null,
+        null,
+        List.of(new LabelSpec("rule", "every-cidr", null)),
+        null);
+  }
+
   /** Returns one to six rules. */
   public List<RuleSpec> rules() {
     final List<RuleSpec> rules = new ArrayList<>();

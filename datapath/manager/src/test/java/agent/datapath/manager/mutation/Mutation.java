@@ -17,10 +17,14 @@ import java.util.Set;
  * @param test {@code Class#method}, or {@code Class}: the test that must fail
  */
 record Mutation(String group, String name, String file, String sed, String test) {
+  /** The module whose tests catch the bugs of a group without another's name. */
+  static final String DATAPATH_MANAGER = "datapath-manager";
+
   private static final String SEPARATOR = " :: ";
 
   /**
-   * Reads a list: {@code [group]}, {@code # comment}, or {@code name :: file :: sed :: test}.
+   * Reads a list: {@code [group]} or {@code [module: group]}, {@code # comment}, or {@code name ::
+   * file :: sed :: test}.
    *
    * @throws IllegalArgumentException where a line is none of these, or a name occurs twice
    */
@@ -42,5 +46,11 @@ record Mutation(String group, String name, String file, String sed, String test)
       }
     }
     return mutations;
+  }
+
+  /** Returns the module whose tests catch the bug. */
+  String module() {
+    final int end = group.indexOf(": ");
+    return end < 0 ? DATAPATH_MANAGER : group.substring(0, end);
   }
 }

@@ -34,11 +34,17 @@ final class MutationProcess implements AutoCloseable {
 
   private final Path hiding;
   private final Path log;
+  private final List<String> properties;
   private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
   private Process process;
 
-  /** Prepares the process; the folder receives the objects and the output of the tests. */
-  MutationProcess(Path folder) throws IOException {
+  /**
+   * Prepares the process; the folder receives the objects and the output of the tests.
+   *
+   * @param properties {@code -D} arguments besides those of this process
+   */
+  MutationProcess(Path folder, List<String> properties) throws IOException {
+    this.properties = properties;
     hiding = folder.resolve("hiding");
     log = folder.resolve("tests.log");
     Files.createDirectories(hiding.resolve("bpf"));
@@ -89,6 +95,7 @@ final class MutationProcess implements AutoCloseable {
     ManagementFactory.getRuntimeMXBean().getInputArguments().stream()
         .filter(argument -> !argument.startsWith("-javaagent"))
         .forEach(line::add);
+    line.addAll(properties);
     line.addAll(
         List.of(
             "-cp",

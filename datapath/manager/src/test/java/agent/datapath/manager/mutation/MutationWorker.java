@@ -30,8 +30,12 @@ final class MutationWorker {
   }
 
   private static final List<String> PACKAGES =
-      List.of("agent.datapath.manager.scenario.", "agent.datapath.manager.", "agent.conntrack.");
-  private static final String TEST_TIMEOUT = "60 s";
+      List.of(
+          "agent.datapath.manager.scenario.",
+          "agent.datapath.manager.",
+          "agent.conntrack.",
+          "agent.endpoint.");
+  private static final String TEST_TIMEOUT = System.getProperty("mutations.timeout", "60 s");
 
   private MutationWorker() {}
 

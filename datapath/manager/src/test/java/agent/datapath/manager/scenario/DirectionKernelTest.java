@@ -14,6 +14,7 @@ import agent.maps.layout.ConntrackFlag;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointOption;
 import agent.maps.layout.PolicyDirection;
+import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -323,6 +324,46 @@ class DirectionKernelTest {
         .dropsFor(DropReason.POLICY_DENIED);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn()).passes();
     assertEquals(PEER, node.flows().find(family, ALICE, 40000, PEER, 80, TCP).initiator());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldLetTheOtherSideAskAtOnceForAConnectionInThePlaceOfADeniedOne(Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80).allowFrom(PEER, TCP, 40000);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
+    node.policyOf(ALICE).revokeTo(PEER, TCP, 80);
+    node.raiseGeneration(ALICE.id);
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn()).passes();
+    assertEquals(PEER, node.flows().find(family, ALICE, 40000, PEER, 80, TCP).initiator());
+  }
+
+  /** The answer to a SYN is from the middle of a connection, too. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotTakeTheSenderOfASynAckForTheOpener(Family family) {
+    node.policyOf(ALICE).allowTo(PEER, TCP, 80).allowFrom(PEER, TCP, 40000);
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn().ack()).passes();
+    node.policyOf(ALICE).revokeTo(PEER, TCP, 80);
+    node.raiseGeneration(ALICE.id);
+    node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).ack())
+        .dropsFor(DropReason.POLICY_DENIED);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropErrorsOfAConnectionOfUnknownDirectionWhereEitherDirectionIsDenied(Family family) {
+    final IpPacket error =
+        family
+            .packet(PEER, ALICE)
+            .icmpError(
+                family.unreachableType(), 1, family.packet(ALICE, PEER).tcp(80, 40000).ack());
+    node.policyOf(ALICE).allowTo(PEER, TCP, 40000).allowFrom(PEER, TCP, 80);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(80, 40000).ack()).passes();
+    node.raiseGeneration(ALICE.id);
+    node.toWorkload(ALICE, error).passes();
+    node.policyOf(ALICE).denyFrom(PEER, TCP, 80);
+    node.raiseGeneration(ALICE.id);
+    node.toWorkload(ALICE, error).dropsFor(DropReason.ICMP_ERROR_UNTRACKED);
   }
 
   @ParameterizedTest

@@ -51,6 +51,9 @@ final class ScenarioNode implements AutoCloseable {
   static final int DEFAULT_OPTIONS =
       EndpointOption.CONNTRACK.number() | EndpointOption.SOURCE_IP_VERIFICATION.number();
 
+  /** No action: the frame cannot be given to a program. */
+  static final int REFUSED = Integer.MIN_VALUE;
+
   private static final int ENDPOINTS = 512;
   private static final int FLOWS = 4096;
 
@@ -364,6 +367,19 @@ final class ScenarioNode implements AutoCloseable {
     final BpfProgram program = program(workload, "from_endpoint");
     assertEquals(0, run.run(program, frame.length, 0, 1), "BPF_PROG_TEST_RUN");
     return run.returnValue();
+  }
+
+  /**
+   * Returns the action of a program on any frame without reading the counters.
+   *
+   * @param name {@code from_endpoint}, {@code to_endpoint} or {@code from_network}
+   * @param workload whose interface the packet meets
+   * @return the action, or {@link #REFUSED} where BPF_PROG_TEST_RUN does not take the frame
+   */
+  int actionOf(String name, ScenarioHost workload, byte[] frame) {
+    final BpfProgram program = name.equals("from_network") ? network() : program(workload, name);
+    run.input(frame);
+    return run.run(program, frame.length, 0, 1) == 0 ? run.returnValue() : REFUSED;
   }
 
   private Outcome run(BpfProgram program, byte[] frame, MetricsDirection direction) {
