@@ -169,8 +169,8 @@ static __always_inline int endpoint_ipv6(struct __sk_buff *skb, const struct end
 }
 
 /* Counts and notifies a drop; forwarded packets are counted before. */
-__local int endpoint_conclude(struct __sk_buff *skb, const struct endpoint_entry *endpoint, const struct packet *packet,
-			      int action, __u32 hook)
+static __always_inline int endpoint_conclude(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					     const struct packet *packet, int action, enum metrics_direction hook)
 {
 	const enum drop_reason reason = action_reason(action);
 

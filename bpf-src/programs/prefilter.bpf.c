@@ -52,6 +52,12 @@ static __always_inline __u32 bits_set(__u32 word)
 	return word * 0x01010101 >> 24;
 }
 
+/* prefix: a prefix of a block and, above it, its mask; the bits behind them are of no account. */
+static __always_inline bool block_prefix_has(__u32 prefix, __u32 address)
+{
+	return !((address ^ prefix) & prefix >> PREFILTER_BLOCK_BITS & ((1 << PREFILTER_BLOCK_BITS) - 1));
+}
+
 static __always_inline bool ipv4_table_has(__u32 address)
 {
 	const __u32 cell = address >> (32 - PREFILTER_CELL_BITS);
@@ -67,6 +73,9 @@ static __always_inline bool ipv4_table_has(__u32 address)
 	if (!slot)
 		return true;
 	leaves = slot->words[block & ((1 << PREFILTER_SLOT_SHIFT) - 1)];
+	if (leaves & PREFILTER_BLOCK_OF_TWO)
+		return block_prefix_has(leaves, address) ||
+		       block_prefix_has(leaves >> 2 * PREFILTER_BLOCK_BITS, address);
 	if (!((__u32)leaves & bit))
 		return false;
 	slot = slot_of(table, (leaves >> 32) + bits_set((__u32)leaves & (bit - 1)));
@@ -90,25 +99,32 @@ static __always_inline bool is_before(__u64 high, __u64 low, __u64 other_high, _
 	return high < other_high || (high == other_high && low < other_low);
 }
 
-/* 1 or 0 */
-__global int ipv6_table_has(__u32 bucket, __u64 high, __u64 low)
+/* Returns whether the table has the bucket; entries is its word. */
+static __always_inline bool bucket_find(void *table, __u32 bucket, __u64 *entries)
+{
+	const struct prefilter_slot *slot = table ? slot_of(table, bucket >> PREFILTER_SLOT_SHIFT) : NULL;
+
+	if (!slot)
+		return false;
+	*entries = slot->words[bucket & ((1 << PREFILTER_SLOT_SHIFT) - 1)];
+	return true;
+}
+
+/* Searches all entries of a bucket. 1 or 0 */
+__global int bucket_has(__u32 bucket, __u64 high, __u64 low)
 {
 	void *table = table_of(PREFILTER_TABLE_IPV6);
-	const struct prefilter_slot *slot;
 	__u64 entries;
 	__u32 from, to;
 
-	if (!table)
+	if (!bucket_find(table, bucket, &entries))
 		return 1;
-	slot = slot_of(table, bucket >> PREFILTER_SLOT_SHIFT);
-	if (!slot)
-		return 1;
-	entries = slot->words[bucket & ((1 << PREFILTER_SLOT_SHIFT) - 1)];
 	from = entries;
 	to = entries >> 32;
 	unrolled
 	for (int i = 0; i < PREFILTER_SEARCH_STEPS; i++) {
 		const __u32 middle = from + ((to - from) >> 1);
+		const struct prefilter_slot *slot;
 
 		if (from >= to)
 			return 0;
@@ -123,6 +139,27 @@ __global int ipv6_table_has(__u32 bucket, __u64 high, __u64 low)
 			return 1;
 	}
 	return 0;
+}
+
+/* Most buckets have one entry, which needs no search. */
+static __always_inline bool ipv6_table_has(__u32 bucket, __u64 high, __u64 low)
+{
+	void *table = table_of(PREFILTER_TABLE_IPV6);
+	const struct prefilter_slot *first;
+	__u64 entries;
+
+	if (!bucket_find(table, bucket, &entries))
+		return true;
+	if (!entries)
+		return false;
+	first = slot_of(table, entries);
+	if (!first)
+		return true;
+	if (is_before(high, low, first->words[0], first->words[1]))
+		return false;
+	if (!is_before(first->words[2], first->words[3], high, low))
+		return true;
+	return (__u32)(entries >> 32) - (__u32)entries > 1 && bucket_has(bucket, high, low);
 }
 
 static __always_inline bool ipv6_is_denied(const struct ipv6hdr *ip)

@@ -15,6 +15,7 @@
 #include "maps/policy_map.h"
 #include "maps/prefilter_map.h"
 #include "maps/scratch_map.h"
+#include "maps/verdict_map.h"
 
 #define SHOW(kind, type) kind type layout_##type
 

@@ -81,15 +81,22 @@ static __always_inline int endpoint_follow_slowly(struct __sk_buff *skb, const s
 	return endpoint_forward(skb, endpoint, packet->family, hook, conntrack_peer_of(entry, side));
 }
 
+enum quoted_flow {
+	QUOTED_FLOW_UNKNOWN = 0,
+	QUOTED_FLOW_ALLOWED = 1,
+	QUOTED_FLOW_TO_ASK = 2, /* plus the initiator as enum packet_side: policy is to be asked */
+	QUOTED_FLOW_TO_ASK_BOTH = 4, /* the same: either side may have opened it, so that both must be allowed to */
+};
+
 /*
- * Returns whether the ICMP error quotes a packet that its receiver sent in an allowed flow of this endpoint. Between two
- * endpoints, and between an endpoint and this node, there is no router that could send one.
+ * Finds the flow of the packet that an ICMP error quotes; returns an enum quoted_flow. Between two endpoints, and
+ * between an endpoint and this node, there is no router that could send an error.
  */
-__global int endpoint_error_relates(struct __sk_buff *skb, const struct packet *packet,
-				    const struct endpoint_entry *endpoint, __u32 hook)
+__global int quoted_flow_find(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint,
+			      __u32 hook)
 {
 	if (!packet || !endpoint)
-		return false;
+		return QUOTED_FLOW_UNKNOWN;
 
 	const bool verify = hook == METRICS_EGRESS && ENDPOINT_OPTION(SOURCE_IP_VERIFICATION);
 	const __u64 now = now_ns();
@@ -99,22 +106,22 @@ __global int endpoint_error_relates(struct __sk_buff *skb, const struct packet *
 	struct flow *flow;
 
 	if (!memory)
-		return false;
+		return QUOTED_FLOW_UNKNOWN;
 	quoted = &memory->quoted;
 	flow = &memory->quoted_flow;
 	if (!quoted_parse(skb, packet, quoted) || !address_equals(&quoted->source, &packet->destination) ||
 	    (verify && !address_equals(&quoted->destination, &packet->source)))
-		return false;
+		return QUOTED_FLOW_UNKNOWN;
 	entry = conntrack_find(quoted);
 	if (!entry || conntrack_is_expired(entry, now))
-		return false;
+		return QUOTED_FLOW_UNKNOWN;
 
 	const enum conntrack_side sender = packet_conntrack_side(quoted) & 1;
 
 	if (hook == METRICS_INGRESS && !origin_is_peer(entry, 1 - sender, receiving_ifindex(skb)))
-		return false;
+		return QUOTED_FLOW_UNKNOWN;
 	if (conntrack_is_current(entry))
-		return !(entry->flags & CONNTRACK_DENIED);
+		return entry->flags & CONNTRACK_DENIED ? QUOTED_FLOW_UNKNOWN : QUOTED_FLOW_ALLOWED;
 
 	const bool initiator = conntrack_is_initiator(entry->flags, sender);
 	const enum packet_side side = initiator ? PACKET_SOURCE : PACKET_DESTINATION;
@@ -122,10 +129,26 @@ __global int endpoint_error_relates(struct __sk_buff *skb, const struct packet *
 	const __u64 origin = origin_of_peer(entry, hook == METRICS_INGRESS ? 1 - sender : sender, 0);
 
 	if (flow_find_parties(flow, quoted, 1 - own_side(hook), endpoint->endpoint_id, origin))
+		return QUOTED_FLOW_UNKNOWN;
+	if (flow_has_other_parties(flow, entry, sender))
+		return QUOTED_FLOW_UNKNOWN;
+	return (entry->flags & CONNTRACK_DIRECTION_UNKNOWN ? QUOTED_FLOW_TO_ASK_BOTH : QUOTED_FLOW_TO_ASK) + side;
+}
+
+/* Returns whether the ICMP error quotes a packet that its receiver sent in an allowed flow of this endpoint. */
+static __always_inline bool endpoint_error_relates(struct __sk_buff *skb, const struct packet *packet,
+						   const struct endpoint_entry *endpoint, enum metrics_direction hook)
+{
+	const int found = quoted_flow_find(skb, packet, endpoint, hook);
+	const __u32 initiator = found & 1;
+	struct judge_scratch *memory = scratch();
+
+	if (found < QUOTED_FLOW_TO_ASK || !memory)
+		return found == QUOTED_FLOW_ALLOWED;
+	if (flow_ask_policy(&memory->quoted_flow, &memory->quoted, initiator, FLOW_BOTH_SIDES))
 		return false;
-	return !flow_has_other_parties(flow, entry, sender) && !flow_ask_policy(flow, quoted, side, FLOW_BOTH_SIDES) &&
-	       (!(entry->flags & CONNTRACK_DIRECTION_UNKNOWN) ||
-		!flow_ask_policy(flow, quoted, 1 - side, FLOW_BOTH_SIDES));
+	return found < QUOTED_FLOW_TO_ASK_BOTH ||
+	       !flow_ask_policy(&memory->quoted_flow, &memory->quoted, 1 - initiator, FLOW_BOTH_SIDES);
 }
 
 /*
@@ -144,25 +167,20 @@ static __always_inline bool answers_lost_flow(struct flow *flow, const struct pa
 }
 
 /*
- * The policy of both endpoints judges a packet without a flow; returns a drop reason.
- *
  * A TCP packet that opens no connection comes from the middle of one whose entry was lost, and does not tell who opened
  * it. Where policy allows both sides to open it, the direction stays unknown, and a later policy must allow both. An
  * endpoint that may only answer keeps answering; towards an endpoint, only what its policy allows as it is passes.
+ * reason is that of the policies, as if the packet opened a flow; returns the drop reason.
  */
-__global int judge_new_flow(const struct packet *packet, struct judgement *judgement, __u32 hook)
+__global int judge_lost_flow(const struct packet *packet, struct judgement *judgement, __u32 hook, int reason)
 {
 	if (!packet || !judgement)
 		return DROP_NO_ENDPOINT;
 
 	struct flow *flow = &judgement->flow;
-	const int reason = flow_ask_policy(flow, packet, PACKET_SOURCE, FLOW_BOTH_SIDES);
 	const __u8 denied_side = flow->denied_side;
 	const __u8 audited = flow->audited;
 
-	if (packet->protocol != IPPROTO_TCP || packet->kind != PACKET_FLOW || packet->tcp_flags & TCP_RST ||
-	    tcp_is_opening(packet->tcp_flags))
-		return reason;
 	if (!reason) {
 		if (!flow_ask_policy(flow, packet, PACKET_DESTINATION, FLOW_BOTH_SIDES))
 			flow->entry_flags |= CONNTRACK_DIRECTION_UNKNOWN;
@@ -172,6 +190,37 @@ __global int judge_new_flow(const struct packet *packet, struct judgement *judge
 	}
 	flow->denied_side = denied_side;
 	flow->audited = audited;
+	return reason;
+}
+
+/* The policy of both endpoints judges a packet without a flow; returns a drop reason. */
+static __always_inline int judge_new_flow(const struct packet *packet, struct judgement *judgement,
+					  enum metrics_direction hook)
+{
+	int reason = judgement->asked;
+
+	if (reason == POLICY_NOT_ASKED)
+		reason = flow_ask_policy(&judgement->flow, packet, PACKET_SOURCE, FLOW_BOTH_SIDES);
+	if (packet->protocol != IPPROTO_TCP || packet->kind != PACKET_FLOW || packet->tcp_flags & TCP_RST ||
+	    tcp_is_opening(packet->tcp_flags))
+		return reason;
+	return judge_lost_flow(packet, judgement, hook, reason);
+}
+
+/*
+ * Finds the parties of a packet without an entry, and asks their policies at once, unless that depends on the kind of
+ * an ICMP message. One function, since a call costs as much as a lookup where the kernel protects returns.
+ */
+__global int judge_parties(const struct packet *packet, struct judgement *judgement, __u32 own_side, __u32 own_id,
+			   __u64 origin)
+{
+	int reason;
+
+	if (!packet || !judgement)
+		return DROP_NO_ENDPOINT;
+	reason = flow_find_sides(&judgement->flow, packet, own_side & 1, own_id, origin);
+	if (!reason && !packet_is_icmp(packet))
+		judgement->asked = flow_ask_sides(&judgement->flow, packet, PACKET_SOURCE, FLOW_BOTH_SIDES);
 	return reason;
 }
 
@@ -247,7 +296,8 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 	struct flow *flow = &judgement->flow;
 	int reason;
 
-	reason = flow_find_parties(flow, packet, own_side(hook), endpoint->endpoint_id, origin);
+	reason = old ? flow_find_parties(flow, packet, own_side(hook), endpoint->endpoint_id, origin)
+		     : judge_parties(packet, judgement, own_side(hook), endpoint->endpoint_id, origin);
 	if (reason)
 		return endpoint_drop(skb, endpoint, packet, flow, hook, reason);
 	if (hook == METRICS_INGRESS && unlikely(flow->forged)) {
@@ -332,6 +382,7 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 	judgement->put_flags = BPF_NOEXIST;
 	judgement->source_side = packet_conntrack_side(packet);
 	judgement->initiator = PACKET_SOURCE;
+	judgement->asked = POLICY_NOT_ASKED;
 	side = judgement->source_side & 1;
 	if (packet->kind == PACKET_FLOW && !packet->untracked)
 		entry = conntrack_find(packet);

@@ -9,6 +9,8 @@
 
 #define ERRNO_EXISTS -17
 
+#define POLICY_NOT_ASKED -1
+
 /* The state of a policy evaluation. */
 struct judgement {
 	struct flow flow;
@@ -18,6 +20,7 @@ struct judgement {
 	__u8 overflow;    /* that entry is in a table of the overflow */
 	__u8 source_side; /* enum conntrack_side */
 	__u8 initiator;   /* enum packet_side */
+	__s32 asked;      /* what both policies said of a packet without an entry, or POLICY_NOT_ASKED */
 };
 
 /*

@@ -114,19 +114,15 @@ static __always_inline void flow_verify_endpoint(struct flow *flow, enum packet_
 }
 
 /*
- * Finds the identities of both sides. own_side is the endpoint of the running program, independent of the ipcache;
+ * Finds the identities of both sides. own is the side of the endpoint of the running program, independent of the ipcache;
  * origin is that of the other side (lib/origin.h).
  *
  * A generation is read before what it covers, so that a concurrent change makes the verdict stale: that of the peer's
  * shard before the ipcache, those of endpoints before their identities and policies.
  */
-__global int flow_find_parties(struct flow *flow, const struct packet *packet, __u32 own_side, __u32 own_id,
-			       __u64 origin)
+static __always_inline int flow_find_sides(struct flow *flow, const struct packet *packet, enum packet_side own,
+					   __u32 own_id, __u64 origin)
 {
-	if (!flow || !packet)
-		return DROP_NO_ENDPOINT;
-
-	const enum packet_side own = own_side & 1;
 	const enum packet_side peer = 1 - own;
 	const union address *address = own == PACKET_SOURCE ? &packet->destination : &packet->source;
 	__u64 peer_generation;
@@ -144,6 +140,12 @@ __global int flow_find_parties(struct flow *flow, const struct packet *packet, _
 	if (flow_find_endpoint(flow, own) || (flow->endpoint_id[peer] && flow_find_endpoint(flow, peer)))
 		return DROP_NO_ENDPOINT;
 	return DROP_NONE;
+}
+
+__global int flow_find_parties(struct flow *flow, const struct packet *packet, __u32 own_side, __u32 own_id,
+			       __u64 origin)
+{
+	return flow && packet ? flow_find_sides(flow, packet, own_side & 1, own_id, origin) : DROP_NO_ENDPOINT;
 }
 
 static __always_inline __u32 endpoint_options(__u32 endpoint_id)
@@ -175,10 +177,10 @@ static __always_inline int flow_ask_one(struct flow *flow, enum packet_side side
 		.protocol = protocol,
 		.port_be = port_be,
 	};
-	bool by_default = false;
-	const int reason = policy_ask(&question, &by_default);
+	const int answer = policy_ask(&question);
+	const int reason = answer & ~POLICY_BY_DEFAULT;
 
-	flow->by_default |= by_default << side;
+	flow->by_default |= (answer == POLICY_BY_DEFAULT) << side;
 	if (likely(reason == DROP_NONE))
 		return DROP_NONE;
 	flow->denied_side = side;
@@ -197,19 +199,15 @@ static __always_inline __be16 packet_policy_port(const struct packet *packet, en
 }
 
 /*
- * Returns the drop reason of the policies of the endpoints on these sides, as bits, for a flow with this initiator
- * side.
+ * Returns the drop reason of the policies of the endpoints on these sides, as bits, for a flow that the first side
+ * opens.
  */
-__global int flow_ask_policy(struct flow *flow, const struct packet *packet, __u32 initiator, __u32 sides)
+static __always_inline int flow_ask_sides(struct flow *flow, const struct packet *packet, enum packet_side first,
+					  __u32 sides)
 {
-	const enum packet_side first = initiator & 1;
 	const enum packet_side second = 1 - first;
-	int reason = DROP_NONE;
-
-	if (!flow || !packet)
-		return DROP_NO_ENDPOINT;
-
 	const __be16 port_be = packet_policy_port(packet, first);
+	int reason = DROP_NONE;
 
 	flow->by_default = 0;
 	if (flow->endpoint_id[first] && sides & 1U << first)
@@ -217,6 +215,11 @@ __global int flow_ask_policy(struct flow *flow, const struct packet *packet, __u
 	if (reason == DROP_NONE && flow->endpoint_id[second] && sides & 1U << second)
 		reason = flow_ask_one(flow, second, POLICY_INGRESS, packet->protocol, port_be);
 	return reason;
+}
+
+__global int flow_ask_policy(struct flow *flow, const struct packet *packet, __u32 initiator, __u32 sides)
+{
+	return flow && packet ? flow_ask_sides(flow, packet, initiator & 1, sides) : DROP_NO_ENDPOINT;
 }
 
 #define FLOW_BOTH_SIDES 3

@@ -32,6 +32,7 @@ enum prefilter_geometry {
 	PREFILTER_HASH_LOW = 0x7F4A7C15,
 	PREFILTER_MAX_PREFIXES = 1000000, /* prefixes of one address family */
 	PREFILTER_SLOT_SHIFT = 2,         /* four words in a slot of a table */
+	PREFILTER_BLOCK_BITS = 13,        /* address bits within a block of the IPv4 table */
 	PREFILTER_BUCKET_BITS = 17,       /* each class of IPv6 prefixes is spread over as many buckets */
 	PREFILTER_SEARCH_STEPS = 20,      /* halvings that find one of PREFILTER_MAX_PREFIXES entries of a bucket */
 };
@@ -93,9 +94,12 @@ enum prefilter_table {
  *
  * LIST: high and low half of the address, prefix length, 4 or 6; sorted, from slot 0.
  *
- * IPV4: the slots below PREFILTER4_LEAVES hold a block in each word: 32 cells, by their number. Bit n of its lower half
- * is set where cell n of the block contains prefixes longer than a cell; its upper half is the slot of the first of its
- * leaves, which lie in the order of the bits. A leaf has one bit for each address of its cell.
+ * IPV4: the slots below PREFILTER4_LEAVES hold a block in each word: 32 cells, by their number. A block with one or two
+ * prefixes longer than a cell holds them itself, as most blocks of a list that is spread over the addresses do: it has
+ * PREFILTER_BLOCK_OF_TWO, and twice, from the lowest bit, the last PREFILTER_BLOCK_BITS bits of a prefix and of its mask.
+ * Of any other block, bit n of the lower half is set where cell n contains prefixes longer than a cell; the upper half is
+ * the slot of the first of its leaves, which lie in the order of the bits. A leaf has one bit for each address of its
+ * cell.
  *
  * IPV6: the slots below PREFILTER6_ENTRIES hold a bucket in each word: the slot of its first entry in the lower half,
  * the slot after its last entry in the upper half. The first half of the buckets is for prefixes shorter than
@@ -109,6 +113,7 @@ struct prefilter_slot {
 _Static_assert(sizeof(struct prefilter_slot) == 32, "prefilter_slot");
 
 #define PREFILTER_BLOCK_SHIFT 5
+#define PREFILTER_BLOCK_OF_TWO (1ULL << 63)
 #define PREFILTER4_LEAVES (1 << (PREFILTER_CELL_BITS - PREFILTER_BLOCK_SHIFT - PREFILTER_SLOT_SHIFT))
 #define PREFILTER6_NARROW_BUCKETS (1 << PREFILTER_BUCKET_BITS)
 #define PREFILTER6_ENTRIES (2 * PREFILTER6_NARROW_BUCKETS >> PREFILTER_SLOT_SHIFT)

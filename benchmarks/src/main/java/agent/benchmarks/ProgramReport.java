@@ -186,14 +186,14 @@ final class ProgramReport implements AutoCloseable {
    */
   private void newFlows() {
     final Hook from = node.endpointHook(End.FIRST, "from_endpoint");
-    final TestRunTimer.Subjects subjects = beside(from.program(), "floor_pass", false);
+    final TestRunTimer.Subjects subjects = beside(from.program(), "floor_insert", false);
     final TestRunTimer.Selection varied = variations.behind("vary_new_flow4", "next_tc");
     final byte[] packet = packet(false, End.FIRST, null, CLIENT_PORT, OPEN_PORT).syn().bytes();
     timer.on(from.ifindex());
     timer.run(subjects.measured(), varied, packet, conntrackEntries + conntrackEntries / 4);
     timer.run(subjects.twin(), varied, packet, conntrackEntries + conntrackEntries / 4);
     row(
-        "T7 from endpoint, every packet a new flow, table full",
+        "T7 from endpoint, every packet a new flow, table full (twin: the kernel's update alone)",
         timer.measure(subjects, varied, packet, ACT_UNSPEC, ACT_SHOT),
         1436,
         700);

@@ -7,6 +7,9 @@ import agent.bindings.BpfObject;
 import agent.bindings.BpfProgram;
 import agent.bindings.Errno;
 import agent.bindings.MapCalls;
+import agent.bindings.MapDescription;
+import agent.maps.layout.Conntrack4KeyFlyweight;
+import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.types.Prefix;
 import java.io.IOException;
 import java.io.InputStream;
@@ -31,7 +34,13 @@ final class TwinObject implements AutoCloseable {
       final BpfObject object = BpfObject.open(elf.readAllBytes(), "floor");
       object.setMaxEntries("floor_flows4", flows4);
       object.setMaxEntries("floor_flows6", flows6);
+      object.setMaxEntries("floor_inserts4", flows4);
       object.load();
+      final MapDescription inserts = MapDescription.of(object.mapFd("floor_inserts4"));
+      if (inserts.keySize() != Conntrack4KeyFlyweight.LENGTH
+          || inserts.valueSize() != ConntrackEntryFlyweight.LENGTH) {
+        throw new IllegalStateException("floor_inserts4 has not the shape of conntrack4_tcp");
+      }
       return new TwinObject(object);
     } catch (IOException e) {
       throw new UncheckedIOException(e);

@@ -7,9 +7,9 @@ import org.agrona.MutableDirectBuffer;
 
 /**
  * Formats a table of the prefilter. The list: {@code 10.0.0.0/8} and {@code deny}. IPv4: {@code
- * block 10.1.0.0} and {@code 10.1.2.0/24 leaf 131072}; {@code leaf 131072} and the last octets that
- * are denied. IPv6: {@code bucket 40} and {@code bucket 41 entries 65536 to 65538}; {@code entry
- * 65536} and {@code 2001:db8::/48}.
+ * block 10.1.0.0} and {@code 10.1.2.0/24 leaf 131072} or, of a block with few prefixes, {@code
+ * 10.1.2.3/32}; {@code leaf 131072} and the last octets that are denied. IPv6: {@code bucket 40}
+ * and {@code bucket 41 entries 65536 to 65538}; {@code entry 65536} and {@code 2001:db8::/48}.
  */
 final class PrefilterSlotFormat implements MapFormat {
   private static final int WORDS = PrefilterGeometry.WORDS_PER_SLOT;
@@ -109,6 +109,16 @@ final class PrefilterSlotFormat implements MapFormat {
   private static void blocks(StringBuilder out, int first, PrefilterSlotFlyweight words) {
     String separator = "";
     for (int i = 0; i < WORDS; i++) {
+      if ((words.word(i) & PrefilterGeometry.BLOCK_OF_TWO) != 0) {
+        final long one = words.word(i);
+        final long other = one >>> 2 * PrefilterGeometry.BLOCK_BITS;
+        prefix(out.append(separator), first + i, one);
+        if (((one ^ other) & (1L << 2 * PrefilterGeometry.BLOCK_BITS) - 1) != 0) {
+          prefix(out.append(", "), first + i, other);
+        }
+        separator = ", ";
+        continue;
+      }
       final int cells = (int) words.word(i);
       int leaf = (int) (words.word(i) >>> Integer.SIZE);
       for (int bit = 0; bit < PrefilterGeometry.CELLS_PER_BLOCK; bit++) {
@@ -119,6 +129,15 @@ final class PrefilterSlotFormat implements MapFormat {
         }
       }
     }
+  }
+
+  /** Appends a prefix that a block holds itself. */
+  private static void prefix(StringBuilder out, int block, long prefix) {
+    final int bits = (1 << PrefilterGeometry.BLOCK_BITS) - 1;
+    final int mask = (int) (prefix >>> PrefilterGeometry.BLOCK_BITS) & bits;
+    FieldText.ipv4(out, block << PrefilterGeometry.BLOCK_BITS | (int) prefix & bits);
+    FieldText.unsigned(
+        out.append('/'), Integer.SIZE - PrefilterGeometry.BLOCK_BITS + Integer.bitCount(mask));
   }
 
   /** Appends the last octets of the denied addresses, such as {@code 1, 64-127}. */

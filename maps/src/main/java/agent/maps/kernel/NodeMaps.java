@@ -86,7 +86,8 @@ public final class NodeMaps {
           PREFILTER6_NARROW_CELLS,
           EVENTS,
           EVENTS_LOST,
-          read("judge_scratch", MapFormats.hexadecimal(0, 0))); // memory of one packet
+          read("judge_scratch", MapFormats.hexadecimal(0, 0)), // memory of one packet
+          read("verdict_cache", MapFormats.hexadecimal(0, 0))); // memory of the programs
 
   /** Any policy map; {@link #POLICIES} declares the shape, and each policy map has its own name. */
   static final NodeMap POLICY = mirrored("policy_map", MapFormats.POLICY);

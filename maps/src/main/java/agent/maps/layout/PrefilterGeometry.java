@@ -40,6 +40,12 @@ public final class PrefilterGeometry {
   /** Number of words in a slot of a table. */
   public static final int WORDS_PER_SLOT = 1 << SLOT_SHIFT;
 
+  /** Number of address bits within a block of the IPv4 table. */
+  public static final int BLOCK_BITS = 13;
+
+  /** Set in a block that holds one or two prefixes itself. */
+  public static final long BLOCK_OF_TWO = Long.MIN_VALUE;
+
   /** Number of cells in a block of the IPv4 table. */
   public static final int CELLS_PER_BLOCK = 1 << WORD_SHIFT;
 
@@ -68,6 +74,7 @@ public final class PrefilterGeometry {
               Map.entry("PREFILTER_HASH_LOW", HASH_LOW),
               Map.entry("PREFILTER_MAX_PREFIXES", MAX_PREFIXES),
               Map.entry("PREFILTER_SLOT_SHIFT", SLOT_SHIFT),
+              Map.entry("PREFILTER_BLOCK_BITS", BLOCK_BITS),
               Map.entry("PREFILTER_BUCKET_BITS", BUCKET_BITS),
               Map.entry("PREFILTER_SEARCH_STEPS", SEARCH_STEPS)));
 
@@ -76,6 +83,17 @@ public final class PrefilterGeometry {
   /** Returns the two-bit cell of an IPv4 address, whose first octet is the most significant. */
   public static int cell4(int address) {
     return address >>> Integer.SIZE - CELL_BITS;
+  }
+
+  /** Returns the block of an IPv4 address. */
+  public static int block4(int address) {
+    return address >>> BLOCK_BITS;
+  }
+
+  /** Returns the bits of an IPv4 prefix longer than a cell, and above them its mask, in a block. */
+  public static long blockPrefix(int address, int length) {
+    final int bits = (1 << BLOCK_BITS) - 1;
+    return address & bits | (-1L << Integer.SIZE - length & bits) << BLOCK_BITS;
   }
 
   /** Returns the two-bit cell of an IPv6 address, given its upper 64 bits. */

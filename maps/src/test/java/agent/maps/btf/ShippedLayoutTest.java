@@ -112,6 +112,7 @@ class ShippedLayoutTest {
           events,                  '',             ''
           events_lost,             __u32,          __u64
           judge_scratch,           __u32,          ''
+          verdict_cache,           __u32,          ''
           """)
   void shouldDeclareTheTypesThatTheTextOfEachMapIsMadeOf(String map, String key, String value) {
     final BtfMap declared =

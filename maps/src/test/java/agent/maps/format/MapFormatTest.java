@@ -204,6 +204,10 @@ class MapFormatTest {
     assertEquals(
         "10.1.0.0/24 leaf 131072, 10.1.2.0/24 leaf 131073, 10.1.95.0/24 leaf 131074",
         valueText(ipv4));
+    final long host = 0x1fff_0000L >> 3 | 0x203; // 10.1.2.3/32
+    final long half = 0x1f80_0000L >> 3 | 0x1f80; // 10.1.31.128/25
+    words(1L << 63 | host | half << 26, 0, 1L << 63 | host | host << 26, 0);
+    assertEquals("10.1.2.3/32, 10.1.31.128/25, 10.1.66.3/32", valueText(ipv4));
     key.putInt(0, 131_072);
     words(0b10, -1, 1, 1L << 63);
     assertEquals("leaf 131072: 1, 64-128, 255", keyText(ipv4) + ": " + valueText(ipv4));

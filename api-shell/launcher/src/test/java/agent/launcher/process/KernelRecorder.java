@@ -41,7 +41,8 @@ final class KernelRecorder {
 
   /** Maps that hold flows, notifications and counters, or the maps of other pins. */
   private static final Pattern WITHOUT_ENTRIES =
-      Pattern.compile("conntrack.*|fragments.*|events.*|metrics|judge_scratch|policies");
+      Pattern.compile(
+          "conntrack.*|fragments.*|events.*|metrics|judge_scratch|verdict_cache|policies");
 
   private static final Map<String, String> OBJECTS =
       Map.of(

@@ -63,6 +63,7 @@ class UpgradeKernelTest {
           "generations",
           "generations_v2",
           "judge_scratch",
+          "verdict_cache",
           "prefilter_tables");
 
   private static final String RULES =

@@ -197,6 +197,42 @@ class PrefilterKernelTest {
     }
   }
 
+  /**
+   * One block of 8,192 IPv4 addresses and one bucket of IPv6, as one prefix after another comes.
+   */
+  @Test
+  void shouldDropExactlyTheSourcesOfFewNeighbours() {
+    final List<String> come =
+        List.of(
+            "10.0.3.64/26",
+            "fd00:1:2:3::10/124",
+            "10.0.31.128/25",
+            "fd00:1:2:3::100/120",
+            "10.0.0.5/32",
+            "fd00:1:2:3::40/128",
+            "10.0.5.7/32",
+            "fd00:1:2:3::7/128");
+    final List<Prefix> deny = new ArrayList<>();
+    try (DatapathManager manager = launch(PrefilterMode.NATIVE);
+        AttachedPrefilter attached = new AttachedPrefilter(node)) {
+      for (final String prefix : come) {
+        deny.add(Prefix.parse(prefix));
+        manager.prefilter().add(OptionalLong.empty(), List.of(Prefix.parse(prefix)));
+        for (int i = 0; i < 8192; i++) {
+          final IpAddress address =
+              deny.size() % 2 == 1
+                  ? IpAddress.ofIpv4(10 << 24 | i)
+                  : IpAddress.ofIpv6(0xfd00_0001_0002_0003L, i);
+          final boolean isDenied = deny.stream().anyMatch(listed -> listed.contains(address));
+          assertEquals(
+              isDenied ? XDP_DROP : XDP_PASS,
+              attached.verdict(address),
+              () -> address + " of " + deny);
+        }
+      }
+    }
+  }
+
   /** The network stack strips any number of priority tags and processes the inner packet. */
   @Test
   void shouldFindTheSourceBehindVlanTagsAndDropFramesWithTooManyTags() {

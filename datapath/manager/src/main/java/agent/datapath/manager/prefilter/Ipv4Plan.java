@@ -6,9 +6,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The IPv4 table: a leaf of 256 bits for each cell that contains prefixes longer than a cell, found
- * by the number of such cells before it in its block. Shorter prefixes are not in it, and take
- * nothing out of it.
+ * The IPv4 table: blocks that hold one or two prefixes longer than a cell themselves; for the
+ * others a leaf of 256 bits for each cell that contains such prefixes, found by the number of such
+ * cells before it in its block. Shorter prefixes are not in it, and take nothing out of it.
  */
 final class Ipv4Plan implements TablePlan {
   private static final int WORDS = PrefilterGeometry.WORDS_PER_SLOT;
@@ -23,10 +23,53 @@ final class Ipv4Plan implements TablePlan {
     Arrays.fill(blocks, 0);
     Arrays.fill(leaves, 0, leafCount * WORDS, 0);
     leafCount = 0;
+    int next = 0;
+    while (next < deny.size() && deny.get(next).isIpv4()) {
+      next = addBlock(deny, next);
+    }
+  }
+
+  /** Adds the prefixes of one block; returns the index after its last. */
+  private int addBlock(List<Prefix> deny, int from) {
+    final int block = block(deny.get(from));
+    Prefix first = null;
+    Prefix last = null;
+    int count = 0;
+    int to = from;
+    for (; to < deny.size() && deny.get(to).isIpv4() && block(deny.get(to)) == block; to++) {
+      if (isLong(deny.get(to))) {
+        first = count == 0 ? deny.get(to) : first;
+        last = deny.get(to);
+        count++;
+      }
+    }
+    if (count == 1 || count == 2) {
+      blocks[block] =
+          PrefilterGeometry.BLOCK_OF_TWO
+              | inBlock(first)
+              | inBlock(last) << 2 * PrefilterGeometry.BLOCK_BITS;
+    } else if (count > 2) {
+      addLeaves(deny.subList(from, to));
+    }
+    return to;
+  }
+
+  private static int block(Prefix prefix) {
+    return PrefilterGeometry.block4((int) prefix.address().low());
+  }
+
+  private static boolean isLong(Prefix prefix) {
+    return prefix.length() > PrefilterGeometry.CELL_BITS;
+  }
+
+  private static long inBlock(Prefix prefix) {
+    return PrefilterGeometry.blockPrefix((int) prefix.address().low(), prefix.length());
+  }
+
+  private void addLeaves(List<Prefix> ofBlock) {
     int last = -1;
-    for (int i = 0; i < deny.size() && deny.get(i).isIpv4(); i++) {
-      final Prefix prefix = deny.get(i);
-      if (prefix.length() > PrefilterGeometry.CELL_BITS) {
+    for (final Prefix prefix : ofBlock) {
+      if (isLong(prefix)) {
         final int address = (int) prefix.address().low();
         final int cell = PrefilterGeometry.cell4(address);
         if (cell != last) {

@@ -115,6 +115,9 @@ class CellPlanTest {
       final TablePlan table = plan.table(PrefilterTable.IPV4);
       final int cell = (int) address.low() >>> 8;
       final long block = table.word(cell >>> 5);
+      if (block < 0) {
+        return isOf(block, (int) address.low()) || isOf(block >>> 26, (int) address.low());
+      }
       if ((block >>> (cell & 31) & 1) == 0) {
         return false;
       }
@@ -138,6 +141,11 @@ class CellPlanTest {
       }
     }
     return false;
+  }
+
+  /** Whether the prefix in the lowest 13 bits, with its mask above them, has the address. */
+  private static boolean isOf(long prefix, int address) {
+    return ((address ^ prefix) & prefix >>> 13 & 0x1fff) == 0;
   }
 
   private static IpAddress entry(TablePlan table, int word) {

@@ -25,6 +25,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 class DirectionKernelTest {
   private static final int OWNERS = 256;
 
+  /** An identity that no policy names. */
+  private static final int OTHER_IDENTITY = 999;
+
   private final ScenarioNode node = new ScenarioNode();
 
   @AfterEach
@@ -105,6 +108,7 @@ class DirectionKernelTest {
       node.reassign(BOB);
     }
     node.policyOf(ALICE).revokeTo(BOB, UDP, 53);
+    node.raiseGeneration(ALICE.id);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53))
         .dropsFor(DropReason.POLICY_DENIED);
     node.fromWorkload(BOB, family.packet(BOB, ALICE).udp(53, 40000)).reaches(ALICE);
@@ -234,7 +238,8 @@ class DirectionKernelTest {
     node.policyOf(ALICE).allowTo(PEER, UDP, 53).allowTo(STRANGER, UDP, 53);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.fromWorkload(ALICE, family.packet(ALICE, STRANGER).udp(40000, 53)).passes();
-    node.policyOf(ALICE).revokeTo(PEER, UDP, 53).revokeTo(STRANGER, UDP, 53);
+    node.writeIdentity(PEER, OTHER_IDENTITY);
+    node.writeIdentity(STRANGER, OTHER_IDENTITY);
     node.raiseShardsOf(STRANGER);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.fromWorkload(ALICE, family.packet(ALICE, STRANGER).udp(40000, 53))
@@ -281,6 +286,7 @@ class DirectionKernelTest {
         .dropsFor(DropReason.POLICY_DENIED);
     node.forwardedToWorkload(ALICE.ifindex, BOB, byStack).dropsAtPeerFor(DropReason.POLICY_DENIED);
     node.policyOf(BOB).allowFrom(ALICE, TCP, 40000);
+    node.raiseGeneration(BOB.id);
     node.forwardedToWorkload(ALICE.ifindex, BOB, byStack).dropsAtPeerFor(DropReason.POLICY_DENIED);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).tcp(80, 40000).ack()).reaches(BOB);
     assertEquals(BOB, node.flows().find(family, ALICE, 80, BOB, 40000, TCP).initiator());

@@ -86,6 +86,7 @@ class EventKernelTest {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn())
         .dropsFor(DropReason.POLICY_DENIED);
     node.withoutPolicy();
+    node.raiseGeneration(ALICE.id);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     assertEquals(List.of(), events());
   }

@@ -62,6 +62,7 @@ class FlowKernelTest {
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).tcp(40000, 80).syn())
         .dropsAtPeerFor(DropReason.POLICY_DENIED);
     node.policyOf(BOB).allowFrom(ALICE, TCP, 80);
+    node.raiseGeneration(BOB.id);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).tcp(40000, 80).syn()).reaches(BOB);
     node.fromWorkload(BOB, family.packet(BOB, ALICE).tcp(80, 40000).syn().ack()).reaches(ALICE);
     node.fromWorkload(ALICE, family.packet(ALICE, BOB).tcp(40000, 80).ack().payload("hello"))
@@ -100,6 +101,7 @@ class FlowKernelTest {
     node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 80).syn())
         .dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(BOB).allowFrom(PEER, TCP, 80);
+    node.raiseGeneration(BOB.id);
     node.toWorkload(BOB, family.packet(PEER, BOB).tcp(40000, 80).syn()).passes();
     node.fromWorkload(BOB, family.packet(BOB, PEER).tcp(80, 40000).syn().ack()).passes();
   }
@@ -130,7 +132,8 @@ class FlowKernelTest {
       final int port = 40000 + changed.id;
       node.policyOf(ALICE).allowTo(BOB, UDP, 53);
       node.policyOf(BOB).allowFrom(ALICE, UDP, 53);
-      node.raiseGeneration(changed.id);
+      node.raiseGeneration(ALICE.id);
+      node.raiseGeneration(BOB.id);
       node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(port, 53)).reaches(BOB);
       node.fromWorkload(BOB, family.packet(BOB, ALICE).udp(53, port)).reaches(ALICE);
       if (changed == ALICE) {
@@ -282,6 +285,7 @@ class FlowKernelTest {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack())
         .dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
+    node.raiseGeneration(ALICE.id);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).ack()).passes();
     assertLifetime(family, 21_600);
@@ -367,6 +371,7 @@ class FlowKernelTest {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).protocol(gre).payload("tunnel"))
         .dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(ALICE).allowAllTo(PEER);
+    node.raiseGeneration(ALICE.id);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).protocol(gre).payload("tunnel")).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).protocol(gre).payload("tunnel")).passes();
     assertNotNull(node.flows().find(family, ALICE, 0, PEER, 0, gre));
@@ -406,6 +411,7 @@ class FlowKernelTest {
     packet.from(ALICE.mac()).to(ALICE.hostMac()).udp(5353, 5353);
     node.fromWorkload(ALICE, packet).dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(ALICE).allowTo(STRANGER, UDP, 5353);
+    node.raiseGeneration(ALICE.id);
     node.fromWorkload(ALICE, packet).passes();
   }
 

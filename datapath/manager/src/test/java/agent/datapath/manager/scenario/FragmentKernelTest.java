@@ -105,6 +105,7 @@ class FragmentKernelTest {
       strict.toWorkload(ALICE, error.get(0)).passes();
       strict.toWorkload(ALICE, error.get(1)).dropsFor(DropReason.POLICY_DENIED);
       strict.policyOf(ALICE).allowFrom(PEER, family.icmp(), family.unreachableType());
+      strict.raiseGeneration(ALICE.id);
       strict.toWorkload(ALICE, error.get(1)).passes();
     }
   }

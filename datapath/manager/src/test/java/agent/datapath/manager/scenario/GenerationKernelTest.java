@@ -23,6 +23,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 class GenerationKernelTest {
   private static final List<ScenarioHost> OUTSIDE = List.of(PEER, FAR);
 
+  /** An identity that no policy names. */
+  private static final int OTHER_IDENTITY = 999;
+
   private final ScenarioNode node = new ScenarioNode();
 
   @AfterEach
@@ -38,11 +41,12 @@ class GenerationKernelTest {
           List.of(() -> node.raiseGeneration(ALICE.id), () -> node.raiseShardsOf(peer));
       for (final Runnable change : changes) {
         node.raiseGeneration(ALICE.id);
+        node.writeIdentity(peer, peer.identity);
         node.raiseShardsOf(peer);
         node.raiseShardsOf(peer);
         node.policyOf(ALICE).allowTo(peer, UDP, 53);
         node.fromWorkload(ALICE, family.packet(ALICE, peer).udp(40000, 53)).passes();
-        node.policyOf(ALICE).revokeTo(peer, UDP, 53);
+        node.writeIdentity(peer, OTHER_IDENTITY);
         node.fromWorkload(ALICE, family.packet(ALICE, peer).udp(40000, 53)).passes();
         node.toWorkload(ALICE, family.packet(peer, ALICE).udp(53, 40000)).passes();
         node.fromNetwork(family.packet(peer, ALICE).to(DEVICE_MAC).udp(53, 40000)).reaches(ALICE);
@@ -59,13 +63,14 @@ class GenerationKernelTest {
   @EnumSource
   void shouldKeepTheVerdictOnAFlowOfTwoWorkloadsUntilEitherChanges(Family family) {
     for (final ScenarioHost changed : List.of(ALICE, BOB)) {
+      node.writeIdentity(BOB, BOB.identity);
       node.raiseGeneration(ALICE.id);
       node.raiseGeneration(BOB.id);
       node.raiseGeneration(BOB.id);
       node.policyOf(ALICE).allowTo(BOB, UDP, 53);
       node.policyOf(BOB).allowFrom(ALICE, UDP, 53);
       node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53)).reaches(BOB);
-      node.policyOf(ALICE).revokeTo(BOB, UDP, 53);
+      node.writeIdentity(BOB, OTHER_IDENTITY);
       node.raiseShardsOf(BOB);
       node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(40000, 53)).reaches(BOB);
       node.fromWorkload(BOB, family.packet(BOB, ALICE).udp(53, 40000)).reaches(ALICE);

@@ -37,6 +37,7 @@ class IcmpKernelTest {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1))
         .dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(ALICE).allowTo(PEER, family.icmp(), family.echoRequestType());
+    node.raiseGeneration(ALICE.id);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1)).passes();
     assertNotNull(node.flows().find(family, ALICE, 7, PEER, 0, family.icmp()));
     node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 1)).passes();
@@ -164,6 +165,7 @@ class IcmpKernelTest {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).icmp(type, 0, body))
         .dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(ALICE).allowTo(PEER, family.icmp(), type);
+    node.raiseGeneration(ALICE.id);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).icmp(type, 0, body)).passes();
     assertEquals(0, node.flows().count());
   }
@@ -177,6 +179,7 @@ class IcmpKernelTest {
     node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 1))
         .dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(ALICE).allowAll(PolicyDirection.INGRESS);
+    node.raiseGeneration(ALICE.id);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).echoReply(7, 1)).passes();
     assertEquals(0, node.flows().count());
   }

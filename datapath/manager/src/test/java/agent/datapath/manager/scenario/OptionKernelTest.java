@@ -73,6 +73,7 @@ class OptionKernelTest {
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn().ack())
         .dropsFor(DropReason.POLICY_DENIED);
     node.policyOf(ALICE).allowFrom(PEER, TCP, 40000);
+    node.raiseGeneration(ALICE.id);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn().ack()).passes();
   }
 

@@ -61,6 +61,7 @@ final class ScenarioNode implements AutoCloseable {
   private final List<BpfObject> open = new ArrayList<>();
   private final Map<ScenarioHost, WorkloadPolicy> policies = new EnumMap<>(ScenarioHost.class);
   private final Map<ScenarioHost, Integer> options = new EnumMap<>(ScenarioHost.class);
+  private final Map<ScenarioHost, Integer> ids = new EnumMap<>(ScenarioHost.class);
   private static final int LOOPBACK_IFINDEX = 1;
 
   private final ProgramTestRun run = new ProgramTestRun(4096);
@@ -199,7 +200,7 @@ final class ScenarioNode implements AutoCloseable {
   /** Writes the endpoint entry of a workload with its present options. */
   void register(ScenarioHost workload) {
     endpoints
-        .edit(workload.id)
+        .edit(idOf(workload))
         .ifindex(workload.ifindex)
         .options(optionsOf(workload))
         .aggregation(aggregation)
@@ -210,6 +211,16 @@ final class ScenarioNode implements AutoCloseable {
         .identity(workload.identity)
         .policyId(workload.id);
     assertEquals(0, endpoints.put());
+  }
+
+  private int idOf(ScenarioHost workload) {
+    return ids.getOrDefault(workload, workload.id);
+  }
+
+  /** Makes a workload another endpoint, with the policy map that it has. */
+  void renumber(ScenarioHost workload, int id) {
+    ids.put(workload, id);
+    register(workload);
   }
 
   /** Gives a workload another interface on the node. */
@@ -232,6 +243,25 @@ final class ScenarioNode implements AutoCloseable {
     endpoints.found().policyId(other.id);
     assertEquals(0, endpoints.put());
     raiseGeneration(workload.id);
+  }
+
+  /** Makes a workload use no policy map, before its generation rises. */
+  void leavePolicy(ScenarioHost workload) {
+    assertEquals(0, endpoints.lookup(workload.id));
+    endpoints.found().policyId(0);
+    assertEquals(0, endpoints.put());
+  }
+
+  /** Writes another identity of a host where the programs read it, before generations rise. */
+  void writeIdentity(ScenarioHost host, int identity) {
+    if (host.isLocal()) {
+      assertEquals(0, endpoints.lookup(host.id));
+      endpoints.found().identity(identity);
+      assertEquals(0, endpoints.put());
+    } else {
+      assertEquals(0, ipcache4.upsert(host.ipv4Number(), 32, identity, 0, 0));
+      assertEquals(0, ipcache6.upsert(host.ipv6High(), host.ipv6Low(), 128, identity, 0, 0));
+    }
   }
 
   void unregister(ScenarioHost workload) {
@@ -440,7 +470,8 @@ final class ScenarioNode implements AutoCloseable {
   /** Returns a program after giving the interface of BPF_PROG_TEST_RUN to the workload. */
   private BpfProgram program(ScenarioHost workload, String name) {
     interfaces.set(
-        InterfaceArray.index(LOOPBACK_IFINDEX), InterfaceArray.cell(LOOPBACK_IFINDEX, workload.id));
+        InterfaceArray.index(LOOPBACK_IFINDEX),
+        InterfaceArray.cell(LOOPBACK_IFINDEX, idOf(workload)));
     return endpointPrograms().program(name);
   }
 
