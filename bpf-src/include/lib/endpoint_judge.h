@@ -84,7 +84,7 @@ static __always_inline int endpoint_follow_slowly(struct __sk_buff *skb, const s
 enum quoted_flow {
 	QUOTED_FLOW_UNKNOWN = 0,
 	QUOTED_FLOW_ALLOWED = 1,
-	QUOTED_FLOW_TO_ASK = 2, /* plus the initiator as enum packet_side: policy is to be asked */
+	QUOTED_FLOW_TO_ASK = 2,      /* plus the initiator as enum packet_side: policy is to be asked */
 	QUOTED_FLOW_TO_ASK_BOTH = 4, /* the same: either side may have opened it, so that both must be allowed to */
 };
 
