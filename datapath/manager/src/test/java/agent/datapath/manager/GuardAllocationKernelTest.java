@@ -157,7 +157,8 @@ class GuardAllocationKernelTest {
             maps.get(NodeMaps.INTERFACES), maps.get(NodeMaps.INTERFACES_OVERFLOW), faults, repairs);
     checks.add(cells);
     final EndpointEntries entries =
-        new EndpointEntries(maps.get(NodeMaps.ENDPOINTS), cells, generations, faults, repairs);
+        new EndpointEntries(
+            maps.get(NodeMaps.ENDPOINTS), cells, generations, faults, repairs, true);
     checks.add(entries);
     return entries;
   }

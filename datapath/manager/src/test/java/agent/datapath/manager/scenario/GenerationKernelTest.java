@@ -33,6 +33,7 @@ class GenerationKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldKeepTheVerdictOnAFlowToAnOutsideAddressUntilEitherSideChanges(Family family) {
+    node.routed();
     for (final ScenarioHost peer : OUTSIDE) {
       final List<Runnable> changes =
           List.of(() -> node.raiseGeneration(ALICE.id), () -> node.raiseShardsOf(peer));
@@ -43,7 +44,7 @@ class GenerationKernelTest {
         node.policyOf(ALICE).allowTo(peer, UDP, 53);
         node.fromWorkload(ALICE, family.packet(ALICE, peer).udp(40000, 53)).passes();
         node.policyOf(ALICE).revokeTo(peer, UDP, 53);
-        node.fromWorkload(ALICE, family.packet(ALICE, peer).udp(40000, 53)).passes();
+        node.fromWorkload(ALICE, family.packet(ALICE, peer).udp(40000, 53)).leaves();
         node.toWorkload(ALICE, family.packet(peer, ALICE).udp(53, 40000)).passes();
         node.fromNetwork(family.packet(peer, ALICE).to(DEVICE_MAC).udp(53, 40000)).reaches(ALICE);
         change.run();
@@ -91,6 +92,7 @@ class GenerationKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldNotDeliverFromTheNetworkToAnEndpointThatTracksNoFlowsAnyMore(Family family) {
+    node.routed();
     for (final ScenarioHost peer : OUTSIDE) {
       node.with(ALICE, EndpointOption.CONNTRACK);
       node.policyOf(ALICE).allowTo(peer, UDP, 53);
