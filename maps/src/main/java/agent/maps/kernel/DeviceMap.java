@@ -16,12 +16,6 @@ public final class DeviceMap {
     entry = new EntryBuffer(map);
   }
 
-  /** Returns whether a device has an entry. */
-  public boolean has(int ifindex) {
-    entry.key().putInt(0, ifindex);
-    return map.lookup(entry) == 0;
-  }
-
   public int add(int ifindex) {
     entry.key().putInt(0, ifindex);
     entry.value().putInt(0, MapSize.DEVICE_GUARDED);
