@@ -202,7 +202,7 @@ class RoutingKernelTest {
     for (int i = 0; i < 2; i++) {
       node.fromWorkload(ALICE, query(family, PEER)).dropsFor(DropReason.POLICY_DENY_RULE);
       node.fromNetwork(answer(family, PEER)).passesUncounted();
-      refresh(family, PEER);
+      node.flows().expireAfter(Duration.ofSeconds(5), family, ALICE, 40000, PEER, 53, UDP);
     }
   }
 
@@ -302,12 +302,15 @@ class RoutingKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldLeaveFlowsOfAnEndpointToTheStackThatTracksNoneAnyMore(Family family) {
-    node.fromWorkload(ALICE, query(family, PEER)).passes();
-    node.without(ALICE, EndpointOption.CONNTRACK);
-    node.raiseGeneration(ALICE.id);
-    assertInStack(family, PEER);
-    node.with(ALICE, EndpointOption.CONNTRACK);
-    refresh(family, PEER);
-    assertInStack(family, PEER);
+    for (final ScenarioHost peer : List.of(PEER, FAR)) {
+      node.with(ALICE, EndpointOption.CONNTRACK);
+      node.fromWorkload(ALICE, query(family, peer)).passes();
+      node.without(ALICE, EndpointOption.CONNTRACK);
+      node.raiseGeneration(ALICE.id);
+      assertInStack(family, peer);
+      node.with(ALICE, EndpointOption.CONNTRACK);
+      refresh(family, peer);
+      assertInStack(family, peer);
+    }
   }
 }
