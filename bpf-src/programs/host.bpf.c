@@ -8,6 +8,7 @@
 #include "lib/flow.h"
 #include "lib/metrics.h"
 #include "lib/quick_parse.h"
+#include "lib/route.h"
 #include "lib/vlan.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -72,20 +73,16 @@ __global int network_tagged(struct __sk_buff *skb)
 	return ACTION_PASS;
 }
 
-/* Flags of entries whose packets the stack delivers: the program of the endpoint judges them. */
-#define NETWORK_SLOW                                                                                  \
-	(CONNTRACK_DENIED | CONNTRACK_BY_STACK | CONNTRACK_UNTRACKED_LOW | CONNTRACK_UNTRACKED_HIGH | \
-	 CONNTRACK_REWRITTEN)
-
 /*
- * Returns whether the entry is of a flow between a local workload and an outside address with a valid forward verdict.
+ * Returns whether the entry is of a flow between a local workload and an outside address with a valid forward verdict,
+ * and bypasses the stack in the other direction, too.
  */
 static __always_inline bool network_may_deliver(const struct conntrack_entry *entry, enum conntrack_side source_side,
 						const struct segment *segment, __u64 now)
 {
-	return likely(!conntrack_endpoint(entry, source_side) &&
-		      entry->delivery_kind[1 - source_side] == CONNTRACK_TO_PEER && !(entry->flags & NETWORK_SLOW) &&
-		      conntrack_is_current(entry) && !conntrack_is_expired(entry, now) &&
+	return likely(entry->delivery_kind[source_side] == CONNTRACK_TO_NEIGHBOUR &&
+		      !(entry->flags & CONNTRACK_IN_STACK) && conntrack_is_current(entry) &&
+		      !conntrack_is_expired(entry, now) &&
 		      !conntrack_is_reopened(entry->flags, source_side, segment->protocol, segment->tcp_flags));
 }
 
@@ -107,8 +104,9 @@ static __always_inline int network_follow(struct __sk_buff *skb, struct conntrac
 		return ACTION_PASS; /* removed a moment ago */
 	action = deliver_to_workload(skb, family, endpoint->ifindex, endpoint->mac);
 	if (likely(action != ACTION_PASS)) {
-		if (unlikely(!conntrack_rests(entry, source_side, segment, now)))
-			conntrack_advance_by(entry, source_side, segment, now);
+		if (unlikely(!conntrack_rests(entry, source_side, segment, now)) &&
+		    conntrack_advance_by(entry, source_side, segment, now) == CONNTRACK_REFRESHED)
+			route_refresh(skb, entry, source_side, family, endpoint);
 		if (entry->flags & CONNTRACK_COUNTED)
 			conntrack_account(entry, source_side, bytes);
 		metrics_count(METRICS_NETWORK, DROP_NONE, bytes);

@@ -5,6 +5,7 @@
 #include "config/prefilter_config.h"
 #include "lib/drop_reason.h"
 #include "maps/conntrack_map.h"
+#include "maps/device_map.h"
 #include "maps/endpoint_map.h"
 #include "maps/event_map.h"
 #include "maps/flow_usage_map.h"
@@ -51,6 +52,7 @@ SHOW(enum, conntrack_scope);
 SHOW(enum, conntrack_side);
 SHOW(enum, conntrack_size);
 SHOW(enum, conntrack_table);
+SHOW(enum, device_size);
 SHOW(enum, drop_reason);
 SHOW(enum, endpoint_option);
 SHOW(enum, endpoint_size);

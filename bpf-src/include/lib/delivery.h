@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Forwards a packet to a local workload as a router does, bypassing the stack. */
+/* Forwards a packet to a local workload or to the network as a router does, bypassing the stack. */
 #ifndef AGENT_LIB_DELIVERY_H
 #define AGENT_LIB_DELIVERY_H
 
@@ -41,10 +41,10 @@ static __always_inline bool mac_equals(const void *a, const volatile void *b)
 }
 
 /*
- * Rewrites the MAC addresses and the TTL, and redirects the packet to the workload's namespace. macs: destination and
- * source MAC address in frame order. A packet whose TTL expires passes to the stack, which sends an ICMP error.
+ * Decrements the TTL or hop limit; returns the frame, or NULL where that expires: the stack has to handle the packet,
+ * and sends an ICMP error.
  */
-static __always_inline int deliver_to_workload(struct __sk_buff *skb, __u8 family, __u32 ifindex, const void *macs)
+static __always_inline void *deliver_hop(struct __sk_buff *skb, __u8 family)
 {
 	void *data = (void *)(long)skb->data;
 	void *data_end = (void *)(long)skb->data_end;
@@ -53,19 +53,54 @@ static __always_inline int deliver_to_workload(struct __sk_buff *skb, __u8 famil
 		struct iphdr *ip = data + ETH_HLEN;
 
 		if (unlikely((void *)(ip + 1) > data_end || ip->ttl <= 1))
-			return ACTION_PASS;
-		ethernet_write(data, macs);
+			return NULL;
 		ipv4_decrement_ttl(ip);
 	} else {
 		struct ipv6hdr *ip = data + ETH_HLEN;
 
 		if (unlikely((void *)(ip + 1) > data_end || ip->hop_limit <= 1))
-			return ACTION_PASS;
-		ethernet_write(data, macs);
+			return NULL;
 		ip->hop_limit--;
 		bpf_csum_update(skb, bpf_htons(IPV6_HOP_CHECKSUM_DELTA));
 	}
+	return data;
+}
+
+/*
+ * Rewrites the MAC addresses and the TTL, and redirects the packet to the workload's namespace. macs: destination and
+ * source MAC address in frame order.
+ */
+static __always_inline int deliver_to_workload(struct __sk_buff *skb, __u8 family, __u32 ifindex, const void *macs)
+{
+	void *frame = deliver_hop(skb, family);
+
+	if (unlikely(!frame))
+		return ACTION_PASS;
+	ethernet_write(frame, macs);
 	return (int)bpf_redirect_peer(ifindex, 0);
+}
+
+/* A packet of up to so many bytes fits each device of TO_NEIGHBOUR (lib/route.h): the least MTU of IPv6, RFC 8200. */
+#define DELIVERY_LEAST_MTU 1280
+
+/* Returns whether the packet, or each of its segments, fits the MTU of the device. */
+static __always_inline bool deliver_fits(struct __sk_buff *skb, __u32 ifindex)
+{
+	__u32 mtu = 0; /* of the packet's own length */
+
+	return likely(skb->len <= ETH_HLEN + DELIVERY_LEAST_MTU) ||
+	       !bpf_check_mtu(skb, ifindex, &mtu, 0, BPF_MTU_CHK_SEGS);
+}
+
+/*
+ * Sends the packet by a device to the next hop, whose MAC address the kernel resolves. One that is too large passes to
+ * the stack, which splits it or sends an ICMP error.
+ */
+static __always_inline int deliver_to_neighbour(struct __sk_buff *skb, __u8 family, __u32 ifindex)
+{
+	if (unlikely(!deliver_fits(skb, ifindex)) || unlikely(!deliver_hop(skb, family)))
+		return ACTION_PASS;
+	return (int)bpf_redirect_neigh(ifindex, NULL, 0, 0);
 }
 
 /* Pulls the headers that the delivery rewrites into the linear part of the skb. */

@@ -61,6 +61,8 @@ static __always_inline int endpoint_follow_slowly(struct __sk_buff *skb, const s
 
 	flow_of_entry(flow, entry, side);
 	change = conntrack_advance(entry, side, &segment, judgement->now);
+	if (change == CONNTRACK_REFRESHED)
+		route_refresh(skb, entry, side, packet->family, endpoint);
 	if (hook == METRICS_INGRESS)
 		origin_remember(entry, side, receiving_ifindex(skb));
 	if (flags & CONNTRACK_DENIED)
@@ -72,8 +74,7 @@ static __always_inline int endpoint_follow_slowly(struct __sk_buff *skb, const s
 		if (reason)
 			return endpoint_drop_by(skb, endpoint, packet, flow, hook, reason, flow->denied_side & 1);
 	}
-	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING))
-		conntrack_account(entry, side, skb->len);
+	endpoint_account(skb, endpoint, entry, side, hook);
 	endpoint_trace(skb, endpoint, packet, flow, hook, change);
 	if (packet_rewrite_fails(skb, packet, entry, side))
 		return action_drop(DROP_MALFORMED);
@@ -285,6 +286,27 @@ static __always_inline bool endpoint_peer_is_node(const struct __sk_buff *skb, c
 	       (hook == METRICS_INGRESS && !receiving_ifindex(skb) && origin & ORIGIN_MAY_BE_HOST);
 }
 
+/* Returns the id of the endpoint to which a packet is delivered without an entry; 0: the stack delivers. */
+static __always_inline __u32 flow_peer_of(const struct flow *flow, const struct endpoint_entry *endpoint)
+{
+	return ENDPOINT_OPTION(HOST_ROUTING) ? flow->endpoint_id[PACKET_DESTINATION] : 0;
+}
+
+/* Finds the device by which a flow with an outside address bypasses the stack. */
+__global int judgement_route(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement,
+			     const struct endpoint_entry *endpoint, __u32 hook)
+{
+	if (!packet || !judgement || !endpoint)
+		return 0;
+
+	const struct flow *flow = &judgement->flow;
+
+	if (!(flow->endpoint_id[PACKET_SOURCE] && flow->endpoint_id[PACKET_DESTINATION]) &&
+	    ENDPOINT_OPTION(CONNTRACK) && route_may_bypass(endpoint, flow->entry_flags))
+		judgement->device = route_device(skb, packet->family, hook == METRICS_INGRESS, endpoint->ifindex);
+	return 0;
+}
+
 /* Evaluates policy for a packet without a valid verdict, and stores the verdict in conntrack. */
 static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					struct packet *packet, struct judgement *judgement,
@@ -336,6 +358,8 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 			reason = DROP_ICMP_ERROR_UNTRACKED;
 	}
 	endpoint_tell_verdict(skb, endpoint, packet, flow, reason, old != NULL, hook);
+	if (!reason)
+		judgement_route(skb, packet, judgement, endpoint, hook);
 	if (old) {
 		const __u32 untracked = FLOW_BOTH_SIDES & ~flow_tracked_sides(flow);
 
@@ -352,7 +376,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 		return endpoint_drop_by(skb, endpoint, packet, flow, hook, reason, flow->denied_side & 1);
 	endpoint_trace(skb, endpoint, packet, flow, hook, CONNTRACK_CREATED);
 	deliver_prepare(skb);
-	return endpoint_forward(skb, endpoint, packet->family, hook, flow->endpoint_id[PACKET_DESTINATION]);
+	return endpoint_forward(skb, endpoint, packet->family, hook, flow_peer_of(flow, endpoint));
 }
 
 /* Returns whether an endpoint of the entry was removed or changed its address, which endpoint own_id may have now. */
@@ -383,6 +407,7 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 	judgement->source_side = packet_conntrack_side(packet);
 	judgement->initiator = PACKET_SOURCE;
 	judgement->asked = POLICY_NOT_ASKED;
+	judgement->device = 0;
 	side = judgement->source_side & 1;
 	if (packet->kind == PACKET_FLOW && !packet->untracked)
 		entry = conntrack_find(packet);

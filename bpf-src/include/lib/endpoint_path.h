@@ -10,6 +10,7 @@
 #include "lib/metrics.h"
 #include "lib/nd.h"
 #include "lib/rewrite.h"
+#include "lib/route.h"
 #include "maps/interface_map.h"
 
 /* An option of the variable or parameter "endpoint". */
@@ -72,6 +73,13 @@ static __always_inline bool endpoint_verdict_holds(const struct __sk_buff *skb, 
 		      !conntrack_is_reopened(entry->flags, source_side, segment->protocol, segment->tcp_flags));
 }
 
+/* Returns whether the frame is addressed to the gateway; the stack ignores another one. */
+static __always_inline bool frame_is_to_gateway(const struct __sk_buff *skb, const struct endpoint_entry *endpoint)
+{
+	return (void *)(long)skb->data + ETH_ALEN <= (void *)(long)skb->data_end &&
+	       mac_equals((void *)(long)skb->data, endpoint->host_mac);
+}
+
 /* Forwards a packet: hands it to the endpoint with this id, or to the stack where that is 0. */
 static __always_inline int endpoint_forward(struct __sk_buff *skb, const struct endpoint_entry *endpoint, __u8 family,
 					    enum metrics_direction hook, __u32 peer_id)
@@ -79,11 +87,8 @@ static __always_inline int endpoint_forward(struct __sk_buff *skb, const struct 
 	const struct endpoint_entry *peer;
 
 	metrics_count(hook, DROP_NONE, skb->len);
-	if (hook != METRICS_EGRESS || !peer_id)
+	if (hook != METRICS_EGRESS || !peer_id || !frame_is_to_gateway(skb, endpoint))
 		return ACTION_PASS;
-	if ((void *)(long)skb->data + ETH_ALEN > (void *)(long)skb->data_end ||
-	    !mac_equals((void *)(long)skb->data, endpoint->host_mac))
-		return ACTION_PASS; /* not addressed to the gateway: the stack ignores it */
 	peer = bpf_map_lookup_elem(&endpoints, &peer_id);
 	if (unlikely(!peer || !peer->ifindex))
 		return ACTION_PASS; /* removed a moment ago */
@@ -96,6 +101,27 @@ static __always_inline __u32 conntrack_peer_of(const struct conntrack_entry *ent
 	const enum conntrack_side to = 1 - source_side;
 
 	return entry->delivery_kind[to] == CONNTRACK_TO_PEER ? entry->delivery_index[to] : 0;
+}
+
+/* Sends a packet of the endpoint by a device of the network. */
+static __always_inline int endpoint_send(struct __sk_buff *skb, const struct endpoint_entry *endpoint, __u8 family,
+					 __u32 ifindex)
+{
+	metrics_count(METRICS_EGRESS, DROP_NONE, skb->len);
+	return frame_is_to_gateway(skb, endpoint) ? deliver_to_neighbour(skb, family, ifindex) : ACTION_PASS;
+}
+
+/*
+ * Counts a packet for the flow. The program of a local sender has counted what the stack brings from it, where the
+ * options of that endpoint ask for it.
+ */
+static __always_inline void endpoint_account(const struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					     struct conntrack_entry *entry, enum conntrack_side source_side,
+					     enum metrics_direction hook)
+{
+	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING) &&
+	    (hook == METRICS_EGRESS || !conntrack_endpoint(entry, source_side)))
+		conntrack_account(entry, source_side, skb->len);
 }
 
 /* Flags of entries whose packets need more than the fast path does. */
@@ -111,23 +137,29 @@ static __always_inline bool endpoint_may_follow(const struct __sk_buff *skb, con
 	       (likely(!ENDPOINT_OPTION(TRACE_NOTIFICATION)) || conntrack_rests(entry, source_side, segment, now));
 }
 
-/* The complete path of a packet of an established flow. */
+/*
+ * The complete path of a packet of an established flow. Only packets that the quick parser reads bypass the stack on
+ * their way to the network, since the host program delivers no others from there.
+ */
 static __always_inline int endpoint_follow(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					   struct conntrack_entry *entry, enum conntrack_side source_side, __u8 family,
 					   const struct segment *segment, enum metrics_direction hook, __u64 now)
 {
 	const __u32 l4_offset = ETH_HLEN + (family == FAMILY_IPV4 ? IPV4_HEADER_BYTES : IPV6_HEADER_BYTES);
+	const enum conntrack_side destination = 1 - source_side;
 
 	if (unlikely(!conntrack_rests(entry, source_side, segment, now))) {
-		conntrack_advance_by(entry, source_side, segment, now);
+		if (conntrack_advance_by(entry, source_side, segment, now) == CONNTRACK_REFRESHED)
+			route_refresh(skb, entry, source_side, family, endpoint);
 		if (hook == METRICS_INGRESS)
 			origin_remember(entry, source_side, receiving_ifindex(skb));
 	}
-	if (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING))
-		conntrack_account(entry, source_side, skb->len);
+	endpoint_account(skb, endpoint, entry, source_side, hook);
 	if (unlikely(rewrite_applies(entry, source_side)) &&
 	    rewrite_packet(skb, entry, family, segment->protocol, l4_offset))
 		return action_drop(DROP_MALFORMED);
+	if (hook == METRICS_EGRESS && entry->delivery_kind[destination] == CONNTRACK_TO_NEIGHBOUR)
+		return endpoint_send(skb, endpoint, family, entry->delivery_index[destination]);
 	return endpoint_forward(skb, endpoint, family, hook, conntrack_peer_of(entry, source_side));
 }
 

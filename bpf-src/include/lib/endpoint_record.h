@@ -21,6 +21,7 @@ struct judgement {
 	__u8 source_side; /* enum conntrack_side */
 	__u8 initiator;   /* enum packet_side */
 	__s32 asked;      /* what both policies said of a packet without an entry, or POLICY_NOT_ASKED */
+	__u16 device;     /* by which packets to the outside address bypass the stack, or 0 */
 };
 
 /*
@@ -55,6 +56,31 @@ static __always_inline bool packet_rewrite_fails(struct __sk_buff *skb, const st
 static __always_inline __u64 conntrack_expiry(const struct judgement *judgement, __u32 flags, __u8 protocol)
 {
 	return judgement->now + conntrack_lifetime_ns(flags, protocol);
+}
+
+static __always_inline void entry_set_way(struct conntrack_entry *entry, enum conntrack_side side, __u32 outside,
+					  __u16 device)
+{
+	if (!(entry->flags & outside)) {
+		entry->delivery_kind[side] = CONNTRACK_TO_PEER;
+		entry->delivery_index[side] = entry->party[side];
+	} else if (device) {
+		entry->delivery_kind[side] = CONNTRACK_TO_NEIGHBOUR;
+		entry->delivery_index[side] = device;
+	}
+}
+
+/* Lets the flow of a new entry bypass the stack where it may. A function of its own, which is verified once. */
+__global int entry_set_ways(struct conntrack_entry *entry, const struct judgement *judgement)
+{
+	__u16 device;
+
+	if (!entry || !judgement || !(judgement->options & OPTION_HOST_ROUTING))
+		return 0;
+	device = entry->flags & CONNTRACK_IN_STACK ? 0 : judgement->device;
+	entry_set_way(entry, CONNTRACK_LOW, CONNTRACK_OUTSIDE_LOW, device);
+	entry_set_way(entry, CONNTRACK_HIGH, CONNTRACK_OUTSIDE_HIGH, device);
+	return 0;
 }
 
 /* Counts a packet in an entry that no other program sees; without a branch. */
@@ -105,6 +131,7 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 		endpoint_count_packet(entry, side, skb->len);
 	if (endpoint_flow_overflows(packet, judgement))
 		entry->flags |= CONNTRACK_OVERFLOW;
+	entry_set_ways(entry, judgement);
 	error = conntrack_put(packet, entry, judgement->put_flags);
 	if (likely(!error))
 		return DROP_NONE;
@@ -171,6 +198,7 @@ __global int endpoint_renew_flow(struct __sk_buff *skb, const struct packet *pac
 
 		entry->flags |= CONNTRACK_DENIED | (by_high ? CONNTRACK_DENIED_BY_HIGH : 0);
 	}
+	entry_set_ways(entry, judgement);
 	entry->drop_reason = reason;
 	entry->expires_ns = conntrack_expiry(judgement, entry->flags, packet->protocol);
 	if (judgement->options & OPTION_CONNTRACK_ACCOUNTING && !reason)

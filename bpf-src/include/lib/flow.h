@@ -252,13 +252,11 @@ static __always_inline void flow_fill_side(struct conntrack_entry *entry, enum c
 		return;
 	}
 	entry->party[side] = endpoint_id;
-	entry->delivery_kind[side] = CONNTRACK_TO_PEER;
-	entry->delivery_index[side] = endpoint_id;
 	if (!(tracked_sides & 1U << from))
 		entry->flags |= low ? CONNTRACK_UNTRACKED_LOW : CONNTRACK_UNTRACKED_HIGH;
 }
 
-/* Fills a new conntrack entry from the sides of a packet. */
+/* Fills a new conntrack entry from the sides of a packet; the stack delivers to both. */
 static __always_inline void flow_fill_entry(struct conntrack_entry *entry, const struct flow *flow,
 					    enum conntrack_side source_side)
 {

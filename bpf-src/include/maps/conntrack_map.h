@@ -100,7 +100,7 @@ enum conntrack_flag {
 enum conntrack_delivery {
 	CONNTRACK_BY_KERNEL = 0,    /* the stack delivers */
 	CONNTRACK_TO_PEER = 1,      /* into the workload's namespace; the index is an endpoint id */
-	CONNTRACK_TO_NEIGHBOUR = 2, /* out by a device; the index is that of a next hop */
+	CONNTRACK_TO_NEIGHBOUR = 2, /* out by a device; the index is its interface index */
 	CONNTRACK_TO_TUNNEL = 3,    /* the index is that of a node */
 	CONNTRACK_TO_PROXY = 4,     /* the index is the port of the proxy */
 };

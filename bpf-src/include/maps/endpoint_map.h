@@ -11,7 +11,7 @@ enum endpoint_size {
 	ENDPOINTS_MAX = 65536, /* endpoint ids are less than this */
 };
 
-/* The options of PATCH /endpoint/{id}/config (decisions.md, section 6). */
+/* The options of PATCH /endpoint/{id}/config (decisions.md, section 6); the last one is of the node. */
 enum endpoint_option {
 	OPTION_CONNTRACK = 1,
 	OPTION_CONNTRACK_ACCOUNTING = 2,
@@ -22,6 +22,7 @@ enum endpoint_option {
 	OPTION_SOURCE_IP_VERIFICATION = 64,
 	OPTION_DEBUG = 128,
 	OPTION_ARP_PASSTHROUGH = 256,
+	OPTION_HOST_ROUTING = 512, /* flows bypass the stack of the node (--host-routing) */
 };
 
 /* MonitorAggregationLevel: which forwarded packets are traced. */

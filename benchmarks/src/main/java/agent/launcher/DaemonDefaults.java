@@ -34,9 +34,11 @@ public final class DaemonDefaults {
     return options;
   }
 
-  /** Returns the configuration of the datapath, concluded. */
+  /**
+   * Returns the configuration of the datapath, concluded, on a node where nothing needs the stack.
+   */
   public DatapathContext datapath(NodeAddressing addressing) {
-    return settings.datapath(addressing, Map.of(), PrefilterStore.inMemory());
+    return settings.datapath(addressing, Map.of(), true, PrefilterStore.inMemory());
   }
 
   /** Returns the options of a new endpoint. */

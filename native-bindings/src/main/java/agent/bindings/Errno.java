@@ -50,6 +50,9 @@ public final class Errno {
   /** Not supported here. */
   public static final int EOPNOTSUPP = 95;
 
+  /** The kernel lacks the protocol of a socket. */
+  public static final int EPROTONOSUPPORT = 93;
+
   /** The address is bound. */
   public static final int EADDRINUSE = 98;
 

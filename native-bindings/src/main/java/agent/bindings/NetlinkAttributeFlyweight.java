@@ -1,6 +1,7 @@
 package agent.bindings;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
 /**
@@ -91,6 +92,12 @@ public final class NetlinkAttributeFlyweight {
   public int getInt() {
     requireLength(Integer.BYTES);
     return buffer.getInt(valueOffset);
+  }
+
+  /** Returns the value of four bytes in network byte order, as nfnetlink has numbers. */
+  public int getIntBe() {
+    final int value = getInt();
+    return ByteOrder.nativeOrder() == ByteOrder.BIG_ENDIAN ? value : Integer.reverseBytes(value);
   }
 
   /** Returns four bytes of the value, in the machine's byte order. */

@@ -14,8 +14,9 @@ import java.util.Optional;
 import java.util.function.Function;
 
 /**
- * An rtnetlink(7) socket in the network namespace of the thread that opens it. For one thread at a
- * time. After an exception the socket can only be closed, because answers may still arrive.
+ * A netlink(7) socket in the network namespace of the thread that opens it: of rtnetlink(7) unless
+ * another protocol is named. For one thread at a time. After an exception the socket can only be
+ * closed, because answers may still arrive.
  */
 public final class NetlinkSocket implements AutoCloseable {
   /** Links (RTNLGRP_LINK in {@code linux/rtnetlink.h}, as are the groups below). */
@@ -46,6 +47,13 @@ public final class NetlinkSocket implements AutoCloseable {
   private static final int SOCK_RAW_CLOEXEC = 3 | 0x80000;
   private static final int SOCK_NONBLOCK = 0x800;
   private static final int NETLINK_ROUTE = 0;
+
+  /** IPsec policies and states (NETLINK_XFRM in {@code linux/netlink.h}, as is the next). */
+  public static final int XFRM = 6;
+
+  /** Netfilter (NETLINK_NETFILTER). */
+  public static final int NETFILTER = 12;
+
   private static final int MSG_TRUNC = 0x20;
 
   // asm-generic/socket.h
@@ -98,14 +106,14 @@ public final class NetlinkSocket implements AutoCloseable {
    */
   public record Failure(int index, NetlinkException cause) {}
 
-  private NetlinkSocket(Arena arena, int flags) {
+  private NetlinkSocket(Arena arena, int flags, int protocol) {
     this.arena = arena;
     state = arena.allocate(LibC.CALL_STATE);
     received = arena.allocate(RECEIVE_LENGTH, Long.BYTES);
     sender = arena.allocate(SIZE_OF_ADDRESS, Integer.BYTES);
     senderLength = arena.allocate(JAVA_INT);
     receivedBytes = received.asByteBuffer().order(ByteOrder.nativeOrder());
-    fd = LibC.socket(state, AF_NETLINK, SOCK_RAW_CLOEXEC | flags, NETLINK_ROUTE);
+    fd = LibC.socket(state, AF_NETLINK, SOCK_RAW_CLOEXEC | flags, protocol);
   }
 
   /**
@@ -115,7 +123,17 @@ public final class NetlinkSocket implements AutoCloseable {
    * @throws NetlinkException if the kernel creates no socket
    */
   public static NetlinkSocket open() {
-    final NetlinkSocket socket = new NetlinkSocket(Arena.ofConfined(), 0);
+    return open(NETLINK_ROUTE);
+  }
+
+  /**
+   * Opens a socket of another protocol for requests, as {@link #open()}.
+   *
+   * @param protocol such as {@link #NETFILTER}
+   * @throws NetlinkException EPROTONOSUPPORT where the kernel lacks the protocol
+   */
+  public static NetlinkSocket open(int protocol) {
+    final NetlinkSocket socket = new NetlinkSocket(Arena.ofConfined(), 0, protocol);
     socket.configure(
         () -> {
           final MemorySegment timeout = socket.arena.allocate(2 * Long.BYTES, Long.BYTES);
@@ -133,7 +151,7 @@ public final class NetlinkSocket implements AutoCloseable {
    * @throws NetlinkException if the kernel creates no socket
    */
   public static NetlinkSocket subscribe(int... groups) {
-    final NetlinkSocket socket = new NetlinkSocket(Arena.ofShared(), SOCK_NONBLOCK);
+    final NetlinkSocket socket = new NetlinkSocket(Arena.ofShared(), SOCK_NONBLOCK, NETLINK_ROUTE);
     socket.configure(
         () -> {
           socket.bind();

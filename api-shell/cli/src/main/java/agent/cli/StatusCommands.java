@@ -56,7 +56,7 @@ final class StatusCommands {
     final Table table = new Table(call.out(), "DATAPATH", "VALUE");
     row(table, "attach-mode", status.attachMode());
     if (status.hostRouting() != null) {
-      row(table, "host-routing", status.hostRouting().mode());
+      row(table, "host-routing", withReason(status.hostRouting()));
     }
     if (status.routing() != null) {
       row(table, "inter-host-routing", status.routing().interHostRoutingMode());
@@ -76,6 +76,10 @@ final class StatusCommands {
     row(table, "ipam", status.ipam());
     row(table, "cluster", status.cluster());
     table.end();
+  }
+
+  private static String withReason(DaemonStatusModel.Mode mode) {
+    return mode.reason() == null ? mode.mode() : mode.mode() + " (" + mode.reason() + ")";
   }
 
   private static void row(Table table, String name, Object value) {

@@ -75,7 +75,7 @@ class OutputTest {
          "container-runtime":{"state":"Ok","msg":"docker"},"cni-file":{"state":"Failure"},
          "orch":{"state":"Disabled","msg":"none"},"flowobs":{"state":"Ok","msg":"on"},
          "auth-certificate-provider":{"state":"Disabled"},"attach-mode":"tcx",
-         "host-routing":{"mode":"BPF"},"clock-source":{"mode":"ktime"},
+         "host-routing":{"mode":"Legacy","reason":"nftables"},"clock-source":{"mode":"ktime"},
          "routing":{"inter-host-routing-mode":"Linux","intra-host-routing-mode":"BPF",
                     "tunnel-protocol":"disabled"},
          "masquerading":{"enabled":false},"bpf-maps":{"maps":[{"name":"a"},{"name":"b"}]},
@@ -100,7 +100,7 @@ class OutputTest {
 
         DATAPATH            VALUE
         attach-mode         tcx
-        host-routing        BPF
+        host-routing        Legacy (nftables)
         inter-host-routing  Linux
         intra-host-routing  BPF
         tunnel-protocol     disabled

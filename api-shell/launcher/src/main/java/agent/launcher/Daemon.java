@@ -9,6 +9,7 @@ import agent.datapath.manager.thread.HealthBoard;
 import agent.endpoint.EndpointConductor;
 import agent.endpoint.EndpointContext;
 import agent.endpoint.restore.RestoreReport;
+import agent.identity.IdentityAllocator;
 import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
 import agent.ipam.Ipam;
@@ -17,7 +18,9 @@ import agent.launcher.options.OptionValues;
 import agent.launcher.view.ApiConnectionView;
 import agent.launcher.view.DaemonStatus;
 import agent.launcher.view.EndpointModuleHealth;
+import agent.launcher.view.HostRoutingHealth;
 import agent.launcher.view.StartedParts;
+import agent.node.HostRoutingWatch;
 import agent.node.Node;
 import agent.policy.PolicyEngine;
 import agent.server.ApiServer;
@@ -48,6 +51,7 @@ final class Daemon implements AutoCloseable {
   private static final String RESTORE_MODULE = "restore";
   private static final long LEAST_DESCRIPTORS = 256;
   private static final long STATE_RETRY_NS = TimeUnit.SECONDS.toNanos(1);
+  private static final long ROUTING_POLL_NS = TimeUnit.SECONDS.toNanos(2);
   private static final long CONDUCTOR_STALL_NS = TimeUnit.SECONDS.toNanos(2);
 
   private final Settings settings;
@@ -90,6 +94,7 @@ final class Daemon implements AutoCloseable {
     final Ipam ipam = Ipam.open(settings.ipam(node.addressing(), state.leaseStore()));
     final PolicyEngine policy =
         PolicyEngine.open(settings.policy(identities, cidrIdentities, state.policyStore()));
+    final HostRoutingWatch routing = HostRoutingWatch.start(settings.hostRouting());
     final DatapathManager datapath =
         keep(
             refusalNamesOption(
@@ -98,36 +103,54 @@ final class Daemon implements AutoCloseable {
                         settings.datapath(
                             node.addressing(),
                             node.guardedDevices().present(),
+                            routing.current().bypassesStack(),
                             state.prefilterStore()))));
-    final EndpointConductor conductor =
-        EndpointConductor.launch(
-            new EndpointContext()
-                .node(node)
-                .nodeDevices(settings.nodeDevices())
-                .guarded(node.guardedDevices(), datapath.devices())
-                .identities(identities)
-                .ipam(ipam)
-                .policy(policy)
-                .datapath(datapath.endpoints(), datapath.policyMaps(), datapath.ipcache())
-                .store(state.endpointStore())
-                .repairs(datapath.repairs())
-                .faults(datapath.endpointFaults())
-                .labelFilter(settings.labelFilter())
-                .defaultOptions(settings.endpointOptions())
-                .clusterName(settings.clusterName())
-                .nodeName(settings.nodeName())
-                .conclude());
+    final EndpointConductor conductor = endpoints(state, node, datapath, identities, ipam, policy);
     retryWrites(conductor.agent(), state);
+    follow(conductor.agent(), routing, datapath);
     keep(datapath.threads().start(conductor.agent(), CONDUCTOR_STALL_NS));
     addModules(datapath.health(), state, conductor);
     datapath.health().add(ApiConnectionView.MODULE, connections);
+    datapath.health().add(HostRoutingHealth.MODULE, new HostRoutingHealth(routing));
     restore(datapath, conductor);
     server.serve(
         routes.ready(
             new StartedParts(
-                node.addressing(), ipam, datapath, conductor.endpoints(), conductor.policy()),
+                node.addressing(),
+                routing,
+                ipam,
+                datapath,
+                conductor.endpoints(),
+                conductor.policy()),
             identities,
             cidrIdentities));
+  }
+
+  /** Creates the conductor of the endpoints; its thread does not run yet. */
+  private EndpointConductor endpoints(
+      AgentState state,
+      Node node,
+      DatapathManager datapath,
+      IdentityAllocator identities,
+      Ipam ipam,
+      PolicyEngine policy) {
+    return EndpointConductor.launch(
+        new EndpointContext()
+            .node(node)
+            .nodeDevices(settings.nodeDevices())
+            .guarded(node.guardedDevices(), datapath.devices())
+            .identities(identities)
+            .ipam(ipam)
+            .policy(policy)
+            .datapath(datapath.endpoints(), datapath.policyMaps(), datapath.ipcache())
+            .store(state.endpointStore())
+            .repairs(datapath.repairs())
+            .faults(datapath.endpointFaults())
+            .labelFilter(settings.labelFilter())
+            .defaultOptions(settings.endpointOptions())
+            .clusterName(settings.clusterName())
+            .nodeName(settings.nodeName())
+            .conclude());
   }
 
   private static void addModules(
@@ -184,6 +207,17 @@ final class Daemon implements AutoCloseable {
         () -> {
           state.retry();
           retryWrites(agent, state);
+        });
+  }
+
+  /** Has a thread in the namespace of the node read regularly what decides how flows are routed. */
+  private static void follow(
+      ConductorAgent agent, HostRoutingWatch routing, DatapathManager datapath) {
+    agent.schedule(
+        ROUTING_POLL_NS,
+        () -> {
+          routing.poll(datapath::bypassStack);
+          follow(agent, routing, datapath);
         });
   }
 

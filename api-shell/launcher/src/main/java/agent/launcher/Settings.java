@@ -18,6 +18,7 @@ import agent.launcher.options.OptionValues;
 import agent.launcher.view.ConfigurationView;
 import agent.node.DeviceSelection;
 import agent.node.FamilyAddressing;
+import agent.node.HostRouting;
 import agent.node.NodeAddressing;
 import agent.node.NodeOptions;
 import agent.policy.AllowLocalhost;
@@ -186,7 +187,10 @@ final class Settings {
   }
 
   DatapathContext datapath(
-      NodeAddressing addressing, Map<String, Integer> guarded, PrefilterStore store) {
+      NodeAddressing addressing,
+      Map<String, Integer> guarded,
+      boolean bypassesStack,
+      PrefilterStore store) {
     return naming(
         "bpf-root",
         () ->
@@ -194,6 +198,7 @@ final class Settings {
                 .bpfRoot(bpfRoot())
                 .stateDirectory(stateDirectory())
                 .devices(guarded)
+                .bypassesStack(bypassesStack)
                 .prefilterDevice(device("prefilter-device"))
                 .prefilterMode(
                     PrefilterMode.valueOf(options.text("prefilter-mode").toUpperCase(Locale.ROOT)))
@@ -210,6 +215,12 @@ final class Settings {
                 .eventsPerSecond((int) options.number("endpoint-event-rate"))
                 .compileDebug(options.bool("bpf-compile-debug"))
                 .conclude());
+  }
+
+  HostRouting.Choice hostRouting() {
+    return naming(
+        "host-routing",
+        () -> HostRouting.Choice.parse("host-routing", options.text("host-routing")));
   }
 
   /** Devices that face the network; none of them can be the interface of a workload. */

@@ -27,6 +27,7 @@ import agent.launcher.options.OptionTable;
 import agent.launcher.options.OptionValues;
 import agent.maps.layout.PolicyDirection;
 import agent.node.FamilyAddressing;
+import agent.node.HostRouting.Choice;
 import agent.node.NodeAddressing;
 import agent.node.NodeOptions;
 import agent.policy.PolicyContext;
@@ -103,6 +104,8 @@ class OptionsReachTheirPartsTest {
             s -> s.node().ipv6ClusterAllocCidr(),
             "f00d::/64",
             "fd08::/64"),
+        new Row("host-routing", "bpf", Settings::hostRouting, Choice.AUTO, Choice.BPF),
+        new Row("host-routing", "legacy", Settings::hostRouting, Choice.AUTO, Choice.LEGACY),
         new Row("device", "eth7", s -> s.node().device(), "undefined", "eth7"),
         new Row("device", "eth7", Settings::nodeDevices, Set.of(), Set.of("eth7")),
         new Row("device", "eth7,eth8+", Settings::nodeDevices, Set.of(), Set.of("eth7")),
@@ -287,11 +290,11 @@ class OptionsReachTheirPartsTest {
     assertTrue(both.enableIpv4() && both.enableIpv6());
 
     final DatapathContext ipv4 =
-        settings().datapath(ONLY_IPV4, Map.of(), PrefilterStore.inMemory());
+        settings().datapath(ONLY_IPV4, Map.of(), true, PrefilterStore.inMemory());
     assertTrue(ipv4.enableIpv4() && !ipv4.enableIpv6());
     assertNull(ipv4.gateway6());
     final DatapathContext ipv6 =
-        settings().datapath(ONLY_IPV6, Map.of(), PrefilterStore.inMemory());
+        settings().datapath(ONLY_IPV6, Map.of(), true, PrefilterStore.inMemory());
     assertTrue(!ipv6.enableIpv4() && ipv6.enableIpv6());
     assertNull(ipv6.gateway4());
   }
@@ -317,7 +320,7 @@ class OptionsReachTheirPartsTest {
     Ipam.open(settings().ipam(BOTH, leases)).allocate(AddressFamily.IPV4, "kept", null, false);
     assertEquals("kept", leases.load().getFirst().owner());
     final PrefilterStore prefilter = PrefilterStore.inMemory();
-    assertEquals(prefilter, settings().datapath(BOTH, Map.of(), prefilter).prefilterStore());
+    assertEquals(prefilter, settings().datapath(BOTH, Map.of(), true, prefilter).prefilterStore());
   }
 
   private static Settings settings(String... arguments) {
@@ -325,7 +328,7 @@ class OptionsReachTheirPartsTest {
   }
 
   private static DatapathContext datapath(Settings settings) {
-    return settings.datapath(BOTH, Map.of("eth7", 7), PrefilterStore.inMemory());
+    return settings.datapath(BOTH, Map.of("eth7", 7), true, PrefilterStore.inMemory());
   }
 
   private static PolicyEngine engine(Settings settings) {

@@ -136,7 +136,9 @@ class SettingsTest {
 
   @Test
   void shouldServeOneFamilyAlone() {
-    assertTrue(settings().datapath(ADDRESSING, Map.of(), PrefilterStore.inMemory()).enableIpv4());
-    assertFalse(settings().datapath(ADDRESSING, Map.of(), PrefilterStore.inMemory()).enableIpv6());
+    assertTrue(
+        settings().datapath(ADDRESSING, Map.of(), true, PrefilterStore.inMemory()).enableIpv4());
+    assertFalse(
+        settings().datapath(ADDRESSING, Map.of(), true, PrefilterStore.inMemory()).enableIpv6());
   }
 }

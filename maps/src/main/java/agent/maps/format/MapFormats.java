@@ -16,6 +16,7 @@ public final class MapFormats {
   public static final MapFormat INTERFACES_OVERFLOW = SlotFormat.ofInts("interface ", "endpoint ");
   public static final MapFormat FLOW_USAGE = new FlowUsageFormat();
   public static final MapFormat ENDPOINT_RATES = new EndpointRatesFormat();
+  public static final MapFormat DEVICES = SlotFormat.ofInts("interface ", "guarded ");
   public static final MapFormat METRICS = new MetricsFormat();
   public static final MapFormat GENERATIONS = new GenerationFormat();
   public static final MapFormat POLICIES = SlotFormat.ofInts("policy ", "map id ");

@@ -36,6 +36,7 @@ public final class NodeMaps {
   public static final NodeMap INTERFACES = read("interfaces", MapFormats.INTERFACES);
   public static final NodeMap INTERFACES_OVERFLOW =
       mirrored("interfaces_overflow", MapFormats.INTERFACES_OVERFLOW);
+  public static final NodeMap DEVICES = mirrored("devices", MapFormats.DEVICES);
   public static final NodeMap GENERATIONS =
       read("generations", MapFormats.GENERATIONS).withLayout(2);
   public static final NodeMap POLICIES = read("policies", MapFormats.POLICIES);
@@ -77,6 +78,7 @@ public final class NodeMaps {
           ENDPOINTS,
           INTERFACES,
           INTERFACES_OVERFLOW,
+          DEVICES,
           GENERATIONS,
           POLICIES,
           METRICS,

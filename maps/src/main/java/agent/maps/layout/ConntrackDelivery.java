@@ -9,7 +9,7 @@ public enum ConntrackDelivery implements Numbered {
   BY_KERNEL(0),
   /** Into the workload's namespace; the index is an endpoint id. */
   TO_PEER(1),
-  /** Out by a device; the index is that of a next hop. */
+  /** Out by a device; the index is its interface index. */
   TO_NEIGHBOUR(2),
   /** The index is that of a node. */
   TO_TUNNEL(3),

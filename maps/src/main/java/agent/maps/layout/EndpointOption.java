@@ -13,7 +13,9 @@ public enum EndpointOption implements Numbered {
   POLICY_AUDIT_MODE(32),
   SOURCE_IP_VERIFICATION(64),
   DEBUG(128),
-  ARP_PASSTHROUGH(256);
+  ARP_PASSTHROUGH(256),
+  /** Of the node and not of the endpoint: flows bypass the stack. */
+  HOST_ROUTING(512);
 
   public static final EnumSpec ENUM = EnumSpec.of("endpoint_option", "OPTION_", values());
 

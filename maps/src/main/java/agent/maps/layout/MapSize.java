@@ -5,8 +5,8 @@ import java.util.Map;
 
 /**
  * Capacities of maps that the agent needs before it opens the maps: defaults of options and ranges
- * of ids. {@code enum conntrack_size}, {@code endpoint_size}, {@code interface_size} and {@code
- * policy_size} in the headers of the maps.
+ * of ids. {@code enum conntrack_size}, {@code device_size}, {@code endpoint_size}, {@code
+ * interface_size} and {@code policy_size} in the headers of the maps.
  */
 public final class MapSize {
   /** Default capacity for TCP flows of one address family, unless the option changes it. */
@@ -24,6 +24,9 @@ public final class MapSize {
   /** Number of cells of the map {@code interfaces}, a power of two. */
   public static final int INTERFACE_CELLS = 65_536;
 
+  /** The value of each entry of the map {@code devices}. */
+  public static final int DEVICE_GUARDED = 1;
+
   static final List<EnumSpec> ENUMS =
       List.of(
           EnumSpec.of(
@@ -32,6 +35,7 @@ public final class MapSize {
                   "CONNTRACK_TCP_MAX_ENTRIES", CONNTRACK_TCP,
                   "CONNTRACK_ANY_MAX_ENTRIES", CONNTRACK_ANY,
                   "CONNTRACK_OVERFLOW_MAX_ENTRIES", 65_536)),
+          EnumSpec.of("device_size", Map.of("DEVICES_MAX", 1024, "DEVICE_GUARDED", DEVICE_GUARDED)),
           EnumSpec.of("endpoint_size", Map.of("ENDPOINTS_MAX", ENDPOINTS)),
           EnumSpec.of(
               "interface_size",

@@ -102,6 +102,7 @@ class ShippedLayoutTest {
           endpoints,               __u32,          endpoint_entry
           interfaces,              __u32,          interface_cell
           interfaces_overflow,     __u32,          __u32
+          devices,                 __u32,          __u32
           generations,             __u32,          __u64
           policies,                __u32,          ''
           metrics,                 __u32,          metrics_entry

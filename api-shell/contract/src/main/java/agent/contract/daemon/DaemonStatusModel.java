@@ -165,8 +165,9 @@ public record DaemonStatusModel(
    * A mode.
    *
    * @param mode mode
+   * @param reason why it was chosen
    */
-  public record Mode(@JsonProperty("mode") String mode) {}
+  public record Mode(@JsonProperty("mode") String mode, @JsonProperty("reason") String reason) {}
 
   /**
    * BIG TCP.

@@ -122,6 +122,13 @@ public final class OptionTable {
                 "undefined",
                 "Devices that face the network: names, patterns, auto")
             .withShort('d'),
+        served(
+                DATAPATH,
+                "host-routing",
+                STRING,
+                "auto",
+                "Whether flows bypass the stack of the node")
+            .withChoices("auto", "bpf", "legacy"),
         later(DATAPATH, "ipvlan-master-device", STRING, "undefined", "Master device of ipvlan"),
         served(DATAPATH, "disable-conntrack", BOOL, "false", "Ask the policy for every packet"),
         served(

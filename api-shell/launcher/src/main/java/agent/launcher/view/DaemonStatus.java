@@ -7,6 +7,7 @@ import agent.contract.daemon.ModuleHealthModel;
 import agent.datapath.manager.spec.ModuleHealth;
 import agent.datapath.manager.spec.TcMode;
 import agent.identity.Identity;
+import agent.node.HostRouting;
 import agent.server.view.DaemonView;
 import java.util.List;
 import java.util.Map;
@@ -71,7 +72,7 @@ public final class DaemonStatus implements DaemonView {
         brief ? null : Map.of("mode", "Disabled"),
         new DaemonStatusModel.FlowObserver(null, null, null, "Disabled"),
         brief ? null : new DaemonStatusModel.HostFirewall(List.of(), "Disabled"),
-        whole ? new DaemonStatusModel.Mode("BPF") : null,
+        whole ? hostRouting(now) : null,
         whole
             ? Map.of(
                 "min-identity", Identity.CLUSTER_MIN,
@@ -86,9 +87,19 @@ public final class DaemonStatus implements DaemonView {
         new DaemonStatusModel.Orchestrator(null, null, "Disabled"),
         null,
         null,
-        whole ? new DaemonStatusModel.Routing("Linux", "BPF", "disabled") : null,
+        whole ? routing(now) : null,
         brief ? null : new DaemonStatusModel.Srv6(false, null),
         whole ? Map.of() : null);
+  }
+
+  private static DaemonStatusModel.Mode hostRouting(StartedParts now) {
+    final HostRouting routing = now.routing().current();
+    return new DaemonStatusModel.Mode(routing.mode().text(), routing.reason());
+  }
+
+  private static DaemonStatusModel.Routing routing(StartedParts now) {
+    return new DaemonStatusModel.Routing(
+        "Linux", now.routing().current().mode().text(), "disabled");
   }
 
   /** Returns the value of {@code attach-mode} in the contract. */

@@ -114,6 +114,7 @@ class OptionTableTest {
       trace-payloadlen int 128
       api-max-body int 16777216
       api-rate-limit map
+      host-routing string auto
       socket-group string agent
       """;
 

@@ -57,6 +57,7 @@ class UpgradeKernelTest {
   /** Maps that this release creates, or replaces by one of its layout with the former entries. */
   private static final Set<String> REPLACED =
       Set.of(
+          "devices",
           "endpoints",
           "interfaces",
           "interfaces_overflow",

@@ -70,7 +70,7 @@ class DaemonStatusKernelTest {
         new ComponentStatus("the agent is starting", "Warning"), status.status(true).agent());
     assertEquals(List.of(), status.health(false).modules());
 
-    status.ready(new StartedParts(null, null, datapath, null, null));
+    status.ready(new StartedParts(null, null, null, datapath, null, null));
     assertAgent(null, "Ok");
 
     second = Reading.degraded("a link is detached");
@@ -89,7 +89,7 @@ class DaemonStatusKernelTest {
 
   @Test
   void shouldShowEveryLevelAndInBriefOnlyWhatIsNotOk() {
-    status.ready(new StartedParts(null, null, datapath, null, null));
+    status.ready(new StartedParts(null, null, null, datapath, null, null));
     assertEquals("OK good", shown("first", false));
     assertNull(shown("first", true));
     first = Reading.degraded("slow");

@@ -43,7 +43,8 @@ class MetricSourcesTest {
             .with(1, EndpointState.NOT_READY)
             .with(2, EndpointState.READY)
             .with(3, EndpointState.READY);
-    final StartedParts parts = new StartedParts(null, ipam, null, endpoints, new Revision(77));
+    final StartedParts parts =
+        new StartedParts(null, null, ipam, null, endpoints, new Revision(77));
     assertEquals(
         """
         # HELP agent_endpoints Endpoints, by state

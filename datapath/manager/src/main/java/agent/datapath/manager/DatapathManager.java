@@ -6,6 +6,7 @@ import agent.conntrack.ConntrackGc;
 import agent.conntrack.EndpointShares;
 import agent.conntrack.ProgramSweeper;
 import agent.datapath.manager.attach.DeviceAttachments;
+import agent.datapath.manager.attach.DeviceEntries;
 import agent.datapath.manager.attach.EndpointAttachments;
 import agent.datapath.manager.attach.HookGuard;
 import agent.datapath.manager.attach.NetworkDevices;
@@ -57,6 +58,7 @@ import agent.maps.layout.ConntrackTable;
 import agent.maps.mirror.MapMirrors;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.SleepingMillisIdleStrategy;
@@ -180,7 +182,13 @@ public final class DatapathManager implements AutoCloseable {
                 faults,
                 repairs));
     entries =
-        new EndpointEntries(maps.get(NodeMaps.ENDPOINTS), cells, generations, faults, repairs);
+        new EndpointEntries(
+            maps.get(NodeMaps.ENDPOINTS),
+            cells,
+            generations,
+            faults,
+            repairs,
+            context.bypassesStack());
     policyMaps =
         resources.add(
             new PolicyMaps(
@@ -215,13 +223,18 @@ public final class DatapathManager implements AutoCloseable {
   private void attachDevices(
       Pins pins, ProgramLoader loader, NodeConstants constants, LoaderAgent loaderAgent) {
     final DeviceAttachments devices = new DeviceAttachments(pins, tcChoice);
+    final DeviceEntries deviceEntries =
+        new DeviceEntries(maps.get(NodeMaps.DEVICES), faults, repairs);
+    guard.add(deviceEntries);
     networkDevices =
-        new NetworkDevices(conductor, devices, hooks, () -> loaderAgent.load(ProgramFile.HOST));
+        new NetworkDevices(
+            conductor, devices, deviceEntries, hooks, () -> loaderAgent.load(ProgramFile.HOST));
     if (!context.devices().isEmpty()) {
       try (BpfObject object = loader.load(ProgramFile.HOST, constants::write)) {
         context.devices().forEach((name, index) -> networkDevices.attach(name, index, object));
       }
     }
+    deviceEntries.removeOthers();
     if (context.prefilterDevice() != null) {
       final int ifindex = DeviceAttachments.ifindex("prefilter-device", context.prefilterDevice());
       final PrefilterMaps prefilterMaps = resources.add(new PrefilterMaps(maps));
@@ -325,6 +338,14 @@ public final class DatapathManager implements AutoCloseable {
   /** Returns the proxy for the host program of devices. */
   public DeviceProxy devices() {
     return networkDevices;
+  }
+
+  /**
+   * Lets flows bypass the stack of the node, or pass through it, in both directions; all flows are
+   * judged again where that changes.
+   */
+  public CompletableFuture<Void> bypassStack(boolean bypassesStack) {
+    return conductor.run(() -> entries.bypassStack(bypassesStack));
   }
 
   /** Returns the proxy for policy maps of endpoints. */

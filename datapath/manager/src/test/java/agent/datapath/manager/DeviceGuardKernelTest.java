@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.bindings.BpfFileSystem;
 import agent.bindings.BpfLink;
 import agent.bindings.BpfObject;
+import agent.bindings.Errno;
 import agent.bindings.MapCalls;
 import agent.bindings.NetworkDevice;
 import agent.bindings.XdpMode;
@@ -16,6 +17,7 @@ import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.TcMode;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.DeviceMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.PrefilterTables;
 import agent.maps.kernel.PrefilterWords;
@@ -103,6 +105,32 @@ class DeviceGuardKernelTest {
 
   private void assertClosedAndRight() {
     assertFalse(isServed(300));
+    watch.awaitRight();
+  }
+
+  @Test
+  void shouldRepairTheDevicesByWhichFlowsMayBypassTheStack() throws Exception {
+    launch(TcMode.AUTO);
+    final int foreign = 4711;
+    try (BpfMap map = opened("devices")) {
+      final DeviceMap devices = new DeviceMap(map);
+      assertEquals(0, devices.remove(ifindex()), "a guarded device has an entry");
+      assertEquals(0, devices.add(foreign));
+      watch.awaitRepair(Kind.MAP_ENTRY, 2);
+      watch.awaitRight();
+      assertEquals(-Errno.ENOENT, devices.remove(foreign));
+      ManagerTestNode.await(manager.devices().guard(Map.of()));
+      assertEquals(0, map.countEntries(), "an entry ends with the program");
+      ManagerTestNode.await(manager.devices().guard(Map.of(DEVICE, ifindex())));
+      assertEquals(1, map.countEntries());
+      assertEquals(0, devices.add(foreign));
+    }
+    manager.close();
+    manager = node.launch(node.context().devices(Map.of(DEVICE, ifindex())));
+    watch = new GuardWatch(manager);
+    try (BpfMap map = opened("devices")) {
+      assertEquals(1, map.countEntries(), "a start removes what is not guarded any more");
+    }
     watch.awaitRight();
   }
 

@@ -7,6 +7,7 @@ import agent.bindings.BpfProgram;
 import agent.bindings.KernelFeatures;
 import agent.bindings.LibBpf;
 import agent.datapath.manager.attach.DeviceAttachments;
+import agent.datapath.manager.attach.DeviceEntries;
 import agent.datapath.manager.attach.HookGuard;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.attach.TcAttachmentChoice;
@@ -31,6 +32,7 @@ import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.TcMode;
+import agent.maps.kernel.DeviceMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.InterfaceArray;
 import agent.maps.kernel.MapRegistry;
@@ -157,8 +159,13 @@ class GuardAllocationKernelTest {
             maps.get(NodeMaps.INTERFACES), maps.get(NodeMaps.INTERFACES_OVERFLOW), faults, repairs);
     checks.add(cells);
     final EndpointEntries entries =
-        new EndpointEntries(maps.get(NodeMaps.ENDPOINTS), cells, generations, faults, repairs);
+        new EndpointEntries(
+            maps.get(NodeMaps.ENDPOINTS), cells, generations, faults, repairs, true);
     checks.add(entries);
+    assertEquals(0, new DeviceMap(maps.get(NodeMaps.DEVICES)).add(7));
+    final DeviceEntries devices = new DeviceEntries(maps.get(NodeMaps.DEVICES), faults, repairs);
+    devices.removeOthers();
+    checks.add(devices);
     return entries;
   }
 

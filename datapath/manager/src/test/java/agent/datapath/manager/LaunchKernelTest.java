@@ -152,7 +152,7 @@ class LaunchKernelTest {
       }
       try (DatapathManager manager = node.launch(node.context().tcMode(mode))) {
         assertEquals(mode, manager.status().tcMode());
-        assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("devices")));
+        assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("/devices/")));
         assertTrue(Ping.isAnswered(outside, workload.ipv4(), 2000));
       }
     }

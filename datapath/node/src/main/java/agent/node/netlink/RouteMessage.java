@@ -67,8 +67,12 @@ public record RouteMessage(
   private static final int RTA_GATEWAY = 5;
   private static final int RTA_PRIORITY = 6;
   private static final int RTA_PREFSRC = 7;
+  private static final int RTA_METRICS = 8;
   private static final int RTA_MULTIPATH = 9;
   private static final int RTA_TABLE = 15;
+
+  private static final int RTAX_LOCK = 1;
+  private static final int RTAX_MTU = 2;
 
   /** struct rtnexthop: length 2, flags 1, hops 1, index 4. */
   private static final int NEXT_HOP_INDEX_OFFSET = 4;
@@ -139,6 +143,26 @@ public record RouteMessage(
   public static boolean isInLocalTable(NetlinkMessageFlyweight message) {
     return AttributeValues.isIp(message.getByte(FAMILY_OFFSET))
         && message.getByte(TABLE_OFFSET) == TABLE_LOCAL;
+  }
+
+  /**
+   * Returns whether the message is of a route with an MTU that is not locked: the stack heeds it,
+   * and the lookup of a BPF program does not tell it ({@code ip_mtu_from_fib_result}).
+   */
+  static boolean hasPlainMtu(NetlinkMessageFlyweight message) {
+    boolean hasMtu = false;
+    int locked = 0;
+    final NetlinkAttributeFlyweight attributes = message.attributes(HEADER_LENGTH);
+    while (attributes.next()) {
+      if (attributes.type() == RTA_METRICS) {
+        final NetlinkAttributeFlyweight metrics = attributes.nested();
+        while (metrics.next()) {
+          hasMtu |= metrics.type() == RTAX_MTU;
+          locked |= metrics.type() == RTAX_LOCK ? metrics.getInt() : 0;
+        }
+      }
+    }
+    return hasMtu && (locked & 1 << RTAX_MTU) == 0;
   }
 
   /** Returns whether the kernel delivers packets to the destination to sockets of the node. */

@@ -95,6 +95,23 @@ public final class RouteNetlink implements AutoCloseable {
     return routes(ipv4, RouteMessage.TABLE_MAIN, protocol);
   }
 
+  /** Returns the IPv4 or IPv6 routes of the main table with an MTU that is not locked. */
+  public List<RouteMessage> routesWithMtu(boolean ipv4) {
+    return socket
+        .query(
+            RouteMessage.list(ipv4, RouteMessage.TABLE_MAIN, 0),
+            message ->
+                RouteMessage.hasPlainMtu(message) ? RouteMessage.decode(message) : Optional.empty())
+        .stream()
+        .filter(route -> route.table() == RouteMessage.TABLE_MAIN)
+        .toList();
+  }
+
+  /** Returns the IPv4 or IPv6 rules that choose a routing table. */
+  public List<RuleMessage> rules(boolean ipv4) {
+    return socket.query(RuleMessage.list(ipv4), RuleMessage::decode);
+  }
+
   /** Returns the IPv4 or IPv6 routes of the local table. */
   public List<RouteMessage> localRoutes(boolean ipv4) {
     return routes(ipv4, RouteMessage.TABLE_LOCAL, 0);

@@ -5,6 +5,7 @@ import agent.bindings.BpfObject;
 import agent.bindings.BpfProgram;
 import agent.datapath.manager.spec.DeviceProxy;
 import agent.datapath.manager.thread.ConductorAgent;
+import agent.maps.kernel.BpfMapException;
 import agent.types.OperationException;
 import java.util.List;
 import java.util.Map;
@@ -21,6 +22,7 @@ public final class NetworkDevices implements DeviceProxy {
 
   private final ConductorAgent conductor;
   private final DeviceAttachments attachments;
+  private final DeviceEntries entries;
   private final HookGuard hooks;
   private final Supplier<CompletableFuture<BpfObject>> loader;
   private final Map<String, Integer> guarded = new TreeMap<>();
@@ -28,15 +30,18 @@ public final class NetworkDevices implements DeviceProxy {
   /**
    * Creates the keeper of no device.
    *
+   * @param entries tells the programs by which devices flows may bypass the stack
    * @param loader loads the object of the host program
    */
   public NetworkDevices(
       ConductorAgent conductor,
       DeviceAttachments attachments,
+      DeviceEntries entries,
       HookGuard hooks,
       Supplier<CompletableFuture<BpfObject>> loader) {
     this.conductor = conductor;
     this.attachments = attachments;
+    this.entries = entries;
     this.hooks = hooks;
     this.loader = loader;
   }
@@ -51,6 +56,7 @@ public final class NetworkDevices implements DeviceProxy {
     final Attachment attachment = attachments.attachHost(name, ifindex, program);
     hooks.watch(0, subject(name), attachment, loader, PROGRAM);
     guarded.put(name, ifindex);
+    entries.add(ifindex);
   }
 
   private static String subject(String name) {
@@ -74,6 +80,7 @@ public final class NetworkDevices implements DeviceProxy {
       if (!guarded.get(name).equals(wanted.get(name))) {
         hooks.forget(subject(name));
         final int ifindex = guarded.remove(name);
+        entries.remove(ifindex);
         attachments.detachHost(name, ifindex);
         LOGGER.info("device {} (ifindex {}): not guarded any more", name, ifindex);
       }
@@ -84,7 +91,7 @@ public final class NetworkDevices implements DeviceProxy {
         try {
           attach(device.getKey(), device.getValue(), object);
           LOGGER.info("device {} (ifindex {}): guarded", device.getKey(), device.getValue());
-        } catch (AttachException | BindingsException failure) {
+        } catch (AttachException | BindingsException | BpfMapException failure) {
           first = first == null ? failure : first;
         }
       }

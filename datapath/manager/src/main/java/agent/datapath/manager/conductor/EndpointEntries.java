@@ -50,7 +50,7 @@ public final class EndpointEntries implements Check {
     static Entry of(EndpointEntryFlyweight found) {
       return new Entry(
           found.ifindex(),
-          found.options(),
+          found.options() & ~HOST_ROUTING,
           found.aggregation(),
           found.mac(),
           found.hostMac(),
@@ -109,10 +109,10 @@ public final class EndpointEntries implements Check {
           && ipv6Low == other.ipv6Low;
     }
 
-    boolean equals(int id, EndpointEntryFlyweight found, int optionMask) {
+    boolean equals(int id, EndpointEntryFlyweight found, int written) {
       return found.endpointId() == id
           && found.ifindex() == ifindex
-          && found.options() == (options & optionMask)
+          && found.options() == written
           && found.aggregation() == aggregation
           && found.mac() == mac
           && found.hostMac() == hostMac
@@ -125,10 +125,10 @@ public final class EndpointEntries implements Check {
           && found.policyId() == policyId;
     }
 
-    void copyTo(EndpointEntryFlyweight value, int optionMask) {
+    void copyTo(EndpointEntryFlyweight value, int written) {
       value
           .ifindex(ifindex)
-          .options(options & optionMask)
+          .options(written)
           .aggregation(aggregation)
           .mac(mac)
           .hostMac(hostMac)
@@ -142,6 +142,9 @@ public final class EndpointEntries implements Check {
       }
     }
   }
+
+  /** The option that the node has and not the endpoint: {@link #bypassStack}. */
+  private static final int HOST_ROUTING = EndpointOption.HOST_ROUTING.number();
 
   /** What programs emit only while there is a subscriber. */
   private static final int NOTIFICATIONS =
@@ -159,26 +162,59 @@ public final class EndpointEntries implements Check {
   private final MapCursor cursor = new MapCursor(SLOTS_PER_STEP);
   private final EndpointEntryFlyweight compared = new EndpointEntryFlyweight();
   private int optionMask = ~NOTIFICATIONS;
+  private int nodeOptions;
   private boolean isComparing;
   private int equal;
 
-  /** Takes over the entries of the open map, and the cells of their interfaces. */
+  /**
+   * Takes over the entries of the open map, and the cells of their interfaces.
+   *
+   * @param bypassesStack whether flows bypass the stack, until {@link #bypassStack} is called
+   */
   public EndpointEntries(
       BpfMap map,
       InterfaceCells cells,
       VerdictGenerations generations,
       KernelFaults faults,
-      Repairs repairs) {
+      Repairs repairs,
+      boolean bypassesStack) {
     this.map = new EndpointMap(map);
     this.cells = cells;
     this.generations = generations;
     this.faults = faults;
     this.repairs = repairs;
+    nodeOptions = bypassesStack ? HOST_ROUTING : 0;
     final Set<Integer> ids = new HashSet<>();
     addIds(ids);
-    ids.forEach(id -> desired.put((int) id, read(id)));
+    ids.forEach(this::takeOver);
     desired.forEach((id, entry) -> cells.takeOver(entry.ifindex(), id));
     cells.closeOthers();
+  }
+
+  /** Takes over the entry of a previous run, which may have routed otherwise. */
+  private void takeOver(int id) {
+    final Entry entry = read(id);
+    desired.put(id, entry);
+    if ((map.found().options() & HOST_ROUTING) != nodeOptions) {
+      put(id, entry);
+      generations.raise(id);
+    }
+  }
+
+  /**
+   * Tells whether flows bypass the stack. Where that changes, all flows are judged again, and go
+   * the other way in both directions from the next packet of either.
+   */
+  public void bypassStack(boolean bypassesStack) {
+    final int before = nodeOptions;
+    nodeOptions = bypassesStack ? HOST_ROUTING : 0;
+    if (nodeOptions != before) {
+      desired.forEach(
+          (id, entry) -> {
+            put(id, entry);
+            generations.raise(id);
+          });
+    }
   }
 
   /**
@@ -264,8 +300,13 @@ public final class EndpointEntries implements Check {
   }
 
   private int set(int id, Entry entry) {
-    entry.copyTo(map.edit(id), optionMask);
+    entry.copyTo(map.edit(id), written(entry));
     return map.put();
+  }
+
+  /** Returns the options that the entry has in the kernel. */
+  private int written(Entry entry) {
+    return entry.options() & optionMask | nodeOptions;
   }
 
   /** Returns whether the programs process the packets of an endpoint's interface. */
@@ -345,7 +386,7 @@ public final class EndpointEntries implements Check {
     while (cursor.nextOfBatch()) {
       final int id = cursor.key().getInt(0);
       final Entry entry = desired.get(id);
-      if (entry != null && entry.equals(id, compared.wrap(cursor.value(), 0), optionMask)) {
+      if (entry != null && entry.equals(id, compared.wrap(cursor.value(), 0), written(entry))) {
         equal++;
         right(id);
       } else {

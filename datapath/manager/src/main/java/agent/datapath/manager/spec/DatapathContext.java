@@ -41,6 +41,7 @@ public final class DatapathContext {
   private int flowSharePercent = 100;
   private int eventsPerSecond = 10_000;
   private ConntrackLifetimes conntrackLifetimes = ConntrackLifetimes.DEFAULT;
+  private boolean bypassesStack = true;
   private boolean compileDebug;
   private List<String> clangCandidates =
       List.of(
@@ -283,6 +284,16 @@ public final class DatapathContext {
 
   public DatapathContext conntrackLifetimes(ConntrackLifetimes value) {
     conntrackLifetimes = changing(value);
+    return this;
+  }
+
+  /** Returns whether flows bypass the stack of the node at the start. */
+  public boolean bypassesStack() {
+    return bypassesStack;
+  }
+
+  public DatapathContext bypassesStack(boolean value) {
+    bypassesStack = changing(value);
     return this;
   }
 

@@ -63,8 +63,12 @@ class EndpointEntriesKernelTest {
   }
 
   private EndpointEntries start() {
+    return start(false);
+  }
+
+  private EndpointEntries start(boolean bypassesStack) {
     owner = new InterfaceCells(interfaces, overflow, faults, repairs);
-    return new EndpointEntries(map, owner, generations, faults, repairs);
+    return new EndpointEntries(map, owner, generations, faults, repairs, bypassesStack);
   }
 
   private static EndpointSpec spec(int id, int ifindex) {
@@ -108,6 +112,42 @@ class EndpointEntriesKernelTest {
     round(entries);
     repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
     assertEquals(0x155, entries.current(77).options());
+  }
+
+  @Test
+  void shouldWriteTheOptionOfTheNodeToEachEntryAndInvalidateItsVerdictsWhereThatChanges() {
+    final EndpointEntries entries = start(true);
+    entries.open(spec(77, IFINDEX), 5);
+    entries.open(spec(78, IFINDEX + 1), 5);
+    assertEquals(0x341, entry(77).options());
+    assertEquals(0x155, entries.current(77).options(), "it is no option of the endpoint");
+    final long before = generation(78);
+    entries.bypassStack(true);
+    assertEquals(before, generation(78), "nothing changes");
+    entries.bypassStack(false);
+    assertEquals(0x141, entry(77).options());
+    assertEquals(0x141, entry(78).options());
+    assertEquals(before + 1, generation(78), "its flows go another way");
+    entries.listen(true);
+    entries.bypassStack(true);
+    assertEquals(0x355, entry(78).options());
+    round(entries);
+    repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
+  }
+
+  @Test
+  void shouldChangeTheEntriesOfAPreviousRunThatHasRoutedOtherwise() {
+    start(false).open(spec(77, IFINDEX), 5);
+    owner.close();
+    final long before = generation(77);
+    start(true);
+    assertEquals(0x341, entry(77).options());
+    assertEquals(before + 1, generation(77));
+    owner.close();
+    final EndpointEntries same = start(true);
+    assertEquals(before + 1, generation(77));
+    round(same);
+    repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
   }
 
   @Test

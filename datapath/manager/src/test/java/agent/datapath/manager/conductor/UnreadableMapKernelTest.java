@@ -43,7 +43,7 @@ class UnreadableMapKernelTest {
       final BpfMapException failure =
           assertThrows(
               BpfMapException.class,
-              () -> new EndpointEntries(map, null, null, new KernelFaults(), new Repairs()));
+              () -> new EndpointEntries(map, null, null, new KernelFaults(), new Repairs(), true));
       assertEquals("map endpoints: walk (all): EPERM", failure.getMessage());
     }
   }

@@ -35,6 +35,7 @@ class AccountingKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldCountTheBytesOfEachSideOnTheFastPath(Family family) {
+    node.routed();
     for (int length = 1; length <= 3; length++) {
       ask(family.packet(ALICE, PEER).udp(40000, 53).payloadOf(length));
       answer(family.packet(PEER, ALICE).udp(53, 40000).payloadOf(100 * length));
@@ -72,6 +73,7 @@ class AccountingKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldKeepTheCountersWhenTheVerdictIsRenewed(Family family) {
+    node.routed();
     ask(family.packet(ALICE, PEER).udp(40000, 53).payloadOf(10));
     answer(family.packet(PEER, ALICE).udp(53, 40000).payloadOf(200));
     node.raiseGeneration(ALICE.id);
@@ -103,9 +105,9 @@ class AccountingKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldCountNothingWithoutAccounting(Family family) {
-    try (ScenarioNode silent = new ScenarioNode().withoutPolicy()) {
+    try (ScenarioNode silent = new ScenarioNode().routed().withoutPolicy()) {
       silent.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
-      silent.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
+      silent.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).leaves();
       silent.fromNetwork(family.packet(PEER, ALICE).to(DEVICE_MAC).udp(53, 40000)).reaches(ALICE);
       final Flows.Flow flow = silent.flows().find(family, ALICE, 40000, PEER, 53, UDP);
       assertEquals(0, flow.initiatorPackets() + flow.responderPackets());
@@ -138,7 +140,7 @@ class AccountingKernelTest {
   }
 
   private void ask(IpPacket packet) {
-    node.fromWorkload(ALICE, packet).passes();
+    node.fromWorkload(ALICE, packet).isForwarded();
     asked += packet.bytes().length;
   }
 

@@ -112,6 +112,7 @@ class AttackKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldEvaluatePolicyWhenTheResponderSendsASynInAnEstablishedConnection(Family family) {
+    node.routed();
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     connect(family);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn())
@@ -124,7 +125,7 @@ class AttackKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldAccountPacketsThatTheHostProgramDelivers(Family family) {
-    node.with(ALICE, EndpointOption.CONNTRACK_ACCOUNTING);
+    node.routed().with(ALICE, EndpointOption.CONNTRACK_ACCOUNTING);
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     connect(family);
     node.fromNetwork(arriving(family, PEER).tcp(80, 40000).ack()).reaches(ALICE);
@@ -136,9 +137,10 @@ class AttackKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldPassATracedFlowToTheEndpointProgram(Family family) {
-    node.with(ALICE, EndpointOption.TRACE_NOTIFICATION);
+    node.routed().with(ALICE, EndpointOption.TRACE_NOTIFICATION);
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     connect(family);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).passes();
     node.fromNetwork(arriving(family, PEER).tcp(80, 40000).ack()).passesUncounted();
   }
 
@@ -165,7 +167,7 @@ class AttackKernelTest {
   private void connect(Family family) {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn().ack()).passes();
-    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).isForwarded();
   }
 
   private static IpPacket arriving(Family family, ScenarioHost from) {

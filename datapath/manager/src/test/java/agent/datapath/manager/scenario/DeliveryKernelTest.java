@@ -47,6 +47,7 @@ class DeliveryKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldKeepTheChecksumOfTheDeviceRight(Family family) {
+    node.routed();
     final IpPacket toBob = family.packet(ALICE, BOB).udp(40000, 53).payload("hello");
     for (final int ttl : new int[] {64, 3, 255}) {
       assertEquals(0, node.checksummedFromWorkload(ALICE, toBob.ttl(ttl)), "ttl " + ttl);
@@ -60,6 +61,7 @@ class DeliveryKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldPassAnExpiringPacketOfTheNetworkToTheStack(Family family) {
+    node.routed();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     final IpPacket answer = family.packet(PEER, ALICE).to(DEVICE_MAC).udp(53, 40000);
     node.fromNetwork(answer.ttl(1)).passesUncounted();

@@ -81,6 +81,7 @@ class ExpiryKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldNotDeliverAnExpiredFlowFromTheNetwork(Family family) {
+    node.routed();
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     connect(family);
     final IpPacket packet = family.packet(PEER, ALICE).to(DEVICE_MAC).tcp(80, 40000).ack();
@@ -108,6 +109,7 @@ class ExpiryKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldExtendTheLifetimeByPacketsOfBothSides(Family family) {
+    node.routed();
     node.policyOf(ALICE).allowTo(PEER, TCP, 80).allowTo(PEER, UDP, 53).allowTo(PEER, SCTP, 3868);
     connect(family);
     query(family);
@@ -116,7 +118,7 @@ class ExpiryKernelTest {
     assertLifetime(family, 53, UDP, ANY_LIFETIME_SEC);
     assertLifetime(family, 3868, SCTP, ANY_LIFETIME_SEC);
     expire(SHORT, family, 53, UDP);
-    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).leaves();
     assertLifetime(family, 53, UDP, ANY_LIFETIME_SEC);
     expire(SHORT, family, 53, UDP);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(53, 40000)).passes();
@@ -125,7 +127,7 @@ class ExpiryKernelTest {
     node.toWorkload(ALICE, family.packet(PEER, ALICE).sctp(3868, 40000)).passes();
     assertLifetime(family, 3868, SCTP, ANY_LIFETIME_SEC);
     expire(SHORT, family, 80, TCP);
-    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).leaves();
     assertLifetime(family, 80, TCP, 21_600);
     expire(SHORT, family, 80, TCP);
     node.fromNetwork(family.packet(PEER, ALICE).to(DEVICE_MAC).tcp(80, 40000).ack()).reaches(ALICE);
@@ -152,13 +154,14 @@ class ExpiryKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldCloseAFlowOnTheFastPathOfTheNetwork(Family family) {
+    node.routed();
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     connect(family);
     node.fromNetwork(family.packet(PEER, ALICE).to(DEVICE_MAC).tcp(80, 40000).rst().ack())
         .reaches(ALICE);
     assertLifetime(family, 80, TCP, 10);
     expire(Duration.ofSeconds(5), family, 80, TCP);
-    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).leaves();
     assertLifetime(family, 80, TCP, 10);
   }
 
@@ -197,7 +200,7 @@ class ExpiryKernelTest {
   private void connect(Family family) {
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.toWorkload(ALICE, family.packet(PEER, ALICE).tcp(80, 40000).syn().ack()).passes();
-    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).ack()).isForwarded();
   }
 
   private void query(Family family) {

@@ -36,6 +36,7 @@ class GenerationKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldKeepTheVerdictOnAFlowToAnOutsideAddressUntilEitherSideChanges(Family family) {
+    node.routed();
     for (final ScenarioHost peer : OUTSIDE) {
       final List<Runnable> changes =
           List.of(() -> node.raiseGeneration(ALICE.id), () -> node.raiseShardsOf(peer));
@@ -47,7 +48,7 @@ class GenerationKernelTest {
         node.policyOf(ALICE).allowTo(peer, UDP, 53);
         node.fromWorkload(ALICE, family.packet(ALICE, peer).udp(40000, 53)).passes();
         node.writeIdentity(peer, OTHER_IDENTITY);
-        node.fromWorkload(ALICE, family.packet(ALICE, peer).udp(40000, 53)).passes();
+        node.fromWorkload(ALICE, family.packet(ALICE, peer).udp(40000, 53)).leaves();
         node.toWorkload(ALICE, family.packet(peer, ALICE).udp(53, 40000)).passes();
         node.fromNetwork(family.packet(peer, ALICE).to(DEVICE_MAC).udp(53, 40000)).reaches(ALICE);
         change.run();
@@ -96,6 +97,7 @@ class GenerationKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldNotDeliverFromTheNetworkToAnEndpointThatTracksNoFlowsAnyMore(Family family) {
+    node.routed();
     for (final ScenarioHost peer : OUTSIDE) {
       node.with(ALICE, EndpointOption.CONNTRACK);
       node.policyOf(ALICE).allowTo(peer, UDP, 53);

@@ -126,6 +126,7 @@ class OptionKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldDeliverAnEstablishedFlowFromTheNetwork(Family family) {
+    node.routed();
     node.policyOf(ALICE).allowTo(PEER, TCP, 80);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(40000, 80).syn()).passes();
     node.fromNetwork(arriving(family).tcp(80, 40000).syn().ack()).reaches(ALICE);
@@ -138,6 +139,7 @@ class OptionKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldPassADeniedFlowFromTheNetworkToTheEndpointProgram(Family family) {
+    node.routed();
     node.policyOf(ALICE).allowTo(PEER, UDP, 53);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.policyOf(ALICE).revokeTo(PEER, UDP, 53);
@@ -152,6 +154,7 @@ class OptionKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldNotDeliverFramesForOtherHosts(Family family) {
+    node.routed();
     node.withoutPolicy();
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53)).passes();
     node.fromNetwork(arriving(family).to("02:00:00:00:77:77").udp(53, 40000)).passesUncounted();
@@ -172,7 +175,7 @@ class OptionKernelTest {
   @EnumSource
   void shouldDropPacketsOfADisabledFamilyAndForwardTheOther(Family family) {
     final Family other = family == Family.IPV4 ? Family.IPV6 : Family.IPV4;
-    node.withoutPolicy().disable(family);
+    node.routed().withoutPolicy().disable(family);
     node.fromWorkload(ALICE, family.packet(ALICE, PEER).udp(40000, 53))
         .dropsFor(DropReason.FAMILY_DISABLED);
     node.toWorkload(ALICE, family.packet(PEER, ALICE).udp(53, 40000))

@@ -81,6 +81,30 @@ record Outcome(
     return this;
   }
 
+  /**
+   * Asserts that the packet leaves by a device of the network, with a decremented TTL; the kernel
+   * writes its MAC addresses.
+   */
+  Outcome leaves() {
+    assertEquals(REDIRECT, action, this::toString);
+    assertEquals(DropReason.NONE, counted, this::toString);
+    final ParsedPacket before = ParsedPacket.of(sent);
+    final ParsedPacket after = parsed();
+    assertEquals(before.destinationMac(), after.destinationMac());
+    assertEquals(before.sourceMac(), after.sourceMac());
+    assertEquals(before.ttl() - 1, after.ttl());
+    assertEquals(before.source(), after.source());
+    assertEquals(before.destination(), after.destination());
+    assertArrayEquals(before.payload(), after.payload());
+    assertTrue(after.checksumsAreRight(), "checksums");
+    return this;
+  }
+
+  /** Asserts that the packet passes to the stack, or on a routed node leaves by the device. */
+  Outcome isForwarded() {
+    return action == PASS ? passes() : leaves();
+  }
+
   ParsedPacket parsed() {
     return ParsedPacket.of(frame);
   }

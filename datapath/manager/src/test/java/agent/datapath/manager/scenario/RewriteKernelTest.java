@@ -207,6 +207,7 @@ class RewriteKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldPassARewrittenFlowOfTheNetworkToTheEndpointProgram(Family family) {
+    node.routed();
     node.fromWorkload(ALICE, packet(family, ALICE, PEER, UDP, 40000, 53)).passes();
     final IpPacket answer = packet(family, PEER, ALICE, UDP, 53, 40000).to(DEVICE_MAC);
     node.fromNetwork(answer).reaches(ALICE);

@@ -7,6 +7,7 @@ import agent.bindings.BpfProgram;
 import agent.bindings.ProgramTestRun;
 import agent.datapath.manager.load.Shards;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.DeviceMap;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.GenerationArray;
 import agent.maps.kernel.InterfaceArray;
@@ -49,7 +50,9 @@ final class ScenarioNode implements AutoCloseable {
   static final String DEVICE_MAC = "00:00:00:00:00:00";
 
   static final int DEFAULT_OPTIONS =
-      EndpointOption.CONNTRACK.number() | EndpointOption.SOURCE_IP_VERIFICATION.number();
+      EndpointOption.CONNTRACK.number()
+          | EndpointOption.SOURCE_IP_VERIFICATION.number()
+          | EndpointOption.HOST_ROUTING.number();
 
   /** No action: the frame cannot be given to a program. */
   static final int REFUSED = Integer.MIN_VALUE;
@@ -77,6 +80,7 @@ final class ScenarioNode implements AutoCloseable {
   private final Set<Family> disabled = EnumSet.noneOf(Family.class);
   private long anyLifetimeNs = ANY_LIFETIME_SEC * SECOND_NS;
   private int aggregation;
+  private ScenarioNetwork network;
   private int worldIdentity6 = WORLD_IDENTITY;
   private int capacity = 1 << 20;
   private int flowSharePercent = 100;
@@ -223,6 +227,28 @@ final class ScenarioNode implements AutoCloseable {
     register(workload);
   }
 
+  /** Lets flows bypass the stack by a device that has routes to all hosts outside this node. */
+  ScenarioNode routed() {
+    network = ScenarioNetwork.create();
+    guard(ScenarioNetwork.DEVICE);
+    return this;
+  }
+
+  /** Returns the network of a routed node. */
+  ScenarioNetwork network() {
+    return network;
+  }
+
+  /** Has the host program on a device. */
+  void guard(int ifindex) {
+    assertEquals(0, new DeviceMap(map("devices")).add(ifindex));
+  }
+
+  /** Takes the host program off a device. */
+  void unguard(int ifindex) {
+    assertEquals(0, new DeviceMap(map("devices")).remove(ifindex));
+  }
+
   /** Gives a workload another interface on the node. */
   void move(ScenarioHost workload, int ifindex) {
     assertEquals(0, endpoints.lookup(workload.id));
@@ -340,7 +366,7 @@ final class ScenarioNode implements AutoCloseable {
   }
 
   Outcome fromNetwork(IpPacket packet) {
-    return run(network(), packet.bytes(), MetricsDirection.NETWORK);
+    return run(hostProgram(), packet.bytes(), MetricsDirection.NETWORK);
   }
 
   /** Runs a program on a packet of an interface that no endpoint has. */
@@ -385,7 +411,7 @@ final class ScenarioNode implements AutoCloseable {
 
   /** Runs from_network on a packet of which the device has computed the checksum. */
   int checksummedFromNetwork(IpPacket packet) {
-    return ChecksummedRun.run(network(), packet.bytes());
+    return ChecksummedRun.run(hostProgram(), packet.bytes());
   }
 
   /**
@@ -419,7 +445,7 @@ final class ScenarioNode implements AutoCloseable {
     final long[] peersBefore = counts(peers);
     final long bytesBefore = bytes(direction) + bytes(peers);
     run.input(frame);
-    assertEquals(0, run.run(program, frame.length, 0, 1), "BPF_PROG_TEST_RUN");
+    assertEquals(0, runOnce(program, frame.length), "BPF_PROG_TEST_RUN");
     final byte[] out = run.output().toArray(ValueLayout.JAVA_BYTE);
     final DropReason counted = difference(before, counts(direction));
     final DropReason countedAtPeer = difference(peersBefore, counts(peers));
@@ -428,6 +454,14 @@ final class ScenarioNode implements AutoCloseable {
         bytes(direction) + bytes(peers) - bytesBefore,
         "counted bytes");
     return new Outcome(run.returnValue(), frame, out, counted, countedAtPeer);
+  }
+
+  /** The routes of the thread's namespace apply to the packet. */
+  private int runOnce(BpfProgram program, int length) {
+    if (network == null) {
+      return run.run(program, length, 0, 1);
+    }
+    return network.call(() -> run.run(program, length, 0, 1));
   }
 
   private static DropReason difference(long[] before, long[] after) {
@@ -463,7 +497,7 @@ final class ScenarioNode implements AutoCloseable {
 
   /** Returns the number of instructions that the verifier processed for a program. */
   int verifiedInstructions(ScenarioHost owner, String name) {
-    final BpfProgram program = owner == ScenarioHost.HOST ? network() : program(owner, name);
+    final BpfProgram program = owner == ScenarioHost.HOST ? hostProgram() : program(owner, name);
     return program.info().verifiedInstructions();
   }
 
@@ -484,7 +518,7 @@ final class ScenarioNode implements AutoCloseable {
     return programs;
   }
 
-  private BpfProgram network() {
+  private BpfProgram hostProgram() {
     if (host == null) {
       host = loadHost();
     }
@@ -554,5 +588,8 @@ final class ScenarioNode implements AutoCloseable {
     generations.close();
     maps.values().forEach(BpfMap::close);
     run.close();
+    if (network != null) {
+      network.close();
+    }
   }
 }

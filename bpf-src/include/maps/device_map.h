@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The devices of the network by which flows may bypass the stack. */
+#ifndef AGENT_MAPS_DEVICE_MAP_H
+#define AGENT_MAPS_DEVICE_MAP_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <bpf/bpf_helpers.h>
+
+enum device_size {
+	DEVICES_MAX = 1024,
+	DEVICE_GUARDED = 1, /* the value of each entry */
+};
+
+/*
+ * Has the interface index of each device with from_network on it, by which the answers of a flow come in: what leaves
+ * by another device is forwarded by the stack in both directions. The agent adds a device after it has attached the
+ * program, and removes it before it detaches it.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, __u32);
+	__type(value, __u32);
+	__uint(max_entries, DEVICES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} devices SEC(".maps");
+
+#endif
