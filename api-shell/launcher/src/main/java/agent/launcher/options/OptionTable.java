@@ -72,6 +72,7 @@ public final class OptionTable {
             general(),
             api(),
             datapath(),
+            conntrack(),
             addressing(),
             policy(),
             prefilter(),
@@ -130,6 +131,19 @@ public final class OptionTable {
                 "Whether flows bypass the stack of the node")
             .withChoices("auto", "bpf", "legacy"),
         later(DATAPATH, "ipvlan-master-device", STRING, "undefined", "Master device of ipvlan"),
+        later(DATAPATH, "preallocate-bpf-maps", BOOL, "true", "Allocate map memory up front"),
+        served(DATAPATH, "bpf-compile-debug", BOOL, "false", "Debug the BPF compilation"),
+        later(DATAPATH, "keep-bpf-templates", BOOL, "false", "Use BPF sources already on disk"),
+        later(DATAPATH, "mtu", INT, "0", "MTU instead of the detected one (0)")
+            .withRange(0, 65_535),
+        later(DATAPATH, "lb", STRING, "", "Interface to balance services on"),
+        later(DATAPATH, "sockops-enable", BOOL, "false", "Connect local sockets directly"),
+        later(DATAPATH, "enable-ipsec", BOOL, "false", "Encrypt between nodes with IPsec"),
+        later(DATAPATH, "ipsec-key-file", STRING, "", "File of the IPsec key"));
+  }
+
+  private static List<AgentOption> conntrack() {
+    return List.of(
         served(DATAPATH, "disable-conntrack", BOOL, "false", "Ask the policy for every packet"),
         served(
                 DATAPATH,
@@ -165,16 +179,7 @@ public final class OptionTable {
                 INT,
                 "10000",
                 "Most events of one endpoint in a second; 0: no limit")
-            .withRange(0, Integer.MAX_VALUE),
-        later(DATAPATH, "preallocate-bpf-maps", BOOL, "true", "Allocate map memory up front"),
-        served(DATAPATH, "bpf-compile-debug", BOOL, "false", "Debug the BPF compilation"),
-        later(DATAPATH, "keep-bpf-templates", BOOL, "false", "Use BPF sources already on disk"),
-        later(DATAPATH, "mtu", INT, "0", "MTU instead of the detected one (0)")
-            .withRange(0, 65_535),
-        later(DATAPATH, "lb", STRING, "", "Interface to balance services on"),
-        later(DATAPATH, "sockops-enable", BOOL, "false", "Connect local sockets directly"),
-        later(DATAPATH, "enable-ipsec", BOOL, "false", "Encrypt between nodes with IPsec"),
-        later(DATAPATH, "ipsec-key-file", STRING, "", "File of the IPsec key"));
+            .withRange(0, Integer.MAX_VALUE));
   }
 
   private static List<AgentOption> addressing() {

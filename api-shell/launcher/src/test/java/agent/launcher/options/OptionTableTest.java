@@ -114,7 +114,6 @@ class OptionTableTest {
       trace-payloadlen int 128
       api-max-body int 16777216
       api-rate-limit map
-      host-routing string auto
       socket-group string agent
       """;
 
@@ -123,6 +122,7 @@ class OptionTableTest {
       """
       conntrack-endpoint-share int 100
       endpoint-event-rate int 10000
+      host-routing string auto
       """;
 
   @Test

@@ -3,7 +3,6 @@ package agent.datapath.manager;
 import agent.bindings.Errno;
 import agent.conntrack.ConntrackCounters;
 import agent.conntrack.ConntrackGc;
-import agent.conntrack.EndpointShares;
 import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.thread.HealthBoard;
 import agent.maps.layout.ConntrackTable;
@@ -11,7 +10,16 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** Sums the counters of the conntrack garbage collector over the tables of this node. */
-record ConntrackReport(ConntrackGc gc, EndpointShares shares, List<ConntrackTable> tables) {
+record ConntrackReport(ConntrackGc gc, Overflow overflow, List<ConntrackTable> tables) {
+  /** The flows that endpoints have opened beyond their share of the tables. */
+  interface Overflow {
+    /** Returns their number. */
+    long flows();
+
+    /** Names the endpoints that open such flows now; empty without one. */
+    String endpoints();
+  }
+
   DatapathStatus.Conntrack status() {
     final ConntrackCounters counters = gc.counters();
     long runs = Long.MAX_VALUE;
@@ -33,12 +41,12 @@ record ConntrackReport(ConntrackGc gc, EndpointShares shares, List<ConntrackTabl
         visited,
         deleted,
         lastNs,
-        shares.overflowed());
+        overflow.flows());
   }
 
   /** Returns DEGRADED with the endpoints that open flows beyond their share of the tables. */
   HealthBoard.Reading shareHealth() {
-    final String overflowing = shares.overflowing();
+    final String overflowing = overflow.endpoints();
     return overflowing.isEmpty()
         ? HealthBoard.Reading.ok("no endpoint opens flows beyond its share of the tables")
         : HealthBoard.Reading.degraded(

@@ -21,14 +21,30 @@ class ConntrackReportTest {
   private final UnsafeBuffer buffer = new UnsafeBuffer(new byte[ConntrackSweepFlyweight.LENGTH]);
   private long nowNs;
   private int failing = -1;
+  private String overflowing = "";
   private final ConntrackSweeper sweeper =
       (table, result) -> {
         nowNs += 10 + table;
         result.wrap(buffer, 0).clear().table(table).visited(1000 + table).deleted(table);
         return table == failing ? -Errno.ENOMEM : 0;
       };
-  private final ConntrackGc gc = new ConntrackGc(sweeper, TABLES, () -> nowNs, 60_000_000_000L);
-  private final ConntrackReport report = new ConntrackReport(gc, TABLES);
+  private final ConntrackGc gc =
+      new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, TABLES, () -> nowNs, 60_000_000_000L);
+  private final ConntrackReport report =
+      new ConntrackReport(
+          gc,
+          new ConntrackReport.Overflow() {
+            @Override
+            public long flows() {
+              return 77;
+            }
+
+            @Override
+            public String endpoints() {
+              return overflowing;
+            }
+          },
+          TABLES);
 
   private void round() {
     nowNs += 60_000_000_000L;
@@ -38,11 +54,11 @@ class ConntrackReportTest {
 
   @Test
   void shouldAddTheCountersOfTheTablesAndCountWholeRounds() {
-    assertEquals(new DatapathStatus.Conntrack(60, 0, 0, 0, 0, 0), report.status());
+    assertEquals(new DatapathStatus.Conntrack(60, 0, 0, 0, 0, 0, 77), report.status());
     final int numbers = ConntrackTable.TCP4.number() + ConntrackTable.ANY6.number();
     round();
     assertEquals(
-        new DatapathStatus.Conntrack(60, 1, 2000, 2000 + numbers, numbers, 20 + numbers),
+        new DatapathStatus.Conntrack(60, 1, 2000, 2000 + numbers, numbers, 20 + numbers, 77),
         report.status());
     failing = ConntrackTable.ANY6.number();
     round();
@@ -61,5 +77,17 @@ class ConntrackReportTest {
     failing = -1;
     round();
     assertEquals(ok, report.health());
+  }
+
+  @Test
+  void shouldNameTheEndpointsThatOpenFlowsBeyondTheirShare() {
+    assertEquals(
+        HealthBoard.Reading.ok("no endpoint opens flows beyond its share of the tables"),
+        report.shareHealth());
+    overflowing = "endpoint 7 (3 flows)";
+    assertEquals(
+        HealthBoard.Reading.degraded(
+            "endpoint 7 (3 flows): opened beyond the share of the conntrack tables"),
+        report.shareHealth());
   }
 }

@@ -433,7 +433,8 @@ final class ScenarioNode implements AutoCloseable {
    * @return the action, or {@link #REFUSED} where BPF_PROG_TEST_RUN does not take the frame
    */
   int actionOf(String name, ScenarioHost workload, byte[] frame) {
-    final BpfProgram program = name.equals("from_network") ? network() : program(workload, name);
+    final BpfProgram program =
+        name.equals("from_network") ? hostProgram() : program(workload, name);
     run.input(frame);
     return run.run(program, frame.length, 0, 1) == 0 ? run.returnValue() : REFUSED;
   }
