@@ -163,7 +163,6 @@ final class ProgramReport implements AutoCloseable {
             ACT_REDIRECT);
   }
 
-  /** Every packet opens a flow while the tables of the agent and of the twin are full. */
   /** T1 again, while a subscriber hears the events of an endpoint with aggregation Medium. */
   private void observed() throws Exception {
     final Hook from = node.endpointHook(End.FIRST, "from_endpoint");
@@ -181,6 +180,7 @@ final class ProgramReport implements AutoCloseable {
         2 * alone);
   }
 
+  /** Every packet opens a flow while the tables of the agent and of the twin are full. */
   private void newFlows() {
     final Hook from = node.endpointHook(End.FIRST, "from_endpoint");
     final TestRunTimer.Subjects subjects = beside(from.program(), "floor_insert", false);
