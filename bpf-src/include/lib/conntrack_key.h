@@ -92,16 +92,6 @@ static __always_inline bool conntrack_overflow_is_used(void)
 	return usage && READ_ONCE(usage->overflowed) != READ_ONCE(usage->emptied);
 }
 
-__local struct conntrack_entry *conntrack4_overflow_lookup(const struct conntrack4_key *key)
-{
-	return conntrack_overflow_is_used() ? bpf_map_lookup_elem(&conntrack4_overflow, key) : NULL;
-}
-
-__local struct conntrack_entry *conntrack6_overflow_lookup(const struct conntrack6_key *key)
-{
-	return conntrack_overflow_is_used() ? bpf_map_lookup_elem(&conntrack6_overflow, key) : NULL;
-}
-
 static __always_inline struct conntrack_entry *conntrack4_lookup(const struct conntrack4_key *key, __u8 protocol)
 {
 	struct conntrack_entry *entry;
@@ -113,7 +103,9 @@ static __always_inline struct conntrack_entry *conntrack4_lookup(const struct co
 		entry = bpf_map_lookup_elem(&conntrack4_any, key);
 		keep_call_apart(entry);
 	}
-	return likely(entry) ? entry : conntrack4_overflow_lookup(key);
+	if (unlikely(!entry) && unlikely(conntrack_overflow_is_used()))
+		entry = bpf_map_lookup_elem(&conntrack4_overflow, key);
+	return entry;
 }
 
 static __always_inline struct conntrack_entry *conntrack6_lookup(const struct conntrack6_key *key, __u8 protocol)
@@ -127,7 +119,9 @@ static __always_inline struct conntrack_entry *conntrack6_lookup(const struct co
 		entry = bpf_map_lookup_elem(&conntrack6_any, key);
 		keep_call_apart(entry);
 	}
-	return likely(entry) ? entry : conntrack6_overflow_lookup(key);
+	if (unlikely(!entry) && unlikely(conntrack_overflow_is_used()))
+		entry = bpf_map_lookup_elem(&conntrack6_overflow, key);
+	return entry;
 }
 
 static __always_inline int conntrack4_update(const struct conntrack4_key *key, const struct conntrack_entry *entry,

@@ -105,6 +105,7 @@ class MutatedPacketKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldDeliverNoMutatedPacketOfTheNetworkButThoseOfFlows(Family family) {
+    node.routed();
     allow(family);
     final IpPacket own = family.packet(ALICE, PEER).tcp(40000, 80).syn();
     node.fromWorkload(ALICE, own).passes();

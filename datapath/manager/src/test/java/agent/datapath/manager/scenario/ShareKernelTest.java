@@ -125,12 +125,13 @@ class ShareKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldFollowAFlowInTheOverflow(Family family) {
+    node.routed();
     open(family, ALICE, 0, SHARE + 1);
     final int port = 40000 + SHARE;
     denyAll(ALICE);
     node.fromNetwork(family.packet(PEER, ALICE).to(DEVICE_MAC).tcp(80, port).syn().ack())
         .reaches(ALICE);
-    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(port, 80).ack()).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).tcp(port, 80).ack()).leaves();
     assertTrue(flow(family, port).has(ConntrackFlag.SEEN_REPLY));
     assertTrue(flow(family, port).has(ConntrackFlag.SEEN_NON_SYN));
     node.raiseGeneration(ALICE.id);
@@ -161,6 +162,7 @@ class ShareKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldLookIntoTheOverflowOnlyWhileItIsUsed(Family family) {
+    node.routed();
     open(family, ALICE, 0, SHARE + 1);
     assertTrue(usage.isOverflowUsed());
     usage.emptied(usage.overflowed(FlowUsageArray.NODE));
