@@ -9,7 +9,6 @@ import agent.endpoint.model.ModelPolicy;
 import agent.identity.LabelSet;
 import agent.policy.model.NaivePeer;
 import agent.policy.model.RandomPolicy;
-import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.testkit.KernelTest;
@@ -70,23 +69,19 @@ class ConcurrentChangeKernelTest {
   @Test
   void shouldJudgeByTheRulesBeforeOrAfterAChangeOfRules() {
     importRules(List.of(RandomPolicy.namingEveryCidr()));
-    alternateRules(true);
+    alternateRules();
   }
 
-  /**
-   * The identities of addresses change with the rules that name their CIDRs. The rules have no
-   * denies and exceptions: while identities change, an address may be judged by the identity that
-   * it has in the one state and by the rules of the other.
-   */
+  /** The identities of addresses change with the rules that name their CIDRs. */
   @Test
   void shouldJudgeByTheRulesBeforeOrAfterAChangeOfCidrs() {
-    alternateRules(false);
+    alternateRules();
   }
 
-  private void alternateRules(boolean withDenies) {
+  private void alternateRules() {
     for (int pair = 0; pair < PAIRS; pair++) {
-      final List<RuleSpec> one = rules(withDenies);
-      final List<RuleSpec> other = rules(withDenies);
+      final List<RuleSpec> one = rules();
+      final List<RuleSpec> other = rules();
       other.addAll(one.subList(0, random.below(one.size() + 1))); // some rules stay
       relabelSome();
       states[0].rules(one);
@@ -260,7 +255,7 @@ class ConcurrentChangeKernelTest {
   }
 
   private void useSomeRules() {
-    final List<RuleSpec> rules = rules(true);
+    final List<RuleSpec> rules = rules();
     importRules(rules);
     states[0].rules(rules);
     states[1].rules(rules);
@@ -283,34 +278,20 @@ class ConcurrentChangeKernelTest {
   }
 
   /** Rules with one label, so that an import replaces those of the import before. */
-  private List<RuleSpec> rules(boolean withDenies) {
+  private List<RuleSpec> rules() {
     final List<RuleSpec> rules = new ArrayList<>();
     for (final RuleSpec rule : random.rules()) {
-      if (!withDenies && rule.ingress() == null && rule.egress() == null) {
-        continue; // says nothing without its denies
-      }
       rules.add(
           new RuleSpec(
               rule.endpointSelector(),
-              withDenies ? rule.ingress() : withoutExceptions(rule.ingress()),
-              withDenies ? rule.egress() : withoutExceptions(rule.egress()),
-              withDenies ? rule.ingressDeny() : null,
-              withDenies ? rule.egressDeny() : null,
+              rule.ingress(),
+              rule.egress(),
+              rule.ingressDeny(),
+              rule.egressDeny(),
               List.of(new LabelSpec("rules", "random", null)),
               null));
     }
-    return rules.isEmpty() ? rules(withDenies) : rules;
-  }
-
-  private static List<PeerRuleSpec> withoutExceptions(List<PeerRuleSpec> elements) {
-    return elements == null
-        ? null
-        : elements.stream()
-            .filter(
-                element ->
-                    element.cidrSets() == null
-                        || element.cidrSets().stream().allMatch(set -> set.except() == null))
-            .toList();
+    return rules.isEmpty() ? rules() : rules;
   }
 
   private void importRules(List<RuleSpec> rules) {

@@ -9,6 +9,7 @@ import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -26,6 +27,10 @@ import java.util.stream.Stream;
  * with the kernel.
  */
 public final class Ipcache {
+  /** No address has the identity of a prefix for the moment until that of a longer one is added. */
+  private static final Comparator<IpcacheEntry> LONGEST_FIRST =
+      Comparator.comparingInt((IpcacheEntry entry) -> entry.prefix().length()).reversed();
+
   /**
    * Prefixes whose packets the node's own sockets receive on every link: link-local unicast (RFC
    * 4291), multicast and broadcast. They are not addresses of this node, so workloads may use them
@@ -68,7 +73,8 @@ public final class Ipcache {
 
   /** Adds the entries of CIDR identities. */
   public CompletableFuture<Void> putCidrs(Collection<Identity> cidrs) {
-    return put(IpcacheSource.CIDR, cidrs.stream().map(Ipcache::cidrEntry).toList());
+    return put(
+        IpcacheSource.CIDR, cidrs.stream().map(Ipcache::cidrEntry).sorted(LONGEST_FIRST).toList());
   }
 
   /** Removes the entries of CIDR identities that no rule names any more. */

@@ -153,6 +153,19 @@ class IpcacheTest {
     assertEquals(List.of(List.of(new IpcacheChange(null, ENDPOINT))), kernel.commands);
   }
 
+  /** Else an address has the identity of the wider one for a moment. */
+  @Test
+  void shouldAddLongerPrefixesOfRulesFirst() {
+    final LocalCidrIdentityAllocator allocator = new LocalCidrIdentityAllocator();
+    final List<String> prefixes = List.of("10.0.0.0/8", "10.5.0.9/32", "10.5.0.0/16", "::/0");
+    ipcache
+        .putCidrs(prefixes.stream().map(text -> allocator.acquire(Prefix.parse(text))).toList())
+        .join();
+    assertEquals(
+        List.of("10.5.0.9/32", "10.5.0.0/16", "10.0.0.0/8", "::/0"),
+        kernel.commands.getFirst().stream().map(it -> it.prefix().toString()).toList());
+  }
+
   private static Identity cidr() {
     return new Identity(1 << 24, LabelSet.of(new Label(Label.CIDR, PREFIX.toString(), "")));
   }

@@ -241,16 +241,18 @@ public final class PolicyEngine {
   private PolicyUpdate change(List<Rule> removed, List<Rule> added) {
     last = null;
     if (removed.isEmpty() && added.isEmpty()) {
-      return settle();
+      return settle().ofSameRules();
     }
     final PolicyRepository after = repository.changed(removed, added);
     final Set<Integer> dirtyBefore = new TreeSet<>(dirty);
     cidrs.acquire(added);
     added.forEach(selectors::use);
     final Map<Integer, ResolvedPolicy> resolved = new TreeMap<>();
+    final Map<Integer, ResolvedPolicy> bridged = new TreeMap<>();
     try {
       final Set<Integer> affected = new TreeSet<>(dirty);
       affected.removeAll(dirtyBefore);
+      affected.forEach(endpoint -> bridge(endpoint, bridged));
       affected.addAll(subjects.selectedBy(added));
       affected.forEach(endpoint -> resolved.put(endpoint, resolve(endpoint, after)));
       context.store().save(stateOf(after));
@@ -264,9 +266,27 @@ public final class PolicyEngine {
     repository = after;
     last = new Change(after.revision(), removed, added);
     removed.forEach(selectors::drop);
-    final PolicyUpdate update = settle(resolved);
+    final List<EndpointPolicyChange> bridges = new ArrayList<>();
+    bridged.forEach(
+        (endpoint, policy) ->
+            bridges.add(changeTo(endpoint, subjects.get(endpoint).identity(), policy)));
+    final PolicyUpdate update = settle(resolved).after(bridges);
     cidrs.release(removed);
     return update.then(settle());
+  }
+
+  /**
+   * Resolves the present rules with the identities of new CIDRs: until the new rules are written,
+   * the old ones are to say of an address with such an identity what they said before. An endpoint
+   * whose map has no room for it does without.
+   */
+  private void bridge(int endpoint, Map<Integer, ResolvedPolicy> bridged) {
+    final PolicySubjects.Subject subject = subjects.get(endpoint);
+    final ResolvedPolicy policy =
+        subject == null ? null : unchecked(subject.identity(), repository);
+    if (policy != null && policy.entries().size() <= context.mapCapacity()) {
+      bridged.put(endpoint, policy);
+    }
   }
 
   private PolicyState stateOf(PolicyRepository rules) {
@@ -327,7 +347,13 @@ public final class PolicyEngine {
     dirty.clear();
     dirty.addAll(failures.keySet());
     return new PolicyUpdate(
-        repository.revision(), changes, failures, cidrs.takeAdded(), cidrs.takeRemoved(), denials);
+        repository.revision(),
+        List.of(),
+        changes,
+        failures,
+        cidrs.takeAdded(),
+        cidrs.takeRemoved(),
+        denials);
   }
 
   /** First the deletes that make room, then the new denies; the lists are written in this order. */
@@ -373,7 +399,7 @@ public final class PolicyEngine {
     final PolicyUpdate others = settle();
     final List<EndpointPolicyChange> changes = new ArrayList<>(others.endpoints());
     changes.add(change);
-    return others.with(changes);
+    return others.with(changes).ofSameRules();
   }
 
   /** Removes an endpoint. */
@@ -381,7 +407,7 @@ public final class PolicyEngine {
     subjects.remove(endpointId);
     hold.forget(endpointId);
     dirty.remove(endpointId);
-    return settle();
+    return settle().ofSameRules();
   }
 
   /** Returns when policy is enforced. */
@@ -395,7 +421,7 @@ public final class PolicyEngine {
    */
   public synchronized PolicyUpdate refresh() {
     isAffected = false;
-    return settle();
+    return settle().ofSameRules();
   }
 
   /**

@@ -10,13 +10,16 @@ import java.util.TreeMap;
 
 /**
  * The writes that a change of rules, endpoints or identities needs. The order matters, so that the
- * ipcache gives no packet an identity that the policy maps lack, and nothing that is allowed before
- * and after is dropped meanwhile: change the policy maps of {@code endpoints}, add the ipcache
- * entries of {@code cidrsAdded}, remove those of {@code cidrsRemoved}, change the policy maps of
+ * ipcache gives no packet an identity that the policy maps lack, nothing that is allowed before and
+ * after is dropped meanwhile, and nothing passes that is denied before and after: change the policy
+ * maps of {@code bridges}, add the ipcache entries of {@code cidrsAdded}, change the policy maps of
+ * {@code endpoints}, remove the ipcache entries of {@code cidrsRemoved}, change the policy maps of
  * {@code cleanups}. An ipcache entry of an endpoint or of the node takes precedence over one of a
  * CIDR with the same prefix.
  *
  * @param revision the revision of the rules now
+ * @param bridges endpoints to which the rules before the change say something of the identities
+ *     that are added, with the policy of these rules; an endpoint may be in the next list, too
  * @param endpoints the endpoints whose policy changes
  * @param failures endpoints whose new policy does not fit into the map, which has a reduced one:
  *     allows that both policies have, as far as they fit, and the new denies
@@ -27,6 +30,7 @@ import java.util.TreeMap;
  */
 public record PolicyUpdate(
     long revision,
+    List<EndpointPolicyChange> bridges,
     List<EndpointPolicyChange> endpoints,
     Map<Integer, Refusal> failures,
     List<Identity> cidrsAdded,
@@ -34,7 +38,21 @@ public record PolicyUpdate(
     List<EndpointPolicyChange> cleanups) {
 
   PolicyUpdate with(List<EndpointPolicyChange> otherEndpoints) {
-    return new PolicyUpdate(revision, otherEndpoints, failures, cidrsAdded, cidrsRemoved, cleanups);
+    return new PolicyUpdate(
+        revision, bridges, otherEndpoints, failures, cidrsAdded, cidrsRemoved, cleanups);
+  }
+
+  PolicyUpdate after(List<EndpointPolicyChange> otherBridges) {
+    return new PolicyUpdate(
+        revision, otherBridges, endpoints, failures, cidrsAdded, cidrsRemoved, cleanups);
+  }
+
+  /** Returns this update for a change of identities alone, while the rules stay as they are. */
+  PolicyUpdate ofSameRules() {
+    return cidrsAdded.isEmpty()
+        ? this
+        : new PolicyUpdate(
+            revision, endpoints, List.of(), failures, cidrsAdded, cidrsRemoved, cleanups);
   }
 
   /** Returns this update followed by the one that the release of identities needs. */
@@ -48,7 +66,8 @@ public record PolicyUpdate(
     final List<EndpointPolicyChange> last = new ArrayList<>(cleanups);
     last.addAll(release.endpoints);
     last.addAll(release.cleanups);
-    return new PolicyUpdate(release.revision, endpoints, allFailures, added, removed, last);
+    return new PolicyUpdate(
+        release.revision, bridges, endpoints, allFailures, added, removed, last);
   }
 
   /**

@@ -308,6 +308,29 @@ class PolicyEngineTest {
     assertEquals(10, cidrIdentities.list().size());
   }
 
+  /** Else an address of the new CIDR loses or gains something between the two. */
+  @Test
+  void shouldGiveANewCidrFirstWhatTheRulesBeforeSayOfIt() {
+    engine.endpointSet(1, web);
+    engine.add(List.of(named(ingress(WEB, cidrs("10.0.0.0/8")), "n", "1")), false);
+    final PolicyUpdate update =
+        engine.add(
+            List.of(named(ingress(WEB, cidrs("10.1.0.0/16", "172.16.0.0/12")), "n", "1")), true);
+    final int narrow = update.cidrsAdded().getFirst().id();
+    assertEquals("10.1.0.0/16", update.cidrsAdded().getFirst().cidr().orElseThrow().toString());
+    assertEquals(1, update.bridges().size());
+    assertEquals(
+        List.of(all(narrow, PolicyDirection.INGRESS, false)),
+        update.bridges().getFirst().diff().upserts(),
+        "of the wider CIDR, and nothing of the other new one");
+    assertEquals(List.of(), update.bridges().getFirst().diff().deletes());
+    assertTrue(
+        update.endpoints().getFirst().diff().upserts().stream()
+            .noneMatch(entry -> entry.identity() == narrow),
+        "it has its entry already");
+    assertEquals(List.of(), engine.delete(List.of("n=1")).bridges());
+  }
+
   @Test
   void shouldApplyNothingOfARefusedDocument() {
     engine.endpointSet(1, web);

@@ -19,13 +19,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.UnaryOperator;
 
 /**
- * Realizes one policy update on all endpoints, in five steps: entries that policy maps gain,
- * ipcache entries of new CIDRs, entries that policy maps lose, ipcache entries of removed CIDRs,
- * and policy map entries of their identities. With this order no packet has an identity that the
- * policy maps do not know, and no packet is dropped that is allowed before and after the update.
+ * Realizes one policy update on all endpoints, in five steps: what the rules before say of the
+ * identities of new CIDRs, ipcache entries of new CIDRs, what policy maps gain and lose, ipcache
+ * entries of removed CIDRs, and policy map entries of their identities. With this order no packet
+ * has an identity that the policy maps do not know, no packet is dropped that is allowed before and
+ * after the update, and none passes that neither allows.
  */
 final class UpdateRealization {
   private final PolicyUpdate update;
@@ -54,21 +54,15 @@ final class UpdateRealization {
   /** Adds the steps of this update; steps without work are omitted. */
   StepSequence addTo(StepSequence steps) {
     steps.then(this::begin);
-    if (update.cidrsAdded().isEmpty()) {
-      write(steps, update.endpoints(), UnaryOperator.identity());
-    } else {
-      write(steps, update.endpoints(), delta -> new PolicyDelta(delta.upserts(), List.of()));
+    write(steps, update.bridges());
+    if (!update.cidrsAdded().isEmpty()) {
       steps.thenAwait(() -> settled(ipcache.putCidrs(update.cidrsAdded())));
-      write(
-          steps,
-          update.endpoints(),
-          // After a failed ipcache write, the whole difference is written again.
-          delta -> ipcacheFailure == null ? new PolicyDelta(List.of(), delta.deletes()) : delta);
     }
+    write(steps, update.endpoints());
     if (!update.cidrsRemoved().isEmpty()) {
       steps.thenAwait(() -> settled(ipcache.removeCidrs(update.cidrsRemoved())));
     }
-    write(steps, update.cleanups(), UnaryOperator.identity());
+    write(steps, update.cleanups());
     return steps.then(this::end);
   }
 
@@ -110,22 +104,20 @@ final class UpdateRealization {
         });
   }
 
-  private void write(
-      StepSequence steps, List<EndpointPolicyChange> changes, UnaryOperator<PolicyDelta> part) {
+  private void write(StepSequence steps, List<EndpointPolicyChange> changes) {
     if (!changes.isEmpty()) {
-      steps.thenAwait(() -> ask(changes, part)).then(this::collect);
+      steps.thenAwait(() -> ask(changes)).then(this::collect);
     }
   }
 
-  private CompletableFuture<?> ask(
-      List<EndpointPolicyChange> changes, UnaryOperator<PolicyDelta> part) {
+  private CompletableFuture<?> ask(List<EndpointPolicyChange> changes) {
     asked.clear();
     Map<Integer, PolicyChange> next = new LinkedHashMap<>();
     for (final EndpointPolicyChange change : changes) {
       final Endpoint endpoint = registry.find(change.endpointId());
       if (endpoint != null && endpoint.isLive()) {
         endpoint.resolved(change.policy());
-        final PolicyDelta delta = part.apply(change.diff());
+        final PolicyDelta delta = change.diff();
         if (endpoint.isPolicyMapTrusted() && !delta.isEmpty()) {
           final int identity = change.policy().identity();
           final PolicyChange one = new PolicyChange(endpoint.id(), identity, delta);
@@ -172,7 +164,8 @@ final class UpdateRealization {
 
   private void end() {
     final Map<Endpoint, Boolean> changed = new HashMap<>();
-    for (final List<EndpointPolicyChange> list : List.of(update.endpoints(), update.cleanups())) {
+    for (final List<EndpointPolicyChange> list :
+        List.of(update.bridges(), update.endpoints(), update.cleanups())) {
       for (final EndpointPolicyChange change : list) {
         final Endpoint endpoint = registry.find(change.endpointId());
         if (endpoint != null && endpoint.isPolicyMapTrusted()) {
