@@ -11,9 +11,10 @@ import org.apache.logging.log4j.Logger;
  * entries that they create, nobody sees those that go, and so each sweep counts anew. An endpoint
  * that has its share of a table opens further flows in the overflow, which this class tells.
  *
- * <p>The thread of the sweeps calls all methods but {@link #overflowing}.
+ * <p>{@link #overflowed} and {@link #overflowing} are for every thread, until {@link #close} and
+ * after it; the thread of the sweeps calls the other methods, and has ended before {@link #close}.
  */
-public final class EndpointShares implements ConntrackGc.Usage {
+public final class EndpointShares implements ConntrackGc.Usage, AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(EndpointShares.class);
 
   /** A round starts early when this part of a table was opened since the last one. */
@@ -29,11 +30,12 @@ public final class EndpointShares implements ConntrackGc.Usage {
   private int overflowSweeps;
   private int overflowSweepsDone;
   private boolean isCounted;
+  private boolean isClosed;
 
   /**
    * Creates the shares with the counts of a previous run.
    *
-   * @param usage stays open while this object is used
+   * @param usage is closed with this object
    * @param tcpCapacity entries of a table of TCP that can be in use
    * @param anyCapacity entries of another table that can be in use
    */
@@ -125,17 +127,19 @@ public final class EndpointShares implements ConntrackGc.Usage {
     overflowedBefore.setOpaque(FlowUsageArray.NODE, usage.overflowed(FlowUsageArray.NODE));
   }
 
-  /** Returns the flows that endpoints have opened beyond their share; for every thread. */
-  public long overflowed() {
-    return usage.overflowed(FlowUsageArray.NODE);
+  /** Returns the flows that endpoints have opened beyond their share. */
+  public synchronized long overflowed() {
+    return isClosed ? 0 : usage.overflowed(FlowUsageArray.NODE);
   }
 
   /**
    * Names the endpoints that have opened flows beyond their share since the last round, with the
-   * number of these flows; empty without one. For every thread.
+   * number of these flows; empty without one.
    */
-  public String overflowing() {
-    if (usage.overflowed(FlowUsageArray.NODE) == overflowedBefore.getOpaque(FlowUsageArray.NODE)) {
+  public synchronized String overflowing() {
+    if (isClosed
+        || usage.overflowed(FlowUsageArray.NODE)
+            == overflowedBefore.getOpaque(FlowUsageArray.NODE)) {
       return "";
     }
     final StringBuilder text = new StringBuilder();
@@ -147,5 +151,12 @@ public final class EndpointShares implements ConntrackGc.Usage {
       }
     }
     return text.toString();
+  }
+
+  /** Unmaps the counts. */
+  @Override
+  public synchronized void close() {
+    isClosed = true;
+    usage.close();
   }
 }

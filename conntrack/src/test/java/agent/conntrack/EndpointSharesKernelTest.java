@@ -76,7 +76,7 @@ class EndpointSharesKernelTest {
 
   @AfterEach
   void close() {
-    usage.close();
+    shares.close();
     sweeper.close();
     object.close();
     maps.forEach(BpfMap::close);
@@ -180,6 +180,11 @@ class EndpointSharesKernelTest {
     overflowByProgram(BOB, 2);
     assertEquals("endpoint 300 (2 flows)", shares.overflowing());
     assertEquals("", new EndpointShares(usage, CAPACITY, CAPACITY).overflowing(), "a restart");
+    shares.close();
+    assertEquals("", shares.overflowing(), "the API may still ask");
+    assertEquals(0, shares.overflowed());
+    usage = new FlowUsageArray(flowUsage);
+    shares = new EndpointShares(usage, CAPACITY, CAPACITY);
   }
 
   @Test

@@ -264,10 +264,11 @@ public final class DatapathManager implements AutoCloseable {
     final ProgramSweeper sweeper =
         resources.add(new ProgramSweeper(sweep.program("conntrack_sweep")));
     final EndpointShares shares =
-        new EndpointShares(
-            resources.add(new FlowUsageArray(maps.get(NodeMaps.FLOW_USAGE))),
-            EndpointShares.capacity(context.conntrackTcpMax(), LibBpf.possibleCpus()),
-            EndpointShares.capacity(context.conntrackAnyMax(), LibBpf.possibleCpus()));
+        resources.add(
+            new EndpointShares(
+                new FlowUsageArray(maps.get(NodeMaps.FLOW_USAGE)),
+                EndpointShares.capacity(context.conntrackTcpMax(), LibBpf.possibleCpus()),
+                EndpointShares.capacity(context.conntrackAnyMax(), LibBpf.possibleCpus())));
     final List<ConntrackTable> tables = tables();
     final ConntrackGc conntrackGc =
         new ConntrackGc(
