@@ -299,6 +299,16 @@ class RoutingKernelTest {
     node.fromWorkload(ALICE, query(family, HOST)).passes();
   }
 
+  /** Policy lets the node itself send to its workloads, so its flows never come from a device. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldLeaveAFlowWithAnAddressOfThisNodeToTheStackWhateverTheRoutesSay(Family family) {
+    node.network().route(HOST, "dev " + ScenarioNetwork.name(DEVICE));
+    for (int i = 0; i < 2; i++) {
+      node.fromWorkload(ALICE, family.packet(ALICE, HOST).udp(40000, 53)).passes();
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void shouldLeaveFlowsOfAnEndpointToTheStackThatTracksNoneAnyMore(Family family) {
