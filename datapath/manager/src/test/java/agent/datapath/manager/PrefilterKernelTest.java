@@ -324,7 +324,7 @@ class PrefilterKernelTest {
       assertEquals(XDP_DROP, attached.verdict(IpAddress.parse("198.51.100.7")));
     }
     try (DatapathManager manager = node.launch(node.context())) {
-      assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("devices")));
+      assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("devices/")));
       assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("prefilter")));
       assertEquals(Refusal.Kind.DISABLED, refusal(() -> manager.prefilter().get()));
       assertFalse(outsideLink().contains("xdp"), "the program is detached without the option");
