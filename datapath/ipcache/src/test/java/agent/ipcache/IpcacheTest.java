@@ -157,12 +157,12 @@ class IpcacheTest {
   @Test
   void shouldAddLongerPrefixesOfRulesFirst() {
     final LocalCidrIdentityAllocator allocator = new LocalCidrIdentityAllocator();
-    final List<String> prefixes = List.of("10.0.0.0/8", "10.5.0.9/32", "10.5.0.0/16", "::/0");
+    final List<String> prefixes = List.of("10.0.0.0/8", "10.5.0.9/32", "fd00::/16", "10.5.0.0/16");
     ipcache
         .putCidrs(prefixes.stream().map(text -> allocator.acquire(Prefix.parse(text))).toList())
         .join();
     assertEquals(
-        List.of("10.5.0.9/32", "10.5.0.0/16", "10.0.0.0/8", "::/0"),
+        List.of("10.5.0.9/32", "fd00::/16", "10.5.0.0/16", "10.0.0.0/8"),
         kernel.commands.getFirst().stream().map(it -> it.prefix().toString()).toList());
   }
 
