@@ -59,6 +59,10 @@ class UpgradeKernelTest {
       Set.of(
           "devices",
           "endpoints",
+          "endpoint_rates",
+          "flow_usage",
+          "fragments4_overflow",
+          "fragments6_overflow",
           "interfaces",
           "interfaces_overflow",
           "generations",
