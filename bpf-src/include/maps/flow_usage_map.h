@@ -18,7 +18,7 @@
  * endpoint that opened it, or else to the one to which the outside did. Index 0, which is no endpoint's, counts those
  * of the node.
  *
- * The programs only add to opened, and nobody is told of an entry that goes. So each sweep counts anew: its program
+ * The programs only add to opened, and the kernel reports no entry that goes. So each sweep counts anew: its program
  * adds the entries that it leaves to counted, and the agent then sets credit to what was opened before the sweep less
  * what was counted. A flow that is opened during the sweep may count twice until the next one.
  */

@@ -16,7 +16,7 @@ final class TrafficReport {
   private static final int ROUNDS = 7;
   private static final long ROUND_NS = TimeUnit.SECONDS.toNanos(1);
   private static final int FLOOD_BATCH = 2000;
-  private static final String NOBODY = "198.51.100.7";
+  private static final String SILENT = "198.51.100.7";
 
   private final Report report;
   private final TrafficNode node;
@@ -126,7 +126,7 @@ final class TrafficReport {
   }
 
   private static byte[] syn(Workload flooder, int number) {
-    return Packets.ipv4(flooder.ipv4(), NOBODY)
+    return Packets.ipv4(flooder.ipv4(), SILENT)
         .from(flooder.veth().workloadMac())
         .to(flooder.veth().hostMac())
         .tcp(number & 0xffff, number >>> 16 & 0xffff)

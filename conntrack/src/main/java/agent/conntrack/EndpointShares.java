@@ -8,8 +8,9 @@ import org.apache.logging.log4j.Logger;
 
 /**
  * How many entries the flows of each endpoint have in the conntrack tables. The programs count the
- * entries that they create, nobody sees those that go, and so each sweep counts anew. An endpoint
- * that has its share of a table opens further flows in the overflow, which this class tells.
+ * entries that they create, the kernel reports none that goes, and so each sweep counts anew. An
+ * endpoint that has its share of a table opens further flows in the overflow, which this class
+ * tells.
  *
  * <p>{@link #overflowed} and {@link #overflowing} are for every thread, until {@link #close} and
  * after it; the thread of the sweeps calls the other methods, and has ended before {@link #close}.

@@ -26,10 +26,6 @@ public final class NodeMaps {
   public static final NodeMap ENDPOINT_RATES = read("endpoint_rates", MapFormats.ENDPOINT_RATES);
   public static final NodeMap FRAGMENTS4 = read("fragments4", MapFormats.FRAGMENTS4);
   public static final NodeMap FRAGMENTS6 = read("fragments6", MapFormats.FRAGMENTS6);
-  public static final NodeMap FRAGMENTS4_OVERFLOW =
-      read("fragments4_overflow", MapFormats.FRAGMENTS4);
-  public static final NodeMap FRAGMENTS6_OVERFLOW =
-      read("fragments6_overflow", MapFormats.FRAGMENTS6);
   public static final NodeMap IPCACHE4 = mirrored("ipcache4", MapFormats.IPCACHE4);
   public static final NodeMap IPCACHE6 = mirrored("ipcache6", MapFormats.IPCACHE6);
   public static final NodeMap ENDPOINTS = mirrored("endpoints", MapFormats.ENDPOINTS);
@@ -71,8 +67,8 @@ public final class NodeMaps {
           ENDPOINT_RATES,
           FRAGMENTS4,
           FRAGMENTS6,
-          FRAGMENTS4_OVERFLOW,
-          FRAGMENTS6_OVERFLOW,
+          read("fragments4_overflow", MapFormats.FRAGMENTS4),
+          read("fragments6_overflow", MapFormats.FRAGMENTS6),
           IPCACHE4,
           IPCACHE6,
           ENDPOINTS,

@@ -66,8 +66,11 @@ class DeadCodeTest {
               "agent.maps.kernel.BatchWriter.deleteAll()",
               "tests delete with it while they walk a map"),
           Map.entry(
-              "agent.maps.layout.StructSpec$Builder.structs(String, int, StructSpec, int)",
-              "the layout check holds arrays of structs, which no struct has at present"),
+              "agent.maps.kernel.EndpointRates.fragmentsOverflowed()",
+              "tests of the programs; operators read it in the map"),
+          Map.entry(
+              "agent.maps.kernel.FlowUsageArray.isOverflowUsed()",
+              "tests of the programs and of the sweeps"),
           Map.entry(
               "agent.datapath.manager.spec.DatapathMetrics.packets(int, int)",
               "tests read one counter; /metrics reads all of them"),

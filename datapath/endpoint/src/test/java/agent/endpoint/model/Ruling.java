@@ -8,7 +8,7 @@ import agent.maps.layout.DropReason;
  * @param reason why it is dropped; NONE where it passes
  * @param by the endpoint whose policy drops it; null where it passes, or where the program that
  *     meets the packet drops it whatever the policy
- * @param also the ruling that drops it as well, and may be told instead; null for none
+ * @param also the ruling that drops it as well, and may be reported instead; null for none
  */
 public record Ruling(DropReason reason, ModelHost by, Ruling also) {
   /** The packet passes. */
