@@ -8,18 +8,20 @@ import agent.datapath.manager.thread.HealthBoard;
 import agent.maps.layout.ConntrackTable;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 
-/** Sums the counters of the conntrack garbage collector over the tables of this node. */
-record ConntrackReport(ConntrackGc gc, Overflow overflow, List<ConntrackTable> tables) {
-  /** The flows that endpoints have opened beyond their share of the tables. */
-  interface Overflow {
-    /** Returns their number. */
-    long flows();
-
-    /** Names the endpoints that open such flows now; empty without one. */
-    String endpoints();
-  }
-
+/**
+ * Sums the counters of the conntrack garbage collector over the tables of this node.
+ *
+ * @param overflowed the flows that endpoints have opened beyond their share of the tables
+ * @param overflowing names the endpoints that open such flows now; empty without one
+ */
+record ConntrackReport(
+    ConntrackGc gc,
+    LongSupplier overflowed,
+    Supplier<String> overflowing,
+    List<ConntrackTable> tables) {
   DatapathStatus.Conntrack status() {
     final ConntrackCounters counters = gc.counters();
     long runs = Long.MAX_VALUE;
@@ -41,16 +43,16 @@ record ConntrackReport(ConntrackGc gc, Overflow overflow, List<ConntrackTable> t
         visited,
         deleted,
         lastNs,
-        overflow.flows());
+        overflowed.getAsLong());
   }
 
   /** Returns DEGRADED with the endpoints that open flows beyond their share of the tables. */
   HealthBoard.Reading shareHealth() {
-    final String overflowing = overflow.endpoints();
-    return overflowing.isEmpty()
+    final String endpoints = overflowing.get();
+    return endpoints.isEmpty()
         ? HealthBoard.Reading.ok("no endpoint opens flows beyond its share of the tables")
         : HealthBoard.Reading.degraded(
-            overflowing + ": opened beyond the share of the conntrack tables");
+            endpoints + ": opened beyond the share of the conntrack tables");
   }
 
   /** Returns DEGRADED with the errno where the last sweep of a table failed. */

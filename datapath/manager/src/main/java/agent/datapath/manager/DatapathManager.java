@@ -277,21 +277,7 @@ public final class DatapathManager implements AutoCloseable {
             tables,
             context.nanoClock(),
             TimeUnit.SECONDS.toNanos(context.conntrackGcIntervalSec()));
-    sweeps =
-        new ConntrackReport(
-            conntrackGc,
-            new ConntrackReport.Overflow() {
-              @Override
-              public long flows() {
-                return shares.overflowed();
-              }
-
-              @Override
-              public String endpoints() {
-                return shares.overflowing();
-              }
-            },
-            tables);
+    sweeps = new ConntrackReport(conntrackGc, shares::overflowed, shares::overflowing, tables);
     events =
         new EventsAgent(
             maps.get(NodeMaps.EVENTS),

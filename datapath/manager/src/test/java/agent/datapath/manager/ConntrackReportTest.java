@@ -31,20 +31,7 @@ class ConntrackReportTest {
   private final ConntrackGc gc =
       new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, TABLES, () -> nowNs, 60_000_000_000L);
   private final ConntrackReport report =
-      new ConntrackReport(
-          gc,
-          new ConntrackReport.Overflow() {
-            @Override
-            public long flows() {
-              return 77;
-            }
-
-            @Override
-            public String endpoints() {
-              return overflowing;
-            }
-          },
-          TABLES);
+      new ConntrackReport(gc, () -> 77, () -> overflowing, TABLES);
 
   private void round() {
     nowNs += 60_000_000_000L;
