@@ -455,6 +455,7 @@ class UnixSocketConduitTest {
     connection.beginRequest();
     assertEquals(1, open.counts().inUse());
     assertFalse(connection.isIdle(), "the agent is at work");
+    fill(connection.getSinkChannel());
     connection.getSinkChannel().resumeWrites();
     assertTrue(connection.isIdle(), "the client reads nothing");
     connection.endRequest();
