@@ -28,7 +28,7 @@ $(BUILT): $(SOURCES) | deps
 
 test: deps ## run every test, kernel tests included (as root; CI=true makes a skipped one a failure)
 	.build/check-spelling
-	$(MAVEN) -fae -Dmutations verify
+	$(MAVEN) -fae verify
 	@mkdir -p $(dir $(BUILT)) && touch $(BUILT)
 
 crash-rounds: deps ## kill the agent in ROUNDS=200 rounds of random calls (as root; SEED repeats a run)
