@@ -23,7 +23,6 @@ final class PacketsBesideChanges implements AutoCloseable {
   /**
    * A packet, and whether it passes in each of the two states.
    *
-   * @param mayPass whether it may pass while a change is under way
    * @param ifindex the interface whose program meets it
    * @param receivedBy the interface that received it, 0 for none
    */
@@ -33,8 +32,7 @@ final class PacketsBesideChanges implements AutoCloseable {
       byte[] frame,
       int ifindex,
       int receivedBy,
-      boolean[] passes,
-      boolean mayPass) {}
+      boolean[] passes) {}
 
   private final List<Probe> probes;
   private final CountDownLatch ended = new CountDownLatch(1);
@@ -105,7 +103,9 @@ final class PacketsBesideChanges implements AutoCloseable {
     final boolean isRight =
         isStill
             ? passed == probe.passes()[before / 2 % 2]
-            : passed ? probe.mayPass() : !(probe.passes()[0] && probe.passes()[1]);
+            : passed
+                ? probe.passes()[0] || probe.passes()[1]
+                : !(probe.passes()[0] && probe.passes()[1]);
     if (!isRight) {
       failure = describe(probe, port, passed, isStill);
     }

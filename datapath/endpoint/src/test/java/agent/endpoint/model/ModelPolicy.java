@@ -38,26 +38,6 @@ public final class ModelPolicy {
         packet.isIcmp() ? packet.icmpType() : packet.destinationPort());
   }
 
-  /** Returns whether the sender's policy lets a packet pass that opens a flow. */
-  public boolean sends(ModelPacket packet) {
-    return onLeaving(
-            packet.source(),
-            packet.destination(),
-            packet.protocol(),
-            packet.isIcmp() ? packet.icmpType() : packet.destinationPort())
-        .passes();
-  }
-
-  /** Returns whether the receiver's policy lets a packet pass that opens a flow. */
-  public boolean accepts(ModelPacket packet) {
-    return onArrival(
-            packet.source(),
-            packet.destination(),
-            packet.protocol(),
-            packet.isIcmp() ? packet.icmpType() : packet.destinationPort())
-        .passes();
-  }
-
   /**
    * Returns the ruling on a packet that opens a flow: egress policy of its sender, then ingress
    * policy of its receiver.

@@ -8,8 +8,9 @@ import org.agrona.concurrent.NanoClock;
  * The agent {@code dp-conductor}. It writes all kernel maps and owns all links and attached
  * programs. Its thread waits only for RCU grace periods, at most one per step: in a step that
  * creates or removes a tcx link ({@code tcx_entry_sync}) or sets a slot of {@code policies} ({@code
- * maybe_wait_bpf_programs}), and for the kernel's lock of the network configuration, which queries
- * of tc hooks take. The verifier and the compiler run on {@code dp-loader}.
+ * maybe_wait_bpf_programs}), also between the two rounds of a policy change, and for the kernel's
+ * lock of the network configuration, which queries of tc hooks take. The verifier and the compiler
+ * run on {@code dp-loader}.
  */
 public final class DatapathConductor extends ConductorAgent {
   private final IntSupplier reconcile;

@@ -81,7 +81,7 @@ public final class EndpointEntries implements Check {
           policyId);
     }
 
-    Entry withPolicy(int other) {
+    Entry with(int otherIdentity, int otherPolicyId) {
       return new Entry(
           ifindex,
           options,
@@ -93,8 +93,8 @@ public final class EndpointEntries implements Check {
           hasIpv6,
           ipv6High,
           ipv6Low,
-          identity,
-          other);
+          otherIdentity,
+          otherPolicyId);
     }
 
     /** Returns whether another entry has the same interface and addresses. */
@@ -273,11 +273,23 @@ public final class EndpointEntries implements Check {
     put(endpoint.id(), Entry.of(endpoint, before.policyId()));
   }
 
+  /** Returns whether an endpoint has an entry with another identity. */
+  boolean hasOtherIdentity(int id, int identity) {
+    final Entry entry = desired.get(id);
+    return entry != null && entry.identity() != identity;
+  }
+
+  /** Writes the identity of an endpoint that has an entry. */
+  void identity(int id, int identity) {
+    final Entry entry = desired.get(id);
+    put(id, entry.with(identity, entry.policyId()));
+  }
+
   /** Writes which policy map an endpoint with an entry uses. */
   void policy(int id, int policyId) {
     final Entry entry = desired.get(id);
     if (entry != null && entry.policyId() != policyId) {
-      put(id, entry.withPolicy(policyId));
+      put(id, entry.with(entry.identity(), policyId));
     }
   }
 

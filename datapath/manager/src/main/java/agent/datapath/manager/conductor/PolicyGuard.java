@@ -107,6 +107,12 @@ public final class PolicyGuard implements Check {
     }
   }
 
+  /** Returns how many entries a map has, 0 where they are not known. */
+  int size(int id) {
+    final Policy policy = byId.get(id);
+    return policy != null && policy.isKnown ? policy.guarded.desired().size() : 0;
+  }
+
   /** Returns whether the desired entries of a map are exactly these. */
   boolean holds(int id, List<PolicyEntry> entries) {
     final Policy policy = byId.get(id);

@@ -18,7 +18,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import org.agrona.collections.Int2ObjectHashMap;
 import org.agrona.collections.IntArrayList;
@@ -36,6 +35,7 @@ import org.apache.logging.log4j.Logger;
 public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(PolicyMaps.class);
   private static final String PREFIX = "policy_";
+  private static final IntArrayList NO_MEMBERS = new IntArrayList();
 
   private final DatapathConductor conductor;
   private final VerdictGenerations generations;
@@ -46,8 +46,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
   private final PolicyGuard guard;
   private final Int2ObjectHashMap<SharedPolicy> byNumber = new Int2ObjectHashMap<>();
   private final Int2ObjectHashMap<SharedPolicy> byEndpoint = new Int2ObjectHashMap<>();
-  private final Int2ObjectHashMap<PolicyChange> changesById = new Int2ObjectHashMap<>();
-  private final IntHashSet applied = new IntHashSet();
+  private final PolicyChanges policyChanges = new PolicyChanges(this);
 
   /**
    * Numbers of maps whose slot programs of releases up to 0.3.0 may read: by the endpoint's id, not
@@ -105,86 +104,95 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
   @Override
   public CompletableFuture<Map<Integer, RuntimeException>> apply(List<PolicyChange> changes) {
     changes.forEach(change -> EndpointSpec.requireId(change.endpointId()));
-    return conductor.submit(() -> onApply(changes));
+    return conductor.submit(() -> policyChanges.apply(changes));
   }
 
-  private Map<Integer, RuntimeException> onApply(List<PolicyChange> changes) {
-    Map<Integer, RuntimeException> failures = Map.of();
-    changesById.clear();
-    applied.clear();
-    for (int i = 0; i < changes.size(); i++) {
-      changesById.put(changes.get(i).endpointId(), changes.get(i));
-    }
-    for (int i = 0; i < changes.size(); i++) {
-      final PolicyChange change = changes.get(i);
-      if (applied.add(change.endpointId())) {
-        try {
-          onApply(change);
-        } catch (RuntimeException refused) {
-          final RuntimeException failure = DatapathFailures.refusal(refused);
-          failures = failures.isEmpty() ? new TreeMap<>() : failures;
-          failures.put(change.endpointId(), failure);
-          for (int m = 0; m < membersOf(change.endpointId()).size(); m++) {
-            final int member = membersOf(change.endpointId()).getInt(m);
-            if (applied.contains(member)) {
-              failures.put(member, failure);
-            }
-          }
-        }
-      }
-    }
-    return failures;
-  }
-
-  private void onApply(PolicyChange change) {
-    final int id = change.endpointId();
+  /** Returns the map of an endpoint. */
+  SharedPolicy of(int id) {
     final SharedPolicy policy = byEndpoint.get(id);
     if (policy == null) {
       throw Refusal.notFound("id", "endpoint " + id + " has no policy map");
     }
-    if (policy.isKnown() && change.identity() != SharedPolicy.NOT_SHARED) {
-      final SharedPolicy equal = equalAfter(policy, change);
-      if (equal != null && !former.contains(policy.number())) {
-        move(id, equal);
-        return;
-      }
-    }
-    if (!isWhole(policy, change)) {
-      split(id, change.identity(), entriesAfter(policy, change.delta()));
-      return;
-    }
-    for (int i = 0; i < policy.size(); i++) {
-      applied.add(policy.members().getInt(i));
-    }
-    guard.change(policy.number(), change.delta());
-    write(policy, change.delta());
-    if (policy.isKnown()) {
-      policy.known(change.identity());
-    }
+    return policy;
   }
 
-  private IntArrayList membersOf(int id) {
+  /** Returns the ids of the endpoints that use the map of an endpoint. */
+  IntArrayList membersOf(int id) {
     final SharedPolicy policy = byEndpoint.get(id);
-    return policy == null ? new IntArrayList() : policy.members();
+    return policy == null ? NO_MEMBERS : policy.members();
   }
 
-  /** Returns whether all endpoints of a map change alike. */
-  private boolean isWhole(SharedPolicy policy, PolicyChange change) {
-    for (int i = 0; i < policy.size(); i++) {
-      final PolicyChange other = changesById.get(policy.members().getInt(i));
-      if (other != change && (other == null || !other.isAlike(change))) {
-        return false;
-      }
+  /**
+   * Moves an endpoint to another map of an identity that holds what its own would hold after a
+   * change; returns whether there is one.
+   */
+  boolean moveToEqual(int id, int identity, PolicyDelta delta) {
+    final SharedPolicy policy = of(id);
+    if (!policy.isKnown() || identity == SharedPolicy.NOT_SHARED) {
+      return false;
     }
+    final SharedPolicy equal = equalAfter(policy, identity, delta);
+    if (equal == null || former.contains(policy.number())) {
+      return false;
+    }
+    move(id, equal);
     return true;
   }
 
+  /** Gives an endpoint a map of its own that holds what its present one would after a change. */
+  SharedPolicy split(int id, int identity, PolicyDelta delta) {
+    return split(id, identity, entriesAfter(of(id), delta));
+  }
+
+  /** Changes a map in place, for all its endpoints. */
+  void change(SharedPolicy policy, PolicyDelta delta) {
+    guard.change(policy.number(), delta);
+    write(policy, delta);
+  }
+
+  /** Returns whether an endpoint has an entry with another identity. */
+  boolean hasOtherIdentity(int id, int identity) {
+    return identity != SharedPolicy.NOT_SHARED && entries.hasOtherIdentity(id, identity);
+  }
+
+  /** Gives an endpoint that has an entry another identity. */
+  void identity(int id, int identity) {
+    entries.identity(id, identity);
+    generations.raise(id);
+  }
+
+  /**
+   * Returns a change as the map of the endpoint has room for it: by way of a map that allows
+   * nothing, where there is too little.
+   */
+  PolicyDelta fitting(int id, PolicyDelta delta) {
+    final SharedPolicy policy = byEndpoint.get(id);
+    if (policy == null || delta.growth() == 0) {
+      return delta;
+    }
+    final int room = policy.map().map().maxEntries() - guard.size(policy.number());
+    return delta.growth() <= room
+        ? delta
+        : writer.difference(policy.map(), entriesAfter(policy, delta));
+  }
+
+  /**
+   * Waits until no program runs that has read a policy map or a generation before this call. The
+   * kernel waits for it when a slot is set, here to what it holds.
+   */
+  void awaitPrograms(SharedPolicy policy) {
+    final int result = slots.set(policy.number(), policy.map().map().fd());
+    if (result < 0) {
+      throw slots.failure("update", result);
+    }
+  }
+
   /** Returns another map that holds what an endpoint's map would hold after a change, or null. */
-  private SharedPolicy equalAfter(SharedPolicy policy, PolicyChange change) {
+  private SharedPolicy equalAfter(SharedPolicy policy, int identity, PolicyDelta delta) {
     for (final SharedPolicy other : byNumber.values()) {
       if (other != policy
-          && other.isShared(change.identity())
-          && guard.isEqualAfter(policy.number(), change.delta(), other.number())) {
+          && other.isShared(identity)
+          && guard.isEqualAfter(policy.number(), delta, other.number())) {
         return other;
       }
     }
@@ -226,7 +234,12 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     putIntoSlot(policy.number(), policy.map().map());
     guard.replace(policy.number(), desired);
     if (!difference.isEmpty()) {
-      write(policy, difference);
+      // No packet asks a map that no endpoint had: it needs no parts.
+      write(
+          policy,
+          present == null
+              ? new PolicyDelta(difference.upserts(), difference.deletes())
+              : difference);
     }
     policy.known(identity);
     return difference;
@@ -250,7 +263,11 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
 
   private void write(SharedPolicy policy, PolicyDelta delta) {
     try {
-      writer.apply(policy.map(), delta);
+      writer.apply(policy.map(), delta.closing());
+      if (delta.isTorn() && !delta.opening().isEmpty()) {
+        awaitPrograms(policy);
+      }
+      writer.apply(policy.map(), delta.opening());
     } catch (RuntimeException failure) {
       guard.uncertain(policy.number());
       policy.uncertain();
@@ -261,7 +278,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
   }
 
   /** Gives an endpoint a map of its own, which is complete before the endpoint uses it. */
-  private void split(int id, int identity, Collection<PolicyEntry> desired) {
+  private SharedPolicy split(int id, int identity, Collection<PolicyEntry> desired) {
     final SharedPolicy policy = opened(free(id));
     try {
       writer.apply(policy.map(), writer.difference(policy.map(), desired));
@@ -272,6 +289,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
     }
     guard.replace(policy.number(), List.copyOf(desired));
     policy.known(identity);
+    return policy;
   }
 
   /** Makes an endpoint use another map; a map without endpoints is removed. */

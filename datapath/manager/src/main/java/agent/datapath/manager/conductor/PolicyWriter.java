@@ -20,9 +20,9 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * Writes changes of policy maps in this order: insert denies, insert allows, delete allows, delete
- * denies. After a failed write it skips writes that allow more traffic and still executes those
- * that allow less. {@link #apply} allocates nothing unless a write fails.
+ * Writes one part of a change of a policy map in this order: insert denies, insert allows, delete
+ * allows, delete denies. After a failed write it skips writes that allow more traffic and still
+ * executes those that allow less. {@link #apply} allocates nothing unless a write fails.
  */
 final class PolicyWriter {
   private static final Logger LOGGER = LogManager.getLogger(PolicyWriter.class);
@@ -34,7 +34,7 @@ final class PolicyWriter {
   private BpfMapException failure;
 
   /**
-   * Writes a change.
+   * Writes all entries of a change, regardless of its parts.
    *
    * @throws BpfMapException the first failure, after the remaining restricting writes
    */
@@ -54,9 +54,10 @@ final class PolicyWriter {
   }
 
   /**
-   * Returns the change after which the map holds exactly the desired entries. Drops the failed
-   * writes that are queued for a retry, so that only desired entries are retried. Deletes entries
-   * at once whose keys no policy has, which another program has written.
+   * Returns the change after which the map holds exactly the desired entries; by way of a map that
+   * allows nothing where it has no room for both. Drops the failed writes that are queued for a
+   * retry, so that only desired entries are retried. Deletes entries at once whose keys no policy
+   * has, which another program has written.
    *
    * @throws BpfMapException where the map cannot be read, or such an entry cannot be deleted
    */
@@ -65,16 +66,23 @@ final class PolicyWriter {
     final List<RawKey> foreign = new ArrayList<>();
     final Map<PolicyEntry.Key, Stored> existing = read(map, foreign);
     delete(map, foreign);
+    final List<PolicyEntry> before = new ArrayList<>(existing.size());
+    existing.forEach((entryKey, stored) -> before.add(stored.entry(entryKey)));
     final List<PolicyEntry> upserts = new ArrayList<>();
+    int inserted = 0;
     for (final PolicyEntry entry : desired) {
       final Stored stored = existing.remove(entry.key());
       if (stored == null || !stored.matches(entry)) {
         upserts.add(entry);
+        inserted += stored == null ? 1 : 0;
       }
     }
     final List<PolicyEntry> deletes = new ArrayList<>();
     existing.forEach((entryKey, stored) -> deletes.add(stored.entry(entryKey)));
-    return new PolicyDelta(upserts, deletes);
+    final PolicyDelta delta =
+        PolicyDelta.between(before, desired, new PolicyDelta(upserts, deletes), inserted);
+    final int room = map.map().maxEntries() - before.size();
+    return delta.growth() <= room ? delta : delta.throughClosed(before, desired);
   }
 
   /** The value of an entry in the kernel, which may not be a valid verdict. */

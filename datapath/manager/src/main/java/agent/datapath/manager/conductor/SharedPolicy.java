@@ -13,6 +13,7 @@ final class SharedPolicy {
   private final IntArrayList members = new IntArrayList();
   private int identity = NOT_SHARED;
   private boolean isKnown;
+  private boolean isChanging;
 
   SharedPolicy(int number, PolicyMap map) {
     this.number = number;
@@ -40,7 +41,7 @@ final class SharedPolicy {
 
   /** Returns whether another endpoint of an identity may use the map if its entries are equal. */
   boolean isShared(int ofIdentity) {
-    return isKnown && ofIdentity != NOT_SHARED && identity == ofIdentity;
+    return isKnown && !isChanging && ofIdentity != NOT_SHARED && identity == ofIdentity;
   }
 
   /** Returns whether the map holds the entries that were last requested for all members. */
@@ -52,6 +53,12 @@ final class SharedPolicy {
   void known(int ofIdentity) {
     identity = ofIdentity;
     isKnown = true;
+    isChanging = false;
+  }
+
+  /** Sets that the map holds what the policies before and after a change both allow. */
+  void changing() {
+    isChanging = true;
   }
 
   /** Sets that a write has failed: no other endpoint may use the map until it is known again. */

@@ -26,7 +26,9 @@ public interface PolicyMapProxy {
 
   /**
    * Writes changes to existing policy maps, and raises the generations of the endpoints. A map that
-   * endpoints share is changed in place where all of them change alike.
+   * endpoints share is changed in place where all of them change alike. No packet passes meanwhile
+   * that is denied before and after: where one direction closes and the other opens, all maps reach
+   * what both policies allow before one goes on to the new policy.
    *
    * @param changes one for each endpoint
    * @return the failures by endpoint
