@@ -134,6 +134,37 @@ class ConcurrentChangeKernelTest {
     checkThatPacketsRan();
   }
 
+  /** With the labels of an endpoint its own policy changes, and what it is to its peer. */
+  @Test
+  void shouldJudgeByTheLabelsBeforeOrAfterASwapOfTheEndThatDenies() {
+    final int moved = ENDPOINTS + 2; // labels that no other endpoint has
+    for (int pair = 0; pair < PAIRS; pair++) {
+      final boolean isSender = pair % 2 == 0;
+      final int port = 1000 + random.below(2000);
+      final List<RuleSpec> rules =
+          labelled(SwappedRules.byLabels(1, moved, 2, isSender, port, port + random.below(300)));
+      relabel(1, SwappedRules.labels(1), SwappedRules.labels(moved));
+      relabel(2, SwappedRules.labels(2), SwappedRules.labels(2));
+      importRules(rules);
+      states[0].rules(rules);
+      states[1].rules(rules);
+      alternate(
+          probes(
+              () -> {
+                final boolean isIpv4 = random.below(2) == 0;
+                return ModelPacket.of(
+                    node.endpoint(isSender ? 1 : 2, isIpv4),
+                    node.endpoint(isSender ? 2 : 1, isIpv4),
+                    ModelPacket.UDP,
+                    1,
+                    random.below(4) == 0 ? port - 1 : port);
+              },
+              UnaryOperator.identity()),
+          state -> node.relabel(1, SwappedRules.labels(state == 0 ? 1 : moved)));
+    }
+    checkThatPacketsRan();
+  }
+
   @Test
   void shouldJudgeByTheAddressesBeforeOrAfterAChangeOfTheIpcache() {
     for (int pair = 0; pair < PAIRS; pair++) {

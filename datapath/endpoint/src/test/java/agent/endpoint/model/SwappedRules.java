@@ -57,6 +57,35 @@ public final class SwappedRules {
     }
   }
 
+  /**
+   * Returns rules for an endpoint that has one of two sets of labels, and its peer. As the first
+   * one the endpoint denies what its peer allows it, as the second one it is the reverse.
+   *
+   * @param isSender whether the endpoint opens the flows
+   */
+  public static List<RuleSpec> byLabels(
+      int first, int second, int peer, boolean isSender, int fromPort, int toPort) {
+    final PeerRuleSpec other = ports(PeerRuleSpec.ALL, fromPort - 1, fromPort - 1, "UDP");
+    return List.of(
+        ruleOf(first, !isSender, List.of(other)),
+        ruleOf(second, !isSender, List.of(other, ports(PeerRuleSpec.ALL, fromPort, toPort, "UDP"))),
+        ruleOf(
+            peer,
+            isSender,
+            List.of(other, ports(peers(List.of(only(first)), null), fromPort, toPort, "UDP"))));
+  }
+
+  private static RuleSpec ruleOf(int endpoint, boolean isIngress, List<PeerRuleSpec> allows) {
+    return new RuleSpec(
+        only(endpoint),
+        isIngress ? allows : null,
+        isIngress ? null : allows,
+        null,
+        null,
+        null,
+        null);
+  }
+
   /** Returns the labels that an endpoint has for the rules. */
   public static LabelSet labels(int endpoint) {
     return LabelSet.of(new Label("unspec", "app", "e" + endpoint));
@@ -124,7 +153,7 @@ public final class SwappedRules {
         null);
   }
 
-  /** Returns an element that means the peer: by its labels, with others, or as anybody. */
+  /** Returns an element that means the peer: by its labels, with others, or as any endpoint. */
   private PeerRuleSpec somePeer(int peer) {
     return switch (random.below(4)) {
       case 0 -> PeerRuleSpec.ALL;
@@ -139,7 +168,10 @@ public final class SwappedRules {
   }
 
   private PeerRuleSpec element(PeerRuleSpec peers, int from, int to) {
-    final String name = random.below(4) == 0 ? "ANY" : protocol;
+    return ports(peers, from, to, random.below(4) == 0 ? "ANY" : protocol);
+  }
+
+  private static PeerRuleSpec ports(PeerRuleSpec peers, int from, int to, String name) {
     final PortSpec ports = new PortSpec(Integer.toString(from), to == from ? null : to, name);
     return new PeerRuleSpec(
         peers.endpoints(),

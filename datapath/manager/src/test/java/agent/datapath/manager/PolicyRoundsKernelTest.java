@@ -2,6 +2,7 @@ package agent.datapath.manager;
 
 import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.PolicyDelta;
@@ -87,6 +88,23 @@ class PolicyRoundsKernelTest {
 
   private BpfMap map(String name) {
     return manager.maps().find(name).orElseThrow();
+  }
+
+  private boolean holds(String name, PolicyEntry entry) {
+    return manager
+        .maps()
+        .find(name)
+        .map(PolicyMap::new)
+        .filter(
+            policy ->
+                policy.lookup(
+                        entry.identity(),
+                        entry.direction().number(),
+                        entry.protocol(),
+                        entry.port(),
+                        entry.prefixLength())
+                    == 0)
+        .isPresent();
   }
 
   private List<String> policyMaps() {
@@ -202,9 +220,19 @@ class PolicyRoundsKernelTest {
     hold(FIRST, IDENTITY, before);
     hold(SECOND, IDENTITY, before);
     hold(THIRD, IDENTITY, before);
+    final boolean[] isOpened = new boolean[1];
+    map("policies")
+        .writeListener(
+            new Recorder(new ArrayList<>()) {
+              @Override
+              public void onUpdate(BpfMap map, DirectBuffer key, DirectBuffer value, int result) {
+                isOpened[0] |= holds("policy_00010", out(1));
+              }
+            });
     assertEquals(
         Map.of(),
         apply(change(SECOND, IDENTITY, before, after), change(THIRD, IDENTITY, before, after)));
+    assertFalse(isOpened[0], "a map opened before the wait for the programs");
     assertEquals(2, policyMaps().size(), policyMaps().toString());
     assertHolds(FIRST, IDENTITY, before);
     assertHolds(SECOND, IDENTITY, after);
@@ -300,17 +328,21 @@ class PolicyRoundsKernelTest {
 
     @Override
     public void onUpdate(BpfMap map, DirectBuffer key, DirectBuffer value, int result) {
-      writes.add(map.name().equals("policies") ? "policies" : map.name() + " update " + of(key));
+      writes.add(isSlot(map) ? map.name() : map.name() + " update " + of(key));
     }
 
     @Override
     public void onDelete(BpfMap map, DirectBuffer key, int result) {
-      writes.add(map.name() + " delete " + of(key));
+      writes.add(map.name() + " delete" + (isSlot(map) ? "" : " " + of(key)));
     }
 
     @Override
     public void onBulkWrite(BpfMap map) {
       writes.add(map.name() + " bulk");
+    }
+
+    private static boolean isSlot(BpfMap map) {
+      return map.name().equals("policies");
     }
 
     private static int of(DirectBuffer key) {

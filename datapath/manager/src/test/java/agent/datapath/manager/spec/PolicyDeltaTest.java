@@ -278,6 +278,18 @@ class PolicyDeltaTest {
     assertEquals(1, delta.growth());
   }
 
+  /** Port 0 and the whole protocol begin at the same port. */
+  @Test
+  void shouldNotKeepAnAllowThatIsWiderThanThatOfTheIdentity() {
+    final PolicyEntry wide =
+        new PolicyEntry(0, PolicyDirection.INGRESS, TCP, 0, 48, PolicyVerdict.ALLOW);
+    final PolicyEntry deny =
+        new PolicyEntry(5, PolicyDirection.INGRESS, TCP, 0, 64, PolicyVerdict.DENY);
+    final PolicyDelta delta = PolicyDelta.between(List.of(wide, deny), List.of(allow(5, 0)));
+    assertEquals(new PolicyDelta(List.of(), List.of(wide)), delta.closing());
+    assertEquals(new PolicyDelta(List.of(allow(5, 0)), List.of()), delta.opening());
+  }
+
   @Test
   void shouldLeaveAnIntersectionThatNoMapCanHold() {
     final List<PolicyEntry> ofAny = new ArrayList<>();
