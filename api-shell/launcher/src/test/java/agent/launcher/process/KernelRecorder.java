@@ -18,7 +18,6 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HexFormat;
 import java.util.List;
@@ -168,31 +167,30 @@ final class KernelRecorder {
         });
   }
 
-  /** An array whose last entry is not zero was filled with that value when it was made. */
   private void entries(int fd, MapDescription map) {
-    final byte[] usual = new byte[map.valueSize()];
     if (map.type() == ARRAY) {
-      forEach(
-          fd,
-          map,
-          (key, value) -> {
-            if (key.get(ValueLayout.JAVA_INT, 0) == map.maxEntries() - 1) {
-              MemorySegment.copy(value, ValueLayout.JAVA_BYTE, 0, usual, 0, usual.length);
-            }
-          });
-      if (!Arrays.equals(usual, new byte[usual.length])) {
-        lines.add("fill " + HexFormat.of().formatHex(usual));
+      runs(fd, map);
+    } else {
+      forEach(fd, map, (key, value) -> lines.add("entry " + hex(key) + " " + hex(value)));
+    }
+  }
+
+  /** Records the entries of an array that are not zero, those beside each other as one. */
+  private void runs(int fd, MapDescription map) {
+    final List<String> values = new ArrayList<>();
+    forEach(fd, map, (key, value) -> values.add(hex(value)));
+    final String zero = "00".repeat(map.valueSize());
+    int end;
+    for (int first = 0; first < values.size(); first = end) {
+      final String value = values.get(first);
+      end = first + 1;
+      while (end < values.size() && values.get(end).equals(value)) {
+        end++;
+      }
+      if (!value.equals(zero)) {
+        lines.add("run %d %d %s".formatted(first, end - first, value));
       }
     }
-    forEach(
-        fd,
-        map,
-        (key, value) -> {
-          final boolean isUsual = value.mismatch(MemorySegment.ofArray(usual)) < 0;
-          if (map.type() != ARRAY || !isUsual) {
-            lines.add("entry " + hex(key) + " " + hex(value));
-          }
-        });
   }
 
   private static void forEach(

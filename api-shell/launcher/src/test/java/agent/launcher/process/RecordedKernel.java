@@ -34,6 +34,7 @@ import java.util.zip.GZIPInputStream;
  * <pre>
  * map PIN TYPE KEY-BYTES VALUE-BYTES MAX-ENTRIES FLAGS   maps in an array have the shape before it
  * fill VALUE                                             every entry of the array above
+ * run FIRST COUNT VALUE                                  entries of the array above
  * entry KEY VALUE                                        of the map above
  * unpinned NAME TYPE KEY-BYTES …                         a map that only an array of maps keeps
  * inner KEY PIN                                          entry of the array of maps above, or NAME
@@ -76,7 +77,12 @@ final class RecordedKernel implements AutoCloseable {
         check(BpfFileSystem.pin(fd, pin(words[1])), "pin " + words[1]);
       }
       case "unpinned" -> addMap(words);
-      case "fill" -> fill(HexFormat.of().parseHex(words[1]));
+      case "fill" -> fill(0, spec.maxEntries(), HexFormat.of().parseHex(words[1]));
+      case "run" ->
+          fill(
+              Integer.parseInt(words[1]),
+              Integer.parseInt(words[2]),
+              HexFormat.of().parseHex(words[3]));
       case "entry" -> write(HexFormat.of().parseHex(words[1]), HexFormat.of().parseHex(words[2]));
       case "inner" -> write(HexFormat.of().parseHex(words[1]), number(maps.get(name(words[2]))));
       case "link" -> addLink(words);
@@ -99,8 +105,8 @@ final class RecordedKernel implements AutoCloseable {
     maps.put(spec.name(), fd);
   }
 
-  private void fill(byte[] value) {
-    for (int i = 0; i < spec.maxEntries(); i++) {
+  private void fill(int first, int count, byte[] value) {
+    for (int i = first; i < first + count; i++) {
       write(number(i), value);
     }
   }
