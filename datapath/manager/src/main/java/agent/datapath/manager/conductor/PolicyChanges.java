@@ -209,11 +209,7 @@ final class PolicyChanges {
       maps.split(id, change.identity(), change.delta());
       return;
     }
-    applyToMembers(policy);
-    maps.change(policy, change.delta());
-    if (policy.isKnown()) {
-      policy.known(change.identity());
-    }
+    changeTo(change, policy, change.delta());
   }
 
   private void close(PolicyChange change) {
@@ -233,7 +229,11 @@ final class PolicyChanges {
     if (maps.moveToEqual(change.endpointId(), change.identity(), delta)) {
       return;
     }
-    final SharedPolicy policy = maps.of(change.endpointId());
+    changeTo(change, maps.of(change.endpointId()), delta);
+  }
+
+  /** Changes a map in place to the new policy, or with the last part of a change to it. */
+  private void changeTo(PolicyChange change, SharedPolicy policy, PolicyDelta delta) {
     applyToMembers(policy);
     maps.change(policy, delta);
     if (policy.isKnown()) {

@@ -181,10 +181,7 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
    * kernel waits for it when a slot is set, here to what it holds.
    */
   void awaitPrograms(SharedPolicy policy) {
-    final int result = slots.set(policy.number(), policy.map().map().fd());
-    if (result < 0) {
-      throw slots.failure("update", result);
-    }
+    setSlot(policy.number(), policy.map().map());
   }
 
   /** Returns another map that holds what an endpoint's map would hold after a change, or null. */
@@ -361,10 +358,14 @@ public final class PolicyMaps implements PolicyMapProxy, AutoCloseable {
    */
   private void putIntoSlot(int number, BpfMap map) {
     if (slots.mapId(number) != map.description().id()) {
-      final int result = slots.set(number, map.fd());
-      if (result < 0) {
-        throw slots.failure("update", result);
-      }
+      setSlot(number, map);
+    }
+  }
+
+  private void setSlot(int number, BpfMap map) {
+    final int result = slots.set(number, map.fd());
+    if (result < 0) {
+      throw slots.failure("update", result);
     }
   }
 
