@@ -93,18 +93,9 @@ final class PolicyIntersection {
     return entry.identity() == PolicyCover.ANY_IDENTITY;
   }
 
-  private static boolean hasAllow(Collection<PolicyEntry> entries) {
+  private static boolean has(boolean isDeny, Collection<PolicyEntry> entries) {
     for (final PolicyEntry entry : entries) {
-      if (!entry.isDeny()) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  private static boolean hasDeny(Collection<PolicyEntry> entries) {
-    for (final PolicyEntry entry : entries) {
-      if (entry.isDeny()) {
+      if (entry.isDeny() == isDeny) {
         return true;
       }
     }
@@ -112,11 +103,11 @@ final class PolicyIntersection {
   }
 
   private static boolean closes(PolicyDelta difference) {
-    return hasDeny(difference.upserts()) || hasAllow(difference.deletes());
+    return has(true, difference.upserts()) || has(false, difference.deletes());
   }
 
   private static boolean opens(PolicyDelta difference) {
-    return hasDeny(difference.deletes()) || hasAllow(difference.upserts());
+    return has(true, difference.deletes()) || has(false, difference.upserts());
   }
 
   private static int directionsOf(PolicyDelta difference) {
