@@ -195,7 +195,7 @@ class UndoneChangeTest {
         endpoint.realizedOptions(),
         endpoint.externalIdentifiers(),
         endpoint.networking(),
-        endpoint.realizedPolicy().allowedIngress(),
+        endpoint.realizedPolicy().ingress().allowed(),
         endpoint.realizedPolicy().identity(),
         endpoint.workload(),
         String.valueOf(endpoint.error()));

@@ -433,6 +433,14 @@ public final class PolicyEngine {
         .map(subject -> subject.policy().at(repository.revision()));
   }
 
+  /**
+   * Returns the policy that the present rules give to an identity, whether a policy map can hold it
+   * or not.
+   */
+  public synchronized ResolvedPolicy wanted(Identity identity) {
+    return unchecked(identity, repository);
+  }
+
   /** Returns the identities of all CIDRs: the ipcache holds them besides endpoints and nodes. */
   public synchronized List<Identity> cidrIdentities() {
     return cidrs.present();
