@@ -207,6 +207,8 @@ final class Settings {
                 .enableIpv6(addressing.ipv6().enabled())
                 .gateway4(addressing.ipv4().gateway())
                 .gateway6(addressing.ipv6().gateway())
+                .node4(addressing.ipv4().node())
+                .node6(addressing.ipv6().node())
                 .conntrackTcpMax((int) options.number("bpf-ct-global-tcp-max"))
                 .conntrackAnyMax((int) options.number("bpf-ct-global-any-max"))
                 .conntrackGcIntervalSec(

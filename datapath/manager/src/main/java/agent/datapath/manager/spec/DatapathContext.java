@@ -33,6 +33,8 @@ public final class DatapathContext {
   private boolean enableIpv6 = true;
   private IpAddress gateway4;
   private IpAddress gateway6;
+  private IpAddress node4;
+  private IpAddress node6;
   private int worldIdentity4 = 9;
   private int worldIdentity6 = 10;
   private int conntrackTcpMax = MapSize.CONNTRACK_TCP;
@@ -80,6 +82,8 @@ public final class DatapathContext {
     check(enableIpv4 || enableIpv6, "enable-ipv4: both address families are off");
     check(!enableIpv4 || gateway4 != null && gateway4.isIpv4(), "gateway4: no IPv4 address");
     check(!enableIpv6 || gateway6 != null && gateway6.isIpv6(), "gateway6: no IPv6 address");
+    check(node4 == null || node4.isIpv4(), "node4: no IPv4 address");
+    check(node6 == null || node6.isIpv6(), "node6: no IPv6 address");
     range("bpf-ct-global-tcp-max", conntrackTcpMax, CONNTRACK_SMALLEST, CONNTRACK_LARGEST);
     range("bpf-ct-global-any-max", conntrackAnyMax, CONNTRACK_SMALLEST, CONNTRACK_LARGEST);
     range("conntrack-garbage-collector-interval", conntrackGcIntervalSec, 1, 24 * 3600);
@@ -201,6 +205,29 @@ public final class DatapathContext {
 
   public DatapathContext gateway6(IpAddress value) {
     gateway6 = changing(value);
+    return this;
+  }
+
+  /**
+   * Returns the node's IPv4 address, which the programs answer ARP requests for, too; the gateway
+   * where none is set.
+   */
+  public IpAddress node4() {
+    return node4 == null ? gateway4 : node4;
+  }
+
+  public DatapathContext node4(IpAddress value) {
+    node4 = changing(value);
+    return this;
+  }
+
+  /** Returns the node's IPv6 address, as {@link #node4()}. */
+  public IpAddress node6() {
+    return node6 == null ? gateway6 : node6;
+  }
+
+  public DatapathContext node6(IpAddress value) {
+    node6 = changing(value);
     return this;
   }
 
