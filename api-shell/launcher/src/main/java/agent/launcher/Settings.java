@@ -183,6 +183,7 @@ final class Settings {
         .store(store)
         .mode(EnforcementMode.parse("enable-policy", options.text("enable-policy")))
         .allowLocalhost(AllowLocalhost.parse("allow-localhost", options.text("allow-localhost")))
+        .mapCapacity((int) options.number("bpf-policy-map-max"))
         .conclude();
   }
 
@@ -211,6 +212,7 @@ final class Settings {
                 .node6(addressing.ipv6().node())
                 .conntrackTcpMax((int) options.number("bpf-ct-global-tcp-max"))
                 .conntrackAnyMax((int) options.number("bpf-ct-global-any-max"))
+                .policyMapMax((int) options.number("bpf-policy-map-max"))
                 .conntrackGcIntervalSec(
                     (int) options.number("conntrack-garbage-collector-interval"))
                 .flowSharePercent((int) options.number("conntrack-endpoint-share"))

@@ -305,7 +305,7 @@ public final class PolicyEngine {
     if (count > context.mapCapacity()) {
       throw Refusal.exhausted(
           "policy",
-          "endpoint %d needs %d policy map entries, a policy map holds %d"
+          "endpoint %d needs %d policy map entries, a policy map holds %d (--bpf-policy-map-max)"
               .formatted(endpointId, count, context.mapCapacity()));
     }
     return policy;

@@ -19,6 +19,7 @@ public final class DatapathContext {
   public static final int CONNTRACK_SMALLEST = 1024;
 
   private static final int CONNTRACK_LARGEST = 1 << 24;
+  private static final int POLICY_MAP_LARGEST = 1 << 20;
   private static final int FLOW_SHARE_LARGEST = 10_000;
 
   private boolean isConcluded;
@@ -39,6 +40,7 @@ public final class DatapathContext {
   private int worldIdentity6 = 10;
   private int conntrackTcpMax = MapSize.CONNTRACK_TCP;
   private int conntrackAnyMax = MapSize.CONNTRACK_ANY;
+  private int policyMapMax = MapSize.POLICY_MAP;
   private int conntrackGcIntervalSec = 60;
   private int flowSharePercent = 100;
   private int eventsPerSecond = 10_000;
@@ -86,6 +88,7 @@ public final class DatapathContext {
     check(node6 == null || node6.isIpv6(), "node6: no IPv6 address");
     range("bpf-ct-global-tcp-max", conntrackTcpMax, CONNTRACK_SMALLEST, CONNTRACK_LARGEST);
     range("bpf-ct-global-any-max", conntrackAnyMax, CONNTRACK_SMALLEST, CONNTRACK_LARGEST);
+    range("bpf-policy-map-max", policyMapMax, 2, POLICY_MAP_LARGEST);
     range("conntrack-garbage-collector-interval", conntrackGcIntervalSec, 1, 24 * 3600);
     range("conntrack-endpoint-share", flowSharePercent, 1, FLOW_SHARE_LARGEST);
     range("endpoint-event-rate", eventsPerSecond, 0, Integer.MAX_VALUE);
@@ -268,6 +271,16 @@ public final class DatapathContext {
 
   public DatapathContext conntrackAnyMax(int value) {
     conntrackAnyMax = changing(value);
+    return this;
+  }
+
+  /** Returns the largest number of entries of a policy map, {@code --bpf-policy-map-max}. */
+  public int policyMapMax() {
+    return policyMapMax;
+  }
+
+  public DatapathContext policyMapMax(int value) {
+    policyMapMax = changing(value);
     return this;
   }
 
