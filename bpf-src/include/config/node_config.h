@@ -14,6 +14,8 @@ struct node_config {
 	__u32 world_identity6;
 	__u8 gateway4[4]; /* the workloads' gateway, an address of this node */
 	__u8 gateway6[16];
+	__u8 node4[4]; /* the node's own address, which workloads may use as their gateway; or the gateway again */
+	__u8 node6[16];
 	__u8 enable_ipv4;
 	__u8 enable_ipv6;
 	__u16 fragments_per_second; /* first fragments of one endpoint in the tables that all share */
@@ -21,8 +23,9 @@ struct node_config {
 	__u32 any_capacity;
 	__u32 flow_share_percent; /* an endpoint may have this part of the free entries of a table */
 	__u32 events_per_second;  /* of one endpoint; 0: no limit */
+	__u8 reserved[4];
 };
-_Static_assert(sizeof(struct node_config) == 80, "node_config");
+_Static_assert(sizeof(struct node_config) == 104, "node_config");
 
 const volatile struct node_config node_config;
 

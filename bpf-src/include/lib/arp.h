@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Answers ARP requests of the workload for its gateway. RFC 826. */
+/* Answers ARP requests of the workload for its gateway and for the node's own address. RFC 826. */
 #ifndef AGENT_LIB_ARP_H
 #define AGENT_LIB_ARP_H
 
@@ -48,17 +48,26 @@ static __always_inline void mac_copy(void *to, const volatile void *from)
 	left[2] = right[2];
 }
 
+/* Returns whether the workload asks for an address by which it may reach this node. */
+static __always_inline bool arp_asks_for_node(const struct arp_frame *frame)
+{
+	return ipv4_equals(frame->target_address, node_config.gateway4) ||
+	       ipv4_equals(frame->target_address, node_config.node4);
+}
+
 static __always_inline int arp_answer(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 				      struct arp_frame *frame)
 {
+	__u8 asked[4];
+
+	__builtin_memcpy(asked, frame->target_address, 4);
 	mac_copy(frame->destination_mac, frame->sender_mac);
 	mac_copy(frame->source_mac, endpoint->host_mac);
 	frame->operation = bpf_htons(ARP_OPERATION_REPLY);
 	__builtin_memcpy(frame->target_mac, frame->sender_mac, ETH_ALEN);
 	__builtin_memcpy(frame->target_address, frame->sender_address, 4);
 	mac_copy(frame->sender_mac, endpoint->host_mac);
-	((__u16 *)frame->sender_address)[0] = ((const volatile __u16 *)node_config.gateway4)[0];
-	((__u16 *)frame->sender_address)[1] = ((const volatile __u16 *)node_config.gateway4)[1];
+	__builtin_memcpy(frame->sender_address, asked, 4);
 	if (bpf_skb_store_bytes(skb, 0, frame, sizeof(*frame), 0))
 		return action_drop(DROP_MALFORMED);
 	return (int)bpf_redirect(endpoint->ifindex, 0);
@@ -85,8 +94,7 @@ __global int arp_from_endpoint(struct __sk_buff *skb, const struct endpoint_entr
 	}
 	if (frame.operation == bpf_htons(ARP_OPERATION_REPLY))
 		return ACTION_PASS;
-	if (frame.operation == bpf_htons(ARP_OPERATION_REQUEST) &&
-	    ipv4_equals(frame.target_address, node_config.gateway4))
+	if (frame.operation == bpf_htons(ARP_OPERATION_REQUEST) && arp_asks_for_node(&frame))
 		return arp_answer(skb, endpoint, &frame);
 	return endpoint->options & OPTION_ARP_PASSTHROUGH ? ACTION_PASS : action_drop(DROP_NEIGHBOUR_UNKNOWN);
 }

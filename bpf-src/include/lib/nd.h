@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Neighbour discovery between a workload and this node, RFC 4861. The programs answer for the gateway; other messages
- * of the workload reach this node only, and it receives those of this node only.
+ * Neighbour discovery between a workload and this node, RFC 4861. The programs answer for the gateway and for the
+ * node's own address; other messages of the workload reach this node only, and it receives those of this node only.
  */
 #ifndef AGENT_LIB_ND_H
 #define AGENT_LIB_ND_H
@@ -63,8 +63,15 @@ static __always_inline __sum16 checksum_fold(__u32 sum)
 	return (__sum16)~sum;
 }
 
-/* Rewrites the solicitation to an advertisement of the gateway and redirects it to the workload. */
-__local int nd_answer(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint)
+/* Returns whether the workload asks for an address by which it may reach this node. */
+static __always_inline bool nd_asks_for_node(const __u8 *target)
+{
+	return ipv6_equals(target, node_config.gateway6) || ipv6_equals(target, node_config.node6);
+}
+
+/* Rewrites the solicitation to an advertisement of its target and redirects it to the workload. */
+__local int nd_answer(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint,
+		      const __u8 *target)
 {
 	const __u32 frame_bytes = ETH_HLEN + IPV6_HEADER_BYTES + sizeof(struct nd_message);
 	struct nd_pseudo pseudo = {
@@ -85,9 +92,9 @@ __local int nd_answer(struct __sk_buff *skb, const struct packet *packet, const 
 	};
 	__u8 macs[2 * ETH_ALEN];
 
-	ipv6_copy(pseudo.source, node_config.gateway6);
+	ipv6_copy(pseudo.source, target);
 	ipv6_copy(pseudo.destination, &packet->source);
-	ipv6_copy(pseudo.message.target, node_config.gateway6);
+	ipv6_copy(pseudo.message.target, target);
 	mac_copy(pseudo.message.option_mac, endpoint->host_mac);
 	pseudo.message.checksum = checksum_fold((__u32)bpf_csum_diff(NULL, 0, (__be32 *)&pseudo, sizeof(pseudo), 0));
 	__builtin_memcpy(&ip.saddr, pseudo.source, 32);
@@ -145,7 +152,7 @@ static __always_inline bool nd_reaches_node_only(const union address *destinatio
 }
 
 /*
- * Handles a link-control message of the workload. Solicitations for the gateway are answered, advertisements of the
+ * Handles a link-control message of the workload. Solicitations for this node are answered, advertisements of the
  * workload's own addresses to this node pass to the stack, and others (duplicate address detection, router and
  * multicast listener messages) are dropped.
  */
@@ -167,8 +174,8 @@ __global int nd_from_endpoint(struct __sk_buff *skb, const struct packet *packet
 	if (verify && !own_source && !ipv6_is_link_local(&packet->source))
 		return action_drop(DROP_INVALID_SOURCE_ADDRESS);
 	if (packet->icmp_type == ICMP6_NEIGHBOUR_SOLICITATION)
-		return ipv6_equals(message.target, node_config.gateway6) ? nd_answer(skb, packet, endpoint)
-									 : action_drop_quietly(DROP_NEIGHBOUR_UNKNOWN);
+		return nd_asks_for_node(message.target) ? nd_answer(skb, packet, endpoint, message.target)
+							: action_drop_quietly(DROP_NEIGHBOUR_UNKNOWN);
 	if (verify && !ipv6_equals(message.target, endpoint->ipv6) &&
 	    !ipv6_is_link_local((union address *)message.target))
 		return action_drop(DROP_INVALID_SOURCE_ADDRESS);

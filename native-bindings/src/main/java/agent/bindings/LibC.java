@@ -48,6 +48,13 @@ final class LibC {
       plain("send", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
   private static final MethodHandle RECV =
       plain("recv", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
+  private static final MethodHandle SENDTO =
+      plain(
+          "sendto",
+          FunctionDescriptor.of(
+              JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT, ADDRESS, JAVA_INT));
+  private static final MethodHandle RECVMSG =
+      plain("recvmsg", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_INT));
   private static final MethodHandle IOCTL =
       LINKER.downcallHandle(
           LINKER.defaultLookup().findOrThrow("ioctl"),
@@ -208,6 +215,25 @@ final class LibC {
   static int receive(int fd, MemorySegment buffer) {
     try {
       return (int) (long) RECV.invokeExact(fd, buffer, buffer.byteSize(), 0);
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Returns the number of bytes or -1, without errno. */
+  static int sendTo(int fd, MemorySegment buffer, long length, MemorySegment address) {
+    try {
+      return (int)
+          (long) SENDTO.invokeExact(fd, buffer, length, 0, address, (int) address.byteSize());
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Returns the number of bytes or -1, without errno. */
+  static int receiveMessage(int fd, MemorySegment message) {
+    try {
+      return (int) (long) RECVMSG.invokeExact(fd, message, 0);
     } catch (Throwable t) {
       throw unexpected(t);
     }

@@ -183,6 +183,7 @@ final class Settings {
         .store(store)
         .mode(EnforcementMode.parse("enable-policy", options.text("enable-policy")))
         .allowLocalhost(AllowLocalhost.parse("allow-localhost", options.text("allow-localhost")))
+        .mapCapacity((int) options.number("bpf-policy-map-max"))
         .conclude();
   }
 
@@ -207,8 +208,11 @@ final class Settings {
                 .enableIpv6(addressing.ipv6().enabled())
                 .gateway4(addressing.ipv4().gateway())
                 .gateway6(addressing.ipv6().gateway())
+                .node4(addressing.ipv4().node())
+                .node6(addressing.ipv6().node())
                 .conntrackTcpMax((int) options.number("bpf-ct-global-tcp-max"))
                 .conntrackAnyMax((int) options.number("bpf-ct-global-any-max"))
+                .policyMapMax((int) options.number("bpf-policy-map-max"))
                 .conntrackGcIntervalSec(
                     (int) options.number("conntrack-garbage-collector-interval"))
                 .flowSharePercent((int) options.number("conntrack-endpoint-share"))

@@ -153,6 +153,7 @@ class OptionsReachTheirPartsTest {
             PrefilterMode.GENERIC),
         new Row(
             "bpf-ct-global-tcp-max", "4096", s -> datapath(s).conntrackTcpMax(), 1_000_000, 4096),
+        new Row("bpf-policy-map-max", "512", s -> datapath(s).policyMapMax(), 16_384, 512),
         new Row("bpf-ct-global-any-max", "2048", s -> datapath(s).conntrackAnyMax(), 262_144, 2048),
         new Row(
             "conntrack-garbage-collector-interval",

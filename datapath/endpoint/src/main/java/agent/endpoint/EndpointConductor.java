@@ -51,7 +51,12 @@ public final class EndpointConductor {
         new EndpointRegistry(new EndpointSnapshots(context.addressing()), lookup, context.faults());
     final EndpointJournal journal =
         new EndpointJournal(
-            registry, agent, context.clock(), context.retryBase(), context.retryMax());
+            registry,
+            agent,
+            context.clock(),
+            context.retryBase(),
+            context.retryMax(),
+            context.watchesAddresses());
     final Ipcache ipcache = new Ipcache(context.ipcache(), agent::run);
     final CompletableFuture<Void> ready = new CompletableFuture<>();
     final PolicyRealization realization =

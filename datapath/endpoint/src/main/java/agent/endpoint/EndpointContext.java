@@ -12,6 +12,7 @@ import agent.endpoint.watch.NodeWatch;
 import agent.identity.IdentityAllocator;
 import agent.identity.LabelFilter;
 import agent.ipam.Ipam;
+import agent.node.AddressProbes;
 import agent.node.Devices;
 import agent.node.Forwarding;
 import agent.node.Gateways;
@@ -49,6 +50,7 @@ public final class EndpointContext {
   private WorkloadRoutes routes;
   private Forwarding forwarding = Forwarding.NONE;
   private Supplier<NodeEvents> events = () -> NodeEvents.NONE;
+  private Supplier<AddressProbes> addressProbes;
   private EndpointFaults faults = EndpointFaults.NONE;
   private Repairs repairs = new Repairs();
   private EndpointStore store = EndpointStore.inMemory();
@@ -101,7 +103,8 @@ public final class EndpointContext {
         .gateways(node.gateways())
         .routes(node.routes())
         .forwarding(node.forwarding())
-        .events(node::events);
+        .events(node::events)
+        .addressProbes(node::addressProbes);
   }
 
   /** Sets the addresses and address ranges of the node; required. */
@@ -164,6 +167,15 @@ public final class EndpointContext {
    */
   public EndpointContext events(Supplier<NodeEvents> value) {
     events = changing(value);
+    return this;
+  }
+
+  /**
+   * Sets what opens the sockets by which workloads are asked for their addresses in the conductor's
+   * namespace; by default they are not asked, and count as reachable.
+   */
+  public EndpointContext addressProbes(Supplier<AddressProbes> value) {
+    addressProbes = changing(value);
     return this;
   }
 
@@ -315,7 +327,19 @@ public final class EndpointContext {
 
   NodeWatch.NodeSources nodeSources() {
     return new NodeWatch.NodeSources(
-        localAddresses, gateways, devices, nodeDevices, guarded, forwarding, routes, events);
+        localAddresses,
+        gateways,
+        devices,
+        nodeDevices,
+        guarded,
+        forwarding,
+        routes,
+        events,
+        addressProbes);
+  }
+
+  boolean watchesAddresses() {
+    return addressProbes != null;
   }
 
   EndpointFaults faults() {

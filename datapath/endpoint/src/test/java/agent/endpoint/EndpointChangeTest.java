@@ -247,7 +247,7 @@ class EndpointChangeTest {
 
   @Test
   void shouldMoveToAnotherInterface() {
-    agent.modify("1", Requests.request().state("ready").onInterface("lxc4").sync());
+    agent.modify("1", Requests.on("lxc4").state("ready"));
     assertEquals(104, agent.datapath.attached.get(1).ifindex());
     assertTrue(agent.node.routed.stream().anyMatch(r -> r.interfaceName().equals("lxc4")));
     assertTrue(agent.node.routed.stream().noneMatch(r -> r.interfaceName().equals("lxc1")));
@@ -255,7 +255,7 @@ class EndpointChangeTest {
     assertRefused(
         Refusal.Kind.CONFLICT,
         "interface-name",
-        () -> agent.modify("1", Requests.request().state("ready").onInterface("lxc2")));
+        () -> agent.modify("1", Requests.on("lxc2").state("ready")));
   }
 
   @Test

@@ -155,7 +155,7 @@ class EndpointRequestTest {
       String text, Boolean flag, Integer number, List<String> labels) {
     return new EndpointRequest(
         "ready", null, text, text, text, null, number, flag, text, text, null, null, null, null,
-        null, text, text, text, labels, text, number, flag, text, true);
+        null, text, text, text, labels, text, number, null, text, true);
   }
 
   private EndpointSnapshot modify(EndpointRequest request) {
@@ -169,7 +169,7 @@ class EndpointRequestTest {
     assertEquals(
         new ExternalIdentifiers("new", "new", "new", "new", "new", "new", "new", "new", true),
         changed.externalIdentifiers());
-    assertEquals(new WorkloadDescription("new", 9, 9, true, "new"), changed.workload());
+    assertEquals(new WorkloadDescription("new", 9, 9, null, "new"), changed.workload());
     assertEquals(List.of("unspec:app=web"), changed.labels().derived());
     final EndpointSnapshot same = modify(described(null, null, null, List.of("app=db")));
     assertEquals(changed.externalIdentifiers(), same.externalIdentifiers());
@@ -238,7 +238,7 @@ class EndpointRequestTest {
     final int before = agent.get("12").log().size();
     agent.modify("12", patch().containerName("x").sync());
     assertEquals(before, agent.get("12").log().size(), "a description needs no build");
-    agent.modify("12", Requests.request().state("waiting-to-regenerate").sync());
+    configure(Map.of(), null);
     assertEquals(
         List.of(
             EndpointState.READY, EndpointState.REGENERATING, EndpointState.WAITING_TO_REGENERATE),
@@ -294,7 +294,9 @@ class EndpointRequestTest {
         agent
             .conductor
             .endpoints()
-            .modify(EndpointIdentifier.parse("12"), patch().onInterface("lxc4").later().build());
+            .modify(
+                EndpointIdentifier.parse("12"),
+                patch().onInterface("lxc4").mac("02:00:00:00:00:aa").later().build());
     while (!answer.isDone()) {
       agent.conductor.agent().doWork();
     }

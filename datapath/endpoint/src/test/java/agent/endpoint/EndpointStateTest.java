@@ -257,8 +257,11 @@ class EndpointStateTest {
     final Fault policy = new Fault(Part.POLICY, false, "map is full");
     assertEquals(
         new EndpointHealth(
-            HealthLevel.WARNING, HealthLevel.OK, HealthLevel.WARNING, true, "link was detached"),
+            HealthLevel.WARNING, HealthLevel.OK, HealthLevel.WARNING, false, "link was detached"),
         ok.with(warning));
+    assertEquals(
+        new EndpointHealth(HealthLevel.OK, HealthLevel.OK, HealthLevel.WARNING, false, "no answer"),
+        ok.with(new Fault(Part.WORKLOAD, true, "no answer")));
     assertEquals(
         new EndpointHealth(
             HealthLevel.OK, HealthLevel.FAILURE, HealthLevel.FAILURE, true, "map is full"),

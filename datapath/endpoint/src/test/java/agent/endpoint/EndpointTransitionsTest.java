@@ -15,7 +15,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.EndpointTransitions;
-import agent.types.Refusal;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.Map;
@@ -58,14 +57,6 @@ class EndpointTransitionsTest {
         .filter(EndpointTransitions::allowsStart)
         .forEach(starts::add);
     assertEquals(EnumSet.of(WAITING_FOR_IDENTITY, RESTORING), starts);
-  }
-
-  @Test
-  void shouldReadStatesByTheirNames() {
-    assertEquals(WAITING_TO_REGENERATE, EndpointState.parse("state", "waiting-to-regenerate"));
-    FakeRig.assertRefused(
-        Refusal.Kind.INVALID, "state", () -> EndpointState.parse("state", "READY"));
-    FakeRig.assertRefused(Refusal.Kind.INVALID, "state", () -> EndpointState.parse("state", null));
   }
 
   @Test

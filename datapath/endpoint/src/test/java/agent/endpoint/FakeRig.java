@@ -37,6 +37,7 @@ final class FakeRig extends EndpointRig {
   Map<Integer, String> damagedAtLoad = Map.of();
 
   private final Supplier<IdentityAllocator> allocators;
+  private final FakeProbes probes;
   private ManualClock clock;
 
   /** An endpoint store whose calls can be made to fail. */
@@ -94,7 +95,17 @@ final class FakeRig extends EndpointRig {
 
   /** Creates an agent with another identity allocator; each run has its own instance. */
   FakeRig(Supplier<IdentityAllocator> allocators) {
+    this(allocators, null);
+  }
+
+  /** Creates an agent that asks workloads for their addresses. */
+  FakeRig(FakeProbes probes) {
+    this(LocalIdentityAllocator::new, probes);
+  }
+
+  private FakeRig(Supplier<IdentityAllocator> allocators, FakeProbes probes) {
     this.allocators = allocators;
+    this.probes = probes;
     node.hasAddress("192.0.2.1");
     node.hasAddress("10.5.0.1");
     for (int i = 1; i < 10; i++) {
@@ -129,6 +140,11 @@ final class FakeRig extends EndpointRig {
 
   @Override
   EndpointContext baseContext() {
+    final EndpointContext context = silentContext();
+    return probes == null ? context : context.addressProbes(probes::open);
+  }
+
+  private EndpointContext silentContext() {
     return new EndpointContext()
         .datapath(datapath, datapath, datapath)
         .devices(node.devices)

@@ -268,6 +268,8 @@ class InterfaceWatchKernelTest {
         11, HealthLevel.WARNING, "the workload's side of interface 'lxcep11' is down");
     assertFalse(agent.health(11).connected());
     web.namespace().ip("link set eth0 up");
+    web.namespace().ip("address flush dev eth0"); // the kernel has removed routes and IPv6
+    address(web.namespace());
     agent.awaitOk(11);
     try (NetworkNamespace other = NetworkNamespace.create("other")) {
       web.namespace().ip("link set eth0 netns " + other.path());

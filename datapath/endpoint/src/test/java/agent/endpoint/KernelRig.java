@@ -126,6 +126,7 @@ final class KernelRig extends EndpointRig implements AutoCloseable {
         new EndpointContext()
             .datapath(faulty(datapath.endpoints()), datapath.policyMaps(), datapath.ipcache())
             .node(node)
+            .faults(datapath.endpointFaults())
             .repairs(repairs)
             .refreshInterval(comparisonInterval);
     return hasEvents ? context : context.events(() -> NodeEvents.NONE);

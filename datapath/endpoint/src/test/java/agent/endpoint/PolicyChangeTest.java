@@ -12,6 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.endpoint.state.EndpointHealth.HealthLevel;
+import agent.endpoint.state.EndpointPolicyStatus;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.PolicyEnforcement;
@@ -68,7 +69,7 @@ class PolicyChangeTest {
     assertTrue(agent.datapath.allows(1, PolicyDirection.EGRESS, OUTSIDE, 17, 53));
     final EndpointSnapshot web = agent.get("1");
     assertEquals(PolicyEnforcement.INGRESS, web.realizedPolicy().enforcement());
-    assertEquals(List.of(agent.get("2").identity().id()), web.realizedPolicy().allowedIngress());
+    assertEquals(List.of(agent.get("2").identity().id()), web.realizedPolicy().ingress().allowed());
     assertNotNull(web.policy());
     assertEquals(web.policy(), web.realizedPolicy());
   }
@@ -274,7 +275,7 @@ class PolicyChangeTest {
     assertTrue(webLetsIn(IpAddress.parse("10.5.0.12"), 80));
     agent.delete("4");
     assertFalse(knows(identity));
-    assertEquals(List.of(), agent.get("1").realizedPolicy().allowedIngress());
+    assertEquals(List.of(), agent.get("1").realizedPolicy().ingress().allowed());
   }
 
   @Test
@@ -295,9 +296,29 @@ class PolicyChangeTest {
     assertEquals(EndpointState.NOT_READY, web.state());
     assertEquals(HealthLevel.WARNING, web.health().overall());
     assertTrue(web.error().contains("policy map entries, a policy map holds 16384"), web.error());
+    final List<Integer> both =
+        List.of(agent.get("4").identity().id(), agent.get("5").identity().id());
+    assertEquals(both, web.policy().ingress().allowed(), "what the rules ask for");
+    assertEquals(both.subList(0, 1), web.realizedPolicy().ingress().allowed(), "what is enforced");
     agent.delete("5");
     agent.advance(Duration.ofSeconds(10));
     assertEquals(HealthLevel.OK, agent.get("1").health().overall());
+  }
+
+  @Test
+  void shouldTellTheWantedPolicyOfAnEndpointThatCannotBeBuilt() {
+    agent.importRules(manyPortsFrom("group=g"));
+    agent.create("4", Requests.on("lxc4").labels("group=g", "n=1"));
+    agent.create("5", Requests.on("lxc5").labels("app=db"));
+    agent.delete("1");
+    agent.create("6", Requests.on("lxc6").labels("group=g", "n=2"));
+    assertFailed(() -> agent.relabel("5", "app=web"));
+    agent.create("7", Requests.on("lxc7").labels("app=web").later());
+    final EndpointSnapshot web = agent.get("7");
+    assertEquals(EndpointState.NOT_READY, web.state());
+    assertEquals(PolicyEnforcement.INGRESS, web.policy().enforcement());
+    assertEquals(2, web.policy().ingress().allowed().size());
+    assertEquals(EndpointPolicyStatus.NONE, web.realizedPolicy());
   }
 
   @Test

@@ -21,6 +21,7 @@ final class Requests {
   private String namespace;
   private String podName;
   private List<String> labels;
+  private Boolean policyEnabled;
   private Boolean sync;
 
   static Requests request() {
@@ -110,6 +111,11 @@ final class Requests {
     return this;
   }
 
+  Requests policyEnabled(boolean value) {
+    policyEnabled = value;
+    return this;
+  }
+
   Requests sync() {
     sync = true;
     return this;
@@ -143,7 +149,7 @@ final class Requests {
         labels,
         "4026532000",
         4711,
-        null,
+        policyEnabled,
         "{\"a\":1}",
         sync);
   }

@@ -82,7 +82,8 @@ class RestorationTest {
     assertEquals(web.labels(), after.labels());
     assertEquals(web.options(), after.options());
     assertEquals(web.realizedPolicy().revision(), after.realizedPolicy().revision());
-    assertEquals(web.realizedPolicy().allowedIngress(), after.realizedPolicy().allowedIngress());
+    assertEquals(
+        web.realizedPolicy().ingress().allowed(), after.realizedPolicy().ingress().allowed());
     assertEquals(web.workload(), after.workload());
     assertEquals(3, agent.node.routed.size());
     assertEquals(41, agent.create("0", Requests.on("lxc4")).id());

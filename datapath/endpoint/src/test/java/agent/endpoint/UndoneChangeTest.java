@@ -88,10 +88,7 @@ class UndoneChangeTest {
                           .containerName("other")
                           .labels("app=other")
                           .sync())),
-          new Patch(
-              "interface",
-              rig ->
-                  rig.modify("2", Requests.request().state("ready").onInterface("lxc4").sync())));
+          new Patch("interface", rig -> rig.modify("2", Requests.on("lxc4").state("ready"))));
 
   private static boolean relabels(Patch patch) {
     return patch.name().contains("labels") || patch.name().equals("endpoint");
@@ -198,7 +195,7 @@ class UndoneChangeTest {
         endpoint.realizedOptions(),
         endpoint.externalIdentifiers(),
         endpoint.networking(),
-        endpoint.realizedPolicy().allowedIngress(),
+        endpoint.realizedPolicy().ingress().allowed(),
         endpoint.realizedPolicy().identity(),
         endpoint.workload(),
         String.valueOf(endpoint.error()));

@@ -57,6 +57,10 @@ final class AddressingChoice {
             : before.map(NodeRecord::ipv6Range).orElse(null));
   }
 
+  private boolean isEnabled(boolean ipv4) {
+    return ipv4 ? options.enableIpv4() : options.enableIpv6();
+  }
+
   private static boolean isAuto(String value) {
     return value == null || value.isEmpty() || value.equals(NodeOptions.AUTO);
   }
@@ -66,6 +70,9 @@ final class AddressingChoice {
       final IpAddress address = IpAddress.parse(option, value);
       if (address.isIpv4() != ipv4) {
         throw Refusal.invalid(option, "'" + value + "' is of the other family");
+      }
+      if (isEnabled(ipv4) && local.stream().noneMatch(a -> a.address().equals(address))) {
+        throw Refusal.invalid(option, "no interface of this node has " + address);
       }
       return address;
     }
@@ -112,7 +119,7 @@ final class AddressingChoice {
             "ipv4-range",
             "'" + options.ipv4Range() + "' is not an IPv4 CIDR of at most /" + SMALLEST_RANGE4);
       }
-      return range;
+      return unused("ipv4-range", range);
     }
     return before
         .map(NodeRecord::ipv4Range)
@@ -146,6 +153,24 @@ final class AddressingChoice {
     return Prefix.of(IpAddress.ofIpv4(first | second << 16), RANGE4_LENGTH);
   }
 
+  /**
+   * Returns the range of an option, with which no network of a device may overlap. The loopback
+   * device has the gateway of the range.
+   */
+  private Prefix unused(String option, Prefix range) {
+    for (final LocalAddress address : local) {
+      if (isEnabled(range.isIpv4())
+          && !isOnLoopback(address)
+          && address.network().overlaps(range)) {
+        throw Refusal.invalid(
+            option,
+            "%s overlaps the network %s of interface '%s'"
+                .formatted(range, address.network(), address.device()));
+      }
+    }
+    return range;
+  }
+
   private boolean isFree(Prefix range) {
     return local.stream().noneMatch(a -> a.network().overlaps(range));
   }
@@ -156,7 +181,7 @@ final class AddressingChoice {
       if (!range.isIpv6() || range.length() != RANGE6_LENGTH) {
         throw Refusal.invalid("ipv6-range", "'" + options.ipv6Range() + "' is not an IPv6 /96");
       }
-      return range;
+      return unused("ipv6-range", range);
     }
     final Prefix cluster = Prefix.parse("ipv6-cluster-alloc-cidr", options.ipv6ClusterAllocCidr());
     if (!cluster.isIpv6() || cluster.length() != 64) {

@@ -99,6 +99,19 @@ public final class Node {
   }
 
   /**
+   * Opens what asks workloads for their addresses, in the calling thread's network namespace.
+   *
+   * @throws OperationException with the kernel's message
+   */
+  public AddressProbes addressProbes() {
+    try {
+      return new RawAddressProbes(addressing);
+    } catch (BindingsException failure) {
+      throw new OperationException("probes of workloads: " + failure.getMessage(), failure);
+    }
+  }
+
+  /**
    * Subscribes to the changes of the calling thread's network namespace.
    *
    * @throws OperationException with the kernel's message

@@ -148,6 +148,10 @@ class AddressingChoiceTest {
 
   @Test
   void shouldUseTheAddressesThatTheOptionsName() {
+    has("eth0", "192.0.2.2/24");
+    has("eth0", "2001:db8::2/64");
+    has("eth0", "192.0.2.9/24");
+    has("lo", "2001:db8::9/128");
     final NodeOptions options =
         new NodeOptions(
             true, true, "192.0.2.9", "2001:db8::9", "10.9.8.0/24", "fd00:1::/96", "f00d::/64", "");
@@ -196,6 +200,49 @@ class AddressingChoiceTest {
     assertRefused("ipv4-range", with("auto", "nonsense", "auto", "f00d::/64"));
     assertRefused("ipv6-range", with("auto", "auto", "fd00::/64", "f00d::/64"));
     assertRefused("ipv6-cluster-alloc-cidr", with("auto", "auto", "auto", "f00d::/48"));
+  }
+
+  @Test
+  void shouldRefuseAnAddressThatNoInterfaceHas() {
+    has("eth0", "192.0.2.2/24");
+    has("eth0", "2001:db8::2/64");
+    assertRefused("ipv4-node", with("192.0.2.9", "auto", "auto", "f00d::/64"));
+    assertRefused("ipv6-node", withNode6("2001:db8::9"));
+    assertEquals(
+        "ipv4-node: no interface of this node has 192.0.2.9",
+        assertThrows(Refusal.class, () -> choose(with("192.0.2.9", "auto", "auto", "f00d::/64")))
+            .getMessage());
+    assertEquals(IpAddress.parse("2001:db8::2"), choose(withNode6("2001:db8::2")).ipv6().node());
+    final NodeOptions withoutIpv4 =
+        new NodeOptions(false, true, "192.0.2.9", "auto", "auto", "auto", "f00d::/64", "");
+    assertFalse(choose(withoutIpv4).ipv4().enabled());
+  }
+
+  private static NodeOptions withNode6(String node6) {
+    return new NodeOptions(true, true, "auto", node6, "auto", "auto", "f00d::/64", "undefined");
+  }
+
+  @Test
+  void shouldRefuseARangeThatOverlapsTheNetworkOfADevice() {
+    has("eth0", "10.5.3.5/16");
+    has("eth1", "10.9.0.77/32");
+    has("eth0", "fd00:1::5/64");
+    has("lo", "10.77.0.1/32");
+    has("lo", "fd00:77::1/128");
+    for (final String range : List.of("10.5.9.0/24", "10.5.0.0/16", "10.0.0.0/8", "10.9.0.0/24")) {
+      assertRefused("ipv4-range", with("auto", range, "auto", "f00d::/64"));
+    }
+    assertRefused("ipv6-range", with("auto", "auto", "fd00:1::/96", "f00d::/64"));
+    assertEquals(
+        "ipv4-range: 10.5.9.0/24 overlaps the network 10.5.0.0/16 of interface 'eth0'",
+        assertThrows(Refusal.class, () -> choose(with("auto", "10.5.9.0/24", "auto", "f00d::/64")))
+            .getMessage());
+    final NodeAddressing again = choose(with("auto", "10.77.0.0/24", "fd00:77::/96", "f00d::/64"));
+    assertEquals(IpAddress.parse("10.77.0.1"), again.ipv4().gateway(), "it is on the loopback");
+    assertEquals(IpAddress.parse("fd00:77::1"), again.ipv6().gateway());
+    final NodeOptions withoutIpv4 =
+        new NodeOptions(false, true, "auto", "auto", "10.5.9.0/24", "auto", "f00d::/64", "");
+    assertFalse(choose(withoutIpv4).ipv4().enabled());
   }
 
   private static NodeOptions with(String node4, String range4, String range6, String cluster) {

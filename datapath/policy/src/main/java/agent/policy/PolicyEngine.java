@@ -305,7 +305,7 @@ public final class PolicyEngine {
     if (count > context.mapCapacity()) {
       throw Refusal.exhausted(
           "policy",
-          "endpoint %d needs %d policy map entries, a policy map holds %d"
+          "endpoint %d needs %d policy map entries, a policy map holds %d (--bpf-policy-map-max)"
               .formatted(endpointId, count, context.mapCapacity()));
     }
     return policy;
@@ -431,6 +431,14 @@ public final class PolicyEngine {
   public synchronized Optional<ResolvedPolicy> policyOf(int endpointId) {
     return Optional.ofNullable(subjects.get(endpointId))
         .map(subject -> subject.policy().at(repository.revision()));
+  }
+
+  /**
+   * Returns the policy that the present rules give to an identity, whether a policy map can hold it
+   * or not.
+   */
+  public synchronized ResolvedPolicy wanted(Identity identity) {
+    return unchecked(identity, repository);
   }
 
   /** Returns the identities of all CIDRs: the ipcache holds them besides endpoints and nodes. */

@@ -53,7 +53,7 @@ final class PolicyResolver {
       Set<PeerSelector> selectors) {
     if (!isEnforced(direction, rules)) {
       entries.add(PolicyEntry.allowAll(ANY_IDENTITY, direction));
-      return new DirectionSummary(false, List.of(ANY_IDENTITY), List.of(), List.of(), List.of());
+      return DirectionSummary.OPEN;
     }
     final TreeMap<Integer, VerdictTable> tables = new TreeMap<>();
     tables.put(ANY_IDENTITY, new VerdictTable());
@@ -130,6 +130,9 @@ final class PolicyResolver {
     tables.forEach(
         (identity, table) -> {
           table.write(identity, direction, any, entries);
+          if (table == any) {
+            return;
+          }
           if (!table.allowed(any).isEmpty()) {
             allowed.add(identity);
           }
@@ -138,6 +141,12 @@ final class PolicyResolver {
           }
         });
     return new DirectionSummary(
-        true, List.copyOf(allowed), List.copyOf(denied), lines.l4(), lines.cidr());
+        true,
+        !any.allowed(any).isEmpty(),
+        any.denies(),
+        List.copyOf(allowed),
+        List.copyOf(denied),
+        lines.l4(),
+        lines.cidr());
   }
 }

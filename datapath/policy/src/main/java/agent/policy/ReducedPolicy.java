@@ -1,6 +1,7 @@
 package agent.policy;
 
 import agent.datapath.manager.spec.PolicyEntry;
+import agent.maps.layout.PolicyDirection;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
@@ -54,8 +55,10 @@ record ReducedPolicy(ResolvedPolicy kept, ResolvedPolicy whole) {
         former.revision(),
         wanted.identity(),
         VerdictTable.sorted(entries),
-        wanted.ingress(),
-        wanted.egress(),
+        wanted
+            .ingress()
+            .reduced(PolicyDirection.INGRESS, wanted.entries(), entries, former.ingress()),
+        wanted.egress().reduced(PolicyDirection.EGRESS, wanted.entries(), entries, former.egress()),
         wanted.selectors());
   }
 }

@@ -12,8 +12,7 @@ import java.util.TreeSet;
  * changed, until a person deletes all of them deliberately.
  */
 final class RulesHold {
-  private static final DirectionSummary CLOSED =
-      new DirectionSummary(true, List.of(), List.of(), List.of(), List.of());
+  private static final DirectionSummary CLOSED = DirectionSummary.of(true, false);
 
   private final Set<Integer> endpoints = new TreeSet<>();
   private final List<Integer> cidrIdentities = new ArrayList<>();

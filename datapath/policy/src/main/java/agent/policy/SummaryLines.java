@@ -8,6 +8,9 @@ import java.util.stream.Collectors;
 
 /** The lines of a resolved policy, each with the labels of the rules that it comes from. */
 final class SummaryLines {
+  /** The lines of deny rules start with it. */
+  static final String DENY = "deny ";
+
   private final Map<String, List<List<String>>> l4 = new LinkedHashMap<>();
   private final Map<String, List<List<String>>> cidr = new LinkedHashMap<>();
 
@@ -15,7 +18,7 @@ final class SummaryLines {
     final String ports =
         section.ports().stream().map(PortTerm::text).collect(Collectors.joining(", "));
     final String start =
-        (section.deny() ? "deny " : "allow ")
+        (section.deny() ? DENY : "allow ")
             + ports
             + " "
             + Section.preposition(section.direction())

@@ -363,7 +363,8 @@ class PolicyEngineTest {
     final RuleSpec range = ingress(WEB, on(entities("host"), new PortSpec("1", 65535, "TCP")));
     final Refusal refusal = assertThrows(Refusal.class, () -> small.add(List.of(range), false));
     assertEquals(
-        "policy: endpoint 1 needs 17 policy map entries, a policy map holds 16",
+        "policy: endpoint 1 needs 17 policy map entries, a policy map holds 16"
+            + " (--bpf-policy-map-max)",
         refusal.getMessage());
     assertEquals(Refusal.Kind.EXHAUSTED, refusal.kind());
     assertEquals(new PolicySnapshot(1, List.of()), small.snapshot());

@@ -22,7 +22,7 @@ public enum DropReason implements Numbered {
   /** The program could not create a conntrack entry. */
   CONNTRACK_FULL(9),
   ICMP_ERROR_UNTRACKED(10),
-  /** An ARP or ND request asks for an address other than the gateway's. */
+  /** An ARP or ND request asks for another address than the gateway's and the node's. */
   NEIGHBOUR_UNKNOWN(11),
   FAMILY_DISABLED(12),
   /** The destination endpoint no longer exists. */

@@ -45,6 +45,11 @@ import org.agrona.MutableDirectBuffer;
  * |                            gateway6                           |
  * |                           (16 bytes)                          |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                             node4                             |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                             node6                             |
+ * |                           (16 bytes)                          |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |  enable_ipv4  |  enable_ipv6  |      fragments_per_second     |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |                          tcp_capacity                         |
@@ -54,6 +59,8 @@ import org.agrona.MutableDirectBuffer;
  * |                       flow_share_percent                      |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |                       events_per_second                       |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                            reserved                           |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * </pre>
  */
@@ -68,14 +75,17 @@ public final class NodeConfigFlyweight {
   public static final int WORLD_IDENTITY6_OFFSET = WORLD_IDENTITY4_OFFSET + SIZE_OF_INT;
   public static final int GATEWAY4_OFFSET = WORLD_IDENTITY6_OFFSET + SIZE_OF_INT;
   public static final int GATEWAY6_OFFSET = GATEWAY4_OFFSET + 4;
-  public static final int ENABLE_IPV4_OFFSET = GATEWAY6_OFFSET + 16;
+  public static final int NODE4_OFFSET = GATEWAY6_OFFSET + 16;
+  public static final int NODE6_OFFSET = NODE4_OFFSET + 4;
+  public static final int ENABLE_IPV4_OFFSET = NODE6_OFFSET + 16;
   public static final int ENABLE_IPV6_OFFSET = ENABLE_IPV4_OFFSET + SIZE_OF_BYTE;
   public static final int FRAGMENTS_PER_SECOND_OFFSET = ENABLE_IPV6_OFFSET + SIZE_OF_BYTE;
   public static final int TCP_CAPACITY_OFFSET = FRAGMENTS_PER_SECOND_OFFSET + SIZE_OF_SHORT;
   public static final int ANY_CAPACITY_OFFSET = TCP_CAPACITY_OFFSET + SIZE_OF_INT;
   public static final int FLOW_SHARE_PERCENT_OFFSET = ANY_CAPACITY_OFFSET + SIZE_OF_INT;
   public static final int EVENTS_PER_SECOND_OFFSET = FLOW_SHARE_PERCENT_OFFSET + SIZE_OF_INT;
-  public static final int LENGTH = EVENTS_PER_SECOND_OFFSET + SIZE_OF_INT;
+  public static final int RESERVED_OFFSET = EVENTS_PER_SECOND_OFFSET + SIZE_OF_INT;
+  public static final int LENGTH = RESERVED_OFFSET + 4;
 
   public static final StructSpec STRUCT =
       StructSpec.named("node_config", LENGTH)
@@ -87,6 +97,8 @@ public final class NodeConfigFlyweight {
           .scalar("world_identity6", WORLD_IDENTITY6_OFFSET, U32)
           .bytes("gateway4", GATEWAY4_OFFSET, 4)
           .bytes("gateway6", GATEWAY6_OFFSET, 16)
+          .bytes("node4", NODE4_OFFSET, 4)
+          .bytes("node6", NODE6_OFFSET, 16)
           .scalar("enable_ipv4", ENABLE_IPV4_OFFSET, U8)
           .scalar("enable_ipv6", ENABLE_IPV6_OFFSET, U8)
           .scalar("fragments_per_second", FRAGMENTS_PER_SECOND_OFFSET, U16)
@@ -94,6 +106,7 @@ public final class NodeConfigFlyweight {
           .scalar("any_capacity", ANY_CAPACITY_OFFSET, U32)
           .scalar("flow_share_percent", FLOW_SHARE_PERCENT_OFFSET, U32)
           .scalar("events_per_second", EVENTS_PER_SECOND_OFFSET, U32)
+          .bytes("reserved", RESERVED_OFFSET, 4)
           .build();
 
   private MutableDirectBuffer buffer;
@@ -203,6 +216,34 @@ public final class NodeConfigFlyweight {
   public NodeConfigFlyweight gateway6(long high, long low) {
     buffer.putLong(offset + GATEWAY6_OFFSET, high, BIG_ENDIAN);
     buffer.putLong(offset + GATEWAY6_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
+    return this;
+  }
+
+  /** Returns {@code node4} as a number, first octet most significant. */
+  public int node4() {
+    return buffer.getInt(offset + NODE4_OFFSET, BIG_ENDIAN);
+  }
+
+  /** Sets {@code node4} as a number, first octet most significant. */
+  public NodeConfigFlyweight node4(int value) {
+    buffer.putInt(offset + NODE4_OFFSET, value, BIG_ENDIAN);
+    return this;
+  }
+
+  /** Returns the upper 64 bits of {@code node6}. */
+  public long node6High() {
+    return buffer.getLong(offset + NODE6_OFFSET, BIG_ENDIAN);
+  }
+
+  /** Returns the lower 64 bits of {@code node6}. */
+  public long node6Low() {
+    return buffer.getLong(offset + NODE6_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
+  }
+
+  /** Sets {@code node6}. */
+  public NodeConfigFlyweight node6(long high, long low) {
+    buffer.putLong(offset + NODE6_OFFSET, high, BIG_ENDIAN);
+    buffer.putLong(offset + NODE6_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
     return this;
   }
 

@@ -176,8 +176,8 @@ class ShippedLayoutTest {
     for (final DataSectionLayout.Location location : rodata.variables()) {
       names.add(location.name() + " " + location.typeName() + " " + location.size());
     }
-    assertTrue(names.contains("node_config node_config 80"), names.toString());
-    assertEquals(80, rodata.variable("node_config").size());
+    assertTrue(names.contains("node_config node_config 104"), names.toString());
+    assertEquals(104, rodata.variable("node_config").size());
     assertTrue(rodata.variables().stream().noneMatch(it -> it.name().startsWith("endpoint")));
     assertTrue(rodata.has("node_config") && !rodata.has("absent"));
     assertThrows(BtfException.class, () -> rodata.variable("absent"));

@@ -20,11 +20,16 @@ public record EndpointPolicyModel(
   /**
    * Policy as resolved for one endpoint.
    *
+   * @param allowedEgressAny whether it may reach every identity on some port, the denied ones aside
    * @param allowedEgressIdentities identities it may reach
+   * @param allowedIngressAny whether every identity may reach it on some port, the denied ones
+   *     aside
    * @param allowedIngressIdentities identities that may reach it
    * @param build build number of the policy
    * @param cidrPolicy rules on CIDRs
+   * @param deniedEgressAny whether some port of every identity is denied to it
    * @param deniedEgressIdentities identities it must not reach
+   * @param deniedIngressAny whether some port of it is denied to every identity
    * @param deniedIngressIdentities identities that must not reach it
    * @param id identity of the endpoint
    * @param l4 rules on ports
@@ -32,11 +37,15 @@ public record EndpointPolicyModel(
    * @param policyRevision revision of the policy repository
    */
   public record Resolved(
+      @JsonProperty("allowed-egress-any") Boolean allowedEgressAny,
       @JsonProperty("allowed-egress-identities") List<Long> allowedEgressIdentities,
+      @JsonProperty("allowed-ingress-any") Boolean allowedIngressAny,
       @JsonProperty("allowed-ingress-identities") List<Long> allowedIngressIdentities,
       @JsonProperty("build") Long build,
       @JsonProperty("cidr-policy") Directions cidrPolicy,
+      @JsonProperty("denied-egress-any") Boolean deniedEgressAny,
       @JsonProperty("denied-egress-identities") List<Long> deniedEgressIdentities,
+      @JsonProperty("denied-ingress-any") Boolean deniedIngressAny,
       @JsonProperty("denied-ingress-identities") List<Long> deniedIngressIdentities,
       @JsonProperty("id") Long id,
       @JsonProperty("l4") Directions l4,

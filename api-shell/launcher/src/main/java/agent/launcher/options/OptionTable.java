@@ -33,6 +33,7 @@ import java.util.stream.Stream;
  */
 public final class OptionTable {
   private static final long MOST_MAP_ENTRIES = 1L << 26;
+  private static final long MOST_POLICY_ENTRIES = 1L << 20;
 
   private static final Map<String, AgentOption> BY_NAME = index();
 
@@ -159,6 +160,13 @@ public final class OptionTable {
                 Integer.toString(MapSize.CONNTRACK_ANY),
                 "Most tracked flows beside TCP")
             .withRange(1024, MOST_MAP_ENTRIES),
+        served(
+                DATAPATH,
+                "bpf-policy-map-max",
+                INT,
+                Integer.toString(MapSize.POLICY_MAP),
+                "Most entries of a policy map")
+            .withRange(256, MOST_POLICY_ENTRIES),
         served(
                 DATAPATH,
                 "conntrack-garbage-collector-interval",

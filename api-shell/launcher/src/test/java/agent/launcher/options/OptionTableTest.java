@@ -120,6 +120,7 @@ class OptionTableTest {
   /** Options of this agent beside those of the contract and the decisions. */
   private static final String OWN =
       """
+      bpf-policy-map-max int 16384
       conntrack-endpoint-share int 100
       endpoint-event-rate int 10000
       host-routing string auto

@@ -99,6 +99,37 @@ class AgentStartKernelTest {
   }
 
   @Test
+  void shouldNameAnAddressOfTheNodeThatNoInterfaceHas() throws Exception {
+    for (final String[] option :
+        new String[][] {{"--ipv4-node", "192.0.2.9"}, {"--ipv6-node", "2001:db8::9"}}) {
+      final AgentProcess agent = node.launch(option);
+      assertEquals(2, agent.exitCode(), agent.log());
+      assertTrue(
+          agent.log().contains(option[0] + ": no interface of this node has " + option[1]),
+          agent.log());
+    }
+  }
+
+  @Test
+  void shouldNameARangeThatOverlapsTheNetworkOfADevice() throws Exception {
+    node.namespace().ip("link add ext0 type veth peer name ext1");
+    node.namespace().ip("address add 10.99.3.5/16 dev ext0");
+    node.namespace().ip("address add fd00:99::5/64 dev ext0 nodad");
+    for (final String[] option :
+        new String[][] {{"--ipv4-range", "10.99.8.0/24"}, {"--ipv6-range", "fd00:99::/96"}}) {
+      final AgentProcess agent = node.launch(option);
+      assertEquals(2, agent.exitCode(), agent.log());
+      assertTrue(
+          agent.log().contains(option[0] + ": " + option[1] + " overlaps the network "),
+          agent.log());
+      assertTrue(agent.log().contains("of interface 'ext0'"), agent.log());
+    }
+    node.namespace().ip("link delete ext0");
+    node.agent("--ipv4-range", "10.99.8.0/24").terminate();
+    node.agent("--ipv4-range", "10.99.8.0/24").terminate();
+  }
+
+  @Test
   void shouldNameAGroupThatIsNotThere() throws Exception {
     final AgentProcess agent = node.launch("--socket-group", "no-such-group");
     assertEquals(2, agent.exitCode(), agent.log());

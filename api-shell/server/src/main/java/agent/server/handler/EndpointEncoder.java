@@ -25,6 +25,7 @@ import agent.endpoint.state.EndpointPolicyStatus;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.ExternalIdentifiers;
 import agent.policy.DerivedRule;
+import agent.policy.DirectionSummary;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -133,15 +134,21 @@ final class EndpointEncoder {
   }
 
   private static EndpointPolicyModel.Resolved policy(EndpointPolicyStatus policy) {
+    final DirectionSummary in = policy.ingress();
+    final DirectionSummary out = policy.egress();
     return new EndpointPolicyModel.Resolved(
-        numbers(policy.allowedEgress()),
-        numbers(policy.allowedIngress()),
+        out.anyAllowed(),
+        numbers(out.allowed()),
+        in.anyAllowed(),
+        numbers(in.allowed()),
         policy.build(),
-        directions(policy.cidrEgress(), policy.cidrIngress()),
-        numbers(policy.deniedEgress()),
-        numbers(policy.deniedIngress()),
+        directions(out.cidr(), in.cidr()),
+        out.anyDenied(),
+        numbers(out.denied()),
+        in.anyDenied(),
+        numbers(in.denied()),
         (long) policy.identity(),
-        directions(policy.l4Egress(), policy.l4Ingress()),
+        directions(out.l4(), in.l4()),
         policy.enforcement().text(),
         policy.revision());
   }

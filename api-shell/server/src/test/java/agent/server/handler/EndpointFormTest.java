@@ -20,11 +20,11 @@ import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.ExternalIdentifiers;
 import agent.endpoint.state.NamedPort;
-import agent.endpoint.state.PolicyEnforcement;
 import agent.endpoint.state.WorkloadDescription;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.policy.DerivedRule;
+import agent.policy.DirectionSummary;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import java.time.Duration;
@@ -58,29 +58,29 @@ class EndpointFormTest {
             256,
             3,
             9,
-            PolicyEnforcement.INGRESS,
-            List.of(1),
-            List.of(2),
-            List.of(3),
-            List.of(-1),
-            List.of(rule("l4-in")),
-            List.of(rule("l4-out")),
-            List.of(rule("cidr-in")),
-            List.of(rule("cidr-out")));
+            new DirectionSummary(
+                true,
+                false,
+                true,
+                List.of(1),
+                List.of(3),
+                List.of(rule("l4-in")),
+                List.of(rule("cidr-in"))),
+            new DirectionSummary(
+                false,
+                true,
+                false,
+                List.of(2),
+                List.of(-1),
+                List.of(rule("l4-out")),
+                List.of(rule("cidr-out"))));
     final EndpointPolicyStatus wanted =
         new EndpointPolicyStatus(
             257,
             4,
             10,
-            PolicyEnforcement.EGRESS,
-            List.of(),
-            List.of(),
-            List.of(),
-            List.of(),
-            List.of(),
-            List.of(),
-            List.of(),
-            List.of());
+            DirectionSummary.NONE,
+            new DirectionSummary(true, false, true, List.of(), List.of(), List.of(), List.of()));
     return new EndpointSnapshot(
         7,
         EndpointState.NOT_READY,
@@ -162,6 +162,8 @@ class EndpointFormTest {
            "mac": "0a:00:00:00:00:07"},
           "policy": {"proxy-policy-revision": 0, "proxy-statistics": [],
            "realized": {
+            "allowed-egress-any": true, "allowed-ingress-any": false,
+            "denied-egress-any": false, "denied-ingress-any": true,
             "allowed-egress-identities": [2], "allowed-ingress-identities": [1],
             "denied-egress-identities": [4294967295], "denied-ingress-identities": [3],
             "build": 3, "id": 256, "policy-enabled": "ingress", "policy-revision": 9,
@@ -172,6 +174,8 @@ class EndpointFormTest {
              "egress": [{"derived-from-rules": [["k8s:rule=l4-out"]], "rule": "l4-out"}],
              "ingress": [{"derived-from-rules": [["k8s:rule=l4-in"]], "rule": "l4-in"}]}},
            "spec": {
+            "allowed-egress-any": false, "allowed-ingress-any": false,
+            "denied-egress-any": true, "denied-ingress-any": false,
             "allowed-egress-identities": [], "allowed-ingress-identities": [],
             "denied-egress-identities": [], "denied-ingress-identities": [],
             "build": 4, "id": 257, "policy-enabled": "egress", "policy-revision": 10,

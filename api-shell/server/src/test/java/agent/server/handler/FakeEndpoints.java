@@ -16,13 +16,13 @@ import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.ExternalIdentifiers;
 import agent.endpoint.state.NamedPort;
-import agent.endpoint.state.PolicyEnforcement;
 import agent.endpoint.state.WorkloadDescription;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
 import agent.policy.DerivedRule;
+import agent.policy.DirectionSummary;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.Prefix;
@@ -116,15 +116,16 @@ final class FakeEndpoints implements Endpoints {
             256,
             3,
             9,
-            PolicyEnforcement.BOTH,
-            List.of(1),
-            List.of(16777216),
-            List.of(2),
-            List.of(),
-            List.of(new DerivedRule("TCP/80", List.of(List.of("k8s:rule=a")))),
-            List.of(),
-            List.of(),
-            List.of());
+            new DirectionSummary(
+                true,
+                false,
+                false,
+                List.of(1),
+                List.of(2),
+                List.of(new DerivedRule("TCP/80", List.of(List.of("k8s:rule=a")))),
+                List.of()),
+            new DirectionSummary(
+                true, false, false, List.of(16777216), List.of(), List.of(), List.of()));
     return new EndpointSnapshot(
         7,
         EndpointState.READY,

@@ -3,6 +3,8 @@ package agent.endpoint.build;
 import agent.endpoint.state.Endpoint;
 import agent.identity.IdentityAllocator;
 import agent.policy.PolicyEngine;
+import agent.policy.PolicyUpdate;
+import agent.types.Refusal;
 import java.util.concurrent.CompletableFuture;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -28,7 +30,14 @@ public final class EndpointPolicies {
 
   /** Realizes the policy of the endpoint and of all endpoints whose policy selects its identity. */
   CompletableFuture<Void> realize(Endpoint endpoint) {
-    return realization.realize(engine.endpointSet(endpoint.id(), endpoint.identity()));
+    final PolicyUpdate update;
+    try {
+      update = engine.endpointSet(endpoint.id(), endpoint.identity());
+    } catch (Refusal refusal) {
+      endpoint.resolved(engine.wanted(endpoint.identity()));
+      throw refusal;
+    }
+    return realization.realize(update);
   }
 
   /**

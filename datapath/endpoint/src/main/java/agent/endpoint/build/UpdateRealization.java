@@ -8,9 +8,11 @@ import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointState;
+import agent.identity.Identity;
 import agent.ipcache.Ipcache;
 import agent.policy.PolicyUpdate;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
+import agent.policy.ResolvedPolicy;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -19,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 
 /**
  * Realizes one policy update on all endpoints, in five steps: what the rules before say of the
@@ -33,22 +36,30 @@ final class UpdateRealization {
   private final EndpointJournal journal;
   private final PolicyMapProxy policyMaps;
   private final Ipcache ipcache;
+  private final Function<Identity, ResolvedPolicy> wanted;
   private final Map<Endpoint, RuntimeException> failed = new LinkedHashMap<>();
   private final Set<Endpoint> building = new HashSet<>();
   private final List<CompletableFuture<Map<Integer, RuntimeException>>> asked = new ArrayList<>();
   private RuntimeException ipcacheFailure;
 
+  /**
+   * Creates the realization of an update.
+   *
+   * @param wanted returns the policy of an identity, whether a map can hold it or not
+   */
   UpdateRealization(
       PolicyUpdate update,
       EndpointRegistry registry,
       EndpointJournal journal,
       PolicyMapProxy policyMaps,
-      Ipcache ipcache) {
+      Ipcache ipcache,
+      Function<Identity, ResolvedPolicy> wanted) {
     this.update = update;
     this.registry = registry;
     this.journal = journal;
     this.policyMaps = policyMaps;
     this.ipcache = ipcache;
+    this.wanted = wanted;
   }
 
   /** Adds the steps of this update; steps without work are omitted. */
@@ -174,6 +185,7 @@ final class UpdateRealization {
         }
       }
     }
+    update.failures().keySet().forEach(this::keepWanted);
     failed.forEach(this::fail);
     building.removeAll(failed.keySet());
     building.removeIf(endpoint -> !endpoint.is(EndpointState.REGENERATING));
@@ -191,6 +203,14 @@ final class UpdateRealization {
     }
     if (ipcacheFailure != null) {
       throw ipcacheFailure;
+    }
+  }
+
+  /** What its map cannot hold stays what the endpoint is to enforce. */
+  private void keepWanted(int id) {
+    final Endpoint endpoint = registry.find(id);
+    if (endpoint != null && endpoint.identity() != null) {
+      endpoint.resolved(wanted.apply(endpoint.identity()));
     }
   }
 

@@ -14,6 +14,7 @@ import java.util.stream.Stream;
 /** Claims the addresses of a new endpoint, all of them or none. */
 public final class AddressClaims {
   private static final String FIELD = "addressing.";
+  private static final String TIMER = "-expiration-uuid";
 
   private final Ipam ipam;
 
@@ -57,6 +58,30 @@ public final class AddressClaims {
   }
 
   /**
+   * Checks the addresses that a request to change an endpoint names.
+   *
+   * @throws Refusal INVALID where one is not that of the endpoint
+   */
+  static void checkSame(EndpointAddressing before, EndpointAddressing named) {
+    same("ipv4", before.ipv4(), named.ipv4());
+    same("ipv6", before.ipv6(), named.ipv6());
+    same("ipv4-pool-name", before.ipv4PoolName(), named.ipv4PoolName());
+    same("ipv6-pool-name", before.ipv6PoolName(), named.ipv6PoolName());
+    same("ipv4" + TIMER, before.ipv4ExpirationUuid(), named.ipv4ExpirationUuid());
+    same("ipv6" + TIMER, before.ipv6ExpirationUuid(), named.ipv6ExpirationUuid());
+  }
+
+  private static void same(String field, Object before, Object named) {
+    if (named != null && !named.equals(before)) {
+      throw Refusal.invalid(
+          FIELD + field,
+          before == null
+              ? "the endpoint has none, and cannot get one"
+              : "cannot be changed, it is " + before);
+    }
+  }
+
+  /**
    * Chooses the addresses of an endpoint: checks those that the request names, and claims none of
    * them yet; where it names no address, allocates and claims one of each enabled family.
    *
@@ -68,10 +93,12 @@ public final class AddressClaims {
   public EndpointAddressing choose(int endpointId, EndpointAddressing named) {
     try {
       if (named.ipv4() == null && named.ipv6() == null) {
+        checkTimers(named);
         return allocated(endpointId, named);
       }
       final AllocatedAddress ipv4 = each(ipam::checkClaim, endpointId, named, true);
       final AllocatedAddress ipv6 = each(ipam::checkClaim, endpointId, named, false);
+      checkTimers(named);
       return claimed(named, ipv4, ipv6);
     } catch (RuntimeException failure) {
       throw withoutDisabledKind(failure);
@@ -88,6 +115,26 @@ public final class AddressClaims {
   public void claim(int endpointId, EndpointAddressing chosen) {
     each(ipam::claim, endpointId, chosen, true);
     each(ipam::claim, endpointId, chosen, false);
+  }
+
+  /**
+   * Refuses expiration timers of addresses that have no lease; {@link Ipam} checks the others.
+   *
+   * @throws Refusal INVALID with the field of the timer
+   */
+  void checkTimers(EndpointAddressing named) {
+    checkTimer("ipv4" + TIMER, named.ipv4(), named.ipv4ExpirationUuid());
+    checkTimer("ipv6" + TIMER, named.ipv6(), named.ipv6ExpirationUuid());
+  }
+
+  private void checkTimer(String field, IpAddress address, String uuid) {
+    if (uuid != null && (address == null || ipam.find(address).isEmpty())) {
+      throw Refusal.invalid(
+          FIELD + field,
+          address == null
+              ? "'" + uuid + "' is given without the address that it belongs to"
+              : address + " has no lease with the timer '" + uuid + "'");
+    }
   }
 
   /** {@link Ipam#claim} or {@link Ipam#checkClaim}. */

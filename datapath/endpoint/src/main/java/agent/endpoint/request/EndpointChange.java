@@ -74,9 +74,7 @@ public final class EndpointChange {
     checkMutable(endpoint);
     final EndpointRecord after = reader.modified(endpoint.record(), request);
     registry.all().forEach(other -> EndpointCreation.checkInterface(after, other));
-    final boolean asksForBuild =
-        EndpointState.parse("state", request.state()) == EndpointState.WAITING_TO_REGENERATE;
-    return apply(endpoint, after, asksForBuild, commit);
+    return apply(endpoint, after, false, commit);
   }
 
   /** Applies PATCH of the configuration; null does not change the options, or the user labels. */

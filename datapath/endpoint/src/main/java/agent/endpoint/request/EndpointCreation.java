@@ -139,6 +139,7 @@ public final class EndpointCreation {
     if (draft.addressing().ipv4() == null && draft.addressing().ipv6() == null) {
       throw Refusal.invalid("addressing", "with external-ipam an address is needed");
     }
+    claims.checkTimers(draft.addressing());
     return draft.addressing();
   }
 

@@ -1,15 +1,14 @@
 package agent.endpoint.request;
 
 import agent.endpoint.state.DatapathConfiguration;
-import agent.endpoint.state.EndpointState;
 import java.util.List;
 
 /**
  * A create or modify request of the contract as received. The domain checks every value and names
  * the field that it refuses. Null means absent.
  *
- * @param state required, one of the names of {@link EndpointState}; the agent decides the actual
- *     state
+ * @param state required: {@code waiting-for-identity}, {@code ready}, {@code creating} or empty;
+ *     the agent decides the actual state
  * @param addressing its addresses; if it names none, one of each enabled family is allocated
  * @param containerId the runtime's id
  * @param containerInterfaceName the device in the workload's namespace
@@ -20,7 +19,7 @@ import java.util.List;
  * @param runtimeEndpointId the runtime's endpoint id
  * @param runtimeNetworkId the runtime's network id
  * @param hostMac the host side's hardware address; read from the device where absent
- * @param mac the workload's hardware address; required on creation
+ * @param mac the workload's hardware address; read from the other end of the veth where absent
  * @param id the local id; 0 or absent lets the agent allocate one
  * @param interfaceIndex the host side's index; must be that of the name where both are given
  * @param interfaceName the host side's name
@@ -30,7 +29,7 @@ import java.util.List;
  * @param labels labels of the workload
  * @param netnsCookie stored and returned unchanged
  * @param pid stored and returned unchanged
- * @param policyEnabled stored; the rules and {@code --enable-policy} decide enforcement
+ * @param policyEnabled refused; the rules and {@code --enable-policy} decide enforcement
  * @param properties JSON text, stored unchanged
  * @param syncBuildEndpoint whether to answer only after the endpoint is built
  */

@@ -1,20 +1,14 @@
 package agent.endpoint.request;
 
 import agent.endpoint.state.DatapathConfiguration;
-import agent.endpoint.state.EndpointAddressing;
-import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointLookup;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.EndpointRecord;
-import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.MutableOption;
 import agent.endpoint.state.WorkloadDescription;
 import agent.identity.LabelSet;
 import agent.node.Devices;
-import agent.node.Devices.Device;
-import agent.node.InterfaceName;
-import agent.types.MacAddress;
 import agent.types.Refusal;
 import java.util.List;
 import java.util.Map;
@@ -22,9 +16,12 @@ import java.util.Set;
 
 /** Converts requests into records; checks every value before any state changes. */
 public final class RequestReader {
+  /** The states that a client may name; the agent decides the actual one. */
+  private static final Set<String> CLIENT_STATES =
+      Set.of("", "creating", "ready", "waiting-for-identity");
+
   private final RequestIdentifiers identifiers;
-  private final Devices devices;
-  private final Set<String> nodeDevices;
+  private final RequestedDevice device;
   private final EndpointOptions defaults;
 
   /**
@@ -38,8 +35,7 @@ public final class RequestReader {
   public RequestReader(
       EndpointLookup lookup, Devices devices, Set<String> nodeDevices, EndpointOptions defaults) {
     identifiers = new RequestIdentifiers(lookup);
-    this.devices = devices;
-    this.nodeDevices = nodeDevices;
+    device = new RequestedDevice(devices, nodeDevices);
     this.defaults = defaults;
   }
 
@@ -53,30 +49,56 @@ public final class RequestReader {
    * request names.
    */
   EndpointRecord created(EndpointIdentifier path, EndpointRequest request) {
-    EndpointState.parse("state", request.state());
+    checkServed(request);
     final DatapathConfiguration wiring =
         request.datapathConfiguration() == null
             ? DatapathConfiguration.DEFAULT
             : request.datapathConfiguration();
-    final Device device = device(request.interfaceName(), request.interfaceIndex());
     return new EndpointRecord(
         0,
         0,
         AddressClaims.read(request.addressing()),
         identifiers.created(path, request),
-        new EndpointDevice(
-            device.name(),
-            device.index(),
-            mac("mac", request.mac(), null),
-            hostMac(request, device)),
+        device.created(request),
         new EndpointRecord.LabelSources(labels("labels", request.labels()), List.of()),
         new EndpointRecord.Configuration(options(wiring), wiring),
         new WorkloadDescription(
             request.netnsCookie(),
             request.pid(),
             request.datapathMapId(),
-            request.policyEnabled(),
+            null,
             request.properties()));
+  }
+
+  /** Refuses what has no effect here. */
+  private static void checkServed(EndpointRequest request) {
+    if (request.state() == null) {
+      throw Refusal.invalid("state", "a state is needed");
+    }
+    if (!CLIENT_STATES.contains(request.state())) {
+      throw Refusal.invalid(
+          "state",
+          "'%s' is not one of '', 'creating', 'ready' and 'waiting-for-identity'"
+              .formatted(request.state()));
+    }
+    if (request.policyEnabled() != null) {
+      throw Refusal.invalid(
+          "policy-enabled", "cannot be set: the rules and --enable-policy decide enforcement");
+    }
+    final DatapathConfiguration wiring = request.datapathConfiguration();
+    if (wiring == null) {
+      return;
+    }
+    if (wiring.requireRouting() != null) {
+      throw Refusal.invalid(
+          "datapath-configuration.require-routing",
+          "cannot be set for one endpoint: --host-routing decides for the node");
+    }
+    if (Boolean.FALSE.equals(wiring.requireEgressProgram())) {
+      throw Refusal.invalid(
+          "datapath-configuration.require-egress-prog",
+          "false is not possible: the program towards the workload enforces its ingress policy");
+    }
   }
 
   private Map<String, String> options(DatapathConfiguration wiring) {
@@ -87,24 +109,12 @@ public final class RequestReader {
 
   /** Returns the record after a change; absent fields keep their values. */
   EndpointRecord modified(EndpointRecord before, EndpointRequest request) {
-    EndpointState.parse("state", request.state());
+    checkServed(request);
     if (request.id() != null && request.id() != 0 && request.id() != before.id()) {
       throw Refusal.invalid("id", request.id() + " in the body, " + before.id() + " in the path");
     }
-    sameAddresses(before.addressing(), AddressClaims.read(request.addressing()));
-    EndpointDevice veth = before.device();
-    if (request.interfaceName() != null || request.interfaceIndex() != null) {
-      final Device device = device(request.interfaceName(), request.interfaceIndex());
-      veth =
-          new EndpointDevice(device.name(), device.index(), veth.mac(), hostMac(request, device));
-    }
-    EndpointRecord after =
-        before.withDevice(
-            new EndpointDevice(
-                veth.name(),
-                veth.index(),
-                mac("mac", request.mac(), veth.mac()),
-                mac("host-mac", request.hostMac(), veth.hostMac())));
+    AddressClaims.checkSame(before.addressing(), AddressClaims.read(request.addressing()));
+    EndpointRecord after = before.withDevice(device.modified(before.device(), request));
     if (request.labels() != null) {
       after =
           after.withLabels(
@@ -115,15 +125,6 @@ public final class RequestReader {
         .withDescription(
             identifiers.modified(before.externalIdentifiers(), request),
             described(before.workload(), request));
-  }
-
-  private static void sameAddresses(EndpointAddressing before, EndpointAddressing named) {
-    if (named.ipv4() != null && !named.ipv4().equals(before.ipv4())) {
-      throw Refusal.invalid("addressing.ipv4", "the address of an endpoint cannot be changed");
-    }
-    if (named.ipv6() != null && !named.ipv6().equals(before.ipv6())) {
-      throw Refusal.invalid("addressing.ipv6", "the address of an endpoint cannot be changed");
-    }
   }
 
   private static EndpointRecord withDatapathOptions(
@@ -163,7 +164,7 @@ public final class RequestReader {
         or(asked.netnsCookie(), before.netnsCookie()),
         or(asked.pid(), before.pid()),
         or(asked.datapathMapId(), before.datapathMapId()),
-        or(asked.policyEnabled(), before.policyEnabled()),
+        before.policyEnabled(),
         or(asked.properties(), before.properties()));
   }
 
@@ -174,77 +175,5 @@ public final class RequestReader {
   /** Returns the labels in display form, sorted, without duplicates. */
   static List<String> labels(String field, List<String> labels) {
     return labels == null ? List.of() : LabelSet.parseUser(field, labels).toStrings();
-  }
-
-  private static MacAddress mac(String field, String text, MacAddress otherwise) {
-    if (text == null || text.isEmpty()) {
-      if (otherwise == null) {
-        throw Refusal.invalid(field, "a MAC address is needed");
-      }
-      return otherwise;
-    }
-    final MacAddress mac = MacAddress.parse(field, text);
-    if (mac.isMulticast() || mac.bits() == 0) {
-      throw Refusal.invalid(field, "'" + text + "' is not the address of an interface");
-    }
-    return mac;
-  }
-
-  /** Returns the address of the host side, which a request may repeat but not contradict. */
-  private static MacAddress hostMac(EndpointRequest request, Device device) {
-    final MacAddress named = mac("host-mac", request.hostMac(), device.mac());
-    if (!named.equals(device.mac())) {
-      throw Refusal.invalid(
-          "host-mac", "'%s' has %s, not %s".formatted(device.name(), device.mac(), named));
-    }
-    return named;
-  }
-
-  /**
-   * Returns the device, which must be the host side of a veth: removing the endpoint sets it down.
-   */
-  private Device device(String name, Integer index) {
-    final Device device = found(name, index);
-    if (nodeDevices.contains(device.name())) {
-      throw Refusal.conflict(
-          "interface-name", "'" + device.name() + "' is in use as a device of the node");
-    }
-    if (!device.isVeth()) {
-      throw Refusal.invalid(
-          "interface-name", "'" + device.name() + "' is not the host side of a veth");
-    }
-    return device;
-  }
-
-  private Device found(String name, Integer index) {
-    final boolean isNamed = name != null && !name.isEmpty();
-    if (!isNamed && (index == null || index == 0)) {
-      throw Refusal.invalid("interface-name", "the host side of the workload's veth is needed");
-    }
-    if (index != null && index < 0) {
-      throw Refusal.invalid("interface-index", index + " is not an interface index");
-    }
-    if (!isNamed) {
-      final Device device =
-          devices
-              .byIndex(index)
-              .orElseThrow(
-                  () ->
-                      Refusal.invalid(
-                          "interface-index", "there is no interface with index " + index));
-      InterfaceName.check("interface-index", device.name());
-      return device;
-    }
-    InterfaceName.check("interface-name", name);
-    final Device device =
-        devices
-            .byName(name)
-            .orElseThrow(
-                () -> Refusal.invalid("interface-name", "there is no interface '" + name + "'"));
-    if (index != null && index != 0 && index != device.index()) {
-      throw Refusal.invalid(
-          "interface-index", index + " is not the index of '" + name + "', " + device.index());
-    }
-    return device;
   }
 }

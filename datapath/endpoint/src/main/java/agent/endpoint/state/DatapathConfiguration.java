@@ -8,8 +8,9 @@ package agent.endpoint.state;
  * @param installEndpointRoute whether the agent adds a route to it; true by default
  * @param requireArpPassthrough whether ARP requests for other addresses than the gateway pass to
  *     the node instead of being dropped
- * @param requireEgressProgram accepted; a program toward the workload is always attached
- * @param requireRouting accepted; routing is always done by BPF
+ * @param requireEgressProgram true or absent: a program toward the workload is always attached
+ * @param requireRouting absent in requests: the node decides; a record of an earlier release may
+ *     have it
  */
 public record DatapathConfiguration(
     Boolean disableSourceVerification,

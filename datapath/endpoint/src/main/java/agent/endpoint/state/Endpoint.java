@@ -24,6 +24,7 @@ public final class Endpoint {
   public static final int UNKNOWN_NAMESPACE = Integer.MIN_VALUE;
 
   private final EndpointLog log = new EndpointLog();
+  private final Reachability reachability = new Reachability();
   private final RegenerationController controller;
   private EndpointRecord record;
   private EndpointRecord stored;
@@ -244,6 +245,7 @@ public final class Endpoint {
   public void attached(EndpointSpec spec) {
     if (attached == null || attached.ifindex() != spec.ifindex()) {
       interfaceFault = null; // it was the fault of another interface
+      reachability.restart(true);
     }
     attached = spec;
     hooked = record.device();
@@ -262,6 +264,7 @@ public final class Endpoint {
     route = null;
     routeFault = null;
     peerNamespaceId = UNKNOWN_NAMESPACE;
+    reachability.restart(true);
     isInterfaceLost = true;
   }
 
@@ -424,6 +427,9 @@ public final class Endpoint {
 
   /** Sets what is wrong with its interface; null for nothing. */
   public void interfaceFault(Fault fault) {
+    if (fault == null && interfaceFault != null) {
+      reachability.restart(false);
+    }
     interfaceFault = fault;
   }
 
@@ -462,34 +468,14 @@ public final class Endpoint {
     return state != EndpointState.DISCONNECTING && state != EndpointState.DISCONNECTED;
   }
 
-  /** Returns the health, without the faults of its kernel objects. */
-  public EndpointHealth health() {
-    EndpointHealth health =
-        EndpointHealth.of(
-            level(attached != null), level(realizedPolicy != null), attached != null, error);
-    if (isLive()) {
-      for (final Fault fault : new Fault[] {interfaceFault, routeFault}) {
-        health = fault == null ? health : health.with(fault).disconnected();
-      }
-    }
-    return health;
+  /** Returns when its workload answered for its addresses. */
+  public Reachability reachability() {
+    return reachability;
   }
 
-  private HealthLevel level(boolean isRealized) {
-    final boolean isFailing = error != null && controller.consecutiveFailures() > 0;
-    return switch (state) {
-      case READY -> HealthLevel.OK;
-      case NOT_READY -> isRealized ? HealthLevel.WARNING : HealthLevel.FAILURE;
-      case INVALID -> HealthLevel.FAILURE;
-      case DISCONNECTING -> isFailing ? HealthLevel.WARNING : HealthLevel.DISABLED;
-      case DISCONNECTED -> HealthLevel.DISABLED;
-      case WAITING_FOR_IDENTITY, WAITING_TO_REGENERATE, REGENERATING, RESTORING -> {
-        if (isFailing) { // a retry does not end the failure before it succeeds
-          yield isRealized ? HealthLevel.WARNING : HealthLevel.FAILURE;
-        }
-        yield isRealized ? HealthLevel.PENDING : HealthLevel.BOOTSTRAP;
-      }
-    };
+  /** Returns the health, without the faults of its kernel objects. */
+  public EndpointHealth health() {
+    return HealthRating.of(this);
   }
 
   /** Returns the status changes, newest first. */

@@ -8,9 +8,9 @@ import agent.datapath.manager.spec.EndpointFaults.Part;
  *
  * @param bpf health of its programs
  * @param policy health of its policy
- * @param overall the worse of the two
- * @param connected whether its programs are attached, its interface is up with a carrier, and the
- *     route to it exists
+ * @param overall the worst of the two and of what is wrong with the workload
+ * @param connected whether its interface has a carrier on both sides, the route to it exists, its
+ *     hooks have this agent's programs, and its workload has answered for its addresses lately
  * @param reason why the overall health is not OK, or null
  */
 public record EndpointHealth(
@@ -64,12 +64,13 @@ public record EndpointHealth(
   public EndpointHealth with(Fault fault) {
     final HealthLevel level = HealthLevel.of(fault);
     final boolean isPolicy = fault.part() == Part.POLICY;
+    final boolean isOfPrograms = fault.part() == Part.PROGRAMS;
     final boolean isWorst = level.ordinal() > overall.ordinal();
     return new EndpointHealth(
-        isPolicy ? bpf : bpf.worse(level),
+        isOfPrograms ? bpf.worse(level) : bpf,
         isPolicy ? policy.worse(level) : policy,
         overall.worse(level),
-        connected && (isPolicy || fault.isRepairable()),
+        connected && isPolicy,
         isWorst || reason == null && overall != HealthLevel.DISABLED ? fault.message() : reason);
   }
 

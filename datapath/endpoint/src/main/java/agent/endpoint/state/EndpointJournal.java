@@ -22,6 +22,7 @@ public final class EndpointJournal {
   private final InstantSource clock;
   private final Duration retryBase;
   private final Duration retryMax;
+  private final boolean watchesAddresses;
   private Consumer<Endpoint> rebuild = endpoint -> {};
 
   /**
@@ -30,18 +31,21 @@ public final class EndpointJournal {
    * @param conductor runs retries
    * @param retryBase the pause after the first failure; each further failure doubles it
    * @param retryMax the longest pause
+   * @param watchesAddresses whether workloads are asked for their addresses
    */
   public EndpointJournal(
       EndpointRegistry registry,
       ConductorAgent conductor,
       InstantSource clock,
       Duration retryBase,
-      Duration retryMax) {
+      Duration retryMax,
+      boolean watchesAddresses) {
     this.registry = registry;
     this.conductor = conductor;
     this.clock = clock;
     this.retryBase = retryBase;
     this.retryMax = retryMax;
+    this.watchesAddresses = watchesAddresses;
   }
 
   /** Sets the function that builds an endpoint again whose build failed. */
@@ -64,6 +68,9 @@ public final class EndpointJournal {
     final Endpoint endpoint =
         new Endpoint(record, labels, new RegenerationController(record.id(), retryBase, retryMax));
     endpoint.stored(record);
+    if (watchesAddresses) {
+      endpoint.reachability().watch();
+    }
     endpoint.transition(state, message, clock.instant());
     registry.add(endpoint);
     return endpoint;
@@ -98,6 +105,22 @@ public final class EndpointJournal {
     final Fault before = endpoint.routeFault();
     endpoint.routeFault(fault);
     found(endpoint, before, fault, "the routes to the endpoint are right");
+  }
+
+  /**
+   * Publishes a change of the reachability, and records what is wrong with the addresses as {@link
+   * #interfaceFault} does.
+   *
+   * @param fault the fault, or null where it has ended
+   */
+  public void addressFault(Endpoint endpoint, Fault fault) {
+    final Fault before = endpoint.reachability().fault();
+    endpoint.reachability().fault(fault);
+    if (Objects.equals(before, fault)) {
+      registry.publish(endpoint);
+    } else {
+      found(endpoint, before, fault, "the workload answers for its addresses");
+    }
   }
 
   private void found(Endpoint endpoint, Fault before, Fault now, String rightMessage) {

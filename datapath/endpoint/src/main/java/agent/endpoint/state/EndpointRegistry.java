@@ -25,6 +25,7 @@ public final class EndpointRegistry {
   private final EndpointLookup lookup;
   private final EndpointFaults faults;
   private int lastId;
+  private int membership;
 
   /**
    * Creates an empty registry.
@@ -57,20 +58,26 @@ public final class EndpointRegistry {
   /** Adds an endpoint and publishes its snapshot. */
   public void add(Endpoint endpoint) {
     live.put(endpoint.id(), endpoint);
+    membership++;
     lastId = endpoint.id();
     publish(endpoint);
   }
 
   /** Removes an endpoint and its snapshot. */
   public void remove(Endpoint endpoint) {
-    live.remove(endpoint.id());
-    published.remove(endpoint.id());
+    forget(endpoint.id());
   }
 
   /** Removes an endpoint by id, if it was added. */
   public void forget(int id) {
     live.remove(id);
+    membership++;
     published.remove(id);
+  }
+
+  /** Returns a number that changes whenever an endpoint is added or removed. */
+  public int membership() {
+    return membership;
   }
 
   /** Returns whether this endpoint is live. */

@@ -1,7 +1,6 @@
 package agent.endpoint.state;
 
 import agent.node.NodeAddressing;
-import agent.policy.DirectionSummary;
 import agent.policy.ResolvedPolicy;
 import java.util.List;
 import java.util.Map;
@@ -59,20 +58,11 @@ public final class EndpointSnapshots {
     if (policy == null) {
       return EndpointPolicyStatus.NONE;
     }
-    final DirectionSummary in = policy.ingress();
-    final DirectionSummary out = policy.egress();
     return new EndpointPolicyStatus(
         policy.identity(),
         endpoint.build(),
         Math.max(revision, policy.revision()),
-        PolicyEnforcement.of(in.enforced(), out.enforced()),
-        in.allowed(),
-        out.allowed(),
-        in.denied(),
-        out.denied(),
-        in.l4(),
-        out.l4(),
-        in.cidr(),
-        out.cidr());
+        policy.ingress(),
+        policy.egress());
   }
 }

@@ -1,7 +1,5 @@
 package agent.endpoint.state;
 
-import agent.types.Refusal;
-
 /** The states of an endpoint; {@link EndpointTransitions} defines the transitions. */
 public enum EndpointState {
   /** The identity of its labels has not arrived. */
@@ -32,25 +30,5 @@ public enum EndpointState {
   /** Returns the name of the contract. */
   public String text() {
     return text;
-  }
-
-  /**
-   * Reads the name of a state.
-   *
-   * @param field the field of the request
-   * @param text the name
-   * @return the state
-   * @throws Refusal INVALID for an unknown or empty name
-   */
-  public static EndpointState parse(String field, String text) {
-    if (text == null || text.isEmpty()) {
-      throw Refusal.invalid(field, "a state is needed");
-    }
-    for (final EndpointState state : values()) {
-      if (state.text.equals(text)) {
-        return state;
-      }
-    }
-    throw Refusal.invalid(field, "'" + text + "' is not a state of an endpoint");
   }
 }

@@ -6,7 +6,7 @@ package agent.endpoint.state;
  * @param netnsCookie the cookie of its network namespace
  * @param pid its process id
  * @param datapathMapId the id of a tail call map
- * @param policyEnabled whether the request declares policy enabled; not used
+ * @param policyEnabled absent in requests; a record of an earlier release may have it
  * @param properties JSON text
  */
 public record WorkloadDescription(

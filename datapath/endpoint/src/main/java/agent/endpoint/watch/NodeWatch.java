@@ -11,6 +11,7 @@ import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointStore;
 import agent.ipam.Ipam;
 import agent.ipcache.Ipcache;
+import agent.node.AddressProbes;
 import agent.node.Devices;
 import agent.node.Devices.Device;
 import agent.node.Forwarding;
@@ -19,6 +20,7 @@ import agent.node.LocalAddresses;
 import agent.node.NodeEvents;
 import agent.node.WorkloadRoutes;
 import agent.types.IpAddress;
+import agent.types.OperationException;
 import agent.types.Prefix;
 import java.time.Duration;
 import java.util.Map;
@@ -33,10 +35,12 @@ import org.apache.logging.log4j.Logger;
 /**
  * Follows the events of the node and passes them to the owners of interfaces, routes and node
  * parameters, a bounded number per duty cycle; compares everything periodically and after lost
- * events. It also expires address leases. Runs on the conductor's thread.
+ * events. It also asks workloads for their addresses, and expires address leases. Runs on the
+ * conductor's thread.
  */
 public final class NodeWatch implements NodeEvents.Handler {
   private static final Logger LOGGER = LogManager.getLogger(NodeWatch.class);
+  private static final String PROBES = "probes of workloads";
   private static final int EVENTS_PER_CYCLE = 32;
 
   /** The least time between two repairs, so that many events cause one repair. */
@@ -51,7 +55,11 @@ public final class NodeWatch implements NodeEvents.Handler {
   private final NodeParts parts;
   private final Ipam ipam;
   private final Duration interval;
+  private final Supplier<AddressProbes> probes;
+  private final EndpointJournal journal;
+  private final Faults faults;
   private NodeEvents events = NodeEvents.NONE;
+  private AddressWatch addresses;
   private NodeComparison comparison;
   private boolean isStarted;
   private boolean isNodeMarked;
@@ -69,6 +77,7 @@ public final class NodeWatch implements NodeEvents.Handler {
    * @param forwarding its parameters
    * @param routes the routes to workloads
    * @param events subscribes to the events of the calling thread's namespace
+   * @param probes opens what asks workloads for their addresses; null where nothing does
    */
   public record NodeSources(
       LocalAddresses addresses,
@@ -78,7 +87,8 @@ public final class NodeWatch implements NodeEvents.Handler {
       Guarded guarded,
       Forwarding forwarding,
       WorkloadRoutes routes,
-      Supplier<NodeEvents> events) {}
+      Supplier<NodeEvents> events,
+      Supplier<AddressProbes> probes) {}
 
   /**
    * The devices by which packets of the network come in.
@@ -138,6 +148,9 @@ public final class NodeWatch implements NodeEvents.Handler {
     source = node.events();
     registry = endpoints.registry();
     ipam = endpoints.ipam();
+    journal = endpoints.journal();
+    probes = node.probes();
+    this.faults = faults;
     parts =
         new NodeParts(
             new InterfaceWatch(conductor, endpoints, node),
@@ -151,10 +164,24 @@ public final class NodeWatch implements NodeEvents.Handler {
     if (events.descriptor() >= 0) {
       conductor.idleStrategy().watch(events.descriptor());
     }
+    watchAddresses();
     isStarted = true;
     nextRepairNs = clock.nanoTime();
     compareLater();
     isComparisonWanted = true;
+  }
+
+  /** Without the sockets no endpoint counts as connected, which is a fault of the node. */
+  private void watchAddresses() {
+    if (probes == null) {
+      return;
+    }
+    try {
+      addresses = new AddressWatch(registry, journal, probes.get(), clock.nanoTime());
+    } catch (OperationException failure) {
+      LOGGER.error("node: {}", failure.getMessage());
+      faults.failed(PROBES, failure.getMessage());
+    }
   }
 
   private void compareLater() {
@@ -172,6 +199,10 @@ public final class NodeWatch implements NodeEvents.Handler {
     isStarted = false;
     events.close();
     events = NodeEvents.NONE;
+    if (addresses != null) {
+      addresses.close();
+      addresses = null;
+    }
   }
 
   /**
@@ -189,7 +220,7 @@ public final class NodeWatch implements NodeEvents.Handler {
       repair();
       count++;
     }
-    return count;
+    return addresses == null ? count : count + addresses.work(clock.nanoTime());
   }
 
   private boolean isRepairWanted() {

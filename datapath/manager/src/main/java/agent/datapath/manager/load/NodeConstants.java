@@ -55,11 +55,12 @@ public final class NodeConstants {
             .eventsPerSecond(context.eventsPerSecond());
     final IpAddress gateway4 = context.gateway4();
     if (gateway4 != null) {
-      node.gateway4((int) gateway4.low());
+      node.gateway4((int) gateway4.low()).node4((int) context.node4().low());
     }
     final IpAddress gateway6 = context.gateway6();
     if (gateway6 != null) {
-      node.gateway6(gateway6.high(), gateway6.low());
+      final IpAddress node6 = context.node6();
+      node.gateway6(gateway6.high(), gateway6.low()).node6(node6.high(), node6.low());
     }
   }
 }

@@ -33,11 +33,14 @@ public final class NodeMapSet implements AutoCloseable {
   private final MapRegistry registry;
   private final ShippedMaps shipped;
   private final MapPins guard;
+  private final int policyMapMax;
   private final Map<String, BpfMap> maps = new LinkedHashMap<>();
   private final ConntrackCarryOver carryOver;
 
-  private NodeMapSet(Pins pins, MapRegistry registry, MapPins guard, ShippedMaps shipped) {
+  private NodeMapSet(
+      Pins pins, MapRegistry registry, MapPins guard, ShippedMaps shipped, int policyMapMax) {
     this.pins = pins;
+    this.policyMapMax = policyMapMax;
     this.registry = registry;
     this.guard = guard;
     this.shipped = shipped;
@@ -60,7 +63,8 @@ public final class NodeMapSet implements AutoCloseable {
             guard,
             hasPrefilter
                 ? ShippedMaps.of(ProgramFile.ENDPOINT.stem(), ProgramFile.PREFILTER.stem())
-                : ShippedMaps.of(ProgramFile.ENDPOINT.stem()));
+                : ShippedMaps.of(ProgramFile.ENDPOINT.stem()),
+            context.policyMapMax());
     try {
       for (final MapDefinition definition : set.shipped.all()) {
         set.open(sized(context, definition));
@@ -188,14 +192,16 @@ public final class NodeMapSet implements AutoCloseable {
   }
 
   /**
-   * Takes over or creates a policy map, and registers it.
+   * Takes over or creates a policy map, and registers it. A pinned map that is smaller than the
+   * present capacity is replaced by one with the same entries; a larger one stays.
    *
    * @throws agent.maps.kernel.BpfMapException where the kernel refuses
    */
   public BpfMap openPolicyMap(int number) {
-    final MapDefinition definition = shipped.policy(number);
+    final MapDefinition definition = shipped.policy(number).withMaxEntries(policyMapMax);
     final Path pin = pins.policyMap(number);
-    final BpfMap pinned = openPinned(definition, pin);
+    final BpfMap resized = ResizedMap.open(definition, pin);
+    final BpfMap pinned = resized == null ? openPinned(definition, pin) : resized;
     final BpfMap map = pinned == null ? create(definition, pin) : pinned;
     registry.add(map);
     guard.add(map);

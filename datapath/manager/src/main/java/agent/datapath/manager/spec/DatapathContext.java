@@ -19,6 +19,7 @@ public final class DatapathContext {
   public static final int CONNTRACK_SMALLEST = 1024;
 
   private static final int CONNTRACK_LARGEST = 1 << 24;
+  private static final int POLICY_MAP_LARGEST = 1 << 20;
   private static final int FLOW_SHARE_LARGEST = 10_000;
 
   private boolean isConcluded;
@@ -33,10 +34,13 @@ public final class DatapathContext {
   private boolean enableIpv6 = true;
   private IpAddress gateway4;
   private IpAddress gateway6;
+  private IpAddress node4;
+  private IpAddress node6;
   private int worldIdentity4 = 9;
   private int worldIdentity6 = 10;
   private int conntrackTcpMax = MapSize.CONNTRACK_TCP;
   private int conntrackAnyMax = MapSize.CONNTRACK_ANY;
+  private int policyMapMax = MapSize.POLICY_MAP;
   private int conntrackGcIntervalSec = 60;
   private int flowSharePercent = 100;
   private int eventsPerSecond = 10_000;
@@ -80,8 +84,11 @@ public final class DatapathContext {
     check(enableIpv4 || enableIpv6, "enable-ipv4: both address families are off");
     check(!enableIpv4 || gateway4 != null && gateway4.isIpv4(), "gateway4: no IPv4 address");
     check(!enableIpv6 || gateway6 != null && gateway6.isIpv6(), "gateway6: no IPv6 address");
+    check(node4 == null || node4.isIpv4(), "node4: no IPv4 address");
+    check(node6 == null || node6.isIpv6(), "node6: no IPv6 address");
     range("bpf-ct-global-tcp-max", conntrackTcpMax, CONNTRACK_SMALLEST, CONNTRACK_LARGEST);
     range("bpf-ct-global-any-max", conntrackAnyMax, CONNTRACK_SMALLEST, CONNTRACK_LARGEST);
+    range("bpf-policy-map-max", policyMapMax, 2, POLICY_MAP_LARGEST);
     range("conntrack-garbage-collector-interval", conntrackGcIntervalSec, 1, 24 * 3600);
     range("conntrack-endpoint-share", flowSharePercent, 1, FLOW_SHARE_LARGEST);
     range("endpoint-event-rate", eventsPerSecond, 0, Integer.MAX_VALUE);
@@ -204,6 +211,29 @@ public final class DatapathContext {
     return this;
   }
 
+  /**
+   * Returns the node's IPv4 address, which the programs answer ARP requests for, too; the gateway
+   * where none is set.
+   */
+  public IpAddress node4() {
+    return node4 == null ? gateway4 : node4;
+  }
+
+  public DatapathContext node4(IpAddress value) {
+    node4 = changing(value);
+    return this;
+  }
+
+  /** Returns the node's IPv6 address, as {@link #node4()}. */
+  public IpAddress node6() {
+    return node6 == null ? gateway6 : node6;
+  }
+
+  public DatapathContext node6(IpAddress value) {
+    node6 = changing(value);
+    return this;
+  }
+
   /** Returns the identity of IPv4 addresses that no ipcache prefix covers. */
   public int worldIdentity4() {
     return worldIdentity4;
@@ -241,6 +271,16 @@ public final class DatapathContext {
 
   public DatapathContext conntrackAnyMax(int value) {
     conntrackAnyMax = changing(value);
+    return this;
+  }
+
+  /** Returns the largest number of entries of a policy map, {@code --bpf-policy-map-max}. */
+  public int policyMapMax() {
+    return policyMapMax;
+  }
+
+  public DatapathContext policyMapMax(int value) {
+    policyMapMax = changing(value);
     return this;
   }
 

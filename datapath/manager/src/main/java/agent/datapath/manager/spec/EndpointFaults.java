@@ -13,7 +13,9 @@ public interface EndpointFaults {
     /** Programs, links and the entry of the map {@code endpoints}. */
     PROGRAMS,
     /** The policy map and its slot in the map {@code policies}. */
-    POLICY
+    POLICY,
+    /** The workload behind the programs, such as an address that it does not answer for. */
+    WORKLOAD
   }
 
   /**

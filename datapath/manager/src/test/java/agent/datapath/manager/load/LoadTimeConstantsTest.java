@@ -55,6 +55,19 @@ class LoadTimeConstantsTest {
   }
 
   @Test
+  void shouldWriteTheAddressesOfTheNodeOrTheGatewaysAgain() {
+    final IpAddress node4 = IpAddress.parse("192.0.2.7");
+    final IpAddress node6 = IpAddress.parse("2001:db8::7");
+    final DatapathContext context = context().node4(node4).node6(node6);
+    assertEquals((int) node4.low(), node(context, NodeConfigFlyweight::node4));
+    assertEquals(node6.high(), node(context, NodeConfigFlyweight::node6High));
+    assertEquals(node6.low(), node(context, NodeConfigFlyweight::node6Low));
+    assertEquals((int) IPV4.low(), node(context(), NodeConfigFlyweight::node4));
+    assertEquals(IPV6.high(), node(context(), NodeConfigFlyweight::node6High));
+    assertEquals(IPV6.low(), node(context(), NodeConfigFlyweight::node6Low));
+  }
+
+  @Test
   void shouldWriteWhichFamiliesAreEnabled() {
     assertEquals(List.of(1L, 1L, 1L, 1L), families(context()));
     assertEquals(List.of(0L, 1L, 0L, 1L), families(context().enableIpv4(false)));

@@ -3,6 +3,7 @@ package agent.datapath.manager.scenario;
 import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
 import static agent.datapath.manager.scenario.ScenarioHost.BOB;
 import static agent.datapath.manager.scenario.ScenarioHost.HOST;
+import static agent.datapath.manager.scenario.ScenarioHost.NODE;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -18,8 +19,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * ARP and neighbour discovery: the programs answer for the gateway, which is the only neighbour of
- * a workload.
+ * ARP and neighbour discovery: the programs answer for the gateway and for the address of the node,
+ * which is the only neighbour of a workload.
  */
 @KernelTest
 class NeighbourKernelTest {
@@ -34,11 +35,20 @@ class NeighbourKernelTest {
 
   @Test
   void shouldAnswerArpForTheGateway() {
+    assertArpAnswered(HOST);
+  }
+
+  @Test
+  void shouldAnswerArpForTheAddressOfTheNode() {
+    assertArpAnswered(NODE);
+  }
+
+  private void assertArpAnswered(ScenarioHost asked) {
     final Outcome outcome =
-        node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), ALICE.ipv4, HOST.ipv4));
+        node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), ALICE.ipv4, asked.ipv4));
     assertEquals(Outcome.REDIRECT, outcome.action());
     assertArrayEquals(
-        Packets.arpReply(ALICE.hostMac(), HOST.ipv4, ALICE.mac(), ALICE.ipv4),
+        Packets.arpReply(ALICE.hostMac(), asked.ipv4, ALICE.mac(), ALICE.ipv4),
         Arrays.copyOf(outcome.frame(), 42));
   }
 
@@ -47,6 +57,8 @@ class NeighbourKernelTest {
     node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), ALICE.ipv4, BOB.ipv4))
         .dropsFor(DropReason.NEIGHBOUR_UNKNOWN);
     node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), ALICE.ipv4, ALICE.ipv4))
+        .dropsFor(DropReason.NEIGHBOUR_UNKNOWN);
+    node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), ALICE.ipv4, "0.0.0.0"))
         .dropsFor(DropReason.NEIGHBOUR_UNKNOWN);
   }
 
@@ -103,13 +115,22 @@ class NeighbourKernelTest {
 
   @Test
   void shouldAnswerSolicitationsForTheGateway() {
+    assertSolicitationsAnswered(HOST);
+  }
+
+  @Test
+  void shouldAnswerSolicitationsForTheAddressOfTheNode() {
+    assertSolicitationsAnswered(NODE);
+  }
+
+  private void assertSolicitationsAnswered(ScenarioHost asked) {
     for (final String sender : new String[] {ALICE.ipv6, LINK_LOCAL}) {
-      final Outcome outcome = node.fromWorkload(ALICE, solicitation(sender, HOST.ipv6));
+      final Outcome outcome = node.fromWorkload(ALICE, solicitation(sender, asked.ipv6));
       assertEquals(Outcome.REDIRECT, outcome.action());
       final ParsedPacket answer = outcome.parsed();
       assertEquals(ALICE.mac(), answer.destinationMac());
       assertEquals(ALICE.hostMac(), answer.sourceMac());
-      assertEquals(address(HOST.ipv6), address(answer.source()));
+      assertEquals(address(asked.ipv6), address(answer.source()));
       assertEquals(address(sender), address(answer.destination()));
       assertEquals(136, answer.icmpType());
       assertEquals(255, answer.ttl());
@@ -117,7 +138,7 @@ class NeighbourKernelTest {
       assertEquals(86, outcome.frame().length);
       assertEquals(0xe0, outcome.frame()[58] & 0xff, "router, solicited, override");
       assertArrayEquals(
-          Packets.address(HOST.ipv6, 16), Arrays.copyOfRange(outcome.frame(), 62, 78));
+          Packets.address(asked.ipv6, 16), Arrays.copyOfRange(outcome.frame(), 62, 78));
       assertArrayEquals(Packets.mac(ALICE.hostMac()), Arrays.copyOfRange(outcome.frame(), 80, 86));
     }
   }

@@ -13,8 +13,10 @@ enum ScenarioHost {
   FAR(0, 0, 401, "10.9.0.99", "fd00:9::99"),
   /** An address without an ipcache entry. */
   STRANGER(0, 0, ScenarioNode.WORLD_IDENTITY, "198.51.100.7", "2001:db8::7"),
-  /** This node itself. */
-  HOST(0, 0, 1, "10.0.0.1", "fd00::1");
+  /** This node itself, by the gateway of the workloads. */
+  HOST(0, 0, 1, "10.0.0.1", "fd00::1"),
+  /** This node by its own address. */
+  NODE(0, 0, 1, "192.0.2.77", "2001:db8:77::1");
 
   final int id;
   final int ifindex;

@@ -547,6 +547,8 @@ final class ScenarioNode implements AutoCloseable {
         .worldIdentity6(worldIdentity6)
         .gateway4(ScenarioHost.HOST.ipv4Number())
         .gateway6(ScenarioHost.HOST.ipv6High(), ScenarioHost.HOST.ipv6Low())
+        .node4(ScenarioHost.NODE.ipv4Number())
+        .node6(ScenarioHost.NODE.ipv6High(), ScenarioHost.NODE.ipv6Low())
         .enableIpv4(disabled.contains(Family.IPV4) ? 0 : 1)
         .enableIpv6(disabled.contains(Family.IPV6) ? 0 : 1)
         .tcpCapacity(capacity)

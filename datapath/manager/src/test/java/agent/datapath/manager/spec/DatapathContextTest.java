@@ -74,6 +74,8 @@ class DatapathContextTest {
     assertRefused("gateway6", context -> context.gateway6(null));
     assertRefused("gateway4", context -> context.gateway4(IPV6));
     assertRefused("gateway6", context -> context.gateway6(IPV4));
+    assertRefused("node4", context -> context.node4(IPV6));
+    assertRefused("node6", context -> context.node6(IPV4));
     assertAccepted(context -> context.enableIpv4(false).gateway4(null));
     assertAccepted(context -> context.enableIpv6(false).gateway6(null));
   }
