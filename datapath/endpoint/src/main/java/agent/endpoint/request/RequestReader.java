@@ -17,15 +17,15 @@ import agent.node.InterfaceName;
 import agent.types.MacAddress;
 import agent.types.Refusal;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
 
 /** Converts requests into records; checks every value before any state changes. */
 public final class RequestReader {
   private final RequestIdentifiers identifiers;
   private final Devices devices;
   private final Set<String> nodeDevices;
-  private final EndpointOptions defaults;
+  private final Supplier<EndpointOptions> defaults;
 
   /**
    * Creates a reader.
@@ -33,10 +33,13 @@ public final class RequestReader {
    * @param lookup decides whether an identifier refers to this node
    * @param devices the lookup of host sides
    * @param nodeDevices the names of devices of the node, which are refused
-   * @param defaults the options of a new endpoint
+   * @param defaults reads the options of a new endpoint
    */
   public RequestReader(
-      EndpointLookup lookup, Devices devices, Set<String> nodeDevices, EndpointOptions defaults) {
+      EndpointLookup lookup,
+      Devices devices,
+      Set<String> nodeDevices,
+      Supplier<EndpointOptions> defaults) {
     identifiers = new RequestIdentifiers(lookup);
     this.devices = devices;
     this.nodeDevices = nodeDevices;
@@ -70,19 +73,13 @@ public final class RequestReader {
             mac("mac", request.mac(), null),
             hostMac(request, device)),
         new EndpointRecord.LabelSources(labels("labels", request.labels()), List.of()),
-        new EndpointRecord.Configuration(options(wiring), wiring),
+        new EndpointRecord.Configuration(defaults.get().forWorkload(wiring).toMap(), wiring),
         new WorkloadDescription(
             request.netnsCookie(),
             request.pid(),
             request.datapathMapId(),
             request.policyEnabled(),
             request.properties()));
-  }
-
-  private Map<String, String> options(DatapathConfiguration wiring) {
-    return Boolean.TRUE.equals(wiring.disableSourceVerification())
-        ? defaults.with(MutableOption.SOURCE_IP_VERIFICATION, MutableOption.DISABLED).toMap()
-        : defaults.toMap();
   }
 
   /** Returns the record after a change; absent fields keep their values. */

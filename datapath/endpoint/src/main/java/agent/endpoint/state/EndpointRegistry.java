@@ -12,6 +12,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The live endpoints by id. Only the conductor's thread uses the endpoints; any thread may read
@@ -24,6 +25,7 @@ public final class EndpointRegistry {
   private final EndpointSnapshots snapshots;
   private final EndpointLookup lookup;
   private final EndpointFaults faults;
+  private final AtomicLong version = new AtomicLong();
   private int lastId;
 
   /**
@@ -63,14 +65,14 @@ public final class EndpointRegistry {
 
   /** Removes an endpoint and its snapshot. */
   public void remove(Endpoint endpoint) {
-    live.remove(endpoint.id());
-    published.remove(endpoint.id());
+    forget(endpoint.id());
   }
 
   /** Removes an endpoint by id, if it was added. */
   public void forget(int id) {
     live.remove(id);
     published.remove(id);
+    version.incrementAndGet();
   }
 
   /** Returns whether this endpoint is live. */
@@ -106,6 +108,7 @@ public final class EndpointRegistry {
     final EndpointSnapshot snapshot = snapshots.of(endpoint);
     if (holds(endpoint)) {
       published.put(endpoint.id(), snapshot);
+      version.incrementAndGet();
     }
     return withFaults(snapshot);
   }
@@ -120,6 +123,11 @@ public final class EndpointRegistry {
       health = health.with(fault);
     }
     return health.equals(snapshot.health()) ? snapshot : snapshot.withHealth(health);
+  }
+
+  /** Returns a number that rises after each change of what is published. Thread-safe. */
+  public long version() {
+    return version.get();
   }
 
   /** Returns the snapshots by id. Thread-safe. */
