@@ -5,12 +5,15 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Measures the installed daemon: its start, new endpoints, and resident memory. */
+/** Measures the installed daemon: its start, new endpoints, resident memory, and reads. */
 final class DaemonReport {
   private static final int STARTS = 7;
   private static final int ENDPOINTS = 10;
   private static final int FURTHER_ENDPOINTS = 20;
   private static final long RESIDENT_GOAL_MB = 128;
+  private static final int CONNECTIONS = 4;
+  private static final int READ_SECONDS = 10;
+  private static final long READ_P99_GOAL_US = 500;
 
   private final Path daemon;
   private final Report report =
@@ -25,6 +28,7 @@ final class DaemonReport {
     final DaemonReport daemon = new DaemonReport(prefix.resolve("bin/agent"));
     daemon.starts();
     daemon.endpoints();
+    daemon.reads();
     return daemon.report;
   }
 
@@ -62,6 +66,31 @@ final class DaemonReport {
           "195 to 219 MB",
           "VmRSS");
     }
+  }
+
+  /** Reads of the API while nothing changes; the clients have the same processors. */
+  private void reads() throws Exception {
+    try (RunningDaemon running = new RunningDaemon(daemon)) {
+      running.until("/endpoint");
+      final List<String> requests = new ArrayList<>();
+      for (int i = 0; i < ENDPOINTS; i++) {
+        requests.add(running.plumb(i));
+      }
+      running.create(requests);
+      read(running, "/healthz", 100_000, "11,000 to 15,500 a second");
+      read(running, "/endpoint", 20_000, "168 a second");
+    }
+  }
+
+  private void read(RunningDaemon running, String path, int goal, String peer) throws Exception {
+    final ReadLoad.Result result = running.load(path).run(CONNECTIONS, READ_SECONDS);
+    report.row(
+        "GET " + path + ", 10 endpoints, " + CONNECTIONS + " connections",
+        Report.figure(result.perSecond()) + " a second, p99 " + result.p99Us() + " us",
+        goal + " a second, p99 " + READ_P99_GOAL_US + " us",
+        result.perSecond() >= goal && result.p99Us() <= READ_P99_GOAL_US ? "met" : "missed",
+        peer,
+        result.answerBytes() + " bytes an answer");
   }
 
   private void row(String work, long[] timesUs, String peer, long goalMs) {

@@ -128,6 +128,11 @@ final class RunningDaemon implements AutoCloseable {
     }
   }
 
+  /** Returns a load that reads a path of the API. */
+  ReadLoad load(String path) {
+    return new ReadLoad(state.resolve("agent.sock"), path);
+  }
+
   /** Creates the interface of a workload and returns the request that creates its endpoint. */
   String plumb(int index) {
     return plumb(index, "bench");

@@ -103,6 +103,8 @@ final class LibC {
       handle("getrlimit", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS));
   private static final MethodHandle UMASK =
       handle("umask", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
+  private static final MethodHandle CLOCK_GETRES =
+      handle("clock_getres", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS));
   private static final MethodHandle RECVFROM =
       handle(
           "recvfrom",
@@ -374,6 +376,14 @@ final class LibC {
   static int getrlimit(MemorySegment state, int resource, MemorySegment limits) {
     try {
       return result(state, (int) GETRLIMIT.invokeExact(state, resource, limits));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int clockGetres(MemorySegment state, int clock, MemorySegment resolution) {
+    try {
+      return result(state, (int) CLOCK_GETRES.invokeExact(state, clock, resolution));
     } catch (Throwable t) {
       throw unexpected(t);
     }

@@ -9,6 +9,7 @@ import agent.contract.datapath.MapContentsModel;
 import agent.contract.datapath.MapListModel;
 import agent.contract.datapath.PrefilterListModel;
 import agent.contract.datapath.PrefilterModel;
+import agent.contract.debug.DebugInformationModel;
 import agent.contract.endpoint.EndpointBatchDeleteRequest;
 import agent.contract.endpoint.EndpointChangeRequest;
 import agent.contract.endpoint.EndpointConfigurationModel;
@@ -21,6 +22,7 @@ import agent.contract.endpoint.LabelConfigurationModel;
 import agent.contract.identity.IdentityInUseModel;
 import agent.contract.identity.IdentityModel;
 import agent.contract.ipam.IpamAllocationModel;
+import agent.contract.node.NodeListModel;
 import agent.contract.policy.PolicyModel;
 import agent.contract.policy.SelectorModel;
 import java.io.IOException;
@@ -98,6 +100,24 @@ public final class AgentClient implements AutoCloseable {
   /** GET /config. */
   public DaemonConfigurationModel configuration() throws IOException {
     return one(DaemonConfigurationModel.class, get("config"));
+  }
+
+  /** PATCH /config; what is null in the request is not changed. */
+  public DaemonConfigurationModel configure(DaemonConfigurationModel.Spec change)
+      throws IOException {
+    return one(DaemonConfigurationModel.class, send("PATCH", RequestPath.of("config"), change));
+  }
+
+  /** GET /cluster/nodes; without the client id of an answer before, all of them. */
+  public NodeListModel nodes(Long clientId) throws IOException {
+    final Map<String, String> headers =
+        clientId == null ? Map.of() : Map.of("client-id", clientId.toString());
+    return one(NodeListModel.class, open("GET", RequestPath.of("cluster", "nodes"), headers, null));
+  }
+
+  /** GET /debuginfo. */
+  public DebugInformationModel debugInformation() throws IOException {
+    return one(DebugInformationModel.class, get("debuginfo"));
   }
 
   /** GET /metrics/. */

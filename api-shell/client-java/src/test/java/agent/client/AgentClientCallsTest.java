@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.contract.WireFormat;
+import agent.contract.daemon.DaemonConfigurationModel;
 import agent.contract.datapath.PrefilterListModel;
 import agent.contract.endpoint.EndpointConfigurationSpecModel;
 import agent.testkit.CannedHttpServer;
@@ -48,6 +49,15 @@ class AgentClientCallsTest {
     assertRead("/health", "{\"modules\":[]}", agent -> agent.health(false));
     assertRead("/config", "{\"spec\":{\"options\":{}}}", AgentClient::configuration);
     assertRead("/metrics/", "[{\"labels\":{},\"name\":\"m\",\"value\":1.5}]", AgentClient::metrics);
+    assertRead("/debuginfo", "{\"endpoint-list\":[]}", AgentClient::debugInformation);
+    assertRead("/cluster/nodes", "{\"client-id\":7}", agent -> agent.nodes(null));
+    assertCall(
+        "PATCH /config",
+        "{\"options\":{\"Debug\":\"Enabled\"},\"policy-enforcement\":\"always\"}",
+        "{\"spec\":{\"options\":{}}}",
+        agent ->
+            agent.configure(
+                new DaemonConfigurationModel.Spec(Map.of("Debug", "Enabled"), "always")));
     assertRead("/map", "{\"maps\":[]}", AgentClient::maps);
     assertRead("/map/m", "{\"cache\":[],\"name\":\"m\"}", agent -> agent.map("m"));
   }

@@ -27,6 +27,7 @@ class GoldenJsonTest {
         agent.contract.datapath.MapListModel.class,
         agent.contract.datapath.PrefilterListModel.class,
         agent.contract.datapath.PrefilterModel.class,
+        agent.contract.debug.DebugInformationModel.class,
         agent.contract.endpoint.EndpointBatchDeleteRequest.class,
         agent.contract.endpoint.EndpointChangeRequest.class,
         agent.contract.endpoint.EndpointConfigurationModel.class,
@@ -38,6 +39,7 @@ class GoldenJsonTest {
         agent.contract.identity.IdentityModel.class,
         agent.contract.ipam.IpamAllocationModel.class,
         agent.contract.node.NodeAddressingModel.class,
+        agent.contract.node.NodeListModel.class,
         agent.contract.policy.PolicyModel.class,
         agent.contract.policy.RuleModel.class,
         agent.contract.policy.SelectorModel.class

@@ -4,24 +4,28 @@ import agent.bindings.BindingsException;
 import agent.bindings.LibBpf;
 import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.DatapathManager;
-import agent.datapath.manager.thread.ConductorAgent;
 import agent.datapath.manager.thread.HealthBoard;
 import agent.endpoint.EndpointConductor;
 import agent.endpoint.EndpointContext;
+import agent.endpoint.config.RuntimeConfiguration;
 import agent.endpoint.restore.RestoreReport;
-import agent.identity.IdentityAllocator;
 import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
 import agent.ipam.Ipam;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;
 import agent.launcher.view.ApiConnectionView;
+import agent.launcher.view.ConfigurationView;
 import agent.launcher.view.DaemonStatus;
 import agent.launcher.view.EndpointModuleHealth;
 import agent.launcher.view.HostRoutingHealth;
+import agent.launcher.view.PeriodicController;
 import agent.launcher.view.StartedParts;
+import agent.node.ClusterNode;
+import agent.node.ClusterNodes;
 import agent.node.HostRoutingWatch;
 import agent.node.Node;
+import agent.node.NodeInventory;
 import agent.policy.PolicyEngine;
 import agent.server.ApiServer;
 import agent.state.AgentState;
@@ -32,10 +36,14 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.time.InstantSource;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -50,8 +58,9 @@ final class Daemon implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Daemon.class);
   private static final String RESTORE_MODULE = "restore";
   private static final long LEAST_DESCRIPTORS = 256;
-  private static final long STATE_RETRY_NS = TimeUnit.SECONDS.toNanos(1);
-  private static final long ROUTING_POLL_NS = TimeUnit.SECONDS.toNanos(2);
+  private static final Duration STATE_RETRY = Duration.ofSeconds(1);
+  private static final Duration ROUTING_POLL = Duration.ofSeconds(2);
+  private static final Duration INVENTORY_POLL = Duration.ofSeconds(5);
   private static final long CONDUCTOR_STALL_NS = TimeUnit.SECONDS.toNanos(2);
 
   private final Settings settings;
@@ -79,7 +88,8 @@ final class Daemon implements AutoCloseable {
     final AgentState state =
         keep(refusalNamesOption(() -> AgentState.open(settings.stateDirectory())));
     keep(NodeLocks.take(settings.bpfRoot()));
-    final DaemonRoutes routes = new DaemonRoutes(new DaemonStatus(settings.shown()));
+    final ConfigurationView shown = settings.shown();
+    final DaemonRoutes routes = new DaemonRoutes(new DaemonStatus(shown), shown.self());
     final ApiServer server = keep(ApiServer.start(settings.api(), routes.starting()));
     final ApiConnectionView connections = new ApiConnectionView(server::connections);
     routes.add(connections);
@@ -92,73 +102,114 @@ final class Daemon implements AutoCloseable {
     final LocalIdentityAllocator identities = new LocalIdentityAllocator();
     final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
     final Ipam ipam = Ipam.open(settings.ipam(node.addressing(), state.leaseStore()));
+    final RuntimeConfiguration configuration =
+        RuntimeConfiguration.restore(settings.runtimeOptions(), state.configurationStore());
     final PolicyEngine policy =
-        PolicyEngine.open(settings.policy(identities, cidrIdentities, state.policyStore()));
+        PolicyEngine.open(
+            settings
+                .policy(identities, cidrIdentities, state.policyStore())
+                .mode(configuration.wanted().enforcement())
+                .conclude());
     final HostRoutingWatch routing = HostRoutingWatch.start(settings.hostRouting());
-    final DatapathManager datapath =
-        keep(
-            refusalNamesOption(
-                () ->
-                    DatapathManager.launch(
-                        settings.datapath(
-                            node.addressing(),
-                            node.guardedDevices().present(),
-                            routing.current().bypassesStack(),
-                            state.prefilterStore()))));
-    final EndpointConductor conductor = endpoints(state, node, datapath, identities, ipam, policy);
-    retryWrites(conductor.agent(), state);
-    follow(conductor.agent(), routing, datapath);
+    final DatapathManager datapath = datapath(state, node, routing);
+    final EndpointConductor conductor =
+        EndpointConductor.launch(
+            endpoints(state, node, datapath)
+                .configuration(configuration)
+                .identities(identities)
+                .ipam(ipam)
+                .policy(policy));
+    final AtomicReference<NodeInventory> inventory = new AtomicReference<>(node.inventory());
+    final List<PeriodicController> controllers =
+        controllers(state, node, routing, datapath, inventory);
+    controllers.forEach(controller -> controller.start(conductor.agent()));
     keep(datapath.threads().start(conductor.agent(), CONDUCTOR_STALL_NS));
-    addModules(datapath.health(), state, conductor);
-    datapath.health().add(ApiConnectionView.MODULE, connections);
-    datapath.health().add(HostRoutingHealth.MODULE, new HostRoutingHealth(routing));
+    addModules(datapath.health(), state, conductor, connections, routing);
     restore(datapath, conductor);
     server.serve(
         routes.ready(
             new StartedParts(
                 node.addressing(),
+                inventory::get,
+                nodes(shown.self(), node, inventory),
                 routing,
                 ipam,
                 datapath,
                 conductor.endpoints(),
-                conductor.policy()),
+                conductor.policy(),
+                conductor.configuration(),
+                controllers),
             identities,
             cidrIdentities));
   }
 
-  /** Creates the conductor of the endpoints; its thread does not run yet. */
-  private EndpointConductor endpoints(
+  private DatapathManager datapath(AgentState state, Node node, HostRoutingWatch routing) {
+    return keep(
+        refusalNamesOption(
+            () ->
+                DatapathManager.launch(
+                    settings.datapath(
+                        node.addressing(),
+                        node.guardedDevices().present(),
+                        routing.current().bypassesStack(),
+                        state.prefilterStore()))));
+  }
+
+  /**
+   * Returns the periodic tasks of the thread of the endpoints, which stores the policy and is in
+   * the namespace of the node.
+   */
+  private static List<PeriodicController> controllers(
       AgentState state,
       Node node,
+      HostRoutingWatch routing,
       DatapathManager datapath,
-      IdentityAllocator identities,
-      Ipam ipam,
-      PolicyEngine policy) {
-    return EndpointConductor.launch(
-        new EndpointContext()
-            .node(node)
-            .nodeDevices(settings.nodeDevices())
-            .guarded(node.guardedDevices(), datapath.devices())
-            .identities(identities)
-            .ipam(ipam)
-            .policy(policy)
-            .datapath(datapath.endpoints(), datapath.policyMaps(), datapath.ipcache())
-            .store(state.endpointStore())
-            .repairs(datapath.repairs())
-            .faults(datapath.endpointFaults())
-            .labelFilter(settings.labelFilter())
-            .defaultOptions(settings.endpointOptions())
-            .clusterName(settings.clusterName())
-            .nodeName(settings.nodeName())
-            .conclude());
+      AtomicReference<NodeInventory> inventory) {
+    return List.of(
+        controller("state-write-retry", STATE_RETRY, state::retry),
+        controller("host-routing-watch", ROUTING_POLL, () -> routing.poll(datapath::bypassStack)),
+        controller("node-inventory", INVENTORY_POLL, () -> inventory.set(node.inventory())));
+  }
+
+  /** Returns what the endpoints have of the node and the datapath. */
+  private EndpointContext endpoints(AgentState state, Node node, DatapathManager datapath) {
+    return new EndpointContext()
+        .node(node)
+        .nodeDevices(settings.nodeDevices())
+        .guarded(node.guardedDevices(), datapath.devices())
+        .datapath(datapath.endpoints(), datapath.policyMaps(), datapath.ipcache())
+        .store(state.endpointStore())
+        .repairs(datapath.repairs())
+        .faults(datapath.endpointFaults())
+        .labelFilter(settings.labelFilter())
+        .keepsOptions(settings.keepsEndpointOptions())
+        .clusterName(settings.clusterName())
+        .nodeName(settings.nodeName());
+  }
+
+  private static ClusterNodes nodes(
+      String self, Node node, AtomicReference<NodeInventory> inventory) {
+    return new ClusterNodes(
+        () -> List.of(ClusterNode.local(self, node.addressing(), inventory.get().addresses())),
+        System::nanoTime);
+  }
+
+  private static PeriodicController controller(String name, Duration interval, Runnable task) {
+    return new PeriodicController(name, interval, InstantSource.system(), task);
   }
 
   private static void addModules(
-      HealthBoard health, AgentState state, EndpointConductor conductor) {
+      HealthBoard health,
+      AgentState state,
+      EndpointConductor conductor,
+      ApiConnectionView connections,
+      HostRoutingWatch routing) {
     health.add("state", state.faults());
     health.add(EndpointModuleHealth.MODULE, new EndpointModuleHealth(conductor.endpoints()));
     health.add("node", conductor.nodeFaults());
     health.add(RESTORE_MODULE, conductor.restoreProgress());
+    health.add(ApiConnectionView.MODULE, connections);
+    health.add(HostRoutingHealth.MODULE, new HostRoutingHealth(routing));
   }
 
   /** Stops the parts in reverse order; programs stay attached and enforce policy. */
@@ -198,27 +249,6 @@ final class Daemon implements AutoCloseable {
     if (state.equals(settings.socketPath().getParent())) {
       Files.setPosixFilePermissions(state, PosixFilePermissions.fromString("rwxr-xr-x"));
     }
-  }
-
-  /** Has the thread that stores the policy try every second again what could not be stored. */
-  private static void retryWrites(ConductorAgent agent, AgentState state) {
-    agent.schedule(
-        STATE_RETRY_NS,
-        () -> {
-          state.retry();
-          retryWrites(agent, state);
-        });
-  }
-
-  /** Has a thread in the namespace of the node read regularly what decides how flows are routed. */
-  private static void follow(
-      ConductorAgent agent, HostRoutingWatch routing, DatapathManager datapath) {
-    agent.schedule(
-        ROUTING_POLL_NS,
-        () -> {
-          routing.poll(datapath::bypassStack);
-          follow(agent, routing, datapath);
-        });
   }
 
   /**

@@ -4,14 +4,18 @@ import agent.identity.CidrIdentityAllocator;
 import agent.identity.IdentityAllocator;
 import agent.launcher.view.DaemonStatus;
 import agent.launcher.view.DomainMetricSource;
+import agent.launcher.view.ProcessDebugView;
 import agent.launcher.view.ProcessMetricSource;
 import agent.launcher.view.StartedParts;
 import agent.server.RouteTable;
+import agent.server.handler.ConfigurationHandlers;
 import agent.server.handler.DaemonHandlers;
+import agent.server.handler.DebugHandlers;
 import agent.server.handler.EndpointHandlers;
 import agent.server.handler.IdentityHandlers;
 import agent.server.handler.IpamHandlers;
 import agent.server.handler.MapHandlers;
+import agent.server.handler.NodeHandlers;
 import agent.server.handler.PolicyHandlers;
 import agent.server.handler.PrefilterHandlers;
 import agent.server.metrics.AgentThreadMetricSource;
@@ -24,9 +28,17 @@ final class DaemonRoutes {
   private final DaemonStatus status;
   private final MetricRegistry metrics = new MetricRegistry();
   private final DaemonHandlers daemon;
+  private final String self;
 
-  DaemonRoutes(DaemonStatus status) {
+  /**
+   * Creates the routes of a daemon that is starting.
+   *
+   * @param status shows the daemon
+   * @param self the name of this node with its cluster
+   */
+  DaemonRoutes(DaemonStatus status, String self) {
     this.status = status;
+    this.self = self;
     metrics.add(new ProcessMetricSource());
     daemon = new DaemonHandlers(status, metrics);
   }
@@ -59,6 +71,13 @@ final class DaemonRoutes {
     status.ready(parts);
     return RouteTable.of(
         daemon,
+        new NodeHandlers(parts.nodes(), self),
+        new ConfigurationHandlers(parts.configuration(), status),
+        new DebugHandlers(
+            status,
+            new ProcessDebugView(Version.TEXT, parts.datapath(), System.getenv()),
+            parts.endpoints(),
+            parts.policy()),
         new EndpointHandlers(parts.endpoints()),
         new IdentityHandlers(identities, cidrIdentities),
         new IpamHandlers(parts.ipam(), parts.addressing()),

@@ -4,6 +4,7 @@ import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterStore;
+import agent.endpoint.config.RuntimeOptions;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.MutableOption;
 import agent.identity.CidrIdentityAllocator;
@@ -48,6 +49,9 @@ import java.util.function.Supplier;
 final class Settings {
   private static final String UNDEFINED = NodeOptions.UNDEFINED;
   private static final String SOCKET_NAME = "agent.sock";
+
+  /** The group of a socket whose group is not set; the daemon runs as root. */
+  private static final String PROCESS_GROUP = "root";
 
   private static final long DESCRIPTORS_PER_CONNECTION = 4;
   private static final long MOST_CONNECTIONS = 16_384;
@@ -102,8 +106,28 @@ final class Settings {
    */
   ConfigurationView shown() {
     clusterName();
-    bpfRoot();
-    return new ConfigurationView(options, endpointOptions().toMap(), nodeName());
+    return new ConfigurationView(
+        options,
+        Map.of(
+            "config", options.configFile(),
+            "state-dir", stateDirectory().toString(),
+            "bpf-root", bpfRoot().toString(),
+            "socket-path", socketPath().toString(),
+            "socket-group", socketGroup() == null ? PROCESS_GROUP : socketGroup()),
+        nodeName());
+  }
+
+  /** Whether endpoints of the previous run keep their own options. */
+  boolean keepsEndpointOptions() {
+    return options.bool("keep-config");
+  }
+
+  /** Returns the start-up values of what can change while the daemon runs. */
+  RuntimeOptions runtimeOptions() {
+    return new RuntimeOptions(
+        endpointOptions(),
+        options.bool("enable-tracing"),
+        EnforcementMode.parse("enable-policy", options.text("enable-policy")));
   }
 
   boolean restores() {
@@ -175,16 +199,16 @@ final class Settings {
     return context.conclude();
   }
 
+  /** Returns the policy's context, which is not concluded: a change may have replaced the mode. */
   PolicyContext policy(
       IdentityAllocator identities, CidrIdentityAllocator cidrIdentities, PolicyStore store) {
     return new PolicyContext()
         .identities(identities)
         .cidrIdentities(cidrIdentities)
         .store(store)
-        .mode(EnforcementMode.parse("enable-policy", options.text("enable-policy")))
+        .mode(runtimeOptions().enforcement())
         .allowLocalhost(AllowLocalhost.parse("allow-localhost", options.text("allow-localhost")))
-        .mapCapacity((int) options.number("bpf-policy-map-max"))
-        .conclude();
+        .mapCapacity((int) options.number("bpf-policy-map-max"));
   }
 
   DatapathContext datapath(

@@ -30,6 +30,7 @@ import agent.node.FamilyAddressing;
 import agent.node.HostRouting.Choice;
 import agent.node.NodeAddressing;
 import agent.node.NodeOptions;
+import agent.policy.EnforcementMode;
 import agent.policy.PolicyContext;
 import agent.policy.PolicyEngine;
 import agent.policy.PolicyStore;
@@ -169,6 +170,14 @@ class OptionsReachTheirPartsTest {
   private static List<Row> domainRows() {
     return List.of(
         new Row("restore", "false", Settings::restores, true, false),
+        new Row("keep-config", "true", Settings::keepsEndpointOptions, false, true),
+        new Row("enable-tracing", "true", s -> s.runtimeOptions().tracesPolicy(), false, true),
+        new Row(
+            "enable-policy",
+            "always",
+            s -> s.runtimeOptions().enforcement(),
+            EnforcementMode.DEFAULT,
+            EnforcementMode.ALWAYS),
         new Row("enable-policy", "always", s -> engine(s).mode().text(), "default", "always"),
         new Row("enable-policy", "never", s -> engine(s).mode().text(), "default", "never"),
         new Row(

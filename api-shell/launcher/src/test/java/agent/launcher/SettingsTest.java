@@ -85,7 +85,7 @@ class SettingsTest {
   void shouldNameTheOptionWhoseValueAPartRefuses() {
     assertRefused(
         "--api-rate-limit: 'none' is not an operation class, which are"
-            + " [read, endpoint, ipam, policy, prefilter]",
+            + " [read, endpoint, config, ipam, policy, prefilter]",
         Settings::api,
         "--api-rate-limit=none=1");
     assertRefused(

@@ -1,5 +1,6 @@
 package agent.server;
 
+import java.nio.ByteBuffer;
 import tools.jackson.core.JsonGenerator;
 
 /**
@@ -37,6 +38,13 @@ public record Answer(int status, Body body) {
    */
   public record Text(String contentType, String text) implements Body {}
 
+  /**
+   * JSON that is encoded already.
+   *
+   * @param bytes the body, which is not changed
+   */
+  public record Rendered(ByteBuffer bytes) implements Body {}
+
   /** No body. */
   public record Empty() implements Body {}
 
@@ -65,6 +73,11 @@ public record Answer(int status, Body body) {
   /** Returns 201 with a value. */
   public static Answer created(Object value) {
     return new Answer(CREATED, new Json(value));
+  }
+
+  /** Returns 200 with JSON that is encoded already. */
+  static Answer rendered(ByteBuffer bytes) {
+    return new Answer(OK, new Rendered(bytes));
   }
 
   /** Returns 200 with a list that is streamed. */

@@ -24,11 +24,18 @@ final class AnswerWriter {
     exchange.setStatusCode(answer.status());
     switch (answer.body()) {
       case Answer.Json(Object value) -> send(exchange, JSON, mapper.writeValueAsBytes(value));
+      case Answer.Rendered(ByteBuffer bytes) -> writeRendered(exchange, bytes);
       case Answer.Text(String contentType, String text) ->
           send(exchange, contentType, text.getBytes(StandardCharsets.UTF_8));
       case Answer.Streamed(Answer.JsonWriter writer) -> stream(exchange, writer);
       case Answer.Empty() -> exchange.endExchange();
     }
+  }
+
+  /** Writes JSON that is encoded already; the buffer is shared and not changed. */
+  void writeRendered(HttpServerExchange exchange, ByteBuffer bytes) {
+    exchange.getResponseHeaders().put(Headers.CONTENT_TYPE, JSON);
+    exchange.getResponseSender().send(bytes.duplicate());
   }
 
   void writeFailure(HttpServerExchange exchange, ErrorAnswers failure) {

@@ -2,15 +2,22 @@ package agent.server;
 
 import agent.bindings.PeerCredentials;
 import agent.server.socket.UnixStreamConnection;
+import io.undertow.server.ExchangeCompletionListener;
 import io.undertow.server.HttpHandler;
 import io.undertow.server.HttpServerExchange;
 import io.undertow.server.protocol.http.HttpServerConnection;
+import io.undertow.util.HeaderMap;
 import io.undertow.util.Headers;
+import io.undertow.util.HttpString;
+import io.undertow.util.Methods;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.util.Locale;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.xnio.IoUtils;
@@ -24,12 +31,21 @@ final class ApiDispatcher implements HttpHandler {
   static final int DRAINED_BODIES = 4;
 
   private static final Logger LOGGER = LogManager.getLogger(ApiDispatcher.class);
+  private static final HttpString BRIEF = new HttpString("brief");
+  private static final String IDENTITY = "identity";
+  private static final Set<String> GZIP = Set.of("gzip", "x-gzip");
+  private static final ExchangeCompletionListener END_OF_REQUEST =
+      (ended, next) -> {
+        connection(ended).endRequest();
+        next.proceed();
+      };
 
   private final JsonMapper mapper;
   private final AnswerWriter answers;
   private final ExecutorService workers;
   private final RateLimits rateLimits;
   private final long maxBodyBytes;
+  private final AtomicLong changes = new AtomicLong();
   private volatile RouteTable routes;
 
   ApiDispatcher(ApiContext context, RouteTable routes, JsonMapper mapper, ExecutorService workers) {
@@ -43,12 +59,45 @@ final class ApiDispatcher implements HttpHandler {
 
   void serve(RouteTable table) {
     routes = table;
+    changes.incrementAndGet();
   }
 
   @Override
   public void handleRequest(HttpServerExchange exchange) {
     exchange.setDispatchExecutor(workers);
     markRequest(exchange);
+    if (isPlainRead(exchange)) {
+      final RouteTable.Match match = routes.read(exchange.getRequestURI());
+      final ByteBuffer rendered = match == null ? null : match.handler().rendered(changes.get());
+      if (rendered != null) {
+        send(exchange, match.route(), rendered);
+        return;
+      }
+    }
+    serveRoute(exchange);
+  }
+
+  /** Whether the request has nothing that could change the answer of its path. */
+  private static boolean isPlainRead(HttpServerExchange exchange) {
+    final HeaderMap headers = exchange.getRequestHeaders();
+    return Methods.GET.equals(exchange.getRequestMethod())
+        && exchange.isRequestComplete()
+        && exchange.getQueryString().isEmpty()
+        && !headers.contains(BRIEF)
+        && !headers.contains(Headers.TRANSFER_ENCODING);
+  }
+
+  private void send(HttpServerExchange exchange, Route route, ByteBuffer rendered) {
+    try {
+      limitRate(route);
+    } catch (HttpRefusal refusal) {
+      fail(exchange, route, refusal);
+      return;
+    }
+    answers.writeRendered(exchange, rendered);
+  }
+
+  private void serveRoute(HttpServerExchange exchange) {
     Route route = null;
     try {
       final RequestTarget target =
@@ -62,13 +111,15 @@ final class ApiDispatcher implements HttpHandler {
       limitRate(route);
       checkTransferCoding(exchange);
       checkContentType(exchange);
+      checkContentCoding(exchange);
       final ApiRequest request =
           new ApiRequest(
               match,
               target.query(),
               exchange.getRequestHeaders()::getFirst,
               new ExchangeBody(exchange, maxBodyBytes),
-              mapper);
+              mapper,
+              changes.get());
       if (route.answersAtOnce() && exchange.isRequestComplete()) {
         answers.write(exchange, match.handler().handle(request));
       } else {
@@ -81,13 +132,8 @@ final class ApiDispatcher implements HttpHandler {
 
   /** While a request is at work, its connection is not closed for another client. */
   private static void markRequest(HttpServerExchange exchange) {
-    final UnixStreamConnection connection = connection(exchange);
-    connection.beginRequest();
-    exchange.addExchangeCompleteListener(
-        (ended, next) -> {
-          connection.endRequest();
-          next.proceed();
-        });
+    connection(exchange).beginRequest();
+    exchange.addExchangeCompleteListener(END_OF_REQUEST);
   }
 
   private static UnixStreamConnection connection(HttpServerExchange exchange) {
@@ -104,6 +150,9 @@ final class ApiDispatcher implements HttpHandler {
   }
 
   private void limitRate(Route route) {
+    if (!route.isRateLimited()) {
+      return;
+    }
     final int waitSec = rateLimits.secondsUntilAllowed(route.operationClass());
     if (waitSec > 0) {
       throw HttpRefusal.withHeader(
@@ -133,10 +182,25 @@ final class ApiDispatcher implements HttpHandler {
     }
   }
 
+  /** Refuses a body in a coding other than gzip, as RFC 9110 section 15.5.16 says. */
+  private static void checkContentCoding(HttpServerExchange exchange) {
+    final String coding = contentCoding(exchange);
+    if (!coding.equals(IDENTITY) && !GZIP.contains(coding) && !exchange.isRequestComplete()) {
+      throw HttpRefusal.withHeader(
+          415, "Content-Encoding: '" + coding + "' is not gzip", "Accept-Encoding", "gzip");
+    }
+  }
+
+  private static String contentCoding(HttpServerExchange exchange) {
+    final String coding = exchange.getRequestHeaders().getFirst(Headers.CONTENT_ENCODING);
+    return coding == null || coding.isBlank() ? IDENTITY : coding.strip().toLowerCase(Locale.ROOT);
+  }
+
   private void serve(HttpServerExchange exchange, RouteTable.Match match, ApiRequest request) {
     exchange.setDispatchExecutor(workers);
     try {
       final Answer answer = match.handler().handle(request);
+      count(match.route());
       logChange(exchange, match.route(), answer.status(), "");
       answers.write(exchange, answer);
     } catch (Exception e) {
@@ -144,7 +208,15 @@ final class ApiDispatcher implements HttpHandler {
     }
   }
 
+  /** Ends the validity of rendered answers before a change is answered. */
+  private void count(Route route) {
+    if (route != null && route.verb().changes()) {
+      changes.incrementAndGet();
+    }
+  }
+
   private void fail(HttpServerExchange exchange, Route route, Exception thrown) {
+    count(route);
     final Throwable cause = ErrorAnswers.unwrapped(thrown);
     if (exchange.isResponseStarted() || cause instanceof AnswerWriter.TruncatedAnswerException) {
       logTruncation(exchange, cause);
@@ -258,7 +330,8 @@ final class ApiDispatcher implements HttpHandler {
       if (!exchange.isBlocking()) {
         exchange.startBlocking();
       }
-      return new BoundedBody(exchange.getInputStream(), maxBytes);
+      final InputStream sent = new BoundedBody(exchange.getInputStream(), maxBytes);
+      return GZIP.contains(contentCoding(exchange)) ? new DecodedBody(sent, maxBytes) : sent;
     }
   }
 }

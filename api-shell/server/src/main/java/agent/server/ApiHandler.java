@@ -1,5 +1,6 @@
 package agent.server;
 
+import java.nio.ByteBuffer;
 import java.util.Map;
 
 /**
@@ -28,4 +29,35 @@ public interface ApiHandler {
    *     message of an {@link agent.types.OperationException} is the answer
    */
   Answer handle(ApiRequest request) throws Exception;
+
+  /**
+   * Returns the body of the answer to a request without parameters, body and header fields that
+   * this handler reads, where it is rendered and valid; null for every other handler. It must not
+   * wait: an I/O thread calls it.
+   *
+   * @param changes how many changing calls the API has answered
+   */
+  default ByteBuffer rendered(long changes) {
+    return null;
+  }
+
+  /**
+   * Returns a handler whose answer to a plain request is rendered once per change.
+   *
+   * @param plain the answer to a plain request
+   * @param handler serves every request
+   */
+  static ApiHandler rendering(RenderedAnswer plain, ApiHandler handler) {
+    return new ApiHandler() {
+      @Override
+      public Answer handle(ApiRequest request) throws Exception {
+        return handler.handle(request);
+      }
+
+      @Override
+      public ByteBuffer rendered(long changes) {
+        return plain.present(changes);
+      }
+    };
+  }
 }

@@ -22,6 +22,7 @@ public final class ApiRequest {
   private final Headers headers;
   private final Body body;
   private final JsonMapper mapper;
+  private final long changes;
 
   /** The headers of a request. */
   @FunctionalInterface
@@ -44,12 +45,14 @@ public final class ApiRequest {
       Map<String, List<String>> query,
       Headers headers,
       Body body,
-      JsonMapper mapper) {
+      JsonMapper mapper,
+      long changes) {
     this.pathParameters = match.pathParameters();
     this.query = query;
     this.headers = headers;
     this.body = body;
     this.mapper = mapper;
+    this.changes = changes;
     query.forEach((name, values) -> check(match.route(), name, values));
   }
 
@@ -60,6 +63,11 @@ public final class ApiRequest {
     if (values.size() > 1 && !name.equals(LABELS)) {
       throw HttpRefusal.badRequest(name, "is given more than once");
     }
+  }
+
+  /** Returns how many changing calls the API had answered when this request began. */
+  long changes() {
+    return changes;
   }
 
   /** Returns a path parameter, decoded. */

@@ -40,6 +40,8 @@ record ErrorAnswers(int status, String message, Map<String, String> headers) {
       case OperationException failure -> new ErrorAnswers(INTERNAL, failure.getMessage(), Map.of());
       case BoundedBody.TooLargeException tooLarge ->
           new ErrorAnswers(TOO_LARGE, tooLarge.getMessage(), Map.of());
+      case DecodedBody.NotGzipException coding ->
+          new ErrorAnswers(BAD_REQUEST, coding.getMessage(), Map.of());
       case BoundedBody.ClientGoneException gone ->
           new ErrorAnswers(BAD_REQUEST, "body: ends before it is complete", Map.of());
       default -> internal(route, cause);

@@ -6,6 +6,8 @@ public enum OperationClass {
   READ("read"),
   /** Calls that create, change or delete endpoints. */
   ENDPOINT("endpoint"),
+  /** Calls that change the configuration of the daemon. */
+  CONFIG("config"),
   /** Calls that allocate or release addresses. */
   IPAM("ipam"),
   /** Calls that change policy. */

@@ -1,5 +1,6 @@
 package agent.server;
 
+import static agent.server.OperationClass.CONFIG;
 import static agent.server.OperationClass.ENDPOINT;
 import static agent.server.OperationClass.IPAM;
 import static agent.server.OperationClass.POLICY;
@@ -19,9 +20,12 @@ import java.util.List;
  * with {@code openapi.yaml}.
  */
 public enum Route {
+  LIST_NODES(GET, "/cluster/nodes", READ),
   GET_HEALTHZ(GET, "/healthz", READ),
   GET_HEALTH(GET, "/health", READ),
   GET_CONFIG(GET, "/config", READ),
+  PATCH_CONFIG(PATCH, "/config", CONFIG),
+  GET_DEBUGINFO(GET, "/debuginfo", READ),
   GET_METRICS(GET, "/metrics/", READ),
 
   LIST_ENDPOINTS(GET, "/endpoint", READ, "labels"),
@@ -103,6 +107,11 @@ public enum Route {
   /** Returns whether the call is answered while the datapath starts. */
   public boolean servedWhileStarting() {
     return this == GET_HEALTHZ || this == GET_METRICS;
+  }
+
+  /** Returns whether rate limits apply: what watches the agent must never be refused. */
+  boolean isRateLimited() {
+    return this != GET_HEALTHZ && this != GET_METRICS;
   }
 
   /** Returns whether the handler reads only memory and so may run on the I/O thread. */

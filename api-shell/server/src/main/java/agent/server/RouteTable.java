@@ -9,6 +9,7 @@ import java.util.Map;
 /** Routes with their handlers; finds the route of a request. Immutable. */
 public final class RouteTable {
   private final Map<Route, ApiHandler> handlers;
+  private final Map<String, Match> reads = new HashMap<>();
   private final Node root = new Node();
 
   private RouteTable(Map<Route, ApiHandler> handlers) {
@@ -19,6 +20,9 @@ public final class RouteTable {
         node = node.child(segment);
       }
       node.routes.put(route.verb(), route);
+      if (route.verb() == Verb.GET && this.handlers.containsKey(route)) {
+        reads.put(route.path(), new Match(route, this.handlers.get(route), Map.of()));
+      }
     }
   }
 
@@ -74,6 +78,11 @@ public final class RouteTable {
    * @param pathParameters path parameters by name
    */
   record Match(Route route, ApiHandler handler, Map<String, String> pathParameters) {}
+
+  /** Returns the served GET route with exactly this path; null where there is none. */
+  Match read(String path) {
+    return reads.get(path);
+  }
 
   /**
    * Finds the route of a request.

@@ -137,7 +137,7 @@ class RequestRefusalTest {
     assertTrue(answer.startsWith("HTTP/1.1 405 "), answer);
     assertTrue(answer.contains("\r\nAllow: GET, PUT, PATCH, DELETE\r\n"), answer);
     assertTrue(statusAndBody(TestServer.request("BREW", "/config", "")).startsWith("405 "));
-    assertTrue(statusAndBody(TestServer.request("PATCH", "/config", "{}")).startsWith("405 "));
+    assertTrue(statusAndBody(TestServer.request("PATCH", "/health", "{}")).startsWith("405 "));
     assertEquals("200 \"getMetrics\"", statusAndBody(get("/metrics")));
     assertEquals("200 \"getMetrics\"", statusAndBody(get("/metrics/")));
     assertEquals("200 \"listIdentitiesInUse\"", statusAndBody(get("/identity/endpoints")));

@@ -114,7 +114,6 @@ class RouteTest {
           List.of(Refusal.Kind.INVALID, Refusal.Kind.CONFLICT, Refusal.Kind.DISABLED);
       case RELEASE_ADDRESS ->
           List.of(Refusal.Kind.INVALID, Refusal.Kind.CONFLICT, Refusal.Kind.NOT_FOUND);
-      case GET_PREFILTER -> List.of(Refusal.Kind.DISABLED);
       case PATCH_PREFILTER, DELETE_PREFILTER ->
           List.of(
               Refusal.Kind.INVALID,

@@ -39,6 +39,7 @@ public final class EndpointConductor {
   private final EndpointAgent agent;
   private final Endpoints endpoints;
   private final PolicyService policy;
+  private final DaemonConfiguration configuration;
   private final Restoration restoration;
   private final Faults nodeFaults = new Faults("the node is as configured");
   private final RestoreProgress progress = new RestoreProgress();
@@ -85,9 +86,18 @@ public final class EndpointConductor {
         new EndpointRemoval(agent, registry, journal, policies, owners(context, ipcache));
     removal.onRetry(endpoint -> removeAgain(endpoint, operations, removal));
     final Parts parts = new Parts(registry, journal, operations, build, removal, arrival, ipcache);
-    endpoints = endpoints(context, parts, lookup);
+    final EndpointsProxy proxy = endpoints(context, parts, lookup);
+    endpoints = proxy;
     final HeldEndpoints held = new HeldEndpoints(registry, journal, operations);
     policy = new PolicyProxy(agent, context.policy(), realization, held, ready);
+    configuration =
+        new ConfigurationProxy(
+            agent,
+            context.configuration(),
+            new OptionOverride(registry, proxy),
+            context.policy(),
+            realization,
+            ready);
     restoration = restoration(context, parts);
     restoration.prepared().thenRun(() -> ready.complete(null));
     nodeWatch = watch(context, parts);
@@ -125,7 +135,10 @@ public final class EndpointConductor {
   private EndpointsProxy endpoints(EndpointContext context, Parts parts, EndpointLookup lookup) {
     final RequestReader reader =
         new RequestReader(
-            lookup, context.devices(), context.nodeDevices(), context.defaultOptions());
+            lookup,
+            context.devices(),
+            context.nodeDevices(),
+            () -> context.configuration().wanted().endpoint());
     final EndpointCreation creation =
         new EndpointCreation(
             new EndpointCreation.Collaborators(
@@ -175,7 +188,7 @@ public final class EndpointConductor {
             registry,
             parts.journal(),
             parts.arrival(),
-            new StoredEndpoints.Defaults(context.labelFilter(), context.defaultOptions())),
+            context.restoredDefaults()),
         new Restoration.LiveState(
             registry,
             parts.journal(),
@@ -264,6 +277,11 @@ public final class EndpointConductor {
   /** Returns the API of the endpoints. */
   public Endpoints endpoints() {
     return endpoints;
+  }
+
+  /** Returns the API of the configuration that can change at run time. */
+  public DaemonConfiguration configuration() {
+    return configuration;
   }
 
   /** Returns the API of the policy. */

@@ -6,6 +6,10 @@ import agent.datapath.manager.spec.EndpointFaults;
 import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.PolicyMapProxy;
+import agent.endpoint.config.RuntimeConfiguration;
+import agent.endpoint.config.RuntimeOptions;
+import agent.endpoint.config.RuntimeOptionsStore;
+import agent.endpoint.restore.StoredEndpoints;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.EndpointStore;
 import agent.endpoint.watch.NodeWatch;
@@ -22,6 +26,7 @@ import agent.node.Node;
 import agent.node.NodeAddressing;
 import agent.node.NodeEvents;
 import agent.node.WorkloadRoutes;
+import agent.policy.EnforcementMode;
 import agent.policy.PolicyEngine;
 import java.time.Duration;
 import java.time.InstantSource;
@@ -56,7 +61,11 @@ public final class EndpointContext {
   private EndpointStore store = EndpointStore.inMemory();
   private NanoClock nanoClock = SystemNanoClock.INSTANCE;
   private LabelFilter labelFilter = LabelFilter.defaults();
-  private EndpointOptions defaultOptions = EndpointOptions.defaults();
+  private RuntimeConfiguration configuration =
+      RuntimeConfiguration.restore(
+          new RuntimeOptions(EndpointOptions.defaults(), false, EnforcementMode.DEFAULT),
+          RuntimeOptionsStore.inMemory());
+  private boolean keepsOptions = true;
   private String clusterName = "default";
   private String nodeName = "localhost";
   private InstantSource clock = InstantSource.system();
@@ -203,9 +212,15 @@ public final class EndpointContext {
     return this;
   }
 
-  /** Sets the options of a new endpoint, taken from the daemon's options. */
-  public EndpointContext defaultOptions(EndpointOptions value) {
-    defaultOptions = changing(value);
+  /** Sets the configuration that can change at run time, with the options of new endpoints. */
+  public EndpointContext configuration(RuntimeConfiguration value) {
+    configuration = changing(value);
+    return this;
+  }
+
+  /** Sets whether endpoints of the previous run keep their options ({@code --keep-config}). */
+  public EndpointContext keepsOptions(boolean value) {
+    keepsOptions = changing(value);
     return this;
   }
 
@@ -370,8 +385,13 @@ public final class EndpointContext {
     return labelFilter;
   }
 
-  EndpointOptions defaultOptions() {
-    return defaultOptions;
+  RuntimeConfiguration configuration() {
+    return configuration;
+  }
+
+  StoredEndpoints.Defaults restoredDefaults() {
+    return new StoredEndpoints.Defaults(
+        labelFilter, configuration.wanted().endpoint(), keepsOptions);
   }
 
   String clusterName() {

@@ -97,4 +97,10 @@ public interface Endpoints {
    *     and no endpoint matches
    */
   List<EndpointSnapshot> list(List<String> labels);
+
+  /**
+   * Returns a number that rises with each change of an endpoint. Faults of kernel objects, which
+   * the health of the endpoints has in addition, do not raise it.
+   */
+  long version();
 }

@@ -130,6 +130,17 @@ final class EndpointsProxy implements Endpoints {
     return ask(() -> onChange(id, endpoint -> change.relabel(endpoint, userLabels), true));
   }
 
+  /** Sets options as {@link #configure} does; it waits for the build where it is synchronous. */
+  CompletableFuture<EndpointSnapshot> override(
+      int id, Map<String, String> options, boolean isSynchronous) {
+    return ask(
+        () ->
+            onChange(
+                EndpointIdentifier.local(id),
+                endpoint -> change.configure(endpoint, options, null),
+                isSynchronous));
+  }
+
   private record Changed(Endpoint endpoint, Applied change) {}
 
   /**
@@ -280,6 +291,11 @@ final class EndpointsProxy implements Endpoints {
   @Override
   public EndpointSnapshot get(EndpointIdentifier id) {
     return registry.get(id);
+  }
+
+  @Override
+  public long version() {
+    return registry.version();
   }
 
   @Override

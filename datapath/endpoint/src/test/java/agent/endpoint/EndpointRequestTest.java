@@ -15,7 +15,6 @@ import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.EndpointAddressing;
 import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointLog.LogEntry;
-import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
@@ -561,7 +560,7 @@ class EndpointRequestTest {
             .ipam(rig.ipam)
             .addressing(rig.addressing())
             .labelFilter(LabelFilter.defaults())
-            .defaultOptions(EndpointOptions.defaults())
+            .keepsOptions(false)
             .refreshInterval(second)
             .retry(second, second)
             .conclude();

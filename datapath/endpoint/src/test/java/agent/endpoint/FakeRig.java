@@ -2,7 +2,11 @@ package agent.endpoint;
 
 import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.EndpointFaults.Fault;
+import agent.endpoint.config.RuntimeConfiguration;
+import agent.endpoint.config.RuntimeOptions;
+import agent.endpoint.config.RuntimeOptionsStore;
 import agent.endpoint.restore.RestoreReport;
+import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointStore;
 import agent.identity.IdentityAllocator;
@@ -10,6 +14,7 @@ import agent.identity.LocalIdentityAllocator;
 import agent.ipam.IpamContext;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
+import agent.policy.EnforcementMode;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
@@ -36,9 +41,36 @@ final class FakeRig extends EndpointRig {
   /** The reasons by id of records that the next start cannot read. */
   Map<Integer, String> damagedAtLoad = Map.of();
 
+  final ConfigurationStore configuration = new ConfigurationStore();
+
+  /** The start-up options of the next run. */
+  RuntimeOptions startOptions =
+      new RuntimeOptions(EndpointOptions.defaults(), false, EnforcementMode.DEFAULT);
+
+  boolean keepsOptions = true;
+
   private final Supplier<IdentityAllocator> allocators;
   private final FakeProbes probes;
   private ManualClock clock;
+
+  /** A store of the configuration whose calls can be made to fail. */
+  static final class ConfigurationStore implements RuntimeOptionsStore {
+    List<ChangedValue> saved = List.of();
+    boolean fails;
+
+    @Override
+    public List<ChangedValue> load() {
+      return saved;
+    }
+
+    @Override
+    public void save(List<ChangedValue> changes) {
+      if (fails) {
+        throw new OperationException("no space left on device");
+      }
+      saved = changes;
+    }
+  }
 
   /** An endpoint store whose calls can be made to fail. */
   final class RecordingStore implements EndpointStore {
@@ -160,6 +192,8 @@ final class FakeRig extends EndpointRig {
         .clock(clock)
         .clusterName("c1")
         .nodeName("n1")
+        .configuration(RuntimeConfiguration.restore(startOptions, configuration))
+        .keepsOptions(keepsOptions)
         .retry(Duration.ofSeconds(1), Duration.ofSeconds(8));
   }
 

@@ -83,6 +83,11 @@ public final class Node {
     return guardedDevices;
   }
 
+  /** Reads what the node has now. */
+  public NodeInventory inventory() {
+    return NodeInventory.read(guardedDevices, localAddresses);
+  }
+
   /** Returns the gateways of workloads. */
   public Gateways gateways() {
     return gateways;

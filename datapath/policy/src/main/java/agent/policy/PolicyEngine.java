@@ -32,6 +32,7 @@ public final class PolicyEngine {
   private final PolicySubjects subjects = new PolicySubjects();
   private final Set<Integer> dirty = new TreeSet<>();
   private final RulesHold hold;
+  private final EnforcedResolution resolution;
   private Change last;
   private volatile PolicyRepository repository;
   private Observer observer = () -> {};
@@ -50,6 +51,7 @@ public final class PolicyEngine {
   private PolicyEngine(PolicyContext context, StoredPolicy stored) {
     final PolicyState state = stored.state();
     this.context = context;
+    resolution = new EnforcedResolution(selectors, context);
     hold = new RulesHold(stored.unreadable());
     cidrs = new CidrReferences(context.cidrIdentities(), state);
     repository = new PolicyRepository(state.revision(), RuleReader.read(state.rules()));
@@ -107,7 +109,7 @@ public final class PolicyEngine {
   }
 
   private boolean isClosing() {
-    return hold.stands() && context.mode() != EnforcementMode.NEVER;
+    return hold.stands() && mode() != EnforcementMode.NEVER;
   }
 
   /** Events that arrive meanwhile wait for the lock, so that none is lost. */
@@ -315,8 +317,7 @@ public final class PolicyEngine {
     if (isClosing()) {
       return RulesHold.closed(identity.id(), rules.revision());
     }
-    return new PolicyResolver(selectors, context.mode(), context.allowLocalhost())
-        .resolve(identity, rules.rules(), rules.revision());
+    return resolution.of(identity, rules);
   }
 
   private PolicyUpdate settle() {
@@ -412,7 +413,23 @@ public final class PolicyEngine {
 
   /** Returns when policy is enforced. */
   public EnforcementMode mode() {
-    return context.mode();
+    return resolution.mode();
+  }
+
+  /**
+   * Changes when policy is enforced, and returns the changes to carry out. Where a policy map would
+   * overflow, it throws Refusal EXHAUSTED and nothing has changed.
+   */
+  public synchronized PolicyUpdate enforce(EnforcementMode next) {
+    hold.refuse();
+    resolution.change(next, () -> subjects.ids().forEach(id -> resolve(id, repository)));
+    dirty.addAll(subjects.ids());
+    return settle().ofSameRules();
+  }
+
+  /** Sets whether each resolution of a policy is logged with the rules that it comes from. */
+  public void trace(boolean isOn) {
+    resolution.trace(isOn);
   }
 
   /**

@@ -3,6 +3,8 @@ package agent.state;
 import agent.datapath.manager.guard.Faults;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.PrefilterStore;
+import agent.endpoint.config.RuntimeOptionsStore;
+import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;
 import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointStore;
 import agent.ipam.Lease;
@@ -33,6 +35,7 @@ public final class AgentState implements AutoCloseable {
   private final StateFolder<List<Lease>> leases;
   private final StateFolder<NodeRecord> node;
   private final StateFolder<PrefilterList> prefilter;
+  private final StateFolder<List<ChangedValue>> configuration;
   private final PolicyFile policyFile;
   private final List<StateFolder<?>> folders;
 
@@ -45,8 +48,9 @@ public final class AgentState implements AutoCloseable {
     leases = folder("ipam", "leases", new LeaseCodec());
     node = folder("node", "node", new NodeCodec());
     prefilter = folder("prefilter", "prefilter", new PrefilterCodec());
+    configuration = folder("configuration", "configuration", new ConfigurationCodec());
     policyFile = new PolicyFile(policy, faults);
-    folders = List.of(endpoints, policy, leases, node, prefilter);
+    folders = List.of(endpoints, policy, leases, node, prefilter, configuration);
   }
 
   private <T> StateFolder<T> folder(String name, String kind, Codec<T> codec) {
@@ -98,6 +102,11 @@ public final class AgentState implements AutoCloseable {
     return new PrefilterFile(prefilter, faults);
   }
 
+  /** Returns the store of the daemon's configuration: {@code configuration/daemon.json}. */
+  public RuntimeOptionsStore configurationStore() {
+    return new ConfigurationFile(configuration, faults);
+  }
+
   /**
    * Removes the state of previous runs except for the address ranges of the node, which other nodes
    * use.
@@ -105,7 +114,8 @@ public final class AgentState implements AutoCloseable {
    * @throws OperationException where a file cannot be removed
    */
   public void discard() {
-    for (final StateFolder<?> folder : List.of(endpoints, policy, leases, prefilter)) {
+    for (final StateFolder<?> folder :
+        List.of(endpoints, policy, leases, prefilter, configuration)) {
       final List<String> documents = folder.names();
       documents.forEach(folder::remove);
       if (!documents.isEmpty()) {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.ModuleHealth;
 import agent.datapath.manager.spec.PrefilterList;
+import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;
 import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.EndpointAddressing;
 import agent.endpoint.state.EndpointDevice;
@@ -91,6 +92,28 @@ class DomainFilesTest {
     assertEquals(Optional.empty(), state.prefilterStore().load());
     state.prefilterStore().store(list);
     assertEquals(Optional.of(list), reopened().prefilterStore().load());
+  }
+
+  @Test
+  void shouldKeepTheChangesOfTheConfigurationAndHealADamagedFileByTheNextChange() throws Exception {
+    final List<ChangedValue> changes =
+        List.of(
+            new ChangedValue("Debug", "Enabled", "Disabled"),
+            new ChangedValue("policy-enforcement", "always", "default"));
+    assertEquals(List.of(), state.configurationStore().load());
+    state.configurationStore().save(changes);
+    assertEquals(
+        "{\"changes\":[{\"name\":\"Debug\",\"value\":\"Enabled\",\"startValue\":\"Disabled\"},"
+            + "{\"name\":\"policy-enforcement\",\"value\":\"always\","
+            + "\"startValue\":\"default\"}]}",
+        Files.readAllLines(directory.resolve("configuration/daemon.json")).get(1));
+    assertEquals(changes, reopened().configurationStore().load());
+    Files.writeString(directory.resolve("configuration/daemon.json"), "damaged");
+    assertThrows(UnreadableStateException.class, reopened().configurationStore()::load);
+    assertEquals(ModuleHealth.Level.STOPPED, state.faults().read().level());
+    state.configurationStore().save(changes);
+    assertEquals(ModuleHealth.Level.OK, state.faults().read().level());
+    assertEquals(changes, reopened().configurationStore().load());
   }
 
   @Test

@@ -93,7 +93,7 @@ public final class OptionTable {
         served(GENERAL, "state-dir", STRING, "/var/run/agent", "Directory of the state files"),
         later(GENERAL, "lib-dir", STRING, "/var/lib/agent", "Directory for run-time builds"),
         served(GENERAL, "restore", BOOL, "true", "Restore the state of the previous run"),
-        later(GENERAL, "keep-config", BOOL, "false", "Keep the workloads' options on restore"),
+        served(GENERAL, "keep-config", BOOL, "false", "Keep the workloads' options on restore"),
         later(GENERAL, "agent-labels", STRINGS, "", "Labels that identify this agent"),
         served(GENERAL, "debug", BOOL, "false", "Log at debug level").withShort('D'),
         later(GENERAL, "debug-verbose", STRINGS, "", "Groups of very detailed debug messages"),
@@ -237,7 +237,7 @@ public final class OptionTable {
         served(POLICY, "labels", STRINGS, "", "Prefixes of labels that make identities"),
         later(POLICY, "label-prefix-file", STRING, "", "File of label prefixes"),
         later(POLICY, "fixed-identity-mapping", MAP, "", "Reserved identities by label"),
-        later(POLICY, "enable-tracing", BOOL, "false", "Trace policy decisions"));
+        served(POLICY, "enable-tracing", BOOL, "false", "Trace policy decisions"));
   }
 
   private static List<AgentOption> prefilter() {

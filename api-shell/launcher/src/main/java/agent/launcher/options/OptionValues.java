@@ -17,12 +17,17 @@ public final class OptionValues {
   private final Map<String, Object> values;
   private final Set<String> given;
   private final List<String> unknownVariables;
+  private final String configFile;
 
   private OptionValues(
-      Map<String, Object> values, Set<String> given, List<String> unknownVariables) {
+      Map<String, Object> values,
+      Set<String> given,
+      List<String> unknownVariables,
+      String configFile) {
     this.values = values;
     this.given = given;
     this.unknownVariables = unknownVariables;
+    this.configFile = configFile;
   }
 
   /**
@@ -47,7 +52,27 @@ public final class OptionValues {
       final List<String> texts = merged.getOrDefault(option.name(), List.of(option.defaultText()));
       values.put(option.name(), OptionParser.parse(option, texts));
     }
-    return new OptionValues(values, new LinkedHashSet<>(merged.keySet()), List.copyOf(unknown));
+    return new OptionValues(
+        values,
+        new LinkedHashSet<>(merged.keySet()),
+        List.copyOf(unknown),
+        configFile(line, variables, environment));
+  }
+
+  private static String configFile(
+      Map<String, List<String>> line,
+      Map<String, List<String>> variables,
+      Map<String, String> environment) {
+    final List<String> asked = line.getOrDefault("config", variables.get("config"));
+    if (asked != null) {
+      return Path.of(asked.getLast()).toAbsolutePath().normalize().toString();
+    }
+    final String home = environment.get("HOME");
+    return home == null ? "" : standardFile(home).toString();
+  }
+
+  private static Path standardFile(String home) {
+    return Path.of(home, "agent.yaml");
   }
 
   private static Map<String, List<String>> file(
@@ -62,7 +87,7 @@ public final class OptionValues {
     if (home == null) {
       return Map.of();
     }
-    final Path standard = Path.of(home, "agent.yaml");
+    final Path standard = standardFile(home);
     return Files.exists(standard) ? OptionFile.read(standard) : Map.of();
   }
 
@@ -137,16 +162,9 @@ public final class OptionValues {
     return (Map<String, String>) values.get(name);
   }
 
-  /**
-   * Returns every option with its value for display. Values of MAP options may be secrets and are
-   * left out.
-   *
-   * @return values by name, in the order of the table
-   */
-  public Map<String, Object> shown() {
-    final Map<String, Object> shown = new LinkedHashMap<>(values);
-    shown.replaceAll((name, value) -> value instanceof Map<?, ?> map ? map.keySet() : value);
-    return shown;
+  /** Returns the path of the configuration file, which need not exist; empty for none. */
+  public String configFile() {
+    return configFile;
   }
 
   Object value(String name) {

@@ -54,11 +54,16 @@ public final class ServedCheck {
       }
       final boolean asksForNothing =
           option.inert().contains(plain(value))
-              || isDefault && NOTHING.contains(option.defaultText());
+              || isDefault && asksForNothing(option.defaultText());
       if (!option.served() && !asksForNothing) {
         throw new OptionException(shown(option, value) + ": not served by this version");
       }
     }
+  }
+
+  /** Returns whether a default value requests nothing. */
+  static boolean asksForNothing(String defaultText) {
+    return NOTHING.contains(defaultText);
   }
 
   private static String elements(List<?> list) {

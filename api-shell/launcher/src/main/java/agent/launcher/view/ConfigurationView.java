@@ -2,32 +2,46 @@ package agent.launcher.view;
 
 import agent.contract.daemon.DaemonConfigurationModel;
 import agent.contract.daemon.DaemonStatusModel;
+import agent.endpoint.config.RuntimeOptions;
+import agent.endpoint.state.EndpointOptions;
+import agent.endpoint.state.MutableOption;
 import agent.launcher.options.OptionValues;
-import agent.node.NodeAddressing;
+import agent.launcher.options.OptionsInForce;
+import agent.node.FamilyAddressing;
+import agent.node.NodeInventory;
+import agent.node.NodeInventory.SegmentSizes;
+import agent.policy.EnforcementMode;
 import agent.server.handler.NodeEncoder;
 import java.util.LinkedHashMap;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 
-/** The configuration with which the daemon was started, for {@code GET /config}. */
+/** The configuration of the daemon as it is in force, for {@code GET /config}. */
 public final class ConfigurationView {
   private static final DaemonConfigurationModel.Protocols NO_FAMILY =
       new DaemonConfigurationModel.Protocols(false, false);
 
+  private static final String UNDEFINED = "undefined";
+
+  /** Start-up options that are the first value of what PATCH /config changes. */
+  private static final Set<String> CHANGEABLE =
+      Set.of("enable-policy", "disable-conntrack", "monitor-aggregation", "enable-tracing");
+
   private final OptionValues options;
-  private final Map<String, String> endpointOptions;
+  private final Map<String, String> paths;
   private final String nodeName;
 
   /**
    * Creates the view.
    *
    * @param options the daemon's options
-   * @param endpointOptions the options of a new endpoint
+   * @param paths the values of options that name files, directories and groups, expanded
    * @param nodeName the node's name
    */
-  public ConfigurationView(
-      OptionValues options, Map<String, String> endpointOptions, String nodeName) {
+  public ConfigurationView(OptionValues options, Map<String, String> paths, String nodeName) {
     this.options = options;
-    this.endpointOptions = endpointOptions;
+    this.paths = paths;
     this.nodeName = nodeName;
   }
 
@@ -35,46 +49,86 @@ public final class ConfigurationView {
     return options.text("cluster-name");
   }
 
-  String self() {
+  /** Returns the name of this node, with that of its cluster. */
+  public String self() {
     return clusterName() + "/" + nodeName;
   }
 
-  DaemonStatusModel.Masquerading masquerading() {
-    return new DaemonStatusModel.Masquerading(false, NO_FAMILY, null, null, null, null, null);
+  static DaemonStatusModel.Masquerading masquerading() {
+    return new DaemonStatusModel.Masquerading(
+        false, NO_FAMILY, false, "Disabled", null, null, null);
   }
 
-  DaemonConfigurationModel model(NodeAddressing addressing, String policyMode) {
-    final DaemonConfigurationModel.Spec spec =
-        new DaemonConfigurationModel.Spec(endpointOptions, policyMode);
+  DaemonConfigurationModel model(StartedParts parts) {
+    final RuntimeOptions wanted = parts.configuration().wanted();
+    final RuntimeOptions realized = parts.configuration().realized();
+    final NodeInventory node = parts.inventory().get();
+    final SegmentSizes segments = node.segments();
+    final Map<String, Object> effective = OptionsInForce.of(options, realized(parts, node));
     return new DaemonConfigurationModel(
-        spec,
+        spec(wanted, wanted.enforcement()),
         new DaemonConfigurationModel.Status(
-            null,
-            null,
-            null,
-            null,
-            NodeEncoder.encode(addressing),
-            options.shown(),
+            segments == null ? null : segments.groIpv4(),
+            segments == null ? null : segments.gro(),
+            segments == null ? null : segments.gsoIpv4(),
+            segments == null ? null : segments.gso(),
+            NodeEncoder.encode(parts.addressing()),
+            effective,
             options.text("datapath-mode"),
-            null,
-            null,
-            immutable(),
-            null,
+            node.mtu(),
+            false,
+            OptionsInForce.text(effective, CHANGEABLE),
+            "",
             "embedded",
             Map.of(),
             false,
             NO_FAMILY,
-            Map.of(),
+            StatusEncoder.monitor(parts),
             null,
             null,
-            spec,
-            null));
+            spec(realized, parts.policy().mode()),
+            node.mtu()));
   }
 
-  /** Returns the start-up options as text; none of them changes while the agent runs. */
-  private Map<String, String> immutable() {
-    final Map<String, String> immutable = new LinkedHashMap<>();
-    options.shown().forEach((name, value) -> immutable.put(name, String.valueOf(value)));
-    return immutable;
+  private static DaemonConfigurationModel.Spec spec(RuntimeOptions options, EnforcementMode mode) {
+    return new DaemonConfigurationModel.Spec(options.toMap(), mode.text());
+  }
+
+  /** Returns the values that differ from the given ones, or are chosen by the daemon. */
+  private Map<String, Object> realized(StartedParts parts, NodeInventory node) {
+    final Map<String, Object> realized = new LinkedHashMap<>(paths);
+    final FamilyAddressing ipv4 = parts.addressing().ipv4();
+    final FamilyAddressing ipv6 = parts.addressing().ipv6();
+    realized.put("ipv4-node", text(ipv4.node()));
+    realized.put("ipv6-node", text(ipv6.node()));
+    realized.put("ipv4-range", text(ipv4.range()));
+    realized.put("ipv6-range", text(ipv6.range()));
+    realized.put("device", String.join(",", node.guardedDevices()));
+    realized.put("mtu", (long) node.mtu());
+    realized.put("host-routing", parts.routing().current().mode().text().toLowerCase(Locale.ROOT));
+    realized.put("datapath-mode", options.text("datapath-mode"));
+    realized.put("preallocate-bpf-maps", true);
+    if (options.text("allow-localhost").equals("auto")) {
+      realized.put("allow-localhost", "policy"); // as long as no feature needs more
+    }
+    if (Set.of("", UNDEFINED).contains(options.text("prefilter-device"))) {
+      realized.put("prefilter-device", UNDEFINED);
+      realized.put("prefilter-mode", OptionsInForce.NOT_ENABLED);
+    }
+    realized.put("enable-policy", parts.policy().mode().text());
+    realized.putAll(changeable(parts.configuration().realized()));
+    return realized;
+  }
+
+  private static Map<String, Object> changeable(RuntimeOptions now) {
+    final EndpointOptions endpoint = now.endpoint();
+    return Map.of(
+        "disable-conntrack", !endpoint.enabled(MutableOption.CONNTRACK),
+        "monitor-aggregation", endpoint.aggregation().text(),
+        "enable-tracing", now.tracesPolicy());
+  }
+
+  private static String text(Object value) {
+    return value == null ? OptionsInForce.NOT_ENABLED : value.toString();
   }
 }

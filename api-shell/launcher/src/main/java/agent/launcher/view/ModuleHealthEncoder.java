@@ -58,6 +58,6 @@ final class ModuleHealthEncoder {
                 new ComponentStatus(
                     module.moduleId() + ": " + module.message(),
                     module.level() == ModuleHealth.Level.STOPPED ? "Failure" : "Warning"))
-        .orElse(new ComponentStatus(null, "Ok"));
+        .orElseGet(() -> new ComponentStatus("all " + modules.size() + " modules are OK", "Ok"));
   }
 }

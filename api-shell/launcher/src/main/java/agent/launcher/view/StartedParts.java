@@ -1,33 +1,43 @@
 package agent.launcher.view;
 
 import agent.datapath.manager.DatapathManager;
+import agent.endpoint.DaemonConfiguration;
 import agent.endpoint.Endpoints;
 import agent.endpoint.PolicyService;
 import agent.ipam.Ipam;
+import agent.node.ClusterNodes;
 import agent.node.HostRoutingWatch;
 import agent.node.NodeAddressing;
+import agent.node.NodeInventory;
+import java.util.List;
+import java.util.function.Supplier;
 
 /**
  * The parts of a daemon that is ready.
  *
  * @param addressing addresses of the node
+ * @param inventory reads what the node has now
+ * @param nodes the nodes of the cluster
  * @param routing how flows are routed
  * @param ipam address allocation for workloads
  * @param datapath the datapath
  * @param endpoints the endpoints
  * @param policy the policy
+ * @param configuration what can change at run time
+ * @param controllers the periodic tasks
  */
 public record StartedParts(
     NodeAddressing addressing,
+    Supplier<NodeInventory> inventory,
+    ClusterNodes nodes,
     HostRoutingWatch routing,
     Ipam ipam,
     DatapathManager datapath,
     Endpoints endpoints,
-    PolicyService policy) {
+    PolicyService policy,
+    DaemonConfiguration configuration,
+    List<PeriodicController> controllers) {
   /** The daemon is starting: no part is ready. */
-  static final StartedParts NONE = new StartedParts(null, null, null, null, null, null);
-
-  String policyMode() {
-    return policy.mode().text();
-  }
+  static final StartedParts NONE =
+      new StartedParts(null, null, null, null, null, null, null, null, null, List.of());
 }

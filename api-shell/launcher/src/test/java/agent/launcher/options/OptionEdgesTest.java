@@ -123,16 +123,6 @@ class OptionEdgesTest {
   }
 
   @Test
-  void shouldShowKeysOfAMapAndNotItsValues() {
-    final OptionValues values = read("--kvstore-opt=password=secret", "--labels=a");
-    assertEquals("[password]", values.shown().get("kvstore-opt").toString());
-    assertEquals(List.of("a"), values.shown().get("labels"));
-    assertEquals(
-        OptionTable.all().stream().map(AgentOption::name).toList(),
-        List.copyOf(values.shown().keySet()));
-  }
-
-  @Test
   void shouldUseTheFileInTheHomeFolderOnlyWhereItIsAndNoneIsNamed() throws IOException {
     final Map<String, String> home = Map.of("HOME", folder.toString());
     assertEquals(0, OptionValues.read(List.of(), home).number("mtu"));

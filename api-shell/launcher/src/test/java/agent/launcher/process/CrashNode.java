@@ -182,6 +182,7 @@ final class CrashNode implements AutoCloseable {
             node.namespace(),
             node.state(),
             node.bpfRoot(),
+            "--keep-config",
             "--ipv4-range",
             "10.210.0.0/24",
             "--ipv6-range",

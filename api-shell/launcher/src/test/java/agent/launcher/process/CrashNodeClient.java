@@ -125,7 +125,8 @@ final class CrashNodeClient extends CrashClient {
     } else {
       prefixes.forEach(deny::remove);
     }
-    final CrashDenyList wanted = new CrashDenyList(before.revision() + 1, deny);
+    final long rise = deny.equals(before.deny()) ? 0 : 1;
+    final CrashDenyList wanted = new CrashDenyList(before.revision() + rise, deny);
     final String body = body(chance(50) ? before.revision() : null, prefixes);
     final ApiCall.Answer answer = call(200, adds ? "PATCH" : "DELETE", "/prefilter", body);
     if (answer == null) {

@@ -47,7 +47,7 @@ class UpgradeKernelTest {
   private static final int DENIED = 8081;
   private static final int PUSHED = 7070;
   private static final String[] OPTIONS = {
-    "--device", "ext0", "--prefilter-device", "ext0", "--prefilter-mode", "generic"
+    "--device", "ext0", "--prefilter-device", "ext0", "--prefilter-mode", "generic", "--keep-config"
   };
 
   /** Addresses of the node end in 1 and 2: the outside's in 8 reaches the one, in 9 the other. */

@@ -64,14 +64,18 @@ class DaemonStatusKernelTest {
     namespace.close();
   }
 
+  private StartedParts parts() {
+    return new StartedParts(null, null, null, null, null, datapath, null, null, null, List.of());
+  }
+
   @Test
   void shouldTellTheWorstModuleAndOnlyWhileItIsSo() throws Exception {
     assertEquals(
         new ComponentStatus("the agent is starting", "Warning"), status.status(true).agent());
     assertEquals(List.of(), status.health(false).modules());
 
-    status.ready(new StartedParts(null, null, null, datapath, null, null));
-    assertAgent(null, "Ok");
+    status.ready(parts());
+    assertAgent("all " + datapath.health().read().size() + " modules are OK", "Ok");
 
     second = Reading.degraded("a link is detached");
     assertAgent("second: a link is detached", "Warning");
@@ -84,12 +88,12 @@ class DaemonStatusKernelTest {
     second = Reading.ok("good");
     assertAgent("first: a route is gone", "Warning");
     first = Reading.ok("good");
-    assertAgent(null, "Ok");
+    assertAgent("all " + datapath.health().read().size() + " modules are OK", "Ok");
   }
 
   @Test
   void shouldShowEveryLevelAndInBriefOnlyWhatIsNotOk() {
-    status.ready(new StartedParts(null, null, null, datapath, null, null));
+    status.ready(parts());
     assertEquals("OK good", shown("first", false));
     assertNull(shown("first", true));
     first = Reading.degraded("slow");

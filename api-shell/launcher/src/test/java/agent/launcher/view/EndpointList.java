@@ -69,6 +69,11 @@ final class EndpointList implements Endpoints {
   }
 
   @Override
+  public long version() {
+    return snapshots.size();
+  }
+
+  @Override
   public EndpointSnapshot get(EndpointIdentifier id) {
     throw new UnsupportedOperationException();
   }

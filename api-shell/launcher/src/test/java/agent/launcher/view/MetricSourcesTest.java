@@ -44,7 +44,8 @@ class MetricSourcesTest {
             .with(2, EndpointState.READY)
             .with(3, EndpointState.READY);
     final StartedParts parts =
-        new StartedParts(null, null, ipam, null, endpoints, new Revision(77));
+        new StartedParts(
+            null, null, null, null, ipam, null, endpoints, new Revision(77), null, List.of());
     assertEquals(
         """
         # HELP agent_endpoints Endpoints, by state

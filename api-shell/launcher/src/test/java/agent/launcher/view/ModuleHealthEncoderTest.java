@@ -45,8 +45,9 @@ class ModuleHealthEncoderTest {
 
   @Test
   void shouldTakeTheStateOfTheFirstOfTheWorstModules() {
-    final ComponentStatus fine = new ComponentStatus(null, "Ok");
-    assertEquals(fine, ModuleHealthEncoder.overall(List.of()));
+    assertEquals(
+        new ComponentStatus("all 0 modules are OK", "Ok"), ModuleHealthEncoder.overall(List.of()));
+    final ComponentStatus fine = new ComponentStatus("all 2 modules are OK", "Ok");
     assertEquals(fine, ModuleHealthEncoder.overall(List.of(FINE, NEW)));
     assertEquals(
         new ComponentStatus("slow: late", "Warning"),

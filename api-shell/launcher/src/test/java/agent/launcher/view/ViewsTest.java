@@ -4,18 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
-import agent.contract.daemon.DaemonConfigurationModel;
 import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
 import agent.datapath.manager.thread.HealthBoard.Reading;
-import agent.launcher.options.OptionTable;
 import agent.launcher.options.OptionValues;
-import agent.node.FamilyAddressing;
-import agent.node.NodeAddressing;
 import agent.server.metrics.MetricText;
 import agent.server.socket.ConnectionCounts;
-import agent.types.IpAddress;
-import agent.types.Prefix;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -24,37 +18,18 @@ import org.junit.jupiter.api.Test;
 class ViewsTest {
   private static final ConfigurationView CONFIGURATION =
       new ConfigurationView(
-          OptionValues.read(
-              List.of("--cluster-name=blue", "--api-rate-limit=read=7", "--mtu=1400"), Map.of()),
-          Map.of("Debug", "Disabled"),
+          OptionValues.read(List.of("--cluster-name=blue"), Map.of()),
+          Map.of("state-dir", "/var/lib/x"),
           "node-1");
-
-  @Test
-  void shouldShowTheOptionsAsTheyAreInForce() {
-    final NodeAddressing addressing =
-        new NodeAddressing(
-            FamilyAddressing.of(IpAddress.parse("192.0.2.1"), Prefix.parse("10.1.0.0/24")),
-            FamilyAddressing.DISABLED);
-    final DaemonConfigurationModel model = CONFIGURATION.model(addressing, "always");
-    assertEquals("always", model.spec().policyEnforcement());
-    assertEquals(Map.of("Debug", "Disabled"), model.spec().options());
-    assertEquals(model.spec(), model.status().realized());
-    assertEquals("veth", model.status().datapathMode());
-    assertEquals("embedded", model.status().ipamMode());
-    assertEquals("192.0.2.1", model.status().addressing().ipv4().ip());
-    assertEquals(1400L, model.status().daemonConfigurationMap().get("mtu"));
-    final Map<String, String> immutable = model.status().immutable();
-    assertEquals("1400", immutable.get("mtu"));
-    assertEquals("[read]", immutable.get("api-rate-limit"), "no value of a map");
-    assertEquals(OptionTable.all().size(), immutable.size());
-  }
 
   @Test
   void shouldNameTheNodeWithItsCluster() {
     assertEquals("blue", CONFIGURATION.clusterName());
     assertEquals("blue/node-1", CONFIGURATION.self());
-    final DaemonStatusModel.Masquerading masquerading = CONFIGURATION.masquerading();
+    final DaemonStatusModel.Masquerading masquerading = ConfigurationView.masquerading();
     assertFalse(masquerading.enabled());
+    assertFalse(masquerading.enabledProtocols().ipv4());
+    assertEquals("Disabled", masquerading.mode());
   }
 
   @Test
@@ -69,10 +44,9 @@ class ViewsTest {
     assertNull(whole.hostRouting());
     assertNull(whole.routing());
     assertEquals("Disabled", whole.kvstore().state());
-    assertFalse(whole.masquerading().enabled());
+    assertEquals("the flow observer is not enabled", whole.flowobs().msg());
     final DaemonStatusModel brief = status.status(true);
     assertEquals(whole.agent(), brief.agent());
-    assertNull(brief.masquerading());
     assertEquals("Disabled", brief.kvstore().state());
     assertEquals(List.of(), status.health(false).modules());
     assertEquals(List.of(), status.health(true).modules());

@@ -4,6 +4,7 @@ import agent.contract.daemon.MetricModel;
 import agent.server.Answer;
 import agent.server.ApiHandler;
 import agent.server.ApiRequest;
+import agent.server.RenderedAnswer;
 import agent.server.Route;
 import agent.server.metrics.MetricFamily;
 import agent.server.metrics.MetricRegistry;
@@ -18,6 +19,8 @@ public final class DaemonHandlers implements ApiHandler.Group {
 
   private final DaemonView daemon;
   private final MetricRegistry metrics;
+  private final RenderedAnswer whole;
+  private final RenderedAnswer brief;
 
   /**
    * Creates the handlers.
@@ -28,16 +31,27 @@ public final class DaemonHandlers implements ApiHandler.Group {
   public DaemonHandlers(DaemonView daemon, MetricRegistry metrics) {
     this.daemon = daemon;
     this.metrics = metrics;
+    whole = status(false);
+    brief = status(true);
+  }
+
+  /** The status moves by itself: its age alone bounds how late it is. */
+  private RenderedAnswer status(boolean isBrief) {
+    return new RenderedAnswer(() -> 0, System::nanoTime, () -> daemon.status(isBrief));
   }
 
   @Override
   public void addTo(Map<Route, ApiHandler> handlers) {
-    handlers.put(
-        Route.GET_HEALTHZ, request -> Answer.ok(daemon.status(request.headerSwitch("brief"))));
+    handlers.put(Route.GET_HEALTHZ, ApiHandler.rendering(whole, this::status));
     handlers.put(
         Route.GET_HEALTH, request -> Answer.ok(daemon.health(request.headerSwitch("brief"))));
     handlers.put(Route.GET_CONFIG, request -> Answer.ok(daemon.configuration()));
     handlers.put(Route.GET_METRICS, this::metrics);
+  }
+
+  private Answer status(ApiRequest request) {
+    final boolean isBrief = request.headerSwitch("brief");
+    return (isBrief ? brief : whole).answer(request, () -> Answer.ok(daemon.status(isBrief)));
   }
 
   private Answer metrics(ApiRequest request) {

@@ -10,9 +10,11 @@ import agent.endpoint.state.EndpointSnapshot;
 import agent.server.Answer;
 import agent.server.ApiHandler;
 import agent.server.ApiRequest;
+import agent.server.RenderedAnswer;
 import agent.server.Route;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Function;
 
 /** Routes of endpoints. */
@@ -21,6 +23,7 @@ public final class EndpointHandlers implements ApiHandler.Group {
 
   private final Endpoints endpoints;
   private final EndpointDecoder decoder = new EndpointDecoder();
+  private final RenderedAnswer all;
 
   /**
    * Creates the handlers.
@@ -29,11 +32,16 @@ public final class EndpointHandlers implements ApiHandler.Group {
    */
   public EndpointHandlers(Endpoints endpoints) {
     this.endpoints = endpoints;
+    all =
+        new RenderedAnswer(
+            endpoints::version,
+            System::nanoTime,
+            () -> endpoints.list(List.of()).stream().map(EndpointEncoder::endpoint).iterator());
   }
 
   @Override
   public void addTo(Map<Route, ApiHandler> handlers) {
-    handlers.put(Route.LIST_ENDPOINTS, this::list);
+    handlers.put(Route.LIST_ENDPOINTS, ApiHandler.rendering(all, this::list));
     handlers.put(Route.DELETE_ENDPOINTS, this::deleteByContainer);
     handlers.put(Route.GET_ENDPOINT, request -> get(request, EndpointEncoder::endpoint));
     handlers.put(Route.PUT_ENDPOINT, this::create);
@@ -53,8 +61,14 @@ public final class EndpointHandlers implements ApiHandler.Group {
   }
 
   private Answer list(ApiRequest request) {
-    return Answer.streamedArray(
-        endpoints.list(request.labels().orElse(List.of())), EndpointEncoder::endpoint);
+    final Optional<List<String>> labels = request.labels();
+    return labels.isPresent()
+        ? streamed(labels.get())
+        : all.answer(request, () -> streamed(List.of()));
+  }
+
+  private Answer streamed(List<String> labels) {
+    return Answer.streamedArray(endpoints.list(labels), EndpointEncoder::endpoint);
   }
 
   private Answer get(ApiRequest request, Function<? super EndpointSnapshot, ?> encoder) {

@@ -33,6 +33,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** One endpoint, number 7; it remembers what it was asked for. */
 final class FakeEndpoints implements Endpoints {
@@ -46,6 +47,8 @@ final class FakeEndpoints implements Endpoints {
   List<String> lastLabels;
   Map<String, String> lastOptions;
   List<String> deletionErrors = List.of();
+  volatile long version;
+  final AtomicInteger lists = new AtomicInteger();
 
   @Override
   public CompletableFuture<EndpointSnapshot> create(
@@ -91,6 +94,11 @@ final class FakeEndpoints implements Endpoints {
   }
 
   @Override
+  public long version() {
+    return version;
+  }
+
+  @Override
   public EndpointSnapshot get(EndpointIdentifier id) {
     return found(id).resultNow();
   }
@@ -100,6 +108,7 @@ final class FakeEndpoints implements Endpoints {
     if (!labels.isEmpty() && !labels.equals(List.of("app=web"))) {
       throw Refusal.notFound("labels", "no endpoint has " + labels);
     }
+    lists.incrementAndGet();
     return List.of(sample());
   }
 

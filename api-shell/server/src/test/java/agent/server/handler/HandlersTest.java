@@ -82,6 +82,9 @@ class HandlersTest {
     for (final ApiHandler.Group group :
         List.of(
             new DaemonHandlers(new FakeDaemon(), metrics),
+            new NodeHandlers(null, null),
+            new ConfigurationHandlers(null, null),
+            new DebugHandlers(null, null, endpoints, policy),
             new EndpointHandlers(endpoints),
             new IdentityHandlers(identities, cidrIdentities),
             new IpamHandlers(ipam, FakeEndpoints.NODE),

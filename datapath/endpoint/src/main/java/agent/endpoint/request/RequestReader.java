@@ -11,8 +11,8 @@ import agent.identity.LabelSet;
 import agent.node.Devices;
 import agent.types.Refusal;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
 
 /** Converts requests into records; checks every value before any state changes. */
 public final class RequestReader {
@@ -22,7 +22,7 @@ public final class RequestReader {
 
   private final RequestIdentifiers identifiers;
   private final RequestedDevice device;
-  private final EndpointOptions defaults;
+  private final Supplier<EndpointOptions> defaults;
 
   /**
    * Creates a reader.
@@ -30,10 +30,13 @@ public final class RequestReader {
    * @param lookup decides whether an identifier refers to this node
    * @param devices the lookup of host sides
    * @param nodeDevices the names of devices of the node, which are refused
-   * @param defaults the options of a new endpoint
+   * @param defaults reads the options of a new endpoint
    */
   public RequestReader(
-      EndpointLookup lookup, Devices devices, Set<String> nodeDevices, EndpointOptions defaults) {
+      EndpointLookup lookup,
+      Devices devices,
+      Set<String> nodeDevices,
+      Supplier<EndpointOptions> defaults) {
     identifiers = new RequestIdentifiers(lookup);
     device = new RequestedDevice(devices, nodeDevices);
     this.defaults = defaults;
@@ -61,7 +64,7 @@ public final class RequestReader {
         identifiers.created(path, request),
         device.created(request),
         new EndpointRecord.LabelSources(labels("labels", request.labels()), List.of()),
-        new EndpointRecord.Configuration(options(wiring), wiring),
+        new EndpointRecord.Configuration(defaults.get().forWorkload(wiring).toMap(), wiring),
         new WorkloadDescription(
             request.netnsCookie(),
             request.pid(),
@@ -99,12 +102,6 @@ public final class RequestReader {
           "datapath-configuration.require-egress-prog",
           "false is not possible: the program towards the workload enforces its ingress policy");
     }
-  }
-
-  private Map<String, String> options(DatapathConfiguration wiring) {
-    return Boolean.TRUE.equals(wiring.disableSourceVerification())
-        ? defaults.with(MutableOption.SOURCE_IP_VERIFICATION, MutableOption.DISABLED).toMap()
-        : defaults.toMap();
   }
 
   /** Returns the record after a change; absent fields keep their values. */

@@ -5,6 +5,7 @@ import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.datapath.manager.thread.ConductorAgent;
 import agent.endpoint.build.Answers;
 import agent.endpoint.build.IdentityArrival;
+import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointJournal;
@@ -51,8 +52,10 @@ public final class StoredEndpoints {
    *
    * @param labelFilter the filter of identity-relevant labels
    * @param options the options of a new endpoint
+   * @param keepsOptions whether endpoints keep their own options; if not, they get those of a new
+   *     one
    */
-  public record Defaults(LabelFilter labelFilter, EndpointOptions options) {}
+  public record Defaults(LabelFilter labelFilter, EndpointOptions options, boolean keepsOptions) {}
 
   /** Creates a loader that has read nothing yet. */
   public StoredEndpoints(
@@ -117,7 +120,7 @@ public final class StoredEndpoints {
 
   private void enter(EndpointRecord stored, Set<Device> present, List<String> errors) {
     final EndpointRecord record =
-        withPresentInterface(withValidOptions(stored, errors), present, errors);
+        withPresentInterface(withOptions(stored, errors), present, errors);
     if (!isPresent(record, present)) {
       LOGGER.warn(
           "endpoint {}: removed because interface '{}' with index {} no longer exists",
@@ -131,6 +134,9 @@ public final class StoredEndpoints {
     }
     final LabelDerivation labels = LabelDerivation.of(record, defaults.labelFilter());
     final Endpoint endpoint = journal.restore(record, labels, "restored from the previous run");
+    if (!record.configuration().equals(stored.configuration())) {
+      endpoint.stored(stored); // the build stores the record with these options
+    }
     try {
       arrival.restore(endpoint);
       claim(endpoint);
@@ -144,19 +150,26 @@ public final class StoredEndpoints {
   }
 
   /**
-   * Replaces invalid stored options by those of a new endpoint, so that the endpoint still enforces
-   * its policy.
+   * Replaces options that are not to be kept, and invalid ones so that the endpoint still enforces
+   * its policy, by those of a new endpoint.
    */
-  private EndpointRecord withValidOptions(EndpointRecord stored, List<String> errors) {
+  private EndpointRecord withOptions(EndpointRecord stored, List<String> errors) {
+    if (!defaults.keepsOptions()) {
+      return withDefaultOptions(stored);
+    }
     try {
       EndpointOptions.defaults().with(stored.configuration().options());
       return stored;
     } catch (RuntimeException failure) {
       errors.add("endpoint " + stored.id() + " has the default options: " + failure.getMessage());
-      return stored.withConfiguration(
-          new EndpointRecord.Configuration(
-              defaults.options().toMap(), stored.configuration().datapath()));
+      return withDefaultOptions(stored);
     }
+  }
+
+  private EndpointRecord withDefaultOptions(EndpointRecord stored) {
+    final DatapathConfiguration wiring = stored.configuration().datapath();
+    return stored.withConfiguration(
+        new EndpointRecord.Configuration(defaults.options().forWorkload(wiring).toMap(), wiring));
   }
 
   /**

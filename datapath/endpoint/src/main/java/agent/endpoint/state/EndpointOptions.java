@@ -47,6 +47,13 @@ public final class EndpointOptions {
     return new EndpointOptions(changed);
   }
 
+  /** Returns a copy for a workload: its wiring may turn the verification of sources off. */
+  public EndpointOptions forWorkload(DatapathConfiguration wiring) {
+    return Boolean.TRUE.equals(wiring.disableSourceVerification())
+        ? with(MutableOption.SOURCE_IP_VERIFICATION, MutableOption.DISABLED)
+        : this;
+  }
+
   /** Returns whether an option is enabled. */
   public boolean enabled(MutableOption option) {
     return MutableOption.ENABLED.equals(values.get(option));

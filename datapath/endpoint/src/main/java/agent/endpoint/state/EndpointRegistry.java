@@ -12,6 +12,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The live endpoints by id. Only the conductor's thread uses the endpoints; any thread may read
@@ -24,6 +25,7 @@ public final class EndpointRegistry {
   private final EndpointSnapshots snapshots;
   private final EndpointLookup lookup;
   private final EndpointFaults faults;
+  private final AtomicLong version = new AtomicLong();
   private int lastId;
   private int membership;
 
@@ -73,6 +75,7 @@ public final class EndpointRegistry {
     live.remove(id);
     membership++;
     published.remove(id);
+    version.incrementAndGet();
   }
 
   /** Returns a number that changes whenever an endpoint is added or removed. */
@@ -113,6 +116,7 @@ public final class EndpointRegistry {
     final EndpointSnapshot snapshot = snapshots.of(endpoint);
     if (holds(endpoint)) {
       published.put(endpoint.id(), snapshot);
+      version.incrementAndGet();
     }
     return withFaults(snapshot);
   }
@@ -127,6 +131,11 @@ public final class EndpointRegistry {
       health = health.with(fault);
     }
     return health.equals(snapshot.health()) ? snapshot : snapshot.withHealth(health);
+  }
+
+  /** Returns a number that rises after each change of what is published. Thread-safe. */
+  public long version() {
+    return version.get();
   }
 
   /** Returns the snapshots by id. Thread-safe. */

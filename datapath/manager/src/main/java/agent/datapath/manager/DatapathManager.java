@@ -359,7 +359,7 @@ public final class DatapathManager implements AutoCloseable {
     return ipcache;
   }
 
-  /** Returns the prefilter; it refuses every call as DISABLED without a prefilter device. */
+  /** Returns the prefilter; it refuses every change as DISABLED without a prefilter device. */
   public Prefilter prefilter() {
     return prefilter;
   }

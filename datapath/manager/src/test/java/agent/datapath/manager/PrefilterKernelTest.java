@@ -119,6 +119,21 @@ class PrefilterKernelTest {
   }
 
   @Test
+  void shouldRaiseTheRevisionOnlyWhereTheListChanges() throws IOException {
+    final List<Prefix> two = List.of(Prefix.parse("192.0.2.0/24"), Prefix.parse("fd00::/64"));
+    final OptionalLong any = OptionalLong.empty();
+    try (DatapathManager manager = launch(PrefilterMode.GENERIC)) {
+      assertEquals(1, manager.prefilter().add(any, List.of()).revision());
+      assertEquals(1, manager.prefilter().remove(any, two).revision());
+      assertEquals(2, manager.prefilter().add(any, two).revision());
+      assertEquals(2, manager.prefilter().add(any, two).revision());
+      assertEquals(2, manager.prefilter().remove(any, List.of()).revision());
+      assertEquals(3, manager.prefilter().remove(any, two).revision());
+      assertEquals(3, manager.prefilter().get().revision());
+    }
+  }
+
+  @Test
   void shouldDropExactlyTheSourcesOfTenThousandPrefixes() throws IOException {
     final Random random = new Random(7);
     final List<Prefix> deny = randomPrefixes(random, 10_000);
@@ -326,7 +341,10 @@ class PrefilterKernelTest {
     try (DatapathManager manager = node.launch(node.context())) {
       assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("devices/")));
       assertTrue(node.pins().stream().noneMatch(pin -> pin.contains("prefilter")));
-      assertEquals(Refusal.Kind.DISABLED, refusal(() -> manager.prefilter().get()));
+      assertEquals(List.of(), manager.prefilter().get().deny());
+      assertEquals(
+          Refusal.Kind.DISABLED,
+          refusal(() -> manager.prefilter().add(OptionalLong.empty(), List.of(first))));
       assertFalse(outsideLink().contains("xdp"), "the program is detached without the option");
     }
   }

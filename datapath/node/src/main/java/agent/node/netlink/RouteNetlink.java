@@ -76,6 +76,11 @@ public final class RouteNetlink implements AutoCloseable {
     return socket.query(LinkMessage.list(), LinkMessage::decode);
   }
 
+  /** Returns the largest packets of all devices. */
+  public List<LinkSizes> linkSizes() {
+    return socket.query(LinkMessage.list(), LinkSizes::decode);
+  }
+
   /** Returns all IPv4 and IPv6 addresses. */
   public List<AddressMessage> addresses() {
     return socket.query(AddressMessage.list(), AddressMessage::decode);

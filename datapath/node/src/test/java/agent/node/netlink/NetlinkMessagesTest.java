@@ -85,6 +85,20 @@ class NetlinkMessagesTest {
   }
 
   @Test
+  void shouldReadTheLargestPacketsOfALink() {
+    veth().attribute(41, 1).attribute(58, 2).attribute(63, 3).attribute(64, 4);
+    assertEquals(
+        new LinkSizes(12, "lxc1", 1450, 2, 1, 4, 3), decode(LinkSizes::decode).orElseThrow());
+  }
+
+  @Test
+  void shouldTakeTheSizesOfIpv6ForIpv4WhereAKernelHasOneForBoth() {
+    veth().attribute(41, 1).attribute(58, 2);
+    assertEquals(
+        new LinkSizes(12, "lxc1", 1450, 2, 1, 2, 1), decode(LinkSizes::decode).orElseThrow());
+  }
+
+  @Test
   void shouldReadALinkWithoutAHardwareAddressOfItsOwn() {
     // type 772, ARPHRD_LOOPBACK
     begin(LinkMessage.RTM_DELLINK).put(0, 0, 4, 3).putInt(1).putInt(0x40).putInt(0);

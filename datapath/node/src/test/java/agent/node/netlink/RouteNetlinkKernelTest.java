@@ -68,6 +68,19 @@ class RouteNetlinkKernelTest {
   }
 
   @Test
+  void shouldReadTheLargestPacketsOfADevice() throws Exception {
+    VethPair.create(host, "h0", workload, "w0");
+    host.exec("ip", "link", "set", "h0", "mtu", "1380", "gro_max_size", "100000");
+    host.exec("ip", "link", "set", "h0", "gso_max_size", "110000");
+    final LinkSizes sizes =
+        inHost(RouteNetlink::linkSizes).stream()
+            .filter(link -> link.name().equals("h0"))
+            .findFirst()
+            .orElseThrow();
+    assertEquals(new LinkSizes(sizes.index(), "h0", 1380, 100000, 110000, 65536, 65536), sizes);
+  }
+
+  @Test
   void shouldListHundredsOfDevicesWhileTheyComeAndGo() throws Exception {
     host.exec(
         "sh",

@@ -130,6 +130,9 @@ public final class DevicePrefilter implements Prefilter {
   /** Changes the list; the changed prefixes, inserted or deleted, are sorted. */
   private PrefilterList change(List<Prefix> deny, List<Prefix> changed) {
     final PrefilterList before = current;
+    if (changed.isEmpty()) {
+      return before;
+    }
     final PrefilterList after = new PrefilterList(before.revision() + 1, deny);
     enforce(after, changed);
     try {

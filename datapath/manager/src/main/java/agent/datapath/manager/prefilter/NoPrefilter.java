@@ -7,11 +7,11 @@ import agent.types.Refusal;
 import java.util.List;
 import java.util.OptionalLong;
 
-/** Refuses every call as DISABLED on a node without a prefilter device. */
+/** The empty list of a node without a prefilter device; refuses every change as DISABLED. */
 public final class NoPrefilter implements Prefilter {
   @Override
   public PrefilterList get() {
-    throw refusal();
+    return PrefilterList.EMPTY;
   }
 
   @Override

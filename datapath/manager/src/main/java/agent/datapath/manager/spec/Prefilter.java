@@ -12,14 +12,13 @@ import java.util.OptionalLong;
 public interface Prefilter {
   /**
    * Returns the enforced list. Where the stored list cannot be read, it is the one that the kernel
-   * holds, with revision 0, and every change fails.
-   *
-   * @throws Refusal DISABLED where the node has no prefilter device
+   * holds, with revision 0, and every change fails. Without a prefilter device it is empty.
    */
   PrefilterList get();
 
   /**
-   * Adds prefixes; prefixes that are already listed are ignored.
+   * Adds prefixes; prefixes that are already listed are ignored. The revision rises only where the
+   * list changes.
    *
    * @param revision where present, the revision that the caller has read
    * @param prefixes of either family

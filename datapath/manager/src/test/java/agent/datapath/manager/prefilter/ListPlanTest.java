@@ -58,10 +58,10 @@ class ListPlanTest {
   }
 
   @Test
-  void shouldRefuseEveryCallWithoutADevice() {
+  void shouldBeEmptyAndRefuseEveryChangeWithoutADevice() {
     final NoPrefilter none = new NoPrefilter();
     final OptionalLong any = OptionalLong.empty();
-    assertOff(assertThrows(Refusal.class, none::get));
+    assertEquals(List.of(), none.get().deny());
     assertOff(assertThrows(Refusal.class, () -> none.add(any, DENY)));
     assertOff(assertThrows(Refusal.class, () -> none.remove(any, DENY)));
   }

@@ -1,0 +1,104 @@
+package agent.launcher.view;
+
+import agent.contract.WireFormat;
+import agent.contract.daemon.ControllerModel;
+import agent.datapath.manager.thread.ConductorAgent;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.UUID;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * A task that runs at an interval on the thread of an agent, with its successes and failures. A
+ * failed run is logged where its message is new, and repeated after the interval. Any thread may
+ * read the counters.
+ */
+public final class PeriodicController {
+  private static final Logger LOGGER = LogManager.getLogger(PeriodicController.class);
+
+  private final String name;
+  private final UUID uuid = UUID.randomUUID();
+  private final Duration interval;
+  private final InstantSource clock;
+  private final Runnable task;
+  private long successes;
+  private long failures;
+  private long consecutiveFailures;
+  private Instant lastSuccess;
+  private Instant lastFailure;
+  private String lastFailureMessage;
+
+  /**
+   * Creates a controller that does not run yet.
+   *
+   * @param name unique name
+   * @param interval the pause between two runs
+   * @param clock the clock of the timestamps
+   * @param task a run; it fails by an exception
+   */
+  public PeriodicController(String name, Duration interval, InstantSource clock, Runnable task) {
+    this.name = name;
+    this.interval = interval;
+    this.clock = clock;
+    this.task = task;
+  }
+
+  /** Starts to run the task on the thread of the agent; the first run is after one interval. */
+  public void start(ConductorAgent agent) {
+    agent.schedule(
+        interval.toNanos(),
+        () -> {
+          run();
+          start(agent);
+        });
+  }
+
+  void run() {
+    try {
+      task.run();
+      succeeded();
+    } catch (RuntimeException failure) {
+      failed(String.valueOf(failure.getMessage()));
+    }
+  }
+
+  private synchronized void succeeded() {
+    if (consecutiveFailures > 0) {
+      LOGGER.info("{}: succeeds again after {} failures", name, consecutiveFailures);
+    }
+    consecutiveFailures = 0;
+    successes++;
+    lastSuccess = clock.instant();
+  }
+
+  private synchronized void failed(String message) {
+    if (consecutiveFailures == 0 || !message.equals(lastFailureMessage)) {
+      LOGGER.warn("{}: {}; again in {} ms", name, message, interval.toMillis());
+    }
+    consecutiveFailures++;
+    failures++;
+    lastFailure = clock.instant();
+    lastFailureMessage = message;
+  }
+
+  synchronized ControllerModel model() {
+    final String seconds = seconds(interval);
+    return new ControllerModel(
+        name,
+        uuid.toString(),
+        new ControllerModel.Configuration(true, seconds, seconds),
+        new ControllerModel.Status(
+            consecutiveFailures,
+            failures,
+            successes,
+            lastFailureMessage,
+            lastFailure == null ? null : WireFormat.timestamp(lastFailure),
+            lastSuccess == null ? null : WireFormat.timestamp(lastSuccess)));
+  }
+
+  private static String seconds(Duration duration) {
+    return duration.toMillis() / 1000.0 + "s";
+  }
+}

@@ -1,0 +1,123 @@
+package agent.launcher.view;
+
+import agent.datapath.manager.DatapathManager;
+import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.manager.spec.ModuleHealth;
+import agent.datapath.manager.thread.DutyCycle;
+import agent.launcher.options.SecretNames;
+import agent.server.view.DebugView;
+import agent.types.OperationException;
+import java.io.IOException;
+import java.io.Reader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+
+/** The process of the agent and its subsystems, for {@code GET /debuginfo}. */
+public final class ProcessDebugView implements DebugView {
+  private static final Path MEMORY_MAP = Path.of("/proc/self/smaps");
+
+  private final String version;
+  private final DatapathManager datapath;
+  private final Map<String, String> environment;
+
+  /**
+   * Creates the view.
+   *
+   * @param version the version of the agent
+   * @param datapath the datapath
+   * @param environment the variables of the process
+   */
+  public ProcessDebugView(
+      String version, DatapathManager datapath, Map<String, String> environment) {
+    this.version = version;
+    this.datapath = datapath;
+    this.environment = environment;
+  }
+
+  @Override
+  public String agentVersion() {
+    return version;
+  }
+
+  @Override
+  public String kernelRelease() {
+    return datapath.status().kernelRelease();
+  }
+
+  @Override
+  public List<String> environment() {
+    return new TreeMap<>(environment)
+        .entrySet().stream()
+            .map(
+                variable ->
+                    variable.getKey()
+                        + "="
+                        + SecretNames.masked(variable.getKey(), variable.getValue()))
+            .toList();
+  }
+
+  @Override
+  public Reader memoryMap() {
+    try {
+      return Files.newBufferedReader(MEMORY_MAP);
+    } catch (IOException e) {
+      throw new OperationException(MEMORY_MAP + ": " + e.getMessage(), e);
+    }
+  }
+
+  @Override
+  public Map<String, String> subsystems() {
+    final Map<String, String> subsystems = new LinkedHashMap<>();
+    final DatapathStatus status = datapath.status();
+    final Runtime jvm = Runtime.getRuntime();
+    subsystems.put(
+        "jvm",
+        "%s %s, %d processors, heap %d of %d bytes in use, %d at most"
+            .formatted(
+                System.getProperty("java.vm.name"),
+                System.getProperty("java.vm.version"),
+                jvm.availableProcessors(),
+                jvm.totalMemory() - jvm.freeMemory(),
+                jvm.totalMemory(),
+                jvm.maxMemory()));
+    subsystems.put(
+        "datapath",
+        "libbpf %s, attached by %s, %d endpoints"
+            .formatted(status.libbpfVersion(), status.tcMode(), status.endpoints()));
+    subsystems.put("conntrack", status.conntrack().toString());
+    subsystems.put(
+        "health",
+        datapath.health().read().stream()
+            .map(ProcessDebugView::text)
+            .collect(Collectors.joining("\n")));
+    subsystems.put(
+        "maps",
+        datapath.mirrors().describe().stream()
+            .map(map -> map.name() + ": " + map.entries() + " of " + map.maxEntries())
+            .collect(Collectors.joining("\n")));
+    subsystems.put(
+        "threads",
+        datapath.threads().dutyCycles().stream()
+            .map(ProcessDebugView::text)
+            .collect(Collectors.joining("\n")));
+    return subsystems;
+  }
+
+  private static String text(DutyCycle cycle) {
+    return "%s: %d ms of work, longest duty cycle %d us"
+        .formatted(
+            cycle.name(),
+            TimeUnit.NANOSECONDS.toMillis(cycle.totalNs()),
+            TimeUnit.NANOSECONDS.toMicros(cycle.longestNs()));
+  }
+
+  private static String text(ModuleHealth module) {
+    return module.moduleId() + ": " + module.level() + ": " + module.message();
+  }
+}

@@ -1,0 +1,234 @@
+package agent.launcher.view;
+
+import agent.bindings.KernelClock;
+import agent.contract.daemon.ControllerModel;
+import agent.contract.daemon.DaemonStatusModel;
+import agent.contract.daemon.DaemonStatusModel.BigTcp;
+import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
+import agent.contract.daemon.ProxyReplacementModel;
+import agent.contract.daemon.ProxyReplacementModel.Feature;
+import agent.datapath.manager.spec.DatapathEvents;
+import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.manager.spec.TcMode;
+import agent.identity.Identity;
+import agent.ipam.Lease;
+import agent.node.HostRouting;
+import agent.node.NodeInventory.SegmentSizes;
+import agent.types.Prefix;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+
+/**
+ * Encodes the status of the daemon for {@code GET /healthz}. What this agent does not have yet is
+ * {@code Disabled}.
+ */
+final class StatusEncoder {
+  private static final String OFF = "Disabled";
+  private static final ComponentStatus CERTIFICATES = off("no certificate provider is enabled");
+  private static final ComponentStatus CNI_FILE = off("no CNI configuration file is written");
+  private static final ComponentStatus RUNTIME =
+      off("no container runtime is watched: endpoints come by the API");
+  private static final ComponentStatus KVSTORE =
+      off("no key-value store is used: identities and addresses are of this node alone");
+  private static final String ORCH_MESSAGE = "no orchestrator is watched";
+  private static final String FLOWOBS_MESSAGE = "the flow observer is not enabled";
+  private static final Feature NO_FEATURE = new Feature(false);
+
+  /** Sizes of maps come from options, none from the size of the memory. */
+  private static final double NO_DYNAMIC_SIZES = 0.0;
+
+  private final ConfigurationView configuration;
+  private final long hertz = KernelClock.tickHertz();
+  private final String conntrackController = UUID.randomUUID().toString();
+
+  StatusEncoder(ConfigurationView configuration) {
+    this.configuration = configuration;
+  }
+
+  private static ComponentStatus off(String message) {
+    return new ComponentStatus(message, OFF);
+  }
+
+  /** Encodes the states of the components alone; null for the parts while the daemon starts. */
+  static DaemonStatusModel brief(ComponentStatus agent, StartedParts now) {
+    return new DaemonStatusModel(
+        agent,
+        now == null ? null : attachMode(now),
+        CERTIFICATES,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        CNI_FILE,
+        RUNTIME,
+        null,
+        null,
+        flowObserver(),
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        KVSTORE,
+        null,
+        null,
+        orchestrator(),
+        null,
+        null,
+        null,
+        null,
+        null);
+  }
+
+  DaemonStatusModel whole(ComponentStatus agent, StartedParts now) {
+    final HostRouting routing = now.routing().current();
+    final SegmentSizes segments = now.inventory().get().segments();
+    return new DaemonStatusModel(
+        agent,
+        attachMode(now),
+        CERTIFICATES,
+        new DaemonStatusModel.BandwidthManager(null, List.of(), false),
+        maps(now),
+        now.nodes().unassignedId(),
+        new DaemonStatusModel.ClockSource(hertz, "ktime-coarse"),
+        Map.of("name", configuration.clusterName(), "self", configuration.self()),
+        Map.of("clusters", List.of(), "mode", OFF),
+        Map.of("mode", "none"),
+        CNI_FILE,
+        RUNTIME,
+        controllers(now),
+        Map.of("mode", OFF),
+        flowObserver(),
+        new DaemonStatusModel.HostFirewall(List.of(), OFF),
+        new DaemonStatusModel.Mode(routing.mode().text(), routing.reason()),
+        Map.of("min-identity", Identity.CLUSTER_MIN, "max-identity", Identity.CLUSTER_MAX),
+        ipam(now),
+        bigTcp(segments, true),
+        bigTcp(segments, false),
+        KVSTORE,
+        ConfigurationView.masquerading(),
+        monitor(now),
+        orchestrator(),
+        proxyReplacement(),
+        new DaemonStatusModel.Proxy(OFF, null, null, List.of(), 0L, 0L),
+        new DaemonStatusModel.Routing("Linux", routing.mode().text(), "disabled"),
+        new DaemonStatusModel.Srv6(false, null),
+        Map.of());
+  }
+
+  /** Returns the value of {@code attach-mode} in the contract. */
+  private static String attachMode(StartedParts now) {
+    return now.datapath().status().tcMode() == TcMode.TCX ? "tcx" : "tc";
+  }
+
+  private static DaemonStatusModel.FlowObserver flowObserver() {
+    return new DaemonStatusModel.FlowObserver(
+        new DaemonStatusModel.Metrics(OFF), FLOWOBS_MESSAGE, null, OFF);
+  }
+
+  private static DaemonStatusModel.Orchestrator orchestrator() {
+    return new DaemonStatusModel.Orchestrator(List.of(), ORCH_MESSAGE, OFF);
+  }
+
+  private static BigTcp bigTcp(SegmentSizes sizes, boolean ipv4) {
+    if (sizes == null) {
+      return new BigTcp(false, null, null);
+    }
+    return ipv4
+        ? new BigTcp(sizes.isBigIpv4(), sizes.groIpv4(), sizes.gsoIpv4())
+        : new BigTcp(sizes.isBigIpv6(), sizes.gro(), sizes.gso());
+  }
+
+  private static DaemonStatusModel.BpfMaps maps(StartedParts now) {
+    return new DaemonStatusModel.BpfMaps(
+        NO_DYNAMIC_SIZES,
+        now.datapath().maps().snapshot().stream()
+            .map(map -> new DaemonStatusModel.MapSize(map.name(), (long) map.maxEntries()))
+            .toList());
+  }
+
+  private List<ControllerModel> controllers(StartedParts now) {
+    final List<ControllerModel> controllers = new ArrayList<>();
+    now.controllers().forEach(controller -> controllers.add(controller.model()));
+    final DatapathStatus.Conntrack sweeps = now.datapath().status().conntrack();
+    controllers.add(
+        new ControllerModel(
+            "conntrack-gc",
+            conntrackController,
+            new ControllerModel.Configuration(true, null, sweeps.intervalSec() + ".0s"),
+            new ControllerModel.Status(null, null, sweeps.runs(), null, null, null)));
+    return controllers;
+  }
+
+  /** Encodes the leases: the addresses of each family, and who has each. */
+  private static Map<String, Object> ipam(StartedParts now) {
+    final List<Lease> leases =
+        now.ipam().leases().stream().sorted(Comparator.comparing(Lease::address)).toList();
+    final Map<String, String> allocations = new LinkedHashMap<>();
+    leases.forEach(lease -> allocations.put(lease.address().toString(), owner(lease)));
+    final Map<String, Object> ipam = new LinkedHashMap<>();
+    ipam.put("ipv4", addresses(leases, true));
+    ipam.put("ipv6", addresses(leases, false));
+    ipam.put("allocations", allocations);
+    ipam.put(
+        "status",
+        family("IPv4", addresses(leases, true), now.addressing().ipv4().range())
+            + ", "
+            + family("IPv6", addresses(leases, false), now.addressing().ipv6().range()));
+    return ipam;
+  }
+
+  private static String owner(Lease lease) {
+    return lease.owner().isEmpty() && lease.endpointId() != 0
+        ? "endpoint " + lease.endpointId()
+        : lease.owner();
+  }
+
+  private static List<String> addresses(List<Lease> leases, boolean ipv4) {
+    return leases.stream()
+        .filter(lease -> lease.address().isIpv4() == ipv4)
+        .map(lease -> lease.address().toString())
+        .toList();
+  }
+
+  private static String family(String name, List<String> addresses, Prefix range) {
+    return range == null
+        ? name + ": disabled"
+        : name + ": " + addresses.size() + " allocated from " + range;
+  }
+
+  /** Encodes the events of the datapath: what was read, lost, and not emitted. */
+  static Map<String, Object> monitor(StartedParts now) {
+    final DatapathEvents events = now.datapath().events();
+    return Map.of(
+        "seen", events.received(), "lost", events.lost(), "suppressed", events.suppressed());
+  }
+
+  private static ProxyReplacementModel proxyReplacement() {
+    return new ProxyReplacementModel(
+        List.of(),
+        List.of(),
+        null,
+        new ProxyReplacementModel.Features(
+            false,
+            NO_FEATURE,
+            NO_FEATURE,
+            NO_FEATURE,
+            new ProxyReplacementModel.HostReachableServices(false, List.of()),
+            new ProxyReplacementModel.Nat46X64(
+                false, new ProxyReplacementModel.Gateway(false, List.of()), NO_FEATURE),
+            new ProxyReplacementModel.NodePort(null, null, null, false, null, null, null, null),
+            NO_FEATURE,
+            NO_FEATURE,
+            NO_FEATURE),
+        OFF);
+  }
+}

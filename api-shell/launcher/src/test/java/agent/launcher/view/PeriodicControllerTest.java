@@ -1,0 +1,66 @@
+package agent.launcher.view;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import agent.contract.daemon.ControllerModel;
+import agent.datapath.manager.thread.ConductorAgent;
+import agent.types.OperationException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+/** What a controller counts, and that a failed run does not end it. */
+class PeriodicControllerTest {
+  private Instant now = Instant.parse("2026-11-20T12:00:00Z");
+  private long nowNs;
+  private String failure;
+  private int runs;
+  private final PeriodicController controller =
+      new PeriodicController("watch", Duration.ofMillis(2500), () -> now, this::task);
+
+  private void task() {
+    runs++;
+    if (failure != null) {
+      throw new OperationException(failure);
+    }
+  }
+
+  @Test
+  void shouldCountSuccessesAndFailures() {
+    controller.run();
+    now = now.plusSeconds(1);
+    failure = "the disk is full";
+    controller.run();
+    controller.run();
+    final ControllerModel failing = controller.model();
+    assertEquals("watch", failing.name());
+    assertEquals(36, failing.uuid().length());
+    assertEquals(new ControllerModel.Configuration(true, "2.5s", "2.5s"), failing.configuration());
+    assertEquals(
+        new ControllerModel.Status(
+            2L, 2L, 1L, "the disk is full", "2026-11-20T12:00:01.000Z", "2026-11-20T12:00:00.000Z"),
+        failing.status());
+    failure = null;
+    now = now.plusSeconds(1);
+    controller.run();
+    assertEquals(
+        new ControllerModel.Status(
+            0L, 2L, 2L, "the disk is full", "2026-11-20T12:00:01.000Z", "2026-11-20T12:00:02.000Z"),
+        controller.model().status());
+  }
+
+  @Test
+  void shouldRunAtItsIntervalAlsoAfterAFailure() {
+    final ConductorAgent agent = new ConductorAgent("test", () -> nowNs) {};
+    controller.start(agent);
+    agent.doWork();
+    assertEquals(0, runs);
+    failure = "no";
+    for (int i = 1; i <= 3; i++) {
+      nowNs += TimeUnit.MILLISECONDS.toNanos(2500);
+      agent.doWork();
+      assertEquals(i, runs);
+    }
+  }
+}

@@ -1,0 +1,76 @@
+package agent.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** For how long a rendered body is used. */
+class RenderedAnswerTest {
+  private long version;
+  private long nowNs = Long.MAX_VALUE - 5; // the clock may wrap
+  private Object value = "one";
+  private final RenderedAnswer answer = new RenderedAnswer(() -> version, () -> nowNs, () -> value);
+
+  private static ApiRequest request(long changes) {
+    return new ApiRequest(
+        new RouteTable.Match(Route.GET_HEALTHZ, null, Map.of()),
+        Map.of(),
+        name -> null,
+        null,
+        null,
+        changes);
+  }
+
+  private String rendered(long changes) {
+    final Answer.Body body = answer.answer(request(changes), () -> Answer.ok("streamed")).body();
+    return body instanceof Answer.Rendered(ByteBuffer bytes)
+        ? StandardCharsets.UTF_8.decode(bytes.duplicate()).toString()
+        : body.toString();
+  }
+
+  @Test
+  void shouldUseABodyUntilItsAgeEnds() {
+    assertNull(answer.present(1));
+    assertEquals("\"one\"", rendered(1));
+    final ByteBuffer first = answer.present(1);
+    value = "two";
+    nowNs += RenderedAnswer.LONGEST_AGE_NS - 1;
+    assertEquals("\"one\"", rendered(1));
+    assertSame(first, answer.present(1));
+    nowNs++;
+    assertNull(answer.present(1));
+    assertEquals("\"two\"", rendered(1));
+  }
+
+  @Test
+  void shouldRenderAgainAfterAChangeOfTheValueAndAfterAChangingCall() {
+    assertEquals("\"one\"", rendered(1));
+    value = "two";
+    version++;
+    assertNull(answer.present(1));
+    assertEquals("\"two\"", rendered(1));
+    value = "three";
+    assertNull(answer.present(2));
+    assertEquals("\"three\"", rendered(2));
+  }
+
+  @Test
+  void shouldNotKeepABodyThatIsTooLarge() {
+    value = List.of("x".repeat(RenderedAnswer.MOST_BYTES - 4));
+    assertEquals(RenderedAnswer.MOST_BYTES, rendered(1).length());
+    value = List.of("x".repeat(RenderedAnswer.MOST_BYTES - 3)).iterator();
+    version++;
+    assertEquals("Json[value=streamed]", rendered(1));
+    assertNull(answer.present(1));
+    value = "small";
+    assertEquals("Json[value=streamed]", rendered(1), "not tried again before a change");
+    version++;
+    assertEquals("\"small\"", rendered(1));
+  }
+}

@@ -1,0 +1,132 @@
+package agent.endpoint.config;
+
+import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;
+import agent.types.OperationException;
+import agent.types.Refusal;
+import agent.types.UnreadableStateException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * The daemon's configuration that can change while it runs: what was asked for, and what is in
+ * force. A change is kept across restarts for as long as the daemon is started with the value that
+ * it replaced: who starts it with another one means that one. Any thread may read; only the
+ * conductor's thread changes it.
+ */
+public final class RuntimeConfiguration {
+  private static final Logger LOGGER = LogManager.getLogger(RuntimeConfiguration.class);
+
+  private final RuntimeOptions started;
+  private final RuntimeOptionsStore store;
+  private volatile RuntimeOptions wanted;
+  private volatile RuntimeOptions realized;
+
+  private RuntimeConfiguration(
+      RuntimeOptions started, RuntimeOptions wanted, RuntimeOptionsStore store) {
+    this.started = started;
+    this.wanted = wanted;
+    this.realized = wanted;
+    this.store = store;
+  }
+
+  /**
+   * Returns the configuration of the start-up options with the changes of the previous runs.
+   * Changes that cannot be read are logged and left out.
+   *
+   * @param started the values of the start-up options
+   * @param store keeps the changes
+   */
+  public static RuntimeConfiguration restore(RuntimeOptions started, RuntimeOptionsStore store) {
+    final List<ChangedValue> stored;
+    try {
+      stored = store.load();
+    } catch (UnreadableStateException failure) {
+      LOGGER.error("{}", failure.getMessage());
+      return new RuntimeConfiguration(started, started, store);
+    }
+    RuntimeOptions restored = started;
+    for (final ChangedValue change : stored) {
+      restored = restored(restored, started, change);
+    }
+    final RuntimeConfiguration configuration = new RuntimeConfiguration(started, restored, store);
+    configuration.forgetOthersThan(stored);
+    return configuration;
+  }
+
+  /** A change that was left out now must not come back with a later start. */
+  private void forgetOthersThan(List<ChangedValue> stored) {
+    final List<ChangedValue> present = changes(wanted);
+    if (!present.equals(stored)) {
+      try {
+        store.save(present);
+      } catch (OperationException failure) {
+        LOGGER.warn("{}", failure.getMessage());
+      }
+    }
+  }
+
+  private static RuntimeOptions restored(
+      RuntimeOptions options, RuntimeOptions started, ChangedValue change) {
+    if (!change.startValue().equals(started.values().get(change.name()))) {
+      LOGGER.info(
+          "configuration: {} is as started, and no longer '{}'", change.name(), change.value());
+      return options;
+    }
+    try {
+      return options.restored(change.name(), change.value());
+    } catch (Refusal unknown) {
+      LOGGER.warn("configuration: {} is as started: {}", change.name(), unknown.getMessage());
+      return options;
+    }
+  }
+
+  /** Returns what was asked for. */
+  public RuntimeOptions wanted() {
+    return wanted;
+  }
+
+  /** Returns what is in force. */
+  public RuntimeOptions realized() {
+    return realized;
+  }
+
+  /**
+   * Returns the configuration with a change, which is not made yet.
+   *
+   * @param options option name to value; null changes none
+   * @param enforcement the text of the mode; null does not change it
+   * @throws Refusal INVALID naming the field
+   */
+  public RuntimeOptions changed(Map<String, String> options, String enforcement) {
+    final RuntimeOptions changed = options == null ? wanted : wanted.with(options);
+    return enforcement == null ? changed : changed.enforcing(enforcement);
+  }
+
+  /** Stores what is asked for from now on; nothing has changed where it throws. */
+  public void want(RuntimeOptions options) {
+    store.save(changes(options));
+    wanted = options;
+  }
+
+  /** Tells that what is asked for is in force. */
+  public void realize() {
+    realized = wanted;
+  }
+
+  private List<ChangedValue> changes(RuntimeOptions options) {
+    final Map<String, String> before = started.values();
+    final List<ChangedValue> changes = new ArrayList<>();
+    options
+        .values()
+        .forEach(
+            (name, value) -> {
+              if (!value.equals(before.get(name))) {
+                changes.add(new ChangedValue(name, value, before.get(name)));
+              }
+            });
+    return changes;
+  }
+}
