@@ -122,6 +122,7 @@ public enum Route {
       case CONFLICT, STALE -> 409;
       case EXHAUSTED -> operationClass == IPAM ? 502 : 500;
       case DISABLED -> 501;
+      case OVER_LIMIT -> 413;
       case UNAVAILABLE -> path.startsWith("/identity") ? 520 : 503;
     };
   }
