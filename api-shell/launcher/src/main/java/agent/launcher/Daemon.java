@@ -144,6 +144,7 @@ final class Daemon implements AutoCloseable {
             .policy(policy)
             .datapath(datapath.endpoints(), datapath.policyMaps(), datapath.ipcache())
             .store(state.endpointStore())
+            .storing(keep(new StateWriters()))
             .repairs(datapath.repairs())
             .faults(datapath.endpointFaults())
             .labelFilter(settings.labelFilter())

@@ -69,7 +69,8 @@ public final class EndpointConductor {
                 ipcache,
                 context.devices(),
                 context.routes(),
-                context.store()));
+                context.store(),
+                context.storing()));
     final EndpointOperations operations = new EndpointOperations(agent, registry, policies, build);
     final IdentityArrival arrival =
         new IdentityArrival(agent, context.identities(), registry, journal, policies);
