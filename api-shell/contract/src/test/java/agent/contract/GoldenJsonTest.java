@@ -39,6 +39,8 @@ class GoldenJsonTest {
         agent.contract.ipam.IpamAllocationModel.class,
         agent.contract.node.NodeAddressingModel.class,
         agent.contract.policy.PolicyModel.class,
+        agent.contract.policy.PolicyResolutionModel.class,
+        agent.contract.policy.PolicyResolutionRequest.class,
         agent.contract.policy.RuleModel.class,
         agent.contract.policy.SelectorModel.class
       })

@@ -113,6 +113,7 @@ final class Daemon implements AutoCloseable {
     datapath.health().add(ApiConnectionView.MODULE, connections);
     datapath.health().add(HostRoutingHealth.MODULE, new HostRoutingHealth(routing));
     restore(datapath, conductor);
+    keep(HeapReturn.start(server::changes));
     server.serve(
         routes.ready(
             new StartedParts(

@@ -11,6 +11,7 @@ import java.io.InputStream;
 import java.util.Locale;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.LongAdder;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.xnio.IoUtils;
@@ -30,6 +31,9 @@ final class ApiDispatcher implements HttpHandler {
   private final ExecutorService workers;
   private final RateLimits rateLimits;
   private final long maxBodyBytes;
+  private final BodyLimits bodyLimits;
+  private final BodyBudget bodies;
+  private final LongAdder changes = new LongAdder();
   private volatile RouteTable routes;
 
   ApiDispatcher(ApiContext context, RouteTable routes, JsonMapper mapper, ExecutorService workers) {
@@ -39,6 +43,12 @@ final class ApiDispatcher implements HttpHandler {
     this.workers = workers;
     this.rateLimits = context.rateLimits();
     this.maxBodyBytes = context.maxBodyBytes();
+    this.bodyLimits = context.bodyLimits();
+    this.bodies = new BodyBudget(maxBodyBytes);
+  }
+
+  long changes() {
+    return changes.sum();
   }
 
   void serve(RouteTable table) {
@@ -62,17 +72,19 @@ final class ApiDispatcher implements HttpHandler {
       limitRate(route);
       checkTransferCoding(exchange);
       checkContentType(exchange);
+      final ExchangeBody body = new ExchangeBody(exchange, maxBodyBytes, bodies);
       final ApiRequest request =
           new ApiRequest(
               match,
               target.query(),
               exchange.getRequestHeaders()::getFirst,
-              new ExchangeBody(exchange, maxBodyBytes),
-              mapper);
+              body,
+              mapper,
+              bodyLimits);
       if (route.answersAtOnce() && exchange.isRequestComplete()) {
         answers.write(exchange, match.handler().handle(request));
       } else {
-        onWorker(exchange, () -> serve(exchange, match, request));
+        onWorker(exchange, () -> serve(exchange, match, request, body));
       }
     } catch (Exception e) {
       fail(exchange, route, e);
@@ -133,10 +145,15 @@ final class ApiDispatcher implements HttpHandler {
     }
   }
 
-  private void serve(HttpServerExchange exchange, RouteTable.Match match, ApiRequest request) {
+  private void serve(
+      HttpServerExchange exchange, RouteTable.Match match, ApiRequest request, ExchangeBody body) {
     exchange.setDispatchExecutor(workers);
-    try {
+    try (body) {
       final Answer answer = match.handler().handle(request);
+      body.close();
+      if (match.route().verb().changes()) {
+        changes.increment();
+      }
       logChange(exchange, match.route(), answer.status(), "");
       answers.write(exchange, answer);
     } catch (Exception e) {
@@ -246,8 +263,18 @@ final class ApiDispatcher implements HttpHandler {
     }
   }
 
-  private record ExchangeBody(HttpServerExchange exchange, long maxBytes)
-      implements ApiRequest.Body {
+  private static final class ExchangeBody implements ApiRequest.Body, AutoCloseable {
+    private final HttpServerExchange exchange;
+    private final long maxBytes;
+    private final BodyBudget budget;
+    private BodyBudget.Share share;
+
+    ExchangeBody(HttpServerExchange exchange, long maxBytes, BodyBudget budget) {
+      this.exchange = exchange;
+      this.maxBytes = maxBytes;
+      this.budget = budget;
+    }
+
     @Override
     public boolean isPresent() {
       return !exchange.isRequestComplete();
@@ -258,7 +285,16 @@ final class ApiDispatcher implements HttpHandler {
       if (!exchange.isBlocking()) {
         exchange.startBlocking();
       }
-      return new BoundedBody(exchange.getInputStream(), maxBytes);
+      share = budget.take(exchange.getRequestContentLength());
+      return new BoundedBody(exchange.getInputStream(), maxBytes, share);
+    }
+
+    /** Gives the share of the budget back: what was decoded is no longer needed. */
+    @Override
+    public void close() {
+      if (share != null) {
+        share.close();
+      }
     }
   }
 }

@@ -46,8 +46,9 @@ public enum Route {
   RELEASE_ADDRESS(DELETE, "/ipam/{ip}", IPAM, "pool"),
 
   GET_POLICY(GET, "/policy", READ, "labels"),
-  PUT_POLICY(PUT, "/policy", POLICY),
+  PUT_POLICY(PUT, "/policy", POLICY, "replace", "replace-with-labels"),
   DELETE_POLICY(DELETE, "/policy", POLICY, "labels"),
+  RESOLVE_POLICY(GET, "/policy/resolve", READ),
   LIST_SELECTORS(GET, "/policy/selectors", READ),
 
   GET_PREFILTER(GET, "/prefilter", READ),

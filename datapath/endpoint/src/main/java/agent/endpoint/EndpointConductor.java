@@ -83,7 +83,8 @@ public final class EndpointConductor {
     final Parts parts = new Parts(registry, journal, operations, build, removal, arrival, ipcache);
     endpoints = endpoints(context, parts, lookup);
     final HeldEndpoints held = new HeldEndpoints(registry, journal, operations);
-    policy = new PolicyProxy(agent, context.policy(), realization, held, ready);
+    final PolicyCommits commits = new PolicyCommits(agent, context.policy(), realization, held);
+    policy = new PolicyProxy(agent, context.policy(), commits, ready);
     restoration = restoration(context, parts);
     restoration.prepared().thenRun(() -> ready.complete(null));
     nodeWatch = watch(context, parts);
