@@ -17,7 +17,7 @@ final class HeapReturn implements AutoCloseable {
   static final long LARGE_BYTES = 64L << 20;
   static final long GROWN_BYTES = 32L << 20;
   static final int LEAST_LOOKS_BETWEEN = 5;
-  static final long QUIET_BYTES = 4L << 20;
+  static final long QUIET_BYTES = 8L << 20;
   private static final long INTERVAL_SEC = 2;
 
   private final LongSupplier committedBytes;

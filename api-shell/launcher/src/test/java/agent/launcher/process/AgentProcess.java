@@ -101,7 +101,7 @@ final class AgentProcess implements AutoCloseable {
             flag ->
                 flag.startsWith("-Xm")
                     || flag.endsWith("GC")
-                    || flag.contains("HeapFreeRatio")
+                    || flag.contains("Heap")
                     || flag.contains("OutOfMemory"))
         .toList();
   }
