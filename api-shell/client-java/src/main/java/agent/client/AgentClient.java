@@ -24,6 +24,8 @@ import agent.contract.identity.IdentityModel;
 import agent.contract.ipam.IpamAllocationModel;
 import agent.contract.node.NodeListModel;
 import agent.contract.policy.PolicyModel;
+import agent.contract.policy.PolicyResolutionModel;
+import agent.contract.policy.PolicyResolutionRequest;
 import agent.contract.policy.SelectorModel;
 import java.io.IOException;
 import java.io.InputStream;
@@ -241,11 +243,26 @@ public final class AgentClient implements AutoCloseable {
     return one(PolicyModel.class, get(RequestPath.of("policy").queryEach("labels", labels)));
   }
 
-  /** PUT /policy with rules as JSON text. */
+  /** PUT /policy with rules as JSON text; replaces none. */
   public PolicyModel importPolicy(String rules) throws IOException {
+    return importPolicy(rules, false, List.of());
+  }
+
+  /**
+   * PUT /policy.
+   *
+   * @param rules rules as JSON text
+   * @param replace whether rules with exactly the labels of a new one are replaced
+   * @param replacedLabels rules that have all of these labels are replaced; empty for none
+   */
+  public PolicyModel importPolicy(String rules, boolean replace, List<String> replacedLabels)
+      throws IOException {
+    final RequestPath path =
+        RequestPath.of("policy")
+            .query("replace", replace ? "true" : null)
+            .queryEach("replace-with-labels", replacedLabels);
     return one(
-        PolicyModel.class,
-        open("PUT", RequestPath.of("policy"), Map.of(), rules.getBytes(StandardCharsets.UTF_8)));
+        PolicyModel.class, open("PUT", path, Map.of(), rules.getBytes(StandardCharsets.UTF_8)));
   }
 
   /** DELETE /policy; without labels all rules. */
@@ -253,6 +270,12 @@ public final class AgentClient implements AutoCloseable {
     return one(
         PolicyModel.class,
         send("DELETE", RequestPath.of("policy").queryEach("labels", labels), null));
+  }
+
+  /** GET /policy/resolve. */
+  public PolicyResolutionModel resolvePolicy(PolicyResolutionRequest request) throws IOException {
+    return one(
+        PolicyResolutionModel.class, send("GET", RequestPath.of("policy", "resolve"), request));
   }
 
   /** GET /policy/selectors. */

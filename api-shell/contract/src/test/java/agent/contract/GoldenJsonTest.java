@@ -41,6 +41,8 @@ class GoldenJsonTest {
         agent.contract.node.NodeAddressingModel.class,
         agent.contract.node.NodeListModel.class,
         agent.contract.policy.PolicyModel.class,
+        agent.contract.policy.PolicyResolutionModel.class,
+        agent.contract.policy.PolicyResolutionRequest.class,
         agent.contract.policy.RuleModel.class,
         agent.contract.policy.SelectorModel.class
       })

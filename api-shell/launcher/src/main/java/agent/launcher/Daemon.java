@@ -126,6 +126,7 @@ final class Daemon implements AutoCloseable {
     keep(datapath.threads().start(conductor.agent(), CONDUCTOR_STALL_NS));
     addModules(datapath.health(), state, conductor, connections, routing);
     restore(datapath, conductor);
+    keep(HeapReturn.start(server::changes));
     server.serve(
         routes.ready(
             new StartedParts(
@@ -179,6 +180,7 @@ final class Daemon implements AutoCloseable {
         .guarded(node.guardedDevices(), datapath.devices())
         .datapath(datapath.endpoints(), datapath.policyMaps(), datapath.ipcache())
         .store(state.endpointStore())
+        .storing(keep(new StateWriters()))
         .repairs(datapath.repairs())
         .faults(datapath.endpointFaults())
         .labelFilter(settings.labelFilter())

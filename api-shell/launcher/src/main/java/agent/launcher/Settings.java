@@ -25,8 +25,10 @@ import agent.node.NodeOptions;
 import agent.policy.AllowLocalhost;
 import agent.policy.EnforcementMode;
 import agent.policy.PolicyContext;
+import agent.policy.PolicyLimits;
 import agent.policy.PolicyStore;
 import agent.server.ApiContext;
+import agent.server.BodyLimits;
 import agent.server.RateLimits;
 import agent.types.IpAddress;
 import agent.types.Prefix;
@@ -142,9 +144,20 @@ final class Settings {
                 .socketPath(socketPath())
                 .socketGroup(socketGroup())
                 .maxBodyBytes(options.number("api-max-body"))
+                .bodyLimits(bodyLimits())
                 .maxConnections(maxConnections(ProcessAttributes.descriptorLimit()))
                 .rateLimits(RateLimits.parse(options.pairs("api-rate-limit"), System::nanoTime))
                 .conclude());
+  }
+
+  BodyLimits bodyLimits() {
+    return new BodyLimits(
+        options.number("max-policy-rules"),
+        options.number("max-policy-peers"),
+        options.number("max-policy-cidrs"),
+        options.number("max-policy-labels"),
+        options.number("max-prefixes"),
+        options.number("max-labels"));
   }
 
   /** Clients get a quarter of the descriptors; maps, links, state and programs need the others. */
@@ -208,7 +221,17 @@ final class Settings {
         .store(store)
         .mode(runtimeOptions().enforcement())
         .allowLocalhost(AllowLocalhost.parse("allow-localhost", options.text("allow-localhost")))
-        .mapCapacity((int) options.number("bpf-policy-map-max"));
+        .mapCapacity((int) options.number("bpf-policy-map-max"))
+        .limits(policyLimits());
+  }
+
+  PolicyLimits policyLimits() {
+    return new PolicyLimits(
+        options.number("max-policy-rules"),
+        options.number("max-policy-peers"),
+        options.number("max-policy-cidrs"),
+        options.number("max-policy-labels"),
+        options.number("max-policy-text"));
   }
 
   DatapathContext datapath(
@@ -228,6 +251,7 @@ final class Settings {
                 .prefilterMode(
                     PrefilterMode.valueOf(options.text("prefilter-mode").toUpperCase(Locale.ROOT)))
                 .prefilterStore(store)
+                .maxPrefixes((int) options.number("max-prefixes"))
                 .enableIpv4(addressing.ipv4().enabled())
                 .enableIpv6(addressing.ipv6().enabled())
                 .gateway4(addressing.ipv4().gateway())

@@ -88,6 +88,7 @@ class OptionsReachTheirPartsTest {
     final List<Row> rows = new ArrayList<>(nodeRows());
     rows.addAll(datapathRows());
     rows.addAll(domainRows());
+    rows.addAll(limitRows());
     return rows;
   }
 
@@ -200,6 +201,23 @@ class OptionsReachTheirPartsTest {
             s -> option(s, MutableOption.MONITOR_AGGREGATION_LEVEL),
             "None",
             "Medium"));
+  }
+
+  /** A limit holds for one request, and for what is held. */
+  private static List<Row> limitRows() {
+    return List.of(
+        new Row("max-policy-rules", "7", s -> s.policyLimits().rules(), 20_000L, 7L),
+        new Row("max-policy-rules", "7", s -> s.bodyLimits().rules(), 20_000L, 7L),
+        new Row("max-policy-peers", "7", s -> s.policyLimits().peers(), 100_000L, 7L),
+        new Row("max-policy-peers", "7", s -> s.bodyLimits().peers(), 100_000L, 7L),
+        new Row("max-policy-cidrs", "7", s -> s.policyLimits().cidrs(), 50_000L, 7L),
+        new Row("max-policy-cidrs", "7", s -> s.bodyLimits().cidrs(), 50_000L, 7L),
+        new Row("max-policy-labels", "7", s -> s.policyLimits().labels(), 100_000L, 7L),
+        new Row("max-policy-labels", "7", s -> s.bodyLimits().labels(), 100_000L, 7L),
+        new Row("max-policy-text", "7", s -> s.policyLimits().characters(), 48L << 20, 7L),
+        new Row("max-prefixes", "7", s -> datapath(s).maxPrefixes(), 1_000_000, 7),
+        new Row("max-prefixes", "7", s -> s.bodyLimits().prefixes(), 1_000_000L, 7L),
+        new Row("max-labels", "7", s -> s.bodyLimits().entries(), 1_000L, 7L));
   }
 
   @Test

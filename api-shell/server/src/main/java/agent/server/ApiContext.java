@@ -16,6 +16,7 @@ public final class ApiContext {
   private int ioThreads = DEFAULT_IO_THREADS;
   private long stallLimitMs = DEFAULT_STALL_LIMIT_MS;
   private int maxConnections = DEFAULT_MAX_CONNECTIONS;
+  private BodyLimits bodyLimits = BodyLimits.DEFAULT;
   private RateLimits rateLimits = RateLimits.NONE;
   private boolean isConcluded;
 
@@ -34,6 +35,12 @@ public final class ApiContext {
   /** Sets the largest request body, in bytes ({@code --api-max-body}). */
   public ApiContext maxBodyBytes(long bytes) {
     maxBodyBytes = changing(bytes);
+    return this;
+  }
+
+  /** Sets how much one request body may hold. */
+  public ApiContext bodyLimits(BodyLimits limits) {
+    bodyLimits = changing(limits);
     return this;
   }
 
@@ -74,6 +81,10 @@ public final class ApiContext {
 
   long maxBodyBytes() {
     return maxBodyBytes;
+  }
+
+  BodyLimits bodyLimits() {
+    return bodyLimits;
   }
 
   int ioThreads() {

@@ -46,6 +46,8 @@ final class ApiDispatcher implements HttpHandler {
   private final RateLimits rateLimits;
   private final long maxBodyBytes;
   private final AtomicLong changes = new AtomicLong();
+  private final BodyLimits bodyLimits;
+  private final BodyBudget bodies;
   private volatile RouteTable routes;
 
   ApiDispatcher(ApiContext context, RouteTable routes, JsonMapper mapper, ExecutorService workers) {
@@ -55,6 +57,12 @@ final class ApiDispatcher implements HttpHandler {
     this.workers = workers;
     this.rateLimits = context.rateLimits();
     this.maxBodyBytes = context.maxBodyBytes();
+    this.bodyLimits = context.bodyLimits();
+    this.bodies = new BodyBudget(maxBodyBytes);
+  }
+
+  long changes() {
+    return changes.get();
   }
 
   void serve(RouteTable table) {
@@ -112,18 +120,20 @@ final class ApiDispatcher implements HttpHandler {
       checkTransferCoding(exchange);
       checkContentType(exchange);
       checkContentCoding(exchange);
+      final ExchangeBody body = new ExchangeBody(exchange, maxBodyBytes, bodies);
       final ApiRequest request =
           new ApiRequest(
               match,
               target.query(),
               exchange.getRequestHeaders()::getFirst,
-              new ExchangeBody(exchange, maxBodyBytes),
+              body,
               mapper,
+              bodyLimits,
               changes.get());
       if (route.answersAtOnce() && exchange.isRequestComplete()) {
         answers.write(exchange, match.handler().handle(request));
       } else {
-        onWorker(exchange, () -> serve(exchange, match, request));
+        onWorker(exchange, () -> serve(exchange, match, request, body));
       }
     } catch (Exception e) {
       fail(exchange, route, e);
@@ -196,10 +206,12 @@ final class ApiDispatcher implements HttpHandler {
     return coding == null || coding.isBlank() ? IDENTITY : coding.strip().toLowerCase(Locale.ROOT);
   }
 
-  private void serve(HttpServerExchange exchange, RouteTable.Match match, ApiRequest request) {
+  private void serve(
+      HttpServerExchange exchange, RouteTable.Match match, ApiRequest request, ExchangeBody body) {
     exchange.setDispatchExecutor(workers);
-    try {
+    try (body) {
       final Answer answer = match.handler().handle(request);
+      body.close();
       count(match.route());
       logChange(exchange, match.route(), answer.status(), "");
       answers.write(exchange, answer);
@@ -318,8 +330,18 @@ final class ApiDispatcher implements HttpHandler {
     }
   }
 
-  private record ExchangeBody(HttpServerExchange exchange, long maxBytes)
-      implements ApiRequest.Body {
+  private static final class ExchangeBody implements ApiRequest.Body, AutoCloseable {
+    private final HttpServerExchange exchange;
+    private final long maxBytes;
+    private final BodyBudget budget;
+    private BodyBudget.Share share;
+
+    ExchangeBody(HttpServerExchange exchange, long maxBytes, BodyBudget budget) {
+      this.exchange = exchange;
+      this.maxBytes = maxBytes;
+      this.budget = budget;
+    }
+
     @Override
     public boolean isPresent() {
       return !exchange.isRequestComplete();
@@ -330,8 +352,18 @@ final class ApiDispatcher implements HttpHandler {
       if (!exchange.isBlocking()) {
         exchange.startBlocking();
       }
-      final InputStream sent = new BoundedBody(exchange.getInputStream(), maxBytes);
-      return GZIP.contains(contentCoding(exchange)) ? new DecodedBody(sent, maxBytes) : sent;
+      final boolean isCompressed = GZIP.contains(contentCoding(exchange));
+      share = budget.take(isCompressed ? -1 : exchange.getRequestContentLength());
+      final InputStream sent = new BoundedBody(exchange.getInputStream(), maxBytes, share);
+      return isCompressed ? new DecodedBody(sent, maxBytes, share) : sent;
+    }
+
+    /** Gives the share of the budget back: what was decoded is no longer needed. */
+    @Override
+    public void close() {
+      if (share != null) {
+        share.close();
+      }
     }
   }
 }

@@ -1,10 +1,12 @@
 package agent.server;
 
+import agent.server.BodyLimits.Unit;
 import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -15,6 +17,10 @@ import tools.jackson.databind.json.JsonMapper;
 /** A request: its parameters, headers and body. The body is decoded when a handler asks for it. */
 public final class ApiRequest {
   private static final String LABELS = "labels";
+
+  /** Query parameters that may be given more than once. */
+  private static final Set<String> REPEATABLE = Set.of(LABELS, "replace-with-labels");
+
   private static final long LONGEST_WAIT_SEC = 120;
 
   private final Map<String, String> pathParameters;
@@ -23,6 +29,7 @@ public final class ApiRequest {
   private final Body body;
   private final JsonMapper mapper;
   private final long changes;
+  private final BodyLimits limits;
 
   /** The headers of a request. */
   @FunctionalInterface
@@ -46,6 +53,7 @@ public final class ApiRequest {
       Headers headers,
       Body body,
       JsonMapper mapper,
+      BodyLimits limits,
       long changes) {
     this.pathParameters = match.pathParameters();
     this.query = query;
@@ -53,6 +61,7 @@ public final class ApiRequest {
     this.body = body;
     this.mapper = mapper;
     this.changes = changes;
+    this.limits = limits;
     query.forEach((name, values) -> check(match.route(), name, values));
   }
 
@@ -60,7 +69,7 @@ public final class ApiRequest {
     if (!route.queryParameters().contains(name)) {
       throw HttpRefusal.badRequest(name, "is not a query parameter of this call");
     }
-    if (values.size() > 1 && !name.equals(LABELS)) {
+    if (values.size() > 1 && !REPEATABLE.contains(name)) {
       throw HttpRefusal.badRequest(name, "is given more than once");
     }
   }
@@ -81,13 +90,30 @@ public final class ApiRequest {
     return values == null ? null : values.getFirst();
   }
 
+  /** Returns the values of a query parameter that may be repeated; none where it is not given. */
+  public List<String> queryAll(String name) {
+    return query.getOrDefault(name, List.of());
+  }
+
+  /**
+   * Reads a boolean query parameter.
+   *
+   * @throws HttpRefusal 400 where it is neither {@code true} nor {@code false}
+   */
+  public boolean querySwitch(String name) {
+    return isOn(name, query(name));
+  }
+
   /**
    * Reads a boolean header.
    *
    * @throws HttpRefusal 400 where it is neither {@code true} nor {@code false}
    */
   public boolean headerSwitch(String name) {
-    final String value = headers.first(name);
+    return isOn(name, headers.first(name));
+  }
+
+  private static boolean isOn(String name, String value) {
     if (value == null || value.equalsIgnoreCase("false")) {
       return false;
     }
@@ -107,24 +133,26 @@ public final class ApiRequest {
    * Decodes the body.
    *
    * @param type a record of the contract
-   * @throws HttpRefusal 400 naming the field, or the line and column
+   * @throws HttpRefusal 400 naming the field, or the line and column; 413 naming the limit
    */
   public <T> T body(Class<T> type) {
-    return RequestBody.read(mapper, mapper.constructType(type), required());
+    return RequestBody.read(mapper, mapper.constructType(type), required(), limits, Unit.ENTRIES);
   }
 
   /**
-   * Decodes a body that is an array.
+   * Decodes a policy document.
    *
-   * @param elementType type of the elements
-   * @throws HttpRefusal 400 naming the field, or the line and column
+   * @param ruleType type of the rules
+   * @throws HttpRefusal 400 naming the field, or the line and column; 413 naming the limit
    */
-  public <T> List<T> bodyList(Class<T> elementType) {
-    return RequestBody.read(mapper, listOf(elementType), required());
+  public <T> List<T> bodyList(Class<T> ruleType) {
+    return list(ruleType, Unit.RULES);
   }
 
-  private JavaType listOf(Class<?> elementType) {
-    return mapper.getTypeFactory().constructCollectionType(ArrayList.class, elementType);
+  private <T> List<T> list(Class<T> elementType, Unit elements) {
+    final JavaType type =
+        mapper.getTypeFactory().constructCollectionType(ArrayList.class, elementType);
+    return RequestBody.read(mapper, type, required(), limits, elements);
   }
 
   private InputStream required() {
@@ -159,7 +187,7 @@ public final class ApiRequest {
     if (fromQuery != null) {
       throw HttpRefusal.badRequest(LABELS, "is given both in the query and in the body");
     }
-    return Optional.of(bodyList(String.class));
+    return Optional.of(list(String.class, Unit.ENTRIES));
   }
 
   /**

@@ -82,6 +82,11 @@ public final class ApiServer implements AutoCloseable {
     return listener.counts();
   }
 
+  /** Returns how many changing calls were carried out. */
+  public long changes() {
+    return dispatcher.changes();
+  }
+
   /** Stops accepting, closes the connections and removes the socket. */
   @Override
   public void close() throws IOException {

@@ -4,14 +4,19 @@ import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 
-/** A request body whose read fails once more bytes were read than the limit allows. */
+/**
+ * A request body whose read fails once more bytes were read than the limit allows. It has a share
+ * of the budget of bodies while it is read.
+ */
 final class BoundedBody extends FilterInputStream {
   private final long maxBytes;
+  private final BodyBudget.Share share;
   private long readBytes;
 
-  BoundedBody(InputStream body, long maxBytes) {
+  BoundedBody(InputStream body, long maxBytes, BodyBudget.Share share) {
     super(body);
     this.maxBytes = maxBytes;
+    this.share = share;
   }
 
   @Override
@@ -27,6 +32,7 @@ final class BoundedBody extends FilterInputStream {
     if (readBytes > maxBytes) {
       throw new TooLargeException(maxBytes);
     }
+    share.read(readBytes);
     return count;
   }
 

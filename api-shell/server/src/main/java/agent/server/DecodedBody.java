@@ -8,17 +8,19 @@ import java.util.zip.ZipException;
 
 /**
  * A request body that was compressed with gzip (RFC 9110, section 8.4). Its decoded bytes are
- * limited, so that a small body cannot become a large one.
+ * limited and budgeted, so that a small body cannot become a large one.
  */
 final class DecodedBody extends InputStream {
   private final InputStream encoded;
   private final long maxBytes;
+  private final BodyBudget.Share share;
   private GZIPInputStream decoded;
   private long readBytes;
 
-  DecodedBody(InputStream encoded, long maxBytes) {
+  DecodedBody(InputStream encoded, long maxBytes, BodyBudget.Share share) {
     this.encoded = encoded;
     this.maxBytes = maxBytes;
+    this.share = share;
   }
 
   @Override
@@ -42,6 +44,7 @@ final class DecodedBody extends InputStream {
     if (readBytes > maxBytes) {
       throw new BoundedBody.TooLargeException(maxBytes);
     }
+    share.read(readBytes);
     return count;
   }
 

@@ -1,9 +1,13 @@
 package agent.server;
 
+import agent.server.BodyLimits.Unit;
+import agent.server.CountingParser.OverLimitException;
+import agent.types.Refusal;
 import java.io.InputStream;
 import java.util.List;
 import java.util.regex.Pattern;
 import tools.jackson.core.JacksonException;
+import tools.jackson.core.JsonParser;
 import tools.jackson.core.TokenStreamLocation;
 import tools.jackson.core.exc.InputCoercionException;
 import tools.jackson.core.exc.JacksonIOException;
@@ -18,18 +22,21 @@ import tools.jackson.databind.json.JsonMapper;
 /** Decodes a JSON body; its error messages name fields and JSON types, not Java classes. */
 final class RequestBody {
   private static final int LONGEST_REASON = 200;
+  private static final int TOO_LARGE = 413;
 
   /** The start of the part of a parser message that names the parser's own settings. */
   private static final Pattern PARSER_TERMS =
       Pattern.compile(
-          " \\(start marker| \\(for | \\(from `|: enable `|: maybe a | \\(\\(?CTRL-CHAR|`JsonReadFeature");
+          " \\(start marker| \\(for | \\(from `|: enable `|: maybe a |"
+              + " \\(\\(?CTRL-CHAR|`JsonReadFeature");
 
   private RequestBody() {}
 
-  static <T> T read(JsonMapper mapper, JavaType type, InputStream body) {
+  static <T> T read(
+      JsonMapper mapper, JavaType type, InputStream body, BodyLimits limits, Unit elements) {
     final T value;
-    try {
-      value = mapper.readValue(body, type);
+    try (JsonParser parser = new CountingParser(mapper.createParser(body), limits, elements)) {
+      value = mapper.readValue(parser, type);
     } catch (JacksonException e) {
       throw refusal(e);
     }
@@ -43,6 +50,11 @@ final class RequestBody {
   private static RuntimeException refusal(JacksonException failure) {
     return switch (failure) {
       case JacksonIOException io -> io;
+      case OverLimitException overLimit ->
+          HttpRefusal.of(TOO_LARGE, field(overLimit) + ": " + overLimit.getOriginalMessage());
+      case JacksonException value when value.getCause() instanceof Refusal refusal ->
+          refusal.at(field(value));
+      case JacksonException value when value.getCause() instanceof HttpRefusal refusal -> refusal;
       case StreamConstraintsException tooLarge ->
           HttpRefusal.badRequest(field(tooLarge), excess(tooLarge) + position(tooLarge));
       case InputCoercionException outOfRange ->

@@ -50,8 +50,9 @@ public enum Route {
   RELEASE_ADDRESS(DELETE, "/ipam/{ip}", IPAM, "pool"),
 
   GET_POLICY(GET, "/policy", READ, "labels"),
-  PUT_POLICY(PUT, "/policy", POLICY),
+  PUT_POLICY(PUT, "/policy", POLICY, "replace", "replace-with-labels"),
   DELETE_POLICY(DELETE, "/policy", POLICY, "labels"),
+  RESOLVE_POLICY(GET, "/policy/resolve", READ),
   LIST_SELECTORS(GET, "/policy/selectors", READ),
 
   GET_PREFILTER(GET, "/prefilter", READ),
@@ -131,6 +132,7 @@ public enum Route {
       case CONFLICT, STALE -> 409;
       case EXHAUSTED -> operationClass == IPAM ? 502 : 500;
       case DISABLED -> 501;
+      case OVER_LIMIT -> 413;
       case UNAVAILABLE -> path.startsWith("/identity") ? 520 : 503;
     };
   }

@@ -16,7 +16,8 @@ class BoundedBodyTest {
   private static final byte[] BYTES = {1, (byte) 0xff, 3};
 
   private static BoundedBody body(long limit) {
-    return new BoundedBody(new ByteArrayInputStream(BYTES), limit);
+    return new BoundedBody(
+        new ByteArrayInputStream(BYTES), limit, new BodyBudget(1024).take(BYTES.length));
   }
 
   @Test
@@ -55,7 +56,8 @@ class BoundedBodyTest {
                 isClosed[0] = true;
               }
             },
-            10);
+            10,
+            new BodyBudget(1024).take(0));
     final IOException failure = assertThrows(BoundedBody.ClientGoneException.class, gone::read);
     assertEquals("connection reset", failure.getMessage());
     assertSame(reset, failure.getCause());

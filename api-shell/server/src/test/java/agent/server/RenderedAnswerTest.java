@@ -24,6 +24,7 @@ class RenderedAnswerTest {
         name -> null,
         null,
         null,
+        null,
         changes);
   }
 

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.contract.WireFormat;
+import agent.server.BodyLimits.Unit;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -36,7 +37,8 @@ class RequestBodyTest {
   record Part(@JsonProperty(value = "name", required = true) String name) {}
 
   private static Body read(InputStream body) {
-    return RequestBody.read(MAPPER, MAPPER.constructType(Body.class), body);
+    return RequestBody.read(
+        MAPPER, MAPPER.constructType(Body.class), body, BodyLimits.DEFAULT, Unit.ENTRIES);
   }
 
   private static InputStream bytes(String text) {

@@ -129,6 +129,8 @@ class RouteTest {
   @Test
   void shouldMapRefusalsAsTheDecisionsSay() {
     assertEquals(461, Route.PATCH_PREFILTER.statusOf(Refusal.Kind.INVALID));
+    assertEquals(413, Route.PUT_POLICY.statusOf(Refusal.Kind.OVER_LIMIT));
+    assertEquals(413, Route.PATCH_PREFILTER.statusOf(Refusal.Kind.OVER_LIMIT));
     assertEquals(409, Route.DELETE_PREFILTER.statusOf(Refusal.Kind.STALE));
     assertEquals(501, Route.GET_PREFILTER.statusOf(Refusal.Kind.DISABLED));
     assertEquals(502, Route.ALLOCATE_ADDRESS.statusOf(Refusal.Kind.EXHAUSTED));

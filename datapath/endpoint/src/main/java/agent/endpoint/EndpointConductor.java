@@ -75,7 +75,8 @@ public final class EndpointConductor {
                 ipcache,
                 context.devices(),
                 context.routes(),
-                context.store()));
+                context.store(),
+                context.storing()));
     final EndpointOperations operations = new EndpointOperations(agent, registry, policies, build);
     final IdentityArrival arrival =
         new IdentityArrival(agent, context.identities(), registry, journal, policies);
@@ -89,7 +90,6 @@ public final class EndpointConductor {
     final EndpointsProxy proxy = endpoints(context, parts, lookup);
     endpoints = proxy;
     final HeldEndpoints held = new HeldEndpoints(registry, journal, operations);
-    policy = new PolicyProxy(agent, context.policy(), realization, held, ready);
     configuration =
         new ConfigurationProxy(
             agent,
@@ -98,6 +98,8 @@ public final class EndpointConductor {
             context.policy(),
             realization,
             ready);
+    final PolicyCommits commits = new PolicyCommits(agent, context.policy(), realization, held);
+    policy = new PolicyProxy(agent, context.policy(), commits, ready);
     restoration = restoration(context, parts);
     restoration.prepared().thenRun(() -> ready.complete(null));
     nodeWatch = watch(context, parts);

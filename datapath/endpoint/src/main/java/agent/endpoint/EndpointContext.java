@@ -33,6 +33,7 @@ import java.time.InstantSource;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 import org.agrona.concurrent.NanoClock;
 import org.agrona.concurrent.SystemNanoClock;
@@ -59,6 +60,7 @@ public final class EndpointContext {
   private EndpointFaults faults = EndpointFaults.NONE;
   private Repairs repairs = new Repairs();
   private EndpointStore store = EndpointStore.inMemory();
+  private Executor storing = Runnable::run;
   private NanoClock nanoClock = SystemNanoClock.INSTANCE;
   private LabelFilter labelFilter = LabelFilter.defaults();
   private RuntimeConfiguration configuration =
@@ -203,6 +205,12 @@ public final class EndpointContext {
   /** Sets the store that keeps endpoints across restarts; by default they are kept in memory. */
   public EndpointContext store(EndpointStore value) {
     store = changing(value);
+    return this;
+  }
+
+  /** Sets what runs writes to the store; the conductor's own thread where it is not set. */
+  public EndpointContext storing(Executor value) {
+    storing = changing(value);
     return this;
   }
 
@@ -375,6 +383,10 @@ public final class EndpointContext {
 
   EndpointStore store() {
     return store;
+  }
+
+  Executor storing() {
+    return storing;
   }
 
   NanoClock nanoClock() {

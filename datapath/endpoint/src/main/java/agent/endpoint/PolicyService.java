@@ -1,9 +1,11 @@
 package agent.endpoint;
 
 import agent.policy.EnforcementMode;
+import agent.policy.PolicyChange;
+import agent.policy.PolicyQuery;
 import agent.policy.PolicySnapshot;
+import agent.policy.PolicyTrace;
 import agent.policy.SelectorListing;
-import agent.policy.spec.RuleSpec;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
@@ -14,21 +16,14 @@ import java.util.concurrent.CompletableFuture;
  */
 public interface PolicyService {
   /**
-   * Adds all of the rules or none. A rule whose label set equals that of a new rule is replaced.
+   * Changes the rules. Changes that wait are stored and enforced together; a refused one changes
+   * nothing and does not refuse the others.
    *
-   * @param rules the rules
-   * @return all rules at the new revision; or Refusal INVALID with the index and path in the
-   *     document, EXHAUSTED where a policy map would overflow
+   * @param change an import or a deletion
+   * @return all rules after the change, at its revision; or Refusal EXHAUSTED where a policy map
+   *     would overflow, NOT_FOUND where no rule has the labels of a deletion, OVER_LIMIT
    */
-  CompletableFuture<PolicySnapshot> importRules(List<RuleSpec> rules);
-
-  /**
-   * Removes the rules that have all of these labels.
-   *
-   * @param labels {@code [source:]key[=value]}; an empty list removes all rules
-   * @return the remaining rules at the new revision; or Refusal NOT_FOUND
-   */
-  CompletableFuture<PolicySnapshot> deleteRules(List<String> labels);
+  CompletableFuture<PolicySnapshot> change(PolicyChange change);
 
   /**
    * Returns the rules that have all of these labels.
@@ -38,6 +33,9 @@ public interface PolicyService {
    * @throws agent.types.Refusal NOT_FOUND where labels were given and no rule has them
    */
   PolicySnapshot get(List<String> labels);
+
+  /** Returns whether a flow would pass, by the same resolution that fills the policy maps. */
+  PolicyTrace trace(PolicyQuery query);
 
   /** Returns the selectors of the rules and the identities that they select. */
   List<SelectorListing> selectors();

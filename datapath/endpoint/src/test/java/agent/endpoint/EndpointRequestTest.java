@@ -278,7 +278,7 @@ class EndpointRequestTest {
     final List<String> names = new ArrayList<>();
     agent.store.onSaved = record -> names.add(record.externalIdentifiers().containerName());
     configure(Map.of("Debug", "Enabled"), null);
-    assertEquals(List.of("renamed", "renamed"), names);
+    assertEquals(List.of("renamed"), names);
   }
 
   private EndpointRecord stored() {

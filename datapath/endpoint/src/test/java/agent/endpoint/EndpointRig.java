@@ -16,10 +16,12 @@ import agent.ipam.Ipam;
 import agent.ipam.IpamContext;
 import agent.ipam.LeaseStore;
 import agent.node.NodeAddressing;
+import agent.policy.PolicyChange;
 import agent.policy.PolicyContext;
 import agent.policy.PolicyEngine;
 import agent.policy.PolicySnapshot;
 import agent.policy.PolicyStore;
+import agent.policy.Replacement;
 import agent.policy.spec.RuleSpec;
 import agent.types.OperationException;
 import agent.types.Refusal;
@@ -155,13 +157,21 @@ abstract class EndpointRig {
     return conductor.endpoints().get(EndpointIdentifier.parse(id));
   }
 
+  /** Imports rules; they replace those with the same labels. */
   PolicySnapshot importRules(RuleSpec... specs) {
-    return now(conductor.policy().importRules(List.of(specs)));
+    return now(importing(specs));
+  }
+
+  /** Begins an import as {@link #importRules}. */
+  CompletableFuture<PolicySnapshot> importing(RuleSpec... specs) {
+    return conductor
+        .policy()
+        .change(PolicyChange.add(List.of(specs), Replacement.of(true, List.of())));
   }
 
   /** Deletes the rules that have all of these labels; without labels all rules. */
   PolicySnapshot deleteRules(String... labels) {
-    return now(conductor.policy().deleteRules(List.of(labels)));
+    return now(conductor.policy().change(PolicyChange.delete(List.of(labels))));
   }
 
   static void assertRefused(Refusal.Kind kind, String field, Runnable call) {

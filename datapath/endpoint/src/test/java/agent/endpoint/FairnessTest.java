@@ -45,7 +45,7 @@ class FairnessTest {
     final ConductorAgent conductor = agent.conductor.agent();
     final long before = conductor.executed();
     final CompletableFuture<PolicySnapshot> answer =
-        agent.conductor.policy().importRules(List.of(allowIngress("app=web", "app=client", port)));
+        agent.importing(allowIngress("app=web", "app=client", port));
     while (!answer.isDone()) {
       assertTrue(conductor.doWork() > 0, "the conductor has no work before the answer");
     }

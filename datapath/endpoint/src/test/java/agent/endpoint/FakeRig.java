@@ -109,6 +109,11 @@ final class FakeRig extends EndpointRig {
     }
 
     @Override
+    public void checkWritable(EndpointRecord endpoint) {
+      check();
+    }
+
+    @Override
     public void remove(int id) {
       check();
       kept.remove(id);

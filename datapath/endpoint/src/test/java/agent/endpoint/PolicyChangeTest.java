@@ -76,12 +76,7 @@ class PolicyChangeTest {
 
   @Test
   void shouldLeaveTheRevisionOfARuleWithEveryEndpoint() {
-    final PolicySnapshot snapshot =
-        agent.now(
-            agent
-                .conductor
-                .policy()
-                .importRules(List.of(allowIngress("app=web", "app=client", 80))));
+    final PolicySnapshot snapshot = agent.importRules(allowIngress("app=web", "app=client", 80));
     for (final String id : List.of("1", "2", "3")) {
       assertEquals(snapshot.revision(), agent.get(id).realizedPolicy().revision(), id);
     }
@@ -104,15 +99,12 @@ class PolicyChangeTest {
         named("a", allowIngress("app=web", "app=client", 80)),
         named("b", denyIngress("app=web", "app=other", 80)));
     assertFalse(webLetsIn(OTHER, 80));
-    final PolicySnapshot left = agent.now(agent.conductor.policy().deleteRules(List.of("name=a")));
+    final PolicySnapshot left = agent.deleteRules("name=a");
     assertEquals(1, left.rules().size());
-    agent.now(agent.conductor.policy().deleteRules(List.of()));
+    agent.deleteRules();
     assertTrue(webLetsIn(OTHER, 80));
     assertTrue(webLetsIn(OUTSIDE, 80));
-    assertRefused(
-        Refusal.Kind.NOT_FOUND,
-        "labels",
-        () -> agent.now(agent.conductor.policy().deleteRules(List.of("name=a"))));
+    assertRefused(Refusal.Kind.NOT_FOUND, "labels", () -> agent.deleteRules("name=a"));
   }
 
   @Test
@@ -145,7 +137,7 @@ class PolicyChangeTest {
     assertTrue(webLetsIn(OUTSIDE, 80));
     assertFalse(webLetsIn(IpAddress.parse("203.0.113.1"), 80));
     assertTrue(agent.datapath.identityOf(OUTSIDE) >= 1 << 24);
-    agent.now(agent.conductor.policy().deleteRules(List.of("name=a")));
+    agent.deleteRules("name=a");
     assertEquals(9, agent.datapath.identityOf(OUTSIDE));
   }
 
@@ -154,11 +146,11 @@ class PolicyChangeTest {
     agent.importRules(named("a", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
     agent.datapath.afterWrite = () -> assertTrue(webLetsIn(OUTSIDE, 80));
     agent.importRules(named("b", allowIngressFromCidr("app=web", "198.51.100.7/32", 80)));
-    agent.now(agent.conductor.policy().deleteRules(List.of("name=a")));
+    agent.deleteRules("name=a");
     agent.importRules(named("c", allowIngressFromCidr("app=web", "198.51.0.0/16", 80)));
-    agent.now(agent.conductor.policy().deleteRules(List.of("name=b")));
+    agent.deleteRules("name=b");
     agent.importRules(named("d", allowIngressFromCidr("app=web", "0.0.0.0/0", 80)));
-    agent.now(agent.conductor.policy().deleteRules(List.of("name=c")));
+    agent.deleteRules("name=c");
   }
 
   @Test
@@ -168,7 +160,7 @@ class PolicyChangeTest {
         named("b", allowIngressFromCidr("app=web", "198.51.0.0/16", 80)));
     final int narrow = agent.datapath.identityOf(OUTSIDE);
     assertTrue(knows(narrow));
-    agent.now(agent.conductor.policy().deleteRules(List.of("name=a")));
+    agent.deleteRules("name=a");
     assertTrue(webLetsIn(OUTSIDE, 80));
     assertFalse(knows(narrow));
   }
@@ -188,7 +180,7 @@ class PolicyChangeTest {
           assertFalse(webLetsIn(OUTSIDE, 81));
         };
     agent.importRules(named("b", allowIngressFromCidr("app=web", "198.51.0.0/16", 80)));
-    agent.now(agent.conductor.policy().deleteRules(List.of("name=a")));
+    agent.deleteRules("name=a");
     agent.importRules(named("b", allowIngress("app=web", "app=client", 80)));
   }
 

@@ -160,10 +160,7 @@ class RestoreInPartsTest {
     for (final int attached : new int[] {0, 20}) {
       final CompletableFuture<RestoreReport> restored = restartUntil(attached);
       final CompletableFuture<PolicySnapshot> answer =
-          agent
-              .conductor
-              .policy()
-              .importRules(List.of(allowIngress("app=web", "app=client", 90 + attached)));
+          agent.importing(allowIngress("app=web", "app=client", 90 + attached));
       answerOf(answer);
       assertFalse(restored.isDone());
       for (final int id : new int[] {1, LAST}) {
@@ -197,10 +194,7 @@ class RestoreInPartsTest {
             .endpoints()
             .setUserLabels(EndpointIdentifier.local(LAST), List.of("role=late"));
     final CompletableFuture<PolicySnapshot> rules =
-        agent
-            .conductor
-            .policy()
-            .importRules(List.of(allowIngressFromCidr("app=web", "198.51.100.128/25", 80)));
+        agent.importing(allowIngressFromCidr("app=web", "198.51.100.128/25", 80));
     answerOf(call);
     answerOf(rules);
     assertTrue(answerOf(restored).errors().isEmpty());

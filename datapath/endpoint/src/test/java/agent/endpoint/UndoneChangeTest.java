@@ -110,7 +110,7 @@ class UndoneChangeTest {
   private static final List<Fault> FAULTS =
       List.of(
           new Fault("store", rig -> rig.store.fails = true, patch -> true),
-          new Fault("store after the build", rig -> rig.store.failingSave = 2, patch -> true),
+          new Fault("store after the build", rig -> rig.store.failingSave = 1, patch -> true),
           call("attach 2", UndoneChangeTest::attaches),
           call("identity 2", patch -> patch.name().equals("labels")),
           new Fault(

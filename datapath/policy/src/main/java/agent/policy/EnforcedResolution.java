@@ -1,6 +1,7 @@
 package agent.policy;
 
 import agent.identity.Identity;
+import agent.types.Refusal;
 
 /**
  * Resolves policies as they are to be enforced now. Only the engine's thread changes how; any
@@ -8,13 +9,17 @@ import agent.identity.Identity;
  */
 final class EnforcedResolution {
   private final SelectorCache selectors;
+  private final RulesHold hold;
   private final AllowLocalhost allowLocalhost;
+  private final int mapCapacity;
   private volatile EnforcementMode mode;
   private volatile boolean isTraced;
 
-  EnforcedResolution(SelectorCache selectors, PolicyContext context) {
+  EnforcedResolution(SelectorCache selectors, RulesHold hold, PolicyContext context) {
     this.selectors = selectors;
+    this.hold = hold;
     allowLocalhost = context.allowLocalhost();
+    mapCapacity = context.mapCapacity();
     mode = context.mode();
   }
 
@@ -39,12 +44,34 @@ final class EnforcedResolution {
     isTraced = isOn;
   }
 
-  ResolvedPolicy of(Identity identity, PolicyRepository rules) {
+  /** Whether endpoints are closed because the rules cannot be read. */
+  boolean isClosing() {
+    return hold.stands() && mode != EnforcementMode.NEVER;
+  }
+
+  /** Returns the policy of an endpoint; refused where its map cannot hold it. */
+  ResolvedPolicy fitting(int endpointId, Identity identity, PolicyRepository rules) {
+    final ResolvedPolicy policy = whole(identity, rules);
+    final int count = policy.entries().size();
+    if (count > mapCapacity) {
+      throw Refusal.exhausted(
+          "policy",
+          "endpoint %d needs %d policy map entries, a policy map holds %d (--bpf-policy-map-max)"
+              .formatted(endpointId, count, mapCapacity));
+    }
+    return policy;
+  }
+
+  /** Returns the policy of an identity, whether a map can hold it or not. */
+  ResolvedPolicy whole(Identity identity, PolicyRepository rules) {
+    if (isClosing()) {
+      return RulesHold.closed(identity.id(), rules.revision());
+    }
     final ResolvedPolicy policy =
         new PolicyResolver(selectors, mode, allowLocalhost)
             .resolve(identity, rules.rules(), rules.revision());
     if (isTraced) {
-      PolicyTrace.log(identity, rules, mode, policy);
+      PolicyResolutionLog.log(identity, rules, mode, policy);
     }
     return policy;
   }

@@ -15,6 +15,7 @@ public final class PolicyContext {
   private EnforcementMode mode = EnforcementMode.DEFAULT;
   private AllowLocalhost allowLocalhost = AllowLocalhost.AUTO;
   private int mapCapacity = MapSize.POLICY_MAP;
+  private PolicyLimits limits = PolicyLimits.DEFAULT;
 
   /** Sets the directory of identities of endpoints, of this node and of others; required. */
   public PolicyContext identities(IdentityDirectory value) {
@@ -52,6 +53,12 @@ public final class PolicyContext {
     return this;
   }
 
+  /** Sets how much the rules may hold together. */
+  public PolicyContext limits(PolicyLimits value) {
+    limits = changing(value);
+    return this;
+  }
+
   /**
    * Checks what was set; after it nothing can be set.
    *
@@ -64,6 +71,7 @@ public final class PolicyContext {
     Objects.requireNonNull(store, "store");
     Objects.requireNonNull(mode, "mode");
     Objects.requireNonNull(allowLocalhost, "allowLocalhost");
+    Objects.requireNonNull(limits, "limits");
     if (mapCapacity < 2) {
       throw new IllegalArgumentException("policy map capacity: " + mapCapacity + " is less than 2");
     }
@@ -100,5 +108,9 @@ public final class PolicyContext {
 
   int mapCapacity() {
     return mapCapacity;
+  }
+
+  PolicyLimits limits() {
+    return limits;
   }
 }

@@ -4,7 +4,7 @@ import agent.datapath.manager.spec.PolicyDelta;
 import agent.identity.Identity;
 import agent.identity.IdentityDirectory.IdentityListener;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
-import agent.policy.spec.RuleSpec;
+import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.util.ArrayList;
@@ -33,7 +33,7 @@ public final class PolicyEngine {
   private final Set<Integer> dirty = new TreeSet<>();
   private final RulesHold hold;
   private final EnforcedResolution resolution;
-  private Change last;
+  private PolicyRepository previous;
   private volatile PolicyRepository repository;
   private Observer observer = () -> {};
   private boolean isAffected;
@@ -51,8 +51,8 @@ public final class PolicyEngine {
   private PolicyEngine(PolicyContext context, StoredPolicy stored) {
     final PolicyState state = stored.state();
     this.context = context;
-    resolution = new EnforcedResolution(selectors, context);
     hold = new RulesHold(stored.unreadable());
+    resolution = new EnforcedResolution(selectors, hold, context);
     cidrs = new CidrReferences(context.cidrIdentities(), state);
     repository = new PolicyRepository(state.revision(), RuleReader.read(state.rules()));
   }
@@ -73,8 +73,8 @@ public final class PolicyEngine {
 
   /**
    * Returns whether the stored rules cannot be read. Then every call for rules fails with the
-   * reason, except that {@link #delete} of all rules ends the hold; an endpoint that the engine
-   * does not {@link #keep} is closed.
+   * reason, except that {@link #commit} of a deletion of all rules ends the hold; an endpoint that
+   * the engine does not {@link #keep} is closed.
    */
   public boolean isHeld() {
     return hold.stands();
@@ -86,7 +86,7 @@ public final class PolicyEngine {
    * is never enforced.
    */
   public synchronized void keep(int endpointId) {
-    if (isClosing()) {
+    if (resolution.isClosing()) {
       hold.keep(endpointId);
     }
   }
@@ -106,10 +106,6 @@ public final class PolicyEngine {
     if (hold.stands()) {
       hold.keepCidr(context.cidrIdentities().restore(identity, cidr).id());
     }
-  }
-
-  private boolean isClosing() {
-    return hold.stands() && mode() != EnforcementMode.NEVER;
   }
 
   /** Events that arrive meanwhile wait for the lock, so that none is lost. */
@@ -178,74 +174,90 @@ public final class PolicyEngine {
   }
 
   /**
-   * Adds rules, all or none, and increments the revision. The rules are in the store before the
-   * call returns.
+   * Applies changes in their order and stores what they lead to once, so that all of them are in
+   * the store before the call returns. One that is refused changes nothing and does not refuse the
+   * others; where the rules of all cannot be enforced, parts of them are committed one after the
+   * other. A deletion of all rules also gives up stored rules that cannot be read; it must be
+   * alone.
    *
-   * @param specs the rules; refusals name {@code [index]} and the path in it
-   * @param replaceSameLabels whether rules whose labels equal those of a new one are removed
-   * @return the changes to carry out
-   * @throws Refusal INVALID for a bad rule, EXHAUSTED where a policy map would overflow or
-   *     identities run out; then nothing has changed
+   * @param changes at least one
+   * @return what was committed, in order: for each part, its results and the writes to carry out; a
+   *     part that cannot be stored changes nothing, and its results say so
+   * @throws OperationException where {@link #isHeld()}, unless all rules are given up and that is
+   *     stored
    */
-  public synchronized PolicyUpdate add(List<RuleSpec> specs, boolean replaceSameLabels) {
-    hold.refuse();
-    final List<Rule> added = RuleReader.read(specs);
-    final List<Rule> replaced = replaceSameLabels ? repository.sameLabels(added) : List.<Rule>of();
-    return change(replaced, added);
-  }
-
-  /**
-   * Removes the rules that have all of these labels, and increments the revision. Without labels it
-   * also gives up stored rules that cannot be read.
-   *
-   * @param labels {@code [source:]key[=value]}, without a source any; none removes all rules
-   * @return the changes to carry out
-   * @throws Refusal NOT_FOUND where labels were given and no rule has them
-   */
-  public synchronized PolicyUpdate delete(List<String> labels) {
-    if (hold.stands() && labels.isEmpty()) {
-      return giveUp();
+  public synchronized List<PolicyCommit> commit(List<PolicyChange> changes) {
+    if (hold.stands() && changes.size() == 1 && changes.getFirst().deletesAll()) {
+      return List.of(giveUp());
     }
     hold.refuse();
-    return change(repository.withLabels(labels), List.of());
+    final List<PolicyCommit> commits = new ArrayList<>();
+    commit(changes, commits);
+    return commits;
   }
 
-  /** The rules that led to a revision. */
-  private record Change(long revision, List<Rule> removed, List<Rule> added) {}
+  private void commit(List<PolicyChange> changes, List<PolicyCommit> commits) {
+    final List<PolicyCommit.Result> results = new ArrayList<>();
+    final PolicyRepository before = repository;
+    PolicyRepository after = before;
+    for (final PolicyChange change : changes) {
+      try {
+        after = change.apply(after, context.limits());
+        results.add(new PolicyCommit.Result(after.snapshot(), null));
+      } catch (Refusal refusal) {
+        results.add(new PolicyCommit.Result(null, refusal));
+      }
+    }
+    try {
+      commits.add(new PolicyCommit(results, change(after), after != before));
+    } catch (OperationException failure) {
+      commits.add(PolicyCommit.refused(results, failure, settle().ofSameRules()));
+    } catch (Refusal refusal) {
+      final int half = changes.size() / 2;
+      if (half > 0) {
+        commit(changes.subList(0, half), commits);
+        commit(changes.subList(half, changes.size()), commits);
+      } else {
+        commits.add(PolicyCommit.refused(results, refusal, settle().ofSameRules()));
+      }
+    }
+  }
 
   /**
-   * Takes a change back whose writes failed: the rules before it are stored and in force, at the
-   * next revision.
+   * Takes the changes of a commit back whose writes failed: the rules before it are stored and in
+   * force, at the next revision.
    *
-   * @param revision the revision that the change led to
+   * @param revision the revision that the commit led to
    * @return the changes to carry out; empty where other changes have followed, or none was made
    */
   public synchronized Optional<PolicyUpdate> undo(long revision) {
-    final Change change = last;
-    if (change == null || change.revision != revision || repository.revision() != revision) {
+    final PolicyRepository before = previous;
+    if (before == null || repository.revision() != revision) {
       return Optional.empty();
     }
-    return Optional.of(change(change.added, change.removed));
+    return Optional.of(change(before.after(repository)));
   }
 
   /** Stores an empty set of rules in place of those that cannot be read. */
-  private PolicyUpdate giveUp() {
-    final PolicyRepository after = repository.changed(List.of(), List.of());
+  private PolicyCommit giveUp() {
+    final PolicyRepository after = new PolicyRepository(repository.revision() + 1, List.of());
     context.store().save(stateOf(after));
     repository = after;
     final List<Integer> kept = hold.end();
     dirty.addAll(subjects.ids());
     final PolicyUpdate update = settle();
     kept.forEach(context.cidrIdentities()::release);
-    return update.then(settle());
+    return new PolicyCommit(
+        List.of(new PolicyCommit.Result(after.snapshot(), null)), update.then(settle()), true);
   }
 
-  private PolicyUpdate change(List<Rule> removed, List<Rule> added) {
-    last = null;
-    if (removed.isEmpty() && added.isEmpty()) {
+  private PolicyUpdate change(PolicyRepository after) {
+    previous = null;
+    if (after == repository) {
       return settle().ofSameRules();
     }
-    final PolicyRepository after = repository.changed(removed, added);
+    final List<Rule> removed = after.missing(repository);
+    final List<Rule> added = repository.missing(after);
     final Set<Integer> dirtyBefore = new TreeSet<>(dirty);
     cidrs.acquire(added);
     added.forEach(selectors::use);
@@ -265,8 +277,8 @@ public final class PolicyEngine {
     }
     dirty.addAll(subjects.selectedBy(added));
     dirty.addAll(subjects.selectedBy(removed));
+    previous = repository;
     repository = after;
-    last = new Change(after.revision(), removed, added);
     removed.forEach(selectors::drop);
     final List<EndpointPolicyChange> bridges = new ArrayList<>();
     bridged.forEach(
@@ -285,7 +297,7 @@ public final class PolicyEngine {
   private void bridge(int endpoint, Map<Integer, ResolvedPolicy> bridged) {
     final PolicySubjects.Subject subject = subjects.get(endpoint);
     final ResolvedPolicy policy =
-        subject == null ? null : unchecked(subject.identity(), repository);
+        subject == null ? null : resolution.whole(subject.identity(), repository);
     if (policy != null && policy.entries().size() <= context.mapCapacity()) {
       bridged.put(endpoint, policy);
     }
@@ -298,26 +310,7 @@ public final class PolicyEngine {
 
   /** Returns the policy of an endpoint with these rules; refused where its map cannot hold it. */
   private ResolvedPolicy resolve(int endpointId, PolicyRepository rules) {
-    return resolve(endpointId, subjects.get(endpointId).identity(), rules);
-  }
-
-  private ResolvedPolicy resolve(int endpointId, Identity identity, PolicyRepository rules) {
-    final ResolvedPolicy policy = unchecked(identity, rules);
-    final int count = policy.entries().size();
-    if (count > context.mapCapacity()) {
-      throw Refusal.exhausted(
-          "policy",
-          "endpoint %d needs %d policy map entries, a policy map holds %d (--bpf-policy-map-max)"
-              .formatted(endpointId, count, context.mapCapacity()));
-    }
-    return policy;
-  }
-
-  private ResolvedPolicy unchecked(Identity identity, PolicyRepository rules) {
-    if (isClosing()) {
-      return RulesHold.closed(identity.id(), rules.revision());
-    }
-    return resolution.of(identity, rules);
+    return resolution.fitting(endpointId, subjects.get(endpointId).identity(), rules);
   }
 
   private PolicyUpdate settle() {
@@ -365,7 +358,7 @@ public final class PolicyEngine {
       List<EndpointPolicyChange> denials) {
     final ReducedPolicy reduced =
         ReducedPolicy.of(
-            subject.policy(), unchecked(subject.identity(), repository), context.mapCapacity());
+            subject.policy(), resolution.whole(subject.identity(), repository), context.mapCapacity());
     if (!reduced.kept().entries().equals(subject.policy().entries())) {
       changes.add(changeTo(endpoint, subject.identity(), reduced.kept()));
     }
@@ -388,13 +381,13 @@ public final class PolicyEngine {
    * @return the changes to carry out; the endpoint itself is in it, with a diff from what it had
    *     before
    * @throws Refusal EXHAUSTED where its policy map would overflow; nothing has changed
-   * @throws agent.types.OperationException where it is to {@link #keep} its policy
+   * @throws OperationException where it is to {@link #keep} its policy
    */
   public synchronized PolicyUpdate endpointSet(int endpointId, Identity identity) {
     if (hold.keeps(endpointId)) {
       hold.refuse();
     }
-    final ResolvedPolicy policy = resolve(endpointId, identity, repository);
+    final ResolvedPolicy policy = resolution.fitting(endpointId, identity, repository);
     final EndpointPolicyChange change = changeTo(endpointId, identity, policy);
     dirty.remove(endpointId);
     final PolicyUpdate others = settle();
@@ -455,7 +448,7 @@ public final class PolicyEngine {
    * or not.
    */
   public synchronized ResolvedPolicy wanted(Identity identity) {
-    return unchecked(identity, repository);
+    return resolution.whole(identity, repository);
   }
 
   /** Returns the identities of all CIDRs: the ipcache holds them besides endpoints and nodes. */
@@ -466,7 +459,7 @@ public final class PolicyEngine {
   /**
    * Returns all rules.
    *
-   * @throws agent.types.OperationException where {@link #isHeld()}
+   * @throws OperationException where {@link #isHeld()}
    */
   public PolicySnapshot snapshot() {
     hold.refuse();
@@ -484,6 +477,16 @@ public final class PolicyEngine {
     hold.refuse();
     final PolicyRepository now = repository;
     return now.snapshot(now.withLabels(labels));
+  }
+
+  /**
+   * Returns whether a flow would pass, by the same resolution that fills the policy maps.
+   *
+   * @throws OperationException where {@link #isHeld()}
+   */
+  public PolicyTrace trace(PolicyQuery query) {
+    hold.refuse();
+    return new PolicyTracer(repository, mode(), context.allowLocalhost()).trace(query);
   }
 
   /** Returns the selectors of the rules and what they select. */

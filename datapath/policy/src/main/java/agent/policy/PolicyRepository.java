@@ -7,18 +7,29 @@ import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.IdentityHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
-/** The rules in the order in which they were added, and their revision. Immutable. */
+/**
+ * The rules in the order in which they were added, and their revision, which rises by one with each
+ * change. Immutable.
+ */
 final class PolicyRepository {
   private final long revision;
   private final List<Rule> rules;
+  private final RuleCount count;
 
   PolicyRepository(long revision, List<Rule> rules) {
     this.revision = revision;
     this.rules = List.copyOf(rules);
+    RuleCount sum = RuleCount.NONE;
+    for (final Rule rule : this.rules) {
+      sum = sum.plus(rule.count());
+    }
+    count = sum;
   }
 
   long revision() {
@@ -30,15 +41,66 @@ final class PolicyRepository {
   }
 
   /**
-   * Returns the next revision: without some rules, compared by object identity, and with others.
+   * Returns the rules after an import, at the next revision; this object where nothing changes. A
+   * rule that stays although it is replaced, because a new one says the same, keeps its place.
+   *
+   * @throws Refusal OVER_LIMIT where they exceed a limit
    */
-  PolicyRepository changed(Collection<Rule> removed, List<Rule> added) {
-    final Set<Rule> gone = Collections.newSetFromMap(new IdentityHashMap<>());
-    gone.addAll(removed);
+  PolicyRepository with(List<Rule> added, Replacement replacement, PolicyLimits limits) {
+    final Set<Rule> news = new LinkedHashSet<>(added);
+    final Set<LabelSet> labels = new HashSet<>();
+    if (replacement.sameLabels()) {
+      added.forEach(rule -> labels.add(rule.labels()));
+      labels.remove(LabelSet.EMPTY);
+    }
+    final Set<Rule> known = new HashSet<>();
+    final List<Rule> after = new ArrayList<>(rules.size() + added.size());
+    for (final Rule rule : rules) {
+      final boolean isSaidAgain = news.contains(rule);
+      final boolean isReplaced = labels.contains(rule.labels()) || replacement.isByLabels(rule);
+      if (!isReplaced || isSaidAgain && !known.contains(rule)) {
+        after.add(rule);
+      }
+      if (isSaidAgain) {
+        known.add(rule);
+      }
+    }
+    news.removeAll(known);
+    if (news.isEmpty() && after.size() == rules.size()) {
+      return this;
+    }
+    after.addAll(news);
+    final PolicyRepository next = new PolicyRepository(revision + 1, after);
+    limits.check(count, next.count);
+    return next;
+  }
+
+  /** Returns the rules without some, at the next revision; this object where there are none. */
+  PolicyRepository without(Collection<Rule> removed) {
+    if (removed.isEmpty()) {
+      return this;
+    }
     final List<Rule> after = new ArrayList<>(rules);
-    after.removeIf(gone::contains);
-    after.addAll(added);
+    after.removeIf(sameObjects(removed)::contains);
     return new PolicyRepository(revision + 1, after);
+  }
+
+  /** Returns these rules at the revision that follows another one. */
+  PolicyRepository after(PolicyRepository other) {
+    return new PolicyRepository(other.revision + 1, rules);
+  }
+
+  /** Returns the rules that these are without, compared by object identity. */
+  List<Rule> missing(PolicyRepository others) {
+    final Set<Rule> own = sameObjects(rules);
+    return others.rules.stream().filter(rule -> !own.contains(rule)).toList();
+  }
+
+  private static Set<Rule> sameObjects(Collection<Rule> rules) {
+    final Set<Rule> objects =
+        Collections.newSetFromMap(new IdentityHashMap<>(Math.max(16, rules.size())));
+    objects.addAll(rules);
+    return objects;
   }
 
   /**
@@ -56,17 +118,6 @@ final class PolicyRepository {
       throw Refusal.notFound("labels", "no rule has " + labels);
     }
     return found;
-  }
-
-  /**
-   * Returns the rules whose labels equal those of one of the others; rules without labels equal
-   * none.
-   */
-  List<Rule> sameLabels(List<Rule> others) {
-    final List<LabelSet> sets = others.stream().map(Rule::labels).toList();
-    return rules.stream()
-        .filter(rule -> !rule.labels().isEmpty() && sets.contains(rule.labels()))
-        .toList();
   }
 
   PolicySnapshot snapshot() {

@@ -20,12 +20,18 @@ import java.util.TreeSet;
 final class PolicyResolver {
   private static final int ANY_IDENTITY = 0;
 
-  private final SelectorCache cache;
+  private final Selections selections;
   private final EnforcementMode mode;
   private final AllowLocalhost allowLocalhost;
 
-  PolicyResolver(SelectorCache cache, EnforcementMode mode, AllowLocalhost allowLocalhost) {
-    this.cache = cache;
+  /** The identities that selectors select. */
+  @FunctionalInterface
+  interface Selections {
+    Set<Integer> identitiesOf(PeerSelector selector);
+  }
+
+  PolicyResolver(Selections selections, EnforcementMode mode, AllowLocalhost allowLocalhost) {
+    this.selections = selections;
     this.mode = mode;
     this.allowLocalhost = allowLocalhost;
   }
@@ -84,8 +90,7 @@ final class PolicyResolver {
     };
   }
 
-  private static List<LabelSelector> required(
-      PolicyDirection direction, boolean deny, List<Rule> rules) {
+  static List<LabelSelector> required(PolicyDirection direction, boolean deny, List<Rule> rules) {
     return rules.stream()
         .flatMap(rule -> rule.sections(direction).stream())
         .filter(section -> section.deny() == deny)
@@ -107,9 +112,9 @@ final class PolicyResolver {
     selectors.addAll(section.endpoints());
     selectors.addAll(section.outsiders());
     final Set<Integer> peers = new TreeSet<>();
-    section.endpoints().forEach(selector -> peers.addAll(cache.identitiesOf(selector)));
-    required.forEach(selector -> peers.retainAll(cache.identitiesOf(selector)));
-    section.outsiders().forEach(selector -> peers.addAll(cache.identitiesOf(selector)));
+    section.endpoints().forEach(selector -> peers.addAll(selections.identitiesOf(selector)));
+    required.forEach(selector -> peers.retainAll(selections.identitiesOf(selector)));
+    section.outsiders().forEach(selector -> peers.addAll(selections.identitiesOf(selector)));
     for (final int peer : peers) {
       table(tables, peer).add(matches, section.deny());
     }

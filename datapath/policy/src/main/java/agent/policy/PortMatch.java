@@ -5,6 +5,7 @@ import agent.datapath.manager.spec.PolicyVerdict;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyPrefix;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 
 /**
@@ -53,6 +54,26 @@ record PortMatch(int protocol, int port, int prefixLength) implements Comparable
     }
     final int length = prefixLength - 1;
     return new PortMatch(protocol, port & HIGHEST << PolicyPrefix.PORT - length & HIGHEST, length);
+  }
+
+  /** Returns whether an entry covers all of this match. */
+  boolean isWithin(PolicyEntry entry) {
+    for (PortMatch wider = this; wider != null; wider = wider.parent()) {
+      if (wider.prefixLength == entry.prefixLength()) {
+        return wider.protocol == entry.protocol() && wider.port == entry.port();
+      }
+    }
+    return false;
+  }
+
+  /** Returns whether one of the others covers all of this match. */
+  boolean isWithin(Collection<PortMatch> others) {
+    for (PortMatch wider = this; wider != null; wider = wider.parent()) {
+      if (others.contains(wider)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   PolicyEntry entry(int identity, PolicyDirection direction, PolicyVerdict verdict) {

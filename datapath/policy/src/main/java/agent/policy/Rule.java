@@ -7,23 +7,66 @@ import agent.types.Prefix;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 
 /**
- * A checked rule.
- *
- * @param spec the rule as it was written
- * @param labels the labels of the rule
- * @param subject the endpoints that it is for
- * @param enforced the directions that it has a section for, an empty one included
- * @param sections its elements
+ * A checked rule. Two rules are equal where they say the same: the same labels and the same content
+ * after the check, whatever the order and the spelling of the labels.
  */
-record Rule(
-    RuleSpec spec,
-    LabelSet labels,
-    LabelSelector subject,
-    Set<PolicyDirection> enforced,
-    List<Section> sections) {
+final class Rule {
+  private final RuleSpec spec;
+  private final LabelSet labels;
+  private final LabelSelector subject;
+  private final Set<PolicyDirection> enforced;
+  private final List<Section> sections;
+  private final RuleCount count;
+  private final int hash;
+
+  /**
+   * Creates a rule.
+   *
+   * @param spec the rule as it was written
+   * @param labels the labels of the rule
+   * @param subject the endpoints that it is for
+   * @param enforced the directions that it has a section for, an empty one included
+   * @param sections its elements
+   */
+  Rule(
+      RuleSpec spec,
+      LabelSet labels,
+      LabelSelector subject,
+      Set<PolicyDirection> enforced,
+      List<Section> sections) {
+    this.spec = spec;
+    this.labels = labels;
+    this.subject = subject;
+    this.enforced = enforced;
+    this.sections = sections;
+    count = RuleCount.of(spec);
+    hash = Objects.hash(labels, subject, enforced, sections, spec.description());
+  }
+
+  RuleSpec spec() {
+    return spec;
+  }
+
+  LabelSet labels() {
+    return labels;
+  }
+
+  LabelSelector subject() {
+    return subject;
+  }
+
+  Set<PolicyDirection> enforced() {
+    return enforced;
+  }
+
+  /** Returns what it counts of the limits. */
+  RuleCount count() {
+    return count;
+  }
 
   List<Section> sections(PolicyDirection direction) {
     return sections.stream().filter(section -> section.direction() == direction).toList();
@@ -45,5 +88,22 @@ record Rule(
       }
     }
     return new ArrayList<>(all);
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return this == other
+        || other instanceof Rule that
+            && hash == that.hash
+            && labels.equals(that.labels)
+            && subject.equals(that.subject)
+            && enforced.equals(that.enforced)
+            && sections.equals(that.sections)
+            && Objects.equals(spec.description(), that.spec.description());
+  }
+
+  @Override
+  public int hashCode() {
+    return hash;
   }
 }

@@ -18,7 +18,7 @@ import java.util.TreeSet;
  * with each selector once, and not with each rule of each endpoint; CIDRs are found by their
  * prefix, so that thousands of them are not matched with each other.
  */
-final class SelectorCache {
+final class SelectorCache implements PolicyResolver.Selections {
   private static final class Selection {
     final TreeSet<Integer> identities = new TreeSet<>();
     final List<Rule> users = new ArrayList<>();
@@ -137,7 +137,8 @@ final class SelectorCache {
   }
 
   /** Returns the identities of a selector that a rule uses. */
-  Set<Integer> identitiesOf(PeerSelector selector) {
+  @Override
+  public Set<Integer> identitiesOf(PeerSelector selector) {
     return selections.get(selector).identities;
   }
 

@@ -56,16 +56,12 @@ final class VerdictTable {
   }
 
   private static boolean isWithin(PortMatch match, Set<PortMatch> others) {
-    return !others.isEmpty() && (others.contains(match) || isBelow(match, others));
+    return !others.isEmpty() && match.isWithin(others);
   }
 
   private static boolean isBelow(PortMatch match, Set<PortMatch> others) {
-    for (PortMatch wider = match.parent(); wider != null; wider = wider.parent()) {
-      if (others.contains(wider)) {
-        return true;
-      }
-    }
-    return false;
+    final PortMatch wider = match.parent();
+    return wider != null && wider.isWithin(others);
   }
 
   static List<PolicyEntry> sorted(List<PolicyEntry> entries) {

@@ -1,5 +1,6 @@
 package agent.policy;
 
+import static agent.policy.Changes.add;
 import static agent.policy.RuleSpecs.endpoints;
 import static agent.policy.RuleSpecs.ingress;
 import static agent.policy.RuleSpecs.ingressDeny;
@@ -59,22 +60,22 @@ class DirectionSummaryTest {
   @Test
   void shouldAllowNoIdentityWhereARuleAllowsNone() {
     final PolicyEngine engine = open(16);
-    engine.add(List.of(ingress(WEB)), false);
+    add(engine, List.of(ingress(WEB)), false);
     assertSummary(engine, false, false, List.of(), List.of());
   }
 
   @Test
   void shouldNameWhatEverybodyHasApartFromIdentities() {
     final PolicyEngine engine = open(16);
-    engine.add(
+    add(engine,
         List.of(
             ingress(WEB, on(PeerRuleSpec.ALL, tcp(80)), on(endpoints(DB), tcp(81))),
             ingressDeny(WEB, on(endpoints(DB), tcp(82)))),
         false);
     assertSummary(engine, true, false, List.of(db.id()), List.of(db.id()));
-    engine.add(List.of(ingressDeny(WEB, on(PeerRuleSpec.ALL, tcp(83)))), false);
+    add(engine, List.of(ingressDeny(WEB, on(PeerRuleSpec.ALL, tcp(83)))), false);
     assertSummary(engine, true, true, List.of(db.id()), List.of(db.id()));
-    engine.add(List.of(ingressDeny(WEB, PeerRuleSpec.ALL)), false);
+    add(engine, List.of(ingressDeny(WEB, PeerRuleSpec.ALL)), false);
     assertSummary(engine, false, true, List.of(), List.of(db.id()));
   }
 
@@ -82,7 +83,7 @@ class DirectionSummaryTest {
   @Test
   void shouldSayOfAReducedPolicyWhatIsLeftOfIt() {
     final PolicyEngine engine = open(3);
-    engine.add(List.of(ingress(WEB, on(endpoints(DB, LATE), tcp(80), tcp(81)))), false);
+    add(engine, List.of(ingress(WEB, on(endpoints(DB, LATE), tcp(80), tcp(81)))), false);
     final Identity late = acquire("app=late");
     final PolicyUpdate update = engine.refresh();
     assertEquals(1, update.failures().size());
@@ -95,7 +96,7 @@ class DirectionSummaryTest {
   @Test
   void shouldSayThatNothingIsAllowedWhereNotEvenTheDeniesFit() {
     final PolicyEngine engine = open(3);
-    engine.add(
+    add(engine,
         List.of(ingress(WEB, PeerRuleSpec.ALL), ingressDeny(WEB, on(endpoints(DB, LATE), tcp(80)))),
         false);
     assertSummary(engine, true, false, List.of(), List.of(db.id()));

@@ -1,5 +1,6 @@
 package agent.policy;
 
+import static agent.policy.Changes.add;
 import static agent.policy.RuleSpecs.cidrs;
 import static agent.policy.RuleSpecs.endpoints;
 import static agent.policy.RuleSpecs.ingress;
@@ -42,8 +43,10 @@ class IdentityEventsTest {
   IdentityEventsTest() {
     final Identity web = acquire("app=web");
     engine.endpointSet(1, web);
-    engine.add(
-        List.of(ingress(labels("app", "web"), on(endpoints(labels("app", "db")), tcp(80)))), false);
+    add(
+        engine,
+        List.of(ingress(labels("app", "web"), on(endpoints(labels("app", "db")), tcp(80)))),
+        false);
     engine.observe(() -> calls.add(Thread.currentThread().getName()));
   }
 
@@ -145,7 +148,7 @@ class IdentityEventsTest {
 
   @Test
   void shouldLetTheChangeOfRulesSettleItsOwnCidrsAndTellOfThoseOfOthers() {
-    engine.add(List.of(ingress(labels("app", "web"), cidrs("10.0.0.0/8"))), false);
+    add(engine, List.of(ingress(labels("app", "web"), cidrs("10.0.0.0/8"))), false);
     assertEquals(List.of(), calls);
     final Identity other = cidrIdentities.acquire(Prefix.parse("192.0.2.0/24"));
     assertEquals(1, calls.size());
@@ -196,7 +199,7 @@ class IdentityEventsTest {
           }
         };
     final PolicyEngine opened = PolicyEngine.open(new PolicyContext().identities(busy).conclude());
-    opened.add(List.of(ingress(labels("app", "web"), endpoints(labels("app", "db")))), false);
+    add(opened, List.of(ingress(labels("app", "web"), endpoints(labels("app", "db")))), false);
     assertEquals(2, opened.selectors().getFirst().identities().size());
   }
 }

@@ -1,5 +1,7 @@
 package agent.policy;
 
+import static agent.policy.Changes.add;
+import static agent.policy.Changes.delete;
 import static agent.policy.RuleSpecs.cidrSet;
 import static agent.policy.RuleSpecs.cidrs;
 import static agent.policy.RuleSpecs.endpoints;
@@ -86,7 +88,8 @@ class PolicyEntriesTest {
   @Test
   void shouldDenyEverybodyByOneEntryThatCoversTheOthers() {
     final PolicyEngine engine = open();
-    engine.add(
+    add(
+        engine,
         List.of(
             ingress(WEB, PeerRuleSpec.ALL),
             ingressDeny(WEB, on(PeerRuleSpec.ALL, tcp(80))),
@@ -114,7 +117,8 @@ class PolicyEntriesTest {
             null,
             null,
             null);
-    engine.add(
+    add(
+        engine,
         List.of(ingress(WEB, on(endpoints(SelectorSpec.ALL), tcp(80))), ingressDeny(WEB, denied)),
         false);
     assertEquals(List.of(db.id()), ingressOf(engine).denied());
@@ -125,7 +129,8 @@ class PolicyEntriesTest {
   @Test
   void shouldSummarizeEveryKindOfPeerInItsList() {
     final PolicyEngine engine = open();
-    engine.add(
+    add(
+        engine,
         List.of(
             ingress(WEB, on(PeerRuleSpec.ALL, new PortSpec("80", null, null))),
             ingress(WEB, on(entities("host"), tcp(81))),
@@ -147,7 +152,7 @@ class PolicyEntriesTest {
   void shouldSelectCidrsThatOthersHaveAcquiredBefore() {
     final Identity cidr = cidrIdentities.acquire(Prefix.parse("198.51.100.0/24"));
     final PolicyEngine engine = open();
-    engine.add(List.of(ingress(WEB, on(entities("world-ipv4"), tcp(80)))), false);
+    add(engine, List.of(ingress(WEB, on(entities("world-ipv4"), tcp(80)))), false);
     assertTrue(ingressOf(engine).allowed().contains(cidr.id()));
   }
 
@@ -155,16 +160,17 @@ class PolicyEntriesTest {
   @Test
   void shouldFollowASelectorWhoseTwinIsDropped() {
     final PolicyEngine engine = open();
-    engine.add(
+    add(
+        engine,
         List.of(
             named(ingress(WEB, cidrSet("10.0.0.0/8", "10.1.0.0/16")), "name", "hole"),
             named(ingress(WEB, cidrs("10.0.0.0/8")), "name", "whole")),
         false);
-    engine.delete(List.of("name=hole"));
+    delete(engine, List.of("name=hole"));
     final Identity later = cidrIdentities.acquire(Prefix.parse("10.2.0.0/16"));
     engine.refresh();
     assertTrue(ingressOf(engine).allowed().contains(later.id()));
-    engine.delete(List.of("name=whole"));
+    delete(engine, List.of("name=whole"));
     assertEquals(List.of(), engine.selectors());
   }
 
@@ -174,7 +180,7 @@ class PolicyEntriesTest {
     final Identity gone = cidrIdentities.acquire(Prefix.parse("10.2.0.0/16"));
     cidrIdentities.release(gone.id());
     engine.refresh();
-    engine.add(List.of(ingress(WEB, cidrs("10.0.0.0/8"))), false);
+    add(engine, List.of(ingress(WEB, cidrs("10.0.0.0/8"))), false);
     assertFalse(ingressOf(engine).allowed().contains(gone.id()));
     assertEquals(1, ingressOf(engine).allowed().size());
   }
@@ -185,8 +191,8 @@ class PolicyEntriesTest {
     final RuleSpec first = named(ingress(WEB, on(endpoints(DB), tcp(80))), "name", "first");
     final RuleSpec second = named(ingress(WEB, on(endpoints(DB), tcp(81))), "name", "second");
     assertEquals(Optional.empty(), engine.undo(1));
-    final long added = engine.add(List.of(first), false).revision();
-    final long changed = engine.add(List.of(second), false).revision();
+    final long added = add(engine, List.of(first), false).revision();
+    final long changed = add(engine, List.of(second), false).revision();
     assertEquals(Optional.empty(), engine.undo(added));
     final PolicyUpdate back = engine.undo(changed).orElseThrow();
     assertEquals(changed + 1, back.revision());
@@ -195,7 +201,7 @@ class PolicyEntriesTest {
     assertEquals(List.of(tcp80(db.id(), PolicyVerdict.ALLOW), OPEN_OUT), entriesOf(engine));
     assertEquals(1, back.endpoints().getFirst().diff().deletes().size());
     assertEquals(Optional.empty(), engine.undo(changed));
-    final long deleted = engine.delete(List.of("name=first")).revision();
+    final long deleted = delete(engine, List.of("name=first")).revision();
     engine.undo(deleted).orElseThrow();
     assertEquals(List.of(first), engine.snapshot().rules());
   }
@@ -204,7 +210,7 @@ class PolicyEntriesTest {
   void shouldReportWhatChangedMeanwhileWhereAnEndpointIsRemoved() {
     final PolicyEngine engine = open();
     engine.endpointSet(2, db);
-    engine.add(List.of(ingress(WEB, on(endpoints(labels("role", "new")), tcp(80)))), false);
+    add(engine, List.of(ingress(WEB, on(endpoints(labels("role", "new")), tcp(80)))), false);
     final Identity late = acquire("role=new");
     final PolicyUpdate update = engine.endpointRemoved(2);
     assertEquals(
@@ -217,7 +223,8 @@ class PolicyEntriesTest {
   @Test
   void shouldFillTheMapWithDenies() {
     final PolicyEngine small = open(3);
-    small.add(
+    add(
+        small,
         List.of(ingress(WEB, endpoints(DB)), ingressDeny(WEB, endpoints(labels("bad", "")))),
         false);
     final List<Integer> bad = new ArrayList<>();

@@ -1,5 +1,7 @@
 package agent.policy;
 
+import static agent.policy.Changes.add;
+import static agent.policy.Changes.delete;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -41,9 +43,9 @@ class RandomPolicyTest {
     for (int seed = 0; seed < RULE_SETS; seed++) {
       final RandomPolicy random = new RandomPolicy(seed);
       final List<RuleSpec> rules = random.rules();
-      carryOut(engine.delete(List.of()));
+      carryOut(delete(engine, List.of()));
       changeEndpoints(random);
-      carryOut(engine.add(rules, false));
+      carryOut(add(engine, rules, false));
       changeEndpoints(random);
       for (int i = 0; i < PACKETS; i++) {
         check(seed, random, rules);

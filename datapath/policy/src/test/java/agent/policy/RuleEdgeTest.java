@@ -1,5 +1,6 @@
 package agent.policy;
 
+import static agent.policy.Changes.add;
 import static agent.policy.RuleSpecs.entities;
 import static agent.policy.RuleSpecs.ingress;
 import static agent.policy.RuleSpecs.on;
@@ -33,7 +34,7 @@ class RuleEdgeTest {
         PolicyEngine.open(
             new PolicyContext().identities(identities).mode(EnforcementMode.ALWAYS).conclude());
     engine.endpointSet(1, web);
-    engine.add(List.of(ingress(SelectorSpec.ALL, element)), false);
+    add(engine, List.of(ingress(SelectorSpec.ALL, element)), false);
     return engine.policyOf(1).orElseThrow().entries();
   }
 

@@ -140,9 +140,10 @@ public final class AgentState implements AutoCloseable {
     policyFile.retry();
   }
 
-  /** Releases the lock; the stores must not be used afterwards. */
+  /** Writes a copy that is owed and releases the lock; the stores must not be used afterwards. */
   @Override
   public void close() {
+    policyFile.retry();
     lock.close();
   }
 }

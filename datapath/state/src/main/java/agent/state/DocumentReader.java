@@ -40,6 +40,9 @@ final class DocumentReader {
   private static final int MOST_DEPTH = 16;
   private static final int MOST_SHOWN = 64;
 
+  /** What one value of a document takes in the heap when it is in use, in bytes. */
+  private static final int HEAP_PER_VALUE = 160;
+
   /**
    * Reads a value of one type. The reader is at the first token of the value before the call and at
    * its last token after it.
@@ -53,11 +56,14 @@ final class DocumentReader {
   private final JsonParser json;
   private final String[] names = new String[MOST_DEPTH];
   private final int[] indexes = new int[MOST_DEPTH];
+  private final long mostValues;
+  private long values;
   private int depth;
   private Event event;
 
-  private DocumentReader(JsonParser json) {
+  private DocumentReader(JsonParser json, long mostValues) {
     this.json = json;
+    this.mostValues = mostValues;
   }
 
   /**
@@ -69,6 +75,12 @@ final class DocumentReader {
    * @throws DamagedStateException naming the JSON path
    */
   static <T> T read(ByteBuffer document, Value<T> root) throws DamagedStateException {
+    return read(document, root, Runtime.getRuntime().maxMemory() / HEAP_PER_VALUE);
+  }
+
+  /** As {@link #read(ByteBuffer, Value)}; refuses a document with more values. */
+  static <T> T read(ByteBuffer document, Value<T> root, long mostValues)
+      throws DamagedStateException {
     final InputStreamReader characters =
         new InputStreamReader(
             new ByteArrayInputStream(
@@ -80,7 +92,7 @@ final class DocumentReader {
                 .onMalformedInput(CodingErrorAction.REPORT)
                 .onUnmappableCharacter(CodingErrorAction.REPORT));
     try (JsonParser json = PARSERS.createParser(characters)) {
-      final DocumentReader in = new DocumentReader(json);
+      final DocumentReader in = new DocumentReader(json, mostValues);
       in.advance();
       final T value = root.read(in);
       in.end();
@@ -249,6 +261,15 @@ final class DocumentReader {
       event = json.next();
     } catch (JsonException e) {
       throw syntax(e);
+    }
+    switch (event) {
+      case KEY_NAME, END_OBJECT, END_ARRAY, VALUE_NULL -> {
+        return;
+      }
+      default -> values++;
+    }
+    if (values > mostValues) {
+      throw damaged("more than " + mostValues + " values have no room in the heap of the agent");
     }
   }
 

@@ -35,17 +35,17 @@ final class DocumentWriter {
   /**
    * Writes a document.
    *
-   * @return the bytes
+   * @return the bytes, in parts
    * @throws IOException where the document is longer than {@link StateFile#MOST_BYTES}
    */
-  static <T> ByteBuffer write(T document, Value<T> root) throws IOException {
+  static <T> List<ByteBuffer> write(T document, Value<T> root) throws IOException {
     final Utf8Text text = new Utf8Text(StateFile.MOST_BYTES);
     try (JsonGenerator json = GENERATORS.createGenerator(text)) {
       root.write(new DocumentWriter(json), document);
     } catch (JsonException e) {
       throw e.getCause() instanceof IOException cause ? cause : new IOException(e);
     }
-    return text.bytes();
+    return text.parts();
   }
 
   void beginObject() {

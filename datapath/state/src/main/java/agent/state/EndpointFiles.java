@@ -68,6 +68,14 @@ final class EndpointFiles implements EndpointStore {
     folder.write(name(endpoint.id()), endpoint);
   }
 
+  /** Writes the record once more where the last write failed: only this shows whether it can be. */
+  @Override
+  public void checkWritable(EndpointRecord endpoint) {
+    if (folder.isFailing()) {
+      save(endpoint);
+    }
+  }
+
   @Override
   public void remove(int id) {
     folder.remove(name(id));

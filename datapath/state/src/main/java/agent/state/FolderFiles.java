@@ -35,6 +35,10 @@ class FolderFiles {
   private static final String UNFINISHED = ".new";
   private static final String PREVIOUS = ".previous";
   private static final String PROBE = "probe";
+
+  /** A file that is read takes at most this part of the heap: what it says must have room, too. */
+  private static final int HEAP_SHARE = 4;
+
   private static final FileAttribute<Set<PosixFilePermission>> OWNER_ONLY =
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
   private static final FileAttribute<Set<PosixFilePermission>> OWNER_ONLY_FOLDER =
@@ -119,9 +123,22 @@ class FolderFiles {
     if (found.size() > most) {
       throw new DamagedStateException(found.size() + " bytes exceed the size of a state file");
     }
+    final long room = Runtime.getRuntime().maxMemory() / HEAP_SHARE;
+    if (found.size() > room) {
+      throw new DamagedStateException(
+          found.size()
+              + " bytes are too many for the heap of the agent, which has room for "
+              + room);
+    }
     try (var in = Files.newInputStream(file, LinkOption.NOFOLLOW_LINKS)) {
       return in.readNBytes(most);
     }
+  }
+
+  /** Returns whether two regular files have the same bytes. */
+  boolean isSame(String name, String other) throws IOException {
+    return Files.isRegularFile(path(other), LinkOption.NOFOLLOW_LINKS)
+        && Files.mismatch(path(name), path(other)) < 0;
   }
 
   /**
@@ -160,8 +177,10 @@ class FolderFiles {
     try (FileChannel channel =
         FileChannel.open(
             file, Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), OWNER_ONLY)) {
-      while (content[content.length - 1].hasRemaining()) {
-        channel.write(content);
+      for (final ByteBuffer part : content) {
+        while (part.hasRemaining()) {
+          channel.write(part);
+        }
       }
       sync(file, channel);
     }

@@ -8,7 +8,9 @@ import agent.types.Refusal;
 import agent.types.UnreadableStateException;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.logging.log4j.LogManager;
@@ -18,8 +20,9 @@ import org.apache.logging.log4j.Logger;
  * Stores the rules in {@code policy/rules.json}, whose replacement commits a change, and then a
  * copy in {@code policy/rules-copy.json}: without rules a workload accepts all traffic, so one
  * damaged file must not lose them. The copy is removed before each commit and written after it, so
- * that a copy that is there is current. A copy that cannot be written is a fault, not a failure of
- * the change, and is written later.
+ * that a copy that is there is current. While one change follows another, the copy is owed and
+ * written by {@link #retry}, once for all of them. A copy that cannot be written is a fault, not a
+ * failure of the change, and is written later.
  */
 final class PolicyFile implements PolicyStore {
   private static final Logger LOGGER = LogManager.getLogger(PolicyFile.class);
@@ -30,15 +33,26 @@ final class PolicyFile implements PolicyStore {
   private static final Pattern REVISION =
       Pattern.compile("\\A[^\\n]*\\n\\{\"revision\":(\\d{1,18}),");
 
+  /** A change that follows another one within this time leaves its copy to {@link #retry}. */
+  private static final long QUIET_NS = TimeUnit.MILLISECONDS.toNanos(100);
+
   private static final int REVISION_END = 2 * StateFile.LONGEST_HEADER_BYTES;
 
   private final StateFolder<PolicyState> folder;
   private final Faults faults;
+  private final LongSupplier nanoClock;
   private PolicyState uncopied;
+  private long savedAtNs;
 
   PolicyFile(StateFolder<PolicyState> folder, Faults faults) {
+    this(folder, faults, System::nanoTime);
+  }
+
+  PolicyFile(StateFolder<PolicyState> folder, Faults faults, LongSupplier nanoClock) {
     this.folder = folder;
     this.faults = faults;
+    this.nanoClock = nanoClock;
+    savedAtNs = nanoClock.getAsLong() - QUIET_NS;
   }
 
   /**
@@ -53,7 +67,7 @@ final class PolicyFile implements PolicyStore {
   @Override
   public synchronized Optional<PolicyState> load(Consumer<PolicyState> check) {
     final Found main = find(NAME, check);
-    final Found copy = find(COPY, check);
+    final Found copy = main.state != null && folder.isSame(NAME, COPY) ? main : find(COPY, check);
     if (main.isNewer || copy.isNewer) {
       throw unreadable(main.isNewer ? main.problem : "the copy: " + copy.problem);
     }
@@ -132,7 +146,11 @@ final class PolicyFile implements PolicyStore {
     folder.write(NAME, state, () -> folder.delete(COPY));
     faults.clear(folder.path(NAME).toString());
     uncopied = state;
-    copy();
+    final long nowNs = nanoClock.getAsLong();
+    if (nowNs - savedAtNs >= QUIET_NS) {
+      copy();
+    }
+    savedAtNs = nowNs;
   }
 
   /** Writes the copy that is owed; where that fails, the folder has the fault. */

@@ -2,6 +2,8 @@ package agent.state;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -40,23 +42,29 @@ final class StateFile {
    * Encodes a file: the header line, the document, a line feed.
    *
    * @param kind the kind of the document
-   * @param document from its position to its limit; not changed
+   * @param parts the document, each part from its position to its limit; not changed
    * @return the buffers in the order of writing
    */
-  static ByteBuffer[] encode(String kind, ByteBuffer document) {
+  static ByteBuffer[] encode(String kind, List<ByteBuffer> parts) {
+    final CRC32C crc = new CRC32C();
+    long length = 0;
+    for (final ByteBuffer part : parts) {
+      length += part.remaining();
+      crc.update(part.duplicate());
+    }
     final String header =
         String.format(
             Locale.ROOT,
             "{\"format\":%d,\"kind\":\"%s\",\"length\":%d,\"crc32c\":\"%08x\"}\n",
             FORMAT,
             kind,
-            document.remaining(),
-            checksum(document));
-    return new ByteBuffer[] {
-      ByteBuffer.wrap(header.getBytes(StandardCharsets.US_ASCII)),
-      document.duplicate(),
-      ByteBuffer.wrap(new byte[] {'\n'})
-    };
+            length,
+            (int) crc.getValue());
+    final List<ByteBuffer> all = new ArrayList<>(parts.size() + 2);
+    all.add(ByteBuffer.wrap(header.getBytes(StandardCharsets.US_ASCII)));
+    parts.forEach(part -> all.add(part.duplicate()));
+    all.add(ByteBuffer.wrap(new byte[] {'\n'}));
+    return all.toArray(ByteBuffer[]::new);
   }
 
   /**

@@ -168,6 +168,15 @@ final class StateFolder<T> {
     unreadable.put(name, reason);
   }
 
+  /** Returns whether two documents are there, can be read and have the same bytes. */
+  boolean isSame(String name, String other) {
+    try {
+      return files.isSame(name + SUFFIX, other + SUFFIX);
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
   /** Returns the bytes of a file as far as they can be read; none where they cannot. */
   byte[] raw(String name) {
     try {

@@ -3,19 +3,24 @@ package agent.state;
 import java.io.IOException;
 import java.io.Writer;
 import java.nio.ByteBuffer;
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
- * Collects the output of a JSON generator as UTF-8 in memory, in the exact form of release 0.1.0:
+ * Collects the output of a JSON generator as UTF-8 in memory, in parts that are never copied, so
+ * that a large document needs its own size and no more. The form is exactly that of release 0.1.0:
  * an unpaired surrogate becomes an escape, so that no character is lost, and the digits of escapes
  * are upper case.
  */
 final class Utf8Text extends Writer {
   private static final int FIRST_BYTES = 1024;
+  private static final int LARGEST_PART_BYTES = 1 << 20;
   private static final int MOST_BYTES_PER_CHARACTER = 6;
   private static final int UNICODE_ESCAPE_DIGITS = 4;
 
   private final int mostBytes;
+  private final List<ByteBuffer> parts = new ArrayList<>();
+  private long before;
   private byte[] bytes = new byte[FIRST_BYTES];
   private int length;
   private char high;
@@ -26,17 +31,19 @@ final class Utf8Text extends Writer {
     this.mostBytes = mostBytes;
   }
 
-  /** Returns a view of the bytes, without a copy. */
-  ByteBuffer bytes() {
+  /** Returns views of the bytes, in order and without a copy. */
+  List<ByteBuffer> parts() {
     flushHigh();
-    return ByteBuffer.wrap(bytes, 0, length);
+    final List<ByteBuffer> all = new ArrayList<>(parts);
+    all.add(ByteBuffer.wrap(bytes, 0, length));
+    return all;
   }
 
   @Override
   public void write(char[] text, int offset, int count) throws IOException {
     final long most = (count + 1L) * MOST_BYTES_PER_CHARACTER;
     if (bytes.length - length < most) {
-      bytes = Arrays.copyOf(bytes, (int) Math.max(2L * length, length + most));
+      nextPart(most);
     }
     int i = offset;
     while (i < offset + count) {
@@ -47,9 +54,17 @@ final class Utf8Text extends Writer {
         put(text[i++]);
       }
     }
-    if (length > mostBytes) {
+    if (before + length > mostBytes) {
       throw new IOException("the document has more than " + mostBytes + " bytes");
     }
+  }
+
+  private void nextPart(long most) {
+    parts.add(ByteBuffer.wrap(bytes, 0, length));
+    before += length;
+    final int size = Math.min(LARGEST_PART_BYTES, 2 * bytes.length);
+    bytes = new byte[(int) Math.max(size, most + MOST_BYTES_PER_CHARACTER)];
+    length = 0;
   }
 
   /**

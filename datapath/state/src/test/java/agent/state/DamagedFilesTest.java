@@ -136,6 +136,8 @@ class DamagedFilesTest {
   private static <T> void readAgain(Codec<T> codec, ByteBuffer document) throws Exception {
     final T value = DocumentReader.read(document, codec::read);
     assertEquals(
-        value, DocumentReader.read(DocumentWriter.write(value, codec::write), codec::read));
+        value,
+        DocumentReader.read(
+            JoinedParts.of(DocumentWriter.write(value, codec::write)), codec::read));
   }
 }

@@ -307,7 +307,7 @@ class DomainFilesTest {
             StandardOpenOption.CREATE,
             StandardOpenOption.WRITE,
             StandardOpenOption.TRUNCATE_EXISTING)) {
-      file.write(StateFile.encode(kind, StandardCharsets.UTF_8.encode(document)));
+      file.write(StateFile.encode(kind, List.of(StandardCharsets.UTF_8.encode(document))));
     }
   }
 

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.guard.Faults;
 import agent.datapath.manager.spec.ModuleHealth;
 import agent.policy.PolicyState;
 import agent.types.Refusal;
@@ -73,7 +74,7 @@ class PolicyFileTest {
             StandardOpenOption.CREATE,
             StandardOpenOption.WRITE,
             StandardOpenOption.TRUNCATE_EXISTING)) {
-      channel.write(StateFile.encode("policy", StandardCharsets.UTF_8.encode(document)));
+      channel.write(StateFile.encode("policy", List.of(StandardCharsets.UTF_8.encode(document))));
     }
   }
 
@@ -87,6 +88,7 @@ class PolicyFileTest {
   void shouldLoseNoRuleWithEitherOfTheTwoFiles() throws Exception {
     for (final Path damaged : List.of(rules, copy)) {
       state.policyStore().save(SEVEN);
+      state.retry();
       final byte[] content = Files.readAllBytes(damaged);
       damage(damaged);
       assertEquals(Optional.of(SEVEN), loadedAgain());
@@ -105,6 +107,7 @@ class PolicyFileTest {
     state.policyStore().save(SEVEN);
     final byte[] seven = Files.readAllBytes(copy);
     state.policyStore().save(EIGHT);
+    state.retry();
     Files.write(copy, seven);
     damage(rules);
     final String message = unreadable();
@@ -120,6 +123,7 @@ class PolicyFileTest {
     state.policyStore().save(SEVEN);
     Files.createDirectories(directory.resolve("policy/rules-copy.json.new/in it"));
     state.policyStore().save(EIGHT);
+    state.retry();
     assertFalse(Files.exists(copy));
     assertEquals(ModuleHealth.Level.STOPPED, state.faults().read().level());
     assertEquals(EIGHT, state.policyStore().load(any -> {}).orElseThrow());
@@ -128,6 +132,60 @@ class PolicyFileTest {
     state.retry();
     assertArrayEquals(Files.readAllBytes(rules), Files.readAllBytes(copy));
     assertEquals(ModuleHealth.Level.OK, state.faults().read().level());
+  }
+
+  /** Changes in quick succession are synced once each; their copy follows when it is quiet. */
+  @Test
+  void shouldOweTheCopyWhileOneChangeFollowsAnother() throws Exception {
+    final long[] nowNs = {5_000_000_000L};
+    final Faults faults = new Faults("fine");
+    final PolicyFile file =
+        new PolicyFile(
+            new StateFolder<>(
+                new FolderFiles(rules.getParent()), "policy", new PolicyCodec(), faults),
+            faults,
+            () -> nowNs[0]);
+    file.save(SEVEN);
+    assertArrayEquals(Files.readAllBytes(rules), Files.readAllBytes(copy));
+    nowNs[0] += 99_000_000;
+    file.save(EIGHT);
+    assertFalse(Files.exists(copy));
+    assertEquals(Optional.of(EIGHT), file.load(any -> {}));
+    Files.delete(copy);
+    file.save(SEVEN);
+    assertFalse(Files.exists(copy), "the copy of the change before");
+    file.retry();
+    assertArrayEquals(Files.readAllBytes(rules), Files.readAllBytes(copy));
+    nowNs[0] += 100_000_000;
+    file.save(EIGHT);
+    assertArrayEquals(Files.readAllBytes(rules), Files.readAllBytes(copy));
+    assertEquals(Optional.of(EIGHT), loadedAgain());
+  }
+
+  @Test
+  void shouldWriteTheCopyThatIsOwedBeforeItEnds() throws Exception {
+    state.policyStore().save(SEVEN);
+    state.policyStore().save(EIGHT);
+    state.close();
+    assertArrayEquals(Files.readAllBytes(rules), Files.readAllBytes(copy));
+    state = AgentState.open(directory);
+  }
+
+  /** The next start must not end for want of memory: what has no room cannot be read. */
+  @Test
+  void shouldNotReadMoreThanTheHeapHasRoomFor() throws Exception {
+    state.policyStore().save(SEVEN);
+    final byte[] file = Files.readAllBytes(rules);
+    assertEquals(
+        SEVEN, DocumentReader.read(StateFile.decode("policy", file), new PolicyCodec()::read, 4));
+    final DamagedStateException refused =
+        assertThrows(
+            DamagedStateException.class,
+            () ->
+                DocumentReader.read(StateFile.decode("policy", file), new PolicyCodec()::read, 3));
+    assertTrue(
+        refused.getMessage().contains("more than 3 values have no room in the heap"),
+        refused.getMessage());
   }
 
   @Test

@@ -169,6 +169,7 @@ class UnwritableStateKernelTest {
     Files.write(directory.resolve("filler"), new byte[16 << 10]);
     final PolicyState change = rules(30);
     state.policyStore().save(change);
+    state.retry();
     assertEquals(ModuleHealth.Level.STOPPED, state.faults().read().level());
     final Path copy = directory.resolve("policy/rules-copy.json");
     assertTrue(Files.notExists(copy), "no copy of the rules before");

@@ -2,6 +2,7 @@ package agent.state;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -23,7 +24,7 @@ class Utf8TextTest {
   }
 
   private static String decoded(Utf8Text text) throws IOException {
-    final ByteBuffer bytes = text.bytes();
+    final ByteBuffer bytes = JoinedParts.of(text.parts());
     return StandardCharsets.UTF_8.newDecoder().decode(bytes).toString();
   }
 
@@ -80,6 +81,21 @@ class Utf8TextTest {
         assertEquals("b" + expected + expected, collected("b", text, text));
       }
     }
+  }
+
+  /** A document of many parts costs its own size: no part is copied into a larger one. */
+  @Test
+  void shouldKeepALargeDocumentInPartsOfBoundedSize() throws IOException {
+    final Utf8Text text = new Utf8Text(64 << 20);
+    final char[] piece = "é234567890".repeat(400).toCharArray();
+    long characters = 0;
+    while (characters < 20 << 20) {
+      text.write(piece, 0, piece.length);
+      characters += piece.length;
+    }
+    final List<ByteBuffer> parts = text.parts();
+    parts.forEach(part -> assertTrue(part.capacity() <= 1 << 20, part::toString));
+    assertEquals(characters + characters / 10, JoinedParts.of(parts).remaining());
   }
 
   @Test

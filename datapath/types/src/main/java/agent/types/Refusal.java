@@ -25,7 +25,9 @@ public final class Refusal extends RuntimeException {
     /** It cannot be served now; the caller may try again later. */
     UNAVAILABLE,
     /** The request was based on an old revision. */
-    STALE
+    STALE,
+    /** It is more than the agent holds; an option sets the limit. */
+    OVER_LIMIT
   }
 
   private final Kind kind;
@@ -97,6 +99,11 @@ public final class Refusal extends RuntimeException {
   /** {@link Kind#STALE}: {@code field: reason}. */
   public static Refusal stale(String field, String reason) {
     return of(Kind.STALE, field, reason);
+  }
+
+  /** {@link Kind#OVER_LIMIT}: {@code field: reason}. */
+  public static Refusal overLimit(String field, String reason) {
+    return of(Kind.OVER_LIMIT, field, reason);
   }
 
   /** Returns why it is refused. */

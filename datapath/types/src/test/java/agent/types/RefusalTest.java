@@ -31,6 +31,7 @@ class RefusalTest {
     assertEquals(Refusal.Kind.DISABLED, Refusal.disabled("f", "r").kind());
     assertEquals(Refusal.Kind.UNAVAILABLE, Refusal.unavailable("f", "r").kind());
     assertEquals(Refusal.Kind.STALE, Refusal.stale("f", "r").kind());
+    assertEquals(Refusal.Kind.OVER_LIMIT, Refusal.overLimit("f", "r").kind());
     final Refusal refusal = Refusal.stale("field", "the reason");
     assertEquals("field", refusal.field());
     assertEquals("the reason", refusal.reason());

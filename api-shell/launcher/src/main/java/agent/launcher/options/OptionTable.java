@@ -34,6 +34,7 @@ import java.util.stream.Stream;
 public final class OptionTable {
   private static final long MOST_MAP_ENTRIES = 1L << 26;
   private static final long MOST_POLICY_ENTRIES = 1L << 20;
+  private static final long MOST_HELD = 2_000_000;
 
   private static final Map<String, AgentOption> BY_NAME = index();
 
@@ -107,6 +108,8 @@ public final class OptionTable {
         served(API, "socket-group", STRING, "agent", "Group that may use the socket"),
         served(API, "api-max-body", INT, "16777216", "Largest request body, in bytes")
             .withRange(1024, Integer.MAX_VALUE),
+        served(API, "max-labels", INT, "1000", "Most labels, or options, in a request")
+            .withRange(1, MOST_HELD),
         served(API, "api-rate-limit", MAP, "", "Calls a second by operation class"),
         later(API, "pprof", BOOL, "false", "Serve the profiling API"));
   }
@@ -234,6 +237,16 @@ public final class OptionTable {
             .withChoices("default", "always", "never"),
         served(POLICY, "allow-localhost", STRING, "auto", "When the node reaches its workloads")
             .withChoices("auto", "always", "policy"),
+        served(POLICY, "max-policy-rules", INT, "20000", "Most rules that are held")
+            .withRange(1, MOST_HELD),
+        served(POLICY, "max-policy-peers", INT, "100000", "Most peers and ports in all rules")
+            .withRange(1, MOST_HELD),
+        served(POLICY, "max-policy-cidrs", INT, "50000", "Most CIDRs in all rules")
+            .withRange(1, MOST_HELD),
+        served(POLICY, "max-policy-labels", INT, "100000", "Most labels in all rules")
+            .withRange(1, MOST_HELD),
+        served(POLICY, "max-policy-text", INT, "50331648", "Most characters in all rules")
+            .withRange(1, Integer.MAX_VALUE),
         served(POLICY, "labels", STRINGS, "", "Prefixes of labels that make identities"),
         later(POLICY, "label-prefix-file", STRING, "", "File of label prefixes"),
         later(POLICY, "fixed-identity-mapping", MAP, "", "Reserved identities by label"),
@@ -244,7 +257,9 @@ public final class OptionTable {
     return List.of(
         served(PREFILTER, "prefilter-device", STRING, "undefined", "Device to filter at XDP"),
         served(PREFILTER, "prefilter-mode", STRING, "native", "Where XDP runs: driver or stack")
-            .withChoices("native", "generic"));
+            .withChoices("native", "generic"),
+        served(PREFILTER, "max-prefixes", INT, "1000000", "Most prefixes on the list")
+            .withRange(1, MOST_HELD));
   }
 
   private static List<AgentOption> dns() {

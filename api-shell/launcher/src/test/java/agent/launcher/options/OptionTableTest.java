@@ -124,6 +124,13 @@ class OptionTableTest {
       conntrack-endpoint-share int 100
       endpoint-event-rate int 10000
       host-routing string auto
+      max-labels int 1000
+      max-policy-cidrs int 50000
+      max-policy-labels int 100000
+      max-policy-peers int 100000
+      max-policy-rules int 20000
+      max-policy-text int 50331648
+      max-prefixes int 1000000
       """;
 
   @Test

@@ -12,9 +12,8 @@ import java.util.concurrent.TimeUnit;
 /** The daemon as a process of its own, in a node's namespace. */
 final class AgentProcess implements AutoCloseable {
   private static final long LONGEST_START_MS = 60_000;
+  private static final Path SHIPPED_FLAGS = Path.of("src/main/scripts/agent.jvm");
   private static final String[] OPENED = {
-    "-XX:+UseSerialGC",
-    "-Xmx256m",
     "-XX:TieredStopAtLevel=1",
     "--enable-native-access=ALL-UNNAMED",
     "--sun-misc-unsafe-memory-access=allow",
@@ -83,6 +82,7 @@ final class AgentProcess implements AutoCloseable {
   private static AgentProcess start(
       List<String> command, Path state, Path bpfRoot, String... options) throws IOException {
     final List<String> line = new ArrayList<>(command);
+    line.addAll(shippedHeap());
     line.addAll(List.of(OPENED));
     line.addAll(
         List.of("-cp", System.getProperty("java.class.path"), DaemonProcess.class.getName()));
@@ -92,6 +92,18 @@ final class AgentProcess implements AutoCloseable {
     final Process process =
         new ProcessBuilder(line).redirectErrorStream(true).redirectOutput(log.toFile()).start();
     return new AgentProcess(process, log, state.resolve("agent.sock"));
+  }
+
+  /** The collector and the heap are those of the daemon that is installed. */
+  private static List<String> shippedHeap() throws IOException {
+    return Files.readAllLines(SHIPPED_FLAGS).stream()
+        .filter(
+            flag ->
+                flag.startsWith("-Xm")
+                    || flag.endsWith("GC")
+                    || flag.contains("Heap")
+                    || flag.contains("OutOfMemory"))
+        .toList();
   }
 
   private static String java() {

@@ -150,7 +150,7 @@ class AgentUnwritableStateKernelTest {
     Files.delete(node.state().resolve("filler"));
     assertHealthyAgain();
     assertAsBeforeAfterARestart();
-    agent.expect(200, "PUT", "/policy", rule("absent", "first"));
+    agent.expect(200, "PUT", "/policy?replace=true", rule("absent", "first"));
     assertReached(false);
   }
 

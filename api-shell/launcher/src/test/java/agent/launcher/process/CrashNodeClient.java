@@ -52,10 +52,11 @@ final class CrashNodeClient extends CrashClient {
     final CrashPolicy before = node.policy().known();
     final Map<Integer, CrashRule> rules = new TreeMap<>(before.rules());
     final boolean isSame = rule.equals(rules.put(number, rule));
-    if (!isSame) {
-      changePolicy(
-          "PUT", "[" + json(number, rule) + "]", new CrashPolicy(before.revision() + 1, rules));
-    }
+    changePolicy(
+        "PUT",
+        "/policy?replace=true",
+        "[" + json(number, rule) + "]",
+        isSame ? before : new CrashPolicy(before.revision() + 1, rules));
   }
 
   private void deleteRule() {
@@ -66,13 +67,14 @@ final class CrashNodeClient extends CrashClient {
       rules.remove(number);
       changePolicy(
           "DELETE",
+          "/policy",
           "[\"user:crash=" + number + "\"]",
           new CrashPolicy(before.revision() + 1, rules));
     }
   }
 
-  private void changePolicy(String method, String body, CrashPolicy wanted) {
-    final ApiCall.Answer answer = call(200, method, "/policy", body);
+  private void changePolicy(String method, String path, String body, CrashPolicy wanted) {
+    final ApiCall.Answer answer = call(200, method, path, body);
     if (answer == null) {
       node.policy().unanswered(wanted);
     } else if (answer.status() == 200) {
@@ -125,8 +127,8 @@ final class CrashNodeClient extends CrashClient {
     } else {
       prefixes.forEach(deny::remove);
     }
-    final long rise = deny.equals(before.deny()) ? 0 : 1;
-    final CrashDenyList wanted = new CrashDenyList(before.revision() + rise, deny);
+    final CrashDenyList wanted =
+        deny.equals(before.deny()) ? before : new CrashDenyList(before.revision() + 1, deny);
     final String body = body(chance(50) ? before.revision() : null, prefixes);
     final ApiCall.Answer answer = call(200, adds ? "PATCH" : "DELETE", "/prefilter", body);
     if (answer == null) {

@@ -12,9 +12,11 @@ import agent.ipam.AddressPool;
 import agent.ipam.Ipam;
 import agent.ipam.IpamContext;
 import agent.policy.EnforcementMode;
+import agent.policy.PolicyChange;
+import agent.policy.PolicyQuery;
 import agent.policy.PolicySnapshot;
+import agent.policy.PolicyTrace;
 import agent.policy.SelectorListing;
-import agent.policy.spec.RuleSpec;
 import agent.server.metrics.MetricFamily;
 import agent.server.metrics.MetricText;
 import agent.types.Prefix;
@@ -97,12 +99,12 @@ class MetricSourcesTest {
     }
 
     @Override
-    public CompletableFuture<PolicySnapshot> importRules(List<RuleSpec> rules) {
+    public CompletableFuture<PolicySnapshot> change(PolicyChange change) {
       throw new UnsupportedOperationException();
     }
 
     @Override
-    public CompletableFuture<PolicySnapshot> deleteRules(List<String> labels) {
+    public PolicyTrace trace(PolicyQuery query) {
       throw new UnsupportedOperationException();
     }
 

@@ -1,10 +1,8 @@
 package agent.server.handler;
 
-import agent.contract.policy.PolicyModel;
 import agent.endpoint.Endpoints;
 import agent.endpoint.PolicyService;
 import agent.endpoint.state.EndpointSnapshot;
-import agent.policy.PolicySnapshot;
 import agent.server.Answer;
 import agent.server.ApiHandler;
 import agent.server.Route;
@@ -16,7 +14,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import tools.jackson.core.JsonGenerator;
-import tools.jackson.databind.json.JsonMapper;
 
 /** Route of the debug information; it is streamed part by part. */
 public final class DebugHandlers implements ApiHandler.Group {
@@ -25,8 +22,7 @@ public final class DebugHandlers implements ApiHandler.Group {
   private final DaemonView daemon;
   private final DebugView debug;
   private final Endpoints endpoints;
-  private final PolicyService policy;
-  private final JsonMapper mapper = agent.contract.WireFormat.strictMapper();
+  private final PolicyDocument document;
 
   /**
    * Creates the handlers.
@@ -41,7 +37,7 @@ public final class DebugHandlers implements ApiHandler.Group {
     this.daemon = daemon;
     this.debug = debug;
     this.endpoints = endpoints;
-    this.policy = policy;
+    document = new PolicyDocument(policy);
   }
 
   @Override
@@ -66,8 +62,7 @@ public final class DebugHandlers implements ApiHandler.Group {
     json.writePOJOProperty("environment-variables", debug.environment());
     json.writeStringProperty("kernel-version", debug.kernelRelease());
     try {
-      final PolicySnapshot rules = policy.get(List.of());
-      json.writePOJOProperty("policy", encode(rules));
+      document.writeProperty(json, "policy");
     } catch (OperationException unreadable) {
       subsystems.put("policy", unreadable.getMessage());
     }
@@ -75,10 +70,5 @@ public final class DebugHandlers implements ApiHandler.Group {
     json.writeEndArray();
     json.writePOJOProperty("subsystem", subsystems);
     json.writeEndObject();
-  }
-
-  private PolicyModel encode(PolicySnapshot rules) {
-    return new PolicyModel(
-        mapper.writeValueAsString(RuleCodec.encode(rules.rules())), rules.revision());
   }
 }

@@ -1,25 +1,32 @@
 package agent.server.handler;
 
 import agent.contract.policy.LabelModel;
-import agent.contract.policy.PolicyModel;
+import agent.contract.policy.PolicyResolutionModel;
+import agent.contract.policy.PolicyResolutionRequest;
 import agent.contract.policy.RuleModel;
 import agent.contract.policy.SelectorModel;
 import agent.endpoint.PolicyService;
 import agent.identity.Label;
-import agent.policy.PolicySnapshot;
+import agent.identity.LabelSet;
+import agent.policy.PolicyChange;
+import agent.policy.PolicyQuery;
+import agent.policy.PolicyTrace;
+import agent.policy.Replacement;
 import agent.policy.SelectorListing;
+import agent.policy.spec.RuleSpec;
 import agent.server.Answer;
 import agent.server.ApiHandler;
 import agent.server.ApiRequest;
 import agent.server.Route;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import tools.jackson.databind.json.JsonMapper;
+import java.util.Optional;
 
 /** Routes of the policy: rules and selectors. */
 public final class PolicyHandlers implements ApiHandler.Group {
   private final PolicyService policy;
-  private final JsonMapper mapper = agent.contract.WireFormat.strictMapper();
+  private final PolicyDocument document;
 
   /**
    * Creates the handlers.
@@ -28,33 +35,70 @@ public final class PolicyHandlers implements ApiHandler.Group {
    */
   public PolicyHandlers(PolicyService policy) {
     this.policy = policy;
+    document = new PolicyDocument(policy);
   }
 
   @Override
   public void addTo(Map<Route, ApiHandler> handlers) {
-    handlers.put(Route.GET_POLICY, request -> answer(policy.get(labels(request))));
-    handlers.put(
-        Route.PUT_POLICY,
-        request ->
-            answer(
-                ApiRequest.await(
-                    policy.importRules(RuleCodec.decode(request.bodyList(RuleModel.class))))));
-    handlers.put(
-        Route.DELETE_POLICY,
-        request -> answer(ApiRequest.await(policy.deleteRules(labels(request)))));
+    handlers.put(Route.GET_POLICY, this::get);
+    handlers.put(Route.PUT_POLICY, this::put);
+    handlers.put(Route.DELETE_POLICY, this::delete);
+    handlers.put(Route.RESOLVE_POLICY, this::resolve);
     handlers.put(
         Route.LIST_SELECTORS,
         request -> Answer.streamedArray(policy.selectors(), PolicyHandlers::encode));
   }
 
-  private static List<String> labels(ApiRequest request) {
-    return request.labels().orElse(List.of());
+  private Answer get(ApiRequest request) {
+    final List<String> labels = request.labels().orElse(List.of());
+    return document.answer(policy.get(labels), labels);
   }
 
-  private Answer answer(PolicySnapshot snapshot) {
+  private Answer put(ApiRequest request) throws Exception {
+    final Replacement replacement =
+        Replacement.of(request.querySwitch("replace"), request.queryAll("replace-with-labels"));
+    final List<RuleSpec> rules = RuleCodec.decode(request.bodyList(RuleModel.class));
+    return document.answer(ApiRequest.await(policy.change(PolicyChange.add(rules, replacement))), List.of());
+  }
+
+  private Answer delete(ApiRequest request) throws Exception {
+    final Optional<List<String>> labels = request.labels();
+    if (labels.isPresent() && labels.get().isEmpty()) {
+      throw ApiRequest.badBody(
+          "labels", "is an empty array: all rules are deleted where no labels are sent");
+    }
+    return document.answer(
+        ApiRequest.await(policy.change(PolicyChange.delete(labels.orElse(List.of())))), List.of());
+  }
+
+  private Answer resolve(ApiRequest request) {
+    final PolicyTrace trace = policy.trace(decode(request.body(PolicyResolutionRequest.class)));
     return Answer.ok(
-        new PolicyModel(
-            mapper.writeValueAsString(RuleCodec.encode(snapshot.rules())), snapshot.revision()));
+        new PolicyResolutionModel(trace.log(), trace.isAllowed() ? "ALLOWED" : "DENIED"));
+  }
+
+  private static PolicyQuery decode(PolicyResolutionRequest request) {
+    if (request.from() == null || request.to() == null) {
+      throw ApiRequest.badBody(request.from() == null ? "from" : "to", "is missing");
+    }
+    final List<PolicyQuery.Port> ports = new ArrayList<>();
+    for (final PolicyResolutionRequest.Port port : listOf(request.to().dports())) {
+      final String field = "to.dports[" + ports.size() + "]";
+      if (port.name() != null && !port.name().isEmpty()) {
+        throw ApiRequest.badBody(
+            field + ".name", "'" + port.name() + "': named ports are not served yet");
+      }
+      ports.add(PolicyQuery.Port.of(field, port.port(), port.protocol()));
+    }
+    return new PolicyQuery(
+        LabelSet.parse("from.labels", listOf(request.from().labels())),
+        LabelSet.parse("to.labels", listOf(request.to().labels())),
+        ports,
+        Boolean.TRUE.equals(request.verbose()));
+  }
+
+  private static <T> List<T> listOf(List<T> values) {
+    return values == null ? List.of() : values;
   }
 
   private static SelectorModel encode(SelectorListing listing) {

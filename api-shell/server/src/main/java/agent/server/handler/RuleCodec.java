@@ -31,11 +31,6 @@ public final class RuleCodec {
     return each(rules, RuleCodec::decode);
   }
 
-  /** Converts rules to the form of the contract. */
-  public static List<RuleModel> encode(List<RuleSpec> rules) {
-    return each(rules, RuleCodec::encode);
-  }
-
   private static RuleSpec decode(RuleModel rule) {
     return new RuleSpec(
         one(rule.endpointSelector(), RuleCodec::selector),
@@ -96,7 +91,8 @@ public final class RuleCodec {
     return new IcmpRuleSpec(each(rule.fields(), f -> new IcmpFieldSpec(f.family(), f.type())));
   }
 
-  private static RuleModel encode(RuleSpec rule) {
+  /** Converts a rule to the form of the contract. */
+  public static RuleModel encode(RuleSpec rule) {
     return new RuleModel(
         rule.description(),
         each(rule.egress(), RuleCodec::egress),

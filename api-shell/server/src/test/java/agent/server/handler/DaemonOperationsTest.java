@@ -21,9 +21,11 @@ import agent.endpoint.config.RuntimeOptions;
 import agent.node.ClusterNode;
 import agent.node.ClusterNodes;
 import agent.policy.EnforcementMode;
+import agent.policy.PolicyChange;
+import agent.policy.PolicyQuery;
 import agent.policy.PolicySnapshot;
+import agent.policy.PolicyTrace;
 import agent.policy.SelectorListing;
-import agent.policy.spec.RuleSpec;
 import agent.server.ApiHandler;
 import agent.server.Route;
 import agent.server.TestServer;
@@ -224,12 +226,12 @@ class DaemonOperationsTest {
     }
 
     @Override
-    public CompletableFuture<PolicySnapshot> importRules(List<RuleSpec> rules) {
+    public CompletableFuture<PolicySnapshot> change(PolicyChange change) {
       throw new UnsupportedOperationException();
     }
 
     @Override
-    public CompletableFuture<PolicySnapshot> deleteRules(List<String> labels) {
+    public PolicyTrace trace(PolicyQuery query) {
       throw new UnsupportedOperationException();
     }
 

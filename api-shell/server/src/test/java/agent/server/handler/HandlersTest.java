@@ -16,9 +16,11 @@ import agent.contract.endpoint.EndpointChangeRequest;
 import agent.contract.endpoint.EndpointConfigurationSpecModel;
 import agent.contract.endpoint.EndpointModel;
 import agent.contract.ipam.IpamAllocationModel;
+import agent.contract.policy.PolicyModel;
+import agent.contract.policy.PolicyResolutionModel;
+import agent.contract.policy.PolicyResolutionRequest;
 import agent.datapath.manager.spec.Prefilter;
 import agent.datapath.manager.spec.PrefilterList;
-import agent.endpoint.PolicyService;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.LocalCidrIdentityAllocator;
@@ -28,10 +30,6 @@ import agent.ipam.Ipam;
 import agent.ipam.IpamContext;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.mirror.MapMirrors;
-import agent.policy.EnforcementMode;
-import agent.policy.PolicySnapshot;
-import agent.policy.SelectorListing;
-import agent.policy.spec.RuleSpec;
 import agent.server.ApiHandler;
 import agent.server.Route;
 import agent.server.TestServer;
@@ -42,12 +40,10 @@ import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
-import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -60,7 +56,7 @@ import tools.jackson.databind.json.JsonMapper;
 @Timeout(60)
 class HandlersTest {
   private final FakeEndpoints endpoints = new FakeEndpoints();
-  private final FakePolicy policy = new FakePolicy();
+  private final EnginePolicy policy = new EnginePolicy();
   private final FakePrefilter prefilter = new FakePrefilter();
   private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
   private final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
@@ -125,46 +121,6 @@ class HandlersTest {
     public DaemonConfigurationModel configuration() {
       return new DaemonConfigurationModel(
           new DaemonConfigurationModel.Spec(Map.of(), "default"), null);
-    }
-  }
-
-  private static final class FakePolicy implements PolicyService {
-    private final List<RuleSpec> rules = new ArrayList<>();
-
-    @Override
-    public PolicySnapshot get(List<String> labels) {
-      if (labels.equals(List.of("none"))) {
-        throw Refusal.notFound("labels", "no rule has [none]");
-      }
-      return new PolicySnapshot(rules.size(), List.copyOf(rules));
-    }
-
-    @Override
-    public CompletableFuture<PolicySnapshot> importRules(List<RuleSpec> added) {
-      if (added.getFirst().endpointSelector() == null) {
-        return CompletableFuture.failedFuture(
-            Refusal.invalid("[0].endpointSelector", "is missing"));
-      }
-      rules.addAll(added);
-      return CompletableFuture.completedFuture(get(List.of()));
-    }
-
-    @Override
-    public CompletableFuture<PolicySnapshot> deleteRules(List<String> labels) {
-      get(labels);
-      rules.clear();
-      return CompletableFuture.completedFuture(get(List.of()));
-    }
-
-    @Override
-    public EnforcementMode mode() {
-      return EnforcementMode.DEFAULT;
-    }
-
-    @Override
-    public List<SelectorListing> selectors() {
-      return List.of(
-          new SelectorListing("any:app=web", List.of(256), 1, List.of(List.of("k8s:rule=a"))));
     }
   }
 
@@ -348,33 +304,152 @@ class HandlersTest {
             .status());
   }
 
+  private static String rule(String app, String label) {
+    return "{\"endpointSelector\":{\"matchLabels\":{\"app\":\"%s\"}},\"ingress\":[],".formatted(app)
+        + "\"labels\":[{\"key\":\"rule\",\"source\":\"k8s\",\"value\":\"%s\"}]}".formatted(label);
+  }
+
   @Test
   void shouldImportShowAndDeletePolicy() throws IOException {
     final String rule =
-        "{\"endpointSelector\":{\"matchLabels\":{\"app\":\"web\"}},\"ingress\":"
+        "{\"description\":\"\\\"\\\\ é \\n"
+            + "\",\"endpointSelector\":{\"matchLabels\":{\"app\":\"web\"}},\"ingress\":"
             + "[{\"fromCIDRSet\":[{\"cidr\":\"10.0.0.0/8\",\"except\":[\"10.1.0.0/16\"]}],"
-            + "\"fromEndpoints\":[],\"icmps\":[{\"fields\":[{\"type\":8}]}],"
-            + "\"toPorts\":[{\"ports\":[{\"endPort\":90,\"port\":\"80\",\"protocol\":\"TCP\"}]}]},{}],"
+            + "\"toPorts\":[{\"ports\":[{\"endPort\":90,\"port\":\"80\",\"protocol\":\"TCP\"}]}]},"
+            + "{\"fromEndpoints\":[],\"icmps\":[{\"fields\":[{\"type\":8}]}]},{}],"
             + "\"labels\":[{\"key\":\"rule\",\"source\":\"k8s\",\"value\":\"a\"}]}";
-    assertEquals(1L, client.importPolicy("[" + rule + "]").revision());
+    assertEquals(2L, client.importPolicy("[" + rule + "]").revision());
     assertEquals("[" + rule + "]", client.policy(List.of()).policy());
     assertRefused(
         400, "[0].endpointSelector: is missing", () -> client.importPolicy("[{\"ingress\":[]}]"));
     assertRefused(
         400, "[0].ingres: is not a known field", () -> client.importPolicy("[{\"ingres\":[]}]"));
-    assertEquals("any:app=web", client.selectors().getFirst().selector());
     assertEquals("rule", client.selectors().getFirst().labels().getFirst().key());
     assertRefused(404, "labels: no rule has [none]", () -> client.deletePolicy(List.of("none")));
     assertEquals("[]", client.deletePolicy(List.of()).policy());
   }
 
   @Test
-  void shouldNameWhatARuleUsesThatIsNotServed() throws IOException {
+  void shouldReplaceRulesOnlyWhereAsked() throws IOException {
+    final String both = rule("web", "a") + "," + rule("db", "a");
+    assertEquals(
+        "[" + rule("web", "a") + "]", client.importPolicy(listOf(rule("web", "a"))).policy());
+    assertEquals(
+        "3 [" + both + "]",
+        shown(client.importPolicy("[" + rule("web", "a") + "," + rule("db", "a") + "]")));
+    assertEquals("3 [" + both + "]", shown(client.importPolicy(listOf(rule("db", "a")))));
+    assertEquals(
+        "4 [" + rule("cache", "a") + "]",
+        shown(client.importPolicy(listOf(rule("cache", "a")), true, List.of())));
+    assertEquals(
+        "5 [" + rule("web", "b") + "]",
+        shown(client.importPolicy(listOf(rule("web", "b")), false, List.of("k8s:rule=a"))));
+    assertRefused(
+        400,
+        "replace-with-labels[0]: 'k8s:' is not a label: it has no key",
+        () -> client.importPolicy(listOf(rule("web", "c")), false, List.of("k8s:")));
+    assertEquals(
+        "400 \"replace: 'yes' is neither true nor false\"", put("?replace=yes", rule("web", "c")));
+    assertEquals(
+        "400 \"replace: is given more than once\"",
+        put("?replace=true&replace=true", rule("web", "c")));
+    assertEquals("5 [" + rule("web", "b") + "]", shown(client.policy(List.of())));
+  }
+
+  @Test
+  void shouldDeleteAllRulesOnlyWhereNoLabelsAreSent() throws IOException {
+    client.importPolicy(listOf(rule("web", "a")));
+    assertTrue(
+        server
+            .exchange(
+                "DELETE /policy HTTP/1.1\r\n"
+                    + "Host: x\r\n"
+                    + "Content-Length: 2\r\n"
+                    + "Connection: close\r\n\r\n"
+                    + "[]")
+            .startsWith("HTTP/1.1 400 "));
+    assertEquals("2 [" + rule("web", "a") + "]", shown(client.policy(List.of())));
+    assertEquals("3 []", shown(client.deletePolicy(List.of())));
+    assertEquals("3 []", shown(client.deletePolicy(List.of())), "nothing changes");
+  }
+
+  private static String listOf(String rule) {
+    return "[" + rule + "]";
+  }
+
+  private static String shown(PolicyModel answer) {
+    return answer.revision() + " " + answer.policy();
+  }
+
+  private String put(String query, String rule) throws IOException {
+    final String answer =
+        server.exchange(
+            "PUT /policy"
+                + query
+                + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: "
+                + (rule.length() + 2)
+                + "\r\n\r\n["
+                + rule
+                + "]");
+    return answer.substring(9, 12) + " " + answer.substring(answer.indexOf("\r\n\r\n") + 4);
+  }
+
+  @Test
+  void shouldNameWhatARuleUsesThatIsNotServed() {
+    assertRefused(
+        400,
+        "[0].egress[0].toFQDNs: not served yet",
+        () -> client.importPolicy("[{\"endpointSelector\":{},\"egress\":[{\"toFQDNs\":[]}]}]"));
+    assertRefused(
+        400,
+        "[0].egress[0].toPorts[0].rules: not served yet",
+        () ->
+            client.importPolicy(
+                "[{\"endpointSelector\":{},\"egress\":[{\"toPorts\":[{\"rules\":{}}]}]}]"));
+  }
+
+  @Test
+  void shouldResolvePolicy() throws IOException {
     client.importPolicy(
-        "[{\"endpointSelector\":{},\"egress\":[{\"toFQDNs\":[],\"toPorts\":[{\"rules\":{}}]}]}]");
-    final var egress = policy.rules.getFirst().egress().getFirst();
-    assertEquals(List.of("toFQDNs"), egress.unserved());
-    assertEquals(List.of("rules"), egress.toPorts().getFirst().unserved());
+        listOf(
+            "{\"endpointSelector\":{\"matchLabels\":{\"app\":\"web\"}},\"ingress\":"
+                + "[{\"fromEndpoints\":[{\"matchLabels\":{\"app\":\"db\"}}],"
+                + "\"toPorts\":[{\"ports\":[{\"port\":\"80\",\"protocol\":\"TCP\"}]}]}]}"));
+    assertEquals("ALLOWED", resolved("app=db", 80, "TCP").verdict());
+    assertEquals("DENIED", resolved("app=db", 81, "TCP").verdict());
+    assertEquals("DENIED", resolved("app=db", 80, "UDP").verdict());
+    assertEquals("DENIED", resolved("cidr:198.51.100.7/32", 80, "TCP").verdict());
+    assertEquals("rule [0] []: ingress of to: allows", resolved("app=db", 80, "TCP").log());
+    assertRefused(400, "to.dports[0].port: is missing", () -> resolved("app=db", null, "TCP"));
+    assertRefused(
+        400,
+        "to.dports[0].protocol: 'FOO' is none of TCP, UDP, SCTP, ICMP, ICMPv6, ANY",
+        () -> resolved("app=db", 1, "FOO"));
+    assertRefused(
+        400,
+        "from: is missing",
+        () -> client.resolvePolicy(new PolicyResolutionRequest(null, null, null)));
+    assertRefused(
+        400,
+        "to.dports[0].name: 'http': named ports are not served yet",
+        () ->
+            client.resolvePolicy(
+                new PolicyResolutionRequest(
+                    new PolicyResolutionRequest.From(List.of()),
+                    new PolicyResolutionRequest.To(
+                        List.of(new PolicyResolutionRequest.Port("http", null, null)), null),
+                    null)));
+  }
+
+  private PolicyResolutionModel resolved(String from, Integer port, String protocol)
+      throws IOException {
+    return client.resolvePolicy(
+        new PolicyResolutionRequest(
+            new PolicyResolutionRequest.From(List.of(from)),
+            new PolicyResolutionRequest.To(
+                List.of(new PolicyResolutionRequest.Port(null, port, protocol)),
+                List.of("app=web")),
+            null));
   }
 
   @Test

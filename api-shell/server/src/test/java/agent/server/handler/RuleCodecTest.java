@@ -43,7 +43,7 @@ class RuleCodecTest {
   }
 
   private static String encoded(List<RuleSpec> rules) {
-    return MAPPER.writeValueAsString(RuleCodec.encode(rules));
+    return MAPPER.writeValueAsString(rules.stream().map(RuleCodec::encode).toList());
   }
 
   @Test

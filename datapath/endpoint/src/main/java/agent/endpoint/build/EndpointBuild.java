@@ -7,6 +7,7 @@ import agent.datapath.manager.thread.StepSequence;
 import agent.endpoint.state.Endpoint;
 import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointJournal;
+import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.EndpointStore;
 import agent.ipcache.Ipcache;
@@ -17,6 +18,7 @@ import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.types.OperationException;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -38,6 +40,7 @@ public final class EndpointBuild {
   private final Devices devices;
   private final WorkloadRoutes routes;
   private final EndpointStore store;
+  private final Executor storing;
   private final HostSides hostSides;
 
   /**
@@ -48,13 +51,15 @@ public final class EndpointBuild {
    * @param devices finds its interface
    * @param routes holds the routes to it
    * @param store keeps its record
+   * @param storing runs writes to the store, several at the same time, so that they share a sync
    */
   public record Owners(
       EndpointProxy datapath,
       Ipcache ipcache,
       Devices devices,
       WorkloadRoutes routes,
-      EndpointStore store) {}
+      EndpointStore store,
+      Executor storing) {}
 
   /** Creates a build that uses these owners. */
   public EndpointBuild(
@@ -67,6 +72,7 @@ public final class EndpointBuild {
     devices = owners.devices();
     routes = owners.routes();
     store = owners.store();
+    storing = owners.storing();
     hostSides = new HostSides(conductor, datapath, devices, routes);
   }
 
@@ -118,7 +124,7 @@ public final class EndpointBuild {
             .thenAwait(ipcache::compareIfOutdated)
             .thenAwait(() -> putAddresses(endpoint))
             .then(() -> addRoute(endpoint))
-            .then(() -> storeRecord(endpoint))
+            .thenAwait(() -> storeRecord(endpoint))
             .then(() -> policies.releaseFormerIdentities(endpoint))
             .onDone(
                 () -> {
@@ -219,8 +225,8 @@ public final class EndpointBuild {
     endpoint.hostSideUp(false);
     endpoint.route(null);
     LOGGER.warn(
-        "endpoint {}: interface '{}' is set down until its programs are attached, because it cannot be"
-            + " closed by them: {}",
+        "endpoint {}: interface '{}' is set down until its programs are attached, because it cannot"
+            + " be closed by them: {}",
         endpoint.id(),
         device.name(),
         failure.getMessage());
@@ -266,10 +272,12 @@ public final class EndpointBuild {
     }
   }
 
-  private void storeRecord(Endpoint endpoint) {
-    if (!endpoint.isStored()) {
-      store.save(endpoint.record());
-      endpoint.stored(endpoint.record());
+  private CompletableFuture<?> storeRecord(Endpoint endpoint) {
+    if (endpoint.isStored()) {
+      return null;
     }
+    final EndpointRecord record = endpoint.record();
+    return CompletableFuture.runAsync(() -> store.save(record), storing)
+        .thenRunAsync(() -> endpoint.stored(record), conductor::run);
   }
 }

@@ -16,8 +16,11 @@ import java.util.function.Supplier;
  * builds.
  */
 public final class OperationQueue {
-  /** Enough operations to keep the loader busy; more would only lengthen the datapath's queue. */
-  private static final int MAX_ACTIVE = 3;
+  /**
+   * Enough operations to keep the loader and the disk busy: the records of several are synced at
+   * the same time. More would only lengthen the datapath's queue.
+   */
+  private static final int MAX_ACTIVE = 8;
 
   private final ConductorAgent conductor;
   private final Deque<Operation<?>> pending = new ArrayDeque<>();

@@ -142,15 +142,15 @@ public final class EndpointChange {
   }
 
   /**
-   * Stores the record, or, where the build stores it, the present one once more: a store that
-   * cannot be written refuses the change before the kernel is changed.
+   * Stores the record, unless the build stores it: then a store that is known to be out of order
+   * refuses the change before the kernel is changed.
    */
   private void save(Endpoint endpoint, EndpointRecord record, boolean isStoredByBuild) {
     if (!isStoredByBuild) {
       store.save(record);
       endpoint.stored(record);
     } else if (endpoint.storedRecord() != null) {
-      store.save(endpoint.storedRecord());
+      store.checkWritable(endpoint.storedRecord());
     }
     endpoint.change(record, LabelDerivation.of(record, labelFilter));
   }

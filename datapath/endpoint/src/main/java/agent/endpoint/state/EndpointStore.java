@@ -21,8 +21,19 @@ public interface EndpointStore {
   /** Adds an endpoint to {@link #unreadable}: its record can be read, but is not valid. */
   void invalid(int id, String reason);
 
-  /** Saves a record; replaces the one with the same id. */
+  /**
+   * Saves a record; replaces the one with the same id. Records of different ids may be saved at the
+   * same time.
+   */
   void save(EndpointRecord endpoint);
+
+  /**
+   * Throws where a record is known not to be storable now, so that a change is refused before it
+   * reaches the kernel.
+   *
+   * @param endpoint the record that is saved already
+   */
+  default void checkWritable(EndpointRecord endpoint) {}
 
   /** Removes a record, if it exists. */
   void remove(int id);

@@ -58,17 +58,17 @@ class OperationQueueTest {
   }
 
   @Test
-  void shouldRunThreeAtATimeAndNewEndpointsBesideEachOther() {
+  void shouldRunEightAtATimeAndNewEndpointsBesideEachOther() {
     final CompletableFuture<String> first = add("a", 0);
-    add("b", 0);
-    add("c", 0);
-    add("d", 0);
-    add("e", 5);
+    for (final String next : List.of("b", "c", "d", "e", "f", "g", "h", "i")) {
+      add(next, 0);
+    }
+    add("j", 5);
     turn();
-    assertEquals(List.of("a", "b", "c"), begun);
+    assertEquals(List.of("a", "b", "c", "d", "e", "f", "g", "h"), begun);
     first.complete("done");
     turn();
-    assertEquals(List.of("a", "b", "c", "d"), begun);
+    assertEquals(List.of("a", "b", "c", "d", "e", "f", "g", "h", "i"), begun);
   }
 
   @Test

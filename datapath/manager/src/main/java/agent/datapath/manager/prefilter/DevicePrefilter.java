@@ -18,19 +18,25 @@ import agent.types.UnreadableStateException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The deny list of a node that has a prefilter device. A change is computed on the caller's thread,
- * written to the kernel on the conductor's thread, stored, and then acknowledged. Changes are
- * serialized.
+ * The deny list of a node that has a prefilter device. A change is computed on a caller's thread,
+ * written to the kernel on the conductor's thread, stored, and then acknowledged. Changes that wait
+ * are computed in their order, and enforced and stored together.
  */
 public final class DevicePrefilter implements Prefilter {
   private static final Logger LOGGER = LogManager.getLogger(DevicePrefilter.class);
   private static final String FIELD = "deny";
+  private static final int MOST_TOGETHER = 256;
+  private static final int MOST_PREFIXES_TOGETHER = 1 << 21;
 
   private final PrefilterMaps maps;
   private final PrefilterStore store;
@@ -40,6 +46,9 @@ public final class DevicePrefilter implements Prefilter {
   private final CellPlan plan = new CellPlan();
   private final PrefilterGuard guard;
   private final String unreadable;
+  private final int maxPrefixes;
+  private final Queue<Waiting> waiting = new ConcurrentLinkedQueue<>();
+  private final AtomicBoolean isCommitting = new AtomicBoolean();
   private volatile PrefilterList current;
 
   private DevicePrefilter(
@@ -58,6 +67,7 @@ public final class DevicePrefilter implements Prefilter {
     this.conductor = conductor;
     this.current = current;
     this.unreadable = unreadable;
+    this.maxPrefixes = context.maxPrefixes();
   }
 
   /**
@@ -108,32 +118,134 @@ public final class DevicePrefilter implements Prefilter {
   }
 
   @Override
-  public synchronized PrefilterList add(OptionalLong revision, List<Prefix> prefixes) {
-    check(revision);
-    prefixes.forEach(this::checkFamily);
-    final List<Prefix> deny = current.deny();
-    final List<Prefix> inserts = PrefixLists.difference(PrefixLists.sorted(prefixes), deny);
-    final List<Prefix> next = PrefixLists.union(deny, inserts);
-    checkCapacity(next);
-    return change(next, inserts);
+  public PrefilterList add(OptionalLong revision, List<Prefix> prefixes) {
+    return change(
+        before -> {
+          check(revision, before);
+          prefixes.forEach(this::checkFamily);
+          final List<Prefix> inserts =
+              PrefixLists.difference(PrefixLists.sorted(prefixes), before.deny());
+          final List<Prefix> next = PrefixLists.union(before.deny(), inserts);
+          checkCapacity(next, inserts.size());
+          return new Step(next, inserts);
+        });
   }
 
   @Override
-  public synchronized PrefilterList remove(OptionalLong revision, List<Prefix> prefixes) {
-    check(revision);
-    final List<Prefix> deny = current.deny();
-    final List<Prefix> deletes = PrefixLists.intersection(PrefixLists.sorted(prefixes), deny);
-    final List<Prefix> next = PrefixLists.difference(deny, deletes);
-    return change(next, deletes);
+  public PrefilterList remove(OptionalLong revision, List<Prefix> prefixes) {
+    return change(
+        before -> {
+          check(revision, before);
+          final List<Prefix> deletes =
+              PrefixLists.intersection(PrefixLists.sorted(prefixes), before.deny());
+          return new Step(PrefixLists.difference(before.deny(), deletes), deletes);
+        });
   }
 
-  /** Changes the list; the changed prefixes, inserted or deleted, are sorted. */
-  private PrefilterList change(List<Prefix> deny, List<Prefix> changed) {
-    final PrefilterList before = current;
-    if (changed.isEmpty()) {
-      return before;
+  /**
+   * What one change leads to.
+   *
+   * @param deny the list after it
+   * @param changed what was inserted or deleted, sorted
+   */
+  private record Step(List<Prefix> deny, List<Prefix> changed) {}
+
+  /**
+   * A change that waits.
+   *
+   * @param step what it makes of a list
+   * @param result completed when it is enforced and stored, or refused
+   */
+  private record Waiting(
+      Function<PrefilterList, Step> step, CompletableFuture<PrefilterList> result) {}
+
+  /** Makes a change together with those that wait, one group after another. */
+  private PrefilterList change(Function<PrefilterList, Step> step) {
+    final Waiting own = new Waiting(step, new CompletableFuture<>());
+    waiting.add(own);
+    if (isCommitting.compareAndSet(false, true)) {
+      Thread.ofVirtual().name("prefilter").start(this::commitWaiting);
     }
-    final PrefilterList after = new PrefilterList(before.revision() + 1, deny);
+    return await(own.result());
+  }
+
+  private void commitWaiting() {
+    do {
+      for (List<Waiting> group = nextGroup(); !group.isEmpty(); group = nextGroup()) {
+        try {
+          commit(group);
+        } catch (Throwable failure) {
+          group.forEach(one -> one.result().completeExceptionally(failure));
+          isCommitting.set(false);
+          throw failure;
+        }
+      }
+      isCommitting.set(false);
+    } while (!waiting.isEmpty() && isCommitting.compareAndSet(false, true));
+  }
+
+  /** Each result is a list of its own, so that few changes of a long list go together. */
+  private List<Waiting> nextGroup() {
+    final int most = Math.max(1, MOST_PREFIXES_TOGETHER / (current.deny().size() + 1));
+    final List<Waiting> group = new ArrayList<>();
+    Waiting next = waiting.poll();
+    while (next != null) {
+      group.add(next);
+      next = group.size() < Math.min(most, MOST_TOGETHER) ? waiting.poll() : null;
+    }
+    return group;
+  }
+
+  /** Commits changes in their order. A refused one changes nothing and does not refuse others. */
+  private void commit(List<Waiting> group) {
+    final PrefilterList before = current;
+    final List<Prefix> changed = new ArrayList<>();
+    final List<PrefilterList> results = new ArrayList<>();
+    PrefilterList after = before;
+    for (final Waiting one : group) {
+      try {
+        final Step step = one.step().apply(after);
+        if (!step.changed().isEmpty()) {
+          after = new PrefilterList(after.revision() + 1, step.deny());
+          changed.add(step.changed().getFirst());
+          changed.add(step.changed().getLast());
+        }
+        results.add(after);
+      } catch (RuntimeException refusal) {
+        one.result().completeExceptionally(refusal);
+        results.add(null);
+      }
+    }
+    try {
+      if (after != before) {
+        enforceAndStore(before, after, changed);
+      }
+    } catch (RuntimeException failure) {
+      failAlone(group, failure);
+      return;
+    }
+    for (int i = 0; i < group.size(); i++) {
+      group.get(i).result().complete(results.get(i)); // without effect where it was refused
+    }
+  }
+
+  /** A failure of one change alone is its own; that of several is found by trying each alone. */
+  private void failAlone(List<Waiting> group, RuntimeException failure) {
+    for (final Waiting one : group) {
+      if (group.size() == 1) {
+        one.result().completeExceptionally(failure);
+      } else if (!one.result().isDone()) {
+        commit(List.of(one));
+      }
+    }
+  }
+
+  /**
+   * Enforces a list and stores it.
+   *
+   * @param changed prefixes of each address family that differs
+   */
+  private void enforceAndStore(PrefilterList before, PrefilterList after, List<Prefix> changed) {
     enforce(after, changed);
     try {
       store.store(after);
@@ -142,7 +254,6 @@ public final class DevicePrefilter implements Prefilter {
       throw failure;
     }
     current = after;
-    return after;
   }
 
   private void undo(PrefilterList before, List<Prefix> changed, OperationException failure) {
@@ -171,24 +282,22 @@ public final class DevicePrefilter implements Prefilter {
     await(conductor.run(guard::resume));
   }
 
-  /** Returns the tables that a change concerns; IPv4 prefixes come first. */
+  /** Returns the tables that a change concerns. */
   private static List<PrefilterTable> tables(List<Prefix> changed) {
     final List<PrefilterTable> tables = new ArrayList<>();
-    if (!changed.isEmpty()) {
-      tables.add(PrefilterTable.LIST);
-      if (changed.getFirst().isIpv4()) {
-        tables.add(PrefilterTable.IPV4);
-      }
-      if (changed.getLast().isIpv6()) {
-        tables.add(PrefilterTable.IPV6);
-      }
+    tables.add(PrefilterTable.LIST);
+    if (changed.stream().anyMatch(Prefix::isIpv4)) {
+      tables.add(PrefilterTable.IPV4);
+    }
+    if (changed.stream().anyMatch(Prefix::isIpv6)) {
+      tables.add(PrefilterTable.IPV6);
     }
     return tables;
   }
 
-  private static void await(CompletableFuture<Void> step) {
+  private static <T> T await(CompletableFuture<T> step) {
     try {
-      step.join();
+      return step.join();
     } catch (CompletionException failure) {
       throw failure.getCause() instanceof RuntimeException cause ? cause : failure;
     }
@@ -200,13 +309,13 @@ public final class DevicePrefilter implements Prefilter {
     conductor.run(guard::resume);
   }
 
-  private void check(OptionalLong revision) {
+  private void check(OptionalLong revision, PrefilterList before) {
     if (unreadable != null) {
       throw new OperationException(unreadable);
     }
-    if (revision.isPresent() && revision.getAsLong() != current.revision()) {
+    if (revision.isPresent() && revision.getAsLong() != before.revision()) {
       throw Refusal.stale(
-          "revision", revision.getAsLong() + " is not the current one, " + current.revision());
+          "revision", revision.getAsLong() + " is not the current one, " + before.revision());
     }
   }
 
@@ -216,7 +325,13 @@ public final class DevicePrefilter implements Prefilter {
     }
   }
 
-  private void checkCapacity(List<Prefix> deny) {
+  private void checkCapacity(List<Prefix> deny, int inserted) {
+    if (inserted > 0 && deny.size() > maxPrefixes) {
+      throw Refusal.overLimit(
+          FIELD,
+          "the list would have %d prefixes, at most %d are held (--max-prefixes)"
+              .formatted(deny.size(), maxPrefixes));
+    }
     int ipv4 = 0;
     for (final Prefix prefix : deny) {
       ipv4 += prefix.isIpv4() ? 1 : 0;

@@ -2,6 +2,7 @@ package agent.datapath.manager.spec;
 
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.maps.layout.MapSize;
+import agent.maps.layout.PrefilterGeometry;
 import agent.types.IpAddress;
 import java.nio.file.Path;
 import java.util.List;
@@ -44,6 +45,7 @@ public final class DatapathContext {
   private int conntrackGcIntervalSec = 60;
   private int flowSharePercent = 100;
   private int eventsPerSecond = 10_000;
+  private int maxPrefixes = PrefilterGeometry.MAX_PREFIXES;
   private ConntrackLifetimes conntrackLifetimes = ConntrackLifetimes.DEFAULT;
   private boolean bypassesStack = true;
   private boolean compileDebug;
@@ -92,6 +94,7 @@ public final class DatapathContext {
     range("conntrack-garbage-collector-interval", conntrackGcIntervalSec, 1, 24 * 3600);
     range("conntrack-endpoint-share", flowSharePercent, 1, FLOW_SHARE_LARGEST);
     range("endpoint-event-rate", eventsPerSecond, 0, Integer.MAX_VALUE);
+    range("max-prefixes", maxPrefixes, 1, 2 * PrefilterGeometry.MAX_PREFIXES);
     check(
         prefilterDevice == null || prefilterStore != null,
         "prefilter-device: a prefilter needs a store");
@@ -314,6 +317,16 @@ public final class DatapathContext {
 
   public DatapathContext eventsPerSecond(int value) {
     eventsPerSecond = changing(value);
+    return this;
+  }
+
+  /** Returns how many prefixes the deny list may have, {@code --max-prefixes}. */
+  public int maxPrefixes() {
+    return maxPrefixes;
+  }
+
+  public DatapathContext maxPrefixes(int value) {
+    maxPrefixes = changing(value);
     return this;
   }
 

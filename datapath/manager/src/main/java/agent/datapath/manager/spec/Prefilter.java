@@ -24,7 +24,7 @@ public interface Prefilter {
    * @param prefixes of either family
    * @return the new list
    * @throws Refusal DISABLED without a device, STALE for another revision, INVALID for a disabled
-   *     address family, EXHAUSTED where the maps are too small; the list is unchanged
+   *     address family, OVER_LIMIT or EXHAUSTED where it is too long; the list is unchanged
    * @throws agent.types.OperationException where the kernel or the store fails; the list is
    *     unchanged
    */

@@ -6,7 +6,7 @@ import java.util.List;
 /**
  * One revision of the deny list.
  *
- * @param revision increases by one with every change
+ * @param revision increases by one with every change that adds or removes a prefix
  * @param deny canonical prefixes, sorted, without duplicates
  */
 public record PrefilterList(long revision, List<Prefix> deny) {

@@ -1,0 +1,56 @@
+package agent.server;
+
+/**
+ * How much one request body may hold, so that it is refused while it is read and before its content
+ * fills the heap. Names of fields say what their elements are; see {@link CountingParser}.
+ *
+ * @param rules the most rules of a policy document
+ * @param peers the most elements of ingress and egress, peers that are no CIDR, ports and types
+ * @param cidrs the most CIDRs and exceptions
+ * @param labels the most labels of a policy document, and values of its label expressions
+ * @param prefixes the most prefixes of a prefilter list
+ * @param entries the most labels, options and other elements of any other body
+ */
+public record BodyLimits(
+    long rules, long peers, long cidrs, long labels, long prefixes, long entries) {
+  /** What the heap of the daemon has room for. */
+  public static final BodyLimits DEFAULT =
+      new BodyLimits(20_000, 100_000, 50_000, 100_000, 1_000_000, 1_000);
+
+  /** What the elements of an array, or the members of a map, are. */
+  enum Unit {
+    RULES("rules", "--max-policy-rules"),
+    PEERS("peers and ports", "--max-policy-peers"),
+    CIDRS("CIDRs", "--max-policy-cidrs"),
+    LABELS("labels", "--max-policy-labels"),
+    PREFIXES("prefixes", "--max-prefixes"),
+    ENTRIES("labels and options", "--max-labels");
+
+    private final String text;
+    private final String option;
+
+    Unit(String text, String option) {
+      this.text = text;
+      this.option = option;
+    }
+
+    String text() {
+      return text;
+    }
+
+    String option() {
+      return option;
+    }
+  }
+
+  long most(Unit unit) {
+    return switch (unit) {
+      case RULES -> rules;
+      case PEERS -> peers;
+      case CIDRS -> cidrs;
+      case LABELS -> labels;
+      case PREFIXES -> prefixes;
+      case ENTRIES -> entries;
+    };
+  }
+}

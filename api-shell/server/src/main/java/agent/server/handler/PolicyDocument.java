@@ -1,0 +1,68 @@
+package agent.server.handler;
+
+import agent.endpoint.PolicyService;
+import agent.policy.PolicySnapshot;
+import agent.policy.spec.RuleSpec;
+import agent.server.Answer;
+import agent.server.AnswerBudget;
+import java.util.List;
+import tools.jackson.core.JsonGenerator;
+import tools.jackson.databind.json.JsonMapper;
+
+/** Writes rules with their revision; how many characters of rules at one time is bounded. */
+final class PolicyDocument {
+  private static final int MOST_CHARACTERS = 64 << 20;
+  private static final int MANY_CHARACTERS = 1 << 20;
+
+  private final AnswerBudget budget = new AnswerBudget(MOST_CHARACTERS, MANY_CHARACTERS);
+  private final PolicyService policy;
+  private final JsonMapper mapper = agent.contract.WireFormat.strictMapper();
+
+  PolicyDocument(PolicyService policy) {
+    this.policy = policy;
+  }
+
+  /**
+   * Answers with rules. Many of them are read again when the answer is written, so that an answer
+   * that waits for its client does not keep rules that were replaced since.
+   *
+   * @param labels of the rules
+   */
+  Answer answer(PolicySnapshot result, List<String> labels) {
+    return budget.isLarge(result.characters())
+        ? Answer.streamed(json -> write(json, result.characters(), labels))
+        : Answer.streamed(json -> write(json, result));
+  }
+
+  /** Writes all rules as the value of a property. */
+  void writeProperty(JsonGenerator json, String name) throws InterruptedException {
+    final PolicySnapshot all = policy.get(List.of());
+    json.writeName(name);
+    if (budget.isLarge(all.characters())) {
+      write(json, all.characters(), List.of());
+    } else {
+      write(json, all);
+    }
+  }
+
+  private void write(JsonGenerator json, long characters, List<String> labels)
+      throws InterruptedException {
+    try (AnswerBudget.Share _ = budget.take(characters)) {
+      write(json, policy.get(labels));
+    }
+  }
+
+  private void write(JsonGenerator json, PolicySnapshot snapshot) {
+    json.writeStartObject();
+    json.writeName("policy");
+    try (JsonGenerator text = mapper.createGenerator(new JsonInString(json))) {
+      text.writeStartArray();
+      for (final RuleSpec rule : snapshot.rules()) {
+        text.writePOJO(RuleCodec.encode(rule));
+      }
+      text.writeEndArray();
+    }
+    json.writeNumberProperty("revision", snapshot.revision());
+    json.writeEndObject();
+  }
+}

@@ -1,0 +1,50 @@
+package agent.server.handler;
+
+import agent.endpoint.PolicyService;
+import agent.identity.LocalIdentityAllocator;
+import agent.policy.EnforcementMode;
+import agent.policy.PolicyChange;
+import agent.policy.PolicyCommit;
+import agent.policy.PolicyContext;
+import agent.policy.PolicyEngine;
+import agent.policy.PolicyQuery;
+import agent.policy.PolicySnapshot;
+import agent.policy.PolicyTrace;
+import agent.policy.SelectorListing;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+
+/** The real rules of a node without endpoints. */
+final class EnginePolicy implements PolicyService {
+  private final PolicyEngine engine =
+      PolicyEngine.open(new PolicyContext().identities(new LocalIdentityAllocator()).conclude());
+
+  @Override
+  public CompletableFuture<PolicySnapshot> change(PolicyChange change) {
+    final PolicyCommit.Result result =
+        engine.commit(List.of(change)).getFirst().results().getFirst();
+    return result.refusal() == null
+        ? CompletableFuture.completedFuture(result.rules())
+        : CompletableFuture.failedFuture(result.refusal());
+  }
+
+  @Override
+  public PolicySnapshot get(List<String> labels) {
+    return labels.isEmpty() ? engine.snapshot() : engine.snapshot(labels);
+  }
+
+  @Override
+  public PolicyTrace trace(PolicyQuery query) {
+    return engine.trace(query);
+  }
+
+  @Override
+  public EnforcementMode mode() {
+    return engine.mode();
+  }
+
+  @Override
+  public List<SelectorListing> selectors() {
+    return engine.selectors();
+  }
+}

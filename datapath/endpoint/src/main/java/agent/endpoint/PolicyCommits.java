@@ -1,0 +1,189 @@
+package agent.endpoint;
+
+import agent.datapath.manager.thread.ConductorAgent;
+import agent.endpoint.build.Answers;
+import agent.endpoint.build.PolicyRealization;
+import agent.policy.PolicyChange;
+import agent.policy.PolicyCommit;
+import agent.policy.PolicyEngine;
+import agent.policy.PolicySnapshot;
+import agent.policy.PolicyUpdate;
+import agent.types.OperationException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * Commits changes of the rules in groups: what arrives while a group is stored and enforced makes
+ * the next one, which is resolved once and synced to the disk once. A change is answered when its
+ * group is stored and enforced. A group that the kernel refuses is taken back, and its changes are
+ * tried one by one. Runs on the conductor's thread.
+ */
+final class PolicyCommits {
+  private static final Logger LOGGER = LogManager.getLogger(PolicyCommits.class);
+  private static final int MOST_TOGETHER = 256;
+
+  /**
+   * The time for which a group waits where the one before had several changes: so long its clients
+   * take to ask for the next ones. Otherwise the first of them would be committed alone.
+   */
+  private static final long GATHERING_MS = 1;
+
+  private final ConductorAgent conductor;
+  private final PolicyEngine engine;
+  private final PolicyRealization realization;
+  private final HeldEndpoints held;
+  private final Deque<Waiting> waiting = new ArrayDeque<>();
+  private boolean isCommitting;
+
+  /** A change that is not answered yet; one that is alone shares its group with no other. */
+  private record Waiting(
+      PolicyChange change, CompletableFuture<PolicySnapshot> answer, boolean isAlone) {}
+
+  PolicyCommits(
+      ConductorAgent conductor,
+      PolicyEngine engine,
+      PolicyRealization realization,
+      HeldEndpoints held) {
+    this.conductor = conductor;
+    this.engine = engine;
+    this.realization = realization;
+    this.held = held;
+  }
+
+  /** Adds a change; the answer completes when it is stored and enforced, or refused. */
+  void add(PolicyChange change, CompletableFuture<PolicySnapshot> answer) {
+    waiting.add(new Waiting(change, answer, false));
+    commitNext();
+  }
+
+  private void commitNext() {
+    if (isCommitting || waiting.isEmpty()) {
+      return;
+    }
+    isCommitting = true;
+    final List<Waiting> group = nextGroup();
+    final boolean isHeld = engine.isHeld();
+    final List<PolicyCommit> commits;
+    try {
+      commits = engine.commit(group.stream().map(Waiting::change).toList());
+    } catch (RuntimeException failure) {
+      group.forEach(one -> one.answer().completeExceptionally(failure));
+      conductor.run(() -> end(1));
+      return;
+    }
+    CompletableFuture<Void> realized = CompletableFuture.completedFuture(null);
+    int first = 0;
+    for (final PolicyCommit commit : commits) {
+      final List<Waiting> part = group.subList(first, first + commit.results().size());
+      first += part.size();
+      final CompletableFuture<Void> written = realization.realize(commit.update());
+      realized = realized.thenCompose(done -> answered(part, commit, written, isHeld));
+    }
+    realized.whenCompleteAsync((done, failure) -> end(group.size()), conductor::run);
+  }
+
+  /** While the rules are held, only a deletion of all of them may pass, so each goes alone. */
+  private List<Waiting> nextGroup() {
+    final List<Waiting> group = new ArrayList<>();
+    do {
+      group.add(waiting.poll());
+    } while (!group.getLast().isAlone()
+        && !engine.isHeld()
+        && group.size() < MOST_TOGETHER
+        && !waiting.isEmpty()
+        && !waiting.peek().isAlone());
+    return group;
+  }
+
+  private void end(int together) {
+    if (together > 1) {
+      CompletableFuture.delayedExecutor(GATHERING_MS, TimeUnit.MILLISECONDS, conductor::run)
+          .execute(() -> end(1));
+    } else {
+      isCommitting = false;
+      commitNext();
+    }
+  }
+
+  private CompletableFuture<Void> answered(
+      List<Waiting> part, PolicyCommit commit, CompletableFuture<Void> written, boolean isHeld) {
+    LOGGER.info(
+        "policy: revision {} after {} changes {} endpoints: {}",
+        commit.update().revision(),
+        part.size(),
+        commit.update().endpoints().size(),
+        part.getFirst().change());
+    return (isHeld ? written.thenComposeAsync(done -> held.buildAll(), conductor::run) : written)
+        .thenAccept(done -> answer(part, commit))
+        .exceptionallyComposeAsync(
+            failure -> undo(part, commit, Answers.unwrapped(failure)), conductor::run);
+  }
+
+  private static void answer(List<Waiting> part, PolicyCommit commit) {
+    for (int i = 0; i < part.size(); i++) {
+      final PolicyCommit.Result result = commit.results().get(i);
+      if (result.refusal() == null) {
+        part.get(i).answer().complete(result.rules());
+      } else {
+        part.get(i).answer().completeExceptionally(result.refusal());
+      }
+    }
+  }
+
+  /**
+   * Takes a commit back that the kernel refused, so that nothing of it is there after a restart.
+   */
+  private CompletableFuture<Void> undo(
+      List<Waiting> part, PolicyCommit commit, RuntimeException failure) {
+    final long revision = commit.update().revision();
+    LOGGER.warn("policy: revision {} is taken back: {}", revision, failure.getMessage());
+    final Optional<PolicyUpdate> back;
+    try {
+      back = engine.undo(revision);
+    } catch (OperationException storeFailure) {
+      return refuse(
+          part, failed(failure, "revision " + revision + " stays: " + storeFailure.getMessage()));
+    }
+    if (back.isEmpty()) {
+      return refuse(
+          part,
+          failed(
+              failure,
+              commit.isChanged()
+                  ? "revision " + revision + " stays: it was followed by others"
+                  : "the rules are as before"));
+    }
+    return realization
+        .realize(back.get())
+        .handleAsync(
+            (done, again) -> {
+              if (part.size() == 1) {
+                refuse(part, failed(failure, "the rules are as before"));
+              } else {
+                part.reversed().forEach(this::tryAlone);
+              }
+              return null;
+            },
+            conductor::run);
+  }
+
+  private void tryAlone(Waiting one) {
+    waiting.addFirst(new Waiting(one.change(), one.answer(), true));
+  }
+
+  private static CompletableFuture<Void> refuse(List<Waiting> part, RuntimeException failure) {
+    part.forEach(one -> one.answer().completeExceptionally(failure));
+    return CompletableFuture.completedFuture(null);
+  }
+
+  private static OperationException failed(RuntimeException failure, String outcome) {
+    return new OperationException(failure.getMessage() + "; " + outcome, failure);
+  }
+}

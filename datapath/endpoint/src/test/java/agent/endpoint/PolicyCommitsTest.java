@@ -1,0 +1,133 @@
+package agent.endpoint;
+
+import static agent.endpoint.TestRules.allowIngress;
+import static agent.endpoint.TestRules.allowIngressFromCidr;
+import static agent.endpoint.TestRules.named;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.maps.layout.PolicyDirection;
+import agent.policy.PolicyChange;
+import agent.policy.PolicySnapshot;
+import agent.policy.PolicyState;
+import agent.policy.spec.RuleSpec;
+import agent.types.IpAddress;
+import agent.types.OperationException;
+import agent.types.Refusal;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Changes of the rules that wait are stored and enforced together. */
+class PolicyCommitsTest {
+  private static final IpAddress CLIENT = IpAddress.parse("10.5.0.10");
+
+  private final FakeRig agent = new FakeRig();
+  private final List<CompletableFuture<PolicySnapshot>> answers = new ArrayList<>();
+
+  @BeforeEach
+  void setUp() {
+    agent.create("1", Requests.on("lxc1").ipv4("10.5.0.9").labels("app=web"));
+    agent.create("2", Requests.on("lxc2").ipv4(CLIENT.toString()).labels("app=client"));
+    agent.datapath.calls.clear();
+  }
+
+  private void change(RuleSpec rule) {
+    answers.add(agent.importing(rule));
+  }
+
+  /** Runs the conductor until every change has its answer. */
+  private void answerAll() throws InterruptedException {
+    final long deadlineNs = System.nanoTime() + 10_000_000_000L;
+    while (!answers.stream().allMatch(CompletableFuture::isDone)) {
+      agent.run();
+      Thread.sleep(1); // a group waits a little for those that follow the one before
+      assertTrue(System.nanoTime() < deadlineNs, "no answer");
+    }
+    agent.run();
+  }
+
+  private static RuleSpec rule(int number) {
+    return named("r" + number, allowIngress("app=web", "app=client", 80 + number));
+  }
+
+  private boolean webLetsIn(int port) {
+    return agent.datapath.allows(1, PolicyDirection.INGRESS, CLIENT, 6, port);
+  }
+
+  @Test
+  void shouldEnforceWhatWaitsOnceAndAnswerEach() throws InterruptedException {
+    final long before = agent.conductor.policy().get(List.of()).revision();
+    for (int i = 0; i < 9; i++) {
+      change(rule(i));
+    }
+    answers.add(agent.conductor.policy().change(PolicyChange.delete(List.of("name=none"))));
+    answerAll();
+    for (int i = 0; i < 9; i++) {
+      assertEquals(before + i + 1, answers.get(i).join().revision(), "change " + i);
+      assertEquals(i + 1, answers.get(i).join().rules().size());
+      assertTrue(webLetsIn(80 + i));
+    }
+    final CompletionException refused =
+        assertThrows(CompletionException.class, answers.getLast()::join);
+    assertEquals(Refusal.Kind.NOT_FOUND, ((Refusal) refused.getCause()).kind());
+    // The first one finds nothing that waits; all others are one group.
+    assertEquals(List.of("apply 1 +1 -1", "apply 1 +8 -0"), agent.datapath.calls);
+    assertEquals(before + 9, agent.get("1").realizedPolicy().revision());
+    change(rule(20));
+    answerAll();
+    assertTrue(webLetsIn(100));
+  }
+
+  @Test
+  void shouldFailOnlyTheChangeThatTheKernelRefuses() throws InterruptedException {
+    agent.datapath.fails = call -> call.startsWith("ipcache +") && call.contains("198.51.100.0/24");
+    change(rule(0));
+    change(rule(1));
+    change(named("bad", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
+    change(rule(2));
+    change(named("good", allowIngressFromCidr("app=web", "203.0.113.0/24", 80)));
+    answerAll();
+    final CompletionException failed =
+        assertThrows(CompletionException.class, answers.get(2)::join);
+    assertTrue(failed.getCause() instanceof OperationException, failed::toString);
+    assertTrue(failed.getMessage().endsWith("; the rules are as before"), failed::toString);
+    for (final int i : new int[] {0, 1, 3, 4}) {
+      answers.get(i).join();
+    }
+    assertTrue(webLetsIn(80) && webLetsIn(81) && webLetsIn(82));
+    assertTrue(
+        agent.datapath.allows(1, PolicyDirection.INGRESS, IpAddress.parse("203.0.113.7"), 6, 80));
+    final List<String> names =
+        agent.conductor.policy().get(List.of()).rules().stream()
+            .map(rule -> rule.labels().getFirst().value())
+            .toList();
+    assertEquals(List.of("r0", "r1", "r2", "good"), names);
+    agent.datapath.fails = call -> false;
+    agent.restart();
+    assertEquals(4, agent.conductor.policy().get(List.of()).rules().size());
+    assertFalse(
+        agent.datapath.allows(1, PolicyDirection.INGRESS, IpAddress.parse("198.51.100.7"), 6, 80));
+  }
+
+  @Test
+  void shouldRefuseEachOfAGroupWhileTheStoredRulesCannotBeRead() throws InterruptedException {
+    agent.importRules(rule(0));
+    agent.rules.save(new PolicyState(0, List.of(), List.of()));
+    agent.restart();
+    change(rule(1));
+    change(rule(2));
+    answers.add(agent.conductor.policy().change(PolicyChange.delete(List.of())));
+    change(rule(3));
+    answerAll();
+    assertTrue(answers.get(0).isCompletedExceptionally());
+    assertTrue(answers.get(1).isCompletedExceptionally());
+    assertEquals(0, answers.get(2).join().rules().size());
+    assertEquals(1, answers.get(3).join().rules().size());
+  }
+}

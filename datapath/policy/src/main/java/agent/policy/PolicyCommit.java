@@ -1,0 +1,29 @@
+package agent.policy;
+
+import java.util.List;
+
+/**
+ * Changes that were stored together, and what is to be carried out for them.
+ *
+ * @param results one for each change, in their order
+ * @param update the writes
+ * @param isChanged whether the rules differ from those before
+ */
+public record PolicyCommit(List<Result> results, PolicyUpdate update, boolean isChanged) {
+  /**
+   * The result of one change.
+   *
+   * @param rules all rules after it, null where it was refused
+   * @param refusal why it was refused, null where it was not
+   */
+  public record Result(PolicySnapshot rules, RuntimeException refusal) {}
+
+  /** Returns a commit that changes no rules: what is not refused by itself fails for a reason. */
+  static PolicyCommit refused(List<Result> results, RuntimeException reason, PolicyUpdate update) {
+    final List<Result> all =
+        results.stream()
+            .map(result -> result.refusal() == null ? new Result(null, reason) : result)
+            .toList();
+    return new PolicyCommit(all, update, false);
+  }
+}

@@ -1,0 +1,76 @@
+package agent.policy;
+
+import agent.identity.LabelSet;
+import agent.types.Refusal;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * The question whether one peer may open a flow to another. A peer is an endpoint with these
+ * labels, whether there is one or not; with a label {@code reserved:…} it is that identity, and
+ * with {@code cidr:address/length} the addresses of that CIDR. Without labels it is an endpoint
+ * that has none.
+ *
+ * @param from the labels of the peer that opens the flow
+ * @param to the labels of the other
+ * @param ports what the flow is for, each of which is to pass; none for every protocol and port
+ * @param verbose whether the log also has a line for each element of the rules and each direction
+ */
+public record PolicyQuery(LabelSet from, LabelSet to, List<Port> ports, boolean verbose) {
+  private static final int HIGHEST_PORT = 65535;
+  private static final int HIGHEST_TYPE = 255;
+
+  /**
+   * A destination port, or the type of an ICMP message.
+   *
+   * @param text as it is shown
+   * @param protocols the numbers of the protocols, each of which is to pass
+   * @param number of the port or type
+   */
+  public record Port(String text, List<Integer> protocols, int number) {
+    /**
+     * Reads a port.
+     *
+     * @param field the field that holds it
+     * @param number the port or message type
+     * @param protocol {@code TCP}, {@code UDP}, {@code SCTP}, {@code ICMP}, {@code ICMPv6}, or
+     *     {@code ANY} and null for the first three
+     * @return the port
+     * @throws Refusal INVALID
+     */
+    public static Port of(String field, Integer number, String protocol) {
+      final String name = protocol == null || protocol.isEmpty() ? "ANY" : protocol;
+      final List<Integer> protocols =
+          switch (name.toUpperCase(Locale.ROOT)) {
+            case "TCP" -> List.of(6);
+            case "UDP" -> List.of(17);
+            case "SCTP" -> List.of(132);
+            case "ICMP" -> List.of(1);
+            case "ICMPV6" -> List.of(58);
+            case "ANY" -> List.of(6, 17, 132);
+            default ->
+                throw Refusal.invalid(
+                    field + ".protocol",
+                    "'" + name + "' is none of TCP, UDP, SCTP, ICMP, ICMPv6, ANY");
+          };
+      final boolean isIcmp = protocols.getFirst() == 1 || protocols.getFirst() == 58;
+      final int highest = isIcmp ? HIGHEST_TYPE : HIGHEST_PORT;
+      final int lowest = isIcmp ? 0 : 1;
+      if (number == null || number < lowest || number > highest) {
+        throw Refusal.invalid(
+            field + ".port",
+            number == null
+                ? "is missing"
+                : "'" + number + "' is not a number from " + lowest + " to " + highest);
+      }
+      return new Port(name + "/" + number, protocols, number);
+    }
+
+    List<PortMatch> matches() {
+      final List<PortMatch> matches = new ArrayList<>();
+      protocols.forEach(protocol -> matches.add(PortMatch.of(protocol, number)));
+      return matches;
+    }
+  }
+}

@@ -1,0 +1,214 @@
+package agent.policy;
+
+import agent.identity.Identity;
+import agent.identity.Label;
+import agent.identity.LabelSet;
+import agent.identity.ReservedIdentity;
+import agent.maps.layout.PolicyDirection;
+import agent.policy.PolicyQuery.Port;
+import agent.types.Prefix;
+import agent.types.Refusal;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/**
+ * Answers whether a flow would pass: resolves the rules for both ends as for endpoints, and looks
+ * the flow up in the entries as the datapath does. The log explains it; it does not decide.
+ */
+final class PolicyTracer {
+  private static final int SOME_ENDPOINT = Identity.CLUSTER_MAX;
+  private static final int SOME_CIDR = Identity.LOCAL_MAX;
+
+  private final PolicyRepository repository;
+  private final EnforcementMode mode;
+  private final AllowLocalhost allowLocalhost;
+
+  PolicyTracer(PolicyRepository repository, EnforcementMode mode, AllowLocalhost allowLocalhost) {
+    this.repository = repository;
+    this.mode = mode;
+    this.allowLocalhost = allowLocalhost;
+  }
+
+  /**
+   * Answers a question.
+   *
+   * @throws Refusal INVALID for labels of the agent that name no identity
+   */
+  PolicyTrace trace(PolicyQuery query) {
+    final Identity from = identityOf("from.labels", query.from(), 0);
+    final Identity to =
+        query.to().equals(query.from()) ? from : identityOf("to.labels", query.to(), 1);
+    final Side egress = new Side(PolicyDirection.EGRESS, from, to, query);
+    final Side ingress = new Side(PolicyDirection.INGRESS, to, from, query);
+    final List<String> log = new ArrayList<>();
+    for (int i = 0; i < repository.rules().size(); i++) {
+      final Rule rule = repository.rules().get(i);
+      final List<String> parts = new ArrayList<>();
+      final List<String> details = new ArrayList<>();
+      egress.explain(rule, parts, details);
+      ingress.explain(rule, parts, details);
+      final String says = parts.isEmpty() ? "selects neither of them" : String.join("; ", parts);
+      log.add("rule [" + i + "] " + rule.labels() + ": " + says);
+      if (query.verbose()) {
+        log.addAll(details);
+      }
+    }
+    if (query.verbose()) {
+      log.add(egress.summary());
+      log.add(ingress.summary());
+    }
+    return new PolicyTrace(egress.isAllowed() && ingress.isAllowed(), String.join("\n", log));
+  }
+
+  /** Returns an identity with these labels; its number is that of no other one in the question. */
+  private static Identity identityOf(String field, LabelSet labels, int number) {
+    if (labels.isEmpty()) {
+      return ReservedIdentity.INIT.identity();
+    }
+    for (final Label label : labels) {
+      if (label.source().equals(Label.CIDR)) {
+        final Prefix prefix = Prefix.parse(field, label.key());
+        return prefix.length() == 0
+            ? ReservedIdentity.world(prefix.isIpv4()).identity()
+            : new Identity(
+                SOME_CIDR - number,
+                LabelSet.of(
+                    new Label(Label.CIDR, prefix.toString(), ""), ReservedIdentity.WORLD.label()));
+      }
+    }
+    final Optional<Label> reserved =
+        labels.stream().filter(label -> label.source().equals(Label.RESERVED)).findFirst();
+    if (reserved.isEmpty()) {
+      return new Identity(SOME_ENDPOINT - number, labels);
+    }
+    return ReservedIdentity.identities().stream()
+        .filter(identity -> identity.labels().equals(LabelSet.of(reserved.get())))
+        .findFirst()
+        .orElseThrow(() -> Refusal.invalid(field, "'" + reserved.get() + "' is no identity"));
+  }
+
+  /** The policy of one end of the flow in its direction. */
+  private final class Side {
+    private final PolicyDirection direction;
+    private final Identity subject;
+    private final Identity peer;
+    private final PolicyQuery query;
+    private final ResolvedPolicy policy;
+    private final List<LabelSelector> requiredByAllow;
+    private final List<LabelSelector> requiredByDeny;
+
+    Side(PolicyDirection direction, Identity subject, Identity peer, PolicyQuery query) {
+      this.direction = direction;
+      this.subject = subject;
+      this.peer = peer;
+      this.query = query;
+      policy =
+          new PolicyResolver(this::selected, mode, allowLocalhost)
+              .resolve(subject, repository.rules(), repository.revision());
+      final List<Rule> own =
+          repository.rules().stream()
+              .filter(rule -> rule.subject().selects(subject.labels()))
+              .toList();
+      requiredByAllow = PolicyResolver.required(direction, false, own);
+      requiredByDeny = PolicyResolver.required(direction, true, own);
+    }
+
+    private Set<Integer> selected(PeerSelector selector) {
+      final Set<Integer> identities = new HashSet<>();
+      for (final Identity identity : List.of(subject, peer)) {
+        if (selector.selects(identity)) {
+          identities.add(identity.id());
+        }
+      }
+      return identities;
+    }
+
+    /** Policy is that of endpoints: the node and addresses outside have none. */
+    private boolean isEndpoint() {
+      return subject.isCluster() || subject.id() == ReservedIdentity.INIT.id();
+    }
+
+    boolean isAllowed() {
+      if (!isEndpoint()) {
+        return true;
+      }
+      final MapLookup lookup = new MapLookup(policy.entries(), direction, peer.id());
+      return query.ports().isEmpty()
+          ? lookup.allowsEverything()
+          : query.ports().stream()
+              .flatMap(port -> port.matches().stream())
+              .allMatch(lookup::allows);
+    }
+
+    /** Adds what a rule says of the flow, where it is for this end and says something. */
+    void explain(Rule rule, List<String> parts, List<String> details) {
+      if (!isEndpoint() || !rule.subject().selects(subject.labels())) {
+        return;
+      }
+      final String start = direction == PolicyDirection.EGRESS ? "egress of from" : "ingress of to";
+      boolean isAllowing = false;
+      boolean isDenying = false;
+      for (final Section section : rule.sections(direction)) {
+        final boolean isMatching = meansPeer(section) && meansPort(section);
+        isAllowing |= isMatching && !section.deny();
+        isDenying |= isMatching && section.deny();
+        details.add(
+            "  %s: %s %s: %s"
+                .formatted(
+                    start,
+                    section.deny() ? "denies" : "allows",
+                    section.ports().stream().map(PortTerm::text).collect(Collectors.joining(", ")),
+                    isMatching ? "matches" : meansPeer(section) ? "another port" : "another peer"));
+      }
+      if (isDenying) {
+        parts.add(start + ": denies");
+      } else if (isAllowing) {
+        parts.add(start + ": allows");
+      } else if (rule.enforced().contains(direction)) {
+        parts.add(start + ": enforced, does not match");
+      } else {
+        parts.add(start + ": says nothing");
+      }
+    }
+
+    private boolean meansPeer(Section section) {
+      final List<LabelSelector> required = section.deny() ? requiredByDeny : requiredByAllow;
+      return section.everybody()
+          || section.endpoints().stream().anyMatch(selector -> selector.selects(peer))
+              && required.stream().allMatch(selector -> selector.selects(peer))
+          || section.outsiders().stream().anyMatch(selector -> selector.selects(peer));
+    }
+
+    private boolean meansPort(Section section) {
+      final List<PortMatch> matches = section.matches();
+      if (query.ports().isEmpty()) {
+        return section.deny() || matches.contains(PortMatch.ALL);
+      }
+      for (final Port port : query.ports()) {
+        if (port.matches().stream().anyMatch(asked -> asked.isWithin(matches))) {
+          return true;
+        }
+      }
+      return false;
+    }
+
+    String summary() {
+      final DirectionSummary seen =
+          direction == PolicyDirection.EGRESS ? policy.egress() : policy.ingress();
+      final String start =
+          direction == PolicyDirection.EGRESS
+              ? "egress of from " + query.from()
+              : "ingress of to " + query.to();
+      if (!isEndpoint()) {
+        return start + ": no endpoint, so without policy";
+      }
+      return start
+          + (seen.enforced() ? ": enforced, " : ": not enforced, ")
+          + (isAllowed() ? "allowed" : "denied");
+    }
+  }
+}

@@ -1,0 +1,26 @@
+package agent.policy;
+
+import agent.policy.spec.RuleSpec;
+import java.util.List;
+
+/** Changes of rules that are committed alone. */
+final class Changes {
+  private Changes() {}
+
+  static PolicyUpdate add(PolicyEngine engine, List<RuleSpec> rules, boolean replaceSameLabels) {
+    return commit(engine, PolicyChange.add(rules, Replacement.of(replaceSameLabels, List.of())));
+  }
+
+  static PolicyUpdate delete(PolicyEngine engine, List<String> labels) {
+    return commit(engine, PolicyChange.delete(labels));
+  }
+
+  /** Returns the writes of a change; throws where it is refused. */
+  static PolicyUpdate commit(PolicyEngine engine, PolicyChange change) {
+    final PolicyCommit commit = engine.commit(List.of(change)).getFirst();
+    if (commit.results().getFirst().refusal() != null) {
+      throw commit.results().getFirst().refusal();
+    }
+    return commit.update();
+  }
+}

@@ -1,0 +1,206 @@
+package agent.policy;
+
+import static agent.policy.Changes.add;
+import static agent.policy.RuleSpecs.cidrs;
+import static agent.policy.RuleSpecs.egress;
+import static agent.policy.RuleSpecs.endpoints;
+import static agent.policy.RuleSpecs.entities;
+import static agent.policy.RuleSpecs.ingress;
+import static agent.policy.RuleSpecs.ingressDeny;
+import static agent.policy.RuleSpecs.labels;
+import static agent.policy.RuleSpecs.named;
+import static agent.policy.RuleSpecs.on;
+import static agent.policy.RuleSpecs.tcp;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.identity.LabelSet;
+import agent.identity.LocalIdentityAllocator;
+import agent.policy.model.NaivePeer;
+import agent.policy.model.NaivePolicy;
+import agent.policy.model.RandomPolicy;
+import agent.policy.model.Verdict;
+import agent.policy.spec.RuleSpec;
+import agent.policy.spec.SelectorSpec;
+import agent.types.IpAddress;
+import agent.types.Refusal;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** The answer to whether a flow would pass. */
+class PolicyTracerTest {
+  private static final int RULE_SETS = 1000;
+  private static final int QUESTIONS = 40;
+  private static final List<String> PROTOCOLS = List.of("TCP", "UDP", "SCTP", "ICMP", "ICMPv6");
+  private static final int[] NUMBERS = {6, 17, 132, 1, 58};
+  private static final SelectorSpec WEB = labels("app", "web");
+  private static final SelectorSpec DB = labels("app", "db");
+
+  private final PolicyEngine engine =
+      PolicyEngine.open(new PolicyContext().identities(new LocalIdentityAllocator()).conclude());
+
+  private static LabelSet set(String... labels) {
+    return LabelSet.parse("l", List.of(labels));
+  }
+
+  private static PolicyQuery query(LabelSet from, LabelSet to, int port) {
+    return new PolicyQuery(
+        from, to, List.of(PolicyQuery.Port.of("to.dports[0]", port, "TCP")), false);
+  }
+
+  private boolean passes(String from, String to, int port) {
+    return engine.trace(query(set(from), set(to), port)).isAllowed();
+  }
+
+  @Test
+  void shouldAskBothEnds() {
+    assertTrue(passes("app=db", "app=web", 80), "no rule");
+    add(engine, List.of(ingress(WEB, on(endpoints(DB), tcp(80)))), false);
+    assertTrue(passes("app=db", "app=web", 80));
+    assertFalse(passes("app=db", "app=web", 81));
+    assertFalse(passes("app=other", "app=web", 80));
+    assertTrue(passes("app=web", "app=other", 80));
+    add(engine, List.of(egress(DB, entities("host"))), false);
+    assertFalse(passes("app=db", "app=web", 80));
+    assertTrue(passes("app=db", "reserved:host", 80));
+    assertFalse(passes("reserved:host", "app=web", 80));
+  }
+
+  @Test
+  void shouldLetADenyWinAndAskForEveryPort() {
+    add(
+        engine,
+        List.of(ingress(WEB, endpoints(DB)), ingressDeny(WEB, on(endpoints(DB), tcp(22)))),
+        false);
+    assertFalse(passes("app=db", "app=web", 22));
+    final PolicyQuery.Port ssh = PolicyQuery.Port.of("p", 22, "TCP");
+    final PolicyQuery.Port http = PolicyQuery.Port.of("p", 80, null);
+    assertTrue(allows(List.of(http)));
+    assertFalse(allows(List.of(http, ssh)));
+    assertFalse(allows(List.of(PolicyQuery.Port.of("p", 22, "ANY"))));
+    assertTrue(allows(List.of(PolicyQuery.Port.of("p", 22, "UDP"))));
+    assertFalse(allows(List.of()), "without ports everything has to pass");
+    Changes.delete(engine, List.of());
+    add(engine, List.of(ingress(WEB, endpoints(DB))), false);
+    assertTrue(allows(List.of()));
+  }
+
+  private boolean allows(List<PolicyQuery.Port> ports) {
+    return engine.trace(new PolicyQuery(set("app=db"), set("app=web"), ports, false)).isAllowed();
+  }
+
+  @Test
+  void shouldSayOfEachRuleInOneLineWhatItDoes() {
+    add(
+        engine,
+        List.of(
+            named(ingress(WEB, on(endpoints(DB), tcp(80))), "n", "1"),
+            ingress(WEB, on(endpoints(DB), tcp(81))),
+            ingress(WEB),
+            egress(WEB),
+            ingress(labels("app", "else"), endpoints(DB)),
+            egress(DB, endpoints(WEB)),
+            ingressDeny(WEB, cidrs("10.0.0.0/8"))),
+        false);
+    final PolicyTrace trace = engine.trace(query(set("app=db"), set("app=web"), 80));
+    assertTrue(trace.isAllowed());
+    assertEquals(
+        List.of(
+            "rule [0] [unspec:n=1]: ingress of to: allows",
+            "rule [1] []: ingress of to: enforced, does not match",
+            "rule [2] []: ingress of to: enforced, does not match",
+            "rule [3] []: ingress of to: says nothing",
+            "rule [4] []: selects neither of them",
+            "rule [5] []: egress of from: allows",
+            "rule [6] []: ingress of to: enforced, does not match"),
+        trace.log().lines().toList());
+    final List<String> verbose =
+        engine
+            .trace(
+                new PolicyQuery(
+                    set("app=db"), set("app=web"), query(set(), set(), 80).ports(), true))
+            .log()
+            .lines()
+            .toList();
+    assertTrue(verbose.contains("  ingress of to: allows TCP/81: another port"), verbose::toString);
+    assertTrue(
+        verbose.contains("  ingress of to: denies everything: another peer"), verbose::toString);
+    assertEquals("ingress of to [unspec:app=web]: enforced, allowed", verbose.getLast());
+  }
+
+  @Test
+  void shouldRefuseWhatIsNoQuestion() {
+    for (final int port : new int[] {0, 65_536, -1}) {
+      assertThrows(Refusal.class, () -> PolicyQuery.Port.of("p", port, "TCP"));
+    }
+    assertThrows(Refusal.class, () -> PolicyQuery.Port.of("p", 256, "ICMP"));
+    assertEquals(0, PolicyQuery.Port.of("p", 0, "ICMPv6").number());
+    assertEquals(
+        "from.labels: 'reserved:nothing' is no identity",
+        assertThrows(Refusal.class, () -> passes("reserved:nothing", "app=web", 80)).getMessage());
+    assertEquals(
+        "to.labels: '10.0.0.0/33' is not a CIDR: its length is not between 0 and 32",
+        assertThrows(Refusal.class, () -> passes("app=web", "cidr:10.0.0.0/33", 80)).getMessage());
+  }
+
+  @Test
+  void shouldGiveTheVerdictOfTheNaivePolicyOnRandomRulesAndFlows() {
+    int allowed = 0;
+    for (int seed = 0; seed < RULE_SETS; seed++) {
+      final RandomPolicy random = new RandomPolicy(seed);
+      final List<RuleSpec> rules = random.rules();
+      Changes.delete(engine, List.of());
+      add(engine, rules, false);
+      for (int i = 0; i < QUESTIONS; i++) {
+        allowed += check(seed, random, rules) ? 1 : 0;
+      }
+    }
+    final int all = RULE_SETS * QUESTIONS;
+    assertTrue(allowed > all / 10 && allowed < all * 9 / 10, allowed + " of " + all);
+  }
+
+  private boolean check(int seed, RandomPolicy random, List<RuleSpec> rules) {
+    final LabelSet endpoint = random.labels();
+    final boolean ingress = random.below(2) == 0;
+    final NaivePeer peer;
+    final LabelSet other;
+    switch (random.below(4)) {
+      case 0, 1 -> {
+        other = random.labels();
+        peer = NaivePeer.endpoint(other);
+      }
+      case 2 -> {
+        other = set("reserved:host");
+        peer = NaivePeer.host();
+      }
+      default -> {
+        final IpAddress address = random.someOutsideAddress();
+        other = set("cidr:" + address + (address.isIpv4() ? "/32" : "/128"));
+        peer = NaivePeer.outside(address);
+      }
+    }
+    final int protocol = random.below(PROTOCOLS.size());
+    final int port = protocol < 3 ? random.somePort() : random.someIcmpType();
+    final NaivePolicy naive = new NaivePolicy(rules);
+    boolean expected =
+        naive.verdict(endpoint, ingress, peer, NUMBERS[protocol], port) == Verdict.ALLOWED;
+    if (peer.kind() == NaivePeer.Kind.ENDPOINT) {
+      expected &=
+          naive.verdict(other, !ingress, NaivePeer.endpoint(endpoint), NUMBERS[protocol], port)
+              == Verdict.ALLOWED;
+    }
+    final PolicyQuery query =
+        new PolicyQuery(
+            ingress ? other : endpoint,
+            ingress ? endpoint : other,
+            List.of(PolicyQuery.Port.of("p", port, PROTOCOLS.get(protocol))),
+            random.below(2) == 0);
+    assertEquals(
+        expected,
+        engine.trace(query).isAllowed(),
+        () -> "seed %d: %s%nrules %s".formatted(seed, query, rules));
+    return expected;
+  }
+}
