@@ -14,8 +14,8 @@ import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
 import agent.ipam.Ipam;
 import agent.launcher.options.OptionException;
-import agent.launcher.options.OptionValues;
 import agent.launcher.view.ApiConnectionView;
+import agent.launcher.view.BuildMetricSource;
 import agent.launcher.view.DaemonStatus;
 import agent.launcher.view.EndpointModuleHealth;
 import agent.launcher.view.HostRoutingHealth;
@@ -24,6 +24,7 @@ import agent.node.HostRoutingWatch;
 import agent.node.Node;
 import agent.policy.PolicyEngine;
 import agent.server.ApiServer;
+import agent.server.metrics.MetricsServer;
 import agent.state.AgentState;
 import agent.types.AlreadyInUseException;
 import agent.types.OperationException;
@@ -51,14 +52,18 @@ final class Daemon implements AutoCloseable {
   private static final String RESTORE_MODULE = "restore";
   private static final long LEAST_DESCRIPTORS = 256;
   private static final long STATE_RETRY_NS = TimeUnit.SECONDS.toNanos(1);
+  private static final long LOAD_NS = TimeUnit.MINUTES.toNanos(1);
   private static final long ROUTING_POLL_NS = TimeUnit.SECONDS.toNanos(2);
   private static final long CONDUCTOR_STALL_NS = TimeUnit.SECONDS.toNanos(2);
 
   private final Settings settings;
   private final Deque<AutoCloseable> parts = new ArrayDeque<>();
+  private final SystemLoad load = new SystemLoad(Path.of("/proc"), LOGGER::info);
+  private ApiServer server;
+  private PolicyEngine policy;
 
-  Daemon(OptionValues options) {
-    settings = new Settings(options);
+  Daemon(Settings settings) {
+    this.settings = settings;
   }
 
   /**
@@ -80,20 +85,23 @@ final class Daemon implements AutoCloseable {
         keep(refusalNamesOption(() -> AgentState.open(settings.stateDirectory())));
     keep(NodeLocks.take(settings.bpfRoot()));
     final DaemonRoutes routes = new DaemonRoutes(new DaemonStatus(settings.shown()));
-    final ApiServer server = keep(ApiServer.start(settings.api(), routes.starting()));
+    server = keep(ApiServer.start(settings.api(), routes.starting()));
     final ApiConnectionView connections = new ApiConnectionView(server::connections);
     routes.add(connections);
+    routes.add(new BuildMetricSource(Version.number(), Version.commit(), settings.agentLabels()));
+    serveMetrics(routes);
     openToSocketGroup(settings.stateDirectory());
     if (!settings.restores()) {
       state.discard();
     }
 
-    final Node node = refusalNamesOption(() -> Node.open(settings.node(), state.nodeStore()));
-    final LocalIdentityAllocator identities = new LocalIdentityAllocator();
+    final Node node =
+        refusalNamesOption(() -> Node.open(settings.node(), settings.mtu(), state.nodeStore()));
+    final LocalIdentityAllocator identities =
+        new LocalIdentityAllocator(settings.fixedIdentities());
     final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
     final Ipam ipam = Ipam.open(settings.ipam(node.addressing(), state.leaseStore()));
-    final PolicyEngine policy =
-        PolicyEngine.open(settings.policy(identities, cidrIdentities, state.policyStore()));
+    policy = PolicyEngine.open(settings.policy(identities, cidrIdentities, state.policyStore()));
     final HostRoutingWatch routing = HostRoutingWatch.start(settings.hostRouting());
     final DatapathManager datapath =
         keep(
@@ -108,6 +116,8 @@ final class Daemon implements AutoCloseable {
     final EndpointConductor conductor = endpoints(state, node, datapath, identities, ipam, policy);
     retryWrites(conductor.agent(), state);
     follow(conductor.agent(), routing, datapath);
+    load.enable(settings.logsSystemLoad());
+    logLoad(conductor.agent());
     keep(datapath.threads().start(conductor.agent(), CONDUCTOR_STALL_NS));
     addModules(datapath.health(), state, conductor);
     datapath.health().add(ApiConnectionView.MODULE, connections);
@@ -124,6 +134,21 @@ final class Daemon implements AutoCloseable {
                 conductor.policy()),
             identities,
             cidrIdentities));
+  }
+
+  /** Takes over what can change while the agent runs; the log is not among it. */
+  void apply(Settings changed) {
+    server.limit(changed.rateLimits());
+    policy.trace(changed.tracesPolicy());
+    load.enable(changed.logsSystemLoad());
+  }
+
+  private void serveMetrics(DaemonRoutes routes) {
+    try {
+      settings.metricsAddress().ifPresent(at -> keep(MetricsServer.start(at, routes.metrics())));
+    } catch (IllegalArgumentException failure) {
+      throw new OptionException("--" + failure.getMessage());
+    }
   }
 
   /** Creates the conductor of the endpoints; its thread does not run yet. */
@@ -218,6 +243,16 @@ final class Daemon implements AutoCloseable {
         () -> {
           routing.poll(datapath::bypassStack);
           follow(agent, routing, datapath);
+        });
+  }
+
+  /** Logs the load of the node every minute, while the option asks for it. */
+  private void logLoad(ConductorAgent agent) {
+    agent.schedule(
+        LOAD_NS,
+        () -> {
+          load.log();
+          logLoad(agent);
         });
   }
 

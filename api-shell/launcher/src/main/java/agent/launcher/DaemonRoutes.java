@@ -36,6 +36,11 @@ final class DaemonRoutes {
     metrics.add(source);
   }
 
+  /** Returns all metrics of the daemon. */
+  MetricRegistry metrics() {
+    return metrics;
+  }
+
   /** Returns the routes that are served until the datapath is ready. */
   RouteTable starting() {
     return RouteTable.starting(daemon);

@@ -17,6 +17,7 @@ public final class ApiContext {
   private long stallLimitMs = DEFAULT_STALL_LIMIT_MS;
   private int maxConnections = DEFAULT_MAX_CONNECTIONS;
   private RateLimits rateLimits = RateLimits.NONE;
+  private boolean profiling;
   private boolean isConcluded;
 
   /** Sets the path of the socket ({@code --socket-path}). */
@@ -64,6 +65,12 @@ public final class ApiContext {
     return this;
   }
 
+  /** Sets whether the profiling API is served ({@code --pprof}). */
+  public ApiContext profiling(boolean isServed) {
+    profiling = changing(isServed);
+    return this;
+  }
+
   Path socketPath() {
     return socketPath;
   }
@@ -86,6 +93,10 @@ public final class ApiContext {
 
   int maxConnections() {
     return maxConnections;
+  }
+
+  boolean profiling() {
+    return profiling;
   }
 
   RateLimits rateLimits() {

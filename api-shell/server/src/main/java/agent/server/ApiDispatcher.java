@@ -28,8 +28,8 @@ final class ApiDispatcher implements HttpHandler {
   private final JsonMapper mapper;
   private final AnswerWriter answers;
   private final ExecutorService workers;
-  private final RateLimits rateLimits;
   private final long maxBodyBytes;
+  private volatile RateLimits rateLimits;
   private volatile RouteTable routes;
 
   ApiDispatcher(ApiContext context, RouteTable routes, JsonMapper mapper, ExecutorService workers) {
@@ -45,9 +45,14 @@ final class ApiDispatcher implements HttpHandler {
     routes = table;
   }
 
+  void limit(RateLimits limits) {
+    rateLimits = limits;
+  }
+
   @Override
   public void handleRequest(HttpServerExchange exchange) {
     exchange.setDispatchExecutor(workers);
+    LOGGER.trace("api: {} {}", exchange.getRequestMethod(), exchange.getRequestURI());
     markRequest(exchange);
     Route route = null;
     try {
@@ -80,7 +85,7 @@ final class ApiDispatcher implements HttpHandler {
   }
 
   /** While a request is at work, its connection is not closed for another client. */
-  private static void markRequest(HttpServerExchange exchange) {
+  static void markRequest(HttpServerExchange exchange) {
     final UnixStreamConnection connection = connection(exchange);
     connection.beginRequest();
     exchange.addExchangeCompleteListener(

@@ -15,6 +15,7 @@ public final class PolicyContext {
   private EnforcementMode mode = EnforcementMode.DEFAULT;
   private AllowLocalhost allowLocalhost = AllowLocalhost.AUTO;
   private int mapCapacity = MapSize.POLICY_MAP;
+  private boolean isTraced;
 
   /** Sets the directory of identities of endpoints, of this node and of others; required. */
   public PolicyContext identities(IdentityDirectory value) {
@@ -49,6 +50,12 @@ public final class PolicyContext {
   /** Sets the number of entries that a policy map can hold. */
   public PolicyContext mapCapacity(int value) {
     mapCapacity = changing(value);
+    return this;
+  }
+
+  /** Sets whether the reasons of every policy are logged from the start. */
+  public PolicyContext traced(boolean value) {
+    isTraced = changing(value);
     return this;
   }
 
@@ -96,6 +103,10 @@ public final class PolicyContext {
 
   AllowLocalhost allowLocalhost() {
     return allowLocalhost;
+  }
+
+  boolean isTraced() {
+    return isTraced;
   }
 
   int mapCapacity() {

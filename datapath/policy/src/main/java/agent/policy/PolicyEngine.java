@@ -32,6 +32,7 @@ public final class PolicyEngine {
   private final PolicySubjects subjects = new PolicySubjects();
   private final Set<Integer> dirty = new TreeSet<>();
   private final RulesHold hold;
+  private final DecisionTrace trace = new DecisionTrace();
   private Change last;
   private volatile PolicyRepository repository;
   private Observer observer = () -> {};
@@ -50,6 +51,7 @@ public final class PolicyEngine {
   private PolicyEngine(PolicyContext context, StoredPolicy stored) {
     final PolicyState state = stored.state();
     this.context = context;
+    trace.enable(context.isTraced());
     hold = new RulesHold(stored.unreadable());
     cidrs = new CidrReferences(context.cidrIdentities(), state);
     repository = new PolicyRepository(state.revision(), RuleReader.read(state.rules()));
@@ -376,6 +378,7 @@ public final class PolicyEngine {
   private EndpointPolicyChange changeTo(int endpoint, Identity identity, ResolvedPolicy policy) {
     final PolicyDelta diff = PolicyDelta.between(subjects.entriesOf(endpoint), policy.entries());
     subjects.put(endpoint, identity, policy);
+    trace.log(endpoint, identity, policy, repository.rules());
     return new EndpointPolicyChange(endpoint, policy, diff);
   }
 
@@ -459,6 +462,11 @@ public final class PolicyEngine {
     hold.refuse();
     final PolicyRepository now = repository;
     return now.snapshot(now.withLabels(labels));
+  }
+
+  /** Logs the reasons of every policy that is resolved from now on, or stops; for any thread. */
+  public void trace(boolean isEnabled) {
+    trace.enable(isEnabled);
   }
 
   /** Returns the selectors of the rules and what they select. */
