@@ -52,6 +52,9 @@ public final class DaemonProcess {
    * @param arguments the command line
    */
   public static void main(String[] arguments) {
+    if (arguments.length > 0 && arguments[0].equals(CleanupCommand.NAME)) {
+      System.exit(cleanup(List.of(arguments).subList(1, arguments.length)));
+    }
     final long startNs = System.nanoTime();
     final OptionValues options;
     final Settings settings;
@@ -92,6 +95,23 @@ public final class DaemonProcess {
               daemon.apply(changed);
             });
     new DaemonProcess(daemon, reload).run(log, startNs);
+  }
+
+  private static int cleanup(List<String> arguments) {
+    try {
+      return new CleanupCommand(System.out, System.err, System.in).run(arguments, System.getenv());
+    } catch (OptionException e) {
+      System.err.println("agent: " + e.getMessage());
+      return USAGE;
+    } catch (AlreadyInUseException e) {
+      System.err.println("agent: " + e.getMessage());
+      return IN_USE;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (RuntimeException | Error e) {
+      System.err.println("agent: " + message(e));
+    }
+    return FAILED;
   }
 
   private void run(Logger log, long startNs) {

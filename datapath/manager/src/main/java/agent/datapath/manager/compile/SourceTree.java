@@ -76,6 +76,12 @@ final class SourceTree {
     Files.write(folder.resolve(FLAGS), read(FLAGS));
   }
 
+  /** Returns whether a program includes this file, or it has the flags. */
+  boolean hasFile(String path) {
+    return path.equals(FLAGS)
+        || Arrays.stream(ProgramFile.values()).anyMatch(program -> of(program).containsKey(path));
+  }
+
   /** Returns whether a program has the shipped sources and flags. */
   boolean isShipped(ProgramFile program) {
     return this == SHIPPED
