@@ -25,6 +25,11 @@ public record MapSpec(
     return new MapSpec(type, name, keySize, valueSize, entries, flags, inner);
   }
 
+  /** Returns a copy of this specification with other flags. */
+  public MapSpec withFlags(int other) {
+    return new MapSpec(type, name, keySize, valueSize, maxEntries, other, inner);
+  }
+
   /** Returns a copy of this specification with another name. */
   public MapSpec withName(String other) {
     return new MapSpec(type, other, keySize, valueSize, maxEntries, flags, inner);

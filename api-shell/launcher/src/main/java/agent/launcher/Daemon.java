@@ -13,9 +13,9 @@ import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
 import agent.ipam.Ipam;
 import agent.launcher.options.OptionException;
-import agent.launcher.options.OptionValues;
 import agent.launcher.view.ApiConnectionView;
 import agent.launcher.view.ConfigurationView;
+import agent.launcher.view.BuildMetricSource;
 import agent.launcher.view.DaemonStatus;
 import agent.launcher.view.EndpointModuleHealth;
 import agent.launcher.view.HostRoutingHealth;
@@ -28,6 +28,7 @@ import agent.node.Node;
 import agent.node.NodeInventory;
 import agent.policy.PolicyEngine;
 import agent.server.ApiServer;
+import agent.server.metrics.MetricsServer;
 import agent.state.AgentState;
 import agent.types.AlreadyInUseException;
 import agent.types.OperationException;
@@ -38,6 +39,11 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.InstantSource;
+import agent.endpoint.DaemonConfiguration;
+import agent.endpoint.config.RuntimeOptions;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.CompletionException;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
@@ -61,13 +67,19 @@ final class Daemon implements AutoCloseable {
   private static final Duration STATE_RETRY = Duration.ofSeconds(1);
   private static final Duration ROUTING_POLL = Duration.ofSeconds(2);
   private static final Duration INVENTORY_POLL = Duration.ofSeconds(5);
+  private static final Duration LOAD_INTERVAL = Duration.ofMinutes(1);
   private static final long CONDUCTOR_STALL_NS = TimeUnit.SECONDS.toNanos(2);
 
   private final Settings settings;
   private final Deque<AutoCloseable> parts = new ArrayDeque<>();
+  private final SystemLoad load = new SystemLoad(Path.of("/proc"), LOGGER::info);
+  private ApiServer server;
+  private DaemonConfiguration configuration;
+  private RuntimeOptions configured;
 
-  Daemon(OptionValues options) {
-    settings = new Settings(options);
+  Daemon(Settings settings) {
+    this.settings = settings;
+    configured = settings.runtimeOptions();
   }
 
   /**
@@ -90,35 +102,41 @@ final class Daemon implements AutoCloseable {
     keep(NodeLocks.take(settings.bpfRoot()));
     final ConfigurationView shown = settings.shown();
     final DaemonRoutes routes = new DaemonRoutes(new DaemonStatus(shown), shown.self());
-    final ApiServer server = keep(ApiServer.start(settings.api(), routes.starting()));
+    server = keep(ApiServer.start(settings.api(), routes.starting()));
     final ApiConnectionView connections = new ApiConnectionView(server::connections);
     routes.add(connections);
+    routes.add(new BuildMetricSource(Version.number(), Version.commit(), settings.agentLabels()));
+    serveMetrics(routes);
     openToSocketGroup(settings.stateDirectory());
     if (!settings.restores()) {
       state.discard();
     }
 
-    final Node node = refusalNamesOption(() -> Node.open(settings.node(), state.nodeStore()));
-    final LocalIdentityAllocator identities = new LocalIdentityAllocator();
+    final Node node =
+        refusalNamesOption(() -> Node.open(settings.node(), settings.mtu(), state.nodeStore()));
+    final LocalIdentityAllocator identities =
+        new LocalIdentityAllocator(settings.fixedIdentities());
     final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
     final Ipam ipam = Ipam.open(settings.ipam(node.addressing(), state.leaseStore()));
-    final RuntimeConfiguration configuration =
+    final RuntimeConfiguration restored =
         RuntimeConfiguration.restore(settings.runtimeOptions(), state.configurationStore());
     final PolicyEngine policy =
         PolicyEngine.open(
             settings
                 .policy(identities, cidrIdentities, state.policyStore())
-                .mode(configuration.wanted().enforcement())
+                .mode(restored.wanted().enforcement())
                 .conclude());
     final HostRoutingWatch routing = HostRoutingWatch.start(settings.hostRouting());
     final DatapathManager datapath = datapath(state, node, routing);
     final EndpointConductor conductor =
         EndpointConductor.launch(
             endpoints(state, node, datapath)
-                .configuration(configuration)
+                .configuration(restored)
                 .identities(identities)
                 .ipam(ipam)
                 .policy(policy));
+    configuration = conductor.configuration();
+    load.enable(settings.logsSystemLoad());
     final AtomicReference<NodeInventory> inventory = new AtomicReference<>(node.inventory());
     final List<PeriodicController> controllers =
         controllers(state, node, routing, datapath, inventory);
@@ -138,7 +156,7 @@ final class Daemon implements AutoCloseable {
                 datapath,
                 conductor.endpoints(),
                 conductor.policy(),
-                conductor.configuration(),
+                configuration,
                 controllers),
             identities,
             cidrIdentities));
@@ -160,7 +178,7 @@ final class Daemon implements AutoCloseable {
    * Returns the periodic tasks of the thread of the endpoints, which stores the policy and is in
    * the namespace of the node.
    */
-  private static List<PeriodicController> controllers(
+  private List<PeriodicController> controllers(
       AgentState state,
       Node node,
       HostRoutingWatch routing,
@@ -169,7 +187,38 @@ final class Daemon implements AutoCloseable {
     return List.of(
         controller("state-write-retry", STATE_RETRY, state::retry),
         controller("host-routing-watch", ROUTING_POLL, () -> routing.poll(datapath::bypassStack)),
-        controller("node-inventory", INVENTORY_POLL, () -> inventory.set(node.inventory())));
+        controller("node-inventory", INVENTORY_POLL, () -> inventory.set(node.inventory())),
+        controller("system-load", LOAD_INTERVAL, load::log));
+  }
+
+  /** Takes over what can change while the agent runs; the log is not among it. */
+  void apply(Settings changed) {
+    configure(changed.runtimeOptions());
+    server.limit(changed.rateLimits());
+    load.enable(changed.logsSystemLoad());
+  }
+
+  /** Only what differs from the options before: a client may have changed the rest. */
+  private void configure(RuntimeOptions next) {
+    final Map<String, String> changes = new LinkedHashMap<>(next.toMap());
+    changes.entrySet().removeAll(configured.toMap().entrySet());
+    final boolean isEnforcement = next.enforcement() != configured.enforcement();
+    if (!changes.isEmpty() || isEnforcement) {
+      try {
+        configuration.change(changes, isEnforcement ? next.enforcement().text() : null).join();
+      } catch (CompletionException failure) {
+        throw new OptionException(failure.getCause().getMessage());
+      }
+      configured = next;
+    }
+  }
+
+  private void serveMetrics(DaemonRoutes routes) {
+    try {
+      settings.metricsAddress().ifPresent(at -> keep(MetricsServer.start(at, routes.metrics())));
+    } catch (IllegalArgumentException failure) {
+      throw new OptionException("--" + failure.getMessage());
+    }
   }
 
   /** Returns what the endpoints have of the node and the datapath. */

@@ -11,15 +11,16 @@ import agent.types.IoFailure;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import jdk.internal.misc.Signal;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The process of the daemon: options, log, signals, exit codes. Exit codes: 0 after SIGTERM or
- * SIGINT, 1 after a failure, 2 for an option that is unknown or has a bad value, 3 where another
- * agent uses what this one would share with it.
+ * The process of the daemon: options, log, signals, exit codes. SIGHUP has the options read again.
+ * Exit codes: 0 after SIGTERM or SIGINT, 1 after a failure, 2 for an option that is unknown or has
+ * a bad value, 3 where another agent uses what this one would share with it.
  */
 public final class DaemonProcess {
   private static final int OK = 0;
@@ -36,20 +37,27 @@ public final class DaemonProcess {
   private static final List<String> OWNER_PREFIXES = List.of("dp-", "ep-");
 
   private final Daemon daemon;
+  private final OptionReload reload;
+  private final Semaphore reloads = new Semaphore(0);
   private volatile int exitCode = OK;
 
-  private DaemonProcess(Daemon daemon) {
+  private DaemonProcess(Daemon daemon, OptionReload reload) {
     this.daemon = daemon;
+    this.reload = reload;
   }
 
   /**
-   * Runs the daemon until a signal.
+   * Runs the daemon until SIGTERM or SIGINT; SIGHUP has it read its options again.
    *
    * @param arguments the command line
    */
   public static void main(String[] arguments) {
+    if (arguments.length > 0 && arguments[0].equals(CleanupCommand.NAME)) {
+      System.exit(cleanup(List.of(arguments).subList(1, arguments.length)));
+    }
     final long startNs = System.nanoTime();
     final OptionValues options;
+    final Settings settings;
     try {
       options = OptionValues.read(List.of(arguments), System.getenv());
       if (options.bool("help")) {
@@ -57,11 +65,13 @@ public final class DaemonProcess {
         return;
       }
       if (options.bool("version")) {
-        System.out.println("agent " + Version.TEXT);
+        System.out.println("agent " + Version.text());
         return;
       }
       ServedCheck.check(options, new FeatureProbe());
       ProcessAttributes.fileModeMask(FILE_MODE_MASK);
+      settings = new Settings(options);
+      settings.startLog();
     } catch (OptionException e) {
       System.err.println("agent: " + e.getMessage());
       System.exit(USAGE);
@@ -71,22 +81,52 @@ public final class DaemonProcess {
       System.exit(FAILED);
       return;
     }
-    ConsoleLog.start(options.bool("debug"));
     final Logger log = LogManager.getLogger(DaemonProcess.class);
     options
         .unknownVariables()
         .forEach(name -> log.warn("environment variable {} is not an option of the agent", name));
-    new DaemonProcess(new Daemon(options)).run(log, startNs);
+    final Daemon daemon = new Daemon(settings);
+    final OptionReload reload =
+        new OptionReload(
+            options,
+            () -> OptionValues.read(List.of(arguments), System.getenv()),
+            changed -> {
+              changed.startLog();
+              daemon.apply(changed);
+            });
+    new DaemonProcess(daemon, reload).run(log, startNs);
+  }
+
+  private static int cleanup(List<String> arguments) {
+    try {
+      return new CleanupCommand(System.out, System.err, System.in).run(arguments, System.getenv());
+    } catch (OptionException e) {
+      System.err.println("agent: " + e.getMessage());
+      return USAGE;
+    } catch (AlreadyInUseException e) {
+      System.err.println("agent: " + e.getMessage());
+      return IN_USE;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (RuntimeException | Error e) {
+      System.err.println("agent: " + message(e));
+    }
+    return FAILED;
   }
 
   private void run(Logger log, long startNs) {
     Thread.setDefaultUncaughtExceptionHandler((thread, failure) -> fail(log, thread, failure));
+    Signal.handle(new Signal("HUP"), signal -> reloads.release());
     Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(log), "shutdown"));
     try {
       daemon.start();
       final long tookMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNs);
-      log.info("agent {} is ready, {} ms after its start", Version.TEXT, tookMs);
-      new CountDownLatch(1).await();
+      log.info("agent {} is ready, {} ms after its start", Version.number(), tookMs);
+      while (true) {
+        reloads.acquire();
+        reloads.drainPermits();
+        reload.run();
+      }
     } catch (OptionException e) {
       log.fatal("{}", e.getMessage());
       exitCode = USAGE;

@@ -48,6 +48,11 @@ final class DaemonRoutes {
     metrics.add(source);
   }
 
+  /** Returns all metrics of the daemon. */
+  MetricRegistry metrics() {
+    return metrics;
+  }
+
   /** Returns the routes that are served until the datapath is ready. */
   RouteTable starting() {
     return RouteTable.starting(daemon);
@@ -75,7 +80,7 @@ final class DaemonRoutes {
         new ConfigurationHandlers(parts.configuration(), status),
         new DebugHandlers(
             status,
-            new ProcessDebugView(Version.TEXT, parts.datapath(), System.getenv()),
+            new ProcessDebugView(Version.text(), parts.datapath(), System.getenv()),
             parts.endpoints(),
             parts.policy()),
         new EndpointHandlers(parts.endpoints()),

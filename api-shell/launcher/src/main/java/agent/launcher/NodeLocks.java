@@ -7,6 +7,8 @@ import agent.bindings.NamespaceLock;
 import agent.bindings.PeerCredentials;
 import agent.datapath.manager.attach.Pins;
 import agent.types.AlreadyInUseException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -28,10 +30,10 @@ final class NodeLocks implements AutoCloseable {
   /** The number of a process in another process namespace. */
   private static final int UNSEEN = 0;
 
-  private final DirectoryLock bpfRoot;
+  private final Optional<DirectoryLock> bpfRoot;
   private final Optional<NamespaceLock> namespace;
 
-  private NodeLocks(DirectoryLock bpfRoot, Optional<NamespaceLock> namespace) {
+  private NodeLocks(Optional<DirectoryLock> bpfRoot, Optional<NamespaceLock> namespace) {
     this.bpfRoot = bpfRoot;
     this.namespace = namespace;
   }
@@ -45,16 +47,33 @@ final class NodeLocks implements AutoCloseable {
    * @throws BindingsException where the kernel refuses a lock
    */
   static NodeLocks take(Path bpfRoot) throws InterruptedException {
-    final Path pins = Pins.folder(bpfRoot);
+    return take(bpfRoot, Pins.folder(bpfRoot));
+  }
+
+  private static NodeLocks take(Path bpfRoot, Path pins) throws InterruptedException {
     final DirectoryLock lock =
         DirectoryLock.tryTake(pins)
             .orElseThrow(() -> inUse("bpf-root " + bpfRoot, LockTable.holder(pins)));
     try {
-      return new NodeLocks(lock, takeNamespace());
+      return new NodeLocks(Optional.of(lock), takeNamespace());
     } catch (RuntimeException | InterruptedException e) {
       lock.close();
       throw e;
     }
+  }
+
+  /**
+   * Takes both locks where an agent has ever run, and creates and changes nothing.
+   *
+   * @param bpfRoot {@code --bpf-root}
+   * @throws AlreadyInUseException where an agent holds one of them
+   */
+  static NodeLocks takeExisting(Path bpfRoot) throws InterruptedException {
+    final Path pins = Pins.folderOf(bpfRoot);
+    if (!Files.isDirectory(pins, LinkOption.NOFOLLOW_LINKS)) {
+      return new NodeLocks(Optional.empty(), takeNamespace());
+    }
+    return take(bpfRoot, pins);
   }
 
   /**
@@ -104,6 +123,6 @@ final class NodeLocks implements AutoCloseable {
   @Override
   public void close() {
     namespace.ifPresent(NamespaceLock::close);
-    bpfRoot.close();
+    bpfRoot.ifPresent(DirectoryLock::close);
   }
 }

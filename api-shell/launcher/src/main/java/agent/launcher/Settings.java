@@ -8,11 +8,16 @@ import agent.endpoint.config.RuntimeOptions;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.MutableOption;
 import agent.identity.CidrIdentityAllocator;
+import agent.identity.FixedIdentities;
 import agent.identity.IdentityAllocator;
+import agent.identity.Label;
 import agent.identity.LabelFilter;
 import agent.ipam.AddressPool;
 import agent.ipam.IpamContext;
 import agent.ipam.LeaseStore;
+import agent.launcher.log.AgentLog;
+import agent.launcher.log.LogOptions;
+import agent.launcher.options.LabelPrefixFile;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionTable;
 import agent.launcher.options.OptionValues;
@@ -30,10 +35,12 @@ import agent.policy.PolicyStore;
 import agent.server.ApiContext;
 import agent.server.BodyLimits;
 import agent.server.RateLimits;
+import agent.server.metrics.MetricsServer;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
@@ -54,6 +61,8 @@ final class Settings {
 
   /** The group of a socket whose group is not set; the daemon runs as root. */
   private static final String PROCESS_GROUP = "root";
+  private static final int LEAST_MTU_IPV4 = 68;
+  private static final int LEAST_MTU_IPV6 = 1280;
 
   private static final long DESCRIPTORS_PER_CONNECTION = 4;
   private static final long MOST_CONNECTIONS = 16_384;
@@ -89,8 +98,12 @@ final class Settings {
     return directory("bpf-root");
   }
 
+  Path libDirectory() {
+    return directory("lib-dir");
+  }
+
   Path socketPath() {
-    if (!options.isGiven("socket-path")) {
+    if (options.isDefault("socket-path")) {
       return stateDirectory().resolve(SOCKET_NAME);
     }
     final String text = options.text("socket-path");
@@ -146,7 +159,8 @@ final class Settings {
                 .maxBodyBytes(options.number("api-max-body"))
                 .bodyLimits(bodyLimits())
                 .maxConnections(maxConnections(ProcessAttributes.descriptorLimit()))
-                .rateLimits(RateLimits.parse(options.pairs("api-rate-limit"), System::nanoTime))
+                .rateLimits(rateLimits())
+                .profiling(options.bool("pprof"))
                 .conclude());
   }
 
@@ -158,6 +172,61 @@ final class Settings {
         options.number("max-policy-labels"),
         options.number("max-prefixes"),
         options.number("max-labels"));
+  }
+
+  RateLimits rateLimits() {
+    return naming(
+        "api-rate-limit",
+        () -> RateLimits.parse(options.pairs("api-rate-limit"), System::nanoTime));
+  }
+
+  LogOptions log() {
+    return naming(
+        "log-driver",
+        () ->
+            LogOptions.of(
+                options.bool("debug"),
+                options.texts("debug-verbose"),
+                options.texts("log-driver"),
+                options.pairs("log-opt")));
+  }
+
+  /**
+   * Starts the log, or continues it with these options.
+   *
+   * @throws OptionException where the log daemon cannot be reached; then nothing has changed
+   */
+  void startLog() {
+    naming(
+        "log-driver",
+        () -> {
+          AgentLog.start(log());
+          return null;
+        });
+  }
+
+  boolean logsSystemLoad() {
+    return options.bool("log-system-load");
+  }
+
+  /** Returns the TCP address of the metrics; empty for none. */
+  Optional<InetSocketAddress> metricsAddress() {
+    return naming(
+        "prometheus-serve-addr",
+        () -> MetricsServer.address(options.text("prometheus-serve-addr")));
+  }
+
+  /** Labels that an operator gave this agent; they are shown and change nothing. */
+  List<String> agentLabels() {
+    final List<String> labels = options.texts("agent-labels");
+    for (final String label : labels) {
+      try {
+        Label.parse(label);
+      } catch (Refusal refusal) {
+        throw new OptionException("--agent-labels: " + refusal.getMessage());
+      }
+    }
+    return labels;
   }
 
   /** Clients get a quarter of the descriptors; maps, links, state and programs need the others. */
@@ -172,7 +241,7 @@ final class Settings {
       FileSystems.getDefault().getUserPrincipalLookupService().lookupPrincipalByGroupName(group);
       return group;
     } catch (IOException e) {
-      if (options.isGiven("socket-group")) {
+      if (!options.isDefault("socket-group")) {
         throw new OptionException("--socket-group: there is no group '" + group + "'");
       }
       return null;
@@ -189,6 +258,16 @@ final class Settings {
         options.text("ipv6-range"),
         options.text("ipv6-cluster-alloc-cidr"),
         options.text("device"));
+  }
+
+  /** Refuses what an IPv6 device may not have (RFC 8200) before a workload meets it. */
+  int mtu() {
+    final int mtu = (int) options.number("mtu");
+    final int least = options.bool("enable-ipv6") ? LEAST_MTU_IPV6 : LEAST_MTU_IPV4;
+    if (mtu != 0 && mtu < least) {
+      throw new OptionException("--mtu: %d is less than %d".formatted(mtu, least));
+    }
+    return mtu;
   }
 
   IpamContext ipam(NodeAddressing addressing, LeaseStore store) {
@@ -244,7 +323,9 @@ final class Settings {
         () ->
             new DatapathContext()
                 .bpfRoot(bpfRoot())
-                .stateDirectory(stateDirectory())
+                .libDirectory(libDirectory())
+                .keepsSources(options.bool("keep-bpf-templates"))
+                .preallocates(options.bool("preallocate-bpf-maps"))
                 .devices(guarded)
                 .bypassesStack(bypassesStack)
                 .prefilterDevice(device("prefilter-device"))
@@ -289,7 +370,22 @@ final class Settings {
   }
 
   LabelFilter labelFilter() {
-    return naming("labels", () -> LabelFilter.of(options.texts("labels")));
+    return naming(
+        "labels",
+        () -> LabelFilter.of(labelPrefixes(), options.texts("labels"), fixedIdentities()));
+  }
+
+  private Optional<List<String>> labelPrefixes() {
+    final String file = options.text("label-prefix-file");
+    return file.isEmpty()
+        ? Optional.empty()
+        : Optional.of(LabelPrefixFile.read(path("label-prefix-file", file)));
+  }
+
+  FixedIdentities fixedIdentities() {
+    return naming(
+        "fixed-identity-mapping",
+        () -> FixedIdentities.parse(options.pairs("fixed-identity-mapping")));
   }
 
   EndpointOptions endpointOptions() {

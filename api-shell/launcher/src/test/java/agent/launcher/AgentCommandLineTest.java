@@ -22,7 +22,10 @@ class AgentCommandLineTest {
   void shouldPrintItsVersion() throws Exception {
     final Outcome outcome = run(Map.of(), "--version");
     assertEquals(0, outcome.exitCode, outcome.err);
-    assertTrue(outcome.out.matches("agent \\d+\\.\\d+\\.\\d+\\S*\n"), outcome.out);
+    assertTrue(
+        outcome.out.matches(
+            "agent \\d+\\.\\d+\\.\\d+\\S* \\(commit ([0-9a-f]{12}|unknown), \\S+\\)\n"),
+        outcome.out);
   }
 
   @Test
@@ -36,7 +39,11 @@ class AgentCommandLineTest {
   @Test
   void shouldEndWithTwoAndOneLineForAnOption() throws Exception {
     refuses("agent: --no-such: unknown option", Map.of(), "--no-such");
-    refuses("agent: --kvstore etcd: not served by this version", Map.of(), "--kvstore", "etcd");
+    refuses(
+        "agent: --kvstore etcd: needs a key-value store, which this version does not have",
+        Map.of(),
+        "--kvstore",
+        "etcd");
     refuses("agent: --mtu: 'x': not a number", Map.of("AGENT_MTU", "x"));
   }
 
@@ -81,6 +88,7 @@ class AgentCommandLineTest {
             List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1",
+                "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
                 "-cp",
                 System.getProperty("java.class.path"),
                 DaemonProcess.class.getName()));

@@ -36,11 +36,13 @@ import agent.policy.PolicyEngine;
 import agent.policy.PolicyStore;
 import agent.types.IpAddress;
 import agent.types.Prefix;
+import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
@@ -49,14 +51,17 @@ import org.junit.jupiter.api.Test;
 class OptionsReachTheirPartsTest {
   /** Options that have no row, and the tests that hold them. */
   private static final Map<String, String> ELSEWHERE =
-      Map.of(
-          "config", "OptionValuesTest",
-          "help", "AgentCommandLineTest",
-          "version", "AgentCommandLineTest",
-          "api-max-body", "ApiSettingsTest",
-          "api-rate-limit", "ApiSettingsTest",
-          "socket-group", "AgentOptionsKernelTest",
-          "allow-localhost", "shouldLetTheNodeInOnlyWhereTheOptionSaysAlways");
+      Map.ofEntries(
+          Map.entry("config", "OptionValuesTest"),
+          Map.entry("help", "AgentCommandLineTest"),
+          Map.entry("version", "AgentCommandLineTest"),
+          Map.entry("api-max-body", "ApiSettingsTest"),
+          Map.entry("api-rate-limit", "ApiSettingsTest"),
+          Map.entry("socket-group", "AgentOptionsKernelTest"),
+          Map.entry("label-prefix-file", "AgentOperatorOptionsKernelTest"),
+          Map.entry("log-opt", "AgentOperatorOptionsKernelTest"),
+          Map.entry("pprof", "AgentOperatorOptionsKernelTest"),
+          Map.entry("allow-localhost", "shouldLetTheNodeInOnlyWhereTheOptionSaysAlways"));
 
   private static final IpAddress NODE4 = IpAddress.parse("192.0.2.1");
   private static final Prefix RANGE4 = Prefix.parse("10.5.0.0/24");
@@ -108,6 +113,7 @@ class OptionsReachTheirPartsTest {
             "fd08::/64"),
         new Row("host-routing", "bpf", Settings::hostRouting, Choice.AUTO, Choice.BPF),
         new Row("host-routing", "legacy", Settings::hostRouting, Choice.AUTO, Choice.LEGACY),
+        new Row("mtu", "1400", Settings::mtu, 0, 1400),
         new Row("device", "eth7", s -> s.node().device(), "undefined", "eth7"),
         new Row("device", "eth7", Settings::nodeDevices, Set.of(), Set.of("eth7")),
         new Row("device", "eth7,eth8+", Settings::nodeDevices, Set.of(), Set.of("eth7")),
@@ -117,11 +123,13 @@ class OptionsReachTheirPartsTest {
   private static List<Row> datapathRows() {
     return List.of(
         new Row(
-            "state-dir",
-            "/run/other",
-            s -> datapath(s).stateDirectory(),
-            Path.of("/var/run/agent"),
-            Path.of("/run/other")),
+            "lib-dir",
+            "/srv/lib",
+            s -> datapath(s).libDirectory(),
+            Path.of("/var/lib/agent"),
+            Path.of("/srv/lib")),
+        new Row("keep-bpf-templates", "true", s -> datapath(s).keepsSources(), false, true),
+        new Row("preallocate-bpf-maps", "false", s -> datapath(s).preallocates(), true, false),
         new Row(
             "state-dir",
             "/run/other",
@@ -187,6 +195,23 @@ class OptionsReachTheirPartsTest {
             s -> counting(s.labelFilter()),
             "[any:app=web, any:tier=front]",
             "[any:tier=front]"),
+        new Row(
+            "fixed-identity-mapping",
+            "128=dns",
+            s -> s.fixedIdentities().identities().size(),
+            0,
+            1),
+        new Row("agent-labels", "a=b", Settings::agentLabels, List.of(), List.of("a=b")),
+        new Row("debug", "true", s -> s.log().debug(), false, true),
+        new Row("debug-verbose", "node", s -> s.log().groups(), List.of(), List.of("node")),
+        new Row("log-driver", "syslog", s -> s.log().syslog().isPresent(), false, true),
+        new Row("log-system-load", "true", Settings::logsSystemLoad, false, true),
+        new Row(
+            "prometheus-serve-addr",
+            "192.0.2.1:9",
+            Settings::metricsAddress,
+            Optional.empty(),
+            Optional.of(new InetSocketAddress("192.0.2.1", 9))),
         new Row("cluster-name", "blue", Settings::clusterName, "default", "blue"),
         new Row("debug", "true", s -> option(s, MutableOption.DEBUG), "Disabled", "Enabled"),
         new Row(
@@ -271,6 +296,8 @@ class OptionsReachTheirPartsTest {
     assertEquals(given.eventsPerSecond(), plain.eventsPerSecond());
     assertEquals(given.prefilterMode(), plain.prefilterMode());
     assertEquals(given.compileDebug(), plain.compileDebug());
+    assertEquals(given.preallocates(), plain.preallocates());
+    assertEquals(given.keepsSources(), plain.keepsSources());
     assertEquals(Map.of(), plain.devices());
     assertEquals(Map.of("eth7", 7), given.devices());
     assertNull(plain.prefilterDevice());

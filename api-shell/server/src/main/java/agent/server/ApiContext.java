@@ -18,6 +18,7 @@ public final class ApiContext {
   private int maxConnections = DEFAULT_MAX_CONNECTIONS;
   private BodyLimits bodyLimits = BodyLimits.DEFAULT;
   private RateLimits rateLimits = RateLimits.NONE;
+  private boolean profiling;
   private boolean isConcluded;
 
   /** Sets the path of the socket ({@code --socket-path}). */
@@ -71,6 +72,12 @@ public final class ApiContext {
     return this;
   }
 
+  /** Sets whether the profiling API is served ({@code --pprof}). */
+  public ApiContext profiling(boolean isServed) {
+    profiling = changing(isServed);
+    return this;
+  }
+
   Path socketPath() {
     return socketPath;
   }
@@ -97,6 +104,10 @@ public final class ApiContext {
 
   int maxConnections() {
     return maxConnections;
+  }
+
+  boolean profiling() {
+    return profiling;
   }
 
   RateLimits rateLimits() {

@@ -43,11 +43,11 @@ final class ApiDispatcher implements HttpHandler {
   private final JsonMapper mapper;
   private final AnswerWriter answers;
   private final ExecutorService workers;
-  private final RateLimits rateLimits;
   private final long maxBodyBytes;
   private final AtomicLong changes = new AtomicLong();
   private final BodyLimits bodyLimits;
   private final BodyBudget bodies;
+  private volatile RateLimits rateLimits;
   private volatile RouteTable routes;
 
   ApiDispatcher(ApiContext context, RouteTable routes, JsonMapper mapper, ExecutorService workers) {
@@ -70,9 +70,14 @@ final class ApiDispatcher implements HttpHandler {
     changes.incrementAndGet();
   }
 
+  void limit(RateLimits limits) {
+    rateLimits = limits;
+  }
+
   @Override
   public void handleRequest(HttpServerExchange exchange) {
     exchange.setDispatchExecutor(workers);
+    LOGGER.trace("api: {} {}", exchange.getRequestMethod(), exchange.getRequestURI());
     markRequest(exchange);
     if (isPlainRead(exchange)) {
       final RouteTable.Match match = routes.read(exchange.getRequestURI());
@@ -141,7 +146,7 @@ final class ApiDispatcher implements HttpHandler {
   }
 
   /** While a request is at work, its connection is not closed for another client. */
-  private static void markRequest(HttpServerExchange exchange) {
+  static void markRequest(HttpServerExchange exchange) {
     connection(exchange).beginRequest();
     exchange.addExchangeCompleteListener(END_OF_REQUEST);
   }

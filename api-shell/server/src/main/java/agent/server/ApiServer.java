@@ -47,7 +47,8 @@ public final class ApiServer implements AutoCloseable {
                 .set(UndertowOptions.DECODE_URL, false)
                 .set(UndertowOptions.ALWAYS_SET_DATE, false)
                 .getMap());
-    openListener.setRootHandler(dispatcher);
+    openListener.setRootHandler(
+        context.profiling() ? new ProfilingHandler(dispatcher, workers) : dispatcher);
     listener =
         new UnixSocketListener(
             context.socketPath(),
@@ -75,6 +76,11 @@ public final class ApiServer implements AutoCloseable {
   /** Replaces the routes that are served. */
   public void serve(RouteTable routes) {
     dispatcher.serve(routes);
+  }
+
+  /** Replaces the rates at which operations may be called. */
+  public void limit(RateLimits limits) {
+    dispatcher.limit(limits);
   }
 
   /** Returns the connections of clients. */

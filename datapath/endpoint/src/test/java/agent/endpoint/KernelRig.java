@@ -90,12 +90,12 @@ final class KernelRig extends EndpointRig implements AutoCloseable {
     final List<CompletableFuture<RestoreReport>> restored = new ArrayList<>(1);
     inNamespace(
         () -> {
-          node = Node.open(NodeOptions.DEFAULTS, nodeStore);
+          node = Node.open(NodeOptions.DEFAULTS, 0, nodeStore);
           datapath =
               DatapathManager.launch(
                   new DatapathContext()
                       .bpfRoot(bpf.path())
-                      .stateDirectory(state)
+                      .libDirectory(state)
                       .gateway4(node.addressing().ipv4().gateway())
                       .gateway6(node.addressing().ipv6().gateway())
                       .conntrackTcpMax(65536)

@@ -12,6 +12,12 @@ import java.util.Optional;
  * @param labels its labels
  */
 public record Identity(int id, LabelSet labels) implements Comparable<Identity> {
+  /** The lowest identity whose number an operator may choose. */
+  public static final int FIXED_MIN = 128;
+
+  /** The highest identity whose number an operator may choose. */
+  public static final int FIXED_MAX = 255;
+
   /** The lowest identity that is made from labels of endpoints. */
   public static final int CLUSTER_MIN = 256;
 
@@ -37,6 +43,11 @@ public record Identity(int id, LabelSet labels) implements Comparable<Identity> 
   /** Returns whether it is made from labels of endpoints. */
   public boolean isCluster() {
     return id >= CLUSTER_MIN && id <= CLUSTER_MAX;
+  }
+
+  /** Returns whether an operator has chosen its number, see {@link FixedIdentities}. */
+  public boolean isFixed() {
+    return id >= FIXED_MIN && id <= FIXED_MAX;
   }
 
   /** Returns whether it is made from a CIDR, and so known on this node only. */

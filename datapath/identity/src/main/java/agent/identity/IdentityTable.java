@@ -27,6 +27,7 @@ final class IdentityTable {
   }
 
   private final NumberRange range;
+  private final FixedIdentities fixed;
   private final Object change = new Object();
   private final Map<Integer, Reference> byId = new HashMap<>();
   private final Map<LabelSet, Identity> byLabels = new HashMap<>();
@@ -34,7 +35,16 @@ final class IdentityTable {
 
   /** Creates a table with only the reserved identities. */
   IdentityTable(NumberRange range) {
+    this(range, FixedIdentities.NONE);
+  }
+
+  /** Creates a table with the reserved identities and those with chosen numbers. */
+  IdentityTable(NumberRange range, FixedIdentities fixed) {
     this.range = range;
+    this.fixed = fixed;
+    for (final Identity chosen : fixed.identities()) {
+      byLabels.put(chosen.labels(), chosen);
+    }
     for (final Identity reserved : ReservedIdentity.identities()) {
       byLabels.put(reserved.labels(), reserved);
     }
@@ -137,9 +147,10 @@ final class IdentityTable {
   }
 
   Optional<Identity> find(int id) {
-    final Optional<ReservedIdentity> reserved = ReservedIdentity.of(id);
-    if (reserved.isPresent()) {
-      return reserved.map(ReservedIdentity::identity);
+    final Optional<Identity> known =
+        ReservedIdentity.of(id).map(ReservedIdentity::identity).or(() -> fixed.find(id));
+    if (known.isPresent()) {
+      return known;
     }
     synchronized (byId) {
       return Optional.ofNullable(byId.get(id)).map(reference -> reference.identity);

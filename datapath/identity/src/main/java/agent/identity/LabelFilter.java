@@ -3,6 +3,7 @@ package agent.identity;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Decides which labels count for the identity of an endpoint (option {@code --labels}).
@@ -47,23 +48,18 @@ public final class LabelFilter {
 
   private final List<Entry> entries = new ArrayList<>();
   private final boolean onlyNamed;
+  private final FixedIdentities fixed;
 
-  private LabelFilter(List<String> texts) {
-    for (final String text : DEFAULTS) {
-      entries.add(entry(text));
-    }
-    boolean named = false;
-    for (final String text : texts) {
-      final Entry entry = entry(text);
-      entries.add(entry);
-      named |= !entry.excluded();
-    }
-    onlyNamed = named;
+  private LabelFilter(List<Entry> defaults, List<Entry> named, FixedIdentities fixed) {
+    entries.addAll(defaults);
+    entries.addAll(named);
+    onlyNamed = named.stream().anyMatch(entry -> !entry.excluded());
+    this.fixed = fixed;
   }
 
   /** Returns the filter where the option is not given. */
   public static LabelFilter defaults() {
-    return new LabelFilter(List.of());
+    return of(List.of());
   }
 
   /**
@@ -74,23 +70,54 @@ public final class LabelFilter {
    * @throws Refusal INVALID, of field {@code labels}
    */
   public static LabelFilter of(List<String> entries) {
-    return new LabelFilter(entries);
+    return of(DEFAULTS, List.of(), entries, FixedIdentities.NONE);
   }
 
-  private static Entry entry(String text) {
+  /**
+   * Returns the filter with the entries of a file in place of the defaults.
+   *
+   * @param file the entries of {@code --label-prefix-file}; empty for the defaults
+   * @param option the entries of {@code --labels}
+   * @param fixed identities that an endpoint asks for by a label
+   * @return the filter
+   * @throws Refusal INVALID, of field {@code label-prefix-file} or {@code labels}
+   */
+  public static LabelFilter of(
+      Optional<List<String>> file, List<String> option, FixedIdentities fixed) {
+    return file.isPresent()
+        ? of(List.of(), file.get(), option, fixed)
+        : of(DEFAULTS, List.of(), option, fixed);
+  }
+
+  private static LabelFilter of(
+      List<String> defaults, List<String> file, List<String> option, FixedIdentities fixed) {
+    final List<Entry> named = new ArrayList<>(entries("label-prefix-file", file));
+    named.addAll(entries("labels", option));
+    return new LabelFilter(entries("labels", defaults), named, fixed);
+  }
+
+  private static List<Entry> entries(String field, List<String> texts) {
+    return texts.stream().map(text -> entry(field, text)).toList();
+  }
+
+  private static Entry entry(String field, String text) {
     final boolean excluded = text.startsWith("!");
     final String rest = excluded ? text.substring(1) : text;
     final int colon = rest.indexOf(':');
     final String source = colon < 0 ? "" : rest.substring(0, colon);
     final String prefix = rest.substring(colon + 1);
     if (rest.isEmpty() || colon == 0 || rest.indexOf('=') >= 0) {
-      throw Refusal.invalid("labels", "'" + text + "' is not a label prefix");
+      throw Refusal.invalid(field, "'" + text + "' is not a label prefix");
     }
     return new Entry(excluded, source, prefix);
   }
 
   /** Splits the labels of an endpoint into those that count for its identity and the others. */
   public Split split(LabelSet labels) {
+    final Optional<LabelSet> chosen = fixed.askedFor(labels);
+    if (chosen.isPresent()) {
+      return new Split(chosen.get(), labels);
+    }
     final List<Label> counting = new ArrayList<>();
     final List<Label> others = new ArrayList<>();
     for (final Label label : labels) {

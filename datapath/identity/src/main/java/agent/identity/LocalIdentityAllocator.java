@@ -9,11 +9,19 @@ import java.util.function.Supplier;
 
 /** The identities of a node that shares them with no other; its futures are always complete. */
 public final class LocalIdentityAllocator implements IdentityAllocator {
-  private final IdentityTable table =
-      new IdentityTable(new NumberRange("identities", Identity.CLUSTER_MIN, Identity.CLUSTER_MAX));
+  private final IdentityTable table;
 
   /** Creates an allocator with only the reserved identities. */
-  public LocalIdentityAllocator() {}
+  public LocalIdentityAllocator() {
+    this(FixedIdentities.NONE);
+  }
+
+  /** Creates an allocator with the reserved identities and those with chosen numbers. */
+  public LocalIdentityAllocator(FixedIdentities fixed) {
+    table =
+        new IdentityTable(
+            new NumberRange("identities", Identity.CLUSTER_MIN, Identity.CLUSTER_MAX), fixed);
+  }
 
   @Override
   public CompletableFuture<Identity> acquire(LabelSet labels) {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.types.Refusal;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -76,6 +77,23 @@ class LabelFilterTest {
   void shouldAlwaysCountReservedLabels() {
     assertEquals(
         List.of("reserved:init"), counting(LabelFilter.of(List.of("app")), "reserved:init"));
+  }
+
+  @Test
+  void shouldTakeTheEntriesOfAFileInPlaceOfTheDefaults() {
+    final LabelFilter filter =
+        LabelFilter.of(
+            Optional.of(List.of("k8s:pod-template-hash", "!tier")),
+            List.of("app"),
+            FixedIdentities.NONE);
+    assertEquals(
+        List.of("k8s:pod-template-hash=1", "unspec:app=web"),
+        counting(filter, "k8s:pod-template-hash=1", "app=web", "tier=db", "other=x"));
+    final Refusal refusal =
+        assertThrows(
+            Refusal.class,
+            () -> LabelFilter.of(Optional.of(List.of("a=b")), List.of(), FixedIdentities.NONE));
+    assertEquals("label-prefix-file: 'a=b' is not a label prefix", refusal.getMessage());
   }
 
   @ParameterizedTest

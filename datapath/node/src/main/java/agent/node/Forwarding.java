@@ -35,4 +35,16 @@ public interface Forwarding {
    * @throws agent.types.OperationException naming the parameter
    */
   List<String> keep(String interfaceName);
+
+  /**
+   * Sets the MTU of the host side of a workload where an option names one and it has another. The
+   * routes of the node to the workload have the same.
+   *
+   * @param interfaceName the host side
+   * @return the MTU that was set, with the one before
+   * @throws agent.types.OperationException naming the interface
+   */
+  default List<String> keepMtu(String interfaceName) {
+    return List.of();
+  }
 }

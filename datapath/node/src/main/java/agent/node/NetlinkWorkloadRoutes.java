@@ -38,6 +38,7 @@ final class NetlinkWorkloadRoutes implements WorkloadRoutes {
     if (route.ipv4() != null) {
       forwarding.keep(route.interfaceName());
     }
+    forwarding.keepMtu(route.interfaceName());
   }
 
   private List<String> add(RouteNetlink netlink, WorkloadRoute route) {

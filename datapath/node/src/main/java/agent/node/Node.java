@@ -23,10 +23,11 @@ public final class Node {
       Devices devices,
       LocalAddresses localAddresses,
       NodeAddressing addressing,
-      DeviceSelection selection) {
+      DeviceSelection selection,
+      int mtu) {
     this.guardedDevices =
         new GuardedDevices(selection, devices, localAddresses, NetlinkWorkloadRoutes::devices);
-    this.forwarding = new SysctlForwarding(Sysctls.ofKernel(), addressing);
+    this.forwarding = new SysctlForwarding(Sysctls.ofKernel(), addressing, mtu);
     this.devices = devices;
     this.localAddresses = localAddresses;
     this.addressing = addressing;
@@ -37,11 +38,12 @@ public final class Node {
    * Chooses the node's addresses, stores the choice, and configures the stack.
    *
    * @param options the daemon's options
+   * @param mtu {@code --mtu}: the MTU of the interfaces of workloads, or 0
    * @param store keeps the choice for the next run
    * @return the node
    * @throws Refusal INVALID with an option's name, FAILED with the kernel's message
    */
-  public static Node open(NodeOptions options, NodeStore store) {
+  public static Node open(NodeOptions options, int mtu, NodeStore store) {
     final Optional<NodeRecord> before = store.load();
     final Devices devices = new NetlinkDevices();
     final LocalAddresses addresses = new NetlinkLocalAddresses();
@@ -57,7 +59,7 @@ public final class Node {
     if (!before.equals(Optional.of(now))) {
       store.save(now);
     }
-    final Node node = new Node(devices, addresses, addressing, selection);
+    final Node node = new Node(devices, addresses, addressing, selection, mtu);
     node.gateways.own(before);
     node.forwarding.keep();
     return node;

@@ -57,7 +57,7 @@ final class RouteChanges {
    * Returns whether the errno means that the route (ESRCH), the neighbour (ENOENT) or the device
    * (ENODEV) does not exist.
    */
-  private static boolean isGone(int errno) {
+  static boolean isGone(int errno) {
     return errno == Errno.ESRCH || errno == Errno.ENOENT || errno == Errno.ENODEV;
   }
 

@@ -1,17 +1,26 @@
 package agent.node;
 
+import agent.bindings.NetlinkSocket;
+import agent.node.netlink.LinkMessage;
+import agent.node.netlink.RouteNetlink;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/** Keeps forwarding on by sysctls of the calling thread's network namespace. */
+/**
+ * Keeps forwarding on by sysctls of the calling thread's network namespace, and the MTU of host
+ * sides by rtnetlink.
+ */
 final class SysctlForwarding implements Forwarding {
   private final Sysctls sysctls;
   private final NodeAddressing addressing;
+  private final int mtu;
 
-  SysctlForwarding(Sysctls sysctls, NodeAddressing addressing) {
+  /** Creates it with the MTU of host sides; 0 for none. */
+  SysctlForwarding(Sysctls sysctls, NodeAddressing addressing, int mtu) {
     this.sysctls = sysctls;
     this.addressing = addressing;
+    this.mtu = mtu;
   }
 
   @Override
@@ -54,5 +63,26 @@ final class SysctlForwarding implements Forwarding {
             sysctls.restore("0", "ipv4", "conf", interfaceName, "rp_filter"))
         .flatMap(Optional::stream)
         .toList();
+  }
+
+  @Override
+  public List<String> keepMtu(String interfaceName) {
+    return mtu == 0
+        ? List.of()
+        : NetlinkCall.run(
+            netlink ->
+                netlink
+                    .link(interfaceName)
+                    .filter(link -> link.mtu() != mtu)
+                    .map(link -> setMtu(netlink, link))
+                    .stream()
+                    .toList());
+  }
+
+  private String setMtu(RouteNetlink netlink, LinkMessage link) {
+    for (final NetlinkSocket.Failure failure : netlink.change(List.of(link.mtuRequest(mtu)))) {
+      throw failure.cause();
+    }
+    return "the MTU of %s was %d and was set to %d".formatted(link.name(), link.mtu(), mtu);
   }
 }

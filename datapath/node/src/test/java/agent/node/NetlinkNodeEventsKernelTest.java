@@ -79,7 +79,7 @@ class NetlinkNodeEventsKernelTest {
   @BeforeEach
   void setUp() throws Exception {
     host = NetworkNamespace.create("nodehost");
-    node = host.run(() -> Node.open(NodeOptions.DEFAULTS, NodeStore.inMemory()));
+    node = host.run(() -> Node.open(NodeOptions.DEFAULTS, 0, NodeStore.inMemory()));
     events = host.run(node::events);
   }
 

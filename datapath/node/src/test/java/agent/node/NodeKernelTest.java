@@ -49,7 +49,7 @@ class NodeKernelTest {
   }
 
   private Node open() throws Exception {
-    return inHost(() -> Node.open(NodeOptions.DEFAULTS, store));
+    return inHost(() -> Node.open(NodeOptions.DEFAULTS, 0, store));
   }
 
   private WorkloadRoute route() {
@@ -84,7 +84,7 @@ class NodeKernelTest {
     open();
     final NodeOptions other =
         new NodeOptions(true, true, "auto", "auto", "10.44.0.0/16", "auto", "f00d::/64", "");
-    inHost(() -> Node.open(other, store));
+    inHost(() -> Node.open(other, 0, store));
     final String addresses = host.exec("ip", "-o", "address", "show", "dev", "lo");
     assertTrue(addresses.contains("10.44.0.1/32"), addresses);
     assertFalse(addresses.contains("10.1.0.1/32"), addresses);
@@ -326,7 +326,7 @@ class NodeKernelTest {
 
   @Test
   void shouldFindTheDevicesByWhichPacketsOfTheNetworkComeIn() throws Exception {
-    final Node node = inHost(() -> Node.open(device("auto,!held+,pat+"), NodeStore.inMemory()));
+    final Node node = inHost(() -> Node.open(device("auto,!held+,pat+"), 0, NodeStore.inMemory()));
     assertEquals(Set.of(), guarded(node));
     for (final String name : List.of("out0", "held0", "pat0", "bare0")) {
       host.ip("link add " + name + " type veth peer name p" + name);

@@ -44,7 +44,7 @@ class SysctlForwardingTest {
   }
 
   private Forwarding forwarding(FamilyAddressing ipv4, FamilyAddressing ipv6) {
-    return new SysctlForwarding(sysctls, new NodeAddressing(ipv4, ipv6));
+    return new SysctlForwarding(sysctls, new NodeAddressing(ipv4, ipv6), 0);
   }
 
   @Test

@@ -13,7 +13,6 @@ final class EnforcedResolution {
   private final AllowLocalhost allowLocalhost;
   private final int mapCapacity;
   private volatile EnforcementMode mode;
-  private volatile boolean isTraced;
 
   EnforcedResolution(SelectorCache selectors, RulesHold hold, PolicyContext context) {
     this.selectors = selectors;
@@ -39,11 +38,6 @@ final class EnforcedResolution {
     }
   }
 
-  /** Sets whether each resolution is logged. */
-  void trace(boolean isOn) {
-    isTraced = isOn;
-  }
-
   /** Whether endpoints are closed because the rules cannot be read. */
   boolean isClosing() {
     return hold.stands() && mode != EnforcementMode.NEVER;
@@ -67,12 +61,7 @@ final class EnforcedResolution {
     if (isClosing()) {
       return RulesHold.closed(identity.id(), rules.revision());
     }
-    final ResolvedPolicy policy =
-        new PolicyResolver(selectors, mode, allowLocalhost)
-            .resolve(identity, rules.rules(), rules.revision());
-    if (isTraced) {
-      PolicyResolutionLog.log(identity, rules, mode, policy);
-    }
-    return policy;
+    return new PolicyResolver(selectors, mode, allowLocalhost)
+        .resolve(identity, rules.rules(), rules.revision());
   }
 }

@@ -7,10 +7,10 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * Selects by labels. As a peer selector it applies to endpoints (cluster identities, {@code init},
- * {@code health} and {@code unmanaged}), so that neither {@code {}} nor {@code NotIn} selects the
- * world or a node; only a selector that requires a label of source {@code reserved} or {@code cidr}
- * applies to every identity.
+ * Selects by labels. As a peer selector it applies to endpoints (cluster identities, those with
+ * chosen numbers, {@code init}, {@code health} and {@code unmanaged}), so that neither {@code {}}
+ * nor {@code NotIn} selects the world or a node; only a selector that requires a label of source
+ * {@code reserved} or {@code cidr} applies to every identity.
  */
 public final class LabelSelector implements PeerSelector {
   /** The selector {@code {}}. */
@@ -43,6 +43,7 @@ public final class LabelSelector implements PeerSelector {
 
   private static boolean isEndpoint(Identity identity) {
     return identity.isCluster()
+        || identity.isFixed()
         || identity.id() == ReservedIdentity.INIT.id()
         || identity.id() == ReservedIdentity.HEALTH.id()
         || identity.id() == ReservedIdentity.UNMANAGED.id();

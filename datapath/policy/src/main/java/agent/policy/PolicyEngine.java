@@ -33,6 +33,7 @@ public final class PolicyEngine {
   private final Set<Integer> dirty = new TreeSet<>();
   private final RulesHold hold;
   private final EnforcedResolution resolution;
+  private final DecisionTrace trace = new DecisionTrace();
   private PolicyRepository previous;
   private volatile PolicyRepository repository;
   private Observer observer = () -> {};
@@ -331,6 +332,7 @@ public final class PolicyEngine {
         final ResolvedPolicy known = resolved.get(endpoint);
         final ResolvedPolicy policy = known != null ? known : resolve(endpoint, repository);
         if (!policy.at(0).equals(subject.policy().at(0))) {
+          trace.log(endpoint, subject.identity(), policy, repository.rules());
           changes.add(changeTo(endpoint, subject.identity(), policy));
         }
       } catch (Refusal refusal) {
@@ -388,6 +390,7 @@ public final class PolicyEngine {
       hold.refuse();
     }
     final ResolvedPolicy policy = resolution.fitting(endpointId, identity, repository);
+    trace.log(endpointId, identity, policy, repository.rules());
     final EndpointPolicyChange change = changeTo(endpointId, identity, policy);
     dirty.remove(endpointId);
     final PolicyUpdate others = settle();
@@ -420,9 +423,9 @@ public final class PolicyEngine {
     return settle().ofSameRules();
   }
 
-  /** Sets whether each resolution of a policy is logged with the rules that it comes from. */
-  public void trace(boolean isOn) {
-    resolution.trace(isOn);
+  /** Logs the reasons of every policy that is set from now on, or stops; for any thread. */
+  public void trace(boolean isEnabled) {
+    trace.enable(isEnabled);
   }
 
   /**

@@ -12,9 +12,11 @@ import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -22,7 +24,7 @@ import java.util.Set;
  * after a crash. The lock file stays; it contains the process id of the holder.
  */
 final class StateLock implements AutoCloseable {
-  private static final String NAME = "agent.lock";
+  static final String NAME = "agent.lock";
 
   private final FileChannel channel;
 
@@ -57,8 +59,7 @@ final class StateLock implements AutoCloseable {
       if (!isLocked(channel)) {
         final String holder = read(channel);
         channel.close();
-        throw new AlreadyInUseException(
-            "state directory " + directory + " is in use by another agent, process " + holder);
+        throw inUse(directory, holder);
       }
       channel.truncate(0);
       channel.write(
@@ -70,6 +71,41 @@ final class StateLock implements AutoCloseable {
       throw new UncheckedIOException(
           "state directory " + directory + ": " + IoFailure.reason(e), e);
     }
+  }
+
+  /**
+   * Takes the lock of a directory that may not exist, and creates and changes nothing.
+   *
+   * @param directory the state directory
+   * @return the lock; empty where there is no lock file
+   * @throws AlreadyInUseException where an agent holds the lock
+   * @throws Refusal INVALID where a file that is not the lock file is in its place
+   * @throws UncheckedIOException where the file cannot be opened
+   */
+  static Optional<StateLock> takeExisting(Path directory) {
+    final Path file = directory.resolve(NAME);
+    try {
+      refuseOtherFile(file);
+      final FileChannel channel =
+          FileChannel.open(
+              file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
+      if (!isLocked(channel)) {
+        final String holder = read(channel);
+        channel.close();
+        throw inUse(directory, holder);
+      }
+      return Optional.of(new StateLock(channel));
+    } catch (NoSuchFileException missing) {
+      return Optional.empty();
+    } catch (IOException e) {
+      throw new UncheckedIOException(
+          "state directory " + directory + ": " + IoFailure.reason(e), e);
+    }
+  }
+
+  private static AlreadyInUseException inUse(Path directory, String holder) {
+    return new AlreadyInUseException(
+        "state directory " + directory + " is in use by another agent, process " + holder);
   }
 
   /**

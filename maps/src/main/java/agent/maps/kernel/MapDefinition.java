@@ -1,6 +1,8 @@
 package agent.maps.kernel;
 
+import agent.bindings.MapFlag;
 import agent.bindings.MapSpec;
+import agent.bindings.MapType;
 import agent.maps.format.MapFormat;
 import agent.maps.format.MapFormats;
 
@@ -26,6 +28,19 @@ public record MapDefinition(MapSpec spec, MapFormat format, boolean hasMirror) {
   /** Returns a copy of this definition with another capacity. */
   public MapDefinition withMaxEntries(int entries) {
     return new MapDefinition(spec.withMaxEntries(entries), format, hasMirror);
+  }
+
+  /**
+   * Returns a copy whose entries have their memory from the start, or only while they exist. Other
+   * maps than hash maps have no choice: LRU tables and arrays are preallocated, tries are not.
+   */
+  public MapDefinition preallocated(boolean isPreallocated) {
+    if (spec.type() != MapType.HASH) {
+      return this;
+    }
+    final int others = spec.flags() & ~MapFlag.NO_PREALLOC;
+    return new MapDefinition(
+        spec.withFlags(isPreallocated ? others : others | MapFlag.NO_PREALLOC), format, hasMirror);
   }
 
   /** Returns a copy of this definition with another name. */

@@ -15,7 +15,7 @@ import java.util.Locale;
  * @param choices the allowed values; an empty list allows every value of the type
  * @param minimum lowest number of an INT or DURATION (seconds)
  * @param maximum highest number of an INT or DURATION (seconds)
- * @param served whether this version implements the option
+ * @param needs what this version lacks for the option; null where it serves the option
  * @param inert values that an option may have although it is not served, because they request
  *     nothing
  */
@@ -29,8 +29,11 @@ public record AgentOption(
     List<String> choices,
     long minimum,
     long maximum,
-    boolean served,
+    String needs,
     List<String> inert) {
+
+  /** What an option needs whose row does not say it. */
+  static final String LATER = "a later version of the agent";
 
   static AgentOption served(
       OptionGroup group, String name, OptionType type, String defaultText, String meaning) {
@@ -44,7 +47,7 @@ public record AgentOption(
         List.of(),
         0,
         Integer.MAX_VALUE,
-        true,
+        null,
         List.of());
   }
 
@@ -60,13 +63,13 @@ public record AgentOption(
         List.of(),
         0,
         Integer.MAX_VALUE,
-        false,
+        LATER,
         List.of());
   }
 
   AgentOption withShort(char letter) {
     return new AgentOption(
-        name, letter, type, defaultText, group, meaning, choices, minimum, maximum, served, inert);
+        name, letter, type, defaultText, group, meaning, choices, minimum, maximum, needs, inert);
   }
 
   AgentOption withChoices(String... values) {
@@ -80,23 +83,13 @@ public record AgentOption(
         List.of(values),
         minimum,
         maximum,
-        served,
+        needs,
         inert);
   }
 
   AgentOption withRange(long lowest, long highest) {
     return new AgentOption(
-        name,
-        shortName,
-        type,
-        defaultText,
-        group,
-        meaning,
-        choices,
-        lowest,
-        highest,
-        served,
-        inert);
+        name, shortName, type, defaultText, group, meaning, choices, lowest, highest, needs, inert);
   }
 
   AgentOption withInert(String... values) {
@@ -110,8 +103,19 @@ public record AgentOption(
         choices,
         minimum,
         maximum,
-        served,
+        needs,
         List.of(values));
+  }
+
+  /** Names the part that the option needs, in words of an operator. */
+  AgentOption needing(String part) {
+    return new AgentOption(
+        name, shortName, type, defaultText, group, meaning, choices, minimum, maximum, part, inert);
+  }
+
+  /** Returns whether this version implements the option. */
+  public boolean served() {
+    return needs == null;
   }
 
   /**

@@ -13,7 +13,7 @@ public final class HelpText {
    */
   public static String text() {
     final StringBuilder text = new StringBuilder(8192);
-    text.append("Usage: agent [OPTION]...\n\n")
+    text.append("Usage: agent [OPTION]...\n       agent cleanup [--help]\n\n")
         .append("The network agent of one node. Options come from the command line, from\n")
         .append("AGENT_<NAME> in the environment, and from the --config file, in that order.\n")
         .append("Options marked * are known and not served by this version.\n\n")

@@ -29,7 +29,8 @@ import java.util.stream.Stream;
 
 /**
  * Every option of the daemon: {@code agent-api.md}, "Agent start-up options" and "Limits", and
- * {@code decisions.md}. The start refuses options for which {@link AgentOption#served()} is false.
+ * {@code decisions.md}. The start refuses options for which {@link AgentOption#served()} is false,
+ * where they ask for something, and says what they need.
  */
 public final class OptionTable {
   private static final long MOST_MAP_ENTRIES = 1L << 26;
@@ -78,26 +79,33 @@ public final class OptionTable {
             addressing(),
             policy(),
             prefilter(),
-            dns(),
-            proxy(),
-            cluster(),
-            orchestrator(),
+            needing("names in policy", dns()),
+            needing("the layer 7 proxy", proxy()),
+            needing("clusters of nodes", cluster()),
+            needing("the orchestrator", orchestrator()),
             observation())
         .flatMap(List::stream)
         .forEach(option -> byName.put(option.name(), option));
     return Collections.unmodifiableMap(byName);
   }
 
+  /** Names the part for all options of a list that are not served and name none themselves. */
+  private static List<AgentOption> needing(String part, List<AgentOption> options) {
+    return options.stream()
+        .map(option -> AgentOption.LATER.equals(option.needs()) ? option.needing(part) : option)
+        .toList();
+  }
+
   private static List<AgentOption> general() {
     return List.of(
         served(GENERAL, "config", STRING, "$HOME/agent.yaml", "YAML file with options"),
         served(GENERAL, "state-dir", STRING, "/var/run/agent", "Directory of the state files"),
-        later(GENERAL, "lib-dir", STRING, "/var/lib/agent", "Directory for run-time builds"),
+        served(GENERAL, "lib-dir", STRING, "/var/lib/agent", "Directory for run-time builds"),
         served(GENERAL, "restore", BOOL, "true", "Restore the state of the previous run"),
         served(GENERAL, "keep-config", BOOL, "false", "Keep the workloads' options on restore"),
-        later(GENERAL, "agent-labels", STRINGS, "", "Labels that identify this agent"),
+        served(GENERAL, "agent-labels", STRINGS, "", "Labels that identify this agent"),
         served(GENERAL, "debug", BOOL, "false", "Log at debug level").withShort('D'),
-        later(GENERAL, "debug-verbose", STRINGS, "", "Groups of very detailed debug messages"),
+        served(GENERAL, "debug-verbose", STRINGS, "", "Groups of very detailed debug messages"),
         served(GENERAL, "help", BOOL, "false", "Print this text").withShort('h'),
         served(GENERAL, "version", BOOL, "false", "Print the version"));
   }
@@ -111,14 +119,16 @@ public final class OptionTable {
         served(API, "max-labels", INT, "1000", "Most labels, or options, in a request")
             .withRange(1, MOST_HELD),
         served(API, "api-rate-limit", MAP, "", "Calls a second by operation class"),
-        later(API, "pprof", BOOL, "false", "Serve the profiling API"));
+        served(API, "pprof", BOOL, "false", "Serve the profiling API"));
   }
 
   private static List<AgentOption> datapath() {
     return List.of(
         served(DATAPATH, "bpf-root", STRING, "/sys/fs/bpf", "BPF file system that holds the pins"),
-        later(DATAPATH, "cgroup-root", STRING, "", "Cgroup v2 file system"),
+        later(DATAPATH, "cgroup-root", STRING, "", "Cgroup v2 file system")
+            .needing("the load balancer at sockets"),
         later(DATAPATH, "datapath-mode", STRING, "veth", "Kind of workload interfaces")
+            .needing("workloads on ipvlan devices")
             .withChoices("veth", "ipvlan"),
         served(
                 DATAPATH,
@@ -134,16 +144,21 @@ public final class OptionTable {
                 "auto",
                 "Whether flows bypass the stack of the node")
             .withChoices("auto", "bpf", "legacy"),
-        later(DATAPATH, "ipvlan-master-device", STRING, "undefined", "Master device of ipvlan"),
-        later(DATAPATH, "preallocate-bpf-maps", BOOL, "true", "Allocate map memory up front"),
+        later(DATAPATH, "ipvlan-master-device", STRING, "undefined", "Master device of ipvlan")
+            .needing("workloads on ipvlan devices"),
+        served(DATAPATH, "preallocate-bpf-maps", BOOL, "true", "Allocate map memory up front"),
         served(DATAPATH, "bpf-compile-debug", BOOL, "false", "Debug the BPF compilation"),
-        later(DATAPATH, "keep-bpf-templates", BOOL, "false", "Use BPF sources already on disk"),
-        later(DATAPATH, "mtu", INT, "0", "MTU instead of the detected one (0)")
+        served(DATAPATH, "keep-bpf-templates", BOOL, "false", "Use BPF sources already on disk"),
+        served(DATAPATH, "mtu", INT, "0", "MTU instead of the detected one (0)")
             .withRange(0, 65_535),
-        later(DATAPATH, "lb", STRING, "", "Interface to balance services on"),
-        later(DATAPATH, "sockops-enable", BOOL, "false", "Connect local sockets directly"),
-        later(DATAPATH, "enable-ipsec", BOOL, "false", "Encrypt between nodes with IPsec"),
-        later(DATAPATH, "ipsec-key-file", STRING, "", "File of the IPsec key"));
+        later(DATAPATH, "lb", STRING, "", "Interface to balance services on")
+            .needing("the load balancer"),
+        later(DATAPATH, "sockops-enable", BOOL, "false", "Connect local sockets directly")
+            .needing("the short cut between local sockets"),
+        later(DATAPATH, "enable-ipsec", BOOL, "false", "Encrypt between nodes with IPsec")
+            .needing("encryption between nodes"),
+        later(DATAPATH, "ipsec-key-file", STRING, "", "File of the IPsec key")
+            .needing("encryption between nodes"));
   }
 
   private static List<AgentOption> conntrack() {
@@ -208,26 +223,36 @@ public final class OptionTable {
             "f00d::/64",
             "IPv6 /64 of which each node takes a /96"),
         later(ADDRESSING, "ipv4-cluster-cidr-mask-size", INT, "8", "Mask of the cluster's prefix")
+            .needing("routes to other nodes")
             .withRange(1, 32),
-        later(ADDRESSING, "ipv4-service-range", STRING, "auto", "IPv4 prefix of services"),
-        later(ADDRESSING, "ipv6-service-range", STRING, "auto", "IPv6 prefix of services"),
-        later(ADDRESSING, "nat46-range", STRING, "0:0:0:0:0:FFFF::/96", "IPv6 prefix of NAT46"),
+        later(ADDRESSING, "ipv4-service-range", STRING, "auto", "IPv4 prefix of services")
+            .needing("the load balancer"),
+        later(ADDRESSING, "ipv6-service-range", STRING, "auto", "IPv6 prefix of services")
+            .needing("the load balancer"),
+        later(ADDRESSING, "nat46-range", STRING, "0:0:0:0:0:FFFF::/96", "IPv6 prefix of NAT46")
+            .needing("translation between IPv4 and IPv6"),
         later(ADDRESSING, "tunnel", STRING, "vxlan", "Tunnel between nodes")
+            .needing("the overlay between nodes")
             .withShort('t')
             .withChoices("vxlan", "geneve", "disabled")
             .withInert("disabled"),
-        later(ADDRESSING, "auto-direct-node-routes", BOOL, "false", "Route to peers on the link"),
-        later(ADDRESSING, "single-cluster-route", BOOL, "false", "One route for all nodes"),
+        later(ADDRESSING, "auto-direct-node-routes", BOOL, "false", "Route to peers on the link")
+            .needing("routes to other nodes"),
+        later(ADDRESSING, "single-cluster-route", BOOL, "false", "One route for all nodes")
+            .needing("routes to other nodes"),
         later(
                 ADDRESSING,
                 "masquerade",
                 BOOL,
                 "true",
                 "Masquerade workloads with the node's address")
+            .needing("masquerading")
             .withInert("false"),
         later(ADDRESSING, "install-iptables-rules", BOOL, "true", "Install iptables rules")
+            .needing("iptables rules of the agent")
             .withInert("false"),
         later(ADDRESSING, "prepend-iptables-chains", BOOL, "true", "Put the agent's chains first")
+            .needing("iptables rules of the agent")
             .withInert("false"));
   }
 
@@ -248,8 +273,8 @@ public final class OptionTable {
         served(POLICY, "max-policy-text", INT, "50331648", "Most characters in all rules")
             .withRange(1, Integer.MAX_VALUE),
         served(POLICY, "labels", STRINGS, "", "Prefixes of labels that make identities"),
-        later(POLICY, "label-prefix-file", STRING, "", "File of label prefixes"),
-        later(POLICY, "fixed-identity-mapping", MAP, "", "Reserved identities by label"),
+        served(POLICY, "label-prefix-file", STRING, "", "File of label prefixes"),
+        served(POLICY, "fixed-identity-mapping", MAP, "", "Reserved identities by label"),
         served(POLICY, "enable-tracing", BOOL, "false", "Trace policy decisions"));
   }
 
@@ -270,6 +295,7 @@ public final class OptionTable {
                 STRING,
                 "refused",
                 "Answer to a refused DNS request")
+            .needing("the DNS proxy")
             .withChoices("nameError", "refused"),
         later(DNS, "tofqdns-enable-poller", BOOL, "false", "Look up the names in rules"),
         later(DNS, "tofqdns-enable-poller-events", BOOL, "true", "Show the poller's answers")
@@ -279,6 +305,7 @@ public final class OptionTable {
             .withRange(1, 65_535),
         later(DNS, "tofqdns-min-ttl", DURATION, "604800", "Least time a name is kept"),
         later(DNS, "tofqdns-proxy-port", INT, "0", "Port of the DNS proxy (0: any)")
+            .needing("the DNS proxy")
             .withRange(0, 65_535));
   }
 
@@ -305,9 +332,12 @@ public final class OptionTable {
         served(CLUSTER, "cluster-name", STRING, "default", "Name of the cluster"),
         later(CLUSTER, "cluster-id", INT, "0", "Number of the cluster").withRange(0, 255),
         later(CLUSTER, "cluster-mesh-config", STRING, "", "Directory of other clusters"),
-        later(CLUSTER, "kvstore", STRING, "", "Kind of key-value store"),
-        later(CLUSTER, "kvstore-opt", MAP, "", "Options of the key-value store"),
-        later(CLUSTER, "kvstore-periodic-sync", DURATION, "5m0s", "Time between full syncs"));
+        later(CLUSTER, "kvstore", STRING, "", "Kind of key-value store")
+            .needing("a key-value store"),
+        later(CLUSTER, "kvstore-opt", MAP, "", "Options of the key-value store")
+            .needing("a key-value store"),
+        later(CLUSTER, "kvstore-periodic-sync", DURATION, "5m0s", "Time between full syncs")
+            .needing("a key-value store"));
   }
 
   private static List<AgentOption> orchestrator() {
@@ -321,35 +351,41 @@ public final class OptionTable {
         later(ORCHESTRATOR, "disable-orch-services", BOOL, "false", "Do not watch services")
             .withInert("true"),
         later(ORCHESTRATOR, "container-runtime", STRINGS, "auto", "Container runtimes to watch")
+            .needing("a client of container runtimes")
             .withInert("none"),
-        later(ORCHESTRATOR, "container-runtime-endpoint", MAP, "", "Their sockets by kind"),
+        later(ORCHESTRATOR, "container-runtime-endpoint", MAP, "", "Their sockets by kind")
+            .needing("a client of container runtimes"),
         later(
                 ORCHESTRATOR,
                 "runtime-socket",
                 STRING,
                 "/var/run/runtime.sock",
                 "Deprecated: use --container-runtime-endpoint")
+            .needing("a client of container runtimes")
             .withShort('e'),
         later(
-            ORCHESTRATOR,
-            "chained-manage-existing-containers",
-            BOOL,
-            "false",
-            "Take over containers of a chained plugin"),
-        later(ORCHESTRATOR, "chained-master-device", STRING, "", "Interface of a chained plugin"),
+                ORCHESTRATOR,
+                "chained-manage-existing-containers",
+                BOOL,
+                "false",
+                "Take over containers of a chained plugin")
+            .needing("chaining with another network plugin"),
+        later(ORCHESTRATOR, "chained-master-device", STRING, "", "Interface of a chained plugin")
+            .needing("chaining with another network plugin"),
         later(
-            ORCHESTRATOR,
-            "chained-uninstall-on-exit",
-            BOOL,
-            "false",
-            "Remove chained programs on exit"));
+                ORCHESTRATOR,
+                "chained-uninstall-on-exit",
+                BOOL,
+                "false",
+                "Remove chained programs on exit")
+            .needing("chaining with another network plugin"));
   }
 
   private static List<AgentOption> observation() {
     return List.of(
-        later(OBSERVATION, "log-driver", STRINGS, "", "Log drivers beside the console"),
-        later(OBSERVATION, "log-opt", MAP, "", "Options of the log drivers"),
-        later(OBSERVATION, "log-system-load", BOOL, "false", "Log the system's load"),
+        served(OBSERVATION, "log-driver", STRINGS, "", "Log drivers beside the console"),
+        served(OBSERVATION, "log-opt", MAP, "", "Options of the log drivers"),
+        served(OBSERVATION, "log-system-load", BOOL, "false", "Log the system's load"),
         served(
                 OBSERVATION,
                 "monitor-aggregation",
@@ -358,9 +394,11 @@ public final class OptionTable {
                 "Aggregation level of trace events")
             .withChoices("None", "Low", "Medium", "Maximum"),
         later(OBSERVATION, "monitor-queue-size", INT, "32768", "Events kept for a slow reader")
+            .needing("live events")
             .withRange(1, 1 << 24),
         later(OBSERVATION, "trace-payloadlen", INT, "128", "Bytes of a packet in a trace")
+            .needing("live events")
             .withRange(0, 65_535),
-        later(OBSERVATION, "prometheus-serve-addr", STRING, "", "Address to serve metrics on"));
+        served(OBSERVATION, "prometheus-serve-addr", STRING, "", "Address to serve metrics on"));
   }
 }

@@ -80,7 +80,8 @@ public final class OptionValues {
       Map<String, List<String>> variables,
       Map<String, String> environment) {
     final List<String> asked = line.getOrDefault("config", variables.get("config"));
-    if (asked != null) {
+    final String standardText = OptionTable.byName("config").defaultText();
+    if (asked != null && !asked.getLast().equals(standardText)) {
       return OptionFile.read(Path.of(asked.getLast()));
     }
     final String home = environment.get("HOME");
@@ -165,6 +166,29 @@ public final class OptionValues {
   /** Returns the path of the configuration file, which need not exist; empty for none. */
   public String configFile() {
     return configFile;
+  }
+
+  /**
+   * Whether the option has the value of the table, named or not.
+   *
+   * @param name long name
+   * @return false where another value is given
+   */
+  public boolean isDefault(String name) {
+    final AgentOption option = OptionTable.byName(name);
+    return values.get(name).equals(OptionParser.parse(option, List.of(option.defaultText())));
+  }
+
+  /**
+   * Returns the options that have another value here.
+   *
+   * @param others the other values
+   * @return long names, in the order of the table
+   */
+  public List<String> changedFrom(OptionValues others) {
+    return values.keySet().stream()
+        .filter(name -> !values.get(name).equals(others.values.get(name)))
+        .toList();
   }
 
   Object value(String name) {

@@ -15,6 +15,9 @@ public final class OptionsInForce {
   /** The value of an option whose part of the agent does not run. */
   public static final String NOT_ENABLED = "not enabled";
 
+  /** Default values that request nothing. */
+  private static final Set<String> NOTHING = Set.of("", "false", "0", "undefined");
+
   private OptionsInForce() {}
 
   /**
@@ -41,7 +44,7 @@ public final class OptionsInForce {
     if (!option.inert().isEmpty()) {
       return OptionParser.parse(option, List.of(option.inert().getFirst()));
     }
-    return ServedCheck.asksForNothing(option.defaultText())
+    return NOTHING.contains(option.defaultText())
         ? OptionParser.parse(option, List.of(option.defaultText()))
         : NOT_ENABLED;
   }

@@ -2,7 +2,6 @@ package agent.launcher.options;
 
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
@@ -24,14 +23,11 @@ public final class ServedCheck {
     Optional<String> missingSymbol(String option, String value);
   }
 
-  /** Default values that request nothing. */
-  private static final Set<String> NOTHING = Set.of("", "false", "0", "undefined");
-
   private ServedCheck() {}
 
   /**
-   * Checks all values that were given. An option that is not served is refused at its default
-   * value, too, where the default requests something.
+   * Checks all values that were given. To name a default, or to turn off what this version does not
+   * have, asks for nothing.
    *
    * @param values the options
    * @param probe the running kernel
@@ -39,31 +35,23 @@ public final class ServedCheck {
    */
   public static void check(OptionValues values, KernelProbe probe) {
     for (final AgentOption option : OptionTable.all()) {
-      if (!values.isGiven(option.name())) {
-        continue;
-      }
-      final Object value = values.value(option.name());
-      final boolean isDefault =
-          value.equals(OptionParser.parse(option, List.of(option.defaultText())));
-      if (!isDefault) {
-        final Optional<String> missing = probe.missingSymbol(option.name(), String.valueOf(value));
-        if (missing.isPresent()) {
-          throw new OptionException(
-              shown(option, value) + ": this kernel is built without " + missing.get());
-        }
-      }
-      final boolean asksForNothing =
-          option.inert().contains(plain(value))
-              || isDefault && asksForNothing(option.defaultText());
-      if (!option.served() && !asksForNothing) {
-        throw new OptionException(shown(option, value) + ": not served by this version");
+      if (values.isGiven(option.name()) && !values.isDefault(option.name())) {
+        check(option, values.value(option.name()), probe);
       }
     }
   }
 
-  /** Returns whether a default value requests nothing. */
-  static boolean asksForNothing(String defaultText) {
-    return NOTHING.contains(defaultText);
+  private static void check(AgentOption option, Object value, KernelProbe probe) {
+    final Optional<String> missing = probe.missingSymbol(option.name(), String.valueOf(value));
+    if (missing.isPresent()) {
+      throw new OptionException(
+          shown(option, value) + ": this kernel is built without " + missing.get());
+    }
+    if (!option.served() && !option.inert().contains(plain(value))) {
+      throw new OptionException(
+          "%s: needs %s, which this version does not have"
+              .formatted(shown(option, value), option.needs()));
+    }
   }
 
   private static String elements(List<?> list) {

@@ -48,9 +48,10 @@ class HelpTextTest {
   @Test
   void shouldSayHowToUseItAndWhatTheExitCodesMean() {
     assertEquals("Usage: agent [OPTION]...", LINES.getFirst());
+    assertEquals("       agent cleanup [--help]", LINES.get(1));
     assertShown("Options marked * are known and not served by this version.");
     assertShown("Exit codes: 0 stopped by a signal, 1 failure, 2 bad option, 3 another agent uses");
-    assertEquals("General:", LINES.get(9));
-    assertEquals("", LINES.get(8));
+    assertEquals("General:", LINES.get(10));
+    assertEquals("", LINES.get(9));
   }
 }

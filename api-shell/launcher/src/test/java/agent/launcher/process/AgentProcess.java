@@ -3,6 +3,7 @@ package agent.launcher.process;
 import agent.launcher.DaemonProcess;
 import agent.testkit.NetworkNamespace;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -44,7 +45,9 @@ final class AgentProcess implements AutoCloseable {
   /** Starts it; it is not ready yet. */
   static AgentProcess start(NetworkNamespace node, Path state, Path bpfRoot, String... options)
       throws IOException {
-    return start(List.of(node.inside(java())), state, bpfRoot, options);
+    // A test run may ignore SIGHUP (nohup), and its children would, too.
+    return start(
+        List.of(node.inside("env", "--default-signal=HUP", java())), state, bpfRoot, options);
   }
 
   /** Starts it where the file is an empty one. */
@@ -77,6 +80,24 @@ final class AgentProcess implements AutoCloseable {
         state,
         bpfRoot,
         options);
+  }
+
+  /** What a process has printed, standard error included, and its exit code. */
+  record Ended(int status, String output) {}
+
+  /** Runs a command of the daemon's program to its end. */
+  static Ended run(NetworkNamespace node, String input, String... arguments) throws Exception {
+    final List<String> line = new ArrayList<>(List.of(node.inside(java())));
+    line.addAll(List.of(OPENED));
+    line.addAll(
+        List.of("-cp", System.getProperty("java.class.path"), DaemonProcess.class.getName()));
+    line.addAll(List.of(arguments));
+    final Process process = new ProcessBuilder(line).redirectErrorStream(true).start();
+    process.getOutputStream().write(input.getBytes(StandardCharsets.UTF_8));
+    process.getOutputStream().close();
+    final String output =
+        new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    return new Ended(process.waitFor(), output);
   }
 
   private static AgentProcess start(

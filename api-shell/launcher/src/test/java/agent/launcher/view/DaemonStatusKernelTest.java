@@ -48,7 +48,7 @@ class DaemonStatusKernelTest {
                 DatapathManager.launch(
                     new DatapathContext()
                         .bpfRoot(bpf.path())
-                        .stateDirectory(state)
+                        .libDirectory(state)
                         .gateway4(IpAddress.parse("10.77.0.1"))
                         .gateway6(IpAddress.parse("fd77::1"))
                         .conntrackTcpMax(1024)

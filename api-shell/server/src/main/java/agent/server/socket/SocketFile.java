@@ -22,6 +22,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.nio.file.attribute.UserPrincipalNotFoundException;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -32,7 +33,7 @@ import java.util.Set;
  * that no other file is ever replaced. Of what is in its place only a socket on which no process
  * listens is removed.
  */
-final class SocketFile {
+public final class SocketFile {
   private static final Set<PosixFilePermission> DIRECTORY_MODE =
       PosixFilePermissions.fromString("rwxr-xr-x");
   private static final String PRIVATE_MODE = "rwx------";
@@ -48,6 +49,28 @@ final class SocketFile {
 
   SocketFile(Path path) {
     this.path = path.toAbsolutePath();
+  }
+
+  /**
+   * Finds a socket on which no process listens, as an agent leaves it that was killed.
+   *
+   * @param path where an agent would listen
+   * @return the path; empty where nothing is there, or a file that is not such a socket
+   */
+  public static Optional<Path> unused(Path path) {
+    try {
+      return isSocket(path) && !ListenerProbe.ofFile(path).isListening()
+          ? Optional.of(path)
+          : Optional.empty();
+    } catch (IOException | BindingsException unusable) {
+      return Optional.empty();
+    }
+  }
+
+  private static boolean isSocket(Path path) throws IOException {
+    return Files.exists(path, LinkOption.NOFOLLOW_LINKS)
+        && ((Integer) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS) & S_IFMT)
+            == S_IFSOCK;
   }
 
   /**
@@ -129,8 +152,7 @@ final class SocketFile {
     if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
       return;
     }
-    final int mode = (Integer) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS);
-    if ((mode & S_IFMT) != S_IFSOCK) {
+    if (!isSocket(path)) {
       throw new IOException("a file that is not a socket is in its place");
     }
     refuseIfTaken();

@@ -162,11 +162,12 @@ final class NodeRepair {
   /** Sets the parameters of the interfaces of these endpoints where they have other values. */
   void repairParametersOf(Collection<Endpoint> endpoints) {
     for (final Endpoint endpoint : endpoints) {
-      if (endpoint.route() != null
-          && endpoint.route().ipv4() != null
-          && endpoint.interfaceFault() == null) {
+      if (endpoint.route() != null && endpoint.interfaceFault() == null) {
         try {
-          restored(node.forwarding().keep(endpoint.route().interfaceName()));
+          if (endpoint.route().ipv4() != null) {
+            restored(node.forwarding().keep(endpoint.route().interfaceName()));
+          }
+          restored(node.forwarding().keepMtu(endpoint.route().interfaceName()));
         } catch (OperationException failure) {
           hasParameterFault = true;
           degraded(INTERFACE_PARAMETERS, failure.getMessage());

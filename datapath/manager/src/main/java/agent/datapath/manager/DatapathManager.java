@@ -153,7 +153,8 @@ public final class DatapathManager implements AutoCloseable {
     final ProgramLoader loader =
         new ProgramLoader(
             new ProgramObjects(
-                context.stateDirectory().resolve("bpf-cache"),
+                context.libDirectory(),
+                context.keepsSources(),
                 context.clangCandidates(),
                 FeatureSet.of(context.compileDebug())),
             maps);

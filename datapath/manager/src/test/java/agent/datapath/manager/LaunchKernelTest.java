@@ -97,7 +97,7 @@ class LaunchKernelTest {
       assertTrue(Ping.isAnswered(workload.namespace(), ManagerTestNode.GATEWAY4, 2000));
       assertTrue(Ping.isAnswered(workload.namespace(), ManagerTestNode.GATEWAY6, 2000));
     }
-    try (var cached = Files.list(node.state().resolve("bpf-cache"))) {
+    try (var cached = Files.list(node.state().resolve("objects"))) {
       assertEquals(2, cached.count(), "endpoint and conntrack_gc");
     }
   }

@@ -88,7 +88,7 @@ final class ManagerTestNode implements AutoCloseable {
   static DatapathContext context(Path bpfRoot, Path state) {
     return new DatapathContext()
         .bpfRoot(bpfRoot)
-        .stateDirectory(state)
+        .libDirectory(state)
         .gateway4(IpAddress.parse(GATEWAY4))
         .gateway6(IpAddress.parse(GATEWAY6))
         .conntrackTcpMax(8192)

@@ -157,6 +157,12 @@ public record LinkMessage(
     return request("link '" + name + "': set up", RTM_NEWLINK, 0, index, IFF_UP, IFF_UP);
   }
 
+  /** Returns a request that sets the MTU of this device. */
+  public NetlinkRequest mtuRequest(int bytes) {
+    return request("link '" + name + "': set MTU " + bytes, RTM_NEWLINK, 0, index, 0, 0)
+        .attribute(IFLA_MTU, bytes);
+  }
+
   /**
    * Returns a request that sets this device administratively down; the kernel then removes its
    * neighbours and its IPv6 routes.

@@ -18,7 +18,7 @@ import org.apache.logging.log4j.Logger;
  */
 public final class DeviceAttachments {
   private static final Logger LOGGER = LogManager.getLogger(DeviceAttachments.class);
-  private static final String FROM_NETWORK = "from_network";
+  static final String FROM_NETWORK = "from_network";
 
   private final Pins pins;
   private final TcAttachmentChoice choice;

@@ -72,6 +72,11 @@ public final class Pins {
     return pins;
   }
 
+  /** Returns the folder of all pins, which need not exist. */
+  public static Path folderOf(Path bpfRoot) {
+    return bpfRoot.resolve("agent");
+  }
+
   /**
    * Mounts a BPF file system at the root where none is mounted, and creates the folder of all pins
    * in it.
@@ -80,7 +85,7 @@ public final class Pins {
    * @throws BindingsException where the file system cannot be mounted
    */
   public static Path folder(Path bpfRoot) {
-    final Path folder = bpfRoot.resolve("agent");
+    final Path folder = folderOf(bpfRoot);
     try {
       Files.createDirectories(bpfRoot, PosixFilePermissions.asFileAttribute(OWNER_ONLY));
       if (!BpfFileSystem.isMounted(bpfRoot)) {

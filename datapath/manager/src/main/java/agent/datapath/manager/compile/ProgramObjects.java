@@ -24,20 +24,26 @@ import java.util.stream.Stream;
  */
 public final class ProgramObjects {
   private final Path cache;
+  private final Optional<Path> keptSources;
   private final List<String> clangCandidates;
   private final FeatureSet features;
   private final Map<ProgramFile, byte[]> read = new EnumMap<>(ProgramFile.class);
   private Optional<Clang> clang;
+  private SourceTree sources;
 
   /**
    * Creates a reader; {@link #read} reads and compiles on demand.
    *
-   * @param cache directory of compiled objects; created on demand
+   * @param library directory of compiled objects, in {@code objects}, and of kept sources, in
+   *     {@code bpf}; created on demand
+   * @param keepsSources whether the kept sources are used in place of the shipped ones
    * @param clangCandidates names or paths of compilers, in order of preference
    * @param features feature set of every object
    */
-  public ProgramObjects(Path cache, List<String> clangCandidates, FeatureSet features) {
-    this.cache = cache;
+  public ProgramObjects(
+      Path library, boolean keepsSources, List<String> clangCandidates, FeatureSet features) {
+    cache = library.resolve("objects");
+    keptSources = keepsSources ? Optional.of(library.resolve("bpf")) : Optional.empty();
     this.features = features;
     this.clangCandidates = clangCandidates;
   }
@@ -51,21 +57,30 @@ public final class ProgramObjects {
     byte[] object = read.get(program);
     if (object == null) {
       object =
-          features.isShipped() ? SourceTree.resource("bpf/" + program.object()) : compiled(program);
+          features.isShipped() && sources().isShipped(program)
+              ? SourceTree.resource("bpf/" + program.object())
+              : compiled(program);
       read.put(program, object);
     }
     return object;
   }
 
+  private SourceTree sources() {
+    if (sources == null) {
+      sources = keptSources.map(SourceTree::in).orElse(SourceTree.SHIPPED);
+    }
+    return sources;
+  }
+
   private byte[] compiled(ProgramFile program) {
-    final Map<String, byte[]> sources = SourceTree.of(program);
-    final List<String> flags = new ArrayList<>(SourceTree.flags());
+    final Map<String, byte[]> files = sources().of(program);
+    final List<String> flags = new ArrayList<>(sources().flags());
     flags.addAll(features.flags());
     final Clang compiler = compiler(program);
-    final Path object = cache.resolve(hash(sources, flags, compiler) + ".bpf.o");
+    final Path object = cache.resolve(hash(files, flags, compiler) + ".bpf.o");
     try {
       if (!Files.exists(object)) {
-        compile(program, sources, flags, compiler, object);
+        compile(program, files, flags, compiler, object);
       }
       return Files.readAllBytes(object);
     } catch (IOException failure) {
@@ -81,8 +96,8 @@ public final class ProgramObjects {
         () ->
             new CompileException(
                 program.source()
-                    + ": features "
-                    + features.defines()
+                    + ": "
+                    + (features.isShipped() ? "changed sources" : "features " + features.defines())
                     + " have to be compiled, and there is no clang (tried "
                     + String.join(", ", clangCandidates)
                     + ")"));

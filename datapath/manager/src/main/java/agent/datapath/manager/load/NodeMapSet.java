@@ -5,10 +5,14 @@ import agent.bindings.BpfFileSystem;
 import agent.bindings.Descriptors;
 import agent.bindings.Errno;
 import agent.bindings.MapDescription;
+import agent.bindings.MapFlag;
+import agent.bindings.MapSpec;
 import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.EntryBuffer;
+import agent.maps.kernel.MapCursor;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.NodeMap;
@@ -18,6 +22,7 @@ import agent.maps.layout.PrefilterTable;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.BiConsumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -98,7 +103,7 @@ public final class NodeMapSet implements AutoCloseable {
       case "conntrack6_any" -> sized(definition, context.conntrackAnyMax(), context.enableIpv6());
       case "conntrack4_overflow" -> overflow(definition, context.enableIpv4());
       case "conntrack6_overflow" -> overflow(definition, context.enableIpv6());
-      default -> definition;
+      default -> definition.preallocated(context.preallocates());
     };
   }
 
@@ -253,7 +258,10 @@ public final class NodeMapSet implements AutoCloseable {
       return BpfMap.adopt(fd, definition, pin.toString());
     }
     if (definition.name().equals(NodeMaps.ENDPOINTS.name()) && FormerEndpoints.isLayoutOf(found)) {
-      return carryOver(fd, found, definition, pin);
+      return carryOver(fd, found, definition, pin, FormerEndpoints::copy);
+    }
+    if (differsInPreallocation(definition.spec(), found.spec())) {
+      return carryOver(fd, found, definition, pin, NodeMapSet::copy);
     }
     Descriptors.close(fd);
     if (isConntrack(definition)
@@ -278,18 +286,52 @@ public final class NodeMapSet implements AutoCloseable {
     return null;
   }
 
+  private static boolean differsInPreallocation(MapSpec wanted, MapSpec found) {
+    return wanted.flags() == (found.flags() ^ MapFlag.NO_PREALLOC)
+        && wanted.shape().equals(found.withFlags(wanted.flags()).shape());
+  }
+
+  private static void copy(BpfMap from, BpfMap to) {
+    final EntryBuffer entry = new EntryBuffer(to);
+    try (MapCursor cursor = new MapCursor()) {
+      final int opened = cursor.open(from);
+      if (opened < 0) {
+        throw from.failure("walk", "all", opened);
+      }
+      while (cursor.next()) {
+        entry.key().putBytes(0, cursor.key(), 0, to.keySize());
+        entry.value().putBytes(0, cursor.value(), 0, to.valueSize());
+        final int result = to.update(entry, MapFlag.ANY);
+        if (result < 0) {
+          throw to.failure("carry over", entry, result);
+        }
+      }
+      if (cursor.error() < 0) {
+        throw from.failure("walk", "all", cursor.error());
+      }
+    }
+  }
+
   /** Puts a map of the present layout with the former entries in the place of the former map. */
   private static BpfMap carryOver(
-      int fd, MapDescription found, MapDefinition definition, Path pin) {
+      int fd,
+      MapDescription found,
+      MapDefinition definition,
+      Path pin,
+      BiConsumer<BpfMap, BpfMap> entries) {
     final BpfMap map = BpfMap.create(definition, pin.toString());
     try (BpfMap former = BpfMap.adopt(fd, MapDefinition.of(found.spec()), "")) {
-      FormerEndpoints.copy(former, map);
+      entries.accept(former, map);
       Pins.put(map.fd(), pin);
     } catch (RuntimeException failure) {
       map.close();
       throw failure;
     }
-    LOGGER.info("map {}: carried over from the layout of a previous release", definition.name());
+    LOGGER.info(
+        "map {}: carried over, it was {} and is {}",
+        definition.name(),
+        found.spec().shape(),
+        definition.spec().shape());
     return map;
   }
 

@@ -25,7 +25,9 @@ public final class DatapathContext {
 
   private boolean isConcluded;
   private Path bpfRoot;
-  private Path stateDirectory;
+  private Path libDirectory;
+  private boolean keepsSources;
+  private boolean preallocates = true;
   private TcMode tcMode = TcMode.AUTO;
   private Map<String, Integer> devices = Map.of();
   private String prefilterDevice;
@@ -81,7 +83,7 @@ public final class DatapathContext {
       return this;
     }
     Objects.requireNonNull(bpfRoot, "bpfRoot");
-    Objects.requireNonNull(stateDirectory, "stateDirectory");
+    Objects.requireNonNull(libDirectory, "libDirectory");
     check(bpfRoot.isAbsolute(), "bpf-root: '" + bpfRoot + "' is not an absolute path");
     check(enableIpv4 || enableIpv6, "enable-ipv4: both address families are off");
     check(!enableIpv4 || gateway4 != null && gateway4.isIpv4(), "gateway4: no IPv4 address");
@@ -112,13 +114,39 @@ public final class DatapathContext {
     return this;
   }
 
-  /** Returns the directory under which compiled objects are cached, {@code --state-dir}. */
-  public Path stateDirectory() {
-    return stateDirectory;
+  /** Returns the directory of compiled objects and kept sources, {@code --lib-dir}. */
+  public Path libDirectory() {
+    return libDirectory;
   }
 
-  public DatapathContext stateDirectory(Path value) {
-    stateDirectory = changing(value);
+  public DatapathContext libDirectory(Path value) {
+    libDirectory = changing(value);
+    return this;
+  }
+
+  /**
+   * Returns {@code --keep-bpf-templates}: whether the sources in the lib directory are used in
+   * place of the shipped ones.
+   */
+  public boolean keepsSources() {
+    return keepsSources;
+  }
+
+  public DatapathContext keepsSources(boolean value) {
+    keepsSources = changing(value);
+    return this;
+  }
+
+  /**
+   * Returns {@code --preallocate-bpf-maps}: whether the entries of hash maps have their memory from
+   * the start.
+   */
+  public boolean preallocates() {
+    return preallocates;
+  }
+
+  public DatapathContext preallocates(boolean value) {
+    preallocates = changing(value);
     return this;
   }
 

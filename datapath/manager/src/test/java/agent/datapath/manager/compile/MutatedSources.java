@@ -26,7 +26,7 @@ public final class MutatedSources {
   public MutatedSources(Path scratch) {
     this.scratch = scratch;
     for (final ProgramFile program : ProgramFile.values()) {
-      sources.put(program, SourceTree.of(program));
+      sources.put(program, SourceTree.SHIPPED.of(program));
     }
   }
 
@@ -43,7 +43,7 @@ public final class MutatedSources {
   public Path compile(String name, String file, String sed) throws IOException {
     final Path folder = Files.createDirectories(scratch.resolve(name));
     final Path objects = Files.createDirectories(folder.resolve("objects"));
-    final List<String> flags = new ArrayList<>(SourceTree.flags());
+    final List<String> flags = new ArrayList<>(SourceTree.SHIPPED.flags());
     flags.add(NO_WARNINGS);
     byte[] changed = null;
     for (final ProgramFile program : ProgramFile.values()) {

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.maps.btf.ElfObject;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -27,7 +28,7 @@ class ProgramObjectsTest {
     for (final ProgramFile program : ProgramFile.values()) {
       assertTrue(ElfObject.parse(objects.read(program)).hasSection(".BTF"));
     }
-    assertFalse(Files.exists(state.resolve("cache")));
+    assertFalse(Files.exists(state.resolve("objects")));
   }
 
   @Test
@@ -75,15 +76,49 @@ class ProgramObjectsTest {
         failure.getMessage());
   }
 
+  @Test
+  void shouldWriteTheShippedSourcesOnceAndUseThemAsLongAsTheyAreTheSame() throws IOException {
+    final byte[] shipped =
+        objects(List.of("no-such-clang"), FeatureSet.DEFAULT).read(ProgramFile.CONNTRACK_GC);
+    assertArrayEquals(shipped, kept(List.of("no-such-clang")).read(ProgramFile.CONNTRACK_GC));
+    assertTrue(Files.exists(state.resolve("bpf/programs/conntrack_gc.bpf.c")));
+    assertTrue(Files.exists(state.resolve("bpf/include/maps/policy_map.h")));
+    assertEquals(List.of(), cached());
+  }
+
+  @Test
+  void shouldCompileTheKeptSourcesWhereTheyWereChanged() throws IOException {
+    kept(List.of()).read(ProgramFile.CONNTRACK_GC);
+    final Path source = state.resolve("bpf/programs/conntrack_gc.bpf.c");
+    final String changed = Files.readString(source) + "\nconst char operators_own[] = \"x\";\n";
+    Files.writeString(source, changed);
+    final List<String> clang = new DatapathContext().clangCandidates();
+    final byte[] made = kept(clang).read(ProgramFile.CONNTRACK_GC);
+    assertEquals(1, cached().size());
+    assertTrue(new String(made, StandardCharsets.ISO_8859_1).contains("operators_own"));
+    assertEquals(changed, Files.readString(source), "kept");
+    final CompileException failure =
+        assertThrows(
+            CompileException.class,
+            () -> kept(List.of("no-such-clang")).read(ProgramFile.CONNTRACK_GC));
+    assertTrue(failure.getMessage().contains("changed sources have to be"), failure.getMessage());
+    Files.delete(source);
+    assertThrows(CompileException.class, () -> kept(clang).read(ProgramFile.CONNTRACK_GC));
+  }
+
+  private ProgramObjects kept(List<String> candidates) {
+    return new ProgramObjects(state, true, candidates, FeatureSet.DEFAULT);
+  }
+
   private ProgramObjects objects(List<String> candidates, FeatureSet features) {
-    return new ProgramObjects(state.resolve("cache"), candidates, features);
+    return new ProgramObjects(state, false, candidates, features);
   }
 
   private List<Path> cached() throws IOException {
-    if (!Files.exists(state.resolve("cache"))) {
+    if (!Files.exists(state.resolve("objects"))) {
       return List.of();
     }
-    try (Stream<Path> paths = Files.list(state.resolve("cache"))) {
+    try (Stream<Path> paths = Files.list(state.resolve("objects"))) {
       return paths.sorted().toList();
     }
   }

@@ -30,7 +30,7 @@ class LoadTimeConstantsTest {
   private static final IpAddress IPV4 = IpAddress.parse("10.77.0.9");
   private static final IpAddress IPV6 = IpAddress.parse("fd77::1:9");
   private final ProgramObjects objects =
-      new ProgramObjects(Path.of("unused"), List.of(), FeatureSet.DEFAULT);
+      new ProgramObjects(Path.of("unused"), false, List.of(), FeatureSet.DEFAULT);
 
   @Test
   void shouldWriteEachLifetimeOfConntrack() {
@@ -97,7 +97,7 @@ class LoadTimeConstantsTest {
   private static DatapathContext context() {
     return new DatapathContext()
         .bpfRoot(Path.of("/unused"))
-        .stateDirectory(Path.of("/unused"))
+        .libDirectory(Path.of("/unused"))
         .gateway4(IPV4)
         .gateway6(IPV6);
   }

@@ -30,7 +30,7 @@ class DatapathContextTest {
   private static DatapathContext context() {
     return new DatapathContext()
         .bpfRoot(Path.of("/sys/fs/bpf/agent"))
-        .stateDirectory(Path.of("/var/run/agent"))
+        .libDirectory(Path.of("/var/run/agent"))
         .gateway4(IPV4)
         .gateway6(IPV6);
   }
@@ -99,7 +99,7 @@ class DatapathContextTest {
     assertTrue(context.compileDebug());
     assertFalse(context().compileDebug());
     assertEquals(Path.of("/sys/fs/bpf/agent"), context.bpfRoot());
-    assertEquals(Path.of("/var/run/agent"), context.stateDirectory());
+    assertEquals(Path.of("/var/run/agent"), context.libDirectory());
     assertEquals(60, context.conntrackGcIntervalSec());
     assertTrue(context.conntrackTcpMax() > 0 && context.conntrackAnyMax() > 0);
   }

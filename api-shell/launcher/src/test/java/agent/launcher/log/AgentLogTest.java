@@ -1,9 +1,10 @@
-package agent.launcher;
+package agent.launcher.log;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import java.util.List;
+import java.util.Map;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.core.LogEvent;
 import org.apache.logging.log4j.core.appender.ConsoleAppender;
@@ -13,12 +14,16 @@ import org.apache.logging.log4j.message.SimpleMessage;
 import org.junit.jupiter.api.Test;
 
 /** The lines of the log and its levels; nothing is logged here. */
-class ConsoleLogTest {
+class AgentLogTest {
   private static final List<String> LIBRARIES =
       List.of("io.undertow.request", "org.xnio.nio", "org.jboss.logging", "net.openhft.chronicle");
 
+  private static LogOptions options(boolean debug, String... groups) {
+    return LogOptions.of(debug, List.of(groups), List.of(), Map.of());
+  }
+
   private static Configuration configuration(boolean debug) {
-    final Configuration configuration = ConsoleLog.configuration(debug);
+    final Configuration configuration = AgentLog.configuration(options(debug));
     configuration.initialize();
     return configuration;
   }
@@ -64,6 +69,18 @@ class ConsoleLogTest {
         assertEquals(Level.WARN, configuration.getLoggerConfig(library).getLevel(), library);
       }
     }
+  }
+
+  @Test
+  void shouldLogEverythingOfTheGroupsThatAreNamed() {
+    final Configuration configuration = AgentLog.configuration(options(false, "policy", "api"));
+    configuration.initialize();
+    assertEquals(Level.TRACE, configuration.getLoggerConfig("agent.policy.X").getLevel());
+    assertEquals(Level.TRACE, configuration.getLoggerConfig("agent.server.X").getLevel());
+    assertEquals(Level.INFO, configuration.getLoggerConfig("agent.endpoint.X").getLevel());
+    assertEquals(
+        "2026-11-22T04:05:06.007Z WARN  [ep-conductor] Daemon: the disk is full",
+        line(configuration).lines().findFirst().orElseThrow());
   }
 
   @Test

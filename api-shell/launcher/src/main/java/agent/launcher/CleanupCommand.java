@@ -1,0 +1,166 @@
+package agent.launcher;
+
+import agent.bindings.LibBpf;
+import agent.datapath.manager.attach.DatapathLeftovers;
+import agent.datapath.manager.compile.LibraryLeftovers;
+import agent.launcher.log.AgentLog;
+import agent.launcher.log.LogOptions;
+import agent.launcher.options.OptionException;
+import agent.launcher.options.OptionValues;
+import agent.node.NodeLeftovers;
+import agent.server.socket.SocketFile;
+import agent.state.StateLeftovers;
+import agent.types.IoFailure;
+import agent.types.Leftover;
+import agent.types.OperationException;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryNotEmptyException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * {@code agent cleanup}: removes from the node what agents left there, and nothing of others. It
+ * refuses while an agent runs, lists what it would remove, and asks.
+ */
+final class CleanupCommand {
+  static final String NAME = "cleanup";
+
+  /** Where releases up to 0.4.0 kept compiled programs, in the state directory. */
+  private static final String FORMER_CACHE = "bpf-cache";
+
+  private static final int OK = 0;
+  private static final int FAILED = 1;
+  private static final String HELP =
+      """
+      Usage: agent cleanup [--dry-run] [--force] [OPTION]...
+
+      Removes all that agents left on this node and in this network namespace: programs, pinned maps,
+      routes and neighbours of workloads, gateway addresses, state files and compiled programs. Nothing
+      of other programs is removed. Workloads lose their connectivity and their policy.
+
+            --dry-run   print what would be removed, and change nothing
+            --force     do not ask
+
+      Of the options of the agent these say where to look: --state-dir, --bpf-root, --lib-dir,
+      --socket-path, --config; they are read from the environment and the file, too.
+      Parameters of the kernel (net.ipv4.ip_forward, net.ipv6.conf.all.forwarding) stay as they are.
+
+      Exit codes: 0 nothing is left, 1 failure or not confirmed, 2 bad option, 3 an agent runs.
+      """;
+
+  private final PrintStream out;
+  private final PrintStream errors;
+  private final InputStream answers;
+
+  /** What the command line says. */
+  private record Request(boolean isForced, boolean isDry, boolean asksForHelp, Settings settings) {
+    static Request of(List<String> arguments, Map<String, String> environment) {
+      final List<String> others = new ArrayList<>(arguments);
+      final boolean isForced = others.removeAll(List.of("--force"));
+      final boolean isDry = others.removeAll(List.of("--dry-run"));
+      final OptionValues options = OptionValues.read(others, environment);
+      return new Request(isForced, isDry, options.bool("help"), new Settings(options));
+    }
+  }
+
+  /**
+   * Creates the command.
+   *
+   * @param out takes what is left and what is removed
+   * @param errors takes what cannot be removed
+   * @param answers has the answer to the question
+   */
+  CleanupCommand(PrintStream out, PrintStream errors, InputStream answers) {
+    this.out = out;
+    this.errors = errors;
+    this.answers = answers;
+  }
+
+  /**
+   * Runs the command.
+   *
+   * @param arguments the command line after the name of the command
+   * @param environment the environment
+   * @return the exit code 0 or 1
+   * @throws OptionException for a bad option
+   * @throws agent.types.AlreadyInUseException where an agent runs
+   */
+  int run(List<String> arguments, Map<String, String> environment) throws InterruptedException {
+    final Request request = Request.of(arguments, environment);
+    if (request.asksForHelp()) {
+      out.print(HELP);
+      return OK;
+    }
+    AgentLog.start(LogOptions.of(false, List.of(), List.of(), Map.of()));
+    LibBpf.ensureLoaded();
+    final Settings settings = request.settings();
+    try (StateLeftovers state = StateLeftovers.open(settings.stateDirectory());
+        NodeLocks _ = NodeLocks.takeExisting(settings.bpfRoot())) {
+      final List<Leftover> found = find(settings, state);
+      if (found.isEmpty()) {
+        out.println("nothing is left of an agent");
+        return OK;
+      }
+      found.forEach(leftover -> out.println(leftover.text()));
+      if (request.isDry()) {
+        out.printf("%d would be removed%n", found.size());
+        return OK;
+      }
+      if (!request.isForced() && !isConfirmed(found.size())) {
+        errors.println("agent: nothing was removed");
+        return FAILED;
+      }
+      return remove(found);
+    }
+  }
+
+  private static List<Leftover> find(Settings settings, StateLeftovers state) {
+    final List<Leftover> found =
+        new ArrayList<>(DatapathLeftovers.find(settings.bpfRoot(), NodeLeftovers.interfaces()));
+    found.addAll(NodeLeftovers.find(state.node()));
+    SocketFile.unused(settings.socketPath()).map(Leftover::of).ifPresent(found::add);
+    found.addAll(LibraryLeftovers.find(settings.libDirectory()));
+    found.addAll(LibraryLeftovers.objects(settings.stateDirectory().resolve(FORMER_CACHE)));
+    found.addAll(state.find());
+    return found;
+  }
+
+  private boolean isConfirmed(int count) {
+    out.printf("Remove these %d? Workloads lose their connectivity. [y/N] ", count);
+    out.flush();
+    try {
+      final String answer =
+          new BufferedReader(new InputStreamReader(answers, StandardCharsets.UTF_8)).readLine();
+      return answer != null && answer.strip().matches("(?i)y|yes");
+    } catch (IOException unreadable) {
+      return false;
+    }
+  }
+
+  private int remove(List<Leftover> found) {
+    int removed = 0;
+    int failed = 0;
+    for (final Leftover leftover : found) {
+      try {
+        leftover.removal().remove();
+        removed++;
+      } catch (DirectoryNotEmptyException others) {
+        errors.println("agent: " + leftover.text() + " stays: it has files of others");
+      } catch (IOException failure) {
+        errors.println("agent: " + leftover.text() + ": " + IoFailure.reason(failure));
+        failed++;
+      } catch (OperationException failure) {
+        errors.println("agent: " + leftover.text() + ": " + failure.getMessage());
+        failed++;
+      }
+    }
+    out.printf("%d removed%n", removed);
+    return failed == 0 ? OK : FAILED;
+  }
+}

@@ -1,0 +1,209 @@
+package agent.launcher.options;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/**
+ * For each option, the test that shows its effect; {@code refused} is the test that shows that the
+ * start names the option and what it needs.
+ */
+class OptionEffectsTest {
+  private static final String REFUSED =
+      "ServedCheckTest#shouldStopForEveryOptionThatIsNotServedAndAsksForSomething";
+
+  private static final String EFFECTS =
+      """
+      access-log refused
+      agent-labels AgentOperatorOptionsKernelTest#shouldShowItsLabelsInTheMetricsAndTheConfiguration
+      allow-localhost OptionsReachTheirPartsTest#shouldLetTheNodeInOnlyWhereTheOptionSaysAlways
+      api-max-body BodyLimitTest
+      api-rate-limit AgentReloadKernelTest#shouldTakeOverWhatCanChangeAndNameWhatCannot
+      auto-direct-node-routes refused
+      bpf-compile-debug LaunchKernelTest#shouldCompileAndAttachAnotherFeatureSet
+      bpf-ct-global-any-max OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      bpf-ct-global-tcp-max OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      bpf-policy-map-max AgentPolicyCapacityKernelTest#shouldRefuseAsAWholeWhatDoesNotFit
+      bpf-root AgentCleanupKernelTest#shouldRefuseWhileAnAgentRuns
+      cgroup-root refused
+      chained-manage-existing-containers refused
+      chained-master-device refused
+      chained-uninstall-on-exit refused
+      cluster-id refused
+      cluster-mesh-config refused
+      cluster-name AgentOptionsKernelTest#shouldCarryTheNameOfTheCluster
+      config AgentReloadKernelTest#shouldTakeOverWhatCanChangeAndNameWhatCannot
+      conntrack-endpoint-share OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      conntrack-garbage-collector-interval AgentOptionsKernelTest#shouldSweepTheFlowsInTheIntervalOfTheOption
+      container-runtime refused
+      container-runtime-endpoint refused
+      datapath-mode refused
+      debug AgentOptionsKernelTest#shouldNameTheThreadInTheLogWhereItDebugs
+      debug-verbose AgentOperatorOptionsKernelTest#shouldLogTheDetailsOfTheGroupAndOfNoOther
+      device AgentStartKernelTest#shouldNameTheDeviceThatIsNotThere
+      disable-conntrack AgentOptionsKernelTest#shouldStartEndpointsWithTheOptionsOfTheDaemon
+      disable-endpoint-crd refused
+      disable-orch-services refused
+      enable-ipsec refused
+      enable-ipv4 OptionsReachTheirPartsTest#shouldConfigureBothFamiliesWithTheAddressingOfTheNode
+      enable-ipv6 OptionsReachTheirPartsTest#shouldConfigureBothFamiliesWithTheAddressingOfTheNode
+      enable-policy AgentOptionsKernelTest#shouldEnforcePolicyWhereNoRuleSelects
+      enable-tracing AgentOperatorOptionsKernelTest#shouldLogWhyAnEndpointHasItsPolicy
+      endpoint-event-rate OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      fixed-identity-mapping AgentOperatorOptionsKernelTest#shouldGiveTheChosenNumberAndMatchItByItsName
+      help AgentCommandLineTest#shouldPrintItsOptionsByGroup
+      host-routing AgentHostRoutingKernelTest
+      http-idle-timeout refused
+      http-max-grpc-timeout refused
+      http-request-timeout refused
+      http-retry-count refused
+      http-retry-timeout refused
+      install-iptables-rules ServedCheckTest#shouldTakeValuesThatAskForNothing
+      ipsec-key-file refused
+      ipv4-cluster-cidr-mask-size refused
+      ipv4-node OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      ipv4-range AgentStartKernelTest#shouldNameAnAddressRangeThatIsNone
+      ipv4-service-range refused
+      ipv6-cluster-alloc-cidr OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      ipv6-node OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      ipv6-range OptionsReachTheirPartsTest#shouldAllocateFromTheRangesOfTheNodeAndNeverItsOwnAddresses
+      ipv6-service-range refused
+      ipvlan-master-device refused
+      keep-bpf-templates AgentOperatorOptionsKernelTest#shouldRunTheSourcesThatAnOperatorHasChanged
+      keep-config AgentConfigurationKernelTest#shouldKeepTheOptionsOfEndpointsWhereTheOperatorWantsIt
+      kvstore refused
+      kvstore-opt refused
+      kvstore-periodic-sync refused
+      label-prefix-file AgentOperatorOptionsKernelTest#shouldMakeIdentitiesOfTheLabelsThatTheFileNames
+      labels AgentOptionsKernelTest#shouldMakeIdentitiesOfTheNamedLabelsOnly
+      lb refused
+      lib-dir AgentOperatorOptionsKernelTest#shouldRunTheSourcesThatAnOperatorHasChanged
+      log-driver AgentOperatorOptionsKernelTest#shouldSendItsLogToTheLogDaemon
+      log-opt AgentOperatorOptionsKernelTest#shouldSendItsLogToTheLogDaemon
+      log-system-load AgentOperatorOptionsKernelTest#shouldLogTheLoadOfTheNode
+      masquerade ServedCheckTest#shouldTakeValuesThatAskForNothing
+      max-labels AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
+      max-policy-cidrs AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
+      max-policy-labels AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
+      max-policy-peers AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
+      max-policy-rules AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
+      max-policy-text AgentLimitsKernelTest#shouldHoldAndShowFortyFiveMegabytesOfRulesAndStartWithThem
+      max-prefixes AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
+      monitor-aggregation AgentOptionsKernelTest#shouldStartEndpointsWithTheOptionsOfTheDaemon
+      monitor-queue-size refused
+      mtu AgentOperatorOptionsKernelTest#shouldGiveInterfacesOfWorkloadsTheMtuAndKeepIt
+      nat46-range refused
+      orch-api-server refused
+      orch-kubeconfig-path refused
+      orch-require-ipv4-pod-cidr refused
+      orch-require-ipv6-pod-cidr refused
+      pprof AgentOperatorOptionsKernelTest#shouldServeTheProfilingApi
+      preallocate-bpf-maps AgentOperatorOptionsKernelTest#shouldAllocateEntriesOfHashMapsOnDemand
+      prefilter-device AgentOptionsKernelTest#shouldAttachThePrefilterInTheModeOfTheOption
+      prefilter-mode AgentOptionsKernelTest#shouldAttachThePrefilterInTheModeOfTheOption
+      prepend-iptables-chains ServedCheckTest#shouldTakeValuesThatAskForNothing
+      prometheus-serve-addr AgentOperatorOptionsKernelTest#shouldServeItsMetricsOnTheAddress
+      proxy-connect-timeout refused
+      proxy-engine-log refused
+      restore AgentForgetKernelTest
+      runtime-socket refused
+      sidecar-mesh-proxy-image refused
+      single-cluster-route refused
+      socket-group AgentOptionsKernelTest#shouldGiveTheSocketToTheGroup
+      socket-path OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      sockops-enable refused
+      state-dir AgentStartKernelTest#shouldGiveItsSocketAndFilesTheModesOfTheContract
+      tofqdns-dns-reject-response-code refused
+      tofqdns-enable-poller refused
+      tofqdns-enable-poller-events ServedCheckTest#shouldTakeValuesThatAskForNothing
+      tofqdns-endpoint-max-ip-per-hostname refused
+      tofqdns-min-ttl refused
+      tofqdns-pre-cache refused
+      tofqdns-proxy-port refused
+      trace-payloadlen refused
+      tunnel refused
+      version AgentCommandLineTest#shouldPrintItsVersion
+      """;
+
+  private static Map<String, String> effects() {
+    final Map<String, String> effects = new LinkedHashMap<>();
+    EFFECTS
+        .lines()
+        .map(line -> line.split(" "))
+        .forEach(words -> effects.put(words[0], words[1].equals("refused") ? REFUSED : words[1]));
+    return effects;
+  }
+
+  @Test
+  void shouldHaveATestForTheEffectOfEveryOption() {
+    final TreeSet<String> names = new TreeSet<>();
+    OptionTable.all().forEach(option -> names.add(option.name()));
+    assertEquals(names, new TreeSet<>(effects().keySet()));
+    assertEquals(EFFECTS.lines().count(), effects().size(), "each once");
+  }
+
+  /** An option that is served must not be covered by the test of those that are not. */
+  @Test
+  void shouldNameTheRefusalOfThoseThatAreNotServedOnly() {
+    effects()
+        .forEach(
+            (name, test) -> {
+              final AgentOption option = OptionTable.byName(name);
+              final boolean isRefused = test.startsWith("ServedCheckTest#");
+              assertEquals(!option.served(), isRefused, name);
+            });
+  }
+
+  @Test
+  void shouldNameTestsThatExist() throws IOException {
+    final Map<String, String> sources = testSources();
+    final List<String> missing = new ArrayList<>();
+    effects()
+        .forEach(
+            (name, test) -> {
+              final String[] parts = test.split("#");
+              final String source = sources.getOrDefault(parts[0], "");
+              final String method = parts.length == 1 ? "should[A-Za-z]+" : parts[1];
+              final Pattern declared =
+                  Pattern.compile(
+                      "@(Test|ParameterizedTest)\\b[^;{}]*(\\{[^}]*}[^;{}]*)?void "
+                          + method
+                          + "\\(");
+              if (!declared.matcher(source).find()) {
+                missing.add(name + ": " + test);
+              }
+            });
+    assertEquals(List.of(), missing);
+  }
+
+  private static Map<String, String> testSources() throws IOException {
+    Path root = Path.of("").toAbsolutePath();
+    while (!Files.exists(root.resolve("Makefile"))) {
+      root = root.getParent();
+    }
+    final Map<String, String> sources = new HashMap<>();
+    try (Stream<Path> files = Files.walk(root)) {
+      for (final Path file :
+          files
+              .filter(path -> path.toString().matches(".*/src/test/java/.*Test\\.java"))
+              .toList()) {
+        final String name = file.getFileName().toString();
+        sources.put(name.substring(0, name.length() - ".java".length()), Files.readString(file));
+      }
+    }
+    assertTrue(sources.size() > 100, "sources of tests: " + sources.size());
+    return sources;
+  }
+}
