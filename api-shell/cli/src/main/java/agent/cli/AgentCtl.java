@@ -1,34 +1,63 @@
 package agent.cli;
 
-import agent.cli.Invocation.Command;
-import agent.cli.Invocation.UsageException;
+import agent.cli.grammar.CommandSpec;
+import agent.cli.grammar.LineParser;
+import agent.cli.grammar.ParsedLine;
+import agent.cli.grammar.UsageException;
+import agent.cli.help.HelpPage;
+import agent.cli.output.Terminal;
+import agent.cli.output.Text;
 import java.io.BufferedOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintStream;
-import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
-import picocli.CommandLine;
-import picocli.CommandLine.ParseResult;
 import tools.jackson.core.JacksonException;
 
-/** The command line client. Exit codes: 0, 1 for an error from the agent, 2 for usage. */
+/** The command line client. Exit codes: 0, 1 for a failure, 2 for usage. */
 public final class AgentCtl {
   static final int OK = 0;
-  static final int AGENT_ERROR = 1;
+  static final int FAILURE = 1;
   static final int USAGE_ERROR = 2;
 
   private static final int BUFFER_BYTES = 64 * 1024;
 
-  private final PrintStream out;
-  private final PrintStream err;
-  private final Map<String, String> environment;
+  /**
+   * What a run is in.
+   *
+   * @param in standard input
+   * @param out standard output
+   * @param outPath where the kernel says what standard output is
+   * @param err standard error
+   * @param environment variables
+   * @param terminal what the output goes to
+   * @param local what is done without an agent
+   */
+  record Surroundings(
+      InputStream in,
+      PrintStream out,
+      Path outPath,
+      PrintStream err,
+      Map<String, String> environment,
+      Terminal terminal,
+      LocalParts local) {
+    Surroundings writingTo(PrintStream other) {
+      return new Surroundings(in, other, outPath, err, environment, terminal, local);
+    }
+  }
 
-  AgentCtl(PrintStream out, PrintStream err, Map<String, String> environment) {
-    this.out = out;
-    this.err = err;
-    this.environment = environment;
+  private final Surroundings surroundings;
+  private final PrintStream err;
+
+  AgentCtl(Surroundings surroundings) {
+    this.surroundings = surroundings;
+    this.err = surroundings.err();
   }
 
   /**
@@ -37,6 +66,16 @@ public final class AgentCtl {
    * @param arguments the command with its options
    */
   public static void main(String[] arguments) {
+    start(arguments, LocalParts.NONE);
+  }
+
+  /**
+   * Runs a command and ends this process.
+   *
+   * @param arguments the command with its options
+   * @param local what commands do without an agent
+   */
+  public static void start(String[] arguments, LocalParts local) {
     final PrintStream out =
         new PrintStream(
             new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), BUFFER_BYTES),
@@ -44,63 +83,101 @@ public final class AgentCtl {
             StandardCharsets.UTF_8);
     final PrintStream err =
         new PrintStream(new FileOutputStream(FileDescriptor.err), true, StandardCharsets.UTF_8);
-    final int exitCode = new AgentCtl(out, err, System.getenv()).run(arguments);
-    out.flush();
-    System.exit(exitCode);
+    final Map<String, String> environment = System.getenv();
+    System.exit(
+        new AgentCtl(
+                new Surroundings(
+                    System.in,
+                    out,
+                    Path.of("/proc/self/fd/1"),
+                    err,
+                    environment,
+                    Terminal.of(environment),
+                    local))
+            .run(arguments));
   }
 
   int run(String... arguments) {
-    final CommandLine commandLine = new CommandLine(CommandTree.build());
-    commandLine.setOut(new PrintWriter(out, true));
-    commandLine.setErr(new PrintWriter(err, true));
-    commandLine.setExecutionStrategy(this::execute);
-    commandLine.setParameterExceptionHandler((failure, given) -> usageError(failure));
-    commandLine.setExecutionExceptionHandler((failure, line, parsed) -> executionError(failure));
-    return commandLine.execute(arguments);
+    int exitCode;
+    try {
+      exitCode = execute(List.of(arguments));
+    } catch (UsageException e) {
+      exitCode = usageError(e.command(), e.getMessage());
+    }
+    return finish(exitCode);
   }
 
-  private int execute(ParseResult parsed) throws CommandLine.ExecutionException {
-    if (CommandLine.executeHelpRequest(parsed) != null) {
+  private int execute(List<String> words) {
+    final CommandSpec<Action> root = CommandTree.build();
+    final ParsedLine<Action> line =
+        new LineParser<>(root, CommandTree.globalOptions()).parse(words);
+    if (line.isSet(LineParser.HELP)) {
+      HelpPage.print(surroundings.out(), line, CommandTree.globalOptions());
       return OK;
     }
-    final ParseResult leaf = leafOf(parsed);
-    final CommandLine.Model.CommandSpec command = leaf.commandSpec();
-    if (!(command.userObject() instanceof Command action)) {
-      throw new CommandLine.ParameterException(
-          command.commandLine(), "a command is missing: one of " + command.subcommands().keySet());
+    if (line.isSet(LineParser.VERSION)) {
+      surroundings.out().println(HelpCommands.versionText());
+      return OK;
     }
-    try (Invocation invocation = new Invocation(leaf, environment, out, err)) {
-      action.run(invocation);
+    try (Invocation invocation = new Invocation(line, surroundings)) {
+      if (line.isSet(CommandTree.WATCH)) {
+        Watch.run(invocation, line.command().action());
+      } else {
+        line.command().action().run(invocation);
+      }
       return OK;
     } catch (UsageException e) {
-      throw new CommandLine.ParameterException(command.commandLine(), e.getMessage());
+      return usageError(line.commandPath(), e.getMessage());
+    } catch (ReportedException e) {
+      return FAILURE;
     } catch (Exception e) {
-      throw new CommandLine.ExecutionException(command.commandLine(), e.toString(), e);
+      return failure(e);
     }
   }
 
-  private static ParseResult leafOf(ParseResult parsed) {
-    ParseResult leaf = parsed;
-    while (leaf.hasSubcommand()) {
-      leaf = leaf.subcommand();
-    }
-    return leaf;
-  }
-
-  private int usageError(CommandLine.ParameterException failure) {
-    final String command = failure.getCommandLine().getCommandSpec().qualifiedName();
-    err.println(Text.oneLine(failure.getMessage()));
-    err.println("Try '" + command + " --help'.");
+  private int usageError(String command, String message) {
+    err.println(Text.oneLine(message));
+    err.println("Try '" + (command.isEmpty() ? CommandTree.NAME : command) + " --help'.");
     return USAGE_ERROR;
   }
 
-  private int executionError(Exception failure) {
-    out.flush();
+  private int failure(Exception failure) {
+    surroundings.out().flush();
     final String reason =
-        failure instanceof JacksonException unreadable
-            ? "the agent's answer cannot be read: " + unreadable.getOriginalMessage()
-            : failure.getMessage();
+        switch (failure) {
+          case JacksonException unreadable ->
+              unreadable.getCause() instanceof IOException broken
+                  ? broken.getMessage()
+                  : "the agent's answer cannot be read: " + unreadable.getOriginalMessage();
+          case java.io.UncheckedIOException unchecked -> unchecked.getCause().getMessage();
+          default -> failure.getMessage() == null ? failure.toString() : failure.getMessage();
+        };
     err.println("Error: " + Text.oneLine(reason));
-    return AGENT_ERROR;
+    return FAILURE;
+  }
+
+  /** What was not written is a failure: a full disk is reported, a reader that left is not. */
+  private int finish(int exitCode) {
+    surroundings.out().flush();
+    if (!surroundings.out().checkError()) {
+      return exitCode;
+    }
+    if (!isPipe(surroundings.outPath())) {
+      err.println("Error: standard output cannot be written: is the disk full?");
+    }
+    return exitCode == OK ? FAILURE : exitCode;
+  }
+
+  private static boolean isPipe(Path descriptor) {
+    try {
+      return Files.readSymbolicLink(descriptor).toString().startsWith("pipe:");
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  /** A failure that the command itself has reported. */
+  static final class ReportedException extends Exception {
+    private static final long serialVersionUID = 1L;
   }
 }

@@ -1,144 +1,114 @@
 package agent.cli;
 
-import agent.cli.Invocation.Command;
-import agent.cli.Invocation.OutputFormat;
+import agent.cli.grammar.CommandSpec;
+import agent.cli.grammar.LineParser;
+import agent.cli.grammar.OptionSpec;
+import agent.cli.grammar.ValueKind;
+import java.time.Duration;
 import java.util.List;
-import java.util.Locale;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Model.OptionSpec;
-import picocli.CommandLine.Model.PositionalParamSpec;
-import picocli.CommandLine.ScopeType;
 
 /**
- * All commands. They are built without annotations, because reading annotations takes most of the
- * time of a short command.
+ * All commands, from which the parser, help, man pages and completions are made. A group builds its
+ * commands when a line names it, because a short command ends sooner than all would be built.
  */
 final class CommandTree {
+  static final String NAME = "agentctl";
   static final String HOST = "--host";
   static final String OUTPUT = "--output";
+  static final String TIMEOUT = "--timeout";
+  static final String WATCH = "--watch";
+  static final String INTERVAL = "--interval";
+  static final String LABELS = "--labels";
+  static final Duration READ_TIMEOUT = Duration.ofSeconds(10);
+  static final Duration CHANGE_TIMEOUT = Duration.ofSeconds(30);
 
   private CommandTree() {}
 
-  static CommandSpec build() {
-    return group("agentctl", "Talks to the network agent of this node.")
-        .addOption(
-            OptionSpec.builder("-H", HOST)
-                .paramLabel("ADDRESS")
-                .type(String.class)
-                .scopeType(ScopeType.INHERIT)
-                .description(
-                    "Address of the agent, unix://PATH.",
-                    "Default: AGENT_HOST, or /var/run/agent/agent.sock.")
-                .build())
-        .addOption(
-            OptionSpec.builder("-o", OUTPUT)
-                .paramLabel("FORMAT")
-                .type(OutputFormat.class)
-                .converters(CommandTree::outputFormat)
-                .completionCandidates(List.of("json", "table"))
-                .scopeType(ScopeType.INHERIT)
-                .description("json or table. Default: table.")
-                .build())
-        .addOption(
-            OptionSpec.builder("-V", "--version")
-                .type(boolean.class)
-                .versionHelp(true)
-                .description("Shows the version.")
-                .build())
-        .versionProvider(() -> new String[] {"agentctl " + version()})
-        .addSubcommand("status", StatusCommands.build())
-        .addSubcommand("endpoint", EndpointCommands.build())
-        .addSubcommand("identity", IdentityCommands.build())
-        .addSubcommand("ip", IpCommands.build())
-        .addSubcommand("policy", PolicyCommands.build())
-        .addSubcommand("prefilter", PrefilterCommands.build())
-        .addSubcommand("map", MapCommands.build())
-        .addSubcommand("metrics", MetricsCommands.build())
-        .addSubcommand("completion", CompletionCommand.build());
+  static CommandSpec<Action> build() {
+    return CommandSpec.group(
+            NAME, "Controls the network agent of this node.", CommandTree::commands)
+        .details(
+            """
+            A command calls the management API on the agent's Unix socket. Those that name no operation \
+            need no agent.
+
+            Exit code: 0 where the command did what it is for; 1 where the agent refused, did not \
+            answer in time, or the output could not be written; 2 for a wrong command line.
+
+            Environment: AGENT_HOST is the address of the agent where --host is not given. NO_COLOR \
+            turns colours off.""")
+        .option(OptionSpec.flag(LineParser.VERSION, "Shows the version.").withLetter("-V"))
+        .example("agentctl status", "how the agent and its parts are")
+        .example("agentctl endpoint list -o jsonpath='.[*].id'", "the ids of all endpoints")
+        .example("agentctl policy validate rules.yaml", "check rules without an agent");
   }
 
-  private static OutputFormat outputFormat(String text) {
-    return switch (text.toLowerCase(Locale.ROOT)) {
-      case "json" -> OutputFormat.JSON;
-      case "table" -> OutputFormat.TABLE;
-      default ->
-          throw new picocli.CommandLine.TypeConversionException(
-              "'" + text + "' is neither json nor table");
-    };
+  static List<OptionSpec> globalOptions() {
+    return List.of(
+        OptionSpec.value(
+                HOST,
+                "ADDRESS",
+                ValueKind.FILE,
+                "Address of the agent, unix://PATH. Default: AGENT_HOST, or"
+                    + " /var/run/agent/agent.sock.")
+            .withLetter("-H"),
+        OptionSpec.text(
+                OUTPUT,
+                "FORMAT",
+                "table, wide (no column is cut), csv, json, yaml or jsonpath=PATH. Default: table.")
+            .withLetter("-o")
+            .among("table", "wide", "csv", "json", "yaml", "jsonpath="),
+        OptionSpec.text(
+            TIMEOUT,
+            "TIME",
+            "How long the agent may be silent, such as 500ms, 10s or 2m. Default: 10s, and 30s for a"
+                + " change."),
+        OptionSpec.flag("--help", "Shows this help.").withLetter("-h"));
   }
 
-  private static String version() {
-    final String version = AgentCtl.class.getPackage().getImplementationVersion();
-    return version == null ? "of a development build" : version;
+  private static List<CommandSpec<Action>> commands() {
+    return List.of(
+        StatusCommands.status(),
+        StatusCommands.health(),
+        CommandSpec.group(
+            "endpoint", "Endpoints: the workloads of this node.", EndpointCommands::build),
+        CommandSpec.group(
+            "identity", "Identities: the numbers of sets of labels.", IdentityCommands::build),
+        CommandSpec.group("ip", "Addresses of workloads.", IpCommands::build),
+        CommandSpec.group("policy", "Policy rules.", PolicyCommands::build),
+        CommandSpec.group(
+            "prefilter",
+            "Sources whose packets are dropped first of all.",
+            PrefilterCommands::build),
+        CommandSpec.group("map", "BPF maps of the agent.", MapCommands::build),
+        CommandSpec.group(
+            "bpf", "Pinned BPF maps, read from the kernel without an agent.", BpfCommands::build),
+        CommandSpec.group("config", "Options of the agent.", ConfigCommands::build),
+        CommandSpec.group("cluster", "Nodes that the agent knows.", ClusterCommands::build),
+        CommandSpec.group("metrics", "Metrics.", MetricsCommands::build),
+        DebugCommands.debugInformation(),
+        DebugCommands.bugtool(),
+        HelpCommands.completion(),
+        HelpCommands.man(),
+        HelpCommands.help(),
+        HelpCommands.version(),
+        HelpCommands.complete(),
+        HelpCommands.training());
   }
 
-  /** Returns a command that has only subcommands. */
-  static CommandSpec group(String name, String description) {
-    return withHelp(CommandSpec.create().name(name), description);
-  }
-
-  /** Returns a command with an action. */
-  static CommandSpec command(String description, Command action) {
-    return withHelp(CommandSpec.wrapWithoutInspection(action), description);
-  }
-
-  private static CommandSpec withHelp(CommandSpec spec, String description) {
-    spec.usageMessage().description(description).sortOptions(false).autoWidth(true);
-    return spec.addOption(
-        OptionSpec.builder("-h", "--help")
-            .type(boolean.class)
-            .usageHelp(true)
-            .description("Shows this help.")
-            .build());
-  }
-
-  static PositionalParamSpec required(String label, String description) {
-    return positional(label, description).arity("1").required(true).type(String.class).build();
-  }
-
-  static PositionalParamSpec optional(String label, String description) {
-    return positional(label, description).arity("0..1").type(String.class).build();
-  }
-
-  static PositionalParamSpec several(int index, String label, String description) {
-    return PositionalParamSpec.builder()
-        .index(index + "..*")
-        .paramLabel(label)
-        .description(description)
-        .arity("0..*")
-        .type(List.class)
-        .auxiliaryTypes(String.class)
-        .build();
-  }
-
-  private static PositionalParamSpec.Builder positional(String label, String description) {
-    return PositionalParamSpec.builder().index("0").paramLabel(label).description(description);
-  }
-
-  static OptionSpec flag(String name, String description) {
-    return OptionSpec.builder(name).type(boolean.class).description(description).build();
-  }
-
-  static OptionSpec value(String name, String label, String description) {
-    return OptionSpec.builder(name)
-        .paramLabel(label)
-        .type(String.class)
-        .description(description)
-        .build();
+  /** Adds the options by which a command is repeated. */
+  static CommandSpec<Action> watched(CommandSpec<Action> command) {
+    return command
+        .option(
+            OptionSpec.flag(WATCH, "Repeats until interrupted and shows what changes.")
+                .withLetter("-w"))
+        .option(OptionSpec.text(INTERVAL, "TIME", "Time between two looks. Default: 2s."));
   }
 
   static OptionSpec labels() {
-    return OptionSpec.builder("-l", "--labels")
-        .paramLabel("LABEL")
-        .type(List.class)
-        .auxiliaryTypes(String.class)
-        .splitRegex(",")
-        .description("Only what has these labels, [source:]key[=value].")
-        .build();
-  }
-
-  static List<String> labelsOf(Invocation call) {
-    final List<String> labels = call.option("--labels");
-    return labels == null ? List.of() : labels;
+    return OptionSpec.value(
+            LABELS, "LABEL", ValueKind.LABEL, "Only what has these labels, [source:]key[=value].")
+        .withLetter("-l")
+        .repeated();
   }
 }

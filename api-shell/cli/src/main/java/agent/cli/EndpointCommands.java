@@ -1,234 +1,209 @@
 package agent.cli;
 
-import agent.cli.Invocation.Command;
-import agent.cli.Invocation.UsageException;
+import agent.cli.grammar.ArgumentSpec;
+import agent.cli.grammar.CommandSpec;
+import agent.cli.grammar.OptionSpec;
+import agent.cli.grammar.UsageException;
+import agent.cli.grammar.ValueKind;
+import agent.cli.output.Listing;
+import agent.cli.output.Rows;
+import agent.cli.output.Text;
+import agent.cli.output.Tree;
 import agent.client.RequestPath;
-import agent.contract.endpoint.EndpointConfigurationModel;
-import agent.contract.endpoint.EndpointConfigurationSpecModel;
-import agent.contract.endpoint.EndpointHealthModel;
-import agent.contract.endpoint.EndpointLabelsModel;
-import agent.contract.endpoint.EndpointModel;
-import agent.contract.endpoint.EndpointPolicyModel;
-import agent.contract.endpoint.EndpointStatusModel;
-import agent.contract.ipam.AddressPairModel;
 import java.io.IOException;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Model.OptionSpec;
 
-/** {@code agentctl endpoint}. */
+/** {@code agentctl endpoint}: lists and single endpoints. */
 final class EndpointCommands {
-  private static final AddressPairModel NO_ADDRESS =
-      new AddressPairModel(null, null, null, null, null, null);
+  static final String CONTAINER = "--container-id";
+
+  private static final String SET = "--set";
 
   private EndpointCommands() {}
 
-  static CommandSpec build() {
-    return CommandTree.group("endpoint", "Endpoints: the workloads of this node.")
-        .addSubcommand(
-            "list",
-            CommandTree.command("Lists endpoints.", EndpointCommands::list)
-                .addOption(CommandTree.labels()))
-        .addSubcommand("get", withId("Shows an endpoint.", EndpointCommands::get))
-        .addSubcommand("delete", withId("Deletes an endpoint.", EndpointCommands::delete))
-        .addSubcommand("log", withId("Shows its state changes.", EndpointCommands::log))
-        .addSubcommand("health", withId("Shows its health.", EndpointCommands::health))
-        .addSubcommand(
-            "labels",
-            withId("Shows its labels, or sets the user's.", EndpointCommands::labels)
-                .addOption(
-                    OptionSpec.builder("--set")
-                        .paramLabel("LABEL")
-                        .type(List.class)
-                        .auxiliaryTypes(String.class)
-                        .splitRegex(",")
-                        .description("The new user labels.")
-                        .build()))
-        .addSubcommand(
-            "config",
-            withId("Shows its options, or sets some.", EndpointCommands::config)
-                .addPositional(
-                    CommandTree.several(1, "OPTION=VALUE", "For example Debug=Enabled.")));
+  static List<CommandSpec<Action>> build() {
+    return List.of(
+        CommandTree.watched(
+            CommandSpec.<Action>command("list", "Lists endpoints.", EndpointCommands::list)
+                .operation("GET /endpoint")
+                .option(CommandTree.labels())
+                .example("agentctl endpoint list -l app=web -w", "follow the web endpoints")),
+        CommandTree.watched(
+            withId("get", "Shows an endpoint.", EndpointCommands::get)
+                .operation("GET /endpoint/{id}")),
+        EndpointChanges.create(),
+        EndpointChanges.update(),
+        EndpointChanges.delete(),
+        EndpointLogCommand.command(),
+        CommandTree.watched(
+            withId("health", "Shows the health of an endpoint.", EndpointCommands::health)
+                .operation("GET /endpoint/{id}/healthz")),
+        withId(
+                "labels",
+                "Shows the labels of an endpoint, or sets the user's.",
+                EndpointCommands::labels)
+            .operation("GET, PATCH /endpoint/{id}/labels")
+            .option(
+                OptionSpec.value(SET, "LABEL", ValueKind.LABEL, "The new user labels.").repeated()),
+        withId(
+                "config",
+                "Shows the options of an endpoint, or sets some.",
+                EndpointCommands::config)
+            .operation("GET, PATCH /endpoint/{id}/config")
+            .argument(
+                ArgumentSpec.several(
+                    "OPTION=VALUE", ValueKind.ENDPOINT_OPTION, "For example Debug=Enabled.")));
   }
 
-  private static CommandSpec withId(String description, Command action) {
-    return CommandTree.command(description, action)
-        .addPositional(CommandTree.required("ID", "[prefix:]id of the endpoint."));
+  static CommandSpec<Action> withId(String name, String summary, Action action) {
+    return CommandSpec.command(name, summary, action)
+        .argument(ArgumentSpec.required("ID", ValueKind.ENDPOINT, "[prefix:]id of the endpoint."));
   }
 
   private static void list(Invocation call) throws IOException {
-    final List<String> labels = CommandTree.labelsOf(call);
-    if (call.wantsJson()) {
-      call.printJson(RequestPath.of("endpoint").queryEach("labels", labels));
-      return;
-    }
-    final Table table =
-        new Table(
-            call.out(), "ID", "STATE", "HEALTH", "POLICY", "IDENTITY", "IPV4", "IPV6", "LABELS");
-    for (final EndpointModel endpoint : call.agent().endpoints(labels)) {
-      final EndpointStatusModel status = endpoint.status();
-      final AddressPairModel address = address(status);
-      table.row(
-          endpoint.id(),
-          status.state(),
-          status.health() == null ? null : status.health().overallHealth(),
-          enforcement(status.policy()),
-          status.identity() == null ? null : status.identity().id(),
-          address.ipv4(),
-          address.ipv6(),
-          status.identity() == null ? null : Text.list(status.identity().labels()));
-    }
-    table.end();
+    call.list(
+        RequestPath.of("endpoint").queryEach("labels", call.options(CommandTree.LABELS)),
+        new Listing("")
+            .column("ID", "id")
+            .column("NAME", EndpointCommands::name)
+            .column("STATE", "status", "state")
+            .column("HEALTH", "status", "health", "overallHealth")
+            .column("POLICY", "status", "policy", "realized", "policy-enabled")
+            .column("IDENTITY", "status", "identity", "id")
+            .column("IPV4", endpoint -> address(endpoint, "ipv4"))
+            .column("IPV6", endpoint -> address(endpoint, "ipv6"))
+            .column("AGE", endpoint -> Text.age(lastChange(endpoint), call.now()))
+            .column("LABELS", "status", "identity", "labels"));
   }
 
-  private static AddressPairModel address(EndpointStatusModel status) {
-    final boolean hasAddress =
-        status.networking() != null
-            && status.networking().addressing() != null
-            && !status.networking().addressing().isEmpty();
-    return hasAddress ? status.networking().addressing().getFirst() : NO_ADDRESS;
+  /** The pod with its namespace, else the container's name, else the start of its id. */
+  private static Object name(Object endpoint) {
+    final Object names = Tree.at(endpoint, "status", "external-identifiers");
+    for (final String kind : List.of("pod-name", "k8s-pod-name", "container-name")) {
+      final String name = Tree.text(names, kind);
+      if (name != null && !name.isEmpty()) {
+        return name;
+      }
+    }
+    final String id = Tree.text(names, "container-id");
+    return id == null ? null : id.substring(0, Math.min(12, id.length()));
   }
 
-  private static String enforcement(EndpointPolicyModel policy) {
-    return policy == null || policy.realized() == null ? null : policy.realized().policyEnabled();
+  private static Object address(Object endpoint, String family) {
+    final List<?> addresses = Tree.list(endpoint, "status", "networking", "addressing");
+    return addresses.isEmpty() ? null : Tree.at(addresses.getFirst(), family);
+  }
+
+  /** The time since when it has its state. */
+  private static Object lastChange(Object endpoint) {
+    final List<?> log = Tree.list(endpoint, "status", "log");
+    return log.isEmpty() ? null : Tree.at(log.getLast(), "timestamp");
   }
 
   private static void get(Invocation call) throws IOException {
-    final String id = call.argument(0);
-    if (call.wantsJson()) {
-      call.printJson(RequestPath.of("endpoint", id));
+    final RequestPath path = RequestPath.of("endpoint", call.argument(0));
+    if (call.wantsDocument()) {
+      call.document(path);
       return;
     }
-    final EndpointModel endpoint = call.agent().endpoint(id);
-    final EndpointStatusModel status = endpoint.status();
-    final Table table = new Table(call.out(), "FIELD", "VALUE");
-    table.row("id", endpoint.id()).row("state", status.state());
-    if (status.health() != null) {
-      table.row("health", status.health().overallHealth());
+    final Object endpoint = call.tree(path);
+    final Object status = Tree.at(endpoint, "status");
+    final Rows rows = call.rows("FIELD", "VALUE");
+    rows.row("id", Tree.at(endpoint, "id")).row("name", name(endpoint));
+    rows.row("state", Tree.at(status, "state"));
+    row(rows, "health", Tree.at(status, "health", "overallHealth"));
+    row(rows, "identity", Tree.at(status, "identity", "id"));
+    row(rows, "labels", Tree.at(status, "identity", "labels"));
+    rows.row("ipv4", address(endpoint, "ipv4")).row("ipv6", address(endpoint, "ipv6"));
+    for (final String name : List.of("interface-name", "interface-index", "mac", "host-mac")) {
+      row(rows, name, Tree.at(status, "networking", name));
     }
-    if (status.identity() != null) {
-      table.row("identity", status.identity().id());
-      table.row("labels", Text.list(status.identity().labels()));
-    }
-    final AddressPairModel address = address(status);
-    table.row("ipv4", address.ipv4()).row("ipv6", address.ipv6());
-    if (status.networking() != null) {
-      table.row("interface", status.networking().interfaceName());
-      table.row("interface-index", status.networking().interfaceIndex());
-      table.row("mac", status.networking().mac());
-      table.row("host-mac", status.networking().hostMac());
-    }
-    if (status.policy() != null && status.policy().realized() != null) {
-      policy(table, status.policy().realized());
-    }
-    if (status.realized() != null && status.realized().options() != null) {
-      new TreeMap<>(status.realized().options())
-          .forEach((name, value) -> table.row("option " + name, value));
-    }
-    table.end();
+    policy(rows, Tree.members(status, "policy", "realized"));
+    new TreeMap<>(Tree.members(status, "realized", "options"))
+        .forEach((name, value) -> rows.row("option " + name, value));
+    rows.end();
   }
 
-  private static void policy(Table table, EndpointPolicyModel.Resolved policy) {
-    table.row("policy", policy.policyEnabled()).row("policy-revision", policy.policyRevision());
-    table.row("allowed-ingress", Text.list(policy.allowedIngressIdentities()));
-    table.row("allowed-egress", Text.list(policy.allowedEgressIdentities()));
-    table.row("denied-ingress", Text.list(policy.deniedIngressIdentities()));
-    table.row("denied-egress", Text.list(policy.deniedEgressIdentities()));
+  private static void row(Rows rows, String name, Object value) {
+    if (value != null) {
+      rows.row(name, value);
+    }
   }
 
-  private static void delete(Invocation call) throws IOException {
-    final String id = call.argument(0);
-    if (call.wantsJson()) {
-      call.printJson("DELETE", RequestPath.of("endpoint", id), null);
-      return;
+  private static void policy(Rows rows, Map<String, Object> policy) {
+    row(rows, "policy", policy.get("policy-enabled"));
+    row(rows, "policy-revision", policy.get("policy-revision"));
+    for (final String list :
+        List.of("allowed-ingress", "allowed-egress", "denied-ingress", "denied-egress")) {
+      row(rows, list, policy.get(list + "-identities"));
     }
-    final List<String> errors = call.agent().deleteEndpoint(id);
-    call.out().println("endpoint " + Text.oneLine(id) + " deleted");
-    errors.forEach(error -> call.err().println("Warning: " + Text.oneLine(error)));
-  }
-
-  private static void log(Invocation call) throws IOException {
-    final String id = call.argument(0);
-    if (call.wantsJson()) {
-      call.printJson(RequestPath.of("endpoint", id, "log"));
-      return;
-    }
-    final Table table = new Table(call.out(), "TIME", "CODE", "STATE", "MESSAGE");
-    call.agent()
-        .endpointLog(id)
-        .forEach(e -> table.row(e.timestamp(), e.code(), e.state(), e.message()));
-    table.end();
   }
 
   private static void health(Invocation call) throws IOException {
-    final String id = call.argument(0);
-    if (call.wantsJson()) {
-      call.printJson(RequestPath.of("endpoint", id, "healthz"));
+    final RequestPath path = RequestPath.of("endpoint", call.argument(0), "healthz");
+    if (call.wantsDocument()) {
+      call.document(path);
       return;
     }
-    final EndpointHealthModel health = call.agent().endpointHealth(id);
-    new Table(call.out(), "OVERALL", "BPF", "POLICY", "CONNECTED")
-        .row(health.overallHealth(), health.bpf(), health.policy(), health.connected())
+    final Object health = call.tree(path);
+    call.rows("OVERALL", "BPF", "POLICY", "CONNECTED")
+        .row(
+            Tree.at(health, "overallHealth"),
+            Tree.at(health, "bpf"),
+            Tree.at(health, "policy"),
+            Tree.at(health, "connected"))
         .end();
   }
 
   private static void labels(Invocation call) throws IOException {
-    final String id = call.argument(0);
-    final List<String> wanted = call.option("--set");
-    if (call.wantsJson() && wanted == null) {
-      call.printJson(RequestPath.of("endpoint", id, "labels"));
+    final RequestPath path = RequestPath.of("endpoint", call.argument(0), "labels");
+    final Object changed =
+        call.isSet(SET) ? call.send("PATCH", path, Map.of("user", call.options(SET))) : null;
+    if (call.wantsDocument()) {
+      call.document(path);
       return;
     }
-    final EndpointLabelsModel labels =
-        wanted == null
-            ? call.agent().endpointLabels(id)
-            : call.agent().labelEndpoint(id, wanted.stream().filter(l -> !l.isEmpty()).toList());
-    if (call.wantsJson()) {
-      call.printJson(RequestPath.of("endpoint", id, "labels"));
-      return;
+    final Object labels = changed == null ? call.tree(path) : changed;
+    final Rows rows = call.rows("SET", "LABEL");
+    Tree.list(labels, "spec", "user").forEach(label -> rows.row("user", label));
+    for (final String set : List.of("security-relevant", "derived", "disabled")) {
+      Tree.list(labels, "status", set).forEach(label -> rows.row(set, label));
     }
-    final Table table = new Table(call.out(), "SET", "LABEL");
-    rows(table, "user", labels.spec() == null ? null : labels.spec().user());
-    if (labels.status() != null) {
-      rows(table, "security-relevant", labels.status().securityRelevant());
-      rows(table, "derived", labels.status().derived());
-      rows(table, "disabled", labels.status().disabled());
-    }
-    table.end();
-  }
-
-  private static void rows(Table table, String set, List<String> labels) {
-    if (labels != null) {
-      labels.forEach(label -> table.row(set, label));
-    }
+    rows.end();
   }
 
   private static void config(Invocation call) throws IOException {
-    final String id = call.argument(0);
-    final Map<String, String> options = new LinkedHashMap<>();
-    for (final String assignment : call.arguments(1)) {
+    final RequestPath path = RequestPath.of("endpoint", call.argument(0), "config");
+    final Map<String, Object> options = assignments(call.arguments(1));
+    if (!options.isEmpty()) {
+      call.send("PATCH", path, Map.of("options", options));
+    }
+    if (call.wantsDocument()) {
+      call.document(path);
+      return;
+    }
+    final Object configuration = call.tree(path);
+    final Rows rows = call.rows("OPTION", "VALUE");
+    new TreeMap<>(Tree.members(configuration, "realized", "options")).forEach(rows::row);
+    rows.end();
+    final String error = Tree.text(configuration, "error");
+    if (error != null) {
+      call.err().println("Warning: " + Text.oneLine(error));
+    }
+  }
+
+  /** Returns the options of {@code OPTION=VALUE} words. */
+  static Map<String, Object> assignments(List<String> words) {
+    final Map<String, Object> options = new TreeMap<>();
+    for (final String assignment : words) {
       final int equals = assignment.indexOf('=');
       if (equals <= 0) {
         throw new UsageException("'" + assignment + "' is not OPTION=VALUE");
       }
       options.put(assignment.substring(0, equals), assignment.substring(equals + 1));
     }
-    if (!options.isEmpty()) {
-      call.agent().configureEndpoint(id, new EndpointConfigurationSpecModel(null, options));
-    }
-    if (call.wantsJson()) {
-      call.printJson(RequestPath.of("endpoint", id, "config"));
-      return;
-    }
-    final EndpointConfigurationModel configuration = call.agent().endpointConfiguration(id);
-    final Table table = new Table(call.out(), "OPTION", "VALUE");
-    new TreeMap<>(configuration.realized().options()).forEach(table::row);
-    table.end();
-    if (configuration.error() != null) {
-      call.err().println("Warning: " + Text.oneLine(configuration.error()));
-    }
+    return options;
   }
 }

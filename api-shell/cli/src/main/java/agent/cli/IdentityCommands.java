@@ -1,70 +1,60 @@
 package agent.cli;
 
-import agent.cli.Invocation.UsageException;
+import agent.cli.grammar.ArgumentSpec;
+import agent.cli.grammar.CommandSpec;
+import agent.cli.grammar.OptionSpec;
+import agent.cli.grammar.UsageException;
+import agent.cli.grammar.ValueKind;
+import agent.cli.output.Listing;
+import agent.cli.output.Tree;
 import agent.client.RequestPath;
-import agent.contract.identity.IdentityInUseModel;
-import agent.contract.identity.IdentityModel;
 import java.io.IOException;
 import java.util.List;
-import picocli.CommandLine.Model.CommandSpec;
 
 /** {@code agentctl identity}. */
 final class IdentityCommands {
+  private static final String ENDPOINTS = "--endpoints";
+
   private IdentityCommands() {}
 
-  static CommandSpec build() {
-    return CommandTree.group("identity", "Security identities.")
-        .addSubcommand(
-            "list",
-            CommandTree.command("Lists identities.", IdentityCommands::list)
-                .addOption(CommandTree.labels())
-                .addOption(CommandTree.flag("--endpoints", "Only those of local endpoints.")))
-        .addSubcommand(
-            "get",
-            CommandTree.command("Shows an identity.", IdentityCommands::get)
-                .addPositional(CommandTree.required("ID", "Number of the identity.")));
+  static List<CommandSpec<Action>> build() {
+    return List.of(
+        CommandTree.watched(
+            CommandSpec.<Action>command("list", "Lists identities.", IdentityCommands::list)
+                .operation("GET /identity, GET /identity/endpoints")
+                .option(CommandTree.labels())
+                .option(OptionSpec.flag(ENDPOINTS, "Only those of local endpoints."))),
+        CommandSpec.<Action>command("get", "Shows an identity.", IdentityCommands::get)
+            .operation("GET /identity/{id}")
+            .argument(ArgumentSpec.required("ID", ValueKind.IDENTITY, "Number of the identity.")));
   }
 
   private static void list(Invocation call) throws IOException {
-    final List<String> labels = CommandTree.labelsOf(call);
-    if (call.isSet("--endpoints")) {
-      listInUse(call, labels);
+    final List<String> labels = call.options(CommandTree.LABELS);
+    if (!call.isSet(ENDPOINTS)) {
+      call.list(
+          RequestPath.of("identity").queryEach("labels", labels),
+          new Listing("").column("ID", "id").column("LABELS", "labels"));
       return;
     }
-    if (call.wantsJson()) {
-      call.printJson(RequestPath.of("identity").queryEach("labels", labels));
-      return;
-    }
-    print(call, call.agent().identities(labels));
-  }
-
-  private static void listInUse(Invocation call, List<String> labels) throws IOException {
     if (!labels.isEmpty()) {
-      throw new UsageException("--endpoints and --labels do not go together");
+      throw new UsageException(ENDPOINTS + " and " + CommandTree.LABELS + " do not go together");
     }
-    if (call.wantsJson()) {
-      call.printJson(RequestPath.of("identity", "endpoints"));
-      return;
-    }
-    final Table table = new Table(call.out(), "ID", "ENDPOINTS", "LABELS");
-    for (final IdentityInUseModel used : call.agent().identitiesInUse()) {
-      table.row(used.identity().id(), used.refCount(), Text.list(used.identity().labels()));
-    }
-    table.end();
+    call.list(
+        RequestPath.of("identity", "endpoints"),
+        new Listing("")
+            .column("ID", "identity", "id")
+            .column("ENDPOINTS", "refCount")
+            .column("LABELS", "identity", "labels"));
   }
 
   private static void get(Invocation call) throws IOException {
-    final String id = call.argument(0);
-    if (call.wantsJson()) {
-      call.printJson(RequestPath.of("identity", id));
-    } else {
-      print(call, List.of(call.agent().identity(id)));
+    final RequestPath path = RequestPath.of("identity", call.argument(0));
+    if (call.wantsDocument()) {
+      call.document(path);
+      return;
     }
-  }
-
-  private static void print(Invocation call, List<IdentityModel> identities) {
-    final Table table = new Table(call.out(), "ID", "LABELS");
-    identities.forEach(identity -> table.row(identity.id(), Text.list(identity.labels())));
-    table.end();
+    final Object identity = call.tree(path);
+    call.rows("ID", "LABELS").row(Tree.at(identity, "id"), Tree.at(identity, "labels")).end();
   }
 }

@@ -1,152 +1,190 @@
 package agent.cli;
 
+import agent.cli.grammar.ParsedLine;
+import agent.cli.grammar.UsageException;
+import agent.cli.output.AnswerPrinter;
+import agent.cli.output.JsonTreeWriter;
+import agent.cli.output.Listing;
+import agent.cli.output.OutputFormat;
+import agent.cli.output.Rows;
+import agent.cli.output.Terminal;
 import agent.client.AgentClient;
 import agent.client.RequestPath;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
-import picocli.CommandLine.ParseResult;
-import tools.jackson.core.JsonGenerator;
-import tools.jackson.core.JsonParser;
-import tools.jackson.core.ObjectReadContext;
-import tools.jackson.core.ObjectWriteContext;
-import tools.jackson.core.PrettyPrinter;
-import tools.jackson.core.StreamWriteFeature;
-import tools.jackson.core.json.JsonFactory;
-import tools.jackson.core.util.DefaultPrettyPrinter;
 
 /** One run of a command: its arguments, a client of the agent, and the streams it writes to. */
 final class Invocation implements AutoCloseable {
-  /** How results are printed. */
-  enum OutputFormat {
-    /** The JSON that the agent answered. */
-    JSON,
-    /** Columns for a reader. */
-    TABLE
-  }
-
-  /** The work of a command. */
-  @FunctionalInterface
-  interface Command {
-    /**
-     * Runs the command.
-     *
-     * @param call its arguments, the agent and the terminal
-     */
-    void run(Invocation call) throws Exception;
-  }
-
-  /** The arguments contradict each other or are incomplete. */
-  static final class UsageException extends RuntimeException {
-    private static final long serialVersionUID = 1L;
-
-    UsageException(String message) {
-      super(message);
-    }
-  }
-
-  private final ParseResult parsed;
-  private final Map<String, String> environment;
-  private final PrintStream out;
-  private final PrintStream err;
+  private final ParsedLine<Action> line;
+  private final AgentCtl.Surroundings surroundings;
+  private final OutputFormat format;
+  private final AnswerPrinter printer;
   private AgentClient client;
 
-  Invocation(
-      ParseResult parsed, Map<String, String> environment, PrintStream out, PrintStream err) {
-    this.parsed = parsed;
-    this.environment = environment;
-    this.out = out;
-    this.err = err;
+  Invocation(ParsedLine<Action> line, AgentCtl.Surroundings surroundings) {
+    this.line = line;
+    this.surroundings = surroundings;
+    try {
+      format = OutputFormat.of(line.option(CommandTree.OUTPUT));
+    } catch (IllegalArgumentException e) {
+      throw new UsageException(CommandTree.OUTPUT + ": " + e.getMessage());
+    }
+    printer = new AnswerPrinter(surroundings.out(), surroundings.terminal(), format);
   }
 
-  /** Returns a client of the agent that {@code --host} or {@code AGENT_HOST} names. */
-  AgentClient agent() {
+  /** Returns the same call with another standard output and a connection of its own. */
+  Invocation writingTo(PrintStream out) {
+    return new Invocation(line, surroundings.writingTo(out));
+  }
+
+  /** Returns the address of the agent that {@code --host} or {@code AGENT_HOST} names. */
+  String address() {
+    final String given = option(CommandTree.HOST);
+    if (given != null) {
+      return given;
+    }
+    final String fromEnvironment = surroundings.environment().getOrDefault("AGENT_HOST", "");
+    return fromEnvironment.isEmpty() ? AgentClient.DEFAULT_ADDRESS : fromEnvironment;
+  }
+
+  private AgentClient agent(String method) {
     if (client == null) {
-      final String fromEnvironment = environment.get("AGENT_HOST");
-      final String fallback =
-          fromEnvironment == null || fromEnvironment.isEmpty()
-              ? AgentClient.DEFAULT_ADDRESS
-              : fromEnvironment;
-      final String address = option(CommandTree.HOST);
+      final boolean isRead = method.equals("GET");
+      final Duration timeout =
+          DurationText.of(
+              CommandTree.TIMEOUT,
+              option(CommandTree.TIMEOUT),
+              isRead ? CommandTree.READ_TIMEOUT : CommandTree.CHANGE_TIMEOUT);
       try {
-        client = AgentClient.of(address == null ? fallback : address);
+        client = AgentClient.of(address(), timeout);
       } catch (IllegalArgumentException e) {
-        throw new UsageException("--host: " + e.getMessage());
+        throw new UsageException(CommandTree.HOST + ": " + e.getMessage());
       }
     }
     return client;
   }
 
   PrintStream out() {
-    return out;
+    return surroundings.out();
   }
 
   PrintStream err() {
-    return err;
+    return surroundings.err();
   }
 
-  boolean wantsJson() {
-    return option(CommandTree.OUTPUT) == OutputFormat.JSON;
+  Terminal terminal() {
+    return surroundings.terminal();
   }
 
-  /** Returns the value of an option of this command or of a parent command, or null. */
-  <T> T option(String name) {
-    for (ParseResult level = parsed; level != null; level = parent(level)) {
-      if (level.hasMatchedOption(name)) {
-        return level.matchedOptionValue(name, null);
-      }
-    }
-    return null;
+  InputStream in() {
+    return surroundings.in();
   }
 
-  private ParseResult parent(ParseResult level) {
-    final var above = level.commandSpec().parent();
-    return above == null ? null : above.commandLine().getParseResult();
+  /** Returns what commands do without an agent. */
+  LocalParts local() {
+    return surroundings.local();
+  }
+
+  Instant now() {
+    return terminal().clock().instant();
+  }
+
+  OutputFormat format() {
+    return format;
+  }
+
+  AnswerPrinter printer() {
+    return printer;
+  }
+
+  AgentCtl.Surroundings surroundings() {
+    return surroundings;
+  }
+
+  /** Returns whether a document is wanted rather than columns. */
+  boolean wantsDocument() {
+    return format.isDocument();
+  }
+
+  /** Returns the value of an option, or null. */
+  String option(String name) {
+    return line.option(name);
+  }
+
+  List<String> options(String name) {
+    return line.options(name);
   }
 
   boolean isSet(String name) {
-    return Boolean.TRUE.equals(option(name));
+    return line.isSet(name);
+  }
+
+  /** Returns the value of an option that is a whole number, or the fallback. */
+  long number(String name, long fallback) {
+    final String text = option(name);
+    if (text == null) {
+      return fallback;
+    }
+    try {
+      return Long.parseLong(text);
+    } catch (NumberFormatException e) {
+      throw new UsageException(name + ": '" + text + "' is not a whole number");
+    }
   }
 
   /** Returns the positional argument at an index, or null. */
-  <T> T argument(int index) {
-    return parsed.matchedPositionalValue(index, null);
+  String argument(int index) {
+    return line.argument(index);
   }
 
   /** Returns the positional arguments from an index on. */
   List<String> arguments(int index) {
-    final List<String> values = argument(index);
-    return values == null ? List.of() : values;
+    return line.arguments(index);
   }
 
-  /** Prints the answer of a GET as indented JSON; the memory used does not depend on its size. */
-  void printJson(RequestPath path) throws IOException {
-    printJson("GET", path, null);
-  }
-
-  void printJson(String method, RequestPath path, String body) throws IOException {
-    final JsonFactory factory =
-        JsonFactory.builder().disable(StreamWriteFeature.AUTO_CLOSE_TARGET).build();
-    try (InputStream answer = agent().open(method, path, body);
-        JsonParser json = factory.createParser(ObjectReadContext.empty(), answer)) {
-      final JsonGenerator indented = factory.createGenerator(new Indented(), out);
-      while (json.nextToken() != null && !out.checkError()) {
-        indented.copyCurrentEventExact(json);
-      }
-      indented.close();
-      out.println();
+  /** Makes a call; its answer is valid until the next one. */
+  InputStream open(String method, RequestPath path, Map<String, String> headers, Object body)
+      throws IOException {
+    final byte[] bytes =
+        body == null ? null : JsonTreeWriter.compact(body).getBytes(StandardCharsets.UTF_8);
+    final AgentClient agent = agent(method);
+    try (Progress _ = Progress.of(err(), "waiting for the agent", terminal().showsProgress())) {
+      return agent.open(method, path, headers, bytes);
     }
   }
 
-  private static final class Indented extends ObjectWriteContext.Base {
-    private final PrettyPrinter printer = new DefaultPrettyPrinter();
+  InputStream get(RequestPath path) throws IOException {
+    return open("GET", path, Map.of(), null);
+  }
 
-    @Override
-    public PrettyPrinter getPrettyPrinter() {
-      return printer;
-    }
+  /** Returns the answer of a GET. */
+  Object tree(RequestPath path) throws IOException {
+    return AnswerPrinter.tree(get(path));
+  }
+
+  /** Returns the answer of a call with a body of {@link agent.cli.output.Tree}. */
+  Object send(String method, RequestPath path, Object body) throws IOException {
+    return AnswerPrinter.tree(open(method, path, Map.of(), body));
+  }
+
+  /** Prints the elements of the answer of a GET. */
+  void list(RequestPath path, Listing listing) throws IOException {
+    printer.list(get(path), listing);
+  }
+
+  /** Prints the answer of a GET as it is. */
+  void document(RequestPath path) throws IOException {
+    printer.document(get(path));
+  }
+
+  Rows rows(String... headings) {
+    return printer.rows(headings);
   }
 
   @Override

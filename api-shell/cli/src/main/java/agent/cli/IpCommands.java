@@ -1,90 +1,109 @@
 package agent.cli;
 
-import agent.cli.Invocation.UsageException;
+import agent.cli.grammar.ArgumentSpec;
+import agent.cli.grammar.CommandSpec;
+import agent.cli.grammar.OptionSpec;
+import agent.cli.grammar.UsageException;
+import agent.cli.grammar.ValueKind;
+import agent.cli.output.AnswerPrinter;
+import agent.cli.output.Rows;
+import agent.cli.output.Text;
+import agent.cli.output.Tree;
 import agent.client.RequestPath;
-import agent.contract.ipam.IpamAllocationModel;
 import java.io.IOException;
+import java.util.List;
 import java.util.Map;
-import picocli.CommandLine.Model.CommandSpec;
+import java.util.TreeMap;
 
 /** {@code agentctl ip}. */
 final class IpCommands {
+  private static final String FAMILY = "--family";
+  private static final String OWNER = "--owner";
+  private static final String POOL = "--pool";
+  private static final String EXPIRE = "--expire";
+
   private IpCommands() {}
 
-  static CommandSpec build() {
-    return CommandTree.group("ip", "Addresses of workloads.")
-        .addSubcommand(
-            "allocate",
-            CommandTree.command(
-                    "Allocates the next free address, or this one.", IpCommands::allocate)
-                .addPositional(CommandTree.optional("ADDRESS", "The address."))
-                .addOption(CommandTree.value("--family", "FAMILY", "ipv4 or ipv6; both without."))
-                .addOption(CommandTree.value("--owner", "OWNER", "Who it is for."))
-                .addOption(CommandTree.value("--pool", "POOL", "Pool to take it from."))
-                .addOption(
-                    CommandTree.flag(
-                        "--expire", "Give it back unless an endpoint claims it in time.")))
-        .addSubcommand(
-            "release",
-            CommandTree.command("Releases an address.", IpCommands::release)
-                .addPositional(CommandTree.required("ADDRESS", "The address."))
-                .addOption(CommandTree.value("--pool", "POOL", "Pool that it is from.")));
+  static List<CommandSpec<Action>> build() {
+    return List.of(
+        CommandTree.watched(
+            CommandSpec.<Action>command("list", "Lists the addresses in use.", IpCommands::list)
+                .operation("GET /healthz")),
+        CommandSpec.<Action>command(
+                "allocate", "Allocates the next free address, or this one.", IpCommands::allocate)
+            .operation("POST /ipam, POST /ipam/{ip}")
+            .argument(ArgumentSpec.optional("ADDRESS", ValueKind.TEXT, "The address."))
+            .option(
+                OptionSpec.text(FAMILY, "FAMILY", "ipv4 or ipv6; both without.")
+                    .among("ipv4", "ipv6"))
+            .option(OptionSpec.text(OWNER, "OWNER", "Who it is for."))
+            .option(OptionSpec.text(POOL, "POOL", "Pool to take it from."))
+            .option(OptionSpec.flag(EXPIRE, "Give it back unless an endpoint claims it in time.")),
+        CommandSpec.<Action>command("release", "Releases an address.", IpCommands::release)
+            .operation("DELETE /ipam/{ip}")
+            .argument(ArgumentSpec.required("ADDRESS", ValueKind.ADDRESS, "The address."))
+            .option(OptionSpec.text(POOL, "POOL", "Pool that it is from.")));
+  }
+
+  private static void list(Invocation call) throws IOException {
+    final Map<String, Object> ipam = Tree.members(call.tree(RequestPath.of("healthz")), "ipam");
+    if (call.wantsDocument()) {
+      call.printer().document(ipam);
+      return;
+    }
+    final Rows rows = call.rows("ADDRESS", "OWNER");
+    new TreeMap<>(Tree.members(ipam, "allocations")).forEach(rows::row);
+    rows.end();
   }
 
   private static void allocate(Invocation call) throws IOException {
     final String address = call.argument(0);
-    final String family = call.option("--family");
-    final boolean expires = call.isSet("--expire");
     if (address != null) {
-      if (family != null || expires) {
-        throw new UsageException("--family and --expire do not go together with an address");
+      if (call.isSet(FAMILY) || call.isSet(EXPIRE)) {
+        throw new UsageException(FAMILY + " and " + EXPIRE + " do not go together with an address");
       }
-      call.agent().allocateAddress(address, call.option("--owner"), call.option("--pool"));
-      tell(call, address, "allocated");
-      return;
-    }
-    if (call.wantsJson() && !expires) {
-      call.printJson(
+      call.send(
           "POST",
-          RequestPath.of("ipam")
-              .query("family", family)
-              .query("owner", call.option("--owner"))
-              .query("pool", call.option("--pool")),
+          RequestPath.of("ipam", address)
+              .query("owner", call.option(OWNER))
+              .query("pool", call.option(POOL)),
           null);
+      report(call, address, "allocated");
       return;
     }
-    final IpamAllocationModel allocation =
-        call.agent().allocate(family, call.option("--owner"), call.option("--pool"), expires);
-    if (call.wantsJson()) {
-      call.out().println(agent.contract.WireFormat.lenientMapper().writeValueAsString(allocation));
+    final RequestPath path =
+        RequestPath.of("ipam")
+            .query("family", call.option(FAMILY))
+            .query("owner", call.option(OWNER))
+            .query("pool", call.option(POOL));
+    final Map<String, String> headers =
+        call.isSet(EXPIRE) ? Map.of("expiration", "true") : Map.of();
+    if (call.wantsDocument()) {
+      call.printer().document(call.open("POST", path, headers, null));
       return;
     }
-    final Table table = new Table(call.out(), "ADDRESS", "GATEWAY", "CIDRS", "EXPIRATION-UUID");
-    row(table, allocation.ipv4());
-    row(table, allocation.ipv6());
-    table.end();
-  }
-
-  private static void row(Table table, IpamAllocationModel.Family family) {
-    if (family != null) {
-      table.row(family.ip(), family.gateway(), Text.list(family.cidrs()), family.expirationUuid());
+    final Object lease = AnswerPrinter.tree(call.open("POST", path, headers, null));
+    final Rows rows = call.rows("ADDRESS", "GATEWAY", "CIDRS", "EXPIRATION-UUID");
+    for (final String family : List.of("ipv4", "ipv6")) {
+      if (Tree.at(lease, family) instanceof Map<?, ?> part) {
+        rows.row(
+            part.get("ip"), part.get("gateway"), part.get("cidrs"), part.get("expiration-uuid"));
+      }
     }
+    rows.end();
   }
 
   private static void release(Invocation call) throws IOException {
     final String address = call.argument(0);
-    call.agent().release(address, call.option("--pool"));
-    tell(call, address, "released");
+    call.send("DELETE", RequestPath.of("ipam", address).query("pool", call.option(POOL)), null);
+    report(call, address, "released");
   }
 
-  /** The agent answers these calls without a body; JSON output shows the address record. */
-  private static void tell(Invocation call, String address, String what) {
-    if (call.wantsJson()) {
+  /** The agent answers these calls without a body; documents show the address record. */
+  private static void report(Invocation call, String address, String what) throws IOException {
+    if (call.wantsDocument()) {
       final String family = address.indexOf(':') < 0 ? "ipv4" : "ipv6";
-      call.out()
-          .println(
-              agent.contract.WireFormat.lenientMapper()
-                  .writeValueAsString(Map.of("address", Map.of(family, address))));
+      call.printer().document(Map.of("address", Map.of(family, address)));
     } else {
       call.out().println(Text.oneLine(address) + " " + what);
     }

@@ -1,93 +1,147 @@
 package agent.cli;
 
+import agent.cli.grammar.ArgumentSpec;
+import agent.cli.grammar.CommandSpec;
+import agent.cli.grammar.OptionSpec;
+import agent.cli.grammar.UsageException;
+import agent.cli.grammar.ValueKind;
+import agent.cli.output.Listing;
+import agent.cli.output.Tree;
 import agent.client.RequestPath;
-import agent.contract.datapath.MapModel;
 import java.io.IOException;
-import java.io.InputStream;
-import java.util.Locale;
-import picocli.CommandLine.Model.CommandSpec;
-import tools.jackson.core.JsonParser;
-import tools.jackson.core.JsonToken;
-import tools.jackson.core.ObjectReadContext;
-import tools.jackson.core.json.JsonFactory;
+import java.math.BigDecimal;
+import java.math.RoundingMode;
+import java.util.Comparator;
+import java.util.List;
 
 /** {@code agentctl map}. */
 final class MapCommands {
+  private static final String FILTER = "--filter";
+  private static final String SORT = "--sort";
+  private static final String LIMIT = "--limit";
+
   private MapCommands() {}
 
-  static CommandSpec build() {
-    return CommandTree.group("map", "BPF maps.")
-        .addSubcommand("list", CommandTree.command("Lists open maps.", MapCommands::list))
-        .addSubcommand(
-            "get",
-            CommandTree.command("Shows the contents of a map.", MapCommands::get)
-                .addPositional(CommandTree.required("NAME", "Name of the map.")));
+  static List<CommandSpec<Action>> build() {
+    return List.of(
+        CommandTree.watched(
+            CommandSpec.<Action>command("list", "Lists open maps.", MapCommands::list)
+                .operation("GET /map")),
+        CommandTree.watched(
+            withSelection(
+                    CommandSpec.<Action>command(
+                            "get", "Shows the contents of a map.", MapCommands::get)
+                        .argument(ArgumentSpec.required("NAME", ValueKind.MAP, "Name of the map.")))
+                .operation("GET /map/{name}")
+                .example(
+                    "agentctl map get conntrack4_tcp --filter 10.1.0.7 --sort key",
+                    "the TCP flows of an address")));
+  }
+
+  /** Adds the options that say which entries are shown, in which order. */
+  static CommandSpec<Action> withSelection(CommandSpec<Action> command) {
+    return command
+        .option(
+            OptionSpec.text(
+                    FILTER,
+                    "TEXT",
+                    "Only entries whose key or value contains this; all of several.")
+                .repeated())
+        .option(
+            OptionSpec.text(SORT, "PART", "Sorts by key, value or state; numbers by their value.")
+                .among("key", "value", "state"))
+        .option(OptionSpec.text(LIMIT, "NUMBER", "Ends after so many entries."));
   }
 
   private static void list(Invocation call) throws IOException {
-    if (call.wantsJson()) {
-      call.printJson(RequestPath.of("map"));
-      return;
-    }
-    final Table table =
-        new Table(call.out(), "NAME", "TYPE", "ENTRIES", "MAX", "PRESSURE", "KEY", "VALUE", "PATH");
-    for (final MapModel map : call.agent().maps().maps()) {
-      table.row(
-          map.name(),
-          map.type(),
-          map.entries(),
-          map.maxEntries(),
-          map.pressure() == null
-              ? null
-              : String.format(Locale.ROOT, "%.1f%%", 100 * map.pressure()),
-          map.keySize(),
-          map.valueSize(),
-          map.path());
-    }
-    table.end();
+    call.list(RequestPath.of("map"), maps());
+  }
+
+  static Listing maps() {
+    return new Listing("maps")
+        .column("NAME", "name")
+        .column("TYPE", "type")
+        .column("ENTRIES", "entries")
+        .column("MAX", "max-entries")
+        .column("PRESSURE", map -> percent(Tree.text(map, "pressure")))
+        .column("KEY", "key-size")
+        .column("VALUE", "value-size")
+        .column("PATH", "path");
+  }
+
+  private static String percent(String ratio) {
+    return ratio == null
+        ? null
+        : new BigDecimal(ratio).movePointRight(2).setScale(1, RoundingMode.HALF_UP) + "%";
   }
 
   private static void get(Invocation call) throws IOException {
-    final RequestPath path = RequestPath.of("map", call.argument(0));
-    if (call.wantsJson()) {
-      call.printJson(path);
-      return;
-    }
-    final Table table = new Table(call.out(), "KEY", "VALUE", "STATE", "ERROR");
-    try (InputStream answer = call.agent().open("GET", path, null);
-        JsonParser json =
-            JsonFactory.builder().build().createParser(ObjectReadContext.empty(), answer)) {
-      while (json.nextToken() != null && !call.out().checkError()) {
-        if (json.hasToken(JsonToken.START_OBJECT) && isEntry(json)) {
-          entry(json, table);
-        }
-      }
-    }
-    table.end();
+    call.list(RequestPath.of("map", call.argument(0)), entries(call));
   }
 
-  /** An entry is an object in the array {@code cache} of the map's record. */
-  private static boolean isEntry(JsonParser json) {
-    final var array = json.streamReadContext().getParent();
-    return array != null && array.inArray() && "cache".equals(array.getParent().currentName());
+  /** Returns how the entries of a map are shown. */
+  static Listing entries(Invocation call) {
+    final Listing listing =
+        new Listing("cache")
+            .column("KEY", "key")
+            .column("VALUE", "value")
+            .column("STATE", "desired-action")
+            .column("ERROR", "last-error");
+    for (final String text : call.options(FILTER)) {
+      listing.where(entry -> contains(entry, "key", text) || contains(entry, "value", text));
+    }
+    if (call.isSet(SORT)) {
+      final String part = call.option(SORT).equals("state") ? "desired-action" : call.option(SORT);
+      listing.sortedBy(
+          Comparator.comparing(
+              entry -> Tree.at(entry, part) == null ? "" : Tree.text(entry, part),
+              MapCommands::compareNumbersByValue));
+    }
+    if (call.isSet(LIMIT)) {
+      final long limit = call.number(LIMIT, 0);
+      if (limit < 1) {
+        throw new UsageException(LIMIT + ": '" + limit + "' is not a number above 0");
+      }
+      listing.limit(limit);
+    }
+    return listing;
   }
 
-  private static void entry(JsonParser json, Table table) {
-    String key = null;
-    String value = null;
-    String action = null;
-    String error = null;
-    while (json.nextToken() == JsonToken.PROPERTY_NAME) {
-      final String name = json.currentName();
-      json.nextToken();
-      switch (name) {
-        case "key" -> key = json.getString();
-        case "value" -> value = json.getString();
-        case "desired-action" -> action = json.getString();
-        case "last-error" -> error = json.getString();
-        default -> json.skipChildren();
+  private static boolean contains(Object entry, String part, String text) {
+    return Tree.at(entry, part) instanceof String value && value.contains(text);
+  }
+
+  /** Compares texts such that 10.1.0.9 is before 10.1.0.10. */
+  private static int compareNumbersByValue(String left, String right) {
+    int i = 0;
+    int j = 0;
+    while (i < left.length() && j < right.length()) {
+      final int leftEnd = digits(left, i);
+      final int rightEnd = digits(right, j);
+      final int order;
+      if (leftEnd > i && rightEnd > j) {
+        order = compareDigits(left.substring(i, leftEnd), right.substring(j, rightEnd));
+        i = leftEnd;
+        j = rightEnd;
+      } else {
+        order = Character.compare(left.charAt(i++), right.charAt(j++));
+      }
+      if (order != 0) {
+        return order;
       }
     }
-    table.row(key, value, action, error);
+    return Integer.compare(left.length() - i, right.length() - j);
+  }
+
+  private static int compareDigits(String left, String right) {
+    return new java.math.BigInteger(left).compareTo(new java.math.BigInteger(right));
+  }
+
+  private static int digits(String text, int from) {
+    int end = from;
+    while (end < text.length() && text.charAt(end) >= '0' && text.charAt(end) <= '9') {
+      end++;
+    }
+    return end;
   }
 }

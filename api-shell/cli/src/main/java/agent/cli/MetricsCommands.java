@@ -1,39 +1,43 @@
 package agent.cli;
 
+import agent.cli.grammar.ArgumentSpec;
+import agent.cli.grammar.CommandSpec;
+import agent.cli.grammar.ValueKind;
+import agent.cli.output.Listing;
+import agent.cli.output.Tree;
 import agent.client.RequestPath;
-import agent.contract.daemon.MetricModel;
 import java.io.IOException;
-import picocli.CommandLine.Model.CommandSpec;
+import java.util.List;
 
 /** {@code agentctl metrics}. */
 final class MetricsCommands {
   private MetricsCommands() {}
 
-  static CommandSpec build() {
-    return CommandTree.group("metrics", "Metrics.")
-        .addSubcommand(
-            "list",
-            CommandTree.command("Lists metrics.", MetricsCommands::list)
-                .addPositional(CommandTree.optional("TEXT", "Only names that contain this.")));
+  static List<CommandSpec<Action>> build() {
+    return List.of(
+        CommandTree.watched(
+            CommandSpec.<Action>command("list", "Lists metrics.", MetricsCommands::list)
+                .operation("GET /metrics/")
+                .argument(
+                    ArgumentSpec.optional(
+                        "TEXT", ValueKind.METRIC, "Only names that contain this."))));
   }
 
   private static void list(Invocation call) throws IOException {
-    if (call.wantsJson()) {
-      call.printJson(RequestPath.of("metrics", ""));
-      return;
-    }
+    final Listing listing =
+        new Listing("")
+            .column("METRIC", "name")
+            .column("VALUE", metric -> number(Tree.text(metric, "value")))
+            .column("LABELS", "labels");
     final String wanted = call.argument(0);
-    final Table table = new Table(call.out(), "METRIC", "VALUE", "LABELS");
-    for (final MetricModel metric : call.agent().metrics()) {
-      if (wanted == null || metric.name().contains(wanted)) {
-        table.row(metric.name(), number(metric.value()), Text.map(metric.labels()));
-      }
+    if (wanted != null) {
+      listing.where(
+          metric -> Tree.at(metric, "name") instanceof String name && name.contains(wanted));
     }
-    table.end();
+    call.list(RequestPath.of("metrics", ""), listing);
   }
 
-  private static String number(double value) {
-    final long whole = (long) value;
-    return whole == value ? Long.toString(whole) : Double.toString(value);
+  private static String number(String text) {
+    return text != null && text.endsWith(".0") ? text.substring(0, text.length() - 2) : text;
   }
 }

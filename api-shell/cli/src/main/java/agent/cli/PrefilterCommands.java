@@ -1,90 +1,85 @@
 package agent.cli;
 
-import agent.cli.Invocation.Command;
-import agent.cli.Invocation.UsageException;
+import agent.cli.grammar.ArgumentSpec;
+import agent.cli.grammar.CommandSpec;
+import agent.cli.grammar.OptionSpec;
+import agent.cli.grammar.UsageException;
+import agent.cli.grammar.ValueKind;
+import agent.cli.output.Text;
+import agent.cli.output.Tree;
 import agent.client.RequestPath;
-import agent.contract.datapath.PrefilterListModel;
-import agent.contract.datapath.PrefilterModel;
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Model.OptionSpec;
+import java.util.Map;
 
 /** {@code agentctl prefilter}. */
 final class PrefilterCommands {
+  private static final String FILE = "--file";
+  private static final String REVISION = "--revision";
+
   private PrefilterCommands() {}
 
-  private interface Change {
-    PrefilterModel apply(PrefilterListModel list) throws IOException;
+  static List<CommandSpec<Action>> build() {
+    return List.of(
+        CommandTree.watched(
+            CommandSpec.<Action>command("list", "Lists the prefixes.", PrefilterCommands::list)
+                .operation("GET /prefilter")),
+        change("update", "Adds prefixes.", ValueKind.TEXT, call -> change(call, "PATCH"))
+            .operation("PATCH /prefilter"),
+        change("delete", "Removes prefixes.", ValueKind.PREFIX, call -> change(call, "DELETE"))
+            .operation("DELETE /prefilter"));
   }
 
-  static CommandSpec build() {
-    return CommandTree.group("prefilter", "Sources whose packets are dropped first of all.")
-        .addSubcommand("list", CommandTree.command("Lists the prefixes.", PrefilterCommands::list))
-        .addSubcommand(
-            "update", change("Adds prefixes.", call -> change(call, call.agent()::addToPrefilter)))
-        .addSubcommand(
-            "delete",
-            change("Removes prefixes.", call -> change(call, call.agent()::removeFromPrefilter)));
-  }
-
-  private static CommandSpec change(String description, Command action) {
-    return CommandTree.command(description, action)
-        .addPositional(CommandTree.several(0, "CIDR", "Prefixes."))
-        .addOption(CommandTree.value("--file", "FILE", "Prefixes, one a line."))
-        .addOption(
-            OptionSpec.builder("--revision")
-                .paramLabel("NUMBER")
-                .type(Long.class)
-                .description("Refuse unless this is the current revision.")
-                .build());
+  private static CommandSpec<Action> change(
+      String name, String summary, ValueKind kind, Action action) {
+    return CommandSpec.command(name, summary, action)
+        .argument(ArgumentSpec.several("CIDR", kind, "Prefixes."))
+        .option(
+            OptionSpec.value(
+                FILE, "FILE", ValueKind.FILE, "Prefixes, one a line, or - for standard input."))
+        .option(OptionSpec.text(REVISION, "NUMBER", "Refuse unless this is the current revision."));
   }
 
   private static void list(Invocation call) throws IOException {
-    if (call.wantsJson()) {
-      call.printJson(RequestPath.of("prefilter"));
-    } else {
-      print(call, call.agent().prefilter());
-    }
-  }
-
-  private static void print(Invocation call, PrefilterModel prefilter) {
-    final PrefilterListModel realized = prefilter.status().realized();
-    call.out().println("Revision: " + realized.revision());
-    realized.deny().forEach(prefix -> call.out().println(Text.oneLine(prefix)));
-  }
-
-  private static void change(Invocation call, Change change) throws IOException {
-    final List<String> prefixes = new ArrayList<>(call.arguments(0));
-    final String file = call.option("--file");
-    if (file != null) {
-      prefixes.addAll(read(file));
-    }
-    if (prefixes.isEmpty()) {
-      throw new UsageException("a prefix or --file is needed");
-    }
-    final PrefilterModel after =
-        change.apply(new PrefilterListModel(prefixes, call.option("--revision")));
-    if (call.wantsJson()) {
-      call.printJson(RequestPath.of("prefilter"));
+    final RequestPath path = RequestPath.of("prefilter");
+    if (call.wantsDocument()) {
+      call.document(path);
       return;
     }
-    final PrefilterListModel realized = after.status().realized();
-    call.out()
-        .println("Revision: " + realized.revision() + ", " + realized.deny().size() + " prefixes");
+    final Object realized = Tree.at(call.tree(path), "status", "realized");
+    call.out().println("Revision: " + Tree.text(realized, "revision"));
+    Tree.list(realized, "deny")
+        .forEach(prefix -> call.out().println(Text.oneLine(prefix.toString())));
   }
 
-  private static List<String> read(String file) {
-    try {
-      return Files.readAllLines(Path.of(file)).stream()
+  private static void change(Invocation call, String method) throws IOException {
+    final List<String> prefixes = new ArrayList<>(call.arguments(0));
+    if (call.isSet(FILE)) {
+      RequestFile.text(call, call.option(FILE))
+          .lines()
           .map(String::strip)
           .filter(line -> !line.isEmpty() && !line.startsWith("#"))
-          .toList();
-    } catch (IOException e) {
-      throw new UsageException("cannot read '" + file + "': " + e.getMessage());
+          .forEach(prefixes::add);
     }
+    if (prefixes.isEmpty()) {
+      throw new UsageException("a prefix or " + FILE + " is needed");
+    }
+    final Map<String, Object> body = new LinkedHashMap<>();
+    body.put("deny", prefixes);
+    if (call.isSet(REVISION)) {
+      body.put("revision", call.number(REVISION, 0));
+    }
+    final RequestPath path = RequestPath.of("prefilter");
+    if (call.wantsDocument()) {
+      call.printer().document(call.open(method, path, Map.of(), body));
+      return;
+    }
+    final Object after = Tree.at(call.send(method, path, body), "status", "realized");
+    call.out()
+        .println(
+            "Revision: %s, %d prefixes"
+                .formatted(Tree.text(after, "revision"), Tree.list(after, "deny").size()));
   }
 }

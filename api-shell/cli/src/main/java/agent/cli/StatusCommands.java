@@ -1,109 +1,138 @@
 package agent.cli;
 
+import agent.cli.grammar.CommandSpec;
+import agent.cli.grammar.OptionSpec;
+import agent.cli.output.AnswerPrinter;
+import agent.cli.output.JsonTreeWriter;
+import agent.cli.output.Listing;
+import agent.cli.output.Rows;
+import agent.cli.output.Text;
+import agent.cli.output.Tree;
+import agent.client.AgentException;
 import agent.client.RequestPath;
-import agent.contract.WireFormat;
-import agent.contract.daemon.DaemonStatusModel;
-import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
-import agent.contract.daemon.ModuleHealthModel;
 import java.io.IOException;
+import java.util.List;
 import java.util.Map;
-import picocli.CommandLine.Model.CommandSpec;
 
-/** {@code agentctl status}. */
+/** {@code agentctl status} and {@code agentctl health}. */
 final class StatusCommands {
+  private static final String BRIEF = "--brief";
+  private static final List<String> COMPONENTS =
+      List.of(
+          "agent",
+          "kvstore",
+          "container-runtime",
+          "cni-file",
+          "orch",
+          "flowobs",
+          "auth-certificate-provider");
+
   private StatusCommands() {}
 
-  static CommandSpec build() {
-    return CommandTree.command("Shows the status of the agent.", StatusCommands::status)
-        .addOption(CommandTree.flag("--brief", "Only the states."));
+  static CommandSpec<Action> status() {
+    return CommandTree.watched(
+        CommandSpec.<Action>command(
+                "status", "Shows the status of the agent.", StatusCommands::show)
+            .details("Documents (-o json, yaml, jsonpath) are the answer of GET /healthz.")
+            .operation("GET /healthz, GET /health")
+            .option(OptionSpec.flag(BRIEF, "Only the states.")));
   }
 
-  private static void status(Invocation call) throws IOException {
-    final boolean brief = call.isSet("--brief");
-    if (call.wantsJson()) {
-      call.printJson(RequestPath.of("healthz"));
-      return;
-    }
-    final DaemonStatusModel status = call.agent().status(brief);
-    final Table table = new Table(call.out(), "COMPONENT", "STATE", "MESSAGE");
-    component(table, "agent", status.agent());
-    component(table, "kvstore", status.kvstore());
-    component(table, "container-runtime", status.containerRuntime());
-    component(table, "cni-file", status.cniFile());
-    if (status.orch() != null) {
-      component(table, "orch", new ComponentStatus(status.orch().msg(), status.orch().state()));
-    }
-    if (status.flowobs() != null) {
-      component(
-          table, "flowobs", new ComponentStatus(status.flowobs().msg(), status.flowobs().state()));
-    }
-    component(table, "auth-certificate-provider", status.authCertificateProvider());
-    table.end();
-    if (!brief) {
-      details(call, status);
-      modules(call);
-    }
+  static CommandSpec<Action> health() {
+    return CommandTree.watched(
+        CommandSpec.<Action>command(
+                "health", "Shows the health of the agent's modules.", StatusCommands::modules)
+            .operation("GET /health")
+            .option(OptionSpec.flag(BRIEF, "Only the levels.")));
   }
 
-  private static void component(Table table, String name, ComponentStatus component) {
-    if (component != null) {
-      table.row(name, component.state(), component.msg());
-    }
-  }
-
-  private static void details(Invocation call, DaemonStatusModel status) {
-    call.out().println();
-    final Table table = new Table(call.out(), "DATAPATH", "VALUE");
-    row(table, "attach-mode", status.attachMode());
-    if (status.hostRouting() != null) {
-      row(table, "host-routing", withReason(status.hostRouting()));
-    }
-    if (status.routing() != null) {
-      row(table, "inter-host-routing", status.routing().interHostRoutingMode());
-      row(table, "intra-host-routing", status.routing().intraHostRoutingMode());
-      row(table, "tunnel-protocol", status.routing().tunnelProtocol());
-    }
-    if (status.masquerading() != null) {
-      row(table, "masquerading", status.masquerading().enabled());
-    }
-    if (status.clockSource() != null) {
-      row(table, "clock-source", status.clockSource().mode());
-    }
-    if (status.bpfMaps() != null && status.bpfMaps().maps() != null) {
-      row(table, "bpf-maps", status.bpfMaps().maps().size());
-    }
-    row(table, "identity-range", status.identityRange());
-    row(table, "ipam", status.ipam());
-    row(table, "cluster", status.cluster());
-    table.end();
-  }
-
-  private static String withReason(DaemonStatusModel.Mode mode) {
-    return mode.reason() == null ? mode.mode() : mode.mode() + " (" + mode.reason() + ")";
-  }
-
-  private static void row(Table table, String name, Object value) {
-    if (value != null) {
-      table.row(
-          name,
-          value instanceof Map<?, ?>
-              ? WireFormat.lenientMapper().writeValueAsString(value)
-              : value);
-    }
+  private static Map<String, String> headers(Invocation call) {
+    return call.isSet(BRIEF) ? Map.of("brief", "true") : Map.of();
   }
 
   private static void modules(Invocation call) throws IOException {
-    final ModuleHealthModel health;
-    try {
-      health = call.agent().health(false);
-    } catch (agent.client.AgentException e) {
-      call.out().println();
-      call.out().println("Modules: " + Text.oneLine(e.getMessage()));
+    call.printer()
+        .list(call.open("GET", RequestPath.of("health"), headers(call), null), modulesOf(call));
+  }
+
+  private static Listing modulesOf(Invocation call) {
+    return new Listing("modules")
+        .column("MODULE", "module-id")
+        .column("LEVEL", "level")
+        .column("LAST-OK", module -> Text.age(Tree.at(module, "last-ok"), call.now()))
+        .column("MESSAGE", "message");
+  }
+
+  private static void show(Invocation call) throws IOException {
+    final RequestPath path = RequestPath.of("healthz");
+    if (call.wantsDocument()) {
+      call.printer().document(call.open("GET", path, headers(call), null));
       return;
     }
-    call.out().println();
-    final Table table = new Table(call.out(), "MODULE", "LEVEL", "LAST-OK", "MESSAGE");
-    health.modules().forEach(m -> table.row(m.moduleId(), m.level(), m.lastOk(), m.message()));
-    table.end();
+    final Object status = AnswerPrinter.tree(call.open("GET", path, headers(call), null));
+    final Rows components = call.rows("COMPONENT", "STATE", "MESSAGE");
+    for (final String name : COMPONENTS) {
+      if (Tree.at(status, name) != null) {
+        components.row(name, Tree.at(status, name, "state"), Tree.at(status, name, "msg"));
+      }
+    }
+    components.end();
+    if (!call.isSet(BRIEF)) {
+      call.out().println();
+      details(call, status);
+      call.out().println();
+      moduleTable(call);
+    }
+  }
+
+  private static void details(Invocation call, Object status) {
+    final Rows rows = call.rows("DATAPATH", "VALUE");
+    row(rows, "attach-mode", Tree.at(status, "attach-mode"));
+    final Object reason = Tree.at(status, "host-routing", "reason");
+    final Object mode = Tree.at(status, "host-routing", "mode");
+    row(rows, "host-routing", reason == null ? mode : mode + " (" + reason + ")");
+    row(rows, "inter-host-routing", Tree.at(status, "routing", "inter-host-routing-mode"));
+    row(rows, "intra-host-routing", Tree.at(status, "routing", "intra-host-routing-mode"));
+    row(rows, "tunnel-protocol", Tree.at(status, "routing", "tunnel-protocol"));
+    row(rows, "masquerading", Tree.at(status, "masquerading", "enabled"));
+    row(rows, "clock-source", Tree.at(status, "clock-source", "mode"));
+    if (Tree.at(status, "bpf-maps", "maps") instanceof List<?> maps) {
+      row(rows, "bpf-maps", maps.size());
+    }
+    row(rows, "identity-range", identityRange(status));
+    row(rows, "ipam", ipam(Tree.members(status, "ipam")));
+    row(rows, "cluster", compact(Tree.at(status, "cluster")));
+    rows.end();
+  }
+
+  private static Object identityRange(Object status) {
+    final Object least = Tree.at(status, "identity-range", "min-identity");
+    final Object most = Tree.at(status, "identity-range", "max-identity");
+    return least == null ? null : least + "-" + Text.of(most);
+  }
+
+  private static Object ipam(Map<String, Object> ipam) {
+    final Object status = ipam.get("status");
+    final int taken = Tree.members(ipam, "allocations").size();
+    final String addresses = taken + (taken == 1 ? " address" : " addresses") + " in use";
+    return ipam.isEmpty() ? null : status == null ? addresses : status + ", " + addresses;
+  }
+
+  private static Object compact(Object value) {
+    return value instanceof Map<?, ?> ? JsonTreeWriter.compact(value) : value;
+  }
+
+  private static void row(Rows rows, String name, Object value) {
+    if (value != null) {
+      rows.row(name, value);
+    }
+  }
+
+  private static void moduleTable(Invocation call) throws IOException {
+    try {
+      call.list(RequestPath.of("health"), modulesOf(call));
+    } catch (AgentException e) {
+      call.out().println("Modules: " + Text.oneLine(e.getMessage()));
+    }
   }
 }

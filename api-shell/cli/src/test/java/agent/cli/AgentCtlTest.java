@@ -4,17 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.testkit.CannedHttpServer;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
-import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -23,14 +17,11 @@ import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(60)
 class AgentCtlTest {
-  private final ByteArrayOutputStream out = new ByteArrayOutputStream();
-  private final ByteArrayOutputStream err = new ByteArrayOutputStream();
-  private final Map<String, String> answers = new HashMap<>();
-  private CannedHttpServer agent;
+  private CliFixture agent;
 
   @BeforeEach
   void start() throws IOException {
-    agent = CannedHttpServer.start(this::answer);
+    agent = new CliFixture();
   }
 
   @AfterEach
@@ -38,45 +29,29 @@ class AgentCtlTest {
     agent.close();
   }
 
-  private String answer(String request) {
-    final String line = request.substring(0, request.indexOf(" HTTP/1.1"));
-    final String answer = answers.get(line);
-    return answer != null
-        ? answer
-        : CannedHttpServer.answer(404, "\"path: unexpected " + line + "\"");
-  }
-
   private AgentCtlTest on(String requestLine, String body) {
     return on(requestLine, 200, body);
   }
 
   private AgentCtlTest on(String requestLine, int status, String body) {
-    answers.put(requestLine, CannedHttpServer.answer(status, body));
+    agent.on(requestLine, status, body);
     return this;
   }
 
   private int run(String... arguments) {
-    return runWith(
-        Map.of(),
-        Stream.concat(Arrays.stream(arguments), Stream.of("-H", "unix://" + agent.socket()))
-            .toArray(String[]::new));
+    return agent.runWords(List.of(arguments));
   }
 
   private int runWith(Map<String, String> environment, String... arguments) {
-    out.reset();
-    err.reset();
-    try (PrintStream stdout = new PrintStream(out, false, StandardCharsets.UTF_8);
-        PrintStream stderr = new PrintStream(err, true, StandardCharsets.UTF_8)) {
-      return new AgentCtl(stdout, stderr, environment).run(arguments);
-    }
+    return agent.runIn(environment, List.of(arguments));
   }
 
   private String out() {
-    return out.toString(StandardCharsets.UTF_8);
+    return agent.out();
   }
 
   private String err() {
-    return err.toString(StandardCharsets.UTF_8);
+    return agent.err();
   }
 
   @Test
@@ -87,15 +62,21 @@ class AgentCtlTest {
         [{"id":7,"status":{"state":"ready","health":{"overallHealth":"OK"},
           "identity":{"id":256,"labels":["unspec:app=web"]},
           "policy":{"realized":{"policy-enabled":"ingress"}},
+          "external-identifiers":{"pod-name":"shop/web","container-name":"c","container-id":"x"},
+          "log":[{"timestamp":"2026-11-19T06:00:00.000Z"},{"timestamp":"2026-11-20T06:00:30.000Z"}],
           "networking":{"addressing":[{"ipv4":"10.1.0.7","ipv6":"fd00::7"}]}}},
-         {"id":12345,"status":{"state":"waiting-to-regenerate"}}]
+         {"id":12345,"status":{"state":"waiting-to-regenerate",
+          "external-identifiers":{"container-name":"db-1","container-id":"x"}}},
+         {"id":9,"status":{"state":"restoring","log":[{"timestamp":"2026-11-20T06:03:30.000Z"}],
+          "external-identifiers":{"container-id":"0123456"}}}]
         """);
     assertEquals(AgentCtl.OK, run("endpoint", "list"), this::err);
     assertEquals(
         """
-        ID     STATE                  HEALTH  POLICY   IDENTITY  IPV4      IPV6     LABELS
-        7      ready                  OK      ingress  256       10.1.0.7  fd00::7  unspec:app=web
-        12345  waiting-to-regenerate  -       -        -         -         -        -
+        ID     NAME      STATE                  HEALTH  POLICY   IDENTITY  IPV4      IPV6     AGE  LABELS
+        7      shop/web  ready                  OK      ingress  256       10.1.0.7  fd00::7  4m   unspec:app=web
+        12345  db-1      waiting-to-regenerate  -       -        -         -         -        -    -
+        9      0123456   restoring              -       -        -         -         -        90s  -
         """,
         out());
   }
@@ -113,12 +94,12 @@ class AgentCtlTest {
   @Test
   void shouldTakeTheAddressFromTheEnvironmentUnlessTheOptionNamesOne() {
     on("GET /map", "{\"maps\":[]}");
-    final String address = "unix://" + agent.socket();
+    final String address = agent.address();
     assertEquals(AgentCtl.OK, runWith(Map.of("AGENT_HOST", address), "map", "list"), this::err);
     assertEquals(
         AgentCtl.OK,
         runWith(Map.of("AGENT_HOST", "unix:///nowhere"), "--host", address, "map", "list"));
-    assertEquals(AgentCtl.AGENT_ERROR, runWith(Map.of("AGENT_HOST", "/nowhere"), "map", "list"));
+    assertEquals(AgentCtl.FAILURE, runWith(Map.of("AGENT_HOST", "/nowhere"), "map", "list"));
     assertTrue(err().startsWith("Error: cannot reach the agent on /nowhere: "), err());
     assertEquals(AgentCtl.USAGE_ERROR, runWith(Map.of(), "-H", "http://x", "map", "list"));
   }
@@ -126,10 +107,10 @@ class AgentCtlTest {
   @Test
   void shouldEndWithOneWhereTheAgentRefuses() {
     on("DELETE /endpoint/9", 404, "\"id: there is no endpoint 9\"");
-    assertEquals(AgentCtl.AGENT_ERROR, run("endpoint", "delete", "9"));
+    assertEquals(AgentCtl.FAILURE, run("endpoint", "delete", "9"));
     assertEquals("Error: id: there is no endpoint 9\n", err());
     assertEquals("", out());
-    assertEquals(AgentCtl.AGENT_ERROR, run("-o", "json", "endpoint", "delete", "9"));
+    assertEquals(AgentCtl.FAILURE, run("-o", "json", "endpoint", "delete", "9"));
     assertEquals("Error: id: there is no endpoint 9\n", err());
   }
 
@@ -143,7 +124,7 @@ class AgentCtlTest {
           "endpoint get 1 2",
           "endpoint list --no-such-option",
           "no-such-command",
-          "map list -o yaml",
+          "map list -o yml",
           "policy delete",
           "policy delete --all label",
           "policy import /no/such/file",
@@ -151,7 +132,7 @@ class AgentCtlTest {
           "prefilter update --revision x 10.0.0.0/8",
           "ip allocate 10.0.0.1 --expire",
           "endpoint config 7 Debug",
-          "completion fish"
+          "completion csh"
         }) {
       final String[] arguments = line.isEmpty() ? new String[0] : line.split(" ");
       assertEquals(AgentCtl.USAGE_ERROR, run(arguments), line);
@@ -188,7 +169,7 @@ class AgentCtlTest {
     assertEquals(AgentCtl.OK, run("endpoint", "get", "7"), this::err);
     assertTrue(out().contains("state  ready\n"), out());
     assertEquals(AgentCtl.OK, run("endpoint", "log", "7"), this::err);
-    assertEquals("TIME  CODE  STATE  MESSAGE\nt     OK    ready  attached\n", out());
+    assertEquals("TIME  AGE  CODE  STATE  MESSAGE\nt     t    OK    ready  attached\n", out());
     assertEquals(AgentCtl.OK, run("endpoint", "health", "7"), this::err);
     assertEquals("OVERALL  BPF  POLICY  CONNECTED\nOK       OK   -       true\n", out());
     assertEquals(AgentCtl.OK, run("endpoint", "labels", "7"), this::err);
@@ -224,8 +205,8 @@ class AgentCtlTest {
     assertEquals("Revision: 9\n", out());
     assertEquals(AgentCtl.OK, run("policy", "delete", "--all"), this::err);
     assertEquals(AgentCtl.OK, run("policy", "get"), this::err);
-    assertTrue(out().contains("\"endpointSelector\" : { }"), out());
-    assertTrue(out().endsWith("Revision: 8\n"), out());
+    assertEquals("[\n  {\n    \"endpointSelector\": {}\n  }\n]\n", out());
+    assertEquals("Revision: 8\n", err());
   }
 
   @Test
@@ -279,9 +260,9 @@ class AgentCtlTest {
     assertEquals(AgentCtl.OK, run("ip", "allocate", "10.1.0.9"), this::err);
     assertEquals("10.1.0.9 allocated\n", out());
     assertEquals(AgentCtl.OK, run("ip", "allocate", "10.1.0.9", "-o", "json"), this::err);
-    assertTrue(out().endsWith("{\"address\":{\"ipv4\":\"10.1.0.9\"}}\n"), this::out);
+    assertEquals("{\"address\":{\"ipv4\":\"10.1.0.9\"}}", out().replaceAll("\\s", ""));
     assertEquals(AgentCtl.OK, run("ip", "release", "10.1.0.9", "-o", "json"), this::err);
-    assertTrue(out().endsWith("{\"address\":{\"ipv4\":\"10.1.0.9\"}}\n"), this::out);
+    assertEquals("{\"address\":{\"ipv4\":\"10.1.0.9\"}}", out().replaceAll("\\s", ""));
     assertEquals(AgentCtl.OK, run("ip", "release", "10.1.0.9"), this::err);
     assertEquals(AgentCtl.OK, run("metrics", "list", "a_"), this::err);
     assertEquals("METRIC   VALUE  LABELS\na_total  3      x=y\n", out());
@@ -305,24 +286,5 @@ class AgentCtlTest {
     assertTrue(out().contains("agent      Ok        runs\n"), out());
     assertTrue(out().contains("attach-mode  tcx\n"), out());
     assertTrue(out().contains("conductor  OK"), out());
-  }
-
-  @Test
-  void shouldPrintCompletionsThatBashAccepts(@TempDir Path directory) throws Exception {
-    assertEquals(AgentCtl.OK, run("completion", "bash"), this::err);
-    final Path script = Files.writeString(directory.resolve("agentctl"), out());
-    final Process bash =
-        new ProcessBuilder(
-                "bash",
-                "-c",
-                "source "
-                    + script
-                    + " && COMP_WORDS=(agentctl end) COMP_CWORD=1 && _complete_agentctl"
-                    + " && echo ${COMPREPLY[@]}")
-            .redirectError(ProcessBuilder.Redirect.DISCARD)
-            .start();
-    final String said = new String(bash.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    assertEquals(0, bash.waitFor(), said);
-    assertEquals("endpoint\n", said);
   }
 }

@@ -3,17 +3,13 @@ package agent.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.testkit.CannedHttpServer;
 import java.io.BufferedOutputStream;
-import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -30,19 +26,11 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** The whole output of commands, line by line. */
 @Timeout(60)
 class OutputTest {
-  private final ByteArrayOutputStream out = new ByteArrayOutputStream();
-  private final ByteArrayOutputStream err = new ByteArrayOutputStream();
-  private final Map<String, String> answers = new HashMap<>();
-  private CannedHttpServer agent;
+  private CliFixture agent;
 
   @BeforeEach
   void start() throws IOException {
-    agent =
-        CannedHttpServer.start(
-            request ->
-                answers.getOrDefault(
-                    request.substring(0, request.indexOf(" HTTP/1.1")),
-                    CannedHttpServer.answer(404, "\"path: unexpected\"")));
+    agent = new CliFixture();
   }
 
   @AfterEach
@@ -51,18 +39,11 @@ class OutputTest {
   }
 
   private void on(String requestLine, int status, String body) {
-    answers.put(requestLine, CannedHttpServer.answer(status, body));
+    agent.on(requestLine, status, body);
   }
 
   private String output(int exitCode, String line) {
-    out.reset();
-    err.reset();
-    final String[] arguments = (line + " -H unix://" + agent.socket()).split(" ");
-    try (PrintStream stdout = new PrintStream(out, false, StandardCharsets.UTF_8);
-        PrintStream stderr = new PrintStream(err, true, StandardCharsets.UTF_8)) {
-      assertEquals(exitCode, new AgentCtl(stdout, stderr, Map.of()).run(arguments), err::toString);
-    }
-    return out.toString(StandardCharsets.UTF_8);
+    return agent.output(exitCode, line);
   }
 
   @Test
@@ -79,13 +60,15 @@ class OutputTest {
          "routing":{"inter-host-routing-mode":"Linux","intra-host-routing-mode":"BPF",
                     "tunnel-protocol":"disabled"},
          "masquerading":{"enabled":false},"bpf-maps":{"maps":[{"name":"a"},{"name":"b"}]},
-         "identity-range":{"min-identity":256},"ipam":{"mode":"embedded"},
+         "identity-range":{"min-identity":256,"max-identity":65535},
+         "ipam":{"status":"2 of 254 free","allocations":{"10.0.0.1":"a"}},
          "cluster":{"name":"blue"}}
         """);
     on(
         "GET /health",
         200,
-        "{\"modules\":[{\"module-id\":\"dp-maps\",\"level\":\"OK\",\"last-ok\":\"t\","
+        "{\"modules\":[{\"module-id\":\"dp-maps\",\"level\":\"OK\","
+            + "\"last-ok\":\"2026-11-20T04:05:00.000Z\","
             + "\"message\":\"fine\"}]}");
     assertEquals(
         """
@@ -107,15 +90,18 @@ class OutputTest {
         masquerading        false
         clock-source        ktime
         bpf-maps            2
-        identity-range      {"min-identity":256}
-        ipam                {"mode":"embedded"}
+        identity-range      256-65535
+        ipam                2 of 254 free, 1 address in use
         cluster             {"name":"blue"}
 
         MODULE   LEVEL  LAST-OK  MESSAGE
-        dp-maps  OK     t        fine
+        dp-maps  OK     2h       fine
         """,
         output(AgentCtl.OK, "status"));
     assertEquals(8, output(AgentCtl.OK, "status --brief").lines().count());
+    assertTrue(agent.requests().getLast().contains("brief: true\r\n"));
+    output(AgentCtl.OK, "status --brief -o json");
+    assertTrue(agent.requests().getLast().contains("brief: true\r\n"), "documents are brief, too");
   }
 
   @Test
@@ -177,9 +163,9 @@ class OutputTest {
         200,
         "{\"realized\":{\"options\":{\"B\":\"1\",\"A\":\"2\"}},\"error\":\"no clang\"}");
     assertEquals("OPTION  VALUE\nA       2\nB       1\n", output(AgentCtl.OK, "endpoint config 7"));
-    assertEquals("Warning: no clang\n", err.toString(StandardCharsets.UTF_8));
+    assertEquals("Warning: no clang\n", agent.err());
     output(AgentCtl.USAGE_ERROR, "endpoint config 7 =Enabled");
-    assertTrue(err.toString(StandardCharsets.UTF_8).contains("'=Enabled' is not OPTION=VALUE"));
+    assertTrue(agent.err().contains("'=Enabled' is not OPTION=VALUE"));
   }
 
   @Test
@@ -229,8 +215,8 @@ class OutputTest {
           "map get x",
           "metrics list"
         }) {
-      assertEquals("", output(AgentCtl.AGENT_ERROR, line), line);
-      assertEquals("Error: path: unexpected\n", err.toString(StandardCharsets.UTF_8), line);
+      assertEquals("", output(AgentCtl.FAILURE, line), line);
+      assertTrue(agent.err().startsWith("Error: path: unexpected "), agent.err());
     }
   }
 
@@ -253,18 +239,24 @@ class OutputTest {
         "identity get 1 | GET /identity/1",
         "ip allocate | POST /ipam",
         "ip allocate --family ipv6 --owner me --pool p | POST /ipam?family=ipv6&owner=me&pool=p",
-        "policy get | GET /policy",
-        "policy get a b | GET /policy?labels=a&labels=b",
         "policy delete --all | DELETE /policy",
         "policy delete a | DELETE /policy?labels=a",
         "prefilter list | GET /prefilter",
+        "prefilter delete 10.0.0.0/8 | DELETE /prefilter",
+        "prefilter update 10.0.0.0/8 | PATCH /prefilter",
+        "health | GET /health",
+        "config get | GET /config",
+        "debuginfo | GET /debuginfo",
+        "policy selectors | GET /policy/selectors",
         "map list | GET /map",
         "map get m | GET /map/m",
         "metrics list | GET /metrics/"
       })
   void shouldPrintTheAnswerAsItIs(String command, String requestLine) {
     on(requestLine, 200, "{\"later\":[1.50,{}]}");
-    assertEquals("{\n  \"later\" : [ 1.50, { } ]\n}\n", output(AgentCtl.OK, command + " -o json"));
+    assertEquals(
+        "{\n  \"later\": [\n    1.50,\n    {}\n  ]\n}\n",
+        output(AgentCtl.OK, command + " -o json"));
     assertEquals(1, agent.requests().size());
   }
 
@@ -272,15 +264,15 @@ class OutputTest {
   void shouldPrintTheAnswerOfAChangeAsItIs(@TempDir Path directory) throws IOException {
     final Path rules = Files.writeString(directory.resolve("rules"), "[{}]");
     on("PUT /policy", 200, "{\"later\":1}");
-    final String expected = "{\n  \"later\" : 1\n}\n";
+    final String expected = "{\n  \"later\": 1\n}\n";
     assertEquals(expected, output(AgentCtl.OK, "policy import " + rules + " -o json"));
     assertTrue(agent.requests().getLast().endsWith("\r\n\r\n[{}]"));
     on("PATCH /endpoint/7/config", 200, "{}");
     on("GET /endpoint/7/config", 200, "{\"later\":1}");
     assertEquals(expected, output(AgentCtl.OK, "endpoint config 7 Debug=Enabled -o json"));
-    on("DELETE /prefilter", 200, "{}");
-    on("GET /prefilter", 200, "{\"later\":1}");
-    assertEquals(expected, output(AgentCtl.OK, "prefilter delete 10.0.0.0/8 -o json"));
+    on("PATCH /config", 200, "{}");
+    on("GET /config", 200, "{\"later\":1}");
+    assertEquals(expected, output(AgentCtl.OK, "config set Debug=Enabled -o json"));
   }
 
   @Test
@@ -302,13 +294,14 @@ class OutputTest {
         """
         FIELD             VALUE
         id                7
+        name              -
         state             ready
         health            OK
         identity          256
         labels            a,b
         ipv4              10.1.0.7
         ipv6              fd00::7
-        interface         lxc7
+        interface-name    lxc7
         interface-index   12
         mac               m
         host-mac          h
@@ -331,16 +324,7 @@ class OutputTest {
         200,
         "{\"id\":8,\"status\":{\"state\":\"ready\",\"policy\":{},\"realized\":{},\"networking\":{}}}");
     assertEquals(
-        List.of(
-            "FIELD",
-            "id",
-            "state",
-            "ipv4",
-            "ipv6",
-            "interface",
-            "interface-index",
-            "mac",
-            "host-mac"),
+        List.of("FIELD", "id", "name", "state", "ipv4", "ipv6"),
         output(AgentCtl.OK, "endpoint get 8").lines().map(line -> line.split(" ")[0]).toList());
     on(
         "GET /endpoint",
@@ -348,7 +332,7 @@ class OutputTest {
         "[{\"id\":9,\"status\":{\"state\":\"ready\",\"policy\":{},\"networking\":{\"addressing\":[]}}}]");
     assertTrue(
         output(AgentCtl.OK, "endpoint list")
-            .endsWith("\n9   ready  -       -       -         -     -     -\n"));
+            .endsWith("\n9   -     ready  -       -       -         -     -     -    -\n"));
   }
 
   @Test
@@ -367,7 +351,7 @@ class OutputTest {
     output(AgentCtl.USAGE_ERROR, "identity list --endpoints -l a");
     assertEquals(
         "--endpoints and --labels do not go together\nTry 'agentctl identity list --help'.\n",
-        err.toString(StandardCharsets.UTF_8));
+        agent.err());
   }
 
   @Test
@@ -375,15 +359,15 @@ class OutputTest {
     on("DELETE /ipam/::1", 200, "");
     on("DELETE /ipam/10.0.0.1?pool=p", 200, "");
     assertEquals(
-        "{\"address\":{\"ipv6\":\"::1\"}}\n", output(AgentCtl.OK, "ip release ::1 -o json"));
+        "{\"address\":{\"ipv6\":\"::1\"}}",
+        output(AgentCtl.OK, "ip release ::1 -o json").replaceAll("\\s", ""));
     assertEquals(
-        "{\"address\":{\"ipv4\":\"10.0.0.1\"}}\n",
-        output(AgentCtl.OK, "ip release 10.0.0.1 --pool p -o json"));
+        "{\"address\":{\"ipv4\":\"10.0.0.1\"}}",
+        output(AgentCtl.OK, "ip release 10.0.0.1 --pool p -o json").replaceAll("\\s", ""));
     for (final String option : List.of("--family ipv4", "--expire")) {
       output(AgentCtl.USAGE_ERROR, "ip allocate 10.1.0.9 " + option);
       assertTrue(
-          err.toString(StandardCharsets.UTF_8)
-              .startsWith("--family and --expire do not go together with an address\n"));
+          agent.err().startsWith("--family and --expire do not go together with an address\n"));
     }
   }
 
@@ -410,13 +394,8 @@ class OutputTest {
   @Test
   void shouldReadRulesFromStandardInput() {
     on("PUT /policy", 200, "{\"policy\":\"[]\",\"revision\":8}");
-    final InputStream before = System.in;
-    System.setIn(new ByteArrayInputStream("[{\"é\":1}]".getBytes(StandardCharsets.UTF_8)));
-    try {
-      assertEquals("Revision: 8\n", output(AgentCtl.OK, "policy import -"));
-    } finally {
-      System.setIn(before);
-    }
+    agent.withInput("[{\"é\":1}]");
+    assertEquals("Revision: 8\n", output(AgentCtl.OK, "policy import -"));
     assertTrue(agent.requests().getLast().endsWith("\r\n\r\n[{\"é\":1}]"));
   }
 
@@ -427,13 +406,11 @@ class OutputTest {
         "there is no file '"
             + directory.resolve("none")
             + "'\nTry 'agentctl policy import --help'.\n",
-        err.toString(StandardCharsets.UTF_8));
+        agent.err());
     output(AgentCtl.USAGE_ERROR, "policy import " + directory);
-    assertTrue(
-        err.toString(StandardCharsets.UTF_8).startsWith("cannot read '" + directory + "': "));
+    assertTrue(agent.err().startsWith("cannot read '" + directory + "': "));
     output(AgentCtl.USAGE_ERROR, "prefilter update --file " + directory);
-    assertTrue(
-        err.toString(StandardCharsets.UTF_8).startsWith("cannot read '" + directory + "': "));
+    assertTrue(agent.err().startsWith("cannot read '" + directory + "': "));
   }
 
   /** What came before the failure is shown before the reason, though output is buffered. */
@@ -446,8 +423,8 @@ class OutputTest {
     final ByteArrayOutputStream terminal = new ByteArrayOutputStream();
     try (PrintStream stdout = new PrintStream(new BufferedOutputStream(terminal, 1 << 20), false);
         PrintStream stderr = new PrintStream(terminal, true)) {
-      final String[] arguments = {"map", "get", "m", "-H", "unix://" + agent.socket()};
-      assertEquals(AgentCtl.AGENT_ERROR, new AgentCtl(stdout, stderr, Map.of()).run(arguments));
+      final List<String> words = List.of("map", "get", "m", "-H", agent.address());
+      assertEquals(AgentCtl.FAILURE, agent.run(stdout, stderr, Map.of(), words));
       final List<String> lines = terminal.toString(StandardCharsets.UTF_8).lines().toList();
       assertEquals(1102, lines.size());
       assertEquals("k    v      -      -", lines.get(1100));

@@ -35,6 +35,10 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import tools.jackson.core.JacksonException;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+import tools.jackson.core.ObjectReadContext;
+import tools.jackson.core.json.JsonFactory;
 import tools.jackson.databind.JavaType;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -53,7 +57,7 @@ public final class AgentClient implements AutoCloseable {
   private static final int FIRST_ERROR = 400;
 
   private final HttpCaller caller;
-  private final JsonMapper mapper = WireFormat.lenientMapper();
+  private JsonMapper mapper; // made when an answer is bound to a type, which some programs never do
 
   private AgentClient(Path socketPath, Duration timeout) {
     caller = new HttpCaller(socketPath, timeout);
@@ -321,6 +325,13 @@ public final class AgentClient implements AutoCloseable {
         method, path, Map.of(), body == null ? null : body.getBytes(StandardCharsets.UTF_8));
   }
 
+  private JsonMapper mapper() {
+    if (mapper == null) {
+      mapper = WireFormat.lenientMapper();
+    }
+    return mapper;
+  }
+
   private InputStream get(String... segments) throws IOException {
     return get(RequestPath.of(segments));
   }
@@ -330,11 +341,19 @@ public final class AgentClient implements AutoCloseable {
   }
 
   private InputStream send(String method, RequestPath path, Object body) throws IOException {
-    return open(method, path, Map.of(), body == null ? null : mapper.writeValueAsBytes(body));
+    return open(method, path, Map.of(), body == null ? null : mapper().writeValueAsBytes(body));
   }
 
-  private InputStream open(
-      String method, RequestPath path, Map<String, String> headers, byte[] body)
+  /**
+   * Makes a call with headers whose answer the caller reads as a stream.
+   *
+   * @param method HTTP method
+   * @param path path and query
+   * @param headers names and values
+   * @param body JSON text in UTF-8, or null
+   * @return the answer's body, valid until the next call
+   */
+  public InputStream open(String method, RequestPath path, Map<String, String> headers, byte[] body)
       throws IOException {
     final HttpCaller.HttpAnswer answer = caller.call(method, path, headers, body);
     if (answer.status() >= FIRST_ERROR) {
@@ -346,25 +365,28 @@ public final class AgentClient implements AutoCloseable {
   /** The body of an error is a JSON string; another body is returned unchanged. */
   private String message(HttpCaller.HttpAnswer answer) throws IOException {
     final byte[] body = answer.body().readAllBytes();
-    try {
-      return mapper.readValue(body, String.class);
+    try (JsonParser json = new JsonFactory().createParser(ObjectReadContext.empty(), body)) {
+      if (json.nextToken() == JsonToken.VALUE_STRING) {
+        return json.getString();
+      }
     } catch (JacksonException e) {
-      final String text = new String(body, StandardCharsets.UTF_8).strip();
-      return text.isEmpty() ? "HTTP status " + answer.status() : text;
+      // It is not JSON: a program between has answered.
     }
+    final String text = new String(body, StandardCharsets.UTF_8).strip();
+    return text.isEmpty() ? "HTTP status " + answer.status() : text;
   }
 
   private <T> T one(Class<T> type, InputStream body) throws IOException {
-    return read(mapper.constructType(type), body);
+    return read(mapper().constructType(type), body);
   }
 
   private <T> List<T> list(Class<T> type, InputStream body) throws IOException {
-    return read(mapper.getTypeFactory().constructCollectionType(List.class, type), body);
+    return read(mapper().getTypeFactory().constructCollectionType(List.class, type), body);
   }
 
   private <T> T read(JavaType type, InputStream body) throws IOException {
     try {
-      final T value = mapper.readValue(body, type);
+      final T value = mapper().readValue(body, type);
       drain(body);
       return value;
     } catch (JacksonException e) {

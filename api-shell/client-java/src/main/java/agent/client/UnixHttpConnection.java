@@ -6,6 +6,7 @@ import java.io.InputStream;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
@@ -27,19 +28,76 @@ final class UnixHttpConnection implements AutoCloseable {
     this.channel = channel;
     this.selector = selector;
     this.timeoutMs = timeout.toMillis();
-    channel.configureBlocking(false);
     key = channel.register(selector, 0);
   }
 
   static UnixHttpConnection open(Path path, Duration timeout) throws IOException {
-    final SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+    final SocketChannel channel = connect(path, timeout);
     try {
-      channel.connect(UnixDomainSocketAddress.of(path));
       return new UnixHttpConnection(channel, Selector.open(), timeout);
     } catch (IOException | RuntimeException e) {
       channel.close();
       throw e;
     }
+  }
+
+  /**
+   * Connects. Where the queue of the listener is full, a blocking connect waits for as long as that
+   * lasts, and a non-blocking one fails; so what fails is tried again, and ended after the
+   * time-out.
+   */
+  private static SocketChannel connect(Path path, Duration timeout) throws IOException {
+    final UnixDomainSocketAddress address = UnixDomainSocketAddress.of(path);
+    final SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+    try {
+      channel.configureBlocking(false);
+      if (channel.connect(address)) {
+        return channel;
+      }
+    } catch (IOException failure) {
+      channel.close();
+      return connectBlocking(address, timeout);
+    }
+    channel.close();
+    return connectBlocking(address, timeout);
+  }
+
+  private static SocketChannel connectBlocking(UnixDomainSocketAddress address, Duration timeout)
+      throws IOException {
+    final SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+    final Thread timer =
+        Thread.ofPlatform().daemon().name("connect-timeout").start(() -> close(channel, timeout));
+    try {
+      channel.connect(address);
+      timer.interrupt();
+      timer.join();
+      channel.configureBlocking(false);
+      return channel;
+    } catch (ClosedChannelException e) {
+      throw new IOException("it accepted no connection for " + seconds(timeout.toMillis()), e);
+    } catch (InterruptedException e) {
+      channel.close();
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted", e);
+    } catch (IOException | RuntimeException e) {
+      channel.close();
+      throw e;
+    } finally {
+      timer.interrupt();
+    }
+  }
+
+  private static void close(SocketChannel channel, Duration timeout) {
+    try {
+      Thread.sleep(timeout);
+      channel.close();
+    } catch (InterruptedException | IOException ended) {
+      // It is connected, or the failure of its caller says more.
+    }
+  }
+
+  private static String seconds(long ms) {
+    return ms % 1000 == 0 ? ms / 1000 + " s" : ms + " ms";
   }
 
   void write(ByteBuffer bytes) throws IOException {
@@ -79,7 +137,7 @@ final class UnixHttpConnection implements AutoCloseable {
   private void await(int op) throws IOException {
     key.interestOps(op);
     if (selector.select(timeoutMs) == 0) {
-      throw new IOException("the agent did not answer for " + timeoutMs / 1000 + " s");
+      throw new IOException("the agent did not answer for " + seconds(timeoutMs));
     }
     selector.selectedKeys().clear();
   }

@@ -68,6 +68,38 @@ class LauncherScriptTest {
     }
   }
 
+  /** They need the class path of the daemon; the others start on a shorter one. */
+  @Test
+  void shouldStartCommandsThatNeedNoAgentWithTheAgentsParts() throws Exception {
+    final String agentctl = prefix.resolve("bin/agentctl").toString();
+    for (final String line :
+        List.of("bpf list", "-o json bpf get x", "policy validate -", "bugtool")) {
+      final String out = run(new ProcessBuilder("sh", "-c", agentctl + " " + line)).out;
+      assertTrue(out.endsWith("/agent.jar agent.launcher.local.LocalAgentCtl " + line + "\n"), out);
+      assertTrue(out.contains("/agentctl-local.aot"), out);
+    }
+    final String out = run(new ProcessBuilder(agentctl, "endpoint", "list")).out;
+    assertTrue(
+        out.endsWith("-jar " + prefix.resolve("lib/agent/agentctl.jar") + " endpoint list\n"), out);
+  }
+
+  @Test
+  void shouldSayWhetherTheOutputIsATerminalAndHowWide() throws Exception {
+    final String agentctl = prefix.resolve("bin/agentctl").toString();
+    final ProcessBuilder piped = new ProcessBuilder(agentctl, "status");
+    piped.environment().put("AGENTCTL_COLUMNS", "50");
+    piped.environment().put("AGENTCTL_PROGRESS", "yes");
+    final String none = run(piped).out;
+    assertTrue(none.lines().anyMatch("AGENTCTL_COLUMNS="::equals), none);
+    assertTrue(none.lines().anyMatch("AGENTCTL_PROGRESS="::equals), none);
+    final String terminal =
+        run(new ProcessBuilder(
+                "script", "-qec", "stty cols 97; exec " + agentctl + " status", "/dev/null"))
+            .out;
+    assertTrue(terminal.contains("AGENTCTL_COLUMNS=97\r\n"), terminal);
+    assertTrue(terminal.contains("AGENTCTL_PROGRESS=yes\r\n"), terminal);
+  }
+
   @Test
   void shouldSayThatTheJvmCannotStartWithSoFewDescriptors() throws Exception {
     final String agent = prefix.resolve("bin/agent").toString();

@@ -47,7 +47,7 @@ final class RequestBody {
     return value;
   }
 
-  private static RuntimeException refusal(JacksonException failure) {
+  static RuntimeException refusal(JacksonException failure) {
     return switch (failure) {
       case JacksonIOException io -> io;
       case OverLimitException overLimit ->

@@ -1,0 +1,186 @@
+package agent.launcher.process;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.launcher.local.LocalAgentCtl;
+import agent.testkit.KernelTest;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** agentctl as a process, with an agent that runs, that is stopped, and that is gone. */
+@KernelTest
+class AgentCtlKernelTest {
+  private static final String RULES =
+      """
+      apiVersion: example.io/v2
+      kind: SomeNetworkPolicy
+      metadata: {name: web}
+      spec:
+        endpointSelector: {matchLabels: {app: web}}
+        ingress:
+          - fromEntities: [host]
+            toPorts: [{ports: [{port: 80, protocol: TCP}]}]
+      """;
+
+  @TempDir private Path directory;
+
+  private record Outcome(int exitCode, String out, String err) {}
+
+  private Outcome run(String... words) throws Exception {
+    final List<String> line = new ArrayList<>();
+    line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    line.addAll(
+        List.of(
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-Xmx64m",
+            "--enable-native-access=ALL-UNNAMED",
+            "--sun-misc-unsafe-memory-access=allow",
+            "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
+            "-cp",
+            System.getProperty("java.class.path"),
+            LocalAgentCtl.class.getName()));
+    line.addAll(List.of(words));
+    final Path out = directory.resolve("out");
+    final Path err = directory.resolve("err");
+    final Process process =
+        new ProcessBuilder(line).redirectOutput(out.toFile()).redirectError(err.toFile()).start();
+    process.getOutputStream().close();
+    assertTrue(process.waitFor(60, TimeUnit.SECONDS), String.join(" ", words));
+    return new Outcome(process.exitValue(), Files.readString(out), Files.readString(err));
+  }
+
+  private String output(AgentProcess agent, String line) throws Exception {
+    final List<String> words = new ArrayList<>(List.of(line.split(" ")));
+    words.addAll(List.of("--host", "unix://" + agent.socket()));
+    final Outcome outcome = run(words.toArray(String[]::new));
+    assertEquals(0, outcome.exitCode, line + ": " + outcome.err);
+    return outcome.out;
+  }
+
+  @Test
+  void shouldControlARunningAgent() throws Exception {
+    try (TestNode node = new TestNode()) {
+      final AgentProcess agent = node.agent();
+      final TestWorkload web = node.workload(agent, "web", "app=web");
+      final Path rules = Files.writeString(directory.resolve("rules.yaml"), RULES);
+      assertTrue(output(agent, "policy validate " + rules).endsWith(": 1 rule is valid\n"));
+      output(agent, "policy import " + rules);
+      final String kept = output(agent, "policy get -o yaml");
+      assertTrue(kept.contains("io.agent.orch.policy.name"), kept);
+      output(agent, "policy delete orch:io.agent.orch.policy.name=web");
+      assertEquals("[]\n", output(agent, "policy get"));
+      final Path copy = Files.writeString(directory.resolve("copy.yaml"), kept);
+      output(agent, "policy import " + copy);
+      assertEquals(kept, output(agent, "policy get -o yaml"), "rules are taken as they are given");
+      final String list = output(agent, "endpoint list");
+      assertTrue(list.contains(web.ipv4()) && list.contains("app=web"), list);
+      assertEquals(web.id() + "\n", output(agent, "endpoint list -o jsonpath=.[*].id"));
+      assertTrue(output(agent, "endpoint log " + web.id()).contains("ready"));
+      assertTrue(output(agent, "status").contains("agent"), "status");
+      assertTrue(output(agent, "map get endpoints --filter endpoint -o csv").lines().count() > 1);
+      final String host = "unix://" + agent.socket();
+      final Outcome candidates = run("complete", "--", "-H", host, "endpoint", "get", "");
+      assertTrue(candidates.out.startsWith(web.id() + "\tunspec:app=web"), candidates.out);
+      output(agent, "endpoint delete " + web.id());
+      assertEquals("[]\n", output(agent, "endpoint list -o json"));
+    }
+  }
+
+  @Test
+  void shouldReadPinnedMapsWhileNoAgentRuns() throws Exception {
+    try (TestNode node = new TestNode()) {
+      final AgentProcess agent = node.agent();
+      final TestWorkload web = node.workload(agent, "web", "app=web");
+      final Path rules = Files.writeString(directory.resolve("rules.yaml"), RULES);
+      output(agent, "policy import " + rules);
+      final List<String> ofAgent =
+          keys(output(agent, "map get ipcache4 -o jsonpath=.cache[*].key"));
+      final Set<String> served =
+          new TreeSet<>(keys(output(agent, "map list -o jsonpath=.maps[*].name")));
+      agent.kill();
+      final String[] root = {"--bpf-root", node.bpfRoot().toString()};
+      final Outcome list = run("bpf", "list", root[0], root[1], "-o", "jsonpath=.maps[*].name");
+      assertEquals(0, list.exitCode, list.err);
+      final Set<String> pinned = new TreeSet<>(keys(list.out));
+      assertTrue(served.containsAll(pinned), served + " has not all of " + pinned);
+      assertTrue(pinned.containsAll(Set.of("ipcache4", "endpoints", "conntrack4_tcp")), list.out);
+      final Outcome entries =
+          run("bpf", "get", "ipcache4", root[0], root[1], "-o", "jsonpath=.[*].key");
+      assertEquals(new TreeSet<>(ofAgent), new TreeSet<>(keys(entries.out)), entries.err);
+      assertTrue(entries.out.contains(web.ipv4()), entries.out);
+      final String policy =
+          pinned.stream().filter(name -> name.startsWith("policy_")).findFirst().orElseThrow();
+      final Outcome verdicts = run("bpf", "get", policy, root[0], root[1], "--filter", "TCP");
+      assertTrue(verdicts.out.contains("allow"), verdicts.out + verdicts.err);
+      final Outcome none = run("bpf", "list", "--bpf-root", directory.toString());
+      assertEquals(1, none.exitCode);
+      assertEquals("Error: no agent has pinned maps under " + directory + "\n", none.err);
+    }
+  }
+
+  private static List<String> keys(String lines) {
+    return lines.lines().toList();
+  }
+
+  /** A process that is stopped accepts connections by the kernel, and answers none. */
+  @Test
+  void shouldEndInTimeWhereTheAgentIsStopped() throws Exception {
+    try (TestNode node = new TestNode()) {
+      final AgentProcess agent = node.agent();
+      signal("STOP", agent.pid());
+      try {
+        final Outcome outcome =
+            run("endpoint", "list", "--timeout", "1s", "-H", "unix://" + agent.socket());
+        assertEquals(1, outcome.exitCode);
+        assertEquals("Error: the agent did not answer for 1 s\n", outcome.err);
+        assertEquals("", outcome.out);
+      } finally {
+        signal("CONT", agent.pid());
+      }
+    }
+  }
+
+  private static void signal(String name, long pid) throws Exception {
+    assertEquals(0, new ProcessBuilder("kill", "-" + name, Long.toString(pid)).start().waitFor());
+  }
+
+  @Test
+  void shouldCollectAReportOfARunningAgent() throws Exception {
+    try (TestNode node = new TestNode()) {
+      final AgentProcess agent = node.agent();
+      final TestWorkload web = node.workload(agent, "web", "app=web");
+      final Path archive = directory.resolve("report.zip");
+      output(agent, "bugtool " + archive);
+      final String names = namesIn(archive);
+      for (final String name :
+          List.of(
+              "agent/healthz.json",
+              "agent/policy.json",
+              "agent/endpoint-" + web.id() + "-log.json",
+              "maps/ipcache4.txt",
+              "node/bpftool-map.txt")) {
+        assertTrue(names.contains(name), name + " is not in " + names);
+      }
+      assertFalse(names.isEmpty());
+    }
+  }
+
+  private static String namesIn(Path archive) throws IOException {
+    try (java.util.zip.ZipFile zip =
+        new java.util.zip.ZipFile(archive.toFile(), StandardCharsets.UTF_8)) {
+      return String.join(" ", zip.stream().map(java.util.zip.ZipEntry::getName).toList());
+    }
+  }
+}

@@ -1,0 +1,134 @@
+package agent.maps.mirror;
+
+import agent.bindings.BpfFileSystem;
+import agent.bindings.Errno;
+import agent.bindings.MapDescription;
+import agent.bindings.MapType;
+import agent.maps.format.MapFormat;
+import agent.maps.format.MapFormats;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.BpfMapException;
+import agent.maps.kernel.MapDefinition;
+import agent.maps.kernel.NodeMap;
+import agent.maps.kernel.NodeMaps;
+import agent.maps.mirror.MapVisitor.MapSummary;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/**
+ * Reads the maps that an agent has pinned, while it runs or not, and writes none. A map whose pin
+ * has the name of another layout is shown in hexadecimal.
+ */
+public final class PinnedMaps {
+  private static final Pattern POLICY_MAP = Pattern.compile("policy_\\d{5}");
+
+  private final Path folder;
+
+  /**
+   * Creates a reader.
+   *
+   * @param bpfRoot the BPF file system that the agent was started with
+   */
+  public PinnedMaps(Path bpfRoot) {
+    folder = bpfRoot.resolve("agent").resolve("maps");
+  }
+
+  /**
+   * Returns the pinned maps in the order of their names.
+   *
+   * @throws IOException if the folder of the pins cannot be read
+   * @throws BpfMapException if a map cannot be read
+   */
+  public List<MapSummary> list() throws IOException {
+    try (Stream<Path> pins = Files.list(folder)) {
+      return pins.filter(pin -> Files.isRegularFile(pin, LinkOption.NOFOLLOW_LINKS))
+          .sorted()
+          .map(PinnedMaps::summary)
+          .toList();
+    }
+  }
+
+  /**
+   * Passes the entries of a map to a visitor.
+   *
+   * @param name of the map, or of its pin
+   * @return false if no map of that name is pinned
+   * @throws IOException if the folder of the pins cannot be read
+   * @throws BpfMapException if the map cannot be read
+   */
+  public boolean read(String name, MapVisitor visitor) throws IOException {
+    final Optional<Path> pin;
+    try (Stream<Path> pins = Files.list(folder)) {
+      pin =
+          pins.filter(path -> fileName(path).equals(name) || nameOf(path).equals(name))
+              .sorted()
+              .findFirst();
+    }
+    if (pin.isEmpty()) {
+      return false;
+    }
+    try (BpfMap map = open(pin.get())) {
+      visitor.onMap(summary(map), System.currentTimeMillis());
+      final MapReading reading = new MapReading();
+      reading.begin(map, List.of(), visitor);
+      reading.fromKernel(map);
+    }
+    return true;
+  }
+
+  private static String fileName(Path pin) {
+    return pin.getFileName().toString();
+  }
+
+  private static Optional<NodeMap> nodeMap(Path pin) {
+    return NodeMaps.ALL.stream().filter(map -> map.pinName().equals(fileName(pin))).findFirst();
+  }
+
+  private static String nameOf(Path pin) {
+    return nodeMap(pin).map(NodeMap::name).orElseGet(() -> fileName(pin));
+  }
+
+  private static MapSummary summary(Path pin) {
+    try (BpfMap map = open(pin)) {
+      return summary(map);
+    }
+  }
+
+  private static MapSummary summary(BpfMap map) {
+    final long entries = map.countEntries();
+    return new MapSummary(
+        map.pinPath(),
+        map.name(),
+        MapType.name(map.description().type()),
+        map.keySize(),
+        map.valueSize(),
+        map.maxEntries(),
+        entries,
+        map.description().flags(),
+        (double) entries / Math.max(1, map.maxEntries()));
+  }
+
+  private static BpfMap open(Path pin) {
+    final int fd = BpfFileSystem.open(pin);
+    if (fd < 0) {
+      throw new BpfMapException("map " + pin + ": open: " + Errno.name(fd), -fd);
+    }
+    final MapDescription found = MapDescription.of(fd);
+    final MapFormat format =
+        nodeMap(pin)
+            .map(NodeMap::format)
+            .orElseGet(
+                () ->
+                    POLICY_MAP.matcher(fileName(pin)).matches()
+                        ? MapFormats.POLICY
+                        : MapFormats.hexadecimal(found.keySize(), found.valueSize()));
+    return BpfMap.adopt(
+        fd, new MapDefinition(found.spec().withName(nameOf(pin)), format, false), pin.toString());
+  }
+}
