@@ -14,8 +14,9 @@ import org.apache.logging.log4j.Logger;
 
 /**
  * Reads the options again while the agent runs. How the agent logs and how often it answers is
- * taken over, and what PATCH /config can change; everything else has formed maps, programs, identities or addresses, and
- * waits for the next start. A value that is not valid changes nothing. For one thread.
+ * taken over, and what PATCH /config can change; everything else has formed maps, programs,
+ * identities or addresses, and waits for the next start. A value that is not valid changes nothing.
+ * For one thread.
  */
 final class OptionReload {
   /** Options that change while the agent runs. */

@@ -61,6 +61,7 @@ final class Settings {
 
   /** The group of a socket whose group is not set; the daemon runs as root. */
   private static final String PROCESS_GROUP = "root";
+
   private static final int LEAST_MTU_IPV4 = 68;
   private static final int LEAST_MTU_IPV6 = 1280;
 

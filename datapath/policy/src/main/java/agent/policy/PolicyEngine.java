@@ -360,7 +360,9 @@ public final class PolicyEngine {
       List<EndpointPolicyChange> denials) {
     final ReducedPolicy reduced =
         ReducedPolicy.of(
-            subject.policy(), resolution.whole(subject.identity(), repository), context.mapCapacity());
+            subject.policy(),
+            resolution.whole(subject.identity(), repository),
+            context.mapCapacity());
     if (!reduced.kept().entries().equals(subject.policy().entries())) {
       changes.add(changeTo(endpoint, subject.identity(), reduced.kept()));
     }

@@ -67,7 +67,8 @@ class DirectionSummaryTest {
   @Test
   void shouldNameWhatEverybodyHasApartFromIdentities() {
     final PolicyEngine engine = open(16);
-    add(engine,
+    add(
+        engine,
         List.of(
             ingress(WEB, on(PeerRuleSpec.ALL, tcp(80)), on(endpoints(DB), tcp(81))),
             ingressDeny(WEB, on(endpoints(DB), tcp(82)))),
@@ -96,7 +97,8 @@ class DirectionSummaryTest {
   @Test
   void shouldSayThatNothingIsAllowedWhereNotEvenTheDeniesFit() {
     final PolicyEngine engine = open(3);
-    add(engine,
+    add(
+        engine,
         List.of(ingress(WEB, PeerRuleSpec.ALL), ingressDeny(WEB, on(endpoints(DB, LATE), tcp(80)))),
         false);
     assertSummary(engine, true, false, List.of(), List.of(db.id()));

@@ -58,7 +58,8 @@ public final class PolicyHandlers implements ApiHandler.Group {
     final Replacement replacement =
         Replacement.of(request.querySwitch("replace"), request.queryAll("replace-with-labels"));
     final List<RuleSpec> rules = RuleCodec.decode(request.bodyList(RuleModel.class));
-    return document.answer(ApiRequest.await(policy.change(PolicyChange.add(rules, replacement))), List.of());
+    return document.answer(
+        ApiRequest.await(policy.change(PolicyChange.add(rules, replacement))), List.of());
   }
 
   private Answer delete(ApiRequest request) throws Exception {
