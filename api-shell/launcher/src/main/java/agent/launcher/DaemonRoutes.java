@@ -8,6 +8,7 @@ import agent.launcher.view.ProcessMetricSource;
 import agent.launcher.view.StartedParts;
 import agent.server.RouteTable;
 import agent.server.handler.DaemonHandlers;
+import agent.server.handler.DocumentHandler;
 import agent.server.handler.EndpointHandlers;
 import agent.server.handler.IdentityHandlers;
 import agent.server.handler.IpamHandlers;
@@ -59,6 +60,7 @@ final class DaemonRoutes {
     status.ready(parts);
     return RouteTable.of(
         daemon,
+        new DocumentHandler(),
         new EndpointHandlers(parts.endpoints()),
         new IdentityHandlers(identities, cidrIdentities),
         new IpamHandlers(parts.ipam(), parts.addressing()),

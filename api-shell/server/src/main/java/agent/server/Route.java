@@ -23,6 +23,7 @@ public enum Route {
   GET_HEALTH(GET, "/health", READ),
   GET_CONFIG(GET, "/config", READ),
   GET_METRICS(GET, "/metrics/", READ),
+  GET_OPENAPI(GET, "/openapi.yaml", READ),
 
   LIST_ENDPOINTS(GET, "/endpoint", READ, "labels"),
   DELETE_ENDPOINTS(DELETE, "/endpoint", ENDPOINT),
