@@ -11,7 +11,7 @@ MAVEN    = JAVA_HOME="$$($(SCRIPTS)/find-jdk)" mvn -ntp -B
 MODULES := bpf-src native-bindings maps conntrack datapath api-shell benchmarks
 SOURCES := pom.xml .mvn $(shell find .mvn $(MODULES) -name target -prune -o -print)
 
-.PHONY: help deps build test crash-rounds mutations-bpf mutations-java record-release
+.PHONY: help deps build test fuzz crash-rounds mutations-bpf mutations-java record-release
 .PHONY: format demo bench install uninstall clean
 
 help: ## print this list
@@ -30,6 +30,10 @@ test: deps ## run every test, kernel tests included (as root; CI=true makes a sk
 	.build/check-spelling
 	$(MAVEN) -fae verify
 	@mkdir -p $(dir $(BUILT)) && touch $(BUILT)
+
+fuzz: deps ## fuzz each parser of outside input for DURATION=3600 seconds (TARGET chooses one, see FuzzTarget; FUZZ_SEED repeats a run)
+	$(MAVEN) -pl :fuzz -am -Dsurefire.failIfNoSpecifiedTests=false -Dtest=FuzzTest -Dfuzz.timeout=0 \
+	  -Dfuzz.seconds=$(or $(DURATION),3600) $(if $(TARGET),-Dfuzz.target=$(TARGET)) $(if $(FUZZ_SEED),-Dfuzz.seed=$(FUZZ_SEED)) verify
 
 crash-rounds: deps ## kill the agent in ROUNDS=200 rounds of random calls (as root; SEED repeats a run)
 	$(MAVEN) -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false -Dtest=CrashRoundsKernelTest \

@@ -11,6 +11,7 @@ import agent.server.RouteTable;
 import agent.server.handler.ConfigurationHandlers;
 import agent.server.handler.DaemonHandlers;
 import agent.server.handler.DebugHandlers;
+import agent.server.handler.DocumentHandler;
 import agent.server.handler.EndpointHandlers;
 import agent.server.handler.IdentityHandlers;
 import agent.server.handler.IpamHandlers;
@@ -83,6 +84,7 @@ final class DaemonRoutes {
             new ProcessDebugView(Version.text(), parts.datapath(), System.getenv()),
             parts.endpoints(),
             parts.policy()),
+        new DocumentHandler(),
         new EndpointHandlers(parts.endpoints()),
         new IdentityHandlers(identities, cidrIdentities),
         new IpamHandlers(parts.ipam(), parts.addressing()),

@@ -1,6 +1,7 @@
 package agent.launcher;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
@@ -12,6 +13,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -110,6 +112,30 @@ class LauncherScriptTest {
         few.err);
     final Outcome raised = run(new ProcessBuilder("sh", "-c", "ulimit -S -n 32; exec " + agent));
     assertEquals(0, raised.exitCode, raised.err);
+  }
+
+  @Test
+  void shouldInstallAndRemoveTheDocumentOfTheApi() throws Exception {
+    final Path built = Files.createDirectories(prefix.resolve("tree/launcher/target/lib"));
+    Files.writeString(built.resolveSibling("agent.jar"), "");
+    Files.writeString(built.resolve("cli-1.jar"), "");
+    final Path scripts = Files.createDirectories(prefix.resolve("tree/launcher/src/main/scripts"));
+    try (Stream<Path> files = Files.list(SCRIPTS)) {
+      for (final Path script : files.toList()) {
+        Files.copy(
+            script, scripts.resolve(script.getFileName()), StandardCopyOption.COPY_ATTRIBUTES);
+      }
+    }
+    final Path classes = Files.createDirectories(prefix.resolve("tree/contract/target/classes"));
+    Files.writeString(classes.resolve("openapi.yaml"), "openapi: 3.1.0\n");
+    final String install = scripts.resolve("install").toString();
+    final Path target = prefix.resolve("usr");
+    final Outcome installed =
+        run(new ProcessBuilder(install, "--without-cache", target.toString()));
+    assertEquals(0, installed.exitCode, installed.err);
+    assertEquals("openapi: 3.1.0\n", Files.readString(target.resolve("share/agent/openapi.yaml")));
+    assertEquals(0, run(new ProcessBuilder(install, "--remove", target.toString())).exitCode);
+    assertFalse(Files.exists(target), "what was installed is removed");
   }
 
   private record Outcome(int exitCode, String out, String err) {}

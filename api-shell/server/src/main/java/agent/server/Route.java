@@ -27,6 +27,7 @@ public enum Route {
   PATCH_CONFIG(PATCH, "/config", CONFIG),
   GET_DEBUGINFO(GET, "/debuginfo", READ),
   GET_METRICS(GET, "/metrics/", READ),
+  GET_OPENAPI(GET, "/openapi.yaml", READ),
 
   LIST_ENDPOINTS(GET, "/endpoint", READ, "labels"),
   DELETE_ENDPOINTS(DELETE, "/endpoint", ENDPOINT),

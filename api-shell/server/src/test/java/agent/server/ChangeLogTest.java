@@ -55,9 +55,9 @@ class ChangeLogTest {
   void shouldLogChangesThatFailWithTheReason() throws IOException {
     final Map<Route, ApiHandler> handlers =
         Map.of(
-            Route.DELETE_ENDPOINT,
+            Route.RELEASE_ADDRESS,
             request -> {
-              throw Refusal.conflict("id", "is busy\nand more");
+              throw Refusal.conflict("ip", "is busy\nand more");
             },
             Route.DELETE_POLICY,
             request -> {
@@ -66,8 +66,8 @@ class ChangeLogTest {
             Route.PUT_POLICY,
             request -> Answer.ok(request.bodyList(String.class)));
     try (TestServer server = TestServer.start(handlers)) {
-      server.exchange(TestServer.request("DELETE", "/endpoint/7", ""));
-      assertLogged("DELETE /endpoint/7 409 by " + self() + ": id: is busy?and more");
+      server.exchange(TestServer.request("DELETE", "/ipam/10.1.0.7", ""));
+      assertLogged("DELETE /ipam/10.1.0.7 409 by " + self() + ": ip: is busy?and more");
       server.exchange(TestServer.request("DELETE", "/policy", ""));
       assertLogged("DELETE /policy 500 by " + self() + ": map policy_00012: update: EPERM");
       server.exchange(TestServer.request("PUT", "/policy", "{}"));

@@ -51,12 +51,12 @@ class RequestRefusalTest {
                 request -> {
                   throw Refusal.notFound("name", "there is no map '" + request.path("name") + "'");
                 },
-                Route.DELETE_ENDPOINT,
+                Route.RELEASE_ADDRESS,
                 request ->
                     Answer.ok(
                         CompletableFuture.supplyAsync(
                                 () -> {
-                                  throw Refusal.conflict("id", "is busy");
+                                  throw Refusal.conflict("ip", "is busy");
                                 })
                             .get()),
                 Route.DELETE_POLICY,
@@ -245,7 +245,7 @@ class RequestRefusalTest {
   @Test
   void shouldTellRefusalsThatCameThroughAFuture() throws IOException {
     assertEquals(
-        "409 \"id: is busy\"", statusAndBody(TestServer.request("DELETE", "/endpoint/7", "")));
+        "409 \"ip: is busy\"", statusAndBody(TestServer.request("DELETE", "/ipam/10.1.0.7", "")));
   }
 
   @Test

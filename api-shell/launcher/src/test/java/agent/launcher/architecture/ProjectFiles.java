@@ -16,13 +16,14 @@ final class ProjectFiles {
 
   private ProjectFiles() {}
 
-  /** The Java and C sources that are written by hand. */
+  /** The Java, C and Go sources that are written by hand. */
   static Stream<Path> sources() {
     return files(
         file -> {
           final String name = file.toString();
-          return (name.contains("/src/") || file.startsWith(ROOT.resolve("bpf-src")))
-              && (name.endsWith(".java") || name.endsWith(".c") || name.endsWith(".h"));
+          return name.endsWith(".go")
+              || (name.contains("/src/") || file.startsWith(ROOT.resolve("bpf-src")))
+                  && (name.endsWith(".java") || name.endsWith(".c") || name.endsWith(".h"));
         });
   }
 

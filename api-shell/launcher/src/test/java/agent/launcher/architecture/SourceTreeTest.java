@@ -124,7 +124,8 @@ class SourceTreeTest {
   private static boolean isTest(Path file) {
     return file.toString().contains("/src/test/")
         || file.toString().contains("/bpf-src/tests/")
-        || file.toString().contains("/datapath/testkit/");
+        || file.toString().contains("/datapath/testkit/")
+        || file.toString().endsWith("_test.go");
   }
 
   private static int lines(Path file) {

@@ -1,5 +1,6 @@
 package agent.launcher.process;
 
+import agent.testkit.api.DocumentedAnswers;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
@@ -8,12 +9,19 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
-/** One HTTP call over a Unix socket, by hand: what any client of the contract could send. */
+/**
+ * One HTTP call over a Unix socket, by hand: what any client of the contract could send. Each
+ * answer must be as the OpenAPI document says.
+ */
 final class ApiCall {
   private static final JsonMapper JSON = new JsonMapper();
+  private static final Pattern CONTENT_LENGTH = Pattern.compile("(?mi)^Content-Length: *(\\d+)");
+  private static final Pattern CONTENT_TYPE = Pattern.compile("(?mi)^Content-Type: *([^\\r]*)");
 
   private ApiCall() {}
 
@@ -44,7 +52,7 @@ final class ApiCall {
       channel.connect(UnixDomainSocketAddress.of(socket));
       final ByteBuffer request = ByteBuffer.allocate(head.length() + content.length);
       write(channel, request.put(head.getBytes(StandardCharsets.US_ASCII)).put(content).flip());
-      return parse(readAll(channel));
+      return parse(method, path, readAll(channel));
     }
   }
 
@@ -63,11 +71,26 @@ final class ApiCall {
     return all.toString(StandardCharsets.UTF_8);
   }
 
-  private static Answer parse(String answer) throws IOException {
+  private static Answer parse(String method, String path, String answer) throws IOException {
     final int end = answer.indexOf("\r\n\r\n");
     if (end < 0 || !answer.startsWith("HTTP/1.")) {
       throw new IOException("no HTTP answer: '" + answer + "'");
     }
-    return new Answer(Integer.parseInt(answer.substring(9, 12)), answer.substring(end + 4));
+    final int status = Integer.parseInt(answer.substring(9, 12));
+    final String body = answer.substring(end + 4);
+    checkLength(answer.substring(0, end + 2), body);
+    final Matcher contentType = CONTENT_TYPE.matcher(answer.substring(0, end + 2));
+    DocumentedAnswers.check(
+        method, path, status, contentType.find() ? contentType.group(1) : null, body);
+    return new Answer(status, body);
+  }
+
+  /** An agent that is killed while it answers has not answered. */
+  private static void checkLength(String head, String body) throws IOException {
+    final Matcher length = CONTENT_LENGTH.matcher(head);
+    if (length.find()
+        && Integer.parseInt(length.group(1)) != body.getBytes(StandardCharsets.UTF_8).length) {
+      throw new IOException("the answer broke off: '" + head + body + "'");
+    }
   }
 }

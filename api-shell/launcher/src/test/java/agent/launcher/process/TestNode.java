@@ -87,14 +87,18 @@ final class TestNode implements AutoCloseable {
 
   /** Plumbs a workload, has an address allocated for it, and makes it an endpoint. */
   TestWorkload workload(AgentProcess agent, String name, String... labels) throws IOException {
+    final TestWorkload workload = plumbed(agent, name, labels);
+    return workload.withId(
+        agent.expect(201, "PUT", "/endpoint/0", workload.request()).json().get("id").asInt());
+  }
+
+  /** Plumbs a workload and has an address allocated for it; it is no endpoint yet. */
+  TestWorkload plumbed(AgentProcess agent, String name, String... labels) throws IOException {
     final NetworkNamespace inside = NetworkNamespace.create(name);
     parts.add(inside);
     final VethPair veth = VethPair.create(namespace, "wl-" + name, inside, "eth0");
     final JsonNode lease = agent.expect(201, "POST", "/ipam?owner=" + name, null).json();
-    final TestWorkload workload =
-        TestWorkload.plumb(inside, veth, lease.get("ipv4"), lease.get("ipv6"), labels);
-    return workload.withId(
-        agent.expect(201, "PUT", "/endpoint/0", workload.request()).json().get("id").asInt());
+    return TestWorkload.plumb(inside, veth, lease.get("ipv4"), lease.get("ipv6"), labels);
   }
 
   void keep(AutoCloseable part) {

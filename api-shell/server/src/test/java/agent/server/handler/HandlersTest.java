@@ -1,6 +1,7 @@
 package agent.server.handler;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -36,6 +37,7 @@ import agent.server.TestServer;
 import agent.server.metrics.MetricFamily;
 import agent.server.metrics.MetricRegistry;
 import agent.server.view.DaemonView;
+import agent.testkit.api.CheckedSocket;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;
@@ -61,6 +63,7 @@ class HandlersTest {
   private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
   private final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
   private TestServer server;
+  private CheckedSocket checked;
   private AgentClient client;
 
   @BeforeEach
@@ -81,6 +84,7 @@ class HandlersTest {
             new NodeHandlers(null, null),
             new ConfigurationHandlers(null, null),
             new DebugHandlers(null, null, endpoints, policy),
+            new DocumentHandler(),
             new EndpointHandlers(endpoints),
             new IdentityHandlers(identities, cidrIdentities),
             new IpamHandlers(ipam, FakeEndpoints.NODE),
@@ -90,13 +94,15 @@ class HandlersTest {
       group.addTo(handlers);
     }
     assertEquals(Route.values().length, handlers.size(), "a route has no handler");
-    server = TestServer.start(handlers);
-    client = AgentClient.of(server.socket().toString());
+    server = TestServer.ofAgent(handlers);
+    checked = CheckedSocket.before(server.socket());
+    client = AgentClient.of(checked.path().toString());
   }
 
   @AfterEach
   void stop() throws IOException {
     client.close();
+    checked.close();
     server.close();
   }
 
@@ -493,5 +499,15 @@ class HandlersTest {
             "GET /metrics/ HTTP/1.1\r\nHost: x\r\nAccept: text/plain;version=0.0.4\r\n\r\n");
     assertTrue(text.contains("Content-Type: text/plain; version=0.0.4"), text);
     assertTrue(text.endsWith("# TYPE drops_total counter\ndrops_total 3\n"), text);
+  }
+
+  @Test
+  void shouldServeTheDocumentInOneFile() throws IOException {
+    final String answer = server.exchange("GET /openapi.yaml HTTP/1.1\r\nHost: x\r\n\r\n");
+    assertTrue(answer.contains("Content-Type: application/yaml\r\n"), answer);
+    final String text = answer.substring(answer.indexOf("\r\n\r\n") + 4);
+    assertTrue(text.startsWith("openapi: 3.1."), text);
+    assertTrue(text.contains("\n    RuleModel:\n"), "the document has no schemas");
+    assertFalse(text.contains(".yaml#/"), "the document refers to another file");
   }
 }

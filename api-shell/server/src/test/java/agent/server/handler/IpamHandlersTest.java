@@ -50,7 +50,7 @@ class IpamHandlersTest {
   void start() throws IOException {
     final Map<Route, ApiHandler> handlers = new EnumMap<>(Route.class);
     new IpamHandlers(ipam, FakeEndpoints.NODE).addTo(handlers);
-    server = TestServer.start(handlers);
+    server = TestServer.ofAgent(handlers);
   }
 
   @AfterEach

@@ -50,7 +50,7 @@ class MetricsRouteTest {
                         new Sample(Map.of("direction", "ingress", "reason", "prefilter"), 7)))));
     final Map<Route, ApiHandler> handlers = new EnumMap<>(Route.class);
     new DaemonHandlers(null, metrics).addTo(handlers);
-    server = TestServer.start(handlers);
+    server = TestServer.ofAgent(handlers);
   }
 
   @AfterEach

@@ -1,0 +1,3 @@
+module agent.internal/client-go
+
+go 1.19

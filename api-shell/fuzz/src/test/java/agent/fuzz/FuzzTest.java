@@ -1,0 +1,116 @@
+package agent.fuzz;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.code_intelligence.jazzer.Jazzer;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Runs each target under Jazzer, in a JVM of its own with little memory: an exception, an error, an
+ * input that takes seconds, and memory that grows fail. The property {@code fuzz.seconds} says for
+ * how long, {@code fuzz.target} which one, and {@code fuzz.seed} repeats the choices of a run.
+ */
+@Timeout(value = 7, unit = TimeUnit.DAYS)
+class FuzzTest {
+  private static final int SECONDS = Integer.getInteger("fuzz.seconds", 6);
+  private static final String ONLY = System.getProperty("fuzz.target", "");
+  private static final int SEED = Integer.getInteger("fuzz.seed", 20261122);
+  private static final int STARTING_SECONDS = 120;
+  private static final Pattern RUNS = Pattern.compile("stat::number_of_executed_units: +(\\d+)");
+
+  @ParameterizedTest
+  @EnumSource(FuzzTarget.class)
+  void shouldRefuseOrKeepTheMeaning(FuzzTarget target, @TempDir Path directory) throws Exception {
+    if (!ONLY.isEmpty() && !ONLY.equals(target.name())) {
+      return;
+    }
+    final Path output = directory.resolve("output");
+    final Process jazzer =
+        new ProcessBuilder(command(target, corpus(target, directory), directory))
+            .directory(directory.toFile())
+            .redirectErrorStream(true)
+            .redirectOutput(output.toFile())
+            .start();
+    try {
+      assertTrue(
+          jazzer.waitFor(SECONDS + STARTING_SECONDS, TimeUnit.SECONDS),
+          () -> "Jazzer does not end: " + tail(output));
+    } finally {
+      jazzer.destroyForcibly();
+    }
+    final String said = tail(output);
+    assertEquals(0, jazzer.exitValue(), () -> target + ": " + said);
+    final Matcher runs = RUNS.matcher(said);
+    assertTrue(runs.find(), said);
+    assertTrue(Long.parseLong(runs.group(1)) > target.seeds().size(), said);
+    System.out.println(target + ": " + runs.group(1) + " inputs in " + SECONDS + " s");
+  }
+
+  private static Path corpus(FuzzTarget target, Path directory) throws IOException {
+    final Path corpus = Files.createDirectory(directory.resolve("corpus"));
+    for (int i = 0; i < target.seeds().size(); i++) {
+      Files.write(corpus.resolve("seed-" + i), target.seeds().get(i));
+    }
+    return corpus;
+  }
+
+  private static List<String> command(FuzzTarget target, Path corpus, Path directory) {
+    final List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(
+        List.of(
+            "-Xmx320m",
+            "-XX:+UseSerialGC",
+            "-XX:-OmitStackTraceInFastThrow",
+            "-XX:+EnableDynamicAgentLoading",
+            "--enable-native-access=ALL-UNNAMED",
+            "--sun-misc-unsafe-memory-access=allow",
+            "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
+            "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+            "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+            "--add-opens=java.base/java.lang=ALL-UNNAMED",
+            "--add-opens=java.base/java.lang.reflect=ALL-UNNAMED",
+            "-Dlog4j2.level=OFF",
+            "-cp",
+            System.getProperty("java.class.path"),
+            Jazzer.class.getName(),
+            "--target_class=" + target.type().getName(),
+            "--instrumentation_includes=agent.**",
+            "--custom_hook_includes=agent.**",
+            "--reproducer_path=" + directory,
+            "-artifact_prefix=" + directory + "/",
+            "-max_total_time=" + SECONDS,
+            "-seed=" + SEED,
+            "-timeout=10",
+            "-rss_limit_mb=2048",
+            "-max_len=4096",
+            "-print_final_stats=1",
+            corpus.toString()));
+    return command;
+  }
+
+  /** Returns the end of what Jazzer wrote: the finding with its input, and the counts. */
+  private static String tail(Path output) {
+    try {
+      final List<String> lines =
+          Files.readAllLines(output).stream()
+              .filter(line -> !line.startsWith("INFO: Instrumented "))
+              .toList();
+      return String.join("\n", lines.subList(Math.max(0, lines.size() - 120), lines.size()));
+    } catch (IOException e) {
+      return e.toString();
+    }
+  }
+}
