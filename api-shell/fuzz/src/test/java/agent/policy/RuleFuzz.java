@@ -54,10 +54,7 @@ public final class RuleFuzz {
     final String written = JSON.writeValueAsString(specs.stream().map(RuleCodec::encode).toList());
     final List<RuleSpec> again = RuleCodec.decode(JSON.readValue(written, RULES));
     FuzzInputs.assertSame(specs, again, written);
-    FuzzInputs.assertSame(
-        sections(rules),
-        sections(RuleReader.read(again)),
-        written);
+    FuzzInputs.assertSame(sections(rules), sections(RuleReader.read(again)), written);
   }
 
   private static List<List<Section>> sections(List<Rule> rules) {

@@ -28,6 +28,7 @@ import agent.node.ClusterNodes;
 import agent.node.HostRoutingWatch;
 import agent.node.Node;
 import agent.node.NodeInventory;
+import agent.policy.PolicyContext;
 import agent.policy.PolicyEngine;
 import agent.server.ApiServer;
 import agent.server.metrics.MetricsServer;
@@ -102,12 +103,7 @@ final class Daemon implements AutoCloseable {
     keep(NodeLocks.take(settings.bpfRoot()));
     final ConfigurationView shown = settings.shown();
     final DaemonRoutes routes = new DaemonRoutes(new DaemonStatus(shown), shown.self());
-    server = keep(ApiServer.start(settings.api(), routes.starting()));
-    final ApiConnectionView connections = new ApiConnectionView(server::connections);
-    routes.add(connections);
-    routes.add(new BuildMetricSource(Version.number(), Version.commit(), settings.agentLabels()));
-    serveMetrics(routes);
-    openToSocketGroup(settings.stateDirectory());
+    final ApiConnectionView connections = serveStarting(routes);
     if (!settings.restores()) {
       state.discard();
     }
@@ -120,12 +116,9 @@ final class Daemon implements AutoCloseable {
     final Ipam ipam = Ipam.open(settings.ipam(node.addressing(), state.leaseStore()));
     final RuntimeConfiguration restored =
         RuntimeConfiguration.restore(settings.runtimeOptions(), state.configurationStore());
+    final PolicyContext rules = settings.policy(identities, cidrIdentities, state.policyStore());
     final PolicyEngine policy =
-        PolicyEngine.open(
-            settings
-                .policy(identities, cidrIdentities, state.policyStore())
-                .mode(restored.wanted().enforcement())
-                .conclude());
+        PolicyEngine.open(rules.mode(restored.wanted().enforcement()).conclude());
     final HostRoutingWatch routing = HostRoutingWatch.start(settings.hostRouting());
     final DatapathManager datapath = datapath(state, node, routing);
     final EndpointConductor conductor =
@@ -160,6 +153,17 @@ final class Daemon implements AutoCloseable {
                 controllers),
             identities,
             cidrIdentities));
+  }
+
+  /** Has the API answer while the agent starts, and serves the metrics that there are by now. */
+  private ApiConnectionView serveStarting(DaemonRoutes routes) throws IOException {
+    server = keep(ApiServer.start(settings.api(), routes.starting()));
+    final ApiConnectionView connections = new ApiConnectionView(server::connections);
+    routes.add(connections);
+    routes.add(new BuildMetricSource(Version.number(), Version.commit(), settings.agentLabels()));
+    serveMetrics(routes);
+    openToSocketGroup(settings.stateDirectory());
+    return connections;
   }
 
   private DatapathManager datapath(AgentState state, Node node, HostRoutingWatch routing) {
