@@ -83,7 +83,10 @@ final class DebugCommands {
     call.out().println(Text.oneLine(file.toString()));
     if (failures > 0) {
       call.err()
-          .println("Warning: " + failures + " parts could not be collected, see errors.txt in it");
+          .println(
+              "Warning: "
+                  + failures
+                  + " of its parts could not be collected: errors.txt in it says why");
     }
   }
 }

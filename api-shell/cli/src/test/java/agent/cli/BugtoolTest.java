@@ -80,7 +80,10 @@ class BugtoolTest {
     assertFalse(entries.toString().contains("hunter2"));
     assertTrue(entries.get("errors.txt").contains("agent/prefilter.json: path: unexpected"));
     assertTrue(
-        agent.err().matches("Warning: [0-9]+ parts could not be collected, see errors.txt in it\n"),
+        agent
+            .err()
+            .matches(
+                "Warning: [0-9]+ of its parts could not be collected: errors.txt in it says why\n"),
         agent.err());
   }
 
