@@ -33,7 +33,7 @@ class DecisionTraceTest {
             "policy trace: endpoint 7: identity 300 [unspec:app=web], revision 5, 2 rules",
             "policy trace: endpoint 7: rule [0] [] for any:app=web: selects it, enforces [INGRESS]",
             "policy trace: endpoint 7: rule [1] [] for any:app=other: does not select it",
-            "policy trace: endpoint 7: INGRESS: allowed identities [301], denied []; 0 is any",
+            "policy trace: endpoint 7: INGRESS: allowed identities [301], denied []",
             "policy trace: endpoint 7: EGRESS: not enforced"),
         DecisionTrace.lines(7, web, policy, rules));
   }

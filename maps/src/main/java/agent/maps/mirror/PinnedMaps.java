@@ -8,6 +8,7 @@ import agent.maps.format.MapFormat;
 import agent.maps.format.MapFormats;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
+import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.NodeMap;
 import agent.maps.kernel.NodeMaps;
@@ -16,8 +17,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
@@ -26,7 +29,7 @@ import java.util.stream.Stream;
  * has the name of another layout is shown in hexadecimal.
  */
 public final class PinnedMaps {
-  private static final Pattern POLICY_MAP = Pattern.compile("policy_\\d{5}");
+  private static final Pattern POLICY_MAP = Pattern.compile("policy_(\\d{5})");
 
   private final Path folder;
 
@@ -46,12 +49,16 @@ public final class PinnedMaps {
    * @throws BpfMapException if a map cannot be read
    */
   public List<MapSummary> list() throws IOException {
+    final List<Path> files;
     try (Stream<Path> pins = Files.list(folder)) {
-      return pins.filter(pin -> Files.isRegularFile(pin, LinkOption.NOFOLLOW_LINKS))
-          .sorted()
-          .map(PinnedMaps::summary)
-          .toList();
+      files =
+          pins.filter(pin -> Files.isRegularFile(pin, LinkOption.NOFOLLOW_LINKS)).sorted().toList();
     }
+    final List<MapSummary> summaries = new ArrayList<>();
+    for (final Path pin : files) {
+      summaries.add(summary(pin));
+    }
+    return summaries;
   }
 
   /**
@@ -94,7 +101,7 @@ public final class PinnedMaps {
     return nodeMap(pin).map(NodeMap::name).orElseGet(() -> fileName(pin));
   }
 
-  private static MapSummary summary(Path pin) {
+  private static MapSummary summary(Path pin) throws IOException {
     try (BpfMap map = open(pin)) {
       return summary(map);
     }
@@ -114,7 +121,7 @@ public final class PinnedMaps {
         (double) entries / Math.max(1, map.maxEntries()));
   }
 
-  private static BpfMap open(Path pin) {
+  private static BpfMap open(Path pin) throws IOException {
     final int fd = BpfFileSystem.open(pin);
     if (fd < 0) {
       throw new BpfMapException("map " + pin + ": open: " + Errno.name(fd), -fd);
@@ -128,7 +135,28 @@ public final class PinnedMaps {
                     POLICY_MAP.matcher(fileName(pin)).matches()
                         ? MapFormats.POLICY
                         : MapFormats.hexadecimal(found.keySize(), found.valueSize()));
-    return BpfMap.adopt(
-        fd, new MapDefinition(found.spec().withName(nameOf(pin)), format, false), pin.toString());
+    final BpfMap map =
+        BpfMap.adopt(
+            fd,
+            new MapDefinition(found.spec().withName(nameOf(pin)), format, false),
+            pin.toString());
+    if (found.type() == MapType.ARRAY_OF_MAPS) {
+      findSlots(map, pin.getParent());
+    }
+    return map;
+  }
+
+  /** Looks up the slots of the pinned policy maps: a walk over all slots can take minutes. */
+  private static void findSlots(BpfMap policies, Path folder) throws IOException {
+    final EntryBuffer slot = new EntryBuffer(policies);
+    try (Stream<Path> pins = Files.list(folder)) {
+      pins.map(pin -> POLICY_MAP.matcher(fileName(pin)))
+          .filter(Matcher::matches)
+          .forEach(
+              name -> {
+                slot.key().putInt(0, Integer.parseInt(name.group(1)));
+                policies.lookup(slot);
+              });
+    }
   }
 }

@@ -107,6 +107,7 @@ class AgentCtlKernelTest {
       output(agent, "policy import " + rules);
       final List<String> ofAgent =
           keys(output(agent, "map get ipcache4 -o jsonpath=.cache[*].key"));
+      final List<String> slots = keys(output(agent, "map get policies -o jsonpath=.cache[*].key"));
       final Set<String> served =
           new TreeSet<>(keys(output(agent, "map list -o jsonpath=.maps[*].name")));
       agent.kill();
@@ -120,6 +121,10 @@ class AgentCtlKernelTest {
           run("bpf", "get", "ipcache4", root[0], root[1], "-o", "jsonpath=.[*].key");
       assertEquals(new TreeSet<>(ofAgent), new TreeSet<>(keys(entries.out)), entries.err);
       assertTrue(entries.out.contains(web.ipv4()), entries.out);
+      final Outcome occupied =
+          run("bpf", "get", "policies", root[0], root[1], "-o", "jsonpath=.[*].key");
+      assertFalse(slots.isEmpty());
+      assertEquals(slots, keys(occupied.out), occupied.err);
       final String policy =
           pinned.stream().filter(name -> name.startsWith("policy_")).findFirst().orElseThrow();
       final Outcome verdicts = run("bpf", "get", policy, root[0], root[1], "--filter", "TCP");
