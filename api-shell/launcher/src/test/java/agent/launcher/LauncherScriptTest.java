@@ -126,6 +126,7 @@ class LauncherScriptTest {
             script, scripts.resolve(script.getFileName()), StandardCopyOption.COPY_ATTRIBUTES);
       }
     }
+    executable("tree/launcher/src/main/scripts/find-jdk", "echo " + prefix.resolve("jdk"));
     final Path classes = Files.createDirectories(prefix.resolve("tree/contract/target/classes"));
     Files.writeString(classes.resolve("openapi.yaml"), "openapi: 3.1.0\n");
     final String install = scripts.resolve("install").toString();

@@ -32,7 +32,7 @@ class FairnessKernelTest {
   private static final int CHANGES = 10;
 
   /** Operations on endpoints at a time; each has at most one command in the queue. */
-  private static final int ACTIVE_OPERATIONS = 3;
+  private static final int ACTIVE_OPERATIONS = 8;
 
   private KernelRig agent;
   private Workload web;
