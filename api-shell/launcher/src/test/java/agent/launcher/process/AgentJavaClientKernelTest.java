@@ -114,14 +114,17 @@ class AgentJavaClientKernelTest {
     final long imported = agent.importPolicy(RULES).revision();
     assertEquals(imported, agent.policy(List.of("name=live")).revision());
     assertFalse(agent.selectors().isEmpty());
-    final PolicyResolutionRequest question =
-        new PolicyResolutionRequest(
-            new PolicyResolutionRequest.From(List.of("k8s:app=client")),
-            new PolicyResolutionRequest.To(List.of(), List.of("app=web")),
-            null);
-    assertEquals("DENIED", agent.resolvePolicy(question).verdict());
+    assertEquals("ALLOWED", agent.resolvePolicy(toWebFrom("k8s:app=client")).verdict());
+    assertEquals("DENIED", agent.resolvePolicy(toWebFrom("k8s:app=other")).verdict());
     assertTrue(agent.deletePolicy(List.of("name=live")).revision() > imported);
     assertRefused(404, () -> agent.deletePolicy(List.of("name=live")));
+  }
+
+  private static PolicyResolutionRequest toWebFrom(String label) {
+    return new PolicyResolutionRequest(
+        new PolicyResolutionRequest.From(List.of(label)),
+        new PolicyResolutionRequest.To(List.of(), List.of("app=web")),
+        null);
   }
 
   private static void prefilter(AgentClient agent) throws Exception {
