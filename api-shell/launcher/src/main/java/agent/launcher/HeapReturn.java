@@ -11,12 +11,14 @@ import java.util.function.LongSupplier;
  * Returns memory to the system that a large request needed, or that a change has freed. The
  * collector gives the heap back only in a full collection, which otherwise comes when the heap is
  * full again. So one is made where the heap is large, has grown or a change was made, and next to
- * nothing is allocated any more: the pause then meets no request.
+ * nothing is allocated any more: the pause then meets no request. After a change a second one
+ * follows: what was on its way to the disk or to a client during the first is free by then.
  */
 final class HeapReturn implements AutoCloseable {
   static final long LARGE_BYTES = 64L << 20;
   static final long GROWN_BYTES = 32L << 20;
   static final int LEAST_LOOKS_BETWEEN = 5;
+  static final int COLLECTIONS_AFTER_CHANGE = 2;
   static final long QUIET_BYTES = 8L << 20;
   private static final long INTERVAL_SEC = 2;
 
@@ -26,7 +28,8 @@ final class HeapReturn implements AutoCloseable {
   private final Runnable collect;
   private final CountDownLatch closing = new CountDownLatch(1);
   private long settledBytes;
-  private long settledChanges;
+  private long seenChanges;
+  private int owed;
   private long allocatedBefore;
   private int looks = LEAST_LOOKS_BETWEEN;
 
@@ -39,7 +42,7 @@ final class HeapReturn implements AutoCloseable {
     this.allocatedBytes = allocatedBytes;
     this.changes = changes;
     this.collect = collect;
-    settledChanges = changes.getAsLong();
+    seenChanges = changes.getAsLong();
     allocatedBefore = allocatedBytes.getAsLong();
   }
 
@@ -80,13 +83,17 @@ final class HeapReturn implements AutoCloseable {
     final long committed = committedBytes.getAsLong();
     settledBytes = Math.min(settledBytes, committed);
     final long made = changes.getAsLong();
+    if (made != seenChanges) {
+      seenChanges = made;
+      owed = COLLECTIONS_AFTER_CHANGE;
+    }
     if (isQuiet
         && committed >= LARGE_BYTES
         && looks >= LEAST_LOOKS_BETWEEN
-        && (committed - settledBytes >= GROWN_BYTES || made != settledChanges)) {
+        && (committed - settledBytes >= GROWN_BYTES || owed > 0)) {
       collect.run();
       settledBytes = committedBytes.getAsLong();
-      settledChanges = made;
+      owed = Math.max(0, owed - 1);
       looks = 0;
     }
   }

@@ -69,6 +69,11 @@ class HeapReturnTest {
     }
     look(0);
     assertEquals(3, collections);
+    lookOften();
+    assertEquals(4, collections, "what was on its way before");
+    lookOften();
+    lookOften();
+    assertEquals(4, collections);
   }
 
   @Test

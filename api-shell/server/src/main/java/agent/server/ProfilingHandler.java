@@ -30,7 +30,7 @@ import org.apache.logging.log4j.Logger;
  */
 final class ProfilingHandler implements HttpHandler {
   private static final Logger LOGGER = LogManager.getLogger(ProfilingHandler.class);
-  static final String ROOT = "/debug/pprof/";
+  private static final String ROOT = "/debug/pprof/";
   private static final String TEXT = "text/plain; charset=utf-8";
   private static final int DEFAULT_SEC = 10;
   private static final int LONGEST_SEC = 60;

@@ -83,9 +83,7 @@ public final class TestServer implements AutoCloseable {
   private void check(String request, String answer) {
     final Matcher call = REQUEST_LINE.matcher(request);
     final int status = Integer.parseInt(answer.substring(9, 12));
-    if (call.lookingAt()
-        && !call.group(2).startsWith(ProfilingHandler.ROOT)
-        && (isAgent || status >= FIRST_REFUSAL)) {
+    if (call.lookingAt() && (isAgent || status >= FIRST_REFUSAL)) {
       final int head = answer.indexOf("\r\n\r\n");
       final Matcher contentType = CONTENT_TYPE.matcher(answer.substring(0, head + 2));
       DocumentedAnswers.check(

@@ -86,7 +86,12 @@ final class PolicyCommits {
       final CompletableFuture<Void> written = realization.realize(commit.update());
       realized = realized.thenCompose(done -> answered(part, commit, written, isHeld));
     }
-    realized.whenCompleteAsync((done, failure) -> end(group.size()), conductor::run);
+    realized.whenCompleteAsync(
+        (done, failure) -> {
+          engine.confirm();
+          end(group.size());
+        },
+        conductor::run);
   }
 
   /** While the rules are held, only a deletion of all of them may pass, so each goes alone. */

@@ -1,6 +1,5 @@
 package agent.policy;
 
-import agent.datapath.manager.spec.PolicyDelta;
 import agent.identity.Identity;
 import agent.identity.IdentityDirectory.IdentityListener;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
@@ -239,6 +238,13 @@ public final class PolicyEngine {
     return Optional.of(change(before.after(repository)));
   }
 
+  /**
+   * Tells that the last commit is in force and will not be undone, so that what it replaced may go.
+   */
+  public synchronized void confirm() {
+    previous = null;
+  }
+
   /** Stores an empty set of rules in place of those that cannot be read. */
   private PolicyCommit giveUp() {
     final PolicyRepository after = new PolicyRepository(repository.revision() + 1, List.of());
@@ -284,7 +290,7 @@ public final class PolicyEngine {
     final List<EndpointPolicyChange> bridges = new ArrayList<>();
     bridged.forEach(
         (endpoint, policy) ->
-            bridges.add(changeTo(endpoint, subjects.get(endpoint).identity(), policy)));
+            bridges.add(subjects.change(endpoint, subjects.get(endpoint).identity(), policy)));
     final PolicyUpdate update = settle(resolved).after(bridges);
     cidrs.release(removed);
     return update.then(settle());
@@ -333,7 +339,7 @@ public final class PolicyEngine {
         final ResolvedPolicy policy = known != null ? known : resolve(endpoint, repository);
         if (!policy.at(0).equals(subject.policy().at(0))) {
           trace.log(endpoint, subject.identity(), policy, repository.rules());
-          changes.add(changeTo(endpoint, subject.identity(), policy));
+          changes.add(subjects.change(endpoint, subject.identity(), policy));
         }
       } catch (Refusal refusal) {
         failures.put(endpoint, refusal);
@@ -364,17 +370,11 @@ public final class PolicyEngine {
             resolution.whole(subject.identity(), repository),
             context.mapCapacity());
     if (!reduced.kept().entries().equals(subject.policy().entries())) {
-      changes.add(changeTo(endpoint, subject.identity(), reduced.kept()));
+      changes.add(subjects.change(endpoint, subject.identity(), reduced.kept()));
     }
     if (!reduced.whole().entries().equals(reduced.kept().entries())) {
-      denials.add(changeTo(endpoint, subject.identity(), reduced.whole()));
+      denials.add(subjects.change(endpoint, subject.identity(), reduced.whole()));
     }
-  }
-
-  private EndpointPolicyChange changeTo(int endpoint, Identity identity, ResolvedPolicy policy) {
-    final PolicyDelta diff = PolicyDelta.between(subjects.entriesOf(endpoint), policy.entries());
-    subjects.put(endpoint, identity, policy);
-    return new EndpointPolicyChange(endpoint, policy, diff);
   }
 
   /**
@@ -393,7 +393,7 @@ public final class PolicyEngine {
     }
     final ResolvedPolicy policy = resolution.fitting(endpointId, identity, repository);
     trace.log(endpointId, identity, policy, repository.rules());
-    final EndpointPolicyChange change = changeTo(endpointId, identity, policy);
+    final EndpointPolicyChange change = subjects.change(endpointId, identity, policy);
     dirty.remove(endpointId);
     final PolicyUpdate others = settle();
     final List<EndpointPolicyChange> changes = new ArrayList<>(others.endpoints());

@@ -1,7 +1,9 @@
 package agent.policy;
 
+import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.identity.Identity;
+import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -26,8 +28,11 @@ final class PolicySubjects {
     return subjects.get(endpointId);
   }
 
-  void put(int endpointId, Identity identity, ResolvedPolicy policy) {
+  /** Gives an endpoint a policy; returns the change from the one before. */
+  EndpointPolicyChange change(int endpointId, Identity identity, ResolvedPolicy policy) {
+    final PolicyDelta delta = PolicyDelta.between(entriesOf(endpointId), policy.entries());
     subjects.put(endpointId, new Subject(identity, policy));
+    return new EndpointPolicyChange(endpointId, policy, delta);
   }
 
   void remove(int endpointId) {
@@ -64,7 +69,7 @@ final class PolicySubjects {
   }
 
   /** Returns the entries of the policy that was last given; none for an unknown endpoint. */
-  List<PolicyEntry> entriesOf(int endpointId) {
+  private List<PolicyEntry> entriesOf(int endpointId) {
     final Subject subject = subjects.get(endpointId);
     return subject == null ? List.of() : subject.policy().entries();
   }

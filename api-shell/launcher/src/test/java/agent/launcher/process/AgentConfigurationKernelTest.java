@@ -91,7 +91,7 @@ class AgentConfigurationKernelTest {
     assertEquals("Maximum", option(server.id(), "MonitorAggregationLevel"));
     assertEquals("Disabled", option(client.id(), "DropNotification"));
     agent.expect(200, "PUT", "/policy", "[{\"endpointSelector\":{},\"ingress\":[{}]}]");
-    assertTrue(agent.log().contains("policy of identity "), "PolicyTracing has no effect");
+    assertTrue(agent.log().contains("policy trace: endpoint "), "PolicyTracing has no effect");
 
     restart();
     assertEquals("Maximum", option(client.id(), "MonitorAggregationLevel"));

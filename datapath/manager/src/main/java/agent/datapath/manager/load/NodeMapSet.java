@@ -11,8 +11,6 @@ import agent.datapath.manager.attach.Pins;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.maps.kernel.BpfMap;
-import agent.maps.kernel.EntryBuffer;
-import agent.maps.kernel.MapCursor;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.NodeMap;
@@ -261,7 +259,7 @@ public final class NodeMapSet implements AutoCloseable {
       return carryOver(fd, found, definition, pin, FormerEndpoints::copy);
     }
     if (differsInPreallocation(definition.spec(), found.spec())) {
-      return carryOver(fd, found, definition, pin, NodeMapSet::copy);
+      return carryOver(fd, found, definition, pin, ResizedMap::copy);
     }
     Descriptors.close(fd);
     if (isConntrack(definition)
@@ -289,27 +287,6 @@ public final class NodeMapSet implements AutoCloseable {
   private static boolean differsInPreallocation(MapSpec wanted, MapSpec found) {
     return wanted.flags() == (found.flags() ^ MapFlag.NO_PREALLOC)
         && wanted.shape().equals(found.withFlags(wanted.flags()).shape());
-  }
-
-  private static void copy(BpfMap from, BpfMap to) {
-    final EntryBuffer entry = new EntryBuffer(to);
-    try (MapCursor cursor = new MapCursor()) {
-      final int opened = cursor.open(from);
-      if (opened < 0) {
-        throw from.failure("walk", "all", opened);
-      }
-      while (cursor.next()) {
-        entry.key().putBytes(0, cursor.key(), 0, to.keySize());
-        entry.value().putBytes(0, cursor.value(), 0, to.valueSize());
-        final int result = to.update(entry, MapFlag.ANY);
-        if (result < 0) {
-          throw to.failure("carry over", entry, result);
-        }
-      }
-      if (cursor.error() < 0) {
-        throw from.failure("walk", "all", cursor.error());
-      }
-    }
   }
 
   /** Puts a map of the present layout with the former entries in the place of the former map. */

@@ -66,7 +66,8 @@ final class ResizedMap {
     return map;
   }
 
-  private static void copy(BpfMap from, BpfMap to) {
+  /** Copies all entries of a map to one with the same keys and values. */
+  static void copy(BpfMap from, BpfMap to) {
     final EntryBuffer entry = new EntryBuffer(to);
     try (MapCursor cursor = new MapCursor()) {
       final int opened = cursor.open(from);
