@@ -238,9 +238,7 @@ public final class PolicyEngine {
     return Optional.of(change(before.after(repository)));
   }
 
-  /**
-   * Tells that the last commit is in force and will not be undone, so that what it replaced may go.
-   */
+  /** Tells that the last commit will not be undone, so that what it replaced may go. */
   public synchronized void confirm() {
     previous = null;
   }
