@@ -1,5 +1,6 @@
 package agent.benchmarks;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -84,13 +85,27 @@ final class DaemonReport {
 
   private void read(RunningDaemon running, String path, int goal, String peer) throws Exception {
     final ReadLoad.Result result = running.load(path).run(CONNECTIONS, READ_SECONDS);
+    final ReadLoad.Result floor = floor(path, (int) result.answerBytes());
     report.row(
         "GET " + path + ", 10 endpoints, " + CONNECTIONS + " connections",
         Report.figure(result.perSecond()) + " a second, p99 " + result.p99Us() + " us",
         goal + " a second, p99 " + READ_P99_GOAL_US + " us",
         result.perSecond() >= goal && result.p99Us() <= READ_P99_GOAL_US ? "met" : "missed",
         peer,
-        result.answerBytes() + " bytes an answer");
+        "%d bytes an answer; a bare loop that sends them: %s a second, p99 %d us"
+            .formatted(result.answerBytes(), Report.figure(floor.perSecond()), floor.p99Us()));
+  }
+
+  /** Reads as many bytes from a server that does nothing else than to send them. */
+  private static ReadLoad.Result floor(String path, int answerBytes) throws Exception {
+    final Path directory = Files.createTempDirectory("agent-floor-");
+    final Path socket = directory.resolve("socket");
+    try (BareServer _ = new BareServer(socket, answerBytes)) {
+      return new ReadLoad(socket, path).run(CONNECTIONS, READ_SECONDS);
+    } finally {
+      Files.deleteIfExists(socket);
+      Files.delete(directory);
+    }
   }
 
   private void row(String work, long[] timesUs, String peer, long goalMs) {

@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 @Timeout(value = 7, unit = TimeUnit.DAYS)
 class FuzzTest {
-  private static final int SECONDS = Integer.getInteger("fuzz.seconds", 6);
+  private static final int SECONDS = Integer.getInteger("fuzz.seconds", 3);
   private static final String ONLY = System.getProperty("fuzz.target", "");
   private static final int SEED = Integer.getInteger("fuzz.seed", 20261122);
   private static final int STARTING_SECONDS = 120;

@@ -26,6 +26,8 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -168,6 +170,7 @@ class FailedBuildKernelTest {
   }
 
   @ParameterizedTest
+  @Execution(ExecutionMode.CONCURRENT)
   @EnumSource(Fault.class)
   void shouldStayClosedUntilARetrySucceeds(Fault fault) throws Exception {
     fault.inject(agent);
@@ -195,6 +198,7 @@ class FailedBuildKernelTest {
   }
 
   @ParameterizedTest
+  @Execution(ExecutionMode.CONCURRENT)
   @EnumSource(Fault.class)
   void shouldStayClosedWhereASynchronousCreationFails(Fault fault) throws Exception {
     fault.inject(agent);
@@ -217,6 +221,7 @@ class FailedBuildKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldRemoveTheKernelStateOfAWorkloadThatStayedClosed() throws Exception {
     final List<String> pins = agent.pins();
     Fault.PROGRAMS.inject(agent);

@@ -17,6 +17,8 @@ import java.util.function.Predicate;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * The health of an endpoint follows its interface, its route, its hooks and its workload: each
@@ -103,11 +105,13 @@ class ReachabilityKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldStayReachedWhileTheWorkloadIsIdle() {
     assertReachedFor(Duration.ofSeconds(12));
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldFollowTheWorkloadsInterface() {
     web.namespace().ip("link set eth0 down");
     awaitNotReached(HealthLevel.WARNING, HealthLevel.WARNING, "the workload's side");
@@ -118,6 +122,7 @@ class ReachabilityKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldFollowTheHostSide() {
     agent.namespace().ip("link set " + DEVICE + " down");
     awaitNotReached(HealthLevel.FAILURE, HealthLevel.FAILURE, "is down");
@@ -126,12 +131,14 @@ class ReachabilityKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldFollowADeletedDevice() {
     web.veth().delete();
     awaitNotReached(HealthLevel.FAILURE, HealthLevel.FAILURE, "is gone");
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldFollowEachAddress() {
     web.namespace().ip("address delete " + web.ipv4() + "/32 dev eth0");
     awaitNotReached(HealthLevel.OK, HealthLevel.WARNING, silent(web.ipv4()) + " within");
@@ -145,6 +152,7 @@ class ReachabilityKernelTest {
 
   /** The node's permanent neighbour entry leads to an address that no interface has. */
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldFollowAChangedHardwareAddressOfTheWorkload() {
     web.namespace().ip("link set eth0 address 02:00:00:00:00:99");
     awaitNotReached(HealthLevel.OK, HealthLevel.WARNING, silent(web.ipv4(), web.ipv6()));
@@ -153,6 +161,7 @@ class ReachabilityKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldFollowTheRoute() {
     agent.namespace().ip("route replace " + web.ipv4() + "/32 dev lo proto static");
     awaitNotReached(HealthLevel.FAILURE, HealthLevel.FAILURE, "another route is there");
@@ -162,6 +171,7 @@ class ReachabilityKernelTest {
 
   /** The guard attaches the programs again, and says so until its next round. */
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldFollowTheHooks() {
     try (BpfLink link =
         BpfLink.openPinned(agent.bpfRoot().resolve("agent/endpoints/11/from_endpoint"))
@@ -173,6 +183,7 @@ class ReachabilityKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldSayOfAWorkloadWithoutAnAddressThatItIsNotReached() {
     final Workload late = agent.workload(12);
     for (final String address : new String[] {late.ipv4() + "/32", late.ipv6() + "/128"}) {
@@ -191,6 +202,7 @@ class ReachabilityKernelTest {
 
   /** Without a route of the agent, too: the requests leave by the interface itself. */
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldAskAWorkloadThatAnotherProgramRoutesTo() {
     final Workload routed = agent.workload(12).routeFromNode();
     agent.create(

@@ -17,6 +17,8 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import tools.jackson.databind.JsonNode;
 
 /** What cannot be read at the start closes, it does not open. */
@@ -71,6 +73,7 @@ class AgentUnreadableStateKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldEnforceThePinnedListWhateverIsInTheStoredListsPlace() throws Exception {
     final NetworkNamespace outside = NetworkNamespace.create("outside");
     node.keep(outside);
@@ -109,6 +112,7 @@ class AgentUnreadableStateKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldEnforceThePinnedPoliciesWhileTheRulesCannotBeRead() throws Exception {
     agent = node.agent();
     final TestWorkload frontend = node.workload(agent, "frontend", "app=frontend");
@@ -155,6 +159,7 @@ class AgentUnreadableStateKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldUseAGoodCopyOfTheRulesAndRepairTheOtherFile() throws Exception {
     agent = node.agent();
     agent.expect(200, "PUT", "/policy", RULES);
@@ -171,6 +176,7 @@ class AgentUnreadableStateKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldKeepAnEndpointClosedWhoseFileIsDamagedUntilItIsDeleted() throws Exception {
     agent = node.agent();
     final TestWorkload client = node.workload(agent, "client", "app=client");
@@ -209,6 +215,7 @@ class AgentUnreadableStateKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldGiveNoAddressOutWhileTheLeasesCannotBeRead() throws Exception {
     agent = node.agent();
     final TestWorkload workload = node.workload(agent, "workload", "app=a");
@@ -239,6 +246,7 @@ class AgentUnreadableStateKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldNotStartWithOtherAddressRangesThanThoseThatCannotBeRead() throws Exception {
     agent = node.agent();
     agent.terminate();

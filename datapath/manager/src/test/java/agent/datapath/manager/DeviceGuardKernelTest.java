@@ -41,6 +41,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -109,6 +111,7 @@ class DeviceGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldRepairTheDevicesByWhichFlowsMayBypassTheStack() throws Exception {
     launch(TcMode.AUTO);
     final int foreign = 4711;
@@ -135,6 +138,7 @@ class DeviceGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldAttachThePrefilterAgainAfterItsLinkWasDetachedOrItsPinRemoved() throws IOException {
     launch(TcMode.AUTO);
     try (BpfLink link = BpfLink.openPinned(pin("prefilter_generic")).orElseThrow()) {
@@ -150,6 +154,7 @@ class DeviceGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldFailWhileAnotherXdpProgramIsAttachedInItsPlace() throws Exception {
     launch(TcMode.AUTO);
     final int ifindex = ifindex();
@@ -180,6 +185,7 @@ class DeviceGuardKernelTest {
   }
 
   @ParameterizedTest
+  @Execution(ExecutionMode.CONCURRENT)
   @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldAttachTheHostProgramAgain(TcMode mode) throws Exception {
     launch(mode);
@@ -204,6 +210,7 @@ class DeviceGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldRepairTheTablesOfTheList() {
     launch(TcMode.AUTO);
     for (final String name : List.of("prefilter_list", "prefilter4_table", "prefilter6_table")) {
@@ -224,6 +231,7 @@ class DeviceGuardKernelTest {
 
   /** While a slot is empty, the sources under its cells are dropped. */
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldPutATableThatWasReplacedOrRemovedIntoItsSlotAgain() {
     launch(TcMode.AUTO);
     final int right = table("prefilter4_table").description().id();
@@ -248,6 +256,7 @@ class DeviceGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldRepairTheBitmapsOfTheList() {
     launch(TcMode.AUTO);
     try (BpfMap map = opened("prefilter4_cells");
@@ -268,6 +277,7 @@ class DeviceGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldRepairAListOfAHundredThousandPrefixesWithinTenSeconds() {
     launch(TcMode.AUTO);
     final List<Prefix> deny = new ArrayList<>();

@@ -28,6 +28,8 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -115,6 +117,7 @@ class HookGuardKernelTest {
   }
 
   @ParameterizedTest
+  @Execution(ExecutionMode.CONCURRENT)
   @ValueSource(strings = {"from_endpoint", "to_endpoint"})
   @KernelTest(since = "6.6")
   void shouldPinALinkAgainAndFilterWhileItsPinIsGone(String program) throws IOException {
@@ -128,6 +131,7 @@ class HookGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   @KernelTest(since = "6.6")
   void shouldPinLinksAgainWhoseFolderIsGone() throws IOException {
     launch(TcMode.TCX);
@@ -140,6 +144,7 @@ class HookGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   @KernelTest(since = "6.6")
   void shouldAttachTheDroppingProgramsOfAClosedEndpointAgain() {
     manager = node.launch(node.context());
@@ -165,6 +170,7 @@ class HookGuardKernelTest {
   }
 
   @ParameterizedTest
+  @Execution(ExecutionMode.CONCURRENT)
   @ValueSource(strings = {"from_endpoint", "to_endpoint"})
   @KernelTest(since = "6.6")
   void shouldAttachADetachedLinkAgain(String program) {
@@ -187,6 +193,7 @@ class HookGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   @KernelTest(since = "6.6")
   void shouldPutItsProgramBackIntoALinkThatAnotherToolUpdated() {
     launch(TcMode.TCX);
@@ -200,6 +207,7 @@ class HookGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   @KernelTest(since = "6.6")
   void shouldAttachBeforeAForeignProgram() throws Exception {
     final int ifindex = workload.veth().hostIfindex();
@@ -214,6 +222,7 @@ class HookGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   @KernelTest(since = "6.6")
   void shouldReportAForeignProgramInFrontAndMoveBeforeIt() throws Exception {
     launch(TcMode.TCX);
@@ -236,6 +245,7 @@ class HookGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   @KernelTest(since = "6.6")
   void shouldStopMovingAfterThreeTimesAndFailUntilTheForeignProgramIsGone() throws Exception {
     launch(TcMode.TCX);
@@ -260,6 +270,7 @@ class HookGuardKernelTest {
   }
 
   @ParameterizedTest
+  @Execution(ExecutionMode.CONCURRENT)
   @ValueSource(booleans = {true, false})
   void shouldAttachFiltersAgainAfterAQdiscOrFilterWasDeleted(boolean isQdisc) {
     launch(TcMode.CLSACT);
@@ -275,6 +286,7 @@ class HookGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldReportAForeignProgramInItsFilterAndKeepIt() throws Exception {
     launch(TcMode.CLSACT);
     final TcFilter filter =
@@ -294,6 +306,7 @@ class HookGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   @KernelTest(since = "6.6")
   void shouldReportAForeignTcxProgramBeforeItsFilter() throws Exception {
     launch(TcMode.CLSACT);
@@ -310,6 +323,7 @@ class HookGuardKernelTest {
   }
 
   @ParameterizedTest
+  @Execution(ExecutionMode.CONCURRENT)
   @ValueSource(booleans = {true, false})
   void shouldReportAForeignFilterOfASmallerPriority(boolean isIngress) throws Exception {
     launch(TcMode.CLSACT);
@@ -335,6 +349,7 @@ class HookGuardKernelTest {
   }
 
   @ParameterizedTest
+  @Execution(ExecutionMode.CONCURRENT)
   @MethodSource("agent.datapath.manager.ManagerTestNode#tcModes")
   void shouldFailWithoutAttachingToAStrangerOfTheSameIndex(TcMode mode) throws Exception {
     launch(mode);

@@ -35,6 +35,8 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** Entries and pins of maps that another tool changes are repaired, and reported until then. */
 @KernelTest
@@ -122,6 +124,7 @@ class MapGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldCutConnectionsThatAForeignEntryHasAllowed() throws Exception {
     attachServer();
     try (BpfMap map = openedPolicy();
@@ -140,6 +143,7 @@ class MapGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldDeleteAnEntryThatAnotherToolInserted() {
     attachServer();
     assertFalse(isServed(false));
@@ -157,6 +161,7 @@ class MapGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldWriteAnEntryAgainThatAnotherToolDeletedOrChanged() {
     attachServer(FROM_CLIENT);
     assertTrue(isServed(true));
@@ -186,6 +191,7 @@ class MapGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldFollowTheChangesOfTheAgentItself() {
     attachServer();
     final List<PolicyEntry> entries = new ArrayList<>();
@@ -205,6 +211,7 @@ class MapGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldRepairAFullPolicyMapFromWhichAllEntriesWereDeleted() {
     final List<PolicyEntry> entries = new ArrayList<>();
     for (int port = 0; port < 16_000; port++) {
@@ -231,6 +238,7 @@ class MapGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldSetASlotAgainThatWasEmptiedOrHoldsAnotherMap() {
     attachServer(FROM_CLIENT);
     assertTrue(isServed(true));
@@ -252,6 +260,7 @@ class MapGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldWriteAnEntryOfEndpointsAgainAndClearAForeignOne() {
     attachServer(FROM_CLIENT);
     try (BpfMap map = opened("endpoints")) {
@@ -278,6 +287,7 @@ class MapGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldRepairTheIpcache() {
     attachServer(FROM_CLIENT);
     assertTrue(isServed(true));
@@ -298,6 +308,7 @@ class MapGuardKernelTest {
   }
 
   @Test
+  @Execution(ExecutionMode.CONCURRENT)
   void shouldPinMapsAgain() throws IOException {
     attachServer(FROM_CLIENT);
     final List<String> before = node.pins();
