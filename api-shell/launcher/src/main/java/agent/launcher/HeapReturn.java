@@ -18,7 +18,7 @@ final class HeapReturn implements AutoCloseable {
   static final long LARGE_BYTES = 64L << 20;
   static final long GROWN_BYTES = 32L << 20;
   static final int LEAST_LOOKS_BETWEEN = 5;
-  static final int COLLECTIONS_AFTER_CHANGE = 2;
+  private static final int COLLECTIONS_AFTER_CHANGE = 2;
   static final long QUIET_BYTES = 8L << 20;
   private static final long INTERVAL_SEC = 2;
 

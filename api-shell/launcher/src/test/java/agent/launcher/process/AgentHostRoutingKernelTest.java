@@ -19,8 +19,6 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 import tools.jackson.databind.JsonNode;
 
 /**
@@ -185,7 +183,6 @@ class AgentHostRoutingKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldBypassTheStackInBothDirections() throws Exception {
     awaitRouting("BPF", "nothing on this node needs the stack");
     for (final Way way : ways()) {
@@ -194,7 +191,6 @@ class AgentHostRoutingKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldPassByTheStackWhileAFirewallTracksConnections() throws Exception {
     awaitRouting("BPF", "");
     try (TcpEchoServer server = TcpEchoServer.start(world, 9000);
@@ -225,7 +221,6 @@ class AgentHostRoutingKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldReachAWorkloadByAnAddressThatTheNodeTranslates() throws Exception {
     final Nftables ipv4 =
         Nftables.create(node.namespace(), Nftables.IPV4, "nat")
@@ -249,7 +244,6 @@ class AgentHostRoutingKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldMasqueradeWorkloadsWhereTheNodeDoes() throws Exception {
     final int device = VethPair.index(node.namespace(), "net0");
     for (final int family : new int[] {Nftables.IPV4, Nftables.IPV6}) {
@@ -265,7 +259,6 @@ class AgentHostRoutingKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldFollowARouteToAnotherDeviceWhileAConnectionRuns() throws Exception {
     awaitRouting("BPF", "");
     for (final String address : WORLD) {
@@ -319,7 +312,6 @@ class AgentHostRoutingKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldLetTheStackSayThatAPacketIsTooLarge() throws Exception {
     awaitRouting("BPF", "");
     for (final String address : WORLD) {
@@ -337,7 +329,6 @@ class AgentHostRoutingKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldLetTheStackSayThatAPacketExpires() throws Exception {
     awaitRouting("BPF", "");
     sendAround(
@@ -363,7 +354,6 @@ class AgentHostRoutingKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldRouteAsTheOptionSaysAndWarnWhereThatBypassesAFirewall() throws Exception {
     agent.terminate();
     agent = node.agent("--device", "net0,net1", "--host-routing", "legacy");

@@ -110,9 +110,10 @@ final class AgentProcess implements AutoCloseable {
     line.addAll(List.of("--state-dir", state.toString(), "--bpf-root", bpfRoot.toString()));
     line.addAll(List.of(options));
     final Path log = Files.createTempFile("agent-", ".log");
-    final Process process =
-        new ProcessBuilder(line).redirectErrorStream(true).redirectOutput(log.toFile()).start();
-    return new AgentProcess(process, log, state.resolve("agent.sock"));
+    final ProcessBuilder agent =
+        new ProcessBuilder(line).redirectErrorStream(true).redirectOutput(log.toFile());
+    agent.environment().put("MALLOC_ARENA_MAX", "2"); // as the script that starts it does
+    return new AgentProcess(agent.start(), log, state.resolve("agent.sock"));
   }
 
   /** The collector and the heap are those of the daemon that is installed. */

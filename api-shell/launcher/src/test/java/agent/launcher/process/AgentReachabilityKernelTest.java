@@ -9,8 +9,6 @@ import java.util.function.Predicate;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 import tools.jackson.databind.JsonNode;
 
 /** What the API says of a workload that comes and goes: each change within ten seconds. */
@@ -74,7 +72,6 @@ class AgentReachabilityKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldFollowTheAddressOfTheWorkload() throws Exception {
     workload.namespace().ip("address delete " + workload.ipv4() + "/32 dev eth0");
     awaitHealth(false, "OK", "Warning");
@@ -85,7 +82,6 @@ class AgentReachabilityKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldFollowEachSideOfTheVeth() throws Exception {
     workload.namespace().ip("link set eth0 down");
     awaitHealth(false, "Warning", "Warning");
@@ -103,7 +99,6 @@ class AgentReachabilityKernelTest {
 
   /** The next run asks again, and finds out by itself. */
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldSayAfterARestartWhatIsSoThen() throws Exception {
     agent.terminate();
     workload.namespace().ip("address delete " + workload.ipv4() + "/32 dev eth0");

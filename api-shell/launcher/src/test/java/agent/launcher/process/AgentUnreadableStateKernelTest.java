@@ -17,8 +17,6 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 import tools.jackson.databind.JsonNode;
 
 /** What cannot be read at the start closes, it does not open. */
@@ -73,7 +71,6 @@ class AgentUnreadableStateKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldEnforceThePinnedListWhateverIsInTheStoredListsPlace() throws Exception {
     final NetworkNamespace outside = NetworkNamespace.create("outside");
     node.keep(outside);
@@ -112,7 +109,6 @@ class AgentUnreadableStateKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldEnforceThePinnedPoliciesWhileTheRulesCannotBeRead() throws Exception {
     agent = node.agent();
     final TestWorkload frontend = node.workload(agent, "frontend", "app=frontend");
@@ -159,7 +155,6 @@ class AgentUnreadableStateKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldUseAGoodCopyOfTheRulesAndRepairTheOtherFile() throws Exception {
     agent = node.agent();
     agent.expect(200, "PUT", "/policy", RULES);
@@ -176,7 +171,6 @@ class AgentUnreadableStateKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldKeepAnEndpointClosedWhoseFileIsDamagedUntilItIsDeleted() throws Exception {
     agent = node.agent();
     final TestWorkload client = node.workload(agent, "client", "app=client");
@@ -215,7 +209,6 @@ class AgentUnreadableStateKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldGiveNoAddressOutWhileTheLeasesCannotBeRead() throws Exception {
     agent = node.agent();
     final TestWorkload workload = node.workload(agent, "workload", "app=a");
@@ -246,7 +239,6 @@ class AgentUnreadableStateKernelTest {
   }
 
   @Test
-  @Execution(ExecutionMode.CONCURRENT)
   void shouldNotStartWithOtherAddressRangesThanThoseThatCannotBeRead() throws Exception {
     agent = node.agent();
     agent.terminate();
