@@ -169,8 +169,11 @@ class TakeoverKernelTest {
       assertEquals(
           8192, manager.maps().find("conntrack4_any").orElseThrow().description().maxEntries());
       manager.endpointsRestored();
-      while (Files.exists(node.bpfRoot().resolve("agent/maps/conntrack4_tcp_v2_resized"))) {
-        await(manager.endpoints().known());
+      for (final String family : List.of("4", "6")) {
+        final String pin = "agent/maps/conntrack%s_tcp_v2_resized".formatted(family);
+        while (Files.exists(node.bpfRoot().resolve(pin))) {
+          await(manager.endpoints().known());
+        }
       }
       assertEquals(before, node.pins());
       assertFalse(before.isEmpty());
