@@ -124,6 +124,7 @@ final class AgentProcess implements AutoCloseable {
                 flag.startsWith("-Xm")
                     || flag.endsWith("GC")
                     || flag.contains("Heap")
+                    || flag.contains("CachedBuffer")
                     || flag.contains("OutOfMemory"))
         .toList();
   }
