@@ -114,13 +114,25 @@ public final class Btf {
    * @throws BtfException if the type has no size
    */
   public int sizeOf(int id) {
-    return switch (resolve(id)) {
+    int count = 1;
+    BtfType type = resolve(id);
+    for (int i = 0; type instanceof Array(int element, int _, int elements); i++) {
+      if (i == MAX_CHAIN) {
+        throw new BtfException("BTF: type " + id + " refers to itself");
+      }
+      count = Math.multiplyExact(count, elements);
+      type = resolve(element);
+    }
+    return Math.multiplyExact(count, sizeOf(type));
+  }
+
+  private static int sizeOf(BtfType type) {
+    return switch (type) {
       case Int number -> number.size();
       case Composite composite -> composite.size();
       case Enumeration enumeration -> enumeration.size();
       case FloatingPoint number -> number.size();
       case Ptr _ -> Long.BYTES;
-      case Array array -> Math.multiplyExact(array.count(), sizeOf(array.elementType()));
       case DataSection section -> section.size();
       case BtfType other -> throw new BtfException("BTF: " + other + " has no size");
     };

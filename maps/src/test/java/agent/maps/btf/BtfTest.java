@@ -110,6 +110,14 @@ class BtfTest {
   }
 
   @Test
+  void shouldRefuseAnArrayOfItself() {
+    final BtfBuilder builder = new BtfBuilder();
+    builder.array(1, 1);
+    final Btf btf = builder.btf();
+    assertThrows(BtfException.class, () -> btf.sizeOf(1));
+  }
+
+  @Test
   void shouldRefuseEveryTruncation() {
     final BtfBuilder builder = new BtfBuilder();
     final int number = builder.integer("int", 4);
