@@ -29,25 +29,22 @@ final class PolicyDocument {
    * @param labels of the rules
    */
   Answer answer(PolicySnapshot result, List<String> labels) {
-    return budget.isLarge(result.characters())
-        ? Answer.streamed(json -> write(json, result.characters(), labels))
+    final long characters = result.characters();
+    return budget.isLarge(characters)
+        ? Answer.streamed(json -> write(json, characters, labels))
         : Answer.streamed(json -> write(json, result));
   }
 
   /** Writes all rules as the value of a property. */
   void writeProperty(JsonGenerator json, String name) throws InterruptedException {
-    final PolicySnapshot all = policy.get(List.of());
+    final long characters = policy.get(List.of()).characters();
     json.writeName(name);
-    if (budget.isLarge(all.characters())) {
-      write(json, all.characters(), List.of());
-    } else {
-      write(json, all);
-    }
+    write(json, characters, List.of());
   }
 
   private void write(JsonGenerator json, long characters, List<String> labels)
       throws InterruptedException {
-    try (AnswerBudget.Share _ = budget.take(characters)) {
+    try (AnswerBudget.Share _ = budget.isLarge(characters) ? budget.take(characters) : null) {
       write(json, policy.get(labels));
     }
   }
