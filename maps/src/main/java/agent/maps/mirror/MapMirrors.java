@@ -1,7 +1,6 @@
 package agent.maps.mirror;
 
 import agent.bindings.Errno;
-import agent.bindings.MapType;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.MapWriteListener;
@@ -100,17 +99,7 @@ public final class MapMirrors implements MapRegistry.Listener {
   }
 
   private MapSummary summary(BpfMap map) {
-    final long entries = entries(map);
-    return new MapSummary(
-        map.pinPath(),
-        map.name(),
-        MapType.name(map.description().type()),
-        map.keySize(),
-        map.valueSize(),
-        map.maxEntries(),
-        entries,
-        map.description().flags(),
-        (double) entries / Math.max(1, map.maxEntries()));
+    return MapSummary.of(map, entries(map));
   }
 
   private long entries(BpfMap map) {

@@ -1,5 +1,7 @@
 package agent.maps.mirror;
 
+import agent.bindings.MapType;
+import agent.maps.kernel.BpfMap;
 import java.util.Locale;
 
 /** Receives the contents of a map, entry by entry, as they are read. */
@@ -56,5 +58,18 @@ public interface MapVisitor {
       int maxEntries,
       long entries,
       int flags,
-      double pressure) {}
+      double pressure) {
+    static MapSummary of(BpfMap map, long entries) {
+      return new MapSummary(
+          map.pinPath(),
+          map.name(),
+          MapType.name(map.description().type()),
+          map.keySize(),
+          map.valueSize(),
+          map.maxEntries(),
+          entries,
+          map.description().flags(),
+          (double) entries / Math.max(1, map.maxEntries()));
+    }
+  }
 }

@@ -108,17 +108,7 @@ public final class PinnedMaps {
   }
 
   private static MapSummary summary(BpfMap map) {
-    final long entries = map.countEntries();
-    return new MapSummary(
-        map.pinPath(),
-        map.name(),
-        MapType.name(map.description().type()),
-        map.keySize(),
-        map.valueSize(),
-        map.maxEntries(),
-        entries,
-        map.description().flags(),
-        (double) entries / Math.max(1, map.maxEntries()));
+    return MapSummary.of(map, map.countEntries());
   }
 
   private static BpfMap open(Path pin) throws IOException {
