@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
-import agent.testkit.TcpConnection;
+import agent.testkit.Reachability;
 import agent.testkit.TcpEchoServer;
 import agent.testkit.VethPair;
 import java.util.ArrayList;
@@ -142,10 +142,7 @@ class AgentPrefilterKernelTest {
 
   private static void assertReached(boolean reached) {
     for (final String address : List.of(NODE4, NODE6)) {
-      assertEquals(
-          reached ? TcpConnection.Outcome.CONNECTED : TcpConnection.Outcome.UNANSWERED,
-          TcpConnection.attempt(outside, address, PORT, reached ? 3000 : 400),
-          address);
+      Reachability.check(reached, outside, node.namespace(), address, PORT);
     }
   }
 }

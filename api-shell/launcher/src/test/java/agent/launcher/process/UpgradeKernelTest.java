@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
+import agent.testkit.Reachability;
 import agent.testkit.TcpConnection;
-import agent.testkit.TcpConnection.Outcome;
 import agent.testkit.TcpEchoServer;
 import agent.testkit.UdpEchoServer;
 import agent.testkit.UdpStream;
@@ -211,7 +211,7 @@ class UpgradeKernelTest {
         Pushed pushed4 = Pushed.open(stranger, backend, ipv4(3));
         Pushed pushed6 = Pushed.open(stranger, backend, ipv6(3));
         UdpStream stream = UdpStream.start(frontend, ipv4(2), ALLOWED, 2)) {
-      assertEnforced("by the programs of the release");
+      assertEnforced(); // by the programs of the release
       final PinnedObjects before = PinnedObjects.below(node.bpfRoot());
       final int resent = resentSegments(frontend) + resentSegments(backend);
 
@@ -223,7 +223,7 @@ class UpgradeKernelTest {
       }
       assertEquals(resent, resentSegments(frontend) + resentSegments(backend), "lost segments");
       assertEquals(0, stream.stopAndCountLost(), "of " + stream.sent());
-      assertEnforced("by this agent");
+      assertEnforced(); // by this agent
       awaitCarriedOver();
       final PinnedObjects after = PinnedObjects.below(node.bpfRoot());
       assertEquals(kept(before), kept(after), "the maps and links of the release, and no others");
@@ -235,7 +235,7 @@ class UpgradeKernelTest {
       assertTrue(onNode.connections() > 0 && udp.datagrams() > 0);
 
       agent.expect(200, "DELETE", "/policy", null);
-      assertReached(true, stranger, ipv4(2), ALLOWED, "this agent changes policy");
+      Reachability.check(true, stranger, backend, ipv4(2), ALLOWED);
       assertTrue(allowed.connections() > 2);
       assertNull(connection4.failure());
       assertNull(connection6.failure());
@@ -302,15 +302,15 @@ class UpgradeKernelTest {
             });
   }
 
-  private void assertEnforced(String when) {
+  private void assertEnforced() {
     for (final String address : List.of(ipv4(2), ipv6(2))) {
-      assertReached(true, frontend, address, ALLOWED, when);
-      assertReached(false, frontend, address, DENIED, when);
-      assertReached(false, stranger, address, ALLOWED, when);
+      Reachability.check(true, frontend, backend, address, ALLOWED);
+      Reachability.check(false, frontend, backend, address, DENIED);
+      Reachability.check(false, stranger, backend, address, ALLOWED);
     }
     for (final String prefix : OUTSIDE.keySet()) {
-      assertReached(true, outside, prefix + 1, ALLOWED, when);
-      assertReached(false, outside, prefix + 2, ALLOWED, when);
+      Reachability.check(true, outside, node.namespace(), prefix + 1, ALLOWED);
+      Reachability.check(false, outside, node.namespace(), prefix + 2, ALLOWED);
     }
   }
 
@@ -324,14 +324,6 @@ class UpgradeKernelTest {
             .toList();
     final int column = List.of(tcp.get(0).split(" ")).indexOf("RetransSegs");
     return Integer.parseInt(tcp.get(1).split(" ")[column]);
-  }
-
-  private static void assertReached(
-      boolean reached, NetworkNamespace from, String address, int port, String when) {
-    assertEquals(
-        reached ? Outcome.CONNECTED : Outcome.UNANSWERED,
-        TcpConnection.attempt(from, address, port, reached ? 2000 : 400),
-        from.name() + " to " + address + " port " + port + " " + when);
   }
 
   private static void assertState(AgentProcess agent) throws Exception {
