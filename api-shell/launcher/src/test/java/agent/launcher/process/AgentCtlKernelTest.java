@@ -47,10 +47,9 @@ class AgentCtlKernelTest {
             "-Xmx64m",
             "--enable-native-access=ALL-UNNAMED",
             "--sun-misc-unsafe-memory-access=allow",
-            "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
-            "-cp",
-            System.getProperty("java.class.path"),
-            LocalAgentCtl.class.getName()));
+            "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED"));
+    line.addAll(AgentImage.flags());
+    line.add(LocalAgentCtl.class.getName());
     line.addAll(List.of(words));
     final Path out = directory.resolve("out");
     final Path err = directory.resolve("err");

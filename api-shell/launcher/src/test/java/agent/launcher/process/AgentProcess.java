@@ -89,8 +89,8 @@ final class AgentProcess implements AutoCloseable {
   static Ended run(NetworkNamespace node, String input, String... arguments) throws Exception {
     final List<String> line = new ArrayList<>(List.of(node.inside(java())));
     line.addAll(List.of(OPENED));
-    line.addAll(
-        List.of("-cp", System.getProperty("java.class.path"), DaemonProcess.class.getName()));
+    line.addAll(AgentImage.flags());
+    line.add(DaemonProcess.class.getName());
     line.addAll(List.of(arguments));
     final Process process = new ProcessBuilder(line).redirectErrorStream(true).start();
     process.getOutputStream().write(input.getBytes(StandardCharsets.UTF_8));
@@ -100,13 +100,24 @@ final class AgentProcess implements AutoCloseable {
     return new Ended(process.waitFor(), output);
   }
 
+  /** Starts it with another class path, or other flags for it, than those of {@link AgentImage}. */
+  static AgentProcess start(List<String> classPath, TestNode node) throws IOException {
+    return start(List.of(node.namespace().inside(java())), classPath, node.state(), node.bpfRoot());
+  }
+
   private static AgentProcess start(
       List<String> command, Path state, Path bpfRoot, String... options) throws IOException {
+    return start(command, AgentImage.flags(), state, bpfRoot, options);
+  }
+
+  private static AgentProcess start(
+      List<String> command, List<String> classPath, Path state, Path bpfRoot, String... options)
+      throws IOException {
     final List<String> line = new ArrayList<>(command);
     line.addAll(shippedHeap());
     line.addAll(List.of(OPENED));
-    line.addAll(
-        List.of("-cp", System.getProperty("java.class.path"), DaemonProcess.class.getName()));
+    line.addAll(classPath);
+    line.add(DaemonProcess.class.getName());
     line.addAll(List.of("--state-dir", state.toString(), "--bpf-root", bpfRoot.toString()));
     line.addAll(List.of(options));
     final Path log = Files.createTempFile("agent-", ".log");

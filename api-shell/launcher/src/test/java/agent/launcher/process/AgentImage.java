@@ -1,0 +1,102 @@
+package agent.launcher.process;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.spi.ToolProvider;
+import java.util.stream.Stream;
+
+/**
+ * What the processes under test run: the class path of this JVM, its folders packed into archives,
+ * with an AOT cache of it. The daemon that is installed has one, too; it halves the start. It is
+ * created by a training run where the class path has changed since the last one.
+ */
+final class AgentImage {
+  private static final Path FOLDER = Path.of("target", "agent-under-test").toAbsolutePath();
+  private static final Path CACHE = FOLDER.resolve("agent.aot");
+  private static final Path STAMP = FOLDER.resolve("stamp");
+
+  /** Flags of the JVM that use the cache with any main class. */
+  private static final List<String> FLAGS = create();
+
+  private AgentImage() {}
+
+  /** Returns the class path with its cache, as flags of a JVM with the serial collector. */
+  static List<String> flags() {
+    return FLAGS;
+  }
+
+  private static List<String> create() {
+    try {
+      Files.createDirectories(FOLDER);
+      final String classPath = System.getProperty("java.class.path");
+      final String stamp = stamp(classPath);
+      final String packed = pack(classPath, isCurrent(stamp));
+      if (!isCurrent(stamp)) {
+        Files.deleteIfExists(STAMP);
+        train(packed);
+        Files.writeString(STAMP, stamp);
+      }
+      return List.of("-XX:AOTCache=" + CACHE, "-Xlog:disable", "-cp", packed);
+    } catch (IOException failure) {
+      throw new UncheckedIOException(failure);
+    } catch (Exception failure) {
+      throw new IllegalStateException("training of the agent under test", failure);
+    }
+  }
+
+  private static boolean isCurrent(String stamp) throws IOException {
+    return Files.exists(CACHE) && Files.exists(STAMP) && Files.readString(STAMP).equals(stamp);
+  }
+
+  /** Names all files of the class path with their sizes and times. */
+  private static String stamp(String classPath) throws IOException {
+    final List<String> files = new ArrayList<>();
+    for (final String entry : classPath.split(File.pathSeparator)) {
+      try (Stream<Path> below = Files.walk(Path.of(entry))) {
+        for (final Path file : below.filter(Files::isRegularFile).sorted().toList()) {
+          files.add(file + " " + Files.size(file) + " " + Files.getLastModifiedTime(file));
+        }
+      }
+    }
+    return Runtime.version() + "\n" + String.join("\n", files);
+  }
+
+  /** The cache is for archives alone. */
+  private static String pack(String classPath, boolean isPacked) throws IOException {
+    final ToolProvider jar = ToolProvider.findFirst("jar").orElseThrow();
+    final List<String> entries = new ArrayList<>();
+    for (final String entry : classPath.split(File.pathSeparator)) {
+      if (!Files.isDirectory(Path.of(entry))) {
+        entries.add(entry);
+        continue;
+      }
+      final Path archive = FOLDER.resolve(entries.size() + ".jar");
+      entries.add(archive.toString());
+      if (!isPacked
+          && jar.run(System.out, System.err, "-c", "-f", archive.toString(), "-C", entry, ".")
+              != 0) {
+        throw new IOException("packing " + entry + " failed");
+      }
+    }
+    return String.join(File.pathSeparator, entries);
+  }
+
+  /** Starts the daemon once, which writes the cache when it ends. */
+  private static void train(String packed) throws Exception {
+    Files.deleteIfExists(CACHE);
+    final List<String> flags =
+        List.of("-XX:AOTCacheOutput=" + CACHE, "-Xlog:disable", "-cp", packed);
+    try (TestNode node = new TestNode();
+        AgentProcess agent = AgentProcess.start(flags, node)) {
+      agent.ready().terminate();
+    }
+    if (!Files.exists(CACHE)) {
+      throw new IOException(CACHE + " was not written");
+    }
+  }
+}
