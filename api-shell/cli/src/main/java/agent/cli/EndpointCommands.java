@@ -11,6 +11,7 @@ import agent.cli.output.Text;
 import agent.cli.output.Tree;
 import agent.client.RequestPath;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -137,8 +138,20 @@ final class EndpointCommands {
     row(rows, "policy-revision", policy.get("policy-revision"));
     for (final String list :
         List.of("allowed-ingress", "allowed-egress", "denied-ingress", "denied-egress")) {
-      row(rows, list, policy.get(list + "-identities"));
+      row(rows, list, peers(policy.get(list + "-any"), policy.get(list + "-identities")));
     }
+  }
+
+  /** The identities, after "any" where the policy names every one. */
+  private static Object peers(Object any, Object identities) {
+    if (!Boolean.TRUE.equals(any)) {
+      return identities;
+    }
+    final List<Object> peers = new ArrayList<>(List.of("any"));
+    if (identities instanceof List<?> list) {
+      peers.addAll(list);
+    }
+    return peers;
   }
 
   private static void health(Invocation call) throws IOException {

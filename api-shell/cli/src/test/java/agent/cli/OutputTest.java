@@ -286,8 +286,10 @@ class OutputTest {
          "networking":{"addressing":[{"ipv4":"10.1.0.7","ipv6":"fd00::7"}],"interface-name":"lxc7",
                        "interface-index":12,"mac":"m","host-mac":"h"},
          "policy":{"realized":{"policy-enabled":"both","policy-revision":3,
-                   "allowed-ingress-identities":[1],"allowed-egress-identities":[2,3],
-                   "denied-ingress-identities":[4],"denied-egress-identities":[]}},
+                   "allowed-ingress-any":true,"allowed-ingress-identities":[1],
+                   "allowed-egress-any":false,"allowed-egress-identities":[2,3],
+                   "denied-ingress-identities":[4],
+                   "denied-egress-any":true,"denied-egress-identities":[]}},
          "realized":{"options":{"Debug":"Disabled","Conntrack":"Enabled"}}}}
         """);
     assertEquals(
@@ -307,10 +309,10 @@ class OutputTest {
         host-mac          h
         policy            both
         policy-revision   3
-        allowed-ingress   1
+        allowed-ingress   any,1
         allowed-egress    2,3
         denied-ingress    4
-        denied-egress     -
+        denied-egress     any
         option Conntrack  Enabled
         option Debug      Disabled
         """,
