@@ -6,7 +6,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Measures the installed daemon: its start, new endpoints, resident memory, and reads. */
+/**
+ * Measures the installed daemon: its start, new endpoints, resident memory, reads, and changes of
+ * policy.
+ */
 final class DaemonReport {
   private static final int STARTS = 7;
   private static final int ENDPOINTS = 10;
@@ -15,6 +18,8 @@ final class DaemonReport {
   private static final int CONNECTIONS = 4;
   private static final int READ_SECONDS = 10;
   private static final long READ_P99_GOAL_US = 500;
+  private static final int CHANGE_SECONDS = 10;
+  private static final long HEALTH_P99_GOAL_US = 5000;
 
   private final Path daemon;
   private final Report report =
@@ -30,6 +35,7 @@ final class DaemonReport {
     daemon.starts();
     daemon.endpoints();
     daemon.reads();
+    daemon.policyChanges();
     return daemon.report;
   }
 
@@ -106,6 +112,38 @@ final class DaemonReport {
       Files.deleteIfExists(socket);
       Files.delete(directory);
     }
+  }
+
+  /** Changes of policy at the rate of the goal, and as many as are answered. */
+  private void policyChanges() throws Exception {
+    try (RunningDaemon running = new RunningDaemon(daemon)) {
+      running.until("/endpoint");
+      final List<String> requests = new ArrayList<>();
+      for (int i = 0; i < 4; i++) {
+        requests.add(running.plumb(i));
+      }
+      running.create(requests);
+      running.policyLoad().run(0, CHANGE_SECONDS); // warms up
+      changes("500 policy changes a second", running.policyLoad().run(500, CHANGE_SECONDS), true);
+      changes("as many as are answered", running.policyLoad().run(0, CHANGE_SECONDS), false);
+    }
+  }
+
+  private void changes(String what, PolicyLoad.Result result, boolean hasHealthGoal) {
+    final boolean isHealthy = !hasHealthGoal || result.healthP99Us() <= HEALTH_P99_GOAL_US;
+    report.row(
+        "64 clients, " + what,
+        Report.figure(result.perSecond())
+            + " a second, GET /healthz p99 "
+            + millis(result.healthP99Us()),
+        "500 a second" + (hasHealthGoal ? ", p99 " + millis(HEALTH_P99_GOAL_US) : ""),
+        result.perSecond() >= 490 && isHealthy ? "met" : "missed",
+        "–",
+        "PUT /policy median %s, p99 %s; GET /healthz median %s"
+            .formatted(
+                millis(result.changeP50Us()),
+                millis(result.changeP99Us()),
+                millis(result.healthP50Us())));
   }
 
   private void row(String work, long[] timesUs, String peer, long goalMs) {

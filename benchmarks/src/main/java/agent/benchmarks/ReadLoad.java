@@ -1,8 +1,11 @@
 package agent.benchmarks;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -14,8 +17,13 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
-/** Reads one path over several connections, on each as fast as the answers come. */
+/**
+ * Reads one path over several connections, on each as fast as the answers come. Two threads wait
+ * for the answers of all: a thread that waits in a read of its own connection is woken twice for an
+ * answer, the first time when its request is read.
+ */
 final class ReadLoad {
+  private static final int THREADS = 2;
   private static final int LARGEST_ANSWER = 4 << 20;
   private static final int BUCKETS = 1_000_000;
   private static final byte[] END_OF_HEAD = {'\r', '\n', '\r', '\n'};
@@ -47,20 +55,20 @@ final class ReadLoad {
   }
 
   private Result measure(int connections, long durationNs) throws Exception {
-    try (ExecutorService threads = Executors.newFixedThreadPool(connections)) {
-      final List<Callable<Connection>> work = new ArrayList<>();
-      for (int i = 0; i < connections; i++) {
-        work.add(() -> new Connection().read(durationNs));
+    try (ExecutorService threads = Executors.newFixedThreadPool(THREADS)) {
+      final List<Callable<Client>> work = new ArrayList<>();
+      for (int i = 0; i < THREADS; i++) {
+        work.add(() -> new Client().read(connections / THREADS, durationNs));
       }
       final long start = System.nanoTime();
-      final List<Connection> done = new ArrayList<>();
-      for (final Future<Connection> one : threads.invokeAll(work)) {
+      final List<Client> done = new ArrayList<>();
+      for (final Future<Client> one : threads.invokeAll(work)) {
         done.add(one.get());
       }
       final double seconds = (System.nanoTime() - start) / 1e9;
       final int[] times = new int[BUCKETS];
       long count = 0;
-      for (final Connection one : done) {
+      for (final Client one : done) {
         count += one.count;
         for (int i = 0; i < BUCKETS; i++) {
           times[i] += one.times[i];
@@ -81,43 +89,79 @@ final class ReadLoad {
     return 0;
   }
 
-  private final class Connection {
+  /** One thread with its connections, each of which sends when its answer is there. */
+  private final class Client {
     private final int[] times = new int[BUCKETS];
-    private final ByteBuffer out = ByteBuffer.allocateDirect(request.length);
-    private final ByteBuffer in = ByteBuffer.allocateDirect(LARGEST_ANSWER);
     private long count;
     private long length;
 
-    Connection read(long durationNs) throws IOException {
-      out.put(request).flip();
-      try (SocketChannel channel = SocketChannel.open(address)) {
-        final long start = System.nanoTime();
-        long now = start;
-        while (now - start < durationNs) {
-          channel.write(out.rewind());
-          length = answer(channel);
-          final long before = now;
-          now = System.nanoTime();
-          times[(int) Math.min(BUCKETS - 1, (now - before) / 1000)]++;
-          count++;
+    Client read(int connections, long durationNs) throws IOException {
+      try (Selector selector = Selector.open()) {
+        try {
+          for (int i = 0; i < connections; i++) {
+            final Connection connection = new Connection();
+            connection.channel.register(selector, SelectionKey.OP_READ, connection);
+            connection.ask();
+          }
+          final long end = System.nanoTime() + durationNs;
+          while (System.nanoTime() < end) {
+            selector.select(this::receive);
+          }
+        } finally {
+          for (final SelectionKey key : selector.keys()) {
+            key.channel().close();
+          }
         }
+      } catch (UncheckedIOException failure) {
+        throw failure.getCause();
       }
       return this;
     }
 
-    /** Reads one answer and returns its length, with its head. */
-    private long answer(SocketChannel channel) throws IOException {
-      in.clear();
-      int end = -1;
-      while (end < 0 || in.position() < end) {
-        if (channel.read(in) < 0) {
-          throw new IOException("the daemon closed the connection");
+    private void receive(SelectionKey key) {
+      final Connection connection = (Connection) key.attachment();
+      try {
+        if (connection.isAnswered()) {
+          final long us = (System.nanoTime() - connection.askedNs) / 1000;
+          times[(int) Math.min(BUCKETS - 1, us)]++;
+          count++;
+          length = connection.end;
+          connection.ask();
         }
-        if (end < 0) {
-          end = end(in.position());
-        }
+      } catch (IOException failure) {
+        throw new UncheckedIOException(failure);
       }
-      return end;
+    }
+  }
+
+  private final class Connection {
+    private final SocketChannel channel = SocketChannel.open(address);
+    private final ByteBuffer out = ByteBuffer.allocateDirect(request.length).put(request);
+    private final ByteBuffer in = ByteBuffer.allocateDirect(LARGEST_ANSWER);
+    private int end;
+    private long askedNs;
+
+    Connection() throws IOException {
+      channel.configureBlocking(false);
+    }
+
+    /** The socket's buffer has room for it, because the request before it is answered. */
+    void ask() throws IOException {
+      in.clear();
+      end = -1;
+      askedNs = System.nanoTime();
+      channel.write(out.rewind());
+    }
+
+    /** Reads what has arrived; returns whether the answer is complete, with its end known. */
+    boolean isAnswered() throws IOException {
+      if (channel.read(in) < 0) {
+        throw new IOException("the daemon closed the connection");
+      }
+      if (end < 0) {
+        end = end(in.position());
+      }
+      return end >= 0 && in.position() >= end;
     }
 
     private int end(int received) throws IOException {

@@ -133,6 +133,11 @@ final class RunningDaemon implements AutoCloseable {
     return new ReadLoad(state.resolve("agent.sock"), path);
   }
 
+  /** Returns a load that changes policy. */
+  PolicyLoad policyLoad() {
+    return new PolicyLoad(state.resolve("agent.sock"));
+  }
+
   /** Creates the interface of a workload and returns the request that creates its endpoint. */
   String plumb(int index) {
     return plumb(index, "bench");
