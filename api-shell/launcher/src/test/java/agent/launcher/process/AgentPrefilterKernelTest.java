@@ -3,9 +3,9 @@ package agent.launcher.process;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.ConnectionCheck;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
-import agent.testkit.Reachability;
 import agent.testkit.TcpEchoServer;
 import agent.testkit.VethPair;
 import java.util.ArrayList;
@@ -142,7 +142,7 @@ class AgentPrefilterKernelTest {
 
   private static void assertReached(boolean reached) {
     for (final String address : List.of(NODE4, NODE6)) {
-      Reachability.check(reached, outside, node.namespace(), address, PORT);
+      ConnectionCheck.expect(reached, outside, node.namespace(), address, PORT);
     }
   }
 }

@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.ConnectionCheck;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
-import agent.testkit.Reachability;
 import agent.testkit.TcpConnection;
 import agent.testkit.TcpEchoServer;
 import agent.testkit.UdpEchoServer;
@@ -235,7 +235,7 @@ class UpgradeKernelTest {
       assertTrue(onNode.connections() > 0 && udp.datagrams() > 0);
 
       agent.expect(200, "DELETE", "/policy", null);
-      Reachability.check(true, stranger, backend, ipv4(2), ALLOWED);
+      ConnectionCheck.expect(true, stranger, backend, ipv4(2), ALLOWED);
       assertTrue(allowed.connections() > 2);
       assertNull(connection4.failure());
       assertNull(connection6.failure());
@@ -304,13 +304,13 @@ class UpgradeKernelTest {
 
   private void assertEnforced() {
     for (final String address : List.of(ipv4(2), ipv6(2))) {
-      Reachability.check(true, frontend, backend, address, ALLOWED);
-      Reachability.check(false, frontend, backend, address, DENIED);
-      Reachability.check(false, stranger, backend, address, ALLOWED);
+      ConnectionCheck.expect(true, frontend, backend, address, ALLOWED);
+      ConnectionCheck.expect(false, frontend, backend, address, DENIED);
+      ConnectionCheck.expect(false, stranger, backend, address, ALLOWED);
     }
     for (final String prefix : OUTSIDE.keySet()) {
-      Reachability.check(true, outside, node.namespace(), prefix + 1, ALLOWED);
-      Reachability.check(false, outside, node.namespace(), prefix + 2, ALLOWED);
+      ConnectionCheck.expect(true, outside, node.namespace(), prefix + 1, ALLOWED);
+      ConnectionCheck.expect(false, outside, node.namespace(), prefix + 2, ALLOWED);
     }
   }
 

@@ -11,16 +11,16 @@ import java.util.TreeMap;
  * packets come: the counters of both network stacks that change during a second attempt, and the
  * neighbours that they know.
  */
-public final class Reachability {
+public final class ConnectionCheck {
   /** Covers four retransmissions of a segment that is lost. */
   private static final int ANSWERED_MS = 10_000;
 
   private static final int UNANSWERED_MS = 400;
 
-  private Reachability() {}
+  private ConnectionCheck() {}
 
   /** Fails unless a connection between two namespaces is established, or else not answered. */
-  public static void check(
+  public static void expect(
       boolean isReached, NetworkNamespace from, NetworkNamespace to, String address, int port) {
     final long startNs = System.nanoTime();
     final Outcome outcome =
