@@ -14,6 +14,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -24,13 +26,14 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 @Timeout(value = 7, unit = TimeUnit.DAYS)
 class FuzzTest {
-  private static final int SECONDS = Integer.getInteger("fuzz.seconds", 3);
+  private static final int SECONDS = Integer.getInteger("fuzz.seconds", 60);
   private static final String ONLY = System.getProperty("fuzz.target", "");
   private static final int SEED = Integer.getInteger("fuzz.seed", 20261122);
   private static final int STARTING_SECONDS = 120;
   private static final Pattern RUNS = Pattern.compile("stat::number_of_executed_units: +(\\d+)");
 
   @ParameterizedTest
+  @Execution(ExecutionMode.CONCURRENT)
   @EnumSource(FuzzTarget.class)
   void shouldRefuseOrKeepTheMeaning(FuzzTarget target, @TempDir Path directory) throws Exception {
     if (!ONLY.isEmpty() && !ONLY.equals(target.name())) {

@@ -1,8 +1,13 @@
 package agent.launcher.process;
 
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.WRITE;
+
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -31,8 +36,8 @@ final class AgentImage {
   }
 
   private static List<String> create() {
-    try {
-      Files.createDirectories(FOLDER);
+    try (FileChannel lock = FileChannel.open(lockFile(), CREATE, WRITE);
+        FileLock _ = lock.lock()) {
       final String classPath = System.getProperty("java.class.path");
       final String stamp = stamp(classPath);
       final String packed = pack(classPath, isCurrent(stamp));
@@ -47,6 +52,11 @@ final class AgentImage {
     } catch (Exception failure) {
       throw new IllegalStateException("training of the agent under test", failure);
     }
+  }
+
+  /** JVMs that test at the same time use one image. */
+  private static Path lockFile() throws IOException {
+    return Files.createDirectories(FOLDER).resolve("lock");
   }
 
   private static boolean isCurrent(String stamp) throws IOException {
