@@ -10,6 +10,7 @@ import io.undertow.util.HeaderMap;
 import io.undertow.util.Headers;
 import io.undertow.util.HttpString;
 import io.undertow.util.Methods;
+import io.undertow.util.Protocols;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -31,6 +32,7 @@ final class ApiDispatcher implements HttpHandler {
   static final int DRAINED_BODIES = 4;
 
   private static final Logger LOGGER = LogManager.getLogger(ApiDispatcher.class);
+  private static final int VERSION_NOT_SUPPORTED = 505;
   private static final HttpString BRIEF = new HttpString("brief");
   private static final String IDENTITY = "identity";
   private static final Set<String> GZIP = Set.of("gzip", "x-gzip");
@@ -79,6 +81,10 @@ final class ApiDispatcher implements HttpHandler {
     exchange.setDispatchExecutor(workers);
     LOGGER.trace("api: {} {}", exchange.getRequestMethod(), exchange.getRequestURI());
     markRequest(exchange);
+    if (!exchange.isHttp11() && !exchange.isHttp10()) {
+      refuseVersion(exchange);
+      return;
+    }
     if (isPlainRead(exchange)) {
       final RouteTable.Match match = routes.read(exchange.getRequestURI());
       final ByteBuffer rendered = match == null ? null : match.handler().rendered(changes.get());
@@ -88,6 +94,17 @@ final class ApiDispatcher implements HttpHandler {
       }
     }
     serveRoute(exchange);
+  }
+
+  /** The answer has a version of this server, RFC 9110 section 15.6.6. */
+  private void refuseVersion(HttpServerExchange exchange) {
+    final String asked = exchange.getProtocol().toString();
+    exchange.setProtocol(Protocols.HTTP_1_1);
+    exchange.setPersistent(false);
+    fail(
+        exchange,
+        null,
+        HttpRefusal.of(VERSION_NOT_SUPPORTED, "version: '" + asked + "' is not HTTP/1.1 or 1.0"));
   }
 
   /** Whether the request has nothing that could change the answer of its path. */

@@ -74,6 +74,25 @@ class RequestRefusalTest {
     server.close();
   }
 
+  @Test
+  void shouldAnswerInAVersionOfItsOwn() throws IOException {
+    for (final String method : new String[] {"GET", "PUT", "GMT"}) {
+      final String answer = exchangeIn("HTTP/0.9", method);
+      assertTrue(answer.startsWith("HTTP/1.1 505 "), answer);
+      assertTrue(answer.contains("\r\nConnection: close\r\n"), answer);
+      assertTrue(answer.endsWith("\"version: 'HTTP/0.9' is not HTTP/1.1 or 1.0\""), answer);
+    }
+    assertTrue(exchangeIn("HTTP/1.2", "GET").startsWith("HTTP/1.1 200 "));
+    for (final String version : new String[] {"HTTP/2.0", "http/1.1", "x"}) {
+      assertTrue(exchangeIn(version, "GET").startsWith("HTTP/1.1 400 "), version);
+    }
+  }
+
+  private static String exchangeIn(String version, String method) throws IOException {
+    return server.exchange(
+        method + " /healthz " + version + "\r\nHost: x\r\nConnection: close\r\n\r\n");
+  }
+
   private static String statusAndBody(String request) throws IOException {
     final String answer = server.exchange(request);
     final String status = answer.substring("HTTP/1.1 ".length(), "HTTP/1.1 ".length() + 3);
