@@ -80,7 +80,7 @@ final class EndpointCommands {
   }
 
   /** The pod with its namespace, else the container's name, else the start of its id. */
-  private static Object name(Object endpoint) {
+  static Object name(Object endpoint) {
     final Object names = Tree.at(endpoint, "status", "external-identifiers");
     for (final String kind : List.of("pod-name", "k8s-pod-name", "container-name")) {
       final String name = Tree.text(names, kind);
@@ -92,7 +92,7 @@ final class EndpointCommands {
     return id == null ? null : id.substring(0, Math.min(12, id.length()));
   }
 
-  private static Object address(Object endpoint, String family) {
+  static Object address(Object endpoint, String family) {
     final List<?> addresses = Tree.list(endpoint, "status", "networking", "addressing");
     return addresses.isEmpty() ? null : Tree.at(addresses.getFirst(), family);
   }

@@ -81,12 +81,21 @@ public final class AgentClient implements AutoCloseable {
    * @throws IllegalArgumentException for another address
    */
   public static AgentClient of(String address, Duration timeout) {
+    return new AgentClient(path(address), timeout);
+  }
+
+  /**
+   * Returns the path of the socket that an address names.
+   *
+   * @throws IllegalArgumentException for another address
+   */
+  public static Path path(String address) {
     final String path = address.startsWith(SCHEME) ? address.substring(SCHEME.length()) : address;
     if (!path.startsWith("/")) {
       throw new IllegalArgumentException(
           "'" + address + "' is not an address of an agent, such as " + DEFAULT_ADDRESS);
     }
-    return new AgentClient(Path.of(path), timeout);
+    return Path.of(path);
   }
 
   /** GET /healthz. */

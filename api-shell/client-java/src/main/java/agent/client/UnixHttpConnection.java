@@ -46,7 +46,7 @@ final class UnixHttpConnection implements AutoCloseable {
    * lasts, and a non-blocking one fails; so what fails is tried again, and ended after the
    * time-out.
    */
-  private static SocketChannel connect(Path path, Duration timeout) throws IOException {
+  static SocketChannel connect(Path path, Duration timeout) throws IOException {
     final UnixDomainSocketAddress address = UnixDomainSocketAddress.of(path);
     final SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
     try {

@@ -125,6 +125,7 @@ final class CleanupCommand {
         new ArrayList<>(DatapathLeftovers.find(settings.bpfRoot(), NodeLeftovers.interfaces()));
     found.addAll(NodeLeftovers.find(state.node()));
     SocketFile.unused(settings.socketPath()).map(Leftover::of).ifPresent(found::add);
+    SocketFile.unused(settings.monitorPath()).map(Leftover::of).ifPresent(found::add);
     found.addAll(LibraryLeftovers.find(settings.libDirectory()));
     found.addAll(LibraryLeftovers.objects(settings.stateDirectory().resolve(FORMER_CACHE)));
     found.addAll(state.find());

@@ -32,6 +32,9 @@ import agent.policy.PolicyContext;
 import agent.policy.PolicyEngine;
 import agent.server.ApiServer;
 import agent.server.metrics.MetricsServer;
+import agent.server.monitor.AgentEvents;
+import agent.server.monitor.EndpointEvents;
+import agent.server.monitor.MonitorServer;
 import agent.state.AgentState;
 import agent.types.AlreadyInUseException;
 import agent.types.OperationException;
@@ -74,6 +77,7 @@ final class Daemon implements AutoCloseable {
   private final Settings settings;
   private final Deque<AutoCloseable> parts = new ArrayDeque<>();
   private final SystemLoad load = new SystemLoad(Path.of("/proc"), LOGGER::info);
+  private final AgentEvents events = new AgentEvents();
   private ApiServer server;
   private DaemonConfiguration configuration;
   private RuntimeOptions configured;
@@ -147,6 +151,7 @@ final class Daemon implements AutoCloseable {
                 routing,
                 ipam,
                 datapath,
+                monitor(datapath)::subscribers,
                 conductor.endpoints(),
                 conductor.policy(),
                 configuration,
@@ -155,9 +160,21 @@ final class Daemon implements AutoCloseable {
             cidrIdentities));
   }
 
+  /** Serves live events on the socket beside that of the API. */
+  private MonitorServer monitor(DatapathManager datapath) throws IOException {
+    return keep(
+        MonitorServer.start(
+            settings.monitorPath(),
+            settings.socketGroup(),
+            settings.monitorQueueEvents(),
+            Version.number(),
+            datapath.events(),
+            events));
+  }
+
   /** Has the API answer while the agent starts, and serves the metrics that there are by now. */
   private ApiConnectionView serveStarting(DaemonRoutes routes) throws IOException {
-    server = keep(ApiServer.start(settings.api(), routes.starting()));
+    server = keep(ApiServer.start(settings.api(events), routes.starting()));
     final ApiConnectionView connections = new ApiConnectionView(server::connections);
     routes.add(connections);
     routes.add(new BuildMetricSource(Version.number(), Version.commit(), settings.agentLabels()));
@@ -234,6 +251,7 @@ final class Daemon implements AutoCloseable {
         .datapath(datapath.endpoints(), datapath.policyMaps(), datapath.ipcache())
         .store(state.endpointStore())
         .storing(keep(new StateWriters()))
+        .observer(new EndpointEvents(events))
         .repairs(datapath.repairs())
         .faults(datapath.endpointFaults())
         .labelFilter(settings.labelFilter())

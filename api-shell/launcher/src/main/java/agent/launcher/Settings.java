@@ -1,6 +1,7 @@
 package agent.launcher;
 
 import agent.bindings.ProcessAttributes;
+import agent.contract.monitor.MonitorStream;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterStore;
@@ -36,6 +37,7 @@ import agent.server.ApiContext;
 import agent.server.BodyLimits;
 import agent.server.RateLimits;
 import agent.server.metrics.MetricsServer;
+import agent.server.monitor.AgentEvents;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;
@@ -115,6 +117,15 @@ final class Settings {
     return path;
   }
 
+  /** Returns the socket of live events, beside that of the API. */
+  Path monitorPath() {
+    return Path.of(MonitorStream.socketBeside(socketPath().toString()));
+  }
+
+  int monitorQueueEvents() {
+    return (int) options.number("monitor-queue-size");
+  }
+
   /**
    * Returns the configuration for display.
    *
@@ -150,13 +161,14 @@ final class Settings {
     return options.bool("restore");
   }
 
-  ApiContext api() {
+  ApiContext api(AgentEvents events) {
     return naming(
         "api-rate-limit",
         () ->
             new ApiContext()
                 .socketPath(socketPath())
                 .socketGroup(socketGroup())
+                .events(events)
                 .maxBodyBytes(options.number("api-max-body"))
                 .bodyLimits(bodyLimits())
                 .maxConnections(maxConnections(ProcessAttributes.descriptorLimit()))
@@ -236,7 +248,7 @@ final class Settings {
   }
 
   /** A group that the option names must exist; the default group is used where it exists. */
-  private String socketGroup() {
+  String socketGroup() {
     final String group = options.text("socket-group");
     try {
       FileSystems.getDefault().getUserPrincipalLookupService().lookupPrincipalByGroupName(group);

@@ -8,6 +8,7 @@ import agent.server.Answer;
 import agent.server.ApiServer;
 import agent.server.Route;
 import agent.server.RouteTable;
+import agent.server.monitor.AgentEvents;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
@@ -67,7 +68,7 @@ class ApiSettingsTest {
     final List<String> all = new ArrayList<>(List.of(arguments));
     all.add("--socket-path=" + directory.resolve("api.sock"));
     return ApiServer.start(
-        new Settings(OptionValues.read(all, Map.of())).api(),
+        new Settings(OptionValues.read(all, Map.of())).api(new AgentEvents()),
         RouteTable.of(
             handlers -> {
               for (final Route route : Route.values()) {

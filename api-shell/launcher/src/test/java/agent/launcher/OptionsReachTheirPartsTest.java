@@ -220,6 +220,7 @@ class OptionsReachTheirPartsTest {
             s -> option(s, MutableOption.CONNTRACK),
             "Enabled",
             "Disabled"),
+        new Row("monitor-queue-size", "7", Settings::monitorQueueEvents, 32_768, 7),
         new Row(
             "monitor-aggregation",
             "Medium",

@@ -10,6 +10,8 @@ import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
+import agent.server.ApiContext;
+import agent.server.monitor.AgentEvents;
 import agent.types.Prefix;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -33,6 +35,10 @@ class SettingsTest {
     assertEquals(
         message,
         assertThrows(OptionException.class, () -> part.accept(settings(argument))).getMessage());
+  }
+
+  private static ApiContext api(Settings settings) {
+    return settings.api(new AgentEvents());
   }
 
   @Test
@@ -68,7 +74,7 @@ class SettingsTest {
     final String tooLong = "/" + "x".repeat(90);
     assertRefused(
         "--socket-path: longer than 90 bytes: " + tooLong,
-        Settings::api,
+        SettingsTest::api,
         "--socket-path=" + tooLong);
   }
 
@@ -86,15 +92,15 @@ class SettingsTest {
     assertRefused(
         "--api-rate-limit: 'none' is not an operation class, which are"
             + " [read, endpoint, config, ipam, policy, prefilter]",
-        Settings::api,
+        SettingsTest::api,
         "--api-rate-limit=none=1");
     assertRefused(
         "--api-rate-limit: read: 'x' is not a rate such as 10/s or 90/m",
-        Settings::api,
+        SettingsTest::api,
         "--api-rate-limit=read=x");
     assertRefused(
         "--socket-group: there is no group 'no-such-group'",
-        Settings::api,
+        SettingsTest::api,
         "--socket-group=no-such-group");
     final String labels =
         assertThrows(OptionException.class, () -> settings("--labels=!").labelFilter())
@@ -105,7 +111,7 @@ class SettingsTest {
   /** The default group need not exist on every machine. */
   @Test
   void shouldStartWithoutTheDefaultGroup() {
-    settings("--socket-path=/run/x.sock").api();
+    api(settings("--socket-path=/run/x.sock"));
   }
 
   @Test

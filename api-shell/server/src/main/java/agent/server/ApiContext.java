@@ -1,5 +1,6 @@
 package agent.server;
 
+import agent.server.monitor.AgentEvents;
 import java.nio.file.Path;
 
 /** Configuration of the API server; immutable after {@link #conclude()}. */
@@ -19,6 +20,7 @@ public final class ApiContext {
   private BodyLimits bodyLimits = BodyLimits.DEFAULT;
   private RateLimits rateLimits = RateLimits.NONE;
   private boolean profiling;
+  private AgentEvents events = new AgentEvents();
   private boolean isConcluded;
 
   /** Sets the path of the socket ({@code --socket-path}). */
@@ -78,6 +80,12 @@ public final class ApiContext {
     return this;
   }
 
+  /** Sets who hears of each changing call. */
+  public ApiContext events(AgentEvents heard) {
+    events = changing(heard);
+    return this;
+  }
+
   Path socketPath() {
     return socketPath;
   }
@@ -104,6 +112,10 @@ public final class ApiContext {
 
   int maxConnections() {
     return maxConnections;
+  }
+
+  AgentEvents events() {
+    return events;
   }
 
   boolean profiling() {

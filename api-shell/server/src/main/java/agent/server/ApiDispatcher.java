@@ -1,6 +1,7 @@
 package agent.server;
 
 import agent.bindings.PeerCredentials;
+import agent.server.monitor.AgentEvents;
 import agent.server.socket.UnixStreamConnection;
 import io.undertow.server.ExchangeCompletionListener;
 import io.undertow.server.HttpHandler;
@@ -15,6 +16,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
@@ -46,6 +48,7 @@ final class ApiDispatcher implements HttpHandler {
   private final AnswerWriter answers;
   private final ExecutorService workers;
   private final long maxBodyBytes;
+  private final AgentEvents events;
   private final AtomicLong changes = new AtomicLong();
   private final BodyLimits bodyLimits;
   private final BodyBudget bodies;
@@ -57,6 +60,7 @@ final class ApiDispatcher implements HttpHandler {
     this.mapper = mapper;
     this.answers = new AnswerWriter(mapper);
     this.workers = workers;
+    this.events = context.events();
     this.rateLimits = context.rateLimits();
     this.maxBodyBytes = context.maxBodyBytes();
     this.bodyLimits = context.bodyLimits();
@@ -328,19 +332,36 @@ final class ApiDispatcher implements HttpHandler {
     }
   }
 
-  private static void logChange(
-      HttpServerExchange exchange, Route route, int status, String message) {
+  private void logChange(HttpServerExchange exchange, Route route, int status, String message) {
     if (route == null || !route.verb().changes()) {
       return;
     }
+    final String peer = peer(exchange);
+    final String said = message.replaceAll("\\p{Cntrl}", "?");
     LOGGER.info(
         "api: {} {} {} by {}{}{}",
         route.verb(),
         exchange.getRequestURI(),
         status,
-        peer(exchange),
-        message.isEmpty() ? "" : ": ",
-        message.replaceAll("\\p{Cntrl}", "?"));
+        peer,
+        said.isEmpty() ? "" : ": ",
+        said);
+    if (events.isHeard()) {
+      events.publish(
+          Map.of(
+              "kind",
+              "api",
+              "method",
+              route.verb().toString(),
+              "path",
+              exchange.getRequestURI(),
+              "status",
+              status,
+              "client",
+              peer,
+              "message",
+              said));
+    }
   }
 
   private static String peer(HttpServerExchange exchange) {

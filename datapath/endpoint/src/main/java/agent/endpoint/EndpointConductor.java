@@ -48,8 +48,7 @@ public final class EndpointConductor {
   private EndpointConductor(EndpointContext context) {
     agent = new EndpointAgent(context.nanoClock());
     final EndpointLookup lookup = new EndpointLookup(context.clusterName(), context.nodeName());
-    final EndpointRegistry registry =
-        new EndpointRegistry(new EndpointSnapshots(context.addressing()), lookup, context.faults());
+    final EndpointRegistry registry = registry(context, lookup);
     final EndpointJournal journal =
         new EndpointJournal(
             registry,
@@ -104,6 +103,11 @@ public final class EndpointConductor {
     restoration.prepared().thenRun(() -> ready.complete(null));
     nodeWatch = watch(context, parts);
     agent.watch(nodeWatch);
+  }
+
+  private static EndpointRegistry registry(EndpointContext context, EndpointLookup lookup) {
+    return new EndpointRegistry(
+        new EndpointSnapshots(context.addressing()), lookup, context.faults(), context.observer());
   }
 
   private NodeWatch watch(EndpointContext context, Parts parts) {

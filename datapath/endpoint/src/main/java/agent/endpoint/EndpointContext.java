@@ -11,6 +11,7 @@ import agent.endpoint.config.RuntimeOptions;
 import agent.endpoint.config.RuntimeOptionsStore;
 import agent.endpoint.restore.StoredEndpoints;
 import agent.endpoint.state.EndpointOptions;
+import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointStore;
 import agent.endpoint.watch.NodeWatch;
 import agent.identity.IdentityAllocator;
@@ -34,6 +35,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.agrona.concurrent.NanoClock;
 import org.agrona.concurrent.SystemNanoClock;
@@ -61,6 +63,7 @@ public final class EndpointContext {
   private Repairs repairs = new Repairs();
   private EndpointStore store = EndpointStore.inMemory();
   private Executor storing = Runnable::run;
+  private Consumer<EndpointSnapshot> observer = snapshot -> {};
   private NanoClock nanoClock = SystemNanoClock.INSTANCE;
   private LabelFilter labelFilter = LabelFilter.defaults();
   private RuntimeConfiguration configuration =
@@ -193,6 +196,12 @@ public final class EndpointContext {
   /** Sets the faults of kernel objects, which become part of the health of the endpoints. */
   public EndpointContext faults(EndpointFaults value) {
     faults = changing(value);
+    return this;
+  }
+
+  /** Sets who receives each snapshot of an endpoint, on the thread of the endpoints. */
+  public EndpointContext observer(Consumer<EndpointSnapshot> value) {
+    observer = changing(value);
     return this;
   }
 
@@ -367,6 +376,10 @@ public final class EndpointContext {
 
   EndpointFaults faults() {
     return faults;
+  }
+
+  Consumer<EndpointSnapshot> observer() {
+    return observer;
   }
 
   Repairs repairs() {

@@ -65,7 +65,8 @@ class EndpointStateTest {
               new NodeAddressing(
                   FamilyAddressing.of(null, FakeRig.RANGE4), FamilyAddressing.DISABLED)),
           new EndpointLookup("c1", "n1"),
-          source);
+          source,
+          snapshot -> {});
 
   private static EndpointRecord record(int id) {
     return new EndpointRecord(

@@ -102,6 +102,11 @@ public final class FlowEventFlyweight {
     return this;
   }
 
+  /** Copies all bytes. */
+  public void copyTo(MutableDirectBuffer to, int index) {
+    to.putBytes(index, buffer, offset, LENGTH);
+  }
+
   /** Sets every byte to zero, including the reserved ones. */
   public FlowEventFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);

@@ -393,11 +393,10 @@ public final class OptionTable {
                 "None",
                 "Aggregation level of trace events")
             .withChoices("None", "Low", "Medium", "Maximum"),
-        later(OBSERVATION, "monitor-queue-size", INT, "32768", "Events kept for a slow reader")
-            .needing("live events")
-            .withRange(1, 1 << 24),
+        served(OBSERVATION, "monitor-queue-size", INT, "32768", "Events kept for a slow reader")
+            .withRange(1, 1 << 20),
         later(OBSERVATION, "trace-payloadlen", INT, "128", "Bytes of a packet in a trace")
-            .needing("live events")
+            .needing("packet contents in events")
             .withRange(0, 65_535),
         served(OBSERVATION, "prometheus-serve-addr", STRING, "", "Address to serve metrics on"));
   }

@@ -10,6 +10,7 @@ import agent.node.HostRoutingWatch;
 import agent.node.NodeAddressing;
 import agent.node.NodeInventory;
 import java.util.List;
+import java.util.function.IntSupplier;
 import java.util.function.Supplier;
 
 /**
@@ -21,6 +22,7 @@ import java.util.function.Supplier;
  * @param routing how flows are routed
  * @param ipam address allocation for workloads
  * @param datapath the datapath
+ * @param subscribers counts the subscribers of live events
  * @param endpoints the endpoints
  * @param policy the policy
  * @param configuration what can change at run time
@@ -33,11 +35,12 @@ public record StartedParts(
     HostRoutingWatch routing,
     Ipam ipam,
     DatapathManager datapath,
+    IntSupplier subscribers,
     Endpoints endpoints,
     PolicyService policy,
     DaemonConfiguration configuration,
     List<PeriodicController> controllers) {
   /** The daemon is starting: no part is ready. */
   static final StartedParts NONE =
-      new StartedParts(null, null, null, null, null, null, null, null, null, List.of());
+      new StartedParts(null, null, null, null, null, null, null, null, null, null, List.of());
 }

@@ -209,7 +209,14 @@ final class StatusEncoder {
   static Map<String, Object> monitor(StartedParts now) {
     final DatapathEvents events = now.datapath().events();
     return Map.of(
-        "seen", events.received(), "lost", events.lost(), "suppressed", events.suppressed());
+        "seen",
+        events.received(),
+        "lost",
+        events.lost(),
+        "suppressed",
+        events.suppressed(),
+        "subscribers",
+        now.subscribers().getAsInt());
   }
 
   private static ProxyReplacementModel proxyReplacement() {

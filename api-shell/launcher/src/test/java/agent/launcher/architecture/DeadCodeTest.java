@@ -75,9 +75,6 @@ class DeadCodeTest {
               "agent.datapath.manager.spec.DatapathMetrics.packets(int, int)",
               "tests read one counter; /metrics reads all of them"),
           Map.entry(
-              "agent.datapath.manager.spec.DatapathEvents.subscribe(FlowSubscriber)",
-              "the event stream of the API is built on it; tests are the subscribers so far"),
-          Map.entry(
               "agent.datapath.manager.spec.PolicyVerdict.redirect(int)",
               "the verdict of HTTP and DNS rules, which the policy engine does not have yet"),
           Map.entry("agent.datapath.manager.spec.PolicyVerdict.isRedirect()", "see redirect(int)"),

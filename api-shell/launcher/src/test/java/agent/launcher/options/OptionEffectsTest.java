@@ -102,7 +102,7 @@ class OptionEffectsTest {
       max-policy-text AgentLimitsKernelTest#shouldHoldAndShowFortyFiveMegabytesOfRulesAndStartWithThem
       max-prefixes AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
       monitor-aggregation AgentOptionsKernelTest#shouldStartEndpointsWithTheOptionsOfTheDaemon
-      monitor-queue-size refused
+      monitor-queue-size AgentMonitorKernelTest#shouldHoldAsManyEventsAsTheOptionSaysAndCountSubscribers
       mtu AgentOperatorOptionsKernelTest#shouldGiveInterfacesOfWorkloadsTheMtuAndKeepIt
       nat46-range refused
       orch-api-server refused

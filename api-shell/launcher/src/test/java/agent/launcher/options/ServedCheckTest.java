@@ -95,8 +95,8 @@ class ServedCheckTest {
         "--access-log /a: needs the layer 7 proxy, which this version does not have",
         "--access-log=/a");
     assertRefused(
-        "--monitor-queue-size 7: needs live events, which this version does not have",
-        "--monitor-queue-size",
+        "--trace-payloadlen 7: needs packet contents in events, which this version does not have",
+        "--trace-payloadlen",
         "7");
   }
 

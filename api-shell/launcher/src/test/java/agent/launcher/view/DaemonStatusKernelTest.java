@@ -65,7 +65,8 @@ class DaemonStatusKernelTest {
   }
 
   private StartedParts parts() {
-    return new StartedParts(null, null, null, null, null, datapath, null, null, null, List.of());
+    return new StartedParts(
+        null, null, null, null, null, datapath, () -> 0, null, null, null, List.of());
   }
 
   @Test

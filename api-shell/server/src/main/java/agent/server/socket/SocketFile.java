@@ -47,7 +47,8 @@ public final class SocketFile {
   private final Path path;
   private Object fileKey;
 
-  SocketFile(Path path) {
+  /** Names a file, which is not created yet. */
+  public SocketFile(Path path) {
     this.path = path.toAbsolutePath();
   }
 
@@ -81,7 +82,7 @@ public final class SocketFile {
    * @throws IOException naming the path, where another file is in its place, the group does not
    *     exist or the socket cannot be created
    */
-  ServerSocketChannel listen(String group) throws IOException {
+  public ServerSocketChannel listen(String group) throws IOException {
     try {
       createParents();
       removeUnused();
@@ -101,7 +102,7 @@ public final class SocketFile {
             path.getParent(),
             ".",
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(PRIVATE_MODE)));
-    final Path bound = hidden.resolve(path.getFileName());
+    final Path bound = hidden.resolve("s"); // its path is shorter than the one it gets
     final ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
     try {
       server.bind(UnixDomainSocketAddress.of(bound), BACKLOG);
@@ -125,7 +126,7 @@ public final class SocketFile {
   }
 
   /** Removes the file, unless another one is in its place. */
-  void remove() throws IOException {
+  public void remove() throws IOException {
     if (fileKey != null
         && Files.exists(path, LinkOption.NOFOLLOW_LINKS)
         && fileKey.equals(

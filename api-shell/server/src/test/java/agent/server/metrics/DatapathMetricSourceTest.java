@@ -179,6 +179,11 @@ class DatapathMetricSourceTest {
     public void unsubscribe(FlowSubscriber subscriber) {}
 
     @Override
+    public long polls() {
+      return 0;
+    }
+
+    @Override
     public long received() {
       return 21;
     }

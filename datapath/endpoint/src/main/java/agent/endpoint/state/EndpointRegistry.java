@@ -13,6 +13,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 
 /**
  * The live endpoints by id. Only the conductor's thread uses the endpoints; any thread may read
@@ -25,6 +26,7 @@ public final class EndpointRegistry {
   private final EndpointSnapshots snapshots;
   private final EndpointLookup lookup;
   private final EndpointFaults faults;
+  private final Consumer<EndpointSnapshot> observer;
   private final AtomicLong version = new AtomicLong();
   private int lastId;
   private int membership;
@@ -33,9 +35,14 @@ public final class EndpointRegistry {
    * Creates an empty registry.
    *
    * @param faults the faults of kernel objects, which every read adds to the health
+   * @param observer receives each snapshot that is published, on the conductor's thread
    */
   public EndpointRegistry(
-      EndpointSnapshots snapshots, EndpointLookup lookup, EndpointFaults faults) {
+      EndpointSnapshots snapshots,
+      EndpointLookup lookup,
+      EndpointFaults faults,
+      Consumer<EndpointSnapshot> observer) {
+    this.observer = observer;
     this.snapshots = snapshots;
     this.lookup = lookup;
     this.faults = faults;
@@ -117,6 +124,7 @@ public final class EndpointRegistry {
     if (holds(endpoint)) {
       published.put(endpoint.id(), snapshot);
       version.incrementAndGet();
+      observer.accept(snapshot);
     }
     return withFaults(snapshot);
   }

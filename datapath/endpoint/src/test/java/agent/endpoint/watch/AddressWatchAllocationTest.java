@@ -45,7 +45,8 @@ class AddressWatchAllocationTest {
                   FamilyAddressing.of(null, Prefix.parse("10.5.0.0/16")),
                   FamilyAddressing.DISABLED)),
           new EndpointLookup("c1", "n1"),
-          EndpointFaults.NONE);
+          EndpointFaults.NONE,
+          snapshot -> {});
   private final EndpointJournal journal =
       new EndpointJournal(
           registry,

@@ -34,6 +34,7 @@ public final class EventsAgent implements Agent, DatapathEvents {
   private final Listening listening;
   private volatile FlowSubscriber[] subscribers = {};
   private volatile long received;
+  private volatile long polls;
   private volatile boolean isClosing;
 
   /** Has the programs emit events, or not. */
@@ -54,7 +55,9 @@ public final class EventsAgent implements Agent, DatapathEvents {
 
   @Override
   public int doWork() {
-    return ring.poll(handler, EVENTS_PER_CYCLE);
+    final int count = ring.poll(handler, EVENTS_PER_CYCLE);
+    polls = polls + 1; // one writer
+    return count;
   }
 
   /**
@@ -118,6 +121,11 @@ public final class EventsAgent implements Agent, DatapathEvents {
     if (subscribers.length == 0) {
       listening.set(false);
     }
+  }
+
+  @Override
+  public long polls() {
+    return polls;
   }
 
   @Override

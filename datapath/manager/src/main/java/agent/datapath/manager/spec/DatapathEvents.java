@@ -20,6 +20,12 @@ public interface DatapathEvents {
    */
   void unsubscribe(FlowSubscriber subscriber);
 
+  /**
+   * Returns how many polls of the ring buffer have ended. There is one in each second at least; a
+   * removed subscriber receives no event after the next one.
+   */
+  long polls();
+
   /** Returns the number of events read from the ring buffer. */
   long received();
 

@@ -1,0 +1,79 @@
+package agent.cli;
+
+import agent.cli.output.Tree;
+import agent.client.RequestPath;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/**
+ * Names of addresses and identities, as the agent knows them. They are read again when one is met
+ * that is not known, but not more than once a second.
+ */
+final class EndNames {
+  private static final long PAUSE_NS = 1_000_000_000;
+
+  private final Invocation call;
+  private final Map<InetAddress, Endpoint> endpoints = new HashMap<>();
+  private final Map<Long, List<String>> identities = new HashMap<>();
+  private long loadedNs;
+
+  /** The endpoint that has an address. */
+  record Endpoint(long id, String name) {}
+
+  EndNames(Invocation call) {
+    this.call = call;
+  }
+
+  void load() throws IOException {
+    loadedNs = System.nanoTime();
+    endpoints.clear();
+    identities.clear();
+    for (final Object endpoint : Tree.list(call.tree(RequestPath.of("endpoint")))) {
+      final Object name = EndpointCommands.name(endpoint);
+      final Endpoint found =
+          new Endpoint(
+              Long.parseLong(Tree.text(endpoint, "id")), name == null ? null : name.toString());
+      for (final String family : List.of("ipv4", "ipv6")) {
+        final Object address = EndpointCommands.address(endpoint, family);
+        if (address != null && !address.toString().isEmpty()) {
+          endpoints.put(InetAddress.ofLiteral(address.toString()), found);
+        }
+      }
+    }
+    for (final Object identity : Tree.list(call.tree(RequestPath.of("identity")))) {
+      identities.put(
+          Long.parseLong(Tree.text(identity, "id")),
+          Tree.list(identity, "labels").stream()
+              .map(Object::toString)
+              .collect(Collectors.toList()));
+    }
+  }
+
+  /** Returns the endpoint that has the address, or null. */
+  Endpoint endpoint(InetAddress address) {
+    return endpoints.get(address);
+  }
+
+  /** Returns the labels of an identity; none where it has none or is not known. */
+  List<String> labels(long identity) {
+    if (identity != 0 && !identities.containsKey(identity)) {
+      loadAgain();
+    }
+    return identities.getOrDefault(identity, List.of());
+  }
+
+  /** What is shown goes on without a name where the agent does not answer. */
+  private void loadAgain() {
+    if (System.nanoTime() - loadedNs >= PAUSE_NS) {
+      try {
+        load();
+      } catch (IOException unanswered) {
+        loadedNs = System.nanoTime();
+      }
+    }
+  }
+}

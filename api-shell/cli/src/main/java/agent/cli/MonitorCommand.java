@@ -1,0 +1,160 @@
+package agent.cli;
+
+import agent.cli.grammar.CommandSpec;
+import agent.cli.grammar.OptionSpec;
+import agent.cli.grammar.UsageException;
+import agent.cli.grammar.ValueKind;
+import agent.cli.output.OutputFormat;
+import agent.client.AgentClient;
+import agent.client.MonitorClient;
+import agent.client.MonitorEvent;
+import agent.contract.monitor.MonitorStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+
+/** {@code agentctl monitor}. */
+final class MonitorCommand {
+  private static final String TYPE = "--type";
+  private static final String COUNT = "--count";
+  private static final Map<String, Integer> TYPES =
+      Map.of(
+          "drop", MonitorStream.DROPS,
+          "verdict", MonitorStream.VERDICTS,
+          "trace", MonitorStream.TRACES,
+          "agent", MonitorStream.AGENT_EVENTS);
+  private static final Duration WAIT = Duration.ofMillis(250);
+
+  private final Invocation call;
+  private final MonitorClient events;
+  private final MonitorFilter filter;
+  private final EndNames names;
+  private final MonitorLines lines;
+  private final RateLine rate;
+  private MonitorEvent.Lost lost = new MonitorEvent.Lost(0, 0);
+
+  private MonitorCommand(Invocation call, MonitorClient events) {
+    this.call = call;
+    this.events = events;
+    names = new EndNames(call);
+    filter = MonitorFilter.of(call, names, events.reasons());
+    lines = new MonitorLines(names, call.format().kind() == OutputFormat.Kind.JSON);
+    rate = new RateLine(call.terminal(), call.err());
+  }
+
+  static CommandSpec<Action> command() {
+    return CommandSpec.<Action>command(
+            "monitor",
+            "Shows live what happens to packets, and what the agent does.",
+            MonitorCommand::run)
+        .details(
+            """
+            Shows drops, policy verdicts on new flows, traces of forwarded packets, changes by the API \
+            and changes of endpoints, until it is interrupted. An endpoint's option TraceNotification \
+            says whether its forwarded packets are traced, PolicyVerdictNotification its verdicts.
+
+            An END is the number of an endpoint, an address, or a label. JSON is one object a line. \
+            Events that were lost are counted on standard error.""")
+        .option(
+            OptionSpec.text(TYPE, "TYPE", "Only these: drop, verdict, trace or agent.")
+                .withLetter("-t")
+                .among("drop", "verdict", "trace", "agent")
+                .repeated())
+        .option(end(MonitorFilter.FROM, "Only packets from this end."))
+        .option(end(MonitorFilter.TO, "Only packets to this end."))
+        .option(end(MonitorFilter.RELATED, "Only packets from or to this end."))
+        .option(
+            OptionSpec.text(MonitorFilter.REASON, "REASON", "Only packets dropped for this reason.")
+                .repeated())
+        .option(OptionSpec.text(COUNT, "NUMBER", "Ends after so many events."))
+        .example("agentctl monitor --type drop", "what is dropped, and why")
+        .example(
+            "agentctl monitor --related-to app=web -o json", "all that web sends and receives");
+  }
+
+  private static OptionSpec end(String name, String summary) {
+    return OptionSpec.value(name, "END", ValueKind.LABEL, summary).repeated();
+  }
+
+  private static void run(Invocation call) throws Exception {
+    switch (call.format().kind()) {
+      case TABLE, JSON -> {
+        // these two are lines
+      }
+      default -> throw new UsageException(CommandTree.OUTPUT + ": monitor takes table or json");
+    }
+    final long count = call.number(COUNT, Long.MAX_VALUE);
+    if (count <= 0) {
+      throw new UsageException(COUNT + ": " + count + " is not above 0");
+    }
+    final Duration timeout =
+        DurationText.of(
+            CommandTree.TIMEOUT, call.option(CommandTree.TIMEOUT), CommandTree.READ_TIMEOUT);
+    final int mask = mask(call.options(TYPE));
+    try (MonitorClient events = MonitorClient.open(socket(call.address()), mask, timeout)) {
+      new MonitorCommand(call, events).show(count);
+    }
+  }
+
+  private static Path socket(String address) {
+    final String path;
+    try {
+      path = AgentClient.path(address).toString();
+    } catch (IllegalArgumentException e) {
+      throw new UsageException(CommandTree.HOST + ": " + e.getMessage());
+    }
+    return Path.of(MonitorStream.socketBeside(path));
+  }
+
+  private static int mask(List<String> types) {
+    int mask = 0;
+    for (final String type : types.isEmpty() ? TYPES.keySet() : types) {
+      if (!TYPES.containsKey(type)) {
+        throw new UsageException(TYPE + ": '" + type + "' is none of drop, verdict, trace, agent");
+      }
+      mask |= TYPES.get(type);
+    }
+    return mask;
+  }
+
+  private void show(long count) throws IOException {
+    names.load();
+    long left = count;
+    while (left > 0 && !Thread.currentThread().isInterrupted() && !call.out().checkError()) {
+      final MonitorEvent event;
+      try {
+        event = events.next(WAIT);
+      } catch (EOFException ended) {
+        rate.erase();
+        throw ended;
+      }
+      if (event instanceof MonitorEvent.Lost now) {
+        tell(now);
+      } else if (event != null && filter.matches(event)) {
+        rate.erase();
+        call.out().println(lines.of(event));
+        rate.count();
+        left--;
+      } else if (event == null) {
+        call.out().flush();
+      }
+      rate.show();
+    }
+  }
+
+  private void tell(MonitorEvent.Lost now) {
+    rate.erase();
+    if (now.byRing() > lost.byRing()) {
+      call.err()
+          .println(now.byRing() - lost.byRing() + " events lost: the datapath emits too many");
+    }
+    if (now.byQueue() > lost.byQueue()) {
+      call.err()
+          .println(now.byQueue() - lost.byQueue() + " events lost: they were not read fast enough");
+    }
+    lost = now;
+  }
+}

@@ -1,0 +1,98 @@
+package agent.cli;
+
+import agent.cli.grammar.UsageException;
+import agent.client.MonitorEvent;
+import agent.client.MonitorEvent.End;
+import agent.client.MonitorEvent.Kind;
+import agent.client.MonitorEvent.Packet;
+import java.net.InetAddress;
+import java.util.List;
+import java.util.function.Predicate;
+
+/**
+ * Which events {@code agentctl monitor} shows. Values of one option are alternatives; several
+ * options have to match all. What the agent does matches where no option is about packets.
+ */
+final class MonitorFilter {
+  static final String FROM = "--from";
+  static final String TO = "--to";
+  static final String RELATED = "--related-to";
+  static final String REASON = "--drop-reason";
+
+  private final List<Predicate<End>> from;
+  private final List<Predicate<End>> to;
+  private final List<Predicate<End>> related;
+  private final List<String> reasons;
+
+  private MonitorFilter(
+      List<Predicate<End>> from,
+      List<Predicate<End>> to,
+      List<Predicate<End>> related,
+      List<String> reasons) {
+    this.from = from;
+    this.to = to;
+    this.related = related;
+    this.reasons = reasons;
+  }
+
+  /**
+   * Reads the options.
+   *
+   * @param known the drop reasons of the agent
+   */
+  static MonitorFilter of(Invocation call, EndNames names, List<String> known) {
+    for (final String reason : call.options(REASON)) {
+      if (!known.contains(reason)) {
+        throw new UsageException(
+            REASON + ": '" + reason + "' is none of " + String.join(", ", known));
+      }
+    }
+    return new MonitorFilter(
+        ends(call.options(FROM), names),
+        ends(call.options(TO), names),
+        ends(call.options(RELATED), names),
+        call.options(REASON));
+  }
+
+  private static List<Predicate<End>> ends(List<String> texts, EndNames names) {
+    return texts.stream().map(text -> end(text, names)).toList();
+  }
+
+  private static Predicate<End> end(String text, EndNames names) {
+    if (text.matches("\\d{1,5}")) {
+      final long id = Long.parseLong(text);
+      return end -> {
+        final EndNames.Endpoint endpoint = names.endpoint(end.address());
+        return endpoint != null && endpoint.id() == id;
+      };
+    }
+    if (text.indexOf('=') < 0 && (text.indexOf(':') >= 0 || text.matches("[0-9.]+"))) {
+      try {
+        final InetAddress address = InetAddress.ofLiteral(text);
+        return end -> address.equals(end.address());
+      } catch (IllegalArgumentException noAddress) {
+        // a label such as reserved:world
+      }
+    }
+    return end -> names.labels(end.identity()).stream().anyMatch(label -> isNamed(label, text));
+  }
+
+  /** Without a source a label of any source is meant. */
+  private static boolean isNamed(String label, String text) {
+    return label.equals(text) || label.substring(label.indexOf(':') + 1).equals(text);
+  }
+
+  boolean matches(MonitorEvent event) {
+    if (!(event instanceof Packet packet)) {
+      return from.isEmpty() && to.isEmpty() && related.isEmpty() && reasons.isEmpty();
+    }
+    return any(from, packet.source())
+        && any(to, packet.destination())
+        && (any(related, packet.source()) || any(related, packet.destination()))
+        && (reasons.isEmpty() || packet.kind() == Kind.DROP && reasons.contains(packet.reason()));
+  }
+
+  private static boolean any(List<Predicate<End>> ends, End end) {
+    return ends.isEmpty() || ends.stream().anyMatch(one -> one.test(end));
+  }
+}

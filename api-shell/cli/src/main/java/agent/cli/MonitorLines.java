@@ -1,0 +1,221 @@
+package agent.cli;
+
+import agent.cli.output.JsonTreeWriter;
+import agent.cli.output.Text;
+import agent.cli.output.Tree;
+import agent.client.MonitorEvent;
+import agent.client.MonitorEvent.Activity;
+import agent.client.MonitorEvent.End;
+import agent.client.MonitorEvent.Packet;
+import java.net.Inet6Address;
+import java.net.InetAddress;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.format.DateTimeFormatter;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.IntStream;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.ObjectReadContext;
+import tools.jackson.core.json.JsonFactory;
+
+/** A line for each event: for people, or a JSON object. */
+final class MonitorLines {
+  private static final DateTimeFormatter TIME = DateTimeFormatter.ofPattern("HH:mm:ss.SSSSSS");
+  private static final String[] TCP_FLAGS = {"FIN", "SYN", "RST", "PSH", "ACK", "URG"};
+  private static final int TCP = 6;
+  private static final Set<Integer> PORTS = Set.of(TCP, 17, 132);
+
+  /** Two or more groups that are zero. */
+  private static final Pattern ZERO_GROUPS = Pattern.compile("(?<![0-9a-f])(0(?::0)+)(?![0-9a-f])");
+
+  private static final Map<Integer, String> PROTOCOLS =
+      Map.of(1, "ICMP", TCP, "TCP", 17, "UDP", 58, "ICMPv6", 132, "SCTP");
+
+  private final EndNames names;
+  private final boolean isJson;
+  private final JsonFactory json = new JsonFactory();
+
+  MonitorLines(EndNames names, boolean isJson) {
+    this.names = names;
+    this.isJson = isJson;
+  }
+
+  String of(MonitorEvent event) {
+    return switch (event) {
+      case Packet packet -> isJson ? JsonTreeWriter.compact(tree(packet)) : line(packet);
+      case Activity activity -> isJson ? JsonTreeWriter.compact(tree(activity)) : line(activity);
+      default -> throw new IllegalArgumentException(event.toString());
+    };
+  }
+
+  private static String time(Instant time) {
+    return TIME.format(time.atZone(ZoneId.systemDefault()));
+  }
+
+  private String line(Packet packet) {
+    final String kind = packet.kind().name().toLowerCase(Locale.ROOT);
+    return "%s %-7s %-7s %s: %s -> %s %s, %d bytes%s"
+        .formatted(
+            time(packet.time()),
+            kind,
+            packet.direction(),
+            outcome(packet),
+            end(packet.source(), hasPorts(packet)),
+            end(packet.destination(), hasPorts(packet)),
+            protocol(packet),
+            packet.length(),
+            packet.endpoint() == 0 ? "" : ", endpoint " + packet.endpoint());
+  }
+
+  private static String outcome(Packet packet) {
+    return switch (packet.kind()) {
+      case DROP -> packet.reason();
+      case VERDICT ->
+          packet.isAudited()
+              ? "allowed by audit mode"
+              : packet.reason().equals("none") ? "allowed" : packet.reason();
+      case TRACE -> packet.isAudited() ? "forwarded by audit mode" : "forwarded";
+    };
+  }
+
+  private String end(End end, boolean hasPort) {
+    if (end.address() == null) {
+      return "-";
+    }
+    final String address = text(end.address());
+    final StringBuilder text = new StringBuilder(address);
+    if (hasPort) {
+      text.setLength(0);
+      text.append(address.indexOf(':') < 0 ? address : "[" + address + "]");
+      text.append(':').append(end.port());
+    }
+    final EndNames.Endpoint endpoint = names.endpoint(end.address());
+    final List<String> labels = names.labels(end.identity());
+    if (endpoint != null && endpoint.name() != null) {
+      text.append(" (").append(Text.oneLine(endpoint.name())).append(')');
+    } else if (!labels.isEmpty()) {
+      text.append(" (").append(Text.oneLine(String.join(",", labels))).append(')');
+    } else if (end.identity() != 0) {
+      text.append(" (identity ").append(end.identity()).append(')');
+    }
+    return text.toString();
+  }
+
+  private static boolean hasPorts(Packet packet) {
+    return PORTS.contains(packet.protocol());
+  }
+
+  /** IPv6 addresses are in the short form of RFC 5952. */
+  private static String text(InetAddress address) {
+    final String full = address.getHostAddress();
+    if (!(address instanceof Inet6Address)) {
+      return full;
+    }
+    String longest = "";
+    final Matcher zeros = ZERO_GROUPS.matcher(full);
+    while (zeros.find()) {
+      longest = zeros.group(1).length() > longest.length() ? zeros.group(1) : longest;
+    }
+    if (longest.isEmpty()) {
+      return full;
+    }
+    final String padded = (":" + full + ":").replaceFirst(":" + longest + ":", "::");
+    final int start = padded.startsWith("::") ? 0 : 1;
+    return padded.substring(start, padded.endsWith("::") ? padded.length() : padded.length() - 1);
+  }
+
+  private static String protocol(Packet packet) {
+    if (packet.source().address() == null) {
+      return "neither IPv4 nor IPv6";
+    }
+    final String name = PROTOCOLS.getOrDefault(packet.protocol(), "protocol " + packet.protocol());
+    return packet.protocol() == TCP && packet.tcpFlags() != 0
+        ? name + " " + String.join(",", flags(packet.tcpFlags()))
+        : name;
+  }
+
+  private static List<String> flags(int bits) {
+    return IntStream.range(0, TCP_FLAGS.length)
+        .filter(i -> (bits >>> i & 1) != 0)
+        .mapToObj(i -> TCP_FLAGS[i])
+        .toList();
+  }
+
+  private Map<String, Object> tree(Packet packet) {
+    final Map<String, Object> tree = new LinkedHashMap<>();
+    tree.put("time", packet.time().toString());
+    tree.put("type", packet.kind().name().toLowerCase(Locale.ROOT));
+    tree.put("reason", packet.reason());
+    tree.put("direction", packet.direction());
+    tree.put("endpoint", number(packet.endpoint()));
+    tree.put("protocol", number(packet.protocol()));
+    if (packet.protocol() == TCP) {
+      tree.put("tcp-flags", flags(packet.tcpFlags()));
+    }
+    tree.put("source", tree(packet.source()));
+    tree.put("destination", tree(packet.destination()));
+    tree.put("length", number(packet.length()));
+    tree.put("interface-index", number(packet.interfaceIndex()));
+    tree.put("audit", packet.isAudited());
+    return tree;
+  }
+
+  private Map<String, Object> tree(End end) {
+    final Map<String, Object> tree = new LinkedHashMap<>();
+    tree.put("address", end.address() == null ? null : text(end.address()));
+    tree.put("port", number(end.port()));
+    tree.put("identity", number(end.identity()));
+    tree.put("labels", names.labels(end.identity()));
+    final EndNames.Endpoint endpoint = names.endpoint(end.address());
+    if (endpoint != null) {
+      tree.put("endpoint", number(endpoint.id()));
+      tree.put("name", endpoint.name());
+    }
+    return tree;
+  }
+
+  private static Tree.Numeral number(long value) {
+    return new Tree.Numeral(Long.toString(value));
+  }
+
+  private Map<String, Object> tree(Activity event) {
+    final Map<String, Object> tree = new LinkedHashMap<>();
+    tree.put("time", event.time().toString());
+    tree.put("type", "agent");
+    tree.putAll(members(event));
+    return tree;
+  }
+
+  private Map<String, Object> members(Activity event) {
+    try (JsonParser parser = json.createParser(ObjectReadContext.empty(), event.json())) {
+      parser.nextToken();
+      return Tree.members(Tree.read(parser));
+    }
+  }
+
+  private String line(Activity event) {
+    final Map<String, Object> members = members(event);
+    final String said = Tree.text(members, "message");
+    final String message = said == null || said.isEmpty() ? "" : ": " + said;
+    final String what =
+        switch (Text.of(members.get("kind"))) {
+          case "api" ->
+              "%s %s %s by %s"
+                  .formatted(
+                      members.get("method"),
+                      members.get("path"),
+                      members.get("status"),
+                      members.get("client"));
+          case "endpoint" ->
+              "endpoint %s %s".formatted(members.get("endpoint"), members.get("state"));
+          default -> Text.of(members);
+        };
+    return Text.oneLine("%s %-7s %s%s".formatted(time(event.time()), "agent", what, message));
+  }
+}

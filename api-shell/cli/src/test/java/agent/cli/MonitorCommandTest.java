@@ -1,0 +1,234 @@
+package agent.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.cli.output.Terminal;
+import agent.testkit.CannedMonitor;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.TimeZone;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+@Timeout(60)
+class MonitorCommandTest {
+  private static final String ENDED = "Error: the agent has ended the stream of events\n";
+
+  private final TimeZone zone = TimeZone.getDefault();
+  private CliFixture agent;
+  private CannedMonitor events;
+
+  @BeforeEach
+  void start() throws IOException {
+    TimeZone.setDefault(TimeZone.getTimeZone("UTC"));
+    agent = new CliFixture();
+    final String socket = agent.address().substring("unix://".length());
+    events = CannedMonitor.start(Path.of(socket.replace(".sock", "-monitor.sock")));
+    agent.on(
+        "GET /endpoint",
+        """
+        [{"id":7,"status":{"external-identifiers":{"pod-name":"shop/web"},
+          "networking":{"addressing":[{"ipv4":"10.1.0.7","ipv6":"fd00::7"}]}}}]
+        """);
+    agent.on(
+        "GET /identity",
+        """
+        [{"id":256,"labels":["orch:app=client","orch:team=a"]},{"id":257,"labels":["orch:app=web"]}]
+        """);
+    events.hello(1, 72);
+  }
+
+  @AfterEach
+  void stop() throws IOException {
+    TimeZone.setDefault(zone);
+    events.close();
+    agent.close();
+  }
+
+  private static String lines(String output) {
+    return output.lines().map(String::strip).collect(Collectors.joining("\n"));
+  }
+
+  @Test
+  void shouldShowALineForEachEvent() {
+    events
+        .flow(1, 1, "10.1.0.9", "10.1.0.7", 0, 0)
+        .flow(2, 0, "fd00::9", "fd00::7", 0, 0)
+        .flow(2, 1, "10.1.0.9", "10.1.0.7", 4, 0)
+        .flow(3, 0, "10.1.0.9", "10.1.0.8", 0, 0)
+        .agent(
+            "{\"kind\":\"api\",\"method\":\"PUT\",\"path\":\"/policy\",\"status\":400,"
+                + "\"client\":\"pid=1\",\"message\":\"rules[0]: bad\"}")
+        .agent("{\"kind\":\"endpoint\",\"endpoint\":7,\"state\":\"ready\",\"message\":\"built\"}")
+        .agent("{\"kind\":\"later\",\"what\":\"\\u001b[2J\"}")
+        .lost(2, 3)
+        .lost(2, 4);
+    assertEquals(
+        """
+        00:00:06.000000 drop    egress  policy-denied: 10.1.0.9:43210 (orch:app=client,orch:team=a) -> 10.1.0.7:80 (shop/web) TCP SYN,ACK, 60 bytes, endpoint 7
+        00:00:06.000000 verdict egress  allowed: [fd00::9]:43210 (orch:app=client,orch:team=a) -> [fd00::7]:80 (shop/web) TCP SYN,ACK, 60 bytes, endpoint 7
+        00:00:06.000000 verdict egress  allowed by audit mode: 10.1.0.9:43210 (orch:app=client,orch:team=a) -> 10.1.0.7:80 (shop/web) TCP SYN,ACK, 60 bytes, endpoint 7
+        00:00:06.000000 trace   egress  forwarded: 10.1.0.9:43210 (orch:app=client,orch:team=a) -> 10.1.0.8:80 (orch:app=web) TCP SYN,ACK, 60 bytes, endpoint 7
+        00:00:07.000000 agent   PUT /policy 400 by pid=1: rules[0]: bad
+        00:00:07.000000 agent   endpoint 7 ready: built
+        00:00:07.000000 agent   kind=later,what=?[2J
+        """,
+        agent.output(AgentCtl.FAILURE, "monitor"));
+    assertEquals(
+        """
+        2 events lost: the datapath emits too many
+        3 events lost: they were not read fast enough
+        1 events lost: they were not read fast enough
+        """
+            + ENDED,
+        agent.err());
+    assertEquals(List.of(1 << 1 | 1 << 2 | 1 << 3 | 1 << 16), events.masks());
+  }
+
+  @Test
+  void shouldShowPortsOfProtocolsThatHaveThem() {
+    events.protocol(17).flow(1, 1, "10.1.0.9", "10.1.0.7", 0, 0);
+    events.protocol(1).flow(1, 1, "10.1.0.9", "10.1.0.7", 0, 0);
+    events.protocol(47).flow(1, 1, "10.1.0.9", "10.1.0.7", 0, 0);
+    final List<String> shown = agent.output(AgentCtl.FAILURE, "monitor").lines().toList();
+    assertTrue(shown.get(0).contains(" 10.1.0.9:43210 (") && shown.get(0).contains(" UDP, 60 "));
+    assertTrue(shown.get(1).contains(" 10.1.0.9 (") && shown.get(1).contains(" ICMP, 60 "));
+    assertTrue(shown.get(2).contains(" -> ") && shown.get(2).contains(" protocol 47, 60 "));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "::, ::",
+    "::1, ::1",
+    "1::, 1::",
+    "1:0:0:2:0:0:0:3, 1:0:0:2::3",
+    "1:0:2:3:4:5:6:7, 1:0:2:3:4:5:6:7",
+    "1:0:0:2:3:4:5:6, 1::2:3:4:5:6",
+    "10:0:0:20::, 10:0:0:20::",
+    "ff02::1:ff00:7, ff02::1:ff00:7"
+  })
+  void shouldWriteAddressesInTheirShortForm(String address, String text) {
+    events.flow(1, 1, address, "fd00::7", 0, 0);
+    final String line = agent.output(AgentCtl.FAILURE, "monitor");
+    assertTrue(line.contains(": [" + text + "]:43210 "), line);
+  }
+
+  @Test
+  void shouldWriteAnObjectALine() {
+    events.flow(1, 2, "10.1.0.9", "10.1.0.7", 0, 0).agent("{\"kind\":\"test\",\"n\":1}");
+    assertEquals(
+        """
+        {"time":"1970-01-01T00:00:06.000000123Z","type":"drop","reason":"malformed",\
+        "direction":"egress","endpoint":7,"protocol":6,"tcp-flags":["SYN","ACK"],\
+        "source":{"address":"10.1.0.9","port":43210,"identity":256,\
+        "labels":["orch:app=client","orch:team=a"]},\
+        "destination":{"address":"10.1.0.7","port":80,"identity":257,"labels":["orch:app=web"],\
+        "endpoint":7,"name":"shop/web"},"length":60,"interface-index":12,"audit":false}
+        {"time":"1970-01-01T00:00:07Z","type":"agent","kind":"test","n":1}
+        """,
+        agent.output(AgentCtl.FAILURE, "monitor -o json"));
+  }
+
+  @Test
+  void shouldAskForTheTypesThatAreWanted() {
+    agent.output(AgentCtl.FAILURE, "monitor --type drop -t agent");
+    assertEquals(List.of(1 << 1 | 1 << 16), events.masks());
+    assertUsage("--type: 'packet' is none of drop, verdict, trace, agent", "--type packet");
+  }
+
+  @Test
+  void shouldEndAfterSoManyEventsThatMatch() {
+    events.flow(1, 1, "10.1.0.9", "10.1.0.7", 0, 0).flow(1, 2, "10.1.0.9", "10.1.0.7", 0, 0);
+    events.flow(1, 2, "10.1.0.9", "10.1.0.7", 0, 0);
+    final String line = agent.output(AgentCtl.OK, "monitor --count 1 --drop-reason malformed");
+    assertEquals(1, line.lines().count());
+    assertTrue(line.contains(" malformed: "), line);
+    assertUsage("--count: 0 is not above 0", "--count 0");
+  }
+
+  @Test
+  void shouldFilterByEnds() {
+    events
+        .flow(1, 1, "10.1.0.9", "10.1.0.7", 0, 0)
+        .flow(1, 1, "10.1.0.7", "10.1.0.9", 0, 0)
+        .flow(1, 1, "10.1.0.5", "10.1.0.6", 0, 0)
+        .agent("{\"kind\":\"test\"}");
+    assertShown(4, "");
+    assertShown(1, "--from 7");
+    assertShown(1, "--to 7");
+    assertShown(2, "--related-to 7");
+    assertShown(0, "--related-to 8");
+    assertShown(1, "--from 10.1.0.5");
+    assertShown(2, "--from 10.1.0.5 --from 10.1.0.7");
+    assertShown(0, "--from 10.1.0.5 --to 10.1.0.7");
+    assertShown(1, "--from 10.1.0.9 --to 10.1.0.7");
+    assertShown(3, "--from team=a"); // the identity of the source is the same in all
+    assertShown(3, "--from orch:app=client");
+    assertShown(0, "--to app=client");
+    assertShown(0, "--from user:app=client");
+    assertShown(3, "--related-to app=web");
+    assertShown(0, "--drop-reason malformed");
+    assertShown(3, "--drop-reason policy-denied");
+    assertUsage(
+        "--drop-reason: 'none-such' is none of none, policy-denied, malformed",
+        "--drop-reason none-such");
+  }
+
+  private void assertShown(int count, String options) {
+    final String output = agent.output(AgentCtl.FAILURE, "monitor " + options);
+    assertEquals(count, output.lines().count(), options + "\n" + output);
+  }
+
+  private void assertUsage(String message, String options) {
+    agent.output(AgentCtl.USAGE_ERROR, "monitor " + options);
+    assertTrue(agent.err().contains(message), agent.err());
+  }
+
+  @Test
+  void shouldRefuseAFormatThatIsNoStream() {
+    assertUsage("--output: monitor takes table or json", "-o yaml");
+  }
+
+  @Test
+  void shouldSayThatNoAgentRuns() throws IOException {
+    events.close();
+    agent.output(AgentCtl.FAILURE, "monitor");
+    assertTrue(agent.err().contains("no agent tells events on "), agent.err());
+  }
+
+  /**
+   * The line is for people: it is on the terminal of standard error, and goes when an event comes.
+   */
+  @Test
+  void shouldShowTheRateOnATerminalAlone() throws Exception {
+    final RateLine shown = rateLine(new Terminal(80, false, true, InstantSource.system()));
+    shown.count();
+    shown.show();
+    assertEquals("", agent.err(), "not before a second has passed");
+    Thread.sleep(1100);
+    shown.show();
+    assertTrue(agent.err().matches("1 events a second"), agent.err());
+    shown.erase();
+    assertTrue(agent.err().endsWith("\r\u001b[K"), lines(agent.err()));
+    final int length = agent.err().length();
+    shown.erase();
+    assertEquals(length, agent.err().length());
+
+    final RateLine hidden = rateLine(CliFixture.PIPE);
+    Thread.sleep(1100);
+    hidden.show();
+    assertEquals(length, agent.err().length());
+  }
+
+  private RateLine rateLine(Terminal terminal) {
+    return new RateLine(terminal, new java.io.PrintStream(agent.err, true));
+  }
+}

@@ -1,0 +1,67 @@
+package agent.client;
+
+import java.net.InetAddress;
+import java.time.Instant;
+
+/** An event of the stream of {@link MonitorClient}. */
+public sealed interface MonitorEvent {
+  /** What a program of the datapath says of a packet. */
+  enum Kind {
+    DROP,
+    /** A policy verdict on a new flow. */
+    VERDICT,
+    /** A forwarded packet. */
+    TRACE
+  }
+
+  /**
+   * An end of a packet's way.
+   *
+   * @param address null where the packet is neither IPv4 nor IPv6
+   * @param port 0 for a protocol without ports; the identifier of an ICMP echo
+   * @param identity 0 where the datapath did not need it
+   */
+  record End(InetAddress address, int port, long identity) {}
+
+  /**
+   * A packet.
+   *
+   * @param reason why it is not forwarded, such as {@code policy-denied}; {@code none} where it is
+   * @param direction {@code ingress} to an endpoint, {@code egress} from one, {@code network}
+   * @param protocol number of the protocol in its last header (IANA)
+   * @param tcpFlags flags of its TCP header, as there (RFC 9293)
+   * @param endpoint the endpoint whose program saw it; 0 for the program of the node
+   * @param length in bytes
+   * @param interfaceIndex the interface on which it was seen
+   * @param isAudited whether policy denies it and audit mode forwards it
+   */
+  record Packet(
+      Instant time,
+      Kind kind,
+      String reason,
+      String direction,
+      int protocol,
+      int tcpFlags,
+      int endpoint,
+      End source,
+      End destination,
+      long length,
+      long interfaceIndex,
+      boolean isAudited)
+      implements MonitorEvent {}
+
+  /**
+   * What the agent did.
+   *
+   * @param json an object whose member {@code kind} says what
+   */
+  record Activity(Instant time, String json) implements MonitorEvent {}
+
+  /**
+   * Events that this subscriber did not get, since it subscribed.
+   *
+   * @param byRing those for which the kernel's ring had no room
+   * @param byQueue those for which its own queue had none
+   */
+  record Lost(long byRing, long byQueue) implements MonitorEvent {}
+}

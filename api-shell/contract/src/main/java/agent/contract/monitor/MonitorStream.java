@@ -1,0 +1,59 @@
+package agent.contract.monitor;
+
+/**
+ * The stream of live events, version {@value #VERSION}. It is on a Unix socket of its own, whose
+ * path is that of the API's socket with {@value #SOCKET_SUFFIX} for {@value #API_SUFFIX}.
+ *
+ * <p>Both sides send frames. All numbers are unsigned and little-endian, but those of {@code
+ * flow_event} whose name ends in {@code _be}; a text is a byte with its length and so many bytes of
+ * UTF-8.
+ *
+ * <pre>
+ * frame           u32 length of the frame with this header; u16 type; u16 zero; then by type:
+ *  1 HELLO        u16 version; u16 length of a flow_event; u32 events that fit the queue;
+ *                 s64 CLOCK_REALTIME less CLOCK_MONOTONIC in nanoseconds; text version of the agent;
+ *                 u8 number of drop reasons, and a text for each, whose number is its place from 0;
+ *                 u8 number of directions, and a text for each
+ *  2 FLOW         struct flow_event of maps/event_map.h: {@value #FLOW_BYTES} bytes; a later release
+ *                 may append members, and says so in HELLO
+ *  3 AGENT        u64 nanoseconds on CLOCK_MONOTONIC; a JSON object in UTF-8 to the end of the frame,
+ *                 whose member "kind" says what happened
+ *  4 LOST         u64 events that the kernel's ring could not take; u64 events that this
+ *                 subscriber's queue could not take; both since it subscribed
+ * 16 SUBSCRIBE    u32 mask: bit 1 drops, bit 2 policy verdicts on new flows, bit 3 traces of
+ *                 forwarded packets, bit 16 what the agent does
+ * </pre>
+ *
+ * <p>A client sends SUBSCRIBE, once and first, within five seconds. HELLO answers when the programs
+ * emit what it asked for; from then on no event of these types is left out but those that LOST
+ * counts. A frame of an unknown type is to be skipped.
+ */
+public final class MonitorStream {
+  public static final int VERSION = 1;
+  private static final String API_SUFFIX = ".sock";
+  private static final String SOCKET_SUFFIX = "-monitor.sock";
+
+  public static final int HEADER_BYTES = 8;
+  public static final int HELLO = 1;
+  public static final int FLOW = 2;
+  public static final int AGENT = 3;
+  public static final int LOST = 4;
+  public static final int SUBSCRIBE = 16;
+
+  public static final int DROPS = 1 << 1;
+  public static final int VERDICTS = 1 << 2;
+  public static final int TRACES = 1 << 3;
+  public static final int AGENT_EVENTS = 1 << 16;
+
+  /** The length of {@code flow_event} in this version. */
+  public static final int FLOW_BYTES = 72;
+
+  private MonitorStream() {}
+
+  /** Returns the path of the stream's socket beside that of the API. */
+  public static String socketBeside(String apiSocket) {
+    return apiSocket.endsWith(API_SUFFIX)
+        ? apiSocket.substring(0, apiSocket.length() - API_SUFFIX.length()) + SOCKET_SUFFIX
+        : apiSocket + SOCKET_SUFFIX;
+  }
+}

@@ -1,0 +1,2 @@
+/** The stream of live events on the socket beside that of the API. */
+package agent.contract.monitor;

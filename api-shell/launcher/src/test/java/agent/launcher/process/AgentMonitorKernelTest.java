@@ -1,0 +1,236 @@
+package agent.launcher.process;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.client.MonitorClient;
+import agent.client.MonitorEvent;
+import agent.client.MonitorEvent.Activity;
+import agent.client.MonitorEvent.Kind;
+import agent.client.MonitorEvent.Packet;
+import agent.contract.monitor.MonitorStream;
+import agent.testkit.KernelTest;
+import agent.testkit.NetworkNamespace;
+import agent.testkit.TcpConnection;
+import agent.testkit.TcpConnection.Outcome;
+import agent.testkit.TcpEchoServer;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Predicate;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** Live events of real packets and of the daemon, on the socket beside that of the API. */
+@KernelTest
+class AgentMonitorKernelTest {
+  private static final int ALLOWED = 8080;
+  private static final int DENIED = 9090;
+  private static final int QUEUE = 100;
+  private static final Duration LIMIT = Duration.ofSeconds(10);
+  private static final Duration QUIET = Duration.ofMillis(300);
+  private static final JsonMapper MAPPER = new JsonMapper();
+
+  private static TestNode node;
+  private static AgentProcess agent;
+  private static TestWorkload frontend;
+  private static TestWorkload backend;
+
+  @BeforeAll
+  static void startAgentAndWorkloads() throws Exception {
+    node = new TestNode();
+    agent = launch();
+    frontend = node.workload(agent, "frontend", "app=frontend");
+    backend = node.workload(agent, "backend", "app=backend");
+    node.keep(TcpEchoServer.start(backend.namespace(), ALLOWED));
+    node.keep(TcpEchoServer.start(backend.namespace(), DENIED));
+    agent.expect(
+        200,
+        "PUT",
+        "/policy",
+        """
+        [{"endpointSelector": {"matchLabels": {"app": "backend"}},
+          "ingress": [{"fromEndpoints": [{"matchLabels": {"app": "frontend"}}],
+            "toPorts": [{"ports": [{"port": "8080", "protocol": "TCP"}]}]}]}]
+        """);
+  }
+
+  private static AgentProcess launch() throws Exception {
+    return node.agent("--monitor-queue-size", Integer.toString(QUEUE));
+  }
+
+  @AfterAll
+  static void stop() throws Exception {
+    if (node != null) {
+      node.close();
+    }
+  }
+
+  private static Path socket() {
+    return Path.of(MonitorStream.socketBeside(agent.socket().toString()));
+  }
+
+  private static MonitorClient open(int mask) throws IOException {
+    return MonitorClient.open(socket(), mask, LIMIT);
+  }
+
+  private static List<Packet> packets(MonitorClient client, Predicate<Packet> wanted)
+      throws IOException {
+    final List<Packet> packets = new ArrayList<>();
+    for (MonitorEvent event = client.next(QUIET); event != null; event = client.next(QUIET)) {
+      if (event instanceof Packet packet && wanted.test(packet)) {
+        packets.add(packet);
+      }
+    }
+    return packets;
+  }
+
+  /** Segments that the namespace has sent, those that were sent again included. */
+  private static long sentSegments(NetworkNamespace namespace) {
+    final List<String> tcp =
+        namespace
+            .exec("cat", "/proc/net/snmp")
+            .lines()
+            .filter(line -> line.startsWith("Tcp: "))
+            .toList();
+    final List<String> names = List.of(tcp.get(0).split(" "));
+    final String[] values = tcp.get(1).split(" ");
+    return Long.parseLong(values[names.indexOf("OutSegs")])
+        + Long.parseLong(values[names.indexOf("RetransSegs")]);
+  }
+
+  /** The network stack of the sender counts as many segments as there are drops. */
+  @Test
+  void shouldTellEveryPacketThatPolicyDrops() throws Exception {
+    final long identity = identity(frontend);
+    for (final String address : List.of(backend.ipv4(), backend.ipv6())) {
+      try (MonitorClient client = open(MonitorStream.DROPS)) {
+        final long before = sentSegments(frontend.namespace());
+        final Instant start = Instant.now();
+        assertEquals(
+            Outcome.UNANSWERED, TcpConnection.attempt(frontend.namespace(), address, DENIED, 1500));
+        final long sent = sentSegments(frontend.namespace()) - before;
+        final List<Packet> drops = packets(client, packet -> packet.destination().port() == DENIED);
+        assertTrue(sent >= 2, "a segment was sent again");
+        assertEquals(sent, drops.size());
+        for (final Packet drop : drops) {
+          assertEquals(Kind.DROP, drop.kind());
+          assertEquals("policy-denied", drop.reason());
+          assertEquals(InetAddress.ofLiteral(address), drop.destination().address());
+          assertEquals(identity, drop.source().identity());
+          assertEquals(6, drop.protocol());
+          assertEquals(2, drop.tcpFlags(), "SYN");
+          assertEquals(drops.getFirst().source(), drop.source());
+          final long afterMs = Duration.between(start, drop.time()).toMillis();
+          assertTrue(afterMs > -100 && afterMs < 5000, afterMs + " ms after the start");
+        }
+      }
+    }
+  }
+
+  @Test
+  void shouldTellTheVerdictOnANewFlowOnce() throws Exception {
+    try (MonitorClient client = open(MonitorStream.VERDICTS)) {
+      try (TcpConnection connection =
+          TcpConnection.open(frontend.namespace(), backend.ipv4(), ALLOWED)) {
+        assertTrue(connection.exchangesMore(20, 5000));
+      }
+      final List<Packet> verdicts =
+          packets(client, packet -> packet.destination().port() == ALLOWED);
+      assertEquals(1, verdicts.size(), "" + verdicts);
+      assertEquals(Kind.VERDICT, verdicts.getFirst().kind());
+      assertEquals("none", verdicts.getFirst().reason());
+      assertEquals(frontend.id(), verdicts.getFirst().endpoint(), "the first that saw the flow");
+      assertEquals(identity(frontend), verdicts.getFirst().source().identity());
+    }
+  }
+
+  private static long identity(TestWorkload workload) throws Exception {
+    return agent
+        .expect(200, "GET", "/endpoint/" + workload.id(), null)
+        .json()
+        .at("/status/identity/id")
+        .asLong();
+  }
+
+  @Test
+  void shouldTellWhatTheDaemonDoes() throws Exception {
+    try (MonitorClient client = open(MonitorStream.AGENT_EVENTS)) {
+      final String config = "/endpoint/" + frontend.id() + "/config";
+      agent.expect(400, "PATCH", config, "{\"options\": {\"Nonsense\": \"Enabled\"}}");
+      agent.expect(200, "GET", config, null);
+      agent.expect(200, "PATCH", config, "{\"options\": {\"Debug\": \"Enabled\"}}");
+      final List<JsonNode> events = new ArrayList<>();
+      for (MonitorEvent event = client.next(LIMIT); isBefore(events); event = client.next(LIMIT)) {
+        events.add(MAPPER.readTree(((Activity) event).json()));
+      }
+      final JsonNode refused = events.getFirst();
+      assertEquals("api", refused.get("kind").asString());
+      assertEquals("PATCH " + config, text(refused, "method") + " " + text(refused, "path"));
+      assertEquals(400, refused.get("status").asInt());
+      assertTrue(text(refused, "message").contains("Nonsense"), "" + refused);
+      assertTrue(text(refused, "client").startsWith("pid="), "" + refused);
+      assertTrue(
+          events.stream()
+              .anyMatch(
+                  event ->
+                      text(event, "kind").equals("endpoint")
+                          && event.get("endpoint").asInt() == frontend.id()
+                          && text(event, "state").equals("regenerating")),
+          "" + events);
+    }
+  }
+
+  private static String text(JsonNode event, String name) {
+    return event.get(name).asString();
+  }
+
+  private static boolean isBefore(List<JsonNode> events) {
+    return events.isEmpty()
+        || !text(events.getLast(), "kind").equals("api")
+        || events.getLast().get("status").asInt() != 200;
+  }
+
+  @Test
+  void shouldHoldAsManyEventsAsTheOptionSaysAndCountSubscribers() throws Exception {
+    assertEquals(0, subscribers());
+    try (MonitorClient client = open(MonitorStream.DROPS)) {
+      final int held = client.queueEvents();
+      assertTrue(held >= QUEUE && held < 3 * QUEUE, held + " events");
+      assertEquals(1, subscribers());
+    }
+  }
+
+  private static int subscribers() throws Exception {
+    return agent
+        .expect(200, "GET", "/healthz", null)
+        .json()
+        .at("/nodeMonitor/subscribers")
+        .asInt(-1);
+  }
+
+  @Test
+  void shouldReplaceTheSocketThatAKilledDaemonLeaves() throws Exception {
+    agent.kill();
+    assertTrue(Files.exists(socket()));
+    agent = launch();
+    try (MonitorClient client = open(MonitorStream.DROPS)) {
+      assertEquals(
+          Outcome.UNANSWERED,
+          TcpConnection.attempt(frontend.namespace(), backend.ipv4(), DENIED, 400));
+      assertFalse(packets(client, packet -> packet.destination().port() == DENIED).isEmpty());
+    }
+    assertEquals(0, agent.terminate());
+    assertFalse(Files.exists(socket()));
+    agent = launch();
+  }
+}

@@ -1,0 +1,158 @@
+package agent.server.monitor;
+
+import agent.bindings.BindingsException;
+import agent.bindings.PeerCredentials;
+import agent.datapath.manager.spec.DatapathEvents;
+import agent.maps.layout.DropReason;
+import agent.maps.layout.MetricsDirection;
+import agent.server.socket.SocketFile;
+import agent.types.IoFailure;
+import java.io.IOException;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import sun.nio.ch.SelChImpl;
+
+/** Accepts subscribers of live events, each with a thread and a queue of its own. */
+public final class MonitorServer implements AutoCloseable {
+  private static final Logger LOGGER = LogManager.getLogger(MonitorServer.class);
+  private static final int MOST_SUBSCRIBERS = 32;
+  private static final long JOIN_MS = 2_000;
+  private static final long BACKOFF_MS = 100;
+
+  private final SocketFile file;
+  private final ServerSocketChannel listener;
+  private final DatapathEvents datapath;
+  private final AgentEvents agent;
+  private final int queueEvents;
+  private final Subscriber.Names names;
+  private final Map<Subscriber, Thread> subscribers = new ConcurrentHashMap<>();
+  private final Thread acceptor;
+
+  private MonitorServer(
+      Path socket,
+      String group,
+      int queueEvents,
+      String version,
+      DatapathEvents datapath,
+      AgentEvents agent)
+      throws IOException {
+    this.datapath = datapath;
+    this.agent = agent;
+    this.queueEvents = queueEvents;
+    names =
+        new Subscriber.Names(
+            version,
+            Arrays.stream(DropReason.values()).map(MonitorServer::text).toArray(String[]::new),
+            Arrays.stream(MetricsDirection.values())
+                .map(MonitorServer::text)
+                .toArray(String[]::new));
+    file = new SocketFile(socket);
+    listener = file.listen(group);
+    listener.configureBlocking(true);
+    acceptor = Thread.ofPlatform().name("monitor-accept").daemon().unstarted(this::accept);
+  }
+
+  private static String text(Enum<?> constant) {
+    return constant.name().toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+
+  /**
+   * Binds the socket and starts to accept.
+   *
+   * @param group group that may connect, or null for the group of the process
+   * @param queueEvents flow events that the queue of a subscriber holds
+   * @param version of the agent
+   * @throws agent.types.AlreadyInUseException naming the socket and the process that listens on it
+   * @throws IOException naming the socket, where it cannot be bound
+   */
+  public static MonitorServer start(
+      Path socket,
+      String group,
+      int queueEvents,
+      String version,
+      DatapathEvents datapath,
+      AgentEvents agent)
+      throws IOException {
+    final MonitorServer server =
+        new MonitorServer(socket, group, queueEvents, version, datapath, agent);
+    server.acceptor.start();
+    return server;
+  }
+
+  /** Returns the number of subscribers. */
+  public int subscribers() {
+    return subscribers.size();
+  }
+
+  private void accept() {
+    while (listener.isOpen()) {
+      try {
+        serve(listener.accept());
+      } catch (ClosedChannelException closed) {
+        return;
+      } catch (IOException failure) {
+        LOGGER.warn("no subscriber can be accepted: {}", IoFailure.reason(failure));
+        pause();
+      }
+    }
+  }
+
+  private static void pause() {
+    try {
+      Thread.sleep(BACKOFF_MS);
+    } catch (InterruptedException ended) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void serve(SocketChannel channel) throws IOException {
+    if (subscribers.size() >= MOST_SUBSCRIBERS) {
+      channel.close();
+      LOGGER.warn("a subscriber of events is refused: there are {}", MOST_SUBSCRIBERS);
+      return;
+    }
+    try {
+      final PeerCredentials peer = PeerCredentials.of(((SelChImpl) channel).getFDVal());
+      channel.configureBlocking(false);
+      final Subscriber subscriber = new Subscriber(channel, datapath, agent, queueEvents, names);
+      final Thread thread =
+          Thread.ofPlatform()
+              .name("monitor-" + peer.pid())
+              .daemon()
+              .unstarted(
+                  () -> {
+                    subscriber.run();
+                    subscribers.remove(subscriber);
+                  });
+      subscribers.put(subscriber, thread);
+      thread.start();
+      LOGGER.debug("process {} of user {} subscribes to events", peer.pid(), peer.uid());
+    } catch (IOException | BindingsException failure) {
+      channel.close();
+      LOGGER.warn("a subscriber of events could not be served: {}", failure.getMessage());
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    listener.close();
+    file.remove();
+    subscribers.keySet().forEach(Subscriber::stop);
+    try {
+      acceptor.join(JOIN_MS);
+      for (final Thread thread : subscribers.values()) {
+        thread.join(JOIN_MS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

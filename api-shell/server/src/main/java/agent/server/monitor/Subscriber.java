@@ -1,0 +1,313 @@
+package agent.server.monitor;
+
+import agent.contract.monitor.MonitorStream;
+import agent.datapath.manager.spec.DatapathEvents;
+import agent.maps.layout.FlowEventFlyweight;
+import java.io.EOFException;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.agrona.BitUtil;
+import org.agrona.MutableDirectBuffer;
+import org.agrona.concurrent.ControlledMessageHandler.Action;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.agrona.concurrent.ringbuffer.ManyToOneRingBuffer;
+import org.agrona.concurrent.ringbuffer.RingBufferDescriptor;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * One subscriber: a bounded queue outside the heap, which {@code dp-events} fills and a thread of
+ * its own empties into the socket. An event that does not fit is counted and left out, so that a
+ * client that does not read holds up no other one. What fills the queue allocates nothing.
+ */
+final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
+  private static final Logger LOGGER = LogManager.getLogger(Subscriber.class);
+  private static final int OUT_BYTES = 64 * 1024;
+  private static final int LONGEST_AGENT_EVENT = 8 * 1024;
+  private static final long SUBSCRIBE_LIMIT_MS = 5_000;
+  private static final long LOST_CHECK_MS = 1_000;
+  private static final long POLL_LIMIT_MS = 5_000;
+  private static final long POLL_CHECK_MS = 20;
+  private static final int FLOW_TYPES =
+      MonitorStream.DROPS | MonitorStream.VERDICTS | MonitorStream.TRACES;
+
+  private final SocketChannel channel;
+  private final Selector selector;
+  private final SelectionKey key;
+  private final DatapathEvents datapath;
+  private final AgentEvents agent;
+  private final int queueEvents;
+  private final Names names;
+  private final ByteBuffer in = ByteBuffer.allocate(256).order(ByteOrder.LITTLE_ENDIAN);
+  private final ByteBuffer out =
+      ByteBuffer.allocateDirect(OUT_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+  private final AtomicLong left = new AtomicLong();
+  private final Arena memory = Arena.ofShared();
+  private ManyToOneRingBuffer queue;
+  private int mask;
+  private int begin;
+  private long kernelLostBefore;
+  private long reportedKernelLost;
+  private long reportedLeft;
+  private long lostCheckedNs;
+  private volatile boolean isWaiting;
+  private volatile boolean isClosed;
+
+  /** The names that HELLO tells. */
+  record Names(String version, String[] reasons, String[] directions) {}
+
+  /**
+   * Takes a connection, which is not blocking.
+   *
+   * @param queueEvents flow events that its queue has to hold
+   */
+  Subscriber(
+      SocketChannel channel,
+      DatapathEvents datapath,
+      AgentEvents agent,
+      int queueEvents,
+      Names names)
+      throws IOException {
+    this.channel = channel;
+    this.datapath = datapath;
+    this.agent = agent;
+    this.queueEvents = queueEvents;
+    this.names = names;
+    selector = Selector.open();
+    key = channel.register(selector, SelectionKey.OP_READ);
+  }
+
+  @Override
+  public void run() {
+    try {
+      mask = subscription();
+      if (mask != 0) {
+        serve();
+      }
+    } catch (IOException ended) {
+      LOGGER.debug("a subscriber of events is gone: {}", ended.getMessage());
+    } catch (CompletionException failure) {
+      LOGGER.warn("the programs emit no events: {}", failure.getCause().getMessage());
+    } catch (OutOfMemoryError failure) {
+      LOGGER.error("no memory for the queue of a subscriber of events: {}", failure.getMessage());
+    } finally {
+      agent.remove(this);
+      datapath.unsubscribe(this);
+      close(selector);
+      close(channel);
+      freeQueue();
+    }
+  }
+
+  /**
+   * Frees the queue when no event is on its way into it. Keeps it where that is not certain, and
+   * where the process ends.
+   */
+  private void freeQueue() {
+    final long polls = datapath.polls();
+    final long endNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(POLL_LIMIT_MS);
+    while (datapath.polls() == polls) {
+      if (isClosed || System.nanoTime() > endNs) {
+        return;
+      }
+      try {
+        Thread.sleep(POLL_CHECK_MS);
+      } catch (InterruptedException ended) {
+        Thread.currentThread().interrupt();
+        return;
+      }
+    }
+    memory.close();
+  }
+
+  private static void close(AutoCloseable resource) {
+    try {
+      resource.close();
+    } catch (Exception failure) {
+      LOGGER.debug("closing a subscriber: {}", failure.getMessage());
+    }
+  }
+
+  /** Returns the mask that the client sends, or 0 where it sends none in time. */
+  private int subscription() throws IOException {
+    final long endNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(SUBSCRIBE_LIMIT_MS);
+    final int length = MonitorStream.HEADER_BYTES + Integer.BYTES;
+    in.limit(length);
+    while (in.hasRemaining()) {
+      final long leftMs = TimeUnit.NANOSECONDS.toMillis(endNs - System.nanoTime());
+      if (leftMs <= 0 || isClosed) {
+        return 0;
+      }
+      selector.select(leftMs);
+      if (channel.read(in) < 0) {
+        return 0;
+      }
+    }
+    return in.getInt(0) == length && in.getShort(4) == MonitorStream.SUBSCRIBE ? in.getInt(8) : 0;
+  }
+
+  private void serve() throws IOException {
+    final int message = BitUtil.align(FlowEventFlyweight.LENGTH + 8, 8);
+    final int capacity = BitUtil.findNextPositivePowerOfTwo(queueEvents * message);
+    final int bytes = capacity + RingBufferDescriptor.TRAILER_LENGTH;
+    final long address = memory.allocate(bytes, BitUtil.CACHE_LINE_LENGTH).address();
+    queue = new ManyToOneRingBuffer(new UnsafeBuffer(address, bytes));
+    kernelLostBefore = datapath.lost();
+    if ((mask & FLOW_TYPES) != 0) {
+      datapath.subscribe(this).join();
+    }
+    if ((mask & MonitorStream.AGENT_EVENTS) != 0) {
+      agent.add(this);
+    }
+    hello(capacity / message);
+    while (!isClosed) {
+      queue.controlledRead(this::toFrame);
+      addLost();
+      if (out.position() > 0) {
+        send();
+      } else {
+        await(SelectionKey.OP_READ, LOST_CHECK_MS);
+      }
+    }
+  }
+
+  private void hello(int events) {
+    begin(MonitorStream.HELLO);
+    out.putShort((short) MonitorStream.VERSION).putShort((short) FlowEventFlyweight.LENGTH);
+    out.putInt(events);
+    out.putLong(TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis()) - System.nanoTime());
+    text(names.version);
+    texts(names.reasons);
+    texts(names.directions);
+    end();
+  }
+
+  private void texts(String[] all) {
+    out.put((byte) all.length);
+    for (final String one : all) {
+      text(one);
+    }
+  }
+
+  private void text(String text) {
+    final byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+    out.put((byte) bytes.length).put(bytes);
+  }
+
+  private void begin(int type) {
+    begin = out.position();
+    out.putInt(0).putShort((short) type).putShort((short) 0);
+  }
+
+  private void end() {
+    out.putInt(begin, out.position() - begin);
+  }
+
+  /** Adds a message of the queue to what is sent next, if there is room. */
+  private Action toFrame(int type, MutableDirectBuffer buffer, int index, int length) {
+    if (out.remaining() < MonitorStream.HEADER_BYTES + length) {
+      return Action.ABORT;
+    }
+    begin(type);
+    buffer.getBytes(index, out, length);
+    end();
+    return Action.CONTINUE;
+  }
+
+  /** Tells new losses, those of the kernel's ring at most once a second. */
+  private void addLost() {
+    final long nowNs = System.nanoTime();
+    long kernelLost = reportedKernelLost;
+    if (nowNs - lostCheckedNs >= TimeUnit.MILLISECONDS.toNanos(LOST_CHECK_MS)) {
+      lostCheckedNs = nowNs;
+      kernelLost = datapath.lost() - kernelLostBefore;
+    }
+    final long nowLeft = left.get();
+    if ((kernelLost != reportedKernelLost || nowLeft != reportedLeft)
+        && out.remaining() >= MonitorStream.HEADER_BYTES + 2 * Long.BYTES) {
+      reportedKernelLost = kernelLost;
+      reportedLeft = nowLeft;
+      begin(MonitorStream.LOST);
+      out.putLong(kernelLost).putLong(nowLeft);
+      end();
+    }
+  }
+
+  private void send() throws IOException {
+    out.flip();
+    while (out.hasRemaining() && !isClosed) {
+      if (channel.write(out) == 0) {
+        await(SelectionKey.OP_READ | SelectionKey.OP_WRITE, LOST_CHECK_MS);
+      }
+    }
+    out.clear();
+  }
+
+  /** Waits until the channel is ready, the queue has a message, or the time is over. */
+  private void await(int operations, long limitMs) throws IOException {
+    key.interestOps(operations);
+    if ((operations & SelectionKey.OP_WRITE) == 0) {
+      isWaiting = true;
+      if (queue.size() > 0) {
+        isWaiting = false;
+        return;
+      }
+    }
+    selector.select(limitMs);
+    isWaiting = false;
+    if (selector.selectedKeys().remove(key) && key.isReadable() && channel.read(in.clear()) < 0) {
+      throw new EOFException("closed by the client");
+    }
+  }
+
+  @Override
+  public void onEvent(FlowEventFlyweight event) {
+    if ((mask >>> event.type() & 1) == 0) {
+      return;
+    }
+    final int index = queue.tryClaim(MonitorStream.FLOW, FlowEventFlyweight.LENGTH);
+    if (index < 0) {
+      left.incrementAndGet();
+      return;
+    }
+    event.copyTo(queue.buffer(), index);
+    queue.commit(index);
+    wake();
+  }
+
+  void onAgentEvent(long nowNs, byte[] json) {
+    final int length = Long.BYTES + json.length;
+    final int index =
+        json.length > LONGEST_AGENT_EVENT ? -1 : queue.tryClaim(MonitorStream.AGENT, length);
+    if (index < 0) {
+      left.incrementAndGet();
+      return;
+    }
+    queue.buffer().putLong(index, nowNs);
+    queue.buffer().putBytes(index + Long.BYTES, json);
+    queue.commit(index);
+    wake();
+  }
+
+  private void wake() {
+    if (isWaiting) {
+      isWaiting = false;
+      selector.wakeup();
+    }
+  }
+
+  /** Has the thread end soon. */
+  void stop() {
+    isClosed = true;
+    selector.wakeup();
+  }
+}

@@ -1,0 +1,354 @@
+package agent.server.monitor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.client.MonitorClient;
+import agent.client.MonitorEvent;
+import agent.client.MonitorEvent.Activity;
+import agent.client.MonitorEvent.Kind;
+import agent.client.MonitorEvent.Lost;
+import agent.client.MonitorEvent.Packet;
+import agent.contract.monitor.MonitorStream;
+import agent.datapath.manager.spec.DatapathEvents;
+import agent.maps.layout.DropReason;
+import agent.maps.layout.EventType;
+import agent.maps.layout.FlowEventFlyweight;
+import agent.maps.layout.MetricsDirection;
+import agent.testkit.HeapAllocation;
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(60)
+class MonitorServerTest {
+  private static final Duration LIMIT = Duration.ofSeconds(5);
+  private static final Duration QUIET = Duration.ofMillis(100);
+  private static final int QUEUE = 100;
+  private static final int FLOWS =
+      MonitorStream.DROPS | MonitorStream.VERDICTS | MonitorStream.TRACES;
+
+  @TempDir private Path directory;
+  private final Datapath datapath = new Datapath();
+  private final AgentEvents agent = new AgentEvents();
+  private Path socket;
+  private MonitorServer server;
+
+  private static final class Datapath implements DatapathEvents {
+    private final List<FlowSubscriber> subscribers = new CopyOnWriteArrayList<>();
+    private final FlowEventFlyweight event =
+        new FlowEventFlyweight().wrap(new UnsafeBuffer(new byte[FlowEventFlyweight.LENGTH]), 0);
+    private CompletableFuture<Void> emitting = CompletableFuture.completedFuture(null);
+    private final AtomicLong polls = new AtomicLong();
+    private volatile long lost;
+
+    void emit(EventType type, int port) {
+      event
+          .clear()
+          .timestampNs(System.nanoTime())
+          .type(type.number())
+          .reason(DropReason.POLICY_DENIED.number())
+          .direction(MetricsDirection.INGRESS.number())
+          .family(4)
+          .protocol(6)
+          .endpointId(7)
+          .sourceIdentity(256)
+          .destinationIdentity(257)
+          .length(60)
+          .sourcePort(port)
+          .destinationPort(80)
+          .sourceAddress(0x0a010009L << 32, 0)
+          .destinationAddress(0x0a010007L << 32, 0);
+      subscribers.forEach(subscriber -> subscriber.onEvent(event));
+      polls.incrementAndGet();
+    }
+
+    @Override
+    public CompletableFuture<Void> subscribe(FlowSubscriber subscriber) {
+      subscribers.add(subscriber);
+      return emitting;
+    }
+
+    @Override
+    public void unsubscribe(FlowSubscriber subscriber) {
+      subscribers.remove(subscriber);
+    }
+
+    @Override
+    public long polls() {
+      return polls.get();
+    }
+
+    @Override
+    public long received() {
+      return 0;
+    }
+
+    @Override
+    public long lost() {
+      return lost;
+    }
+
+    @Override
+    public long suppressed() {
+      return 0;
+    }
+  }
+
+  @BeforeEach
+  void start() throws IOException {
+    socket = directory.resolve("agent-monitor.sock");
+    server = MonitorServer.start(socket, null, QUEUE, "1.2.3", datapath, agent);
+  }
+
+  @AfterEach
+  void stop() throws IOException {
+    server.close();
+  }
+
+  private MonitorClient open(int mask) throws IOException {
+    return MonitorClient.open(socket, mask, LIMIT);
+  }
+
+  private static void await(BooleanSupplier condition) throws InterruptedException {
+    final long endNs = System.nanoTime() + LIMIT.toNanos();
+    while (!condition.getAsBoolean()) {
+      assertTrue(System.nanoTime() < endNs, "in time");
+      Thread.sleep(2);
+    }
+  }
+
+  @Test
+  void shouldCarryPacketsInOrderWithTheirNames() throws IOException {
+    datapath.lost = 40; // before it subscribed
+    try (MonitorClient client = open(FLOWS)) {
+      assertEquals("1.2.3", client.agentVersion());
+      assertTrue(client.queueEvents() >= QUEUE, "" + client.queueEvents());
+      assertEquals(DropReason.values().length, client.reasons().size());
+      final Instant before = Instant.now();
+      for (int i = 1; i <= 50; i++) {
+        datapath.emit(EventType.values()[i % 3], i);
+      }
+      for (int i = 1; i <= 50; i++) {
+        final Packet packet = assertInstanceOf(Packet.class, client.next(LIMIT));
+        assertEquals(Kind.values()[i % 3], packet.kind());
+        assertEquals(i, packet.source().port());
+        assertEquals("policy-denied", packet.reason());
+        assertEquals("ingress", packet.direction());
+        assertEquals(InetAddress.ofLiteral("10.1.0.9"), packet.source().address());
+        assertEquals(257, packet.destination().identity());
+        assertTrue(Duration.between(before, packet.time()).abs().toMillis() < 5000);
+      }
+      assertNull(client.next(QUIET), "nothing was lost");
+    }
+  }
+
+  @Test
+  void shouldSendEachSubscriberWhatItAskedFor() throws Exception {
+    try (MonitorClient drops = open(MonitorStream.DROPS);
+        MonitorClient own = open(MonitorStream.AGENT_EVENTS)) {
+      assertEquals(1, datapath.subscribers.size(), "events of packets are emitted for one");
+      datapath.emit(EventType.TRACE, 1);
+      datapath.emit(EventType.DROP, 2);
+      agent.publish(Map.of("kind", "test"));
+      assertEquals(2, ((Packet) drops.next(LIMIT)).source().port());
+      assertNull(drops.next(QUIET));
+      assertEquals("{\"kind\":\"test\"}", ((Activity) own.next(LIMIT)).json());
+      assertNull(own.next(QUIET));
+    }
+    await(() -> datapath.subscribers.isEmpty() && !agent.isHeard());
+    datapath.emit(EventType.DROP, 3);
+    await(() -> server.subscribers() == 0);
+  }
+
+  /** The one that does not read loses events of its own, and learns how many. */
+  @Test
+  void shouldLetASlowSubscriberLoseItsOwnEventsOnly() throws Exception {
+    final int sent = 20_000;
+    try (MonitorClient slow = open(MonitorStream.DROPS);
+        MonitorClient quick = open(MonitorStream.DROPS)) {
+      for (int i = 0; i < sent; i++) {
+        datapath.emit(EventType.DROP, i);
+        assertEquals(i, ((Packet) quick.next(LIMIT)).source().port());
+      }
+      assertNull(quick.next(QUIET));
+      long received = 0;
+      long lost = 0;
+      for (MonitorEvent event = slow.next(LIMIT);
+          received + lost < sent;
+          event = slow.next(LIMIT)) {
+        switch (event) {
+          case Packet _ -> received++;
+          case Lost total -> {
+            assertEquals(0, total.byRing());
+            lost = total.byQueue();
+          }
+          default -> throw new AssertionError("" + event);
+        }
+      }
+      assertEquals(sent, received + lost);
+      assertTrue(lost > 0 && received >= QUEUE, received + " received, " + lost + " lost");
+    }
+  }
+
+  @Test
+  void shouldTellWhatTheKernelLost() throws IOException {
+    datapath.lost = 40;
+    try (MonitorClient client = open(MonitorStream.DROPS)) {
+      datapath.lost = 45;
+      assertEquals(new Lost(5, 0), client.next(LIMIT));
+    }
+  }
+
+  /** An event that is on its way still finds the queue of a subscriber that is gone. */
+  @Test
+  void shouldKeepTheQueueUntilTheNextPollHasEnded() throws Exception {
+    final MonitorClient client = open(MonitorStream.DROPS);
+    final DatapathEvents.FlowSubscriber late = datapath.subscribers.getFirst();
+    client.close();
+    await(datapath.subscribers::isEmpty);
+    Thread.sleep(QUIET);
+    for (int i = 0; i < 10_000; i++) {
+      late.onEvent(datapath.event.type(EventType.DROP.number()));
+    }
+    assertEquals(1, server.subscribers());
+    datapath.emit(EventType.DROP, 1); // ends a poll
+    await(() -> server.subscribers() == 0);
+  }
+
+  /** HELLO says that events are emitted. */
+  @Test
+  void shouldNotAnswerBeforeTheProgramsEmitEvents() throws Exception {
+    datapath.emitting = new CompletableFuture<>();
+    final CompletableFuture<MonitorClient> client =
+        CompletableFuture.supplyAsync(
+            () -> {
+              try {
+                return open(MonitorStream.DROPS);
+              } catch (IOException failure) {
+                throw new IllegalStateException(failure);
+              }
+            });
+    await(() -> !datapath.subscribers.isEmpty());
+    Thread.sleep(QUIET);
+    assertFalse(client.isDone());
+    datapath.emitting.complete(null);
+    client.join().close();
+  }
+
+  @Test
+  void shouldEndTheStreamWhereTheProgramsCannotEmit() {
+    datapath.emitting = CompletableFuture.failedFuture(new IllegalStateException("no memory"));
+    assertThrows(EOFException.class, () -> open(MonitorStream.DROPS));
+    assertEquals(List.of(), datapath.subscribers);
+  }
+
+  @Test
+  void shouldRefuseOneMoreThanThirtyTwo() throws Exception {
+    final List<MonitorClient> clients = new ArrayList<>();
+    for (int i = 0; i < 32; i++) {
+      clients.add(open(MonitorStream.DROPS));
+    }
+    assertThrows(IOException.class, () -> open(MonitorStream.DROPS));
+    clients.removeFirst().close();
+    await(() -> datapath.subscribers.size() == 31);
+    datapath.emit(EventType.DROP, 1);
+    await(() -> server.subscribers() == 31);
+    clients.add(open(MonitorStream.DROPS));
+    for (final MonitorClient client : clients) {
+      client.close();
+    }
+  }
+
+  @Test
+  void shouldEndAConnectionThatSubscribesToNothing() throws IOException {
+    for (final String bytes : List.of("GET / HTTP/1.1\r\n\r\n", "\0\0\0\0\0\0\0\0\0\0\0\0")) {
+      try (SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX)) {
+        channel.connect(UnixDomainSocketAddress.of(socket));
+        channel.write(ByteBuffer.wrap(bytes.getBytes()));
+        assertEquals(-1, channel.read(ByteBuffer.allocate(1)));
+      } catch (IOException reset) {
+        assertTrue(reset.getMessage().contains("reset"), reset.getMessage());
+      }
+    }
+    try (SocketChannel silent = SocketChannel.open(StandardProtocolFamily.UNIX)) {
+      silent.connect(UnixDomainSocketAddress.of(socket));
+      final long startNs = System.nanoTime();
+      assertEquals(-1, silent.read(ByteBuffer.allocate(1)));
+      final long seconds = Duration.ofNanos(System.nanoTime() - startNs).toSeconds();
+      assertTrue(seconds >= 4 && seconds < 8, seconds + " s");
+    }
+  }
+
+  @Test
+  void shouldListenOnASocketOfTheGroupAndRemoveIt() throws IOException {
+    assertEquals("rw-rw----", PosixFilePermissions.toString(Files.getPosixFilePermissions(socket)));
+    try (MonitorClient client = open(MonitorStream.DROPS)) {
+      server.close();
+      assertThrows(EOFException.class, () -> client.next(LIMIT));
+    }
+    assertFalse(Files.exists(socket));
+    assertEquals(0, server.subscribers());
+  }
+
+  /** While the client reads, and while it does not. */
+  @Test
+  void shouldFillQueuesWithoutAllocation() throws Exception {
+    try (MonitorClient reading = open(MonitorStream.DROPS);
+        MonitorClient _ = open(MonitorStream.DROPS)) {
+      final Thread reader =
+          Thread.ofPlatform()
+              .daemon()
+              .start(
+                  () -> {
+                    try {
+                      while (reading.next(LIMIT) != null) {
+                        // reads on
+                      }
+                    } catch (IOException ended) {
+                      // the test is over
+                    }
+                  });
+      final FlowEventFlyweight event = datapath.event;
+      datapath.emit(EventType.DROP, 1);
+      final DatapathEvents.FlowSubscriber[] both =
+          datapath.subscribers.toArray(DatapathEvents.FlowSubscriber[]::new);
+      assertEquals(2, both.length);
+      assertEquals(
+          0,
+          HeapAllocation.steady(
+              100_000,
+              () -> {
+                both[0].onEvent(event);
+                both[1].onEvent(event);
+              }));
+      assertTrue(reader.isAlive());
+    }
+  }
+}

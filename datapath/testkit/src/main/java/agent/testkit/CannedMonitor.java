@@ -1,0 +1,142 @@
+package agent.testkit;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/**
+ * A server of live events for tests of clients: it answers a subscription with prepared frames and
+ * then ends the stream. The frames are written here by number, apart from the code under test.
+ */
+public final class CannedMonitor implements AutoCloseable {
+  private final Path socket;
+  private final ServerSocketChannel server;
+  private final List<Integer> masks = new CopyOnWriteArrayList<>();
+  private final ByteArrayOutputStream frames = new ByteArrayOutputStream();
+
+  private int protocol = 6;
+
+  private CannedMonitor(Path socket) throws IOException {
+    this.socket = socket;
+    server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+    server.bind(UnixDomainSocketAddress.of(socket));
+    Thread.ofVirtual().start(this::accept);
+  }
+
+  /** Starts a server; frames are added before a client subscribes. */
+  public static CannedMonitor start(Path socket) throws IOException {
+    return new CannedMonitor(socket);
+  }
+
+  /** Returns the masks of the subscriptions. */
+  public List<Integer> masks() {
+    return masks;
+  }
+
+  /** Adds HELLO of a version, whose flow events have so many bytes. */
+  public CannedMonitor hello(int version, int flowBytes) {
+    final ByteBuffer body = body(128);
+    body.putShort((short) version).putShort((short) flowBytes).putInt(1000).putLong(5_000_000_000L);
+    text(body, "9.9.9");
+    body.put((byte) 3);
+    List.of("none", "policy-denied", "malformed").forEach(reason -> text(body, reason));
+    body.put((byte) 3);
+    List.of("ingress", "egress", "network").forEach(direction -> text(body, direction));
+    return frame(1, body);
+  }
+
+  /**
+   * Adds a packet of endpoint 7 from one address to another, sent by the identity 256 to 257.
+   *
+   * @param type 1 drop, 2 verdict, 3 trace
+   * @param more bytes that a later version has appended
+   */
+  public CannedMonitor flow(int type, int reason, String from, String to, int flags, int more) {
+    final InetAddress source = InetAddress.ofLiteral(from);
+    final InetAddress destination = InetAddress.ofLiteral(to);
+    final ByteBuffer body = body(72 + more);
+    body.putLong(1_000_000_123L).put((byte) type).put((byte) reason).put((byte) 1);
+    body.put((byte) (source.getAddress().length == 4 ? 4 : 6))
+        .put((byte) protocol)
+        .put((byte) 0x12);
+    body.putShort((short) 7).putInt(256).putInt(257).putInt(60).putInt(12);
+    body.order(ByteOrder.BIG_ENDIAN).putShort((short) 43_210).putShort((short) 80);
+    body.order(ByteOrder.LITTLE_ENDIAN).put((byte) flags);
+    body.position(40).put(source.getAddress()).position(56).put(destination.getAddress());
+    return frame(2, body.position(72 + more));
+  }
+
+  /** Sets the protocol of the packets that are added next; it is TCP at first. */
+  public CannedMonitor protocol(int number) {
+    protocol = number;
+    return this;
+  }
+
+  /** Adds an event of the agent. */
+  public CannedMonitor agent(String json) {
+    final byte[] text = json.getBytes(StandardCharsets.UTF_8);
+    return frame(3, body(8 + text.length).putLong(2_000_000_000L).put(text));
+  }
+
+  /** Adds totals of lost events. */
+  public CannedMonitor lost(long byRing, long byQueue) {
+    return frame(4, body(16).putLong(byRing).putLong(byQueue));
+  }
+
+  /** Adds a frame of any type. */
+  public CannedMonitor frame(int type, int bytes) {
+    return frame(type, body(bytes).position(bytes));
+  }
+
+  private static ByteBuffer body(int bytes) {
+    return ByteBuffer.allocate(bytes).order(ByteOrder.LITTLE_ENDIAN);
+  }
+
+  private static void text(ByteBuffer to, String text) {
+    to.put((byte) text.length()).put(text.getBytes(StandardCharsets.US_ASCII));
+  }
+
+  private CannedMonitor frame(int type, ByteBuffer body) {
+    final ByteBuffer head = body(8);
+    head.putInt(8 + body.position()).putShort((short) type).putShort((short) 0);
+    frames.writeBytes(head.array());
+    frames.write(body.array(), 0, body.position());
+    return this;
+  }
+
+  private void accept() {
+    try {
+      while (true) {
+        try (SocketChannel client = server.accept()) {
+          final ByteBuffer subscription = body(12);
+          while (subscription.hasRemaining() && client.read(subscription) >= 0) {
+            // the rest follows
+          }
+          if (subscription.getInt(0) == 12 && subscription.getShort(4) == 16) {
+            masks.add(subscription.getInt(8));
+          }
+          client.write(ByteBuffer.wrap(frames.toByteArray()));
+        }
+      }
+    } catch (IOException closed) {
+      // the test is over
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    server.close();
+    Files.deleteIfExists(socket);
+  }
+}
