@@ -123,15 +123,23 @@ final class UnixHttpConnection implements AutoCloseable {
     return count;
   }
 
+  /** Where it fails, nothing is there to be read. */
   private boolean fill() throws IOException {
-    received.clear();
-    int count = channel.read(received);
+    int count = receive();
     while (count == 0) {
       await(SelectionKey.OP_READ);
-      count = channel.read(received);
+      count = receive();
     }
-    received.flip();
     return count > 0;
+  }
+
+  private int receive() throws IOException {
+    received.clear();
+    try {
+      return channel.read(received);
+    } finally {
+      received.flip();
+    }
   }
 
   private void await(int op) throws IOException {

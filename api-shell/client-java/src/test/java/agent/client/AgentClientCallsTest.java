@@ -62,6 +62,36 @@ class AgentClientCallsTest {
     assertRead("/map/m", "{\"cache\":[],\"name\":\"m\"}", agent -> agent.map("m"));
   }
 
+  /** A body that is not read to its end would close the connection under the next call. */
+  @Test
+  void shouldReadEveryAnswerToItsEnd() throws IOException {
+    final String padded = "{}" + " ".repeat(70_000);
+    try (CannedHttpServer server =
+        CannedHttpServer.start(sent -> CannedHttpServer.answer(200, padded))) {
+      final AgentClient agent = AgentClient.of(server.socket().toString(), Duration.ofSeconds(20));
+      agent.allocateAddress("10.1.0.7", "o", null);
+      agent.release("10.1.0.7", null);
+      agent.status(false);
+      agent.status(false);
+      agent.close();
+      agent.status(false);
+      agent.close();
+      assertEquals(5, server.requests().size());
+    }
+  }
+
+  @Test
+  void shouldAskForALeaseThatExpiresInAHeader() throws IOException {
+    for (final boolean expires : new boolean[] {true, false}) {
+      try (CannedHttpServer server =
+              CannedHttpServer.start(sent -> CannedHttpServer.answer(201, "{}"));
+          AgentClient agent = AgentClient.of(server.socket().toString(), Duration.ofSeconds(20))) {
+        agent.allocate("ipv4", null, null, expires);
+        assertEquals(expires, server.requests().getFirst().contains("\r\nexpiration: true\r\n"));
+      }
+    }
+  }
+
   @Test
   void shouldAskForTheShortFormInAHeader() throws IOException {
     final String status = "{\"agent\":{\"state\":\"Ok\"}}";
