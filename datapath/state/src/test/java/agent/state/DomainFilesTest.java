@@ -72,7 +72,7 @@ class DomainFilesTest {
   void shouldKeepLeases() {
     final List<Lease> leases =
         List.of(
-            new Lease(IpAddress.parse("10.1.0.7"), "default", "", 12, null, null),
+            new Lease(IpAddress.parse("10.1.0.7"), "default", "", 65_535, null, null),
             new Lease(
                 IpAddress.parse("fd00::7"),
                 "other",

@@ -238,6 +238,37 @@ class StateFolderTest {
   }
 
   @Test
+  void shouldTellTheSameBytesFromOthers() throws Exception {
+    folder.write("a", NOTE);
+    folder.write("b", NOTE);
+    assertTrue(folder.isSame("a", "b"));
+    folder.write("b", new Note(8, "n", List.of()));
+    assertFalse(folder.isSame("a", "b"));
+    assertFalse(folder.isSame("a", "none"));
+    assertFalse(folder.isSame("none", "a"));
+    Files.delete(path.resolve("b.json"));
+    Files.createDirectory(path.resolve("b.json"));
+    assertFalse(folder.isSame("a", "b"));
+  }
+
+  @Test
+  void shouldSayHowManyBytesAreMissing() throws Exception {
+    folder.write("a", NOTE);
+    final Path file = path.resolve("a.json");
+    final byte[] whole = Files.readAllBytes(file);
+    final int header = new String(whole, StandardCharsets.ISO_8859_1).indexOf('\n') + 1;
+    final int document = whole.length - header;
+    Files.write(file, Arrays.copyOf(whole, whole.length - 3));
+    assertEquals(
+        "truncated or extended: " + (document - 3) + " bytes, not " + document,
+        assertThrows(DamagedStateException.class, () -> folder.read("a")).getMessage());
+    Files.write(file, new byte[] {'x', 'y'});
+    assertEquals(
+        "no header line in 2 bytes",
+        assertThrows(DamagedStateException.class, () -> folder.read("a")).getMessage());
+  }
+
+  @Test
   void shouldListDocumentsInTheOrderOfTheirNames() throws IOException {
     final List<String> names = new ArrayList<>();
     for (int i = 0; i < 30; i++) {

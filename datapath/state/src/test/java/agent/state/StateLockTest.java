@@ -57,6 +57,21 @@ class StateLockTest {
   }
 
   @Test
+  void shouldTakeALockThatIsThereAndCreateNone() throws Exception {
+    assertTrue(StateLock.takeExisting(root).isEmpty());
+    assertFalse(Files.exists(root.resolve("agent.lock")));
+    StateLock.take(root).close();
+    try (StateLock _ = StateLock.takeExisting(root).orElseThrow()) {
+      assertThrows(IllegalStateException.class, () -> StateLock.take(root));
+      assertThrows(IllegalStateException.class, () -> StateLock.takeExisting(root));
+    }
+    StateLock.take(root).close();
+    Files.delete(root.resolve("agent.lock"));
+    Files.createDirectory(root.resolve("agent.lock"));
+    assertThrows(Refusal.class, () -> StateLock.takeExisting(root));
+  }
+
+  @Test
   void shouldLeaveNoMoreThanTheHolderInAFileForTheOwnerAlone() throws Exception {
     final Path file = root.resolve("agent.lock");
     StateLock.take(root).close();

@@ -17,6 +17,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.agrona.BitUtil;
 import org.agrona.MutableDirectBuffer;
+import org.agrona.concurrent.ControlledMessageHandler;
 import org.agrona.concurrent.ControlledMessageHandler.Action;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.agrona.concurrent.ringbuffer.ManyToOneRingBuffer;
@@ -52,6 +53,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
       ByteBuffer.allocateDirect(OUT_BYTES).order(ByteOrder.LITTLE_ENDIAN);
   private final AtomicLong left = new AtomicLong();
   private final Arena memory = Arena.ofShared();
+  private final ControlledMessageHandler toFrame = this::toFrame;
   private ManyToOneRingBuffer queue;
   private int mask;
   private int begin;
@@ -170,7 +172,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     }
     hello(capacity / message);
     while (!isClosed) {
-      queue.controlledRead(this::toFrame);
+      queue.controlledRead(toFrame);
       addLost();
       if (out.position() > 0) {
         send();
