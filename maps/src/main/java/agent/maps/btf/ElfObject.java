@@ -31,6 +31,9 @@ public final class ElfObject {
   private static final int TYPE_SYMBOLS = 2;
   private static final int TYPE_NO_BITS = 8;
 
+  /** Far more than the zeros that a program of the agent has ({@code .bss}). */
+  private static final int MOST_ZEROS = 1 << 20;
+
   private final ByteBuffer data;
   private final List<Section> sections = new ArrayList<>();
   private final List<Symbol> symbols = new ArrayList<>();
@@ -120,14 +123,21 @@ public final class ElfObject {
             .filter(section -> section.name.equals(name))
             .findFirst()
             .orElseThrow(() -> new BtfException("ELF object: no section " + name));
-    final byte[] bytes = new byte[found.size];
-    if (found.type != TYPE_NO_BITS) {
-      if (found.offset < 0 || found.offset + (long) found.size > data.capacity()) {
-        throw new BtfException("ELF object: section " + name + " exceeds the file");
-      }
-      data.get(found.offset, bytes);
+    if (found.type == TYPE_NO_BITS) {
+      checkSize(found, MOST_ZEROS);
+      return new byte[found.size];
     }
+    checkSize(found, data.capacity() - (long) found.offset);
+    final byte[] bytes = new byte[found.size];
+    data.get(found.offset, bytes);
     return bytes;
+  }
+
+  /** Nothing is allocated before it is certain that the object has so many bytes. */
+  private static void checkSize(Section section, long most) {
+    if (section.offset < 0 || section.size < 0 || section.size > most) {
+      throw new BtfException("ELF object: section " + section.name + " exceeds the file");
+    }
   }
 
   /** Returns the symbol of that name in that section. */
