@@ -88,6 +88,16 @@ class RequestRefusalTest {
     }
   }
 
+  @Test
+  void shouldRefuseASecondHostInAVersionOfItsOwn() throws IOException {
+    for (final String version : new String[] {"0.9", "1.0", "1.1"}) {
+      final String answer =
+          server.exchange("GET /healthz HTTP/" + version + "\r\nHost: x\r\nHost: y\r\n\r\n");
+      assertTrue(answer.startsWith("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"), answer);
+      assertTrue(answer.endsWith("\r\n\r\n\"Host: Only One Host Header Allowed\""), answer);
+    }
+  }
+
   private static String exchangeIn(String version, String method) throws IOException {
     return server.exchange(
         method + " /healthz " + version + "\r\nHost: x\r\nConnection: close\r\n\r\n");

@@ -6,15 +6,17 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Adds a JSON string as body to the error answers of the HTTP parser, which have none, so that all
- * errors have the same form.
+ * Adds a JSON string as body to the error answers of the HTTP parser, which have none and the
+ * version of the request, so that all errors have the same form.
  */
 final class BodilessRefusal {
-  private static final byte[] START = "HTTP/1.1 400 ".getBytes(StandardCharsets.US_ASCII);
+  private static final String VERSION = "HTTP/";
+  private static final String STATUS = " 400 ";
+  private static final int STATUS_OFFSET = "HTTP/1.1".length();
   private static final int LONGEST = 256;
   private static final Pattern ANSWER =
       Pattern.compile(
-          "HTTP/1\\.1 400 ([A-Za-z -]+)\r\n(Connection: close\r\n)?Content-Length: 0\r\n"
+          "HTTP/[01]\\.[019] 400 ([A-Za-z -]+)\r\n(Connection: close\r\n)?Content-Length: 0\r\n"
               + "(Connection: close\r\n)?\r\n");
 
   private BodilessRefusal() {}
@@ -48,11 +50,14 @@ final class BodilessRefusal {
   }
 
   private static boolean isRefusal(ByteBuffer answer) {
-    if (answer.remaining() < START.length) {
-      return false;
-    }
-    for (int i = START.length - 1; i >= 0; i--) {
-      if (answer.get(answer.position() + i) != START[i]) {
+    return answer.remaining() >= STATUS_OFFSET + STATUS.length()
+        && has(answer, STATUS_OFFSET, STATUS)
+        && has(answer, 0, VERSION);
+  }
+
+  private static boolean has(ByteBuffer answer, int offset, String text) {
+    for (int i = 0; i < text.length(); i++) {
+      if (answer.get(answer.position() + offset + i) != text.charAt(i)) {
         return false;
       }
     }
