@@ -23,7 +23,8 @@ import java.util.concurrent.locks.LockSupport;
 final class PolicyLoad {
   private static final int CLIENTS = 64;
   private static final int HEALTH_INTERVAL_MS = 5;
-  private static final int LARGEST_HEAD = 4096;
+  private static final int LARGEST_ANSWER = 256 * 1024;
+  private static final String LENGTH = "Content-Length: ";
 
   private final UnixDomainSocketAddress address;
 
@@ -127,22 +128,29 @@ final class PolicyLoad {
     while (out.hasRemaining()) {
       channel.write(out);
     }
-    ByteBuffer in = ByteBuffer.allocate(LARGEST_HEAD);
-    int end = Integer.MAX_VALUE;
-    while (in.position() < end) {
+    final ByteBuffer in = ByteBuffer.allocate(LARGEST_ANSWER);
+    do {
       if (channel.read(in) < 0) {
         throw new IOException("the daemon closed the connection");
       }
-      final String text = new String(in.array(), 0, in.position(), StandardCharsets.ISO_8859_1);
-      final int body = text.indexOf("\r\n\r\n") + 4;
-      if (body >= 4 && end == Integer.MAX_VALUE) {
-        if (text.charAt(9) != '2') {
-          throw new IOException(text);
-        }
-        final int length = text.indexOf("Content-Length: ") + 16;
-        end = body + Integer.parseInt(text.substring(length, text.indexOf('\r', length)));
-        in = ByteBuffer.allocate(Math.max(end, in.position())).put(in.flip());
-      }
+    } while (!isComplete(new String(in.array(), 0, in.position(), StandardCharsets.ISO_8859_1)));
+  }
+
+  /** The end of a chunked answer is that of its last chunk. */
+  private static boolean isComplete(String answer) throws IOException {
+    final int body = answer.indexOf("\r\n\r\n") + 4;
+    if (body < 4) {
+      return false;
     }
+    if (answer.charAt(9) != '2') {
+      throw new IOException(answer);
+    }
+    final int length = answer.indexOf(LENGTH);
+    return length < 0 || length > body
+        ? answer.endsWith("\r\n0\r\n\r\n")
+        : answer.length()
+            >= body
+                + Integer.parseInt(
+                    answer.substring(length + LENGTH.length(), answer.indexOf('\r', length)));
   }
 }
