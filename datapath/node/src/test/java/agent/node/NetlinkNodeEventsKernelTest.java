@@ -95,14 +95,18 @@ class NetlinkNodeEventsKernelTest {
     return recorder.seen;
   }
 
-  /** Some events come later than the command that causes them, such as those of the carrier. */
-  private void assertSeen(String... wanted) {
+  /**
+   * Some events come later than the command that causes them, such as those of the carrier and of
+   * IPv6 addresses. Returns all that came meanwhile.
+   */
+  private List<String> assertSeen(String... wanted) {
     final List<String> seen = new ArrayList<>();
     final long endNs = System.nanoTime() + DEADLINE_NS;
     do {
       seen.addAll(seen());
     } while (!seen.containsAll(List.of(wanted)) && System.nanoTime() < endNs);
     assertTrue(seen.containsAll(List.of(wanted)), seen.toString());
+    return seen;
   }
 
   private <T> T inHost(Callable<T> work) throws Exception {
@@ -121,15 +125,13 @@ class NetlinkNodeEventsKernelTest {
     host.ip("link set peer0 up");
     host.ip("address add 192.0.2.9/24 dev first0");
     host.ip("-6 address add 2001:db8:7::9/64 nodad dev first0");
-    final List<String> seen = seen();
-    assertTrue(
-        seen.containsAll(
-            List.of(
-                "here 192.0.2.9/32",
-                "here 192.0.2.255/32",
-                "here 2001:db8:7::9/128",
-                "here 2001:db8:7::/128")),
-        "address, broadcast and subnet-router anycast address: " + seen);
+    // the address, the broadcast address and the subnet-router anycast address
+    final List<String> seen =
+        assertSeen(
+            "here 192.0.2.9/32",
+            "here 192.0.2.255/32",
+            "here 2001:db8:7::9/128",
+            "here 2001:db8:7::/128");
     assertTrue(seen.stream().noneMatch(event -> event.contains("fe80:")), seen.toString());
     host.ip("route add 198.51.100.0/24 dev first0");
     host.ip("route add local 198.51.100.0/24 dev lo table 77");
