@@ -1,10 +1,7 @@
 package agent.testkit;
 
 import agent.testkit.TcpConnection.Outcome;
-import java.util.Map;
-import java.util.Scanner;
-import java.util.StringJoiner;
-import java.util.TreeMap;
+import java.util.stream.Collectors;
 
 /**
  * Whether TCP connections are answered. Where one that should be is not, the message says how far
@@ -40,54 +37,23 @@ public final class ConnectionCheck {
 
   private static String secondAttempt(
       NetworkNamespace from, NetworkNamespace to, String address, int port) {
-    final Map<String, Long> client = counters(from);
-    final Map<String, Long> server = counters(to);
+    final NetworkCounters client = NetworkCounters.of(from);
+    final NetworkCounters server = NetworkCounters.of(to);
     final Outcome outcome = TcpConnection.attempt(from, address, port, 3000);
     return "; a second attempt: %s\n%s: %s\n%s\n%s: %s\n%s"
         .formatted(
             outcome,
             from.name(),
-            changed(client, counters(from)),
+            changed(client, from),
             from.exec("ip", "neighbour"),
             to.name(),
-            changed(server, counters(to)),
+            changed(server, to),
             to.exec("ip", "neighbour"));
   }
 
-  private static String changed(Map<String, Long> before, Map<String, Long> after) {
-    final StringJoiner text = new StringJoiner(", ");
-    after.forEach(
-        (name, value) -> {
-          final long more = value - before.getOrDefault(name, 0L);
-          if (more != 0) {
-            text.add(name + " " + more);
-          }
-        });
-    return text.toString();
-  }
-
-  /** Reads the counters of {@code /proc/net}, whose files name columns in one line of two. */
-  private static Map<String, Long> counters(NetworkNamespace namespace) {
-    final Map<String, Long> counters = new TreeMap<>();
-    final String[] lines = namespace.exec("cat", "/proc/net/snmp", "/proc/net/netstat").split("\n");
-    for (int i = 0; i + 1 < lines.length; i += 2) {
-      final String[] names = lines[i].split(" ");
-      final String[] values = lines[i + 1].split(" ");
-      for (int column = 1; column < names.length; column++) {
-        counters.put(names[0] + names[column], Long.parseLong(values[column]));
-      }
-    }
-    try (Scanner devices = new Scanner(namespace.exec("cat", "/proc/net/dev"))) {
-      devices.nextLine();
-      devices.nextLine();
-      while (devices.hasNext()) {
-        final String[] words = devices.nextLine().strip().split("\\s+");
-        counters.put(words[0] + "received", Long.parseLong(words[2]));
-        counters.put(words[0] + "receive-dropped", Long.parseLong(words[4]));
-        counters.put(words[0] + "sent", Long.parseLong(words[10]));
-        counters.put(words[0] + "send-dropped", Long.parseLong(words[12]));
-      }
-    }
-    return counters;
+  private static String changed(NetworkCounters before, NetworkNamespace namespace) {
+    return NetworkCounters.of(namespace).since(before).entrySet().stream()
+        .map(counter -> counter.getKey() + " " + counter.getValue())
+        .collect(Collectors.joining(", "));
   }
 }

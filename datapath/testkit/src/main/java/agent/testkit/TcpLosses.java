@@ -1,10 +1,5 @@
 package agent.testkit;
 
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.List;
-
 /**
  * Counts the TCP segments of a namespace that were lost: those that it sent again, less those of
  * which the peer reported that they came twice (RFC 2883), since a loaded machine sends segments
@@ -39,23 +34,7 @@ public final class TcpLosses {
   }
 
   private long count() {
-    try {
-      return namespace.run(
-          () -> value("snmp", "Tcp:", "RetransSegs") - value("netstat", "TcpExt:", "TCPDSACKRecv"));
-    } catch (Exception failure) {
-      throw new IllegalStateException(failure);
-    }
-  }
-
-  /**
-   * Returns a counter of a file that has a line of names and a line of values for each protocol.
-   */
-  private static long value(String file, String protocol, String name) throws IOException {
-    final List<String[]> lines =
-        Files.readAllLines(Path.of("/proc/thread-self/net", file)).stream()
-            .filter(line -> line.startsWith(protocol))
-            .map(line -> line.split(" "))
-            .toList();
-    return Long.parseLong(lines.getLast()[List.of(lines.getFirst()).indexOf(name)]);
+    final NetworkCounters counters = NetworkCounters.of(namespace);
+    return counters.value("Tcp:RetransSegs") - counters.value("TcpExt:TCPDSACKRecv");
   }
 }

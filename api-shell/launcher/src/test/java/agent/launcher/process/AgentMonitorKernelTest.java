@@ -11,6 +11,7 @@ import agent.client.MonitorEvent.Kind;
 import agent.client.MonitorEvent.Packet;
 import agent.contract.monitor.MonitorStream;
 import agent.testkit.KernelTest;
+import agent.testkit.NetworkCounters;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TcpConnection;
 import agent.testkit.TcpConnection.Outcome;
@@ -96,16 +97,8 @@ class AgentMonitorKernelTest {
 
   /** Segments that the namespace has sent, those that were sent again included. */
   private static long sentSegments(NetworkNamespace namespace) {
-    final List<String> tcp =
-        namespace
-            .exec("cat", "/proc/net/snmp")
-            .lines()
-            .filter(line -> line.startsWith("Tcp: "))
-            .toList();
-    final List<String> names = List.of(tcp.get(0).split(" "));
-    final String[] values = tcp.get(1).split(" ");
-    return Long.parseLong(values[names.indexOf("OutSegs")])
-        + Long.parseLong(values[names.indexOf("RetransSegs")]);
+    final NetworkCounters counters = NetworkCounters.of(namespace);
+    return counters.value("Tcp:OutSegs") + counters.value("Tcp:RetransSegs");
   }
 
   /** The network stack of the sender counts as many segments as there are drops. */

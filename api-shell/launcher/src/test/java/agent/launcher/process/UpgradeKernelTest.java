@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.testkit.ConnectionCheck;
 import agent.testkit.KernelTest;
+import agent.testkit.NetworkCounters;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TcpConnection;
 import agent.testkit.TcpEchoServer;
@@ -213,7 +214,7 @@ class UpgradeKernelTest {
         UdpStream stream = UdpStream.start(frontend, ipv4(2), ALLOWED, 2)) {
       assertEnforced(); // by the programs of the release
       final PinnedObjects before = PinnedObjects.below(node.bpfRoot());
-      final int resent = resentSegments(frontend) + resentSegments(backend);
+      final long resent = resentSegments(frontend) + resentSegments(backend);
 
       final AgentProcess agent = node.agent(OPTIONS);
       pushed4.push();
@@ -315,15 +316,8 @@ class UpgradeKernelTest {
   }
 
   /** TCP segments that were sent more than once, which a lost one is. */
-  private static int resentSegments(NetworkNamespace namespace) {
-    final List<String> tcp =
-        namespace
-            .exec("cat", "/proc/net/snmp")
-            .lines()
-            .filter(line -> line.startsWith("Tcp: "))
-            .toList();
-    final int column = List.of(tcp.get(0).split(" ")).indexOf("RetransSegs");
-    return Integer.parseInt(tcp.get(1).split(" ")[column]);
+  private static long resentSegments(NetworkNamespace namespace) {
+    return NetworkCounters.of(namespace).value("Tcp:RetransSegs");
   }
 
   private static void assertState(AgentProcess agent) throws Exception {
