@@ -2,9 +2,9 @@ package agent.benchmarks;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * Measures the installed daemon: its start, new endpoints, resident memory, reads, and changes of
@@ -18,6 +18,7 @@ final class DaemonReport {
   private static final int CONNECTIONS = 4;
   private static final int READ_SECONDS = 10;
   private static final long READ_P99_GOAL_US = 500;
+  private static final int POLICY_ENDPOINTS = 4;
   private static final int CHANGE_SECONDS = 10;
   private static final long HEALTH_P99_GOAL_US = 5000;
 
@@ -55,10 +56,7 @@ final class DaemonReport {
   private void endpoints() throws Exception {
     try (RunningDaemon running = new RunningDaemon(daemon)) {
       running.until("/endpoint");
-      final List<String> requests = new ArrayList<>();
-      for (int i = 0; i < ENDPOINTS + FURTHER_ENDPOINTS; i++) {
-        requests.add(running.plumb(i));
-      }
+      final List<String> requests = plumb(running, ENDPOINTS + FURTHER_ENDPOINTS);
       final long[] first = running.create(requests.subList(0, ENDPOINTS));
       final long residentKb = running.residentKb();
       final long[] further =
@@ -75,15 +73,16 @@ final class DaemonReport {
     }
   }
 
+  /** Creates the interfaces of workloads and returns the requests that create their endpoints. */
+  private static List<String> plumb(RunningDaemon running, int count) {
+    return IntStream.range(0, count).mapToObj(running::plumb).toList();
+  }
+
   /** Reads of the API while nothing changes; the clients have the same processors. */
   private void reads() throws Exception {
     try (RunningDaemon running = new RunningDaemon(daemon)) {
       running.until("/endpoint");
-      final List<String> requests = new ArrayList<>();
-      for (int i = 0; i < ENDPOINTS; i++) {
-        requests.add(running.plumb(i));
-      }
-      running.create(requests);
+      running.create(plumb(running, ENDPOINTS));
       read(running, "/healthz", 100_000, "11,000 to 15,500 a second");
       read(running, "/endpoint", 20_000, "168 a second");
     }
@@ -118,11 +117,7 @@ final class DaemonReport {
   private void policyChanges() throws Exception {
     try (RunningDaemon running = new RunningDaemon(daemon)) {
       running.until("/endpoint");
-      final List<String> requests = new ArrayList<>();
-      for (int i = 0; i < 4; i++) {
-        requests.add(running.plumb(i));
-      }
-      running.create(requests);
+      running.create(plumb(running, POLICY_ENDPOINTS));
       running.policyLoad().run(0, CHANGE_SECONDS); // warms up
       changes("500 policy changes a second", running.policyLoad().run(500, CHANGE_SECONDS), true);
       changes("as many as are answered", running.policyLoad().run(0, CHANGE_SECONDS), false);

@@ -1,5 +1,6 @@
 package agent.cli;
 
+import agent.cli.output.AnswerPrinter;
 import agent.cli.output.JsonTreeWriter;
 import agent.cli.output.Text;
 import agent.cli.output.Tree;
@@ -7,8 +8,10 @@ import agent.client.MonitorEvent;
 import agent.client.MonitorEvent.Activity;
 import agent.client.MonitorEvent.End;
 import agent.client.MonitorEvent.Packet;
+import java.io.ByteArrayInputStream;
 import java.net.Inet6Address;
 import java.net.InetAddress;
+import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.ZoneId;
 import java.time.format.DateTimeFormatter;
@@ -20,9 +23,6 @@ import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
-import tools.jackson.core.JsonParser;
-import tools.jackson.core.ObjectReadContext;
-import tools.jackson.core.json.JsonFactory;
 
 /** A line for each event: for people, or a JSON object. */
 final class MonitorLines {
@@ -39,7 +39,6 @@ final class MonitorLines {
 
   private final EndNames names;
   private final boolean isJson;
-  private final JsonFactory json = new JsonFactory();
 
   MonitorLines(EndNames names, boolean isJson) {
     this.names = names;
@@ -192,11 +191,9 @@ final class MonitorLines {
     return tree;
   }
 
-  private Map<String, Object> members(Activity event) {
-    try (JsonParser parser = json.createParser(ObjectReadContext.empty(), event.json())) {
-      parser.nextToken();
-      return Tree.members(Tree.read(parser));
-    }
+  private static Map<String, Object> members(Activity event) {
+    final byte[] json = event.json().getBytes(StandardCharsets.UTF_8);
+    return Tree.members(AnswerPrinter.tree(new ByteArrayInputStream(json)));
   }
 
   private String line(Activity event) {

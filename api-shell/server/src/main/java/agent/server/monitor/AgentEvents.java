@@ -1,6 +1,6 @@
 package agent.server.monitor;
 
-import com.fasterxml.jackson.annotation.JsonInclude;
+import agent.contract.WireFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -16,12 +16,8 @@ import tools.jackson.databind.json.JsonMapper;
 public final class AgentEvents {
   private static final Logger LOGGER = LogManager.getLogger(AgentEvents.class);
 
-  private final JsonMapper mapper =
-      JsonMapper.builder()
-          .changeDefaultPropertyInclusion(
-              all -> all.withContentInclusion(JsonInclude.Include.NON_NULL))
-          .build();
   private final List<Subscriber> subscribers = new CopyOnWriteArrayList<>();
+  private JsonMapper mapper; // made for the first subscriber: most agents never have one
 
   void add(Subscriber subscriber) {
     subscribers.add(subscriber);
@@ -49,6 +45,9 @@ public final class AgentEvents {
   }
 
   private synchronized void send(Map<String, ?> fields) {
+    if (mapper == null) {
+      mapper = WireFormat.strictMapper();
+    }
     final byte[] json;
     try {
       json = mapper.writeValueAsBytes(fields);

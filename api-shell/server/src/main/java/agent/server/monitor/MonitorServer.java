@@ -29,35 +29,20 @@ public final class MonitorServer implements AutoCloseable {
 
   private final SocketFile file;
   private final ServerSocketChannel listener;
-  private final DatapathEvents datapath;
-  private final AgentEvents agent;
-  private final int queueEvents;
-  private final Subscriber.Names names;
+  private final Subscriber.Offer offer;
   private final Map<Subscriber, Thread> subscribers = new ConcurrentHashMap<>();
   private final Thread acceptor;
 
-  private MonitorServer(
-      Path socket,
-      String group,
-      int queueEvents,
-      String version,
-      DatapathEvents datapath,
-      AgentEvents agent)
-      throws IOException {
-    this.datapath = datapath;
-    this.agent = agent;
-    this.queueEvents = queueEvents;
-    names =
-        new Subscriber.Names(
-            version,
-            Arrays.stream(DropReason.values()).map(MonitorServer::text).toArray(String[]::new),
-            Arrays.stream(MetricsDirection.values())
-                .map(MonitorServer::text)
-                .toArray(String[]::new));
+  private MonitorServer(Path socket, String group, Subscriber.Offer offer) throws IOException {
+    this.offer = offer;
     file = new SocketFile(socket);
     listener = file.listen(group);
     listener.configureBlocking(true);
     acceptor = Thread.ofPlatform().name("monitor-accept").daemon().unstarted(this::accept);
+  }
+
+  private static String[] texts(Enum<?>[] constants) {
+    return Arrays.stream(constants).map(MonitorServer::text).toArray(String[]::new);
   }
 
   private static String text(Enum<?> constant) {
@@ -82,7 +67,16 @@ public final class MonitorServer implements AutoCloseable {
       AgentEvents agent)
       throws IOException {
     final MonitorServer server =
-        new MonitorServer(socket, group, queueEvents, version, datapath, agent);
+        new MonitorServer(
+            socket,
+            group,
+            new Subscriber.Offer(
+                datapath,
+                agent,
+                queueEvents,
+                version,
+                texts(DropReason.values()),
+                texts(MetricsDirection.values())));
     server.acceptor.start();
     return server;
   }
@@ -122,7 +116,7 @@ public final class MonitorServer implements AutoCloseable {
     try {
       final PeerCredentials peer = PeerCredentials.of(((SelChImpl) channel).getFDVal());
       channel.configureBlocking(false);
-      final Subscriber subscriber = new Subscriber(channel, datapath, agent, queueEvents, names);
+      final Subscriber subscriber = new Subscriber(channel, offer);
       final Thread thread =
           Thread.ofPlatform()
               .name("monitor-" + peer.pid())

@@ -46,8 +46,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
   private final SelectionKey key;
   private final DatapathEvents datapath;
   private final AgentEvents agent;
-  private final int queueEvents;
-  private final Names names;
+  private final Offer offer;
   private final ByteBuffer in = ByteBuffer.allocate(256).order(ByteOrder.LITTLE_ENDIAN);
   private final ByteBuffer out =
       ByteBuffer.allocateDirect(OUT_BYTES).order(ByteOrder.LITTLE_ENDIAN);
@@ -64,26 +63,28 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
   private volatile boolean isWaiting;
   private volatile boolean isClosed;
 
-  /** The names that HELLO tells. */
-  record Names(String version, String[] reasons, String[] directions) {}
-
   /**
-   * Takes a connection, which is not blocking.
+   * What each subscriber is offered.
    *
    * @param queueEvents flow events that its queue has to hold
+   * @param version of the agent
+   * @param reasons names of the drop reasons
+   * @param directions names of the directions
    */
-  Subscriber(
-      SocketChannel channel,
+  record Offer(
       DatapathEvents datapath,
       AgentEvents agent,
       int queueEvents,
-      Names names)
-      throws IOException {
+      String version,
+      String[] reasons,
+      String[] directions) {}
+
+  /** Takes a connection, which is not blocking. */
+  Subscriber(SocketChannel channel, Offer offer) throws IOException {
     this.channel = channel;
-    this.datapath = datapath;
-    this.agent = agent;
-    this.queueEvents = queueEvents;
-    this.names = names;
+    this.offer = offer;
+    datapath = offer.datapath();
+    agent = offer.agent();
     selector = Selector.open();
     key = channel.register(selector, SelectionKey.OP_READ);
   }
@@ -159,7 +160,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
 
   private void serve() throws IOException {
     final int message = BitUtil.align(FlowEventFlyweight.LENGTH + 8, 8);
-    final int capacity = BitUtil.findNextPositivePowerOfTwo(queueEvents * message);
+    final int capacity = BitUtil.findNextPositivePowerOfTwo(offer.queueEvents() * message);
     final int bytes = capacity + RingBufferDescriptor.TRAILER_LENGTH;
     final long address = memory.allocate(bytes, BitUtil.CACHE_LINE_LENGTH).address();
     queue = new ManyToOneRingBuffer(new UnsafeBuffer(address, bytes));
@@ -187,9 +188,9 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     out.putShort((short) MonitorStream.VERSION).putShort((short) FlowEventFlyweight.LENGTH);
     out.putInt(events);
     out.putLong(TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis()) - System.nanoTime());
-    text(names.version);
-    texts(names.reasons);
-    texts(names.directions);
+    text(offer.version());
+    texts(offer.reasons());
+    texts(offer.directions());
     end();
   }
 
