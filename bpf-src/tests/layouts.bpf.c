@@ -16,6 +16,7 @@
 #include "maps/policy_map.h"
 #include "maps/prefilter_map.h"
 #include "maps/scratch_map.h"
+#include "maps/service_map.h"
 #include "maps/verdict_map.h"
 
 #define SHOW(kind, type) kind type layout_##type
@@ -41,9 +42,17 @@ SHOW(struct, metrics_entry);
 SHOW(struct, policy_key);
 SHOW(struct, policy_entry);
 SHOW(struct, prefilter_slot);
+SHOW(struct, service_affinity);
+SHOW(struct, service_affinity_key);
+SHOW(struct, service_backend_key);
+SHOW(struct, service_entry);
+SHOW(struct, service_key);
+SHOW(struct, service_slot);
+SHOW(struct, service_slot_key);
 SHOW(struct, share_rate);
 
 SHOW(enum, aggregation_level);
+SHOW(enum, backend_state);
 SHOW(enum, conntrack_delivery);
 SHOW(enum, conntrack_flag);
 SHOW(enum, conntrack_pending);
@@ -69,3 +78,5 @@ SHOW(enum, policy_size);
 SHOW(enum, prefilter_cell);
 SHOW(enum, prefilter_geometry);
 SHOW(enum, prefilter_table);
+SHOW(enum, service_size);
+SHOW(enum, socket_counter);

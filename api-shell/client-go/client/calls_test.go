@@ -177,6 +177,20 @@ var exchanges = []exchange{
 			})
 		})},
 
+	{operation: "get /service", request: "GET /service", answer: `[{"spec":{"id":7}}]`,
+		call: read((*Client).Services)},
+	{operation: "get /service/{id}", request: "GET /service/7", answer: `{"spec":{"id":7}}`,
+		call: read(func(c *Client, ctx context.Context) (*models.Service, error) { return c.Service(ctx, 7) })},
+	{operation: "put /service/{id}", request: "PUT /service/7",
+		body:   `{"frontend-address":{"ip":"10.96.0.1","port":80},"id":7}`,
+		answer: `{"spec":{"id":7}}`,
+		call: read(func(c *Client, ctx context.Context) (*models.Service, error) {
+			frontend := models.ServiceFrontend{IP: "10.96.0.1", Port: 80}
+			return c.PutService(ctx, 7, &models.ServiceSpec{ID: 7, FrontendAddress: &frontend})
+		})},
+	{operation: "delete /service/{id}", request: "DELETE /service/7",
+		call: nothing(func(c *Client, ctx context.Context) error { return c.DeleteService(ctx, 7) })},
+
 	{operation: "get /prefilter", request: "GET /prefilter", answer: `{"spec":{"deny":[]}}`,
 		call: read((*Client).Prefilter)},
 	{operation: "patch /prefilter", request: "PATCH /prefilter", body: `{"deny":["192.0.2.0/24"],"revision":0}`,

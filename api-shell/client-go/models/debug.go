@@ -17,7 +17,7 @@ type DebugInformation struct {
 	// Rules and their revision; absent where they cannot be read.
 	Policy *Policy `json:"policy"`
 	// Services; empty where load balancing is off.
-	ServiceList []any `json:"service-list"`
+	ServiceList []Service `json:"service-list"`
 	// Report of each subsystem by its name.
 	Subsystem map[string]string `json:"subsystem"`
 }

@@ -42,6 +42,8 @@ var goldenModels = map[string]any{
 	"PrefilterModel":                 &Prefilter{},
 	"RuleModel":                      &Rule{},
 	"SelectorModel":                  &Selector{},
+	"ServiceModel":                   &Service{},
+	"ServiceSpecModel":               &ServiceSpec{},
 }
 
 func TestGoldenFilesAreReadAndWrittenWhole(t *testing.T) {

@@ -1,6 +1,7 @@
 package agent.bindings;
 
 import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import agent.bindings.libbpf.Libbpf;
 import agent.bindings.libbpf.bpf_link_create_opts;
@@ -33,6 +34,11 @@ public final class BpfLink extends BpfHandle {
   static final long IFINDEX_OFFSET = 16;
 
   private static final long ATTACH_TYPE_OFFSET = IFINDEX_OFFSET + Integer.BYTES;
+
+  /** The id of the control group, for a link of that type. */
+  static final long CGROUP_OFFSET = IFINDEX_OFFSET;
+
+  private static final long CGROUP_ATTACH_TYPE_OFFSET = CGROUP_OFFSET + Long.BYTES;
 
   private BpfLink(String subject, int fd, Path pinOrNull) {
     super(subject, fd, pinOrNull);
@@ -79,6 +85,23 @@ public final class BpfLink extends BpfHandle {
   public static BpfLink createXdp(BpfProgram program, int ifindex, XdpMode mode) {
     return create(
         "XDP link on ifindex " + ifindex, program, ifindex, Libbpf.BPF_XDP(), mode.flags());
+  }
+
+  /**
+   * Attaches a program to a hook of a control group: it runs for the sockets of that group and of
+   * those below it, after the programs already attached.
+   *
+   * @param cgroup directory of the control group
+   * @throws BindingsException if the kernel refuses
+   */
+  public static BpfLink createCgroup(BpfProgram program, Path cgroup, SocketHook hook) {
+    final int target = CgroupFileSystem.open(cgroup);
+    try {
+      return create(
+          "link on " + hook + " of control group " + cgroup, program, target, hook.attachType(), 0);
+    } finally {
+      Descriptors.close(target);
+    }
   }
 
   /**
@@ -150,12 +173,16 @@ public final class BpfLink extends BpfHandle {
       describe(arena, fd(), found, toString());
       final int type = bpf_link_info.type(found);
       final boolean tcx = type == LinkDescription.TYPE_TCX;
+      final boolean cgroup = type == LinkDescription.TYPE_CGROUP;
       return new LinkDescription(
           bpf_link_info.id(found),
           type,
           bpf_link_info.prog_id(found),
           tcx || type == LinkDescription.TYPE_XDP ? found.get(JAVA_INT, IFINDEX_OFFSET) : 0,
-          tcx ? found.get(JAVA_INT, ATTACH_TYPE_OFFSET) : 0);
+          tcx
+              ? found.get(JAVA_INT, ATTACH_TYPE_OFFSET)
+              : cgroup ? found.get(JAVA_INT, CGROUP_ATTACH_TYPE_OFFSET) : 0,
+          cgroup ? found.get(JAVA_LONG, CGROUP_OFFSET) : 0);
     }
   }
 
@@ -167,9 +194,15 @@ public final class BpfLink extends BpfHandle {
    * @param programId id of the attached program
    * @param ifindex interface of a tcx or XDP link; 0 if the interface was deleted, and for other
    *     types
-   * @param attachType a number of enum bpf_attach_type for a tcx link; 0 for other types
+   * @param attachType a number of enum bpf_attach_type for a tcx or cgroup link; 0 for other types
+   * @param cgroupId inode number of the control group of a cgroup link; 0 if the link is detached,
+   *     and for other types
    */
-  public record LinkDescription(int id, int type, int programId, int ifindex, int attachType) {
+  public record LinkDescription(
+      int id, int type, int programId, int ifindex, int attachType, long cgroupId) {
+    /** BPF_LINK_TYPE_CGROUP. */
+    public static final int TYPE_CGROUP = 3;
+
     /** BPF_LINK_TYPE_XDP. */
     public static final int TYPE_XDP = 6;
 

@@ -70,6 +70,11 @@ public final class HookProbe {
     return link.get(JAVA_INT, BpfLink.IFINDEX_OFFSET);
   }
 
+  /** Returns the control group of the cgroup link that was read; 0 if the link is detached. */
+  public long linkCgroupId() {
+    return link.get(JAVA_LONG, BpfLink.CGROUP_OFFSET);
+  }
+
   /**
    * Reads the ids of the programs of a tcx hook in the order in which they run.
    *

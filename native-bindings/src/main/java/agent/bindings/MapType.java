@@ -29,6 +29,9 @@ public final class MapType {
   /** BPF_MAP_TYPE_HASH_OF_MAPS. */
   public static final int HASH_OF_MAPS = 13;
 
+  /** BPF_MAP_TYPE_SK_STORAGE. */
+  public static final int SK_STORAGE = 24;
+
   private static final int RINGBUF = 27;
 
   private MapType() {}
@@ -45,6 +48,7 @@ public final class MapType {
       case LPM_TRIE -> "lpm_trie";
       case ARRAY_OF_MAPS -> "array_of_maps";
       case HASH_OF_MAPS -> "hash_of_maps";
+      case SK_STORAGE -> "sk_storage";
       case RINGBUF -> "ringbuf";
       default -> "type " + type;
     };

@@ -104,6 +104,12 @@ final class AgentNames implements Candidates.LiveNames {
             .forEach(metric -> names.add(Tree.text(metric, "name")));
         names.forEach(name -> offer.accept(name, ""));
       }
+      case SERVICE -> {
+        for (final Object service : Tree.list(ask(agent, "service"))) {
+          offer.accept(
+              Tree.text(service, "spec", "id"), Tree.text(service, "spec", "flags", "name"));
+        }
+      }
       case PREFIX ->
           Tree.list(ask(agent, "prefilter"), "status", "realized", "deny")
               .forEach(prefix -> offer.accept(prefix.toString(), ""));

@@ -37,6 +37,7 @@ final class Bugtool {
           "policy",
           "policy/selectors",
           "prefilter",
+          "service",
           "cluster/nodes",
           "map",
           "metrics/");

@@ -77,6 +77,8 @@ final class CommandTree {
         CommandSpec.group("ip", "Addresses of workloads.", IpCommands::build),
         CommandSpec.group("policy", "Policy rules.", PolicyCommands::build),
         CommandSpec.group(
+            "service", "Services: one address for many that serve.", ServiceCommands::build),
+        CommandSpec.group(
             "prefilter",
             "Sources whose packets are dropped first of all.",
             PrefilterCommands::build),

@@ -27,6 +27,8 @@ import agent.contract.policy.PolicyModel;
 import agent.contract.policy.PolicyResolutionModel;
 import agent.contract.policy.PolicyResolutionRequest;
 import agent.contract.policy.SelectorModel;
+import agent.contract.service.ServiceModel;
+import agent.contract.service.ServiceSpecModel;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -294,6 +296,27 @@ public final class AgentClient implements AutoCloseable {
   /** GET /policy/selectors. */
   public List<SelectorModel> selectors() throws IOException {
     return list(SelectorModel.class, get("policy", "selectors"));
+  }
+
+  /** GET /service. */
+  public List<ServiceModel> services() throws IOException {
+    return list(ServiceModel.class, get("service"));
+  }
+
+  /** GET /service/{id}. */
+  public ServiceModel service(int id) throws IOException {
+    return one(ServiceModel.class, get("service", Integer.toString(id)));
+  }
+
+  /** PUT /service/{id}. */
+  public ServiceModel putService(int id, ServiceSpecModel service) throws IOException {
+    return one(
+        ServiceModel.class, send("PUT", RequestPath.of("service", Integer.toString(id)), service));
+  }
+
+  /** DELETE /service/{id}. */
+  public void deleteService(int id) throws IOException {
+    drain(send("DELETE", RequestPath.of("service", Integer.toString(id)), null));
   }
 
   /** GET /prefilter. */

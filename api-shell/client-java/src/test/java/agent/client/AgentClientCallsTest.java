@@ -7,6 +7,7 @@ import agent.contract.WireFormat;
 import agent.contract.daemon.DaemonConfigurationModel;
 import agent.contract.datapath.PrefilterListModel;
 import agent.contract.endpoint.EndpointConfigurationSpecModel;
+import agent.contract.service.ServiceSpecModel;
 import agent.testkit.CannedHttpServer;
 import java.io.IOException;
 import java.time.Duration;
@@ -186,6 +187,23 @@ class AgentClientCallsTest {
     final String change = "{\"deny\":[\"::/0\"],\"revision\":2}";
     assertCall("PATCH /prefilter", change, prefilter, agent -> agent.addToPrefilter(list));
     assertCall("DELETE /prefilter", change, prefilter, agent -> agent.removeFromPrefilter(list));
+  }
+
+  @Test
+  void shouldReadAndChangeServices() throws IOException {
+    final String service = "{\"spec\":{\"id\":7}}";
+    assertRead("/service", "[" + service + "]", AgentClient::services);
+    assertRead("/service/7", service, agent -> agent.service(7));
+    final ServiceSpecModel spec = new ServiceSpecModel(null, null, null, 7);
+    assertCall("PUT /service/7", "{\"id\":7}", service, agent -> agent.putService(7, spec));
+    assertCall(
+        "DELETE /service/7",
+        "",
+        "null",
+        agent -> {
+          agent.deleteService(7);
+          return null;
+        });
   }
 
   @Test

@@ -46,7 +46,9 @@ class GoldenJsonTest {
         agent.contract.policy.PolicyResolutionModel.class,
         agent.contract.policy.PolicyResolutionRequest.class,
         agent.contract.policy.RuleModel.class,
-        agent.contract.policy.SelectorModel.class
+        agent.contract.policy.SelectorModel.class,
+        agent.contract.service.ServiceModel.class,
+        agent.contract.service.ServiceSpecModel.class
       })
   void shouldReadAndWriteEveryFieldUnderItsName(Class<?> type) throws Exception {
     final JsonMapper mapper = WireFormat.strictMapper();

@@ -24,7 +24,16 @@ import org.snakeyaml.engine.v2.api.LoadSettings;
 /** Holds the schemas of the OpenAPI document and the records against each other. */
 class SchemaTest {
   private static final List<String> FILES =
-      List.of("daemon", "datapath", "debug", "endpoint", "identity", "ipam", "node", "policy");
+      List.of(
+          "daemon",
+          "datapath",
+          "debug",
+          "endpoint",
+          "identity",
+          "ipam",
+          "node",
+          "policy",
+          "service");
 
   @Test
   void shouldDescribeEveryRecordWithEveryFieldAndItsType() throws Exception {

@@ -28,13 +28,13 @@ import agent.node.ClusterNodes;
 import agent.node.HostRoutingWatch;
 import agent.node.Node;
 import agent.node.NodeInventory;
-import agent.policy.PolicyContext;
 import agent.policy.PolicyEngine;
 import agent.server.ApiServer;
 import agent.server.metrics.MetricsServer;
 import agent.server.monitor.AgentEvents;
 import agent.server.monitor.EndpointEvents;
 import agent.server.monitor.MonitorServer;
+import agent.service.Services;
 import agent.state.AgentState;
 import agent.types.AlreadyInUseException;
 import agent.types.OperationException;
@@ -114,15 +114,13 @@ final class Daemon implements AutoCloseable {
 
     final Node node =
         refusalNamesOption(() -> Node.open(settings.node(), settings.mtu(), state.nodeStore()));
-    final LocalIdentityAllocator identities =
-        new LocalIdentityAllocator(settings.fixedIdentities());
-    final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
+    final var identities = new LocalIdentityAllocator(settings.fixedIdentities());
+    final var cidrIdentities = new LocalCidrIdentityAllocator();
     final Ipam ipam = Ipam.open(settings.ipam(node.addressing(), state.leaseStore()));
     final RuntimeConfiguration restored =
         RuntimeConfiguration.restore(settings.runtimeOptions(), state.configurationStore());
-    final PolicyContext rules = settings.policy(identities, cidrIdentities, state.policyStore());
-    final PolicyEngine policy =
-        PolicyEngine.open(rules.mode(restored.wanted().enforcement()).conclude());
+    final var rules = settings.policy(identities, cidrIdentities, state.policyStore());
+    final var policy = PolicyEngine.open(rules.mode(restored.wanted().enforcement()).conclude());
     final HostRoutingWatch routing = HostRoutingWatch.start(settings.hostRouting());
     final DatapathManager datapath = datapath(state, node, routing);
     final EndpointConductor conductor =
@@ -141,6 +139,7 @@ final class Daemon implements AutoCloseable {
     keep(datapath.threads().start(conductor.agent(), CONDUCTOR_STALL_NS));
     addModules(datapath.health(), state, conductor, connections, routing);
     restore(datapath, conductor);
+    final Services services = services(state, datapath);
     keep(HeapReturn.start(server::changes));
     server.serve(
         routes.ready(
@@ -154,10 +153,16 @@ final class Daemon implements AutoCloseable {
                 monitor(datapath)::subscribers,
                 conductor.endpoints(),
                 conductor.policy(),
+                services,
                 configuration,
                 controllers),
             identities,
             cidrIdentities));
+  }
+
+  /** Restores the services. */
+  private Services services(AgentState state, DatapathManager datapath) {
+    return Services.restore(datapath.services(), state.serviceStore(), settings.nodeName());
   }
 
   /** Serves live events on the socket beside that of the API. */

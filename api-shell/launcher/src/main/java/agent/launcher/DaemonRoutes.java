@@ -19,10 +19,12 @@ import agent.server.handler.MapHandlers;
 import agent.server.handler.NodeHandlers;
 import agent.server.handler.PolicyHandlers;
 import agent.server.handler.PrefilterHandlers;
+import agent.server.handler.ServiceHandlers;
 import agent.server.metrics.AgentThreadMetricSource;
 import agent.server.metrics.DatapathMetricSource;
 import agent.server.metrics.MetricRegistry;
 import agent.server.metrics.RepairMetricSource;
+import agent.server.metrics.ServiceMetricSource;
 
 /** Connects the routes of the API, and the metrics, with the parts of the daemon. */
 final class DaemonRoutes {
@@ -74,6 +76,7 @@ final class DaemonRoutes {
     metrics.add(new RepairMetricSource(parts.datapath().repairs()));
     metrics.add(new AgentThreadMetricSource(parts.datapath().threads()));
     metrics.add(new DomainMetricSource(parts, identities));
+    metrics.add(new ServiceMetricSource(parts.services(), parts.datapath().services()));
     status.ready(parts);
     return RouteTable.of(
         daemon,
@@ -83,12 +86,14 @@ final class DaemonRoutes {
             status,
             new ProcessDebugView(Version.text(), parts.datapath(), System.getenv()),
             parts.endpoints(),
-            parts.policy()),
+            parts.policy(),
+            parts.services()),
         new DocumentHandler(),
         new EndpointHandlers(parts.endpoints()),
         new IdentityHandlers(identities, cidrIdentities),
         new IpamHandlers(parts.ipam(), parts.addressing()),
         new PolicyHandlers(parts.policy()),
+        new ServiceHandlers(parts.services()),
         new PrefilterHandlers(parts.datapath().prefilter()),
         new MapHandlers(parts.datapath().mirrors()));
   }

@@ -101,6 +101,11 @@ final class Settings {
     return directory("bpf-root");
   }
 
+  /** Returns the control group of {@code --cgroup-root}; null where it is not set. */
+  private Path cgroupRoot() {
+    return options.text("cgroup-root").isEmpty() ? null : directory("cgroup-root");
+  }
+
   Path libDirectory() {
     return directory("lib-dir");
   }
@@ -346,6 +351,8 @@ final class Settings {
                     PrefilterMode.valueOf(options.text("prefilter-mode").toUpperCase(Locale.ROOT)))
                 .prefilterStore(store)
                 .maxPrefixes((int) options.number("max-prefixes"))
+                .enableServices(!options.bool("disable-orch-services"))
+                .cgroupRoot(cgroupRoot())
                 .enableIpv4(addressing.ipv4().enabled())
                 .enableIpv6(addressing.ipv6().enabled())
                 .gateway4(addressing.ipv4().gateway())

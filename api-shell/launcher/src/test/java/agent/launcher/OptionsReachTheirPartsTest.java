@@ -92,6 +92,7 @@ class OptionsReachTheirPartsTest {
   private static List<Row> rows() {
     final List<Row> rows = new ArrayList<>(nodeRows());
     rows.addAll(datapathRows());
+    rows.addAll(serviceRows());
     rows.addAll(domainRows());
     rows.addAll(limitRows());
     return rows;
@@ -118,6 +119,17 @@ class OptionsReachTheirPartsTest {
         new Row("device", "eth7", Settings::nodeDevices, Set.of(), Set.of("eth7")),
         new Row("device", "eth7,eth8+", Settings::nodeDevices, Set.of(), Set.of("eth7")),
         new Row("prefilter-device", "eth8", Settings::nodeDevices, Set.of(), Set.of("eth8")));
+  }
+
+  private static List<Row> serviceRows() {
+    return List.of(
+        new Row("disable-orch-services", "true", s -> datapath(s).enableServices(), true, false),
+        new Row(
+            "cgroup-root",
+            "/run/cgroup",
+            s -> datapath(s).cgroupRoot(),
+            null,
+            Path.of("/run/cgroup")));
   }
 
   private static List<Row> datapathRows() {

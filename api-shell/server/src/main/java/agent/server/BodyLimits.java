@@ -17,6 +17,8 @@ public record BodyLimits(
   public static final BodyLimits DEFAULT =
       new BodyLimits(20_000, 100_000, 50_000, 100_000, 1_000_000, 1_000);
 
+  private static final long MOST_BACKENDS = 4096;
+
   /** What the elements of an array, or the members of a map, are. */
   enum Unit {
     RULES("rules", "--max-policy-rules"),
@@ -24,6 +26,7 @@ public record BodyLimits(
     CIDRS("CIDRs", "--max-policy-cidrs"),
     LABELS("labels", "--max-policy-labels"),
     PREFIXES("prefixes", "--max-prefixes"),
+    BACKENDS("backends", "a service has no more"),
     ENTRIES("labels and options", "--max-labels");
 
     private final String text;
@@ -50,6 +53,7 @@ public record BodyLimits(
       case CIDRS -> cidrs;
       case LABELS -> labels;
       case PREFIXES -> prefixes;
+      case BACKENDS -> MOST_BACKENDS;
       case ENTRIES -> entries;
     };
   }

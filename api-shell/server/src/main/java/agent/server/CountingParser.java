@@ -59,6 +59,7 @@ final class CountingParser extends JsonParserDelegate {
       case "toPorts", "ports", "dports", "icmps", "fields", "http", "dns" -> Unit.PEERS;
       case "fromCIDR", "toCIDR", "fromCIDRSet", "toCIDRSet", "except" -> Unit.CIDRS;
       case "deny" -> Unit.PREFIXES;
+      case "backend-addresses" -> Unit.BACKENDS;
       default -> others;
     };
   }

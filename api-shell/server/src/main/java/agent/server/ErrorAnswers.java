@@ -36,7 +36,7 @@ record ErrorAnswers(int status, String message, Map<String, String> headers) {
       case HttpRefusal refusal ->
           new ErrorAnswers(refusal.status(), refusal.getMessage(), refusal.headers());
       case Refusal refusal ->
-          new ErrorAnswers(route.statusOf(refusal.kind()), refusal.getMessage(), Map.of());
+          new ErrorAnswers(route.statusOf(refusal), refusal.getMessage(), Map.of());
       case OperationException failure -> new ErrorAnswers(INTERNAL, failure.getMessage(), Map.of());
       case BoundedBody.TooLargeException tooLarge ->
           new ErrorAnswers(TOO_LARGE, tooLarge.getMessage(), Map.of());

@@ -13,7 +13,9 @@ public enum OperationClass {
   /** Calls that change policy. */
   POLICY("policy"),
   /** Calls that change the prefilter. */
-  PREFILTER("prefilter");
+  PREFILTER("prefilter"),
+  /** Calls that change services. */
+  SERVICE("service");
 
   private final String text;
 

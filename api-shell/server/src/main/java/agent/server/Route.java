@@ -6,6 +6,7 @@ import static agent.server.OperationClass.IPAM;
 import static agent.server.OperationClass.POLICY;
 import static agent.server.OperationClass.PREFILTER;
 import static agent.server.OperationClass.READ;
+import static agent.server.OperationClass.SERVICE;
 import static agent.server.Verb.DELETE;
 import static agent.server.Verb.GET;
 import static agent.server.Verb.PATCH;
@@ -55,6 +56,11 @@ public enum Route {
   DELETE_POLICY(DELETE, "/policy", POLICY, "labels"),
   RESOLVE_POLICY(GET, "/policy/resolve", READ),
   LIST_SELECTORS(GET, "/policy/selectors", READ),
+
+  LIST_SERVICES(GET, "/service", READ),
+  GET_SERVICE(GET, "/service/{id}", READ),
+  PUT_SERVICE(PUT, "/service/{id}", SERVICE),
+  DELETE_SERVICE(DELETE, "/service/{id}", SERVICE),
 
   GET_PREFILTER(GET, "/prefilter", READ),
   PATCH_PREFILTER(PATCH, "/prefilter", PREFILTER),
@@ -119,6 +125,17 @@ public enum Route {
   /** Returns whether the handler reads only memory and so may run on the I/O thread. */
   boolean answersAtOnce() {
     return this == GET_HEALTHZ;
+  }
+
+  /** Returns the status code of a refusal by the domain; that of a service tells which part. */
+  int statusOf(Refusal refusal) {
+    if (refusal.kind() == Refusal.Kind.INVALID && operationClass == SERVICE) {
+      if (refusal.field().startsWith("frontend-address")) {
+        return 460;
+      }
+      return refusal.field().startsWith("backend-addresses") ? 461 : 400;
+    }
+    return statusOf(refusal.kind());
   }
 
   /**

@@ -13,6 +13,8 @@ import agent.node.NodeStore;
 import agent.node.NodeStore.NodeRecord;
 import agent.policy.PolicyState;
 import agent.policy.PolicyStore;
+import agent.service.Service;
+import agent.service.ServiceStore;
 import agent.types.OperationException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -36,6 +38,7 @@ public final class AgentState implements AutoCloseable {
   private final StateFolder<NodeRecord> node;
   private final StateFolder<PrefilterList> prefilter;
   private final StateFolder<List<ChangedValue>> configuration;
+  private final StateFolder<Service> services;
   private final PolicyFile policyFile;
   private final List<StateFolder<?>> folders;
 
@@ -49,8 +52,9 @@ public final class AgentState implements AutoCloseable {
     node = folder("node", "node", new NodeCodec());
     prefilter = folder("prefilter", "prefilter", new PrefilterCodec());
     configuration = folder("configuration", "configuration", new ConfigurationCodec());
+    services = folder("services", "service", new ServiceCodec());
     policyFile = new PolicyFile(policy, faults);
-    folders = List.of(endpoints, policy, leases, node, prefilter, configuration);
+    folders = List.of(endpoints, policy, leases, node, prefilter, configuration, services);
   }
 
   private <T> StateFolder<T> folder(String name, String kind, Codec<T> codec) {
@@ -102,6 +106,11 @@ public final class AgentState implements AutoCloseable {
     return new PrefilterFile(prefilter, faults);
   }
 
+  /** Returns the store of services: {@code services/<id>.json}. */
+  public ServiceStore serviceStore() {
+    return new ServiceFiles(services, faults);
+  }
+
   /** Returns the store of the daemon's configuration: {@code configuration/daemon.json}. */
   public RuntimeOptionsStore configurationStore() {
     return new ConfigurationFile(configuration, faults);
@@ -115,7 +124,7 @@ public final class AgentState implements AutoCloseable {
    */
   public void discard() {
     for (final StateFolder<?> folder :
-        List.of(endpoints, policy, leases, prefilter, configuration)) {
+        List.of(endpoints, policy, leases, prefilter, configuration, services)) {
       final List<String> documents = folder.names();
       documents.forEach(folder::remove);
       if (!documents.isEmpty()) {

@@ -218,7 +218,8 @@ final class DocumentReader {
     }
   }
 
-  private <T> T parsed(Function<String, T> parser, String expected) throws DamagedStateException {
+  /** Reads a text that a parser must accept, which refuses others with a {@link Refusal}. */
+  <T> T parsed(Function<String, T> parser, String expected) throws DamagedStateException {
     final String text = text();
     try {
       return parser.apply(text);

@@ -29,7 +29,7 @@ final class EndpointFiles implements EndpointStore {
     final List<EndpointRecord> endpoints = new ArrayList<>();
     unreadable.clear();
     for (final String name : folder.names()) {
-      final int id = idOf(name);
+      final int id = NumberedFiles.numberOf(name, EndpointIdentifier.MAX_LOCAL_ID);
       if (id == 0) {
         LOGGER.warn("state file {} is not that of an endpoint; it is not read", folder.path(name));
         continue;
@@ -89,15 +89,5 @@ final class EndpointFiles implements EndpointStore {
 
   private static String name(int id) {
     return Integer.toString(id);
-  }
-
-  /** Returns the id that a file name tells; 0 where it is not the name of an endpoint's file. */
-  private static int idOf(String name) {
-    try {
-      final int id = Integer.parseInt(name);
-      return id >= 1 && id <= EndpointIdentifier.MAX_LOCAL_ID && name.equals(name(id)) ? id : 0;
-    } catch (NumberFormatException e) {
-      return 0;
-    }
   }
 }

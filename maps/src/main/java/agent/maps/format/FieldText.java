@@ -4,6 +4,7 @@ package agent.maps.format;
 final class FieldText {
   private static final String HEX = "0123456789abcdef";
   private static final int GROUPS = 8;
+  private static final long IPV4_MAPPED = 0xffff;
 
   private FieldText() {}
 
@@ -46,6 +47,17 @@ final class FieldText {
         out.append(Integer.toHexString(group(high, low, i)));
       }
     }
+  }
+
+  /** Appends an address, an IPv4-mapped one as IPv4, with a port: {@code [2001:db8::1]:80}. */
+  static void end(StringBuilder out, long high, long low, int port) {
+    if (high == 0 && low >>> Integer.SIZE == IPV4_MAPPED) {
+      ipv4(out, (int) low);
+    } else {
+      ipv6(out.append('['), high, low);
+      out.append(']');
+    }
+    out.append(':').append(port);
   }
 
   private static int group(long high, long low, int index) {

@@ -44,12 +44,23 @@ public final class NodeMaps {
       read("prefilter6_wide_cells", MapFormats.CELLS);
   public static final NodeMap PREFILTER6_NARROW_CELLS =
       read("prefilter6_narrow_cells", MapFormats.CELLS);
+  public static final NodeMap SERVICES = read("services", MapFormats.SERVICES);
+  public static final NodeMap SERVICE_SLOTS = read("service_slots", MapFormats.SERVICE_SLOTS);
+  public static final NodeMap SERVICE_BACKENDS =
+      read("service_backends", MapFormats.SERVICE_BACKENDS);
+  public static final NodeMap SERVICE_AFFINITIES =
+      read("service_affinities", MapFormats.SERVICE_AFFINITIES);
+  public static final NodeMap SOCKET_METRICS = read("socket_metrics", MapFormats.SOCKET_METRICS);
   public static final NodeMap EVENTS = read("events", MapFormats.hexadecimal(0, 0));
   public static final NodeMap EVENTS_LOST = read("events_lost", MapFormats.EVENTS_LOST);
 
   /** Maps that exist only on a node with a prefilter device. */
   public static final List<NodeMap> PREFILTER =
       List.of(PREFILTER_TABLES, PREFILTER4_CELLS, PREFILTER6_WIDE_CELLS, PREFILTER6_NARROW_CELLS);
+
+  /** Maps that exist only on a node that balances services at the socket. */
+  public static final List<NodeMap> SOCKET =
+      List.of(SERVICES, SERVICE_SLOTS, SERVICE_BACKENDS, SERVICE_AFFINITIES, SOCKET_METRICS);
 
   /** Prefilter maps that release 0.3.0 and those before it have pinned, and this one has not. */
   public static final List<String> PREFILTER_BEFORE = List.of("prefilter4", "prefilter6");
@@ -82,6 +93,11 @@ public final class NodeMaps {
           PREFILTER4_CELLS,
           PREFILTER6_WIDE_CELLS,
           PREFILTER6_NARROW_CELLS,
+          SERVICES,
+          SERVICE_SLOTS,
+          SERVICE_BACKENDS,
+          SERVICE_AFFINITIES,
+          SOCKET_METRICS,
           EVENTS,
           EVENTS_LOST,
           read("judge_scratch", MapFormats.hexadecimal(0, 0)), // memory of one packet

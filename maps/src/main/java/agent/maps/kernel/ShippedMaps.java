@@ -2,6 +2,7 @@ package agent.maps.kernel;
 
 import agent.bindings.BpfObject;
 import agent.bindings.MapSpec;
+import agent.bindings.MapType;
 import agent.maps.format.MapFormats;
 import agent.maps.layout.PrefilterTable;
 import java.io.IOException;
@@ -30,7 +31,9 @@ public final class ShippedMaps {
     for (final String name : objects) {
       try (BpfObject object = BpfObject.open(read(name), name)) {
         for (final MapSpec declared : object.maps()) {
-          maps.add(name, declared);
+          if (declared.type() != MapType.SK_STORAGE) { // libbpf creates it with the programs
+            maps.add(name, declared);
+          }
         }
       }
     }

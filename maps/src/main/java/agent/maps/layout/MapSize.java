@@ -6,7 +6,7 @@ import java.util.Map;
 /**
  * Capacities of maps that the agent needs before it opens the maps: defaults of options and ranges
  * of ids. {@code enum conntrack_size}, {@code device_size}, {@code endpoint_size}, {@code
- * interface_size} and {@code policy_size} in the headers of the maps.
+ * interface_size}, {@code policy_size} and {@code service_size} in the headers of the maps.
  */
 public final class MapSize {
   /** Default capacity for TCP flows of one address family, unless the option changes it. */
@@ -27,6 +27,12 @@ public final class MapSize {
   /** The value of each entry of the map {@code devices}. */
   public static final int DEVICE_GUARDED = 1;
 
+  /** Most frontends, of which one of any protocol counts twice. */
+  public static final int SERVICES = 65_536;
+
+  /** Most backends of all services. */
+  public static final int SERVICE_BACKENDS = 524_288;
+
   static final List<EnumSpec> ENUMS =
       List.of(
           EnumSpec.of(
@@ -40,7 +46,18 @@ public final class MapSize {
           EnumSpec.of(
               "interface_size",
               Map.of("INTERFACE_CELLS", INTERFACE_CELLS, "INTERFACE_OVERFLOW_MAX", 8192)),
-          EnumSpec.of("policy_size", Map.of("POLICY_MAP_MAX_ENTRIES", POLICY_MAP)));
+          EnumSpec.of("policy_size", Map.of("POLICY_MAP_MAX_ENTRIES", POLICY_MAP)),
+          EnumSpec.of(
+              "service_size",
+              Map.of(
+                  "SERVICES_MAX",
+                  SERVICES,
+                  "SERVICE_BACKENDS_MAX",
+                  SERVICE_BACKENDS,
+                  "SERVICE_AFFINITIES_MAX",
+                  65_536,
+                  "SOCKET_COUNTERS",
+                  SocketCounter.values().length)));
 
   private MapSize() {}
 }

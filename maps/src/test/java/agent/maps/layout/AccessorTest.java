@@ -55,7 +55,14 @@ class AccessorTest {
         NodeConfigFlyweight.class,
         PolicyEntryFlyweight.class,
         PolicyKeyFlyweight.class,
-        PrefilterConfigFlyweight.class);
+        PrefilterConfigFlyweight.class,
+        ServiceAffinityFlyweight.class,
+        ServiceAffinityKeyFlyweight.class,
+        ServiceBackendKeyFlyweight.class,
+        ServiceEntryFlyweight.class,
+        ServiceKeyFlyweight.class,
+        ServiceSlotFlyweight.class,
+        ServiceSlotKeyFlyweight.class);
   }
 
   /** The bytes of one member, or of one element of an array of numbers. */

@@ -28,13 +28,21 @@ public final class Layouts {
           PolicyEntryFlyweight.STRUCT,
           PolicyKeyFlyweight.STRUCT,
           PrefilterConfigFlyweight.STRUCT,
-          PrefilterSlotFlyweight.STRUCT);
+          PrefilterSlotFlyweight.STRUCT,
+          ServiceAffinityFlyweight.STRUCT,
+          ServiceAffinityKeyFlyweight.STRUCT,
+          ServiceBackendKeyFlyweight.STRUCT,
+          ServiceEntryFlyweight.STRUCT,
+          ServiceKeyFlyweight.STRUCT,
+          ServiceSlotFlyweight.STRUCT,
+          ServiceSlotKeyFlyweight.STRUCT);
 
   public static final List<EnumSpec> ENUMS =
       Stream.concat(
               MapSize.ENUMS.stream(),
               Stream.of(
                   AggregationLevel.ENUM,
+                  BackendState.ENUM,
                   ConntrackDelivery.ENUM,
                   ConntrackEntryFlyweight.PENDING_ENUM,
                   ConntrackFlag.ENUM,
@@ -54,7 +62,8 @@ public final class Layouts {
                   PolicyPrefix.ENUM,
                   PrefilterCell.ENUM,
                   PrefilterGeometry.ENUM,
-                  PrefilterTable.ENUM))
+                  PrefilterTable.ENUM,
+                  SocketCounter.ENUM))
           .toList();
 
   private Layouts() {}

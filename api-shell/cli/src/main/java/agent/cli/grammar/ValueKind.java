@@ -20,6 +20,8 @@ public enum ValueKind {
   MAP,
   /** The name of a metric. */
   METRIC,
+  /** The number of a service. */
+  SERVICE,
   /** A prefix of the prefilter. */
   PREFIX,
   /** An option of the daemon that can be changed. */

@@ -3,6 +3,7 @@ package agent.contract.debug;
 import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.endpoint.EndpointModel;
 import agent.contract.policy.PolicyModel;
+import agent.contract.service.ServiceModel;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import java.util.List;
 import java.util.Map;
@@ -18,7 +19,7 @@ import java.util.Map;
  *     masked
  * @param kernelVersion release of the running kernel
  * @param policy rules; absent where they cannot be read
- * @param serviceList services; empty where load balancing is not enabled
+ * @param serviceList services
  * @param subsystem report of each subsystem by its name
  */
 public record DebugInformationModel(
@@ -29,5 +30,5 @@ public record DebugInformationModel(
     @JsonProperty("environment-variables") List<String> environmentVariables,
     @JsonProperty("kernel-version") String kernelVersion,
     @JsonProperty("policy") PolicyModel policy,
-    @JsonProperty("service-list") List<Object> serviceList,
+    @JsonProperty("service-list") List<ServiceModel> serviceList,
     @JsonProperty("subsystem") Map<String, String> subsystem) {}

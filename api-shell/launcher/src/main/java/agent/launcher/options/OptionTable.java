@@ -125,8 +125,7 @@ public final class OptionTable {
   private static List<AgentOption> datapath() {
     return List.of(
         served(DATAPATH, "bpf-root", STRING, "/sys/fs/bpf", "BPF file system that holds the pins"),
-        later(DATAPATH, "cgroup-root", STRING, "", "Cgroup v2 file system")
-            .needing("the load balancer at sockets"),
+        served(DATAPATH, "cgroup-root", STRING, "", "Control group whose sockets use services"),
         later(DATAPATH, "datapath-mode", STRING, "veth", "Kind of workload interfaces")
             .needing("workloads on ipvlan devices")
             .withChoices("veth", "ipvlan"),
@@ -348,8 +347,7 @@ public final class OptionTable {
         later(ORCHESTRATOR, "orch-require-ipv6-pod-cidr", BOOL, "false", "Wait for an IPv6 CIDR"),
         later(ORCHESTRATOR, "disable-endpoint-crd", BOOL, "false", "Do not publish endpoints")
             .withInert("true"),
-        later(ORCHESTRATOR, "disable-orch-services", BOOL, "false", "Do not watch services")
-            .withInert("true"),
+        served(ORCHESTRATOR, "disable-orch-services", BOOL, "false", "Do not balance services"),
         later(ORCHESTRATOR, "container-runtime", STRINGS, "auto", "Container runtimes to watch")
             .needing("a client of container runtimes")
             .withInert("none"),

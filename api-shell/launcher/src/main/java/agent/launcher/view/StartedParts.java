@@ -9,6 +9,7 @@ import agent.node.ClusterNodes;
 import agent.node.HostRoutingWatch;
 import agent.node.NodeAddressing;
 import agent.node.NodeInventory;
+import agent.service.Services;
 import java.util.List;
 import java.util.function.IntSupplier;
 import java.util.function.Supplier;
@@ -25,6 +26,7 @@ import java.util.function.Supplier;
  * @param subscribers counts the subscribers of live events
  * @param endpoints the endpoints
  * @param policy the policy
+ * @param services the services
  * @param configuration what can change at run time
  * @param controllers the periodic tasks
  */
@@ -38,9 +40,10 @@ public record StartedParts(
     IntSupplier subscribers,
     Endpoints endpoints,
     PolicyService policy,
+    Services services,
     DaemonConfiguration configuration,
     List<PeriodicController> controllers) {
   /** The daemon is starting: no part is ready. */
   static final StartedParts NONE =
-      new StartedParts(null, null, null, null, null, null, null, null, null, null, List.of());
+      new StartedParts(null, null, null, null, null, null, null, null, null, null, null, List.of());
 }

@@ -9,6 +9,7 @@ import agent.contract.daemon.ProxyReplacementModel;
 import agent.contract.daemon.ProxyReplacementModel.Feature;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.manager.spec.ServiceProxy;
 import agent.datapath.manager.spec.TcMode;
 import agent.identity.Identity;
 import agent.ipam.Lease;
@@ -117,7 +118,7 @@ final class StatusEncoder {
         ConfigurationView.masquerading(),
         monitor(now),
         orchestrator(),
-        proxyReplacement(),
+        proxyReplacement(now.datapath().services().hooks() != ServiceProxy.Hooks.OFF),
         new DaemonStatusModel.Proxy(OFF, null, null, List.of(), 0L, 0L),
         new DaemonStatusModel.Routing("Linux", routing.mode().text(), "disabled"),
         new DaemonStatusModel.Srv6(false, null),
@@ -219,7 +220,9 @@ final class StatusEncoder {
         now.subscribers().getAsInt());
   }
 
-  private static ProxyReplacementModel proxyReplacement() {
+  /** Services are balanced at the socket, or not at all. */
+  private static ProxyReplacementModel proxyReplacement(boolean atSocket) {
+    final Feature feature = new Feature(atSocket);
     return new ProxyReplacementModel(
         List.of(),
         List.of(),
@@ -227,15 +230,16 @@ final class StatusEncoder {
         new ProxyReplacementModel.Features(
             false,
             NO_FEATURE,
+            feature,
             NO_FEATURE,
-            NO_FEATURE,
-            new ProxyReplacementModel.HostReachableServices(false, List.of()),
+            new ProxyReplacementModel.HostReachableServices(
+                atSocket, atSocket ? List.of("TCP", "UDP") : List.of()),
             new ProxyReplacementModel.Nat46X64(
                 false, new ProxyReplacementModel.Gateway(false, List.of()), NO_FEATURE),
             new ProxyReplacementModel.NodePort(null, null, null, false, null, null, null, null),
-            NO_FEATURE,
-            NO_FEATURE,
+            feature,
+            feature,
             NO_FEATURE),
-        OFF);
+        atSocket ? "Partial" : OFF);
   }
 }

@@ -37,7 +37,7 @@ class OptionEffectsTest {
       bpf-ct-global-tcp-max OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       bpf-policy-map-max AgentPolicyCapacityKernelTest#shouldRefuseAsAWholeWhatDoesNotFit
       bpf-root AgentCleanupKernelTest#shouldRefuseWhileAnAgentRuns
-      cgroup-root refused
+      cgroup-root AgentServiceKernelTest#shouldServeTheSocketsOfTheControlGroupOfTheOption
       chained-manage-existing-containers refused
       chained-master-device refused
       chained-uninstall-on-exit refused
@@ -55,7 +55,7 @@ class OptionEffectsTest {
       device AgentStartKernelTest#shouldNameTheDeviceThatIsNotThere
       disable-conntrack AgentOptionsKernelTest#shouldStartEndpointsWithTheOptionsOfTheDaemon
       disable-endpoint-crd refused
-      disable-orch-services refused
+      disable-orch-services AgentServiceKernelTest#shouldHaveNoServicesWhereTheOptionSaysSo
       enable-ipsec refused
       enable-ipv4 OptionsReachTheirPartsTest#shouldConfigureBothFamiliesWithTheAddressingOfTheNode
       enable-ipv6 OptionsReachTheirPartsTest#shouldConfigureBothFamiliesWithTheAddressingOfTheNode

@@ -31,7 +31,6 @@ class OptionsInForceTest {
     "install-iptables-rules, false",
     "prepend-iptables-chains, false",
     "tofqdns-enable-poller-events, false",
-    "disable-orch-services, true",
     "container-runtime, [none]",
     "runtime-socket, not enabled",
     "http-request-timeout, not enabled",

@@ -47,7 +47,18 @@ class MetricSourcesTest {
             .with(3, EndpointState.READY);
     final StartedParts parts =
         new StartedParts(
-            null, null, null, null, ipam, null, null, endpoints, new Revision(77), null, List.of());
+            null,
+            null,
+            null,
+            null,
+            ipam,
+            null,
+            null,
+            endpoints,
+            new Revision(77),
+            null,
+            null,
+            List.of());
     assertEquals(
         """
         # HELP agent_endpoints Endpoints, by state

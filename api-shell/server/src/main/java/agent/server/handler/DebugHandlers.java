@@ -8,6 +8,8 @@ import agent.server.ApiHandler;
 import agent.server.Route;
 import agent.server.view.DaemonView;
 import agent.server.view.DebugView;
+import agent.service.Service;
+import agent.service.Services;
 import agent.types.OperationException;
 import java.io.Reader;
 import java.util.LinkedHashMap;
@@ -23,6 +25,7 @@ public final class DebugHandlers implements ApiHandler.Group {
   private final DebugView debug;
   private final Endpoints endpoints;
   private final PolicyDocument document;
+  private final Services services;
 
   /**
    * Creates the handlers.
@@ -31,13 +34,19 @@ public final class DebugHandlers implements ApiHandler.Group {
    * @param debug its process and subsystems
    * @param endpoints the endpoints
    * @param policy the policy
+   * @param services the services
    */
   public DebugHandlers(
-      DaemonView daemon, DebugView debug, Endpoints endpoints, PolicyService policy) {
+      DaemonView daemon,
+      DebugView debug,
+      Endpoints endpoints,
+      PolicyService policy,
+      Services services) {
     this.daemon = daemon;
     this.debug = debug;
     this.endpoints = endpoints;
     document = new PolicyDocument(policy);
+    this.services = services;
   }
 
   @Override
@@ -67,6 +76,9 @@ public final class DebugHandlers implements ApiHandler.Group {
       subsystems.put("policy", unreadable.getMessage());
     }
     json.writeArrayPropertyStart("service-list");
+    for (final Service service : services.list()) {
+      json.writePOJO(ServiceHandlers.encode(service));
+    }
     json.writeEndArray();
     json.writePOJOProperty("subsystem", subsystems);
     json.writeEndObject();

@@ -32,6 +32,7 @@ import agent.server.TestServer;
 import agent.server.metrics.MetricRegistry;
 import agent.server.view.DaemonView;
 import agent.server.view.DebugView;
+import agent.service.Services;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Refusal;
@@ -62,6 +63,8 @@ class DaemonOperationsTest {
   private final FakeDebug debug = new FakeDebug();
   private final FakeEndpoints endpoints = new FakeEndpoints();
   private final FakeConfiguration configuration = new FakeConfiguration();
+  private final Services services =
+      Services.restore(new FakeServiceProxy(), new FakeServiceStore(), "n1");
   private RuntimeException unreadablePolicy;
   private TestServer server;
   private AgentClient client;
@@ -75,7 +78,7 @@ class DaemonOperationsTest {
             new EndpointHandlers(endpoints),
             new NodeHandlers(cluster, "blue/n1"),
             new ConfigurationHandlers(configuration, daemon),
-            new DebugHandlers(daemon, debug, endpoints, new FakePolicy()))) {
+            new DebugHandlers(daemon, debug, endpoints, new FakePolicy(), services))) {
       group.addTo(handlers);
     }
     server = TestServer.start(handlers);

@@ -37,6 +37,7 @@ import agent.server.TestServer;
 import agent.server.metrics.MetricFamily;
 import agent.server.metrics.MetricRegistry;
 import agent.server.view.DaemonView;
+import agent.service.Services;
 import agent.testkit.api.CheckedSocket;
 import agent.types.IpAddress;
 import agent.types.Prefix;
@@ -60,6 +61,8 @@ class HandlersTest {
   private final FakeEndpoints endpoints = new FakeEndpoints();
   private final EnginePolicy policy = new EnginePolicy();
   private final FakePrefilter prefilter = new FakePrefilter();
+  private final Services services =
+      Services.restore(new FakeServiceProxy(), new FakeServiceStore(), "n1");
   private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
   private final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
   private TestServer server;
@@ -83,13 +86,14 @@ class HandlersTest {
             new DaemonHandlers(new FakeDaemon(), metrics),
             new NodeHandlers(null, null),
             new ConfigurationHandlers(null, null),
-            new DebugHandlers(null, null, endpoints, policy),
+            new DebugHandlers(null, null, endpoints, policy, services),
             new DocumentHandler(),
             new EndpointHandlers(endpoints),
             new IdentityHandlers(identities, cidrIdentities),
             new IpamHandlers(ipam, FakeEndpoints.NODE),
             new PolicyHandlers(policy),
             new PrefilterHandlers(prefilter),
+            new ServiceHandlers(services),
             new MapHandlers(new MapMirrors(new MapRegistry(), () -> 0, () -> 0)))) {
       group.addTo(handlers);
     }

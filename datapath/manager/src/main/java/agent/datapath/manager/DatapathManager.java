@@ -11,6 +11,7 @@ import agent.datapath.manager.attach.EndpointAttachments;
 import agent.datapath.manager.attach.HookGuard;
 import agent.datapath.manager.attach.NetworkDevices;
 import agent.datapath.manager.attach.Pins;
+import agent.datapath.manager.attach.SocketAttachments;
 import agent.datapath.manager.attach.TcAttachmentChoice;
 import agent.datapath.manager.compile.FeatureSet;
 import agent.datapath.manager.compile.ProgramFile;
@@ -37,6 +38,8 @@ import agent.datapath.manager.load.ProgramLoader;
 import agent.datapath.manager.prefilter.DevicePrefilter;
 import agent.datapath.manager.prefilter.NoPrefilter;
 import agent.datapath.manager.prefilter.PrefilterMaps;
+import agent.datapath.manager.service.NoServices;
+import agent.datapath.manager.service.SocketServices;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.DatapathMetrics;
@@ -47,6 +50,7 @@ import agent.datapath.manager.spec.EndpointProxy;
 import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.datapath.manager.spec.Prefilter;
+import agent.datapath.manager.spec.ServiceProxy;
 import agent.datapath.manager.thread.AgentThreads;
 import agent.datapath.manager.thread.HealthBoard;
 import agent.datapath.manager.thread.ParkingIdleStrategy;
@@ -60,6 +64,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.SleepingMillisIdleStrategy;
 
@@ -105,6 +110,7 @@ public final class DatapathManager implements AutoCloseable {
   private IpcacheMaps ipcache;
   private NetworkDevices networkDevices;
   private Prefilter prefilter = new NoPrefilter();
+  private ServiceProxy services = new NoServices();
   private EventsAgent events;
   private KernelMetrics metrics;
   private ConntrackReport sweeps;
@@ -164,6 +170,7 @@ public final class DatapathManager implements AutoCloseable {
     loaderAgent.endpointPrograms(); // loaded as soon as the agent runs, before the first endpoint
     createConductor(pins, loaderAgent);
     attachDevices(pins, loader, constants, loaderAgent);
+    createServices(pins, loaderAgent);
     metrics = new KernelMetrics(maps.get(NodeMaps.METRICS));
     startAgents(loader, constants, loaderAgent);
   }
@@ -258,6 +265,21 @@ public final class DatapathManager implements AutoCloseable {
       prefilterMaps.unpinPrevious();
     }
     devices.detachOthers();
+  }
+
+  private void createServices(Pins pins, LoaderAgent loaderAgent) {
+    final Supplier<CompletableFuture<BpfObject>> programs =
+        () -> loaderAgent.load(ProgramFile.SOCKET);
+    final SocketAttachments attachments = new SocketAttachments(pins, hooks, programs);
+    if (!context.enableServices()) {
+      attachments.detach();
+      return;
+    }
+    final SocketServices created =
+        new SocketServices(
+            conductor, maps, attachments, programs, context.cgroupRoot(), faults, repairs);
+    guard.add(created.guard());
+    services = created;
   }
 
   private void startAgents(ProgramLoader loader, NodeConstants constants, LoaderAgent loaderAgent) {
@@ -363,6 +385,11 @@ public final class DatapathManager implements AutoCloseable {
   /** Returns the prefilter; it refuses every change as DISABLED without a prefilter device. */
   public Prefilter prefilter() {
     return prefilter;
+  }
+
+  /** Returns the proxy for services; only {@code datapath/service} uses it. */
+  public ServiceProxy services() {
+    return services;
   }
 
   /** Returns the registry of open maps. */

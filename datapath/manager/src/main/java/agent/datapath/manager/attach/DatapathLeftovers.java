@@ -37,7 +37,7 @@ public final class DatapathLeftovers {
   public static List<Leftover> find(Path bpfRoot, Map<Integer, String> interfaces) {
     final Path folder = Pins.folderOf(bpfRoot);
     final List<Leftover> found = new ArrayList<>();
-    for (final Path pin : below(folder, "endpoints", "devices")) {
+    for (final Path pin : below(folder, "endpoints", "devices", "sockets")) {
       found.add(new Leftover(linkText(pin, interfaces), () -> detach(pin)));
     }
     interfaces.forEach((index, name) -> addFilters(index, name, found));
@@ -61,6 +61,9 @@ public final class DatapathLeftovers {
       return "pin " + pin;
     }
     try (BpfLink link = pinned.get()) {
+      if (link.info().type() == BpfLink.LinkDescription.TYPE_CGROUP) {
+        return "program of " + pin + " at sockets";
+      }
       final int index = link.info().ifindex();
       return "program of " + pin + " on " + interfaces.getOrDefault(index, "interface " + index);
     }
@@ -104,7 +107,7 @@ public final class DatapathLeftovers {
   /** Returns the agent's folders, the innermost first. */
   private static List<Path> folders(Path folder) {
     final List<Path> folders = new ArrayList<>();
-    for (final String name : List.of("endpoints", "devices", "maps", "removals")) {
+    for (final String name : List.of("endpoints", "devices", "sockets", "maps", "removals")) {
       Leftover.paths(folder.resolve(name)).stream()
           .filter(DatapathLeftovers::isFolder)
           .forEach(folders::add);

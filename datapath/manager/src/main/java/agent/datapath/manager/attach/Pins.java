@@ -41,12 +41,14 @@ public final class Pins {
   private final Path endpoints;
   private final Path devices;
   private final Path removals;
+  private final Path sockets;
 
   private Pins(Path root) {
     maps = root.resolve("maps");
     endpoints = root.resolve("endpoints");
     devices = root.resolve("devices");
     removals = root.resolve("removals");
+    sockets = root.resolve("sockets");
   }
 
   /**
@@ -57,7 +59,8 @@ public final class Pins {
   public static Pins prepare(Path bpfRoot) {
     final Pins pins = new Pins(folder(bpfRoot));
     try {
-      for (final Path folder : List.of(pins.maps, pins.endpoints, pins.devices, pins.removals)) {
+      for (final Path folder :
+          List.of(pins.maps, pins.endpoints, pins.devices, pins.removals, pins.sockets)) {
         create(folder);
         for (final Path inside : list(folder)) {
           if (Files.isDirectory(inside, LinkOption.NOFOLLOW_LINKS)) {
@@ -173,6 +176,16 @@ public final class Pins {
    */
   public Path device(String interfaceName, String program) {
     return devices.resolve(interfaceName.replace(".", "%2E")).resolve(program);
+  }
+
+  /** Returns the pin path of the link of a program at sockets. */
+  public Path socket(String program) {
+    return sockets.resolve(program);
+  }
+
+  /** Returns the paths of all pinned links of programs at sockets. */
+  public Set<Path> socketPins() {
+    return list(sockets);
   }
 
   /** Returns the paths of all pinned device links. */

@@ -38,11 +38,12 @@ public abstract class WatchedHook implements AutoCloseable {
    * Remembers the interface.
    *
    * @param place the hook, for messages
+   * @param ifindex of the interface; 0 for a hook of a control group
    */
   WatchedHook(String place, int ifindex) {
     this.place = place;
     this.ifindex = ifindex;
-    hardwareAddress = NetworkDevice.hardwareAddress(ifindex);
+    hardwareAddress = ifindex == 0 ? 0 : NetworkDevice.hardwareAddress(ifindex);
   }
 
   final int ifindex() {
@@ -89,6 +90,9 @@ public abstract class WatchedHook implements AutoCloseable {
    * another one now. Null where the interface is the same.
    */
   final String interfaceGone() {
+    if (ifindex == 0) {
+      return null;
+    }
     final long found = NetworkDevice.hardwareAddress(ifindex);
     if (found < 0) {
       return "the interface is gone";

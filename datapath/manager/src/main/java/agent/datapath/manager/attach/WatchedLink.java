@@ -9,13 +9,14 @@ import agent.bindings.HookProbe;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
-/** A hook with a pinned tcx or XDP link. */
+/** A hook with a pinned tcx, XDP or cgroup link. */
 final class WatchedLink extends WatchedHook {
   private final PinnedLinkAttachment attachment;
   private final Path pin;
   private final MemorySegment pinPath;
   private final boolean isTcx;
   private final boolean isIngress;
+  private final long cgroupId;
   private BpfLink link;
   private int programId;
   private long inode;
@@ -32,6 +33,7 @@ final class WatchedLink extends WatchedHook {
     pinPath = HookProbe.pathOf(pin);
     isTcx = description.type() == LinkDescription.TYPE_TCX;
     isIngress = description.isTcxIngress();
+    cgroupId = description.cgroupId();
     programId = description.programId();
     rememberPin();
   }
@@ -72,7 +74,9 @@ final class WatchedLink extends WatchedHook {
       foreignProgramId = probe.linkProgramId();
       return State.REPLACED;
     }
-    if (probe.linkIfindex() != ifindex()) {
+    final boolean isAttached =
+        cgroupId == 0 ? probe.linkIfindex() == ifindex() : probe.linkCgroupId() == cgroupId;
+    if (!isAttached) {
       return State.DETACHED;
     }
     if (!isTcx) {
@@ -96,12 +100,16 @@ final class WatchedLink extends WatchedHook {
 
   @Override
   void repair(State state, BpfProgram loaded) {
-    if (state == State.BEHIND || link.info().ifindex() == 0) {
+    if (state == State.BEHIND || isDetached(link.info())) {
       replaceBy(attachment.create(loaded), loaded);
     } else {
       link.update(loaded);
       programId = loaded.info().id();
     }
+  }
+
+  private static boolean isDetached(LinkDescription found) {
+    return found.ifindex() == 0 && found.cgroupId() == 0;
   }
 
   @Override

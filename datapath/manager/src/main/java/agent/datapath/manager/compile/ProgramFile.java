@@ -5,7 +5,8 @@ public enum ProgramFile {
   ENDPOINT("endpoint"),
   HOST("host"),
   PREFILTER("prefilter"),
-  CONNTRACK_GC("conntrack_gc");
+  CONNTRACK_GC("conntrack_gc"),
+  SOCKET("socket");
 
   private final String stem;
 

@@ -18,7 +18,9 @@ import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.PrefilterTable;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.BiConsumer;
 import org.apache.logging.log4j.LogManager;
@@ -58,22 +60,20 @@ public final class NodeMapSet implements AutoCloseable {
    */
   public static NodeMapSet open(
       DatapathContext context, Pins pins, MapRegistry registry, MapPins guard) {
-    final boolean hasPrefilter = context.prefilterDevice() != null;
     final NodeMapSet set =
         new NodeMapSet(
-            pins,
-            registry,
-            guard,
-            hasPrefilter
-                ? ShippedMaps.of(ProgramFile.ENDPOINT.stem(), ProgramFile.PREFILTER.stem())
-                : ShippedMaps.of(ProgramFile.ENDPOINT.stem()),
-            context.policyMapMax());
+            pins, registry, guard, ShippedMaps.of(objects(context)), context.policyMapMax());
     try {
       for (final MapDefinition definition : set.shipped.all()) {
         set.open(sized(context, definition));
       }
-      if (!hasPrefilter) {
-        unpinPrefilter(pins);
+      if (context.prefilterDevice() == null) {
+        unpin(pins, NodeMaps.PREFILTER);
+        NodeMaps.PREFILTER_BEFORE.forEach(previous -> BpfFileSystem.unpin(pins.map(previous)));
+      }
+      if (!context.enableServices()) {
+        unpin(pins, NodeMaps.SOCKET);
+        BpfFileSystem.unpin(pins.map(ProgramLoader.SOCKET_PEERS));
       }
       set.carryOver.copyToFresh(set.get(NodeMaps.GENERATIONS));
       return set;
@@ -83,13 +83,23 @@ public final class NodeMapSet implements AutoCloseable {
     }
   }
 
-  /** Unpins the prefilter maps that a previous run of the agent may have created. */
-  private static void unpinPrefilter(Pins pins) {
-    for (final NodeMap map : NodeMaps.PREFILTER) {
-      BpfFileSystem.unpin(pins.map(map.name()));
+  /** Returns the objects that declare the maps of this node. */
+  private static String[] objects(DatapathContext context) {
+    final List<String> objects = new ArrayList<>();
+    objects.add(ProgramFile.ENDPOINT.stem());
+    if (context.prefilterDevice() != null) {
+      objects.add(ProgramFile.PREFILTER.stem());
     }
-    for (final String previous : NodeMaps.PREFILTER_BEFORE) {
-      BpfFileSystem.unpin(pins.map(previous));
+    if (context.enableServices()) {
+      objects.add(ProgramFile.SOCKET.stem());
+    }
+    return objects.toArray(String[]::new);
+  }
+
+  /** Unpins maps that a previous run of the agent may have created. */
+  private static void unpin(Pins pins, List<NodeMap> maps) {
+    for (final NodeMap map : maps) {
+      BpfFileSystem.unpin(pins.map(map.name()));
     }
   }
 

@@ -1,12 +1,17 @@
 package agent.datapath.manager.load;
 
+import agent.bindings.BindingsException;
+import agent.bindings.BpfFileSystem;
 import agent.bindings.BpfObject;
+import agent.bindings.Descriptors;
+import agent.bindings.Errno;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.compile.ProgramObjects;
 import agent.maps.btf.Btf;
 import agent.maps.btf.DataSectionLayout;
 import agent.maps.btf.ElfObject;
 import agent.maps.kernel.BpfMap;
+import java.nio.file.Path;
 import java.util.Optional;
 import java.util.function.Consumer;
 
@@ -15,6 +20,9 @@ import java.util.function.Consumer;
  * time.
  */
 public final class ProgramLoader {
+  /** The map of {@code maps/socket_map.h}. */
+  static final String SOCKET_PEERS = "socket_peers";
+
   private final ProgramObjects objects;
   private final NodeMapSet maps;
   private byte[] parsed;
@@ -44,6 +52,8 @@ public final class ProgramLoader {
         final BpfMap map = maps.byName().get(name);
         if (map != null) {
           object.reuseMap(name, map.fd());
+        } else if (isOfSockets(name)) {
+          takeOver(object, name);
         } else if (!isSection(name)) {
           throw new IllegalStateException(
               "object " + program.stem() + ": map " + name + " is not a map of the node");
@@ -51,6 +61,9 @@ public final class ProgramLoader {
       }
       layoutOf(elf).ifPresent(found -> constants.accept(new Constants(found, object)));
       object.load();
+      if (program == ProgramFile.SOCKET) {
+        pin(object);
+      }
       return object;
     } catch (RuntimeException failure) {
       object.close();
@@ -72,6 +85,31 @@ public final class ProgramLoader {
       parsed = elf;
     }
     return layout;
+  }
+
+  /** Returns whether the map holds what sockets have, which libbpf creates with the programs. */
+  private static boolean isOfSockets(String name) {
+    return name.equals(SOCKET_PEERS);
+  }
+
+  /** What sockets have outlives the programs, so that a new program knows it, too. */
+  private void takeOver(BpfObject object, String map) {
+    final int fd = BpfFileSystem.open(maps.pin(map));
+    if (fd >= 0) {
+      try {
+        object.reuseMap(map, fd);
+      } finally {
+        Descriptors.close(fd);
+      }
+    }
+  }
+
+  private void pin(BpfObject object) {
+    final Path pin = maps.pin(SOCKET_PEERS);
+    final int result = BpfFileSystem.pin(object.mapFd(SOCKET_PEERS), pin);
+    if (result < 0 && result != -Errno.EEXIST) {
+      throw new BindingsException("map " + SOCKET_PEERS + ": pin " + pin, result);
+    }
   }
 
   /**

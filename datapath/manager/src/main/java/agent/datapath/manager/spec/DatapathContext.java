@@ -33,6 +33,8 @@ public final class DatapathContext {
   private String prefilterDevice;
   private PrefilterMode prefilterMode = PrefilterMode.NATIVE;
   private PrefilterStore prefilterStore;
+  private boolean enableServices = true;
+  private Path cgroupRoot;
   private boolean enableIpv4 = true;
   private boolean enableIpv6 = true;
   private IpAddress gateway4;
@@ -177,6 +179,26 @@ public final class DatapathContext {
 
   public DatapathContext prefilterDevice(String value) {
     prefilterDevice = changing(value);
+    return this;
+  }
+
+  /** Returns whether services are balanced: not {@code --disable-orch-services}. */
+  public boolean enableServices() {
+    return enableServices;
+  }
+
+  public DatapathContext enableServices(boolean value) {
+    enableServices = changing(value);
+    return this;
+  }
+
+  /** Returns {@code --cgroup-root}; null where the agent is to find it. */
+  public Path cgroupRoot() {
+    return cgroupRoot;
+  }
+
+  public DatapathContext cgroupRoot(Path value) {
+    cgroupRoot = changing(value);
     return this;
   }
 

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import agent.testkit.KernelTest;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
@@ -29,6 +30,12 @@ class ComplexityKernelTest {
       found.put("from_network", node.verifiedInstructions(ScenarioHost.HOST, "from_network"));
     }
     found.put("prefilter", loaded("prefilter", "prefilter"));
+    for (final String hook : List.of("connect", "sendmsg", "recvmsg", "getpeername")) {
+      for (final String family : List.of("4", "6")) {
+        final String program = "socket_" + hook + family;
+        found.put(program, loaded("socket", program));
+      }
+    }
     found.put("conntrack_sweep", loaded("conntrack_gc", "conntrack_sweep"));
 
     final Properties budgets = new Properties();

@@ -1,0 +1,2 @@
+/** Services. */
+package agent.contract.service;

@@ -1,0 +1,171 @@
+package agent.launcher.process;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.testkit.KernelTest;
+import agent.testkit.NetworkNamespace;
+import agent.testkit.TcpEchoServer;
+import agent.testkit.TestControlGroup;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.ResourceLock;
+import tools.jackson.databind.JsonNode;
+
+/** Services through the API, with clients on the node and in workloads. */
+@KernelTest
+@ResourceLock(TestControlGroup.LOCK)
+class AgentServiceKernelTest {
+  private static final String FRONTEND4 = "10.96.0.1";
+  private static final String FRONTEND6 = "fd96::1";
+  private static final int PORT = 8080;
+
+  private TestNode node;
+  private TestControlGroup group;
+
+  @BeforeEach
+  void create() throws IOException {
+    node = new TestNode();
+    group = TestControlGroup.enter();
+  }
+
+  @AfterEach
+  void remove() throws Exception {
+    node.close();
+    group.close();
+  }
+
+  private AgentProcess start(String... options) throws Exception {
+    return node.agent(
+        Stream.concat(Stream.of("--cgroup-root", group.path().toString()), Stream.of(options))
+            .toArray(String[]::new));
+  }
+
+  private static String service(String frontend, String... backends) {
+    final StringBuilder all = new StringBuilder();
+    for (final String backend : backends) {
+      all.append(all.isEmpty() ? "" : ",");
+      all.append("{\"ip\":\"").append(backend).append("\",\"port\":8080}");
+    }
+    return "{\"frontend-address\":{\"ip\":\"%s\",\"port\":80},\"backend-addresses\":[%s]}"
+        .formatted(frontend, all);
+  }
+
+  /** Connects to the port 80 of an address, and returns whether it is answered. */
+  private static boolean isServed(NetworkNamespace client, String address) throws Exception {
+    return client.run(
+        () -> {
+          try (Socket socket = new Socket()) {
+            socket.connect(new InetSocketAddress(InetAddress.ofLiteral(address), 80), 2000);
+            socket.setSoTimeout(2000);
+            socket.getOutputStream().write(1);
+            return socket.getInputStream().read() == 1;
+          } catch (SocketTimeoutException unanswered) {
+            return false;
+          }
+        });
+  }
+
+  private static JsonNode features(AgentProcess agent) throws IOException {
+    return agent
+        .expect(200, "GET", "/healthz", null)
+        .json()
+        .get("orch-proxy-replacement")
+        .get("features");
+  }
+
+  @Test
+  void shouldServeTheSocketsOfTheControlGroupOfTheOption() throws Exception {
+    final AgentProcess agent = start();
+    assertTrue(features(agent).get("socketLB").get("enabled").asBoolean());
+    final TestWorkload server = node.workload(agent, "server", "app=server");
+    final TestWorkload client = node.workload(agent, "client", "app=client");
+    final TestWorkload stranger = node.workload(agent, "stranger", "app=stranger");
+    node.keep(TcpEchoServer.start(server.namespace(), PORT));
+    agent.expect(201, "PUT", "/service/1", service(FRONTEND4, server.ipv4()));
+    agent.expect(201, "PUT", "/service/2", service(FRONTEND6, server.ipv6()));
+    for (final String frontend : new String[] {FRONTEND4, FRONTEND6}) {
+      assertTrue(isServed(client.namespace(), frontend), "from a workload to " + frontend);
+      assertTrue(isServed(node.namespace(), frontend), "from the node to " + frontend);
+    }
+    agent.expect(
+        200,
+        "PUT",
+        "/policy",
+        """
+        [{"endpointSelector": {"matchLabels": {"app": "server"}},
+          "ingress": [{"fromEndpoints": [{"matchLabels": {"app": "client"}}]}]}]
+        """);
+    for (final String frontend : new String[] {FRONTEND4, FRONTEND6}) {
+      assertTrue(isServed(client.namespace(), frontend), "allowed to the backend");
+      assertFalse(isServed(stranger.namespace(), frontend), "denied to the backend");
+    }
+    agent.expect(200, "PUT", "/service/1", service(FRONTEND4));
+    assertThrows(ConnectException.class, () -> isServed(client.namespace(), FRONTEND4));
+    final String metrics = agent.expect(200, "GET", "/metrics/", null).text();
+    assertTrue(metrics.contains("agent_service_sockets_total"), metrics);
+  }
+
+  @Test
+  void shouldServeWithoutAnAgentAndWithTheNextOne() throws Exception {
+    final AgentProcess first = start();
+    final TestWorkload server = node.workload(first, "server");
+    node.keep(TcpEchoServer.start(server.namespace(), PORT));
+    first.expect(201, "PUT", "/service/1", service(FRONTEND4, server.ipv4()));
+    first.expect(201, "PUT", "/service/2", service(FRONTEND6, server.ipv6()));
+    first.expect(200, "DELETE", "/service/2", null);
+    first.expect(201, "PUT", "/service/3", service("10.96.0.3", server.ipv4()));
+    final String before = first.expect(200, "GET", "/service", null).text();
+    first.kill();
+    assertTrue(isServed(node.namespace(), FRONTEND4), "without an agent");
+    Files.writeString(node.state().resolve("services/3.json"), "damaged");
+    final AgentProcess second = start();
+    assertTrue(isServed(node.namespace(), FRONTEND4), "with the next agent");
+    assertTrue(isServed(node.namespace(), "10.96.0.3"), "as the kernel has it");
+    second.expect(503, "GET", "/service/3", null);
+    second.expect(200, "DELETE", "/service/3", null);
+    second.expect(201, "PUT", "/service/3", service("10.96.0.3", server.ipv4()));
+    assertEquals(before, second.expect(200, "GET", "/service", null).text());
+    for (final int id : new int[] {1, 3}) {
+      second.expect(200, "DELETE", "/service/" + id, null);
+    }
+    assertEquals(0, pins());
+  }
+
+  private long pins() throws IOException {
+    final Path folder = node.bpfRoot().resolve("agent/sockets");
+    if (!Files.exists(folder)) {
+      return 0;
+    }
+    try (Stream<Path> pins = Files.list(folder)) {
+      return pins.count();
+    }
+  }
+
+  @Test
+  void shouldHaveNoServicesWhereTheOptionSaysSo() throws Exception {
+    final AgentProcess first = start();
+    first.expect(201, "PUT", "/service/1", service(FRONTEND4, "10.1.0.7"));
+    assertEquals(8, pins());
+    assertEquals(0, first.terminate());
+    final AgentProcess agent = start("--disable-orch-services");
+    assertEquals(0, pins());
+    final String refusal =
+        agent.expect(501, "PUT", "/service/2", service(FRONTEND6, "fd00::7")).text();
+    assertTrue(refusal.contains("--disable-orch-services"), refusal);
+    assertFalse(features(agent).get("socketLB").get("enabled").asBoolean());
+    agent.expect(404, "GET", "/map/services", null);
+  }
+}

@@ -1,0 +1,163 @@
+package agent.server.handler;
+
+import agent.contract.service.ServiceSpecModel;
+import agent.contract.service.ServiceSpecModel.BackendAddress;
+import agent.contract.service.ServiceSpecModel.Flags;
+import agent.contract.service.ServiceSpecModel.FrontendAddress;
+import agent.service.Backend;
+import agent.service.Frontend;
+import agent.service.Service;
+import agent.service.ServiceProtocol;
+import agent.types.IpAddress;
+import agent.types.Refusal;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/** Decodes the body of {@code PUT /service/{id}}. What it accepts takes effect. */
+final class ServiceDecoder {
+  static final String FRONTEND = "frontend-address";
+  static final String BACKENDS = "backend-addresses";
+  static final String CLIENT_IP = "ClientIP";
+  static final String NONE = "None";
+  static final String CLUSTER = "Cluster";
+  static final String LOCAL = "Local";
+  static final String CLUSTER_IP = "ClusterIP";
+  static final String EXTERNAL = "external";
+
+  private static final int MOST_PORT = 65_535;
+  private static final int MOST_WEIGHT = 65_535;
+  private static final int LONGEST_NAME = 253;
+  private static final int AFFINITY_SEC = 10_800; // as the orchestrator's services have it
+  private static final int MOST_AFFINITY_SEC = 86_400;
+  private static final Flags NO_FLAGS = new Flags(null, null, null, null, null, null, null);
+
+  private ServiceDecoder() {}
+
+  static Service decode(int id, ServiceSpecModel model) {
+    if (model.id() != null && model.id() != id) {
+      throw Refusal.invalid("id", model.id() + " is not " + id + ", the id of the path");
+    }
+    final Frontend frontend = frontend(model.frontendAddress());
+    final Flags flags = model.flags() == null ? NO_FLAGS : model.flags();
+    oneOf("flags.type", flags.type(), CLUSTER_IP);
+    oneOf("flags.extTrafficPolicy", flags.extTrafficPolicy(), CLUSTER);
+    oneOf("flags.intTrafficPolicy", flags.intTrafficPolicy(), CLUSTER, LOCAL);
+    return new Service(
+        id,
+        frontend,
+        backends(frontend, model.backendAddresses()),
+        LOCAL.equals(flags.intTrafficPolicy()),
+        affinity(flags),
+        name("flags.name", flags.name()),
+        name("flags.namespace", flags.namespace()));
+  }
+
+  private static Frontend frontend(FrontendAddress model) {
+    if (model == null) {
+      throw Refusal.invalid(FRONTEND, "is missing");
+    }
+    oneOf(FRONTEND + ".scope", model.scope(), EXTERNAL);
+    return new Frontend(
+        address(FRONTEND, model.ip()),
+        port(FRONTEND, model.port()),
+        protocol(FRONTEND, model.protocol(), ServiceProtocol.ANY));
+  }
+
+  private static List<Backend> backends(Frontend frontend, List<BackendAddress> models) {
+    final List<Backend> backends = new ArrayList<>();
+    if (models == null) {
+      return backends;
+    }
+    final Set<String> addresses = new HashSet<>();
+    for (int i = 0; i < models.size(); i++) {
+      final String field = BACKENDS + "[" + i + "]";
+      final Backend backend = backend(field, frontend, models.get(i));
+      if (!addresses.add(backend.address() + " " + backend.port())) {
+        throw Refusal.invalid(
+            field, backend.address() + " port " + backend.port() + " is there twice");
+      }
+      backends.add(backend);
+    }
+    return backends;
+  }
+
+  private static Backend backend(String field, Frontend frontend, BackendAddress model) {
+    final IpAddress address = address(field, model.ip());
+    if (address.isIpv4() != frontend.address().isIpv4()) {
+      throw Refusal.invalid(
+          field + ".ip", address + " is not of the family of " + frontend.address());
+    }
+    if (protocol(field, model.protocol(), frontend.protocol()) != frontend.protocol()) {
+      throw Refusal.invalid(
+          field + ".protocol", model.protocol() + " is not " + frontend.protocol());
+    }
+    final int weight = model.weight() == null ? 1 : model.weight();
+    range(field + ".weight", weight, 0, MOST_WEIGHT);
+    return new Backend(
+        address,
+        port(field, model.port()),
+        model.state() == null
+            ? Backend.State.ACTIVE
+            : Backend.State.parse(field + ".state", model.state()),
+        weight,
+        name(field + ".nodeName", model.nodeName()));
+  }
+
+  private static int affinity(Flags flags) {
+    oneOf("flags.sessionAffinity", flags.sessionAffinity(), NONE, CLIENT_IP);
+    final String field = "flags.affinityTimeoutSeconds";
+    final boolean hasAffinity = CLIENT_IP.equals(flags.sessionAffinity());
+    if (flags.affinityTimeoutSeconds() == null) {
+      return hasAffinity ? AFFINITY_SEC : 0;
+    }
+    range(field, flags.affinityTimeoutSeconds(), 1, MOST_AFFINITY_SEC);
+    if (!hasAffinity) {
+      throw Refusal.invalid(field, "has no effect without sessionAffinity " + CLIENT_IP);
+    }
+    return flags.affinityTimeoutSeconds();
+  }
+
+  private static IpAddress address(String owner, String text) {
+    final String field = owner + ".ip";
+    if (text == null) {
+      throw Refusal.invalid(field, "is missing");
+    }
+    return IpAddress.parse(field, text);
+  }
+
+  private static int port(String owner, Integer port) {
+    final String field = owner + ".port";
+    if (port == null) {
+      throw Refusal.invalid(field, "is missing");
+    }
+    range(field, port, 1, MOST_PORT);
+    return port;
+  }
+
+  private static ServiceProtocol protocol(String owner, String name, ServiceProtocol otherwise) {
+    return name == null ? otherwise : ServiceProtocol.parse(owner + ".protocol", name);
+  }
+
+  private static String name(String field, String name) {
+    if (name != null && (name.isEmpty() || name.length() > LONGEST_NAME)) {
+      throw Refusal.invalid(field, "has not 1 to " + LONGEST_NAME + " characters");
+    }
+    return name;
+  }
+
+  private static void range(String field, int value, int least, int most) {
+    if (value < least || value > most) {
+      throw Refusal.invalid(field, value + " is not in " + least + " to " + most);
+    }
+  }
+
+  /** Accepts what is absent or one of the values that this release serves. */
+  private static void oneOf(String field, String value, String... served) {
+    if (value != null && !List.of(served).contains(value)) {
+      throw Refusal.invalid(
+          field, "'" + value + "' is not enabled, " + String.join(" or ", served) + " is");
+    }
+  }
+}

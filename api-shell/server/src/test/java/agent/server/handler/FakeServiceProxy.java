@@ -1,0 +1,48 @@
+package agent.server.handler;
+
+import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.manager.spec.ServiceProxy;
+import agent.maps.layout.SocketCounter;
+import agent.types.Refusal;
+import java.util.Collection;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+
+/** A datapath that holds services in memory, and refuses them on demand. */
+final class FakeServiceProxy implements ServiceProxy {
+  final Map<Integer, ServiceEntries> held = new TreeMap<>();
+  Refusal refusal;
+
+  @Override
+  public CompletableFuture<Void> restore(Collection<ServiceEntries> services, Set<Integer> kept) {
+    services.forEach(service -> held.put(service.id(), service));
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletableFuture<Void> put(ServiceEntries service) {
+    if (refusal != null) {
+      return CompletableFuture.failedFuture(refusal);
+    }
+    held.put(service.id(), service);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletableFuture<Void> remove(int id) {
+    held.remove(id);
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public Hooks hooks() {
+    return Hooks.ATTACHED;
+  }
+
+  @Override
+  public Map<SocketCounter, Long> counters() {
+    return Map.of(SocketCounter.REFUSED, 3L);
+  }
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Services: the address that clients use (frontend) and the addresses that serve it (backends). IPv4 addresses are
+ * written as IPv4-mapped ones (RFC 4291, 2.5.5.2), as sockets of both families know them.
+ */
+#ifndef AGENT_MAPS_SERVICE_MAP_H
+#define AGENT_MAPS_SERVICE_MAP_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <bpf/bpf_helpers.h>
+
+enum service_size {
+	SERVICES_MAX = 65536,
+	SERVICE_BACKENDS_MAX = 524288, /* of all services */
+	SERVICE_AFFINITIES_MAX = 65536,
+	SOCKET_COUNTERS = 3, /* number of values of enum socket_counter */
+};
+
+struct service_key {
+	__u8 address[16];
+	__be16 port_be;
+	__u8 protocol; /* TCP or UDP; a frontend of any protocol has an entry for each */
+	__u8 reserved;
+};
+_Static_assert(sizeof(struct service_key) == 20, "service_key");
+
+struct service_entry {
+	__u32 service_id;
+	__u32 slots;      /* 0: no backend takes new connections */
+	__u32 affinity_s; /* a client keeps its backend for this long after its last connection; 0: it does not */
+};
+_Static_assert(sizeof(struct service_entry) == 12, "service_entry");
+
+/* The agent writes slots and backends before the entry that counts them, and deletes them after it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct service_key);
+	__type(value, struct service_entry);
+	__uint(max_entries, SERVICES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} services SEC(".maps");
+
+struct service_slot_key {
+	__u32 service_id;
+	__u32 slot; /* 0 to slots - 1 */
+};
+_Static_assert(sizeof(struct service_slot_key) == 8, "service_slot_key");
+
+/*
+ * A table for Walker's alias method (M. D. Vose, IEEE TSE 17(9), 1991): a slot is drawn evenly, and one of its two
+ * backends by the threshold. So a draw takes one lookup whatever the number of backends, and weights are exact.
+ */
+struct service_slot {
+	__u8 address[16];
+	__u8 other_address[16];
+	__be16 port_be;
+	__be16 other_port_be;
+	__u32 threshold; /* an even 32-bit number above it takes the other backend */
+};
+_Static_assert(sizeof(struct service_slot) == 40, "service_slot");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct service_slot_key);
+	__type(value, struct service_slot);
+	__uint(max_entries, SERVICE_BACKENDS_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} service_slots SEC(".maps");
+
+/* The states of decisions.md, section 4. */
+enum backend_state {
+	BACKEND_ACTIVE = 1,
+	BACKEND_TERMINATING = 2, /* keeps what it has; gets nothing new */
+	BACKEND_QUARANTINED = 3, /* does not answer: gets nothing, and what it has moves on */
+	BACKEND_MAINTENANCE = 4, /* is out of service on purpose: as quarantined */
+};
+
+struct service_backend_key {
+	__u32 service_id;
+	__u8 address[16];
+	__be16 port_be;
+	__u8 reserved[2];
+};
+_Static_assert(sizeof(struct service_backend_key) == 24, "service_backend_key");
+
+/* All backends with their states, for clients that have one already. Value: enum backend_state. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct service_backend_key);
+	__type(value, __u32);
+	__uint(max_entries, SERVICE_BACKENDS_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} service_backends SEC(".maps");
+
+/* A client is a network namespace: what has an address of its own. */
+struct service_affinity_key {
+	__u64 client; /* cookie of the network namespace */
+	__u32 service_id;
+	__u8 reserved[4];
+};
+_Static_assert(sizeof(struct service_affinity_key) == 16, "service_affinity_key");
+
+struct service_affinity {
+	__u64 used_ns; /* CLOCK_MONOTONIC */
+	__u8 address[16];
+	__be16 port_be;
+	__u8 reserved[6];
+};
+_Static_assert(sizeof(struct service_affinity) == 32, "service_affinity");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__type(key, struct service_affinity_key);
+	__type(value, struct service_affinity);
+	__uint(max_entries, SERVICE_AFFINITIES_MAX);
+} service_affinities SEC(".maps");
+
+/* Indexes of socket_metrics. */
+enum socket_counter {
+	SOCKET_CONNECTED = 0, /* connections to a service */
+	SOCKET_SENT = 1,      /* datagrams to a service from sockets that are not connected */
+	SOCKET_REFUSED = 2,   /* connections and datagrams to a service that has no backend for them */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, __u64);
+	__uint(max_entries, SOCKET_COUNTERS);
+} socket_metrics SEC(".maps");
+
+#endif

@@ -1,0 +1,87 @@
+package agent.datapath.manager.attach;
+
+import agent.bindings.BindingsException;
+import agent.bindings.BpfObject;
+import agent.bindings.SocketHook;
+import agent.datapath.manager.compile.ProgramFile;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * Attaches the programs at sockets to the hooks of one control group. For the conductor's thread.
+ */
+public final class SocketAttachments {
+  private static final Logger LOGGER = LogManager.getLogger(SocketAttachments.class);
+
+  private final Pins pins;
+  private final HookGuard guard;
+  private final Supplier<CompletableFuture<BpfObject>> loader;
+
+  /**
+   * Creates the attachments without attaching a program.
+   *
+   * @param loader loads the object of {@link ProgramFile#SOCKET}
+   */
+  public SocketAttachments(
+      Pins pins, HookGuard guard, Supplier<CompletableFuture<BpfObject>> loader) {
+    this.pins = pins;
+    this.guard = guard;
+    this.loader = loader;
+  }
+
+  /**
+   * Attaches all programs, or replaces those of a previous run. The hooks that show a socket its
+   * peer come before those that change it.
+   *
+   * @throws AttachException where the kernel refuses; then none is attached
+   */
+  public void attach(Path cgroup, BpfObject object) {
+    final SocketHook[] hooks = SocketHook.values();
+    try {
+      for (int i = hooks.length - 1; i >= 0; i--) {
+        final Attachment attachment = new CgroupAttachment(cgroup, hooks[i], pin(hooks[i]));
+        attachment.attach(object.program(program(hooks[i]))).close();
+        guard.watch(0, subject(hooks[i]), attachment, loader, program(hooks[i]));
+      }
+    } catch (RuntimeException failure) {
+      detach();
+      throw failure;
+    }
+    LOGGER.info("services: programs are attached to the sockets of control group {}", cgroup);
+  }
+
+  /** Detaches the programs of this run and of previous ones. */
+  public void detach() {
+    boolean isDetached = false;
+    for (final SocketHook hook : SocketHook.values()) {
+      guard.forget(subject(hook));
+    }
+    for (final Path pin : pins.socketPins()) {
+      try {
+        PinnedLinkAttachment.detachPinned(pin);
+        isDetached = true;
+      } catch (BindingsException failure) {
+        LOGGER.warn("socket link {} cannot be detached: {}", pin, failure.getMessage());
+      }
+    }
+    if (isDetached) {
+      LOGGER.info("services: the programs at sockets are detached");
+    }
+  }
+
+  private Path pin(SocketHook hook) {
+    return pins.socket(program(hook));
+  }
+
+  private static String subject(SocketHook hook) {
+    return "sockets " + program(hook);
+  }
+
+  private static String program(SocketHook hook) {
+    return "socket_" + hook.name().toLowerCase(Locale.ROOT);
+  }
+}

@@ -1,0 +1,39 @@
+package agent.datapath.manager.service;
+
+import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.manager.spec.ServiceProxy;
+import agent.maps.layout.SocketCounter;
+import agent.types.Refusal;
+import java.util.Collection;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+
+/** The services of a node that has them switched off: it has none, and refuses new ones. */
+public final class NoServices implements ServiceProxy {
+  @Override
+  public CompletableFuture<Void> restore(Collection<ServiceEntries> services, Set<Integer> kept) {
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public CompletableFuture<Void> put(ServiceEntries service) {
+    return CompletableFuture.failedFuture(
+        Refusal.disabled("", "services are switched off by --disable-orch-services"));
+  }
+
+  @Override
+  public CompletableFuture<Void> remove(int id) {
+    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public Hooks hooks() {
+    return Hooks.OFF;
+  }
+
+  @Override
+  public Map<SocketCounter, Long> counters() {
+    return Map.of();
+  }
+}

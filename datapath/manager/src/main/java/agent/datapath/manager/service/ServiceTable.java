@@ -1,0 +1,109 @@
+package agent.datapath.manager.service;
+
+import agent.bindings.Errno;
+import agent.bindings.MapFlag;
+import agent.datapath.manager.guard.GuardedMap;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.EntryBuffer;
+import agent.maps.kernel.MapCursor;
+import java.nio.ByteBuffer;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.BiPredicate;
+import org.agrona.MutableDirectBuffer;
+
+/** One map of services with its desired entries. For the conductor's thread. */
+final class ServiceTable {
+  private final BpfMap map;
+  private final GuardedMap guarded;
+  private final EntryBuffer entry;
+
+  ServiceTable(BpfMap map) {
+    this.map = map;
+    guarded = new GuardedMap(0, null, "map " + map.name(), map);
+    entry = new EntryBuffer(map);
+  }
+
+  GuardedMap guarded() {
+    return guarded;
+  }
+
+  /** Writes the entries that the map does not hold yet. */
+  void put(Map<ByteBuffer, byte[]> rows) {
+    rows.forEach(
+        (key, value) -> {
+          entry.key().putBytes(0, key.array());
+          entry.value().putBytes(0, value);
+          if (guarded.desired().holds(entry.key(), entry.value())) {
+            return;
+          }
+          guarded.desired().put(entry.key(), entry.value());
+          final int result = map.update(entry, MapFlag.ANY);
+          if (result < 0) {
+            guarded.desired().remove(entry.key());
+            throw map.failure("update", entry, result);
+          }
+        });
+  }
+
+  /**
+   * Deletes the entries of the first table that the second one has not.
+   *
+   * @throws agent.maps.kernel.BpfMapException where the kernel refused one; then the others are
+   *     deleted, and the comparison tries that one again
+   */
+  void remove(Map<ByteBuffer, byte[]> rows, Map<ByteBuffer, byte[]> except) {
+    RuntimeException first = null;
+    for (final ByteBuffer key : rows.keySet()) {
+      if (!except.containsKey(key)) {
+        final int result = remove(key.array());
+        if (result < 0 && result != -Errno.ENOENT && first == null) {
+          first = map.failure("delete", entry, result);
+        }
+      }
+    }
+    if (first != null) {
+      throw first;
+    }
+  }
+
+  private int remove(byte[] key) {
+    entry.key().putBytes(0, key);
+    guarded.desired().remove(entry.key());
+    return map.delete(entry);
+  }
+
+  /** Deletes the entries of the map that are not among these. */
+  void removeOthers(Map<ByteBuffer, byte[]> rows) {
+    final Map<ByteBuffer, byte[]> held = new LinkedHashMap<>();
+    read((key, value) -> true, held);
+    remove(held, rows);
+  }
+
+  /** Collects the entries that the kernel holds and that a test accepts. */
+  void read(
+      BiPredicate<MutableDirectBuffer, MutableDirectBuffer> wanted, Map<ByteBuffer, byte[]> rows) {
+    try (MapCursor cursor = new MapCursor()) {
+      final int opened = cursor.open(map);
+      if (opened < 0) {
+        throw map.failure("walk", "all", opened);
+      }
+      while (cursor.next()) {
+        if (wanted.test(cursor.key(), cursor.value())) {
+          rows.put(
+              ByteBuffer.wrap(bytes(cursor.key(), map.keySize())),
+              bytes(cursor.value(), map.valueSize()));
+        }
+      }
+      if (cursor.error() < 0) {
+        throw map.failure("walk", "all", cursor.error());
+      }
+    }
+  }
+
+  private static byte[] bytes(MutableDirectBuffer buffer, int length) {
+    final byte[] bytes = new byte[length];
+    buffer.getBytes(0, bytes);
+    return bytes;
+  }
+}

@@ -1,0 +1,136 @@
+package agent.datapath.manager.service;
+
+import agent.bindings.BpfObject;
+import agent.datapath.manager.attach.SocketAttachments;
+import agent.datapath.manager.conductor.DatapathConductor;
+import agent.datapath.manager.guard.Check;
+import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.manager.guard.Repairs;
+import agent.datapath.manager.load.NodeMapSet;
+import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.manager.spec.ServiceProxy;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.MapCursor;
+import agent.maps.kernel.NodeMaps;
+import agent.maps.layout.SocketCounter;
+import java.nio.file.Path;
+import java.util.Collection;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
+
+/**
+ * Services at the socket. Without a service no program is attached, so that a node without services
+ * pays nothing for them.
+ */
+public final class SocketServices implements ServiceProxy {
+  private final DatapathConductor conductor;
+  private final ServiceTables tables;
+  private final SocketAttachments attachments;
+  private final Supplier<CompletableFuture<BpfObject>> loader;
+  private final Path cgroupRoot;
+  private final BpfMap metrics;
+  private volatile boolean isAttached;
+
+  /**
+   * Creates the services of a datapath without attaching a program.
+   *
+   * @param loader loads the programs; the caller closes them
+   * @param cgroupRoot {@code --cgroup-root}; null where it is not set
+   */
+  public SocketServices(
+      DatapathConductor conductor,
+      NodeMapSet maps,
+      SocketAttachments attachments,
+      Supplier<CompletableFuture<BpfObject>> loader,
+      Path cgroupRoot,
+      KernelFaults faults,
+      Repairs repairs) {
+    this.conductor = conductor;
+    this.attachments = attachments;
+    this.loader = loader;
+    this.cgroupRoot = cgroupRoot;
+    metrics = maps.get(NodeMaps.SOCKET_METRICS);
+    tables = new ServiceTables(maps, faults, repairs);
+  }
+
+  /** Returns the comparison of the maps with the services. */
+  public Check guard() {
+    return tables;
+  }
+
+  @Override
+  public CompletableFuture<Void> restore(Collection<ServiceEntries> services, Set<Integer> kept) {
+    return conductor
+        .run(() -> tables.restore(services, kept))
+        .thenCompose(
+            done ->
+                services.isEmpty() && kept.isEmpty() ? conductor.run(this::detach) : attached());
+  }
+
+  @Override
+  public CompletableFuture<Void> put(ServiceEntries service) {
+    return attached().thenCompose(done -> conductor.run(() -> tables.put(service)));
+  }
+
+  @Override
+  public CompletableFuture<Void> remove(int id) {
+    return conductor.run(
+        () -> {
+          tables.remove(id);
+          if (tables.isEmpty()) {
+            detach();
+          }
+        });
+  }
+
+  @Override
+  public Hooks hooks() {
+    return isAttached ? Hooks.ATTACHED : Hooks.IDLE;
+  }
+
+  @Override
+  public Map<SocketCounter, Long> counters() {
+    final Map<SocketCounter, Long> counters = new EnumMap<>(SocketCounter.class);
+    for (final SocketCounter counter : SocketCounter.values()) {
+      counters.put(counter, 0L);
+    }
+    try (MapCursor cursor = new MapCursor()) {
+      final int opened = cursor.open(metrics);
+      if (opened < 0) {
+        throw metrics.failure("walk", "all", opened);
+      }
+      while (cursor.next()) {
+        counters.put(SocketCounter.values()[cursor.key().getInt(0)], cursor.value().getLong(0));
+      }
+    }
+    return counters;
+  }
+
+  private CompletableFuture<Void> attached() {
+    if (isAttached) {
+      return CompletableFuture.completedFuture(null);
+    }
+    return loader
+        .get()
+        .thenCompose(
+            object ->
+                conductor
+                    .run(() -> attach(object))
+                    .whenComplete((done, failure) -> object.close()));
+  }
+
+  private void attach(BpfObject object) {
+    if (!isAttached) {
+      attachments.attach(ControlGroup.find(cgroupRoot), object);
+      isAttached = true;
+    }
+  }
+
+  private void detach() {
+    attachments.detach();
+    isAttached = false;
+  }
+}

@@ -1,0 +1,49 @@
+package agent.datapath.manager.spec;
+
+import agent.maps.layout.SocketCounter;
+import java.util.Collection;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+
+/** Changes the services of the datapath; only {@code datapath/service} uses it. */
+public interface ServiceProxy {
+  /** What there is of the programs at sockets. */
+  enum Hooks {
+    /** An option has switched them off. */
+    OFF,
+    /** There is no service, so that no program is attached. */
+    IDLE,
+    /** They are attached. */
+    ATTACHED
+  }
+
+  /**
+   * Makes the services those given, and removes all others that the maps hold.
+   *
+   * @param kept ids of services whose entries stay as they are in the maps, since what is wanted of
+   *     them is not known
+   * @return fails where the kernel refuses
+   */
+  CompletableFuture<Void> restore(Collection<ServiceEntries> services, Set<Integer> kept);
+
+  /**
+   * Creates a service or replaces the one with its id. Attaches the programs before the first one.
+   *
+   * @return fails where the kernel refuses; then the service is as it was
+   */
+  CompletableFuture<Void> put(ServiceEntries service);
+
+  /** Removes a service; detaches the programs after the last one. */
+  CompletableFuture<Void> remove(int id);
+
+  /** Returns what there is of the programs at sockets. */
+  Hooks hooks();
+
+  /**
+   * Returns what the programs have counted.
+   *
+   * @throws agent.maps.kernel.BpfMapException where it cannot be read
+   */
+  Map<SocketCounter, Long> counters();
+}

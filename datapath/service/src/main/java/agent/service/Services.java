@@ -1,0 +1,243 @@
+package agent.service;
+
+import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.manager.spec.ServiceProxy;
+import agent.maps.layout.BackendState;
+import agent.types.IpAddress;
+import agent.types.Refusal;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * The services of this node. A change is in force and on the disk when its call returns; a change
+ * that is refused or fails leaves all as it was. Changes of different services do not wait for each
+ * other's disk writes. Thread-safe.
+ */
+public final class Services {
+  private static final Logger LOGGER = LogManager.getLogger(Services.class);
+
+  /** Changes of services whose ids are equal modulo this wait for each other. */
+  private static final int LOCKS = 64;
+
+  private final ServiceProxy datapath;
+  private final ServiceStore store;
+  private final String nodeName;
+  private final Map<Integer, Service> services = new ConcurrentSkipListMap<>();
+  private final Map<Integer, String> unreadable = new ConcurrentHashMap<>();
+  private final Map<Listener, Integer> listeners = new ConcurrentHashMap<>();
+  private final List<ReentrantLock> locks =
+      Stream.generate(ReentrantLock::new).limit(LOCKS).toList();
+
+  /** An address, port and protocol number that a service has taken. */
+  private record Listener(IpAddress address, int port, int protocol) {}
+
+  private Services(ServiceProxy datapath, ServiceStore store, String nodeName) {
+    this.datapath = datapath;
+    this.store = store;
+    this.nodeName = nodeName;
+  }
+
+  /**
+   * Restores the services of the previous run: the datapath has them and no others when this
+   * returns. A service whose record cannot be read stays as the kernel has it.
+   *
+   * @param nodeName the name of this node in {@link Backend#nodeName()}
+   * @throws Refusal where the kernel refuses
+   */
+  public static Services restore(ServiceProxy datapath, ServiceStore store, String nodeName) {
+    final Services restored = new Services(datapath, store, nodeName);
+    final ServiceStore.Stored stored = store.load();
+    restored.unreadable.putAll(stored.unreadable());
+    final List<ServiceEntries> entries = new ArrayList<>();
+    for (final Service service : stored.services()) {
+      restored.take(service);
+      restored.services.put(service.id(), service);
+      entries.add(restored.entriesOf(service));
+    }
+    await(() -> datapath.restore(entries, restored.unreadable.keySet()).join());
+    if (!entries.isEmpty()) {
+      LOGGER.info("restored {} services", entries.size());
+    }
+    return restored;
+  }
+
+  /** Returns all services by id. */
+  public List<Service> list() {
+    return List.copyOf(services.values());
+  }
+
+  /**
+   * Returns a service.
+   *
+   * @throws Refusal NOT_FOUND where there is none, UNAVAILABLE where its record cannot be read
+   */
+  public Service get(int id) {
+    return find(id).orElseThrow(() -> Refusal.notFound("id", "there is no service " + id));
+  }
+
+  private Optional<Service> find(int id) {
+    checkReadable(id);
+    return Optional.ofNullable(services.get(id));
+  }
+
+  private void checkReadable(int id) {
+    final String reason = unreadable.get(id);
+    if (reason != null) {
+      throw Refusal.unavailable("id", "service " + id + ": " + reason);
+    }
+  }
+
+  /**
+   * Creates a service, or replaces the one with its id.
+   *
+   * @return whether it was created
+   * @throws Refusal CONFLICT where another service has the frontend, UNAVAILABLE where the record
+   *     of this id cannot be read, EXHAUSTED where the datapath is full
+   */
+  public boolean put(Service service) {
+    return locked(
+        service.id(),
+        () -> {
+          final Service before = find(service.id()).orElse(null);
+          if (service.equals(before)) {
+            return false;
+          }
+          final List<Listener> taken = take(service);
+          try {
+            enforceAndStore(before, service);
+          } catch (RuntimeException failure) {
+            taken.forEach(listeners::remove);
+            throw failure;
+          }
+          services.put(service.id(), service);
+          release(before, service);
+          LOGGER.info(
+              "service {}: {} {} with {} backends",
+              service.id(),
+              before == null ? "created," : "changed,",
+              service.frontend(),
+              service.backends().size());
+          return before == null;
+        });
+  }
+
+  /** Enforces first: a record that cannot be written is taken back out of the kernel. */
+  private void enforceAndStore(Service before, Service service) {
+    await(() -> datapath.put(entriesOf(service)).join());
+    try {
+      store.save(service);
+    } catch (RuntimeException failure) {
+      await(
+          () ->
+              (before == null ? datapath.remove(service.id()) : datapath.put(entriesOf(before)))
+                  .join());
+      throw failure;
+    }
+  }
+
+  /**
+   * Removes a service, also one whose record cannot be read.
+   *
+   * @throws Refusal NOT_FOUND where there is none
+   */
+  public void remove(int id) {
+    locked(
+        id,
+        () -> {
+          final Service service = services.get(id);
+          if (service == null && !unreadable.containsKey(id)) {
+            throw Refusal.notFound("id", "there is no service " + id);
+          }
+          store.remove(id);
+          unreadable.remove(id);
+          services.remove(id);
+          release(service, null);
+          await(() -> datapath.remove(id).join());
+          LOGGER.info("service {}: removed", id);
+          return true;
+        });
+  }
+
+  private boolean locked(int id, BooleanSupplier change) {
+    final ReentrantLock lock = locks.get(id % LOCKS);
+    lock.lock();
+    try {
+      return change.getAsBoolean();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Returns the listeners that this call has taken; those that the service has already stay. */
+  private List<Listener> take(Service service) {
+    final List<Listener> taken = new ArrayList<>();
+    for (final Listener listener : listenersOf(service)) {
+      final Integer owner = listeners.putIfAbsent(listener, service.id());
+      if (owner == null) {
+        taken.add(listener);
+      } else if (owner != service.id()) {
+        taken.forEach(listeners::remove);
+        throw Refusal.conflict(
+            "frontend-address", service.frontend() + " is the frontend of service " + owner);
+      }
+    }
+    return taken;
+  }
+
+  private void release(Service before, Service after) {
+    if (before != null) {
+      final List<Listener> kept = after == null ? List.of() : listenersOf(after);
+      listenersOf(before).stream()
+          .filter(listener -> !kept.contains(listener))
+          .forEach(listeners::remove);
+    }
+  }
+
+  private static List<Listener> listenersOf(Service service) {
+    final Frontend frontend = service.frontend();
+    return frontend.protocol().numbers().stream()
+        .map(number -> new Listener(frontend.address(), frontend.port(), number))
+        .toList();
+  }
+
+  private ServiceEntries entriesOf(Service service) {
+    return new ServiceEntries(
+        service.id(),
+        service.frontend().address(),
+        service.frontend().port(),
+        service.frontend().protocol().numbers(),
+        service.affinitySec(),
+        service.backends().stream()
+            .filter(backend -> !service.isLocal() || nodeName.equals(backend.nodeName()))
+            .map(
+                backend ->
+                    new ServiceEntries.Backend(
+                        backend.address(),
+                        backend.port(),
+                        BackendState.valueOf(backend.state().name()),
+                        backend.weight()))
+            .toList());
+  }
+
+  /** Waits for the datapath, and throws its refusal as it is. */
+  private static void await(Runnable call) {
+    try {
+      call.run();
+    } catch (CompletionException failure) {
+      if (failure.getCause() instanceof final RuntimeException cause) {
+        throw cause;
+      }
+      throw failure;
+    }
+  }
+}

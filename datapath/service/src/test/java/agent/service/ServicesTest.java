@@ -1,0 +1,275 @@
+package agent.service;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.manager.spec.ServiceProxy;
+import agent.maps.layout.BackendState;
+import agent.maps.layout.SocketCounter;
+import agent.types.IpAddress;
+import agent.types.OperationException;
+import agent.types.Refusal;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class ServicesTest {
+  private static final Frontend WEB =
+      new Frontend(IpAddress.parse("10.96.0.1"), 80, ServiceProtocol.TCP);
+  private static final Frontend NAMES =
+      new Frontend(IpAddress.parse("10.96.0.1"), 53, ServiceProtocol.ANY);
+
+  private final Datapath datapath = new Datapath();
+  private final Disk disk = new Disk();
+  private Services services = Services.restore(datapath, disk, "n1");
+
+  /** A datapath that fails on demand. */
+  private static final class Datapath implements ServiceProxy {
+    final Map<Integer, ServiceEntries> held = new TreeMap<>();
+    Set<Integer> kept = Set.of();
+    RuntimeException failure;
+
+    @Override
+    public CompletableFuture<Void> restore(Collection<ServiceEntries> services, Set<Integer> ids) {
+      held.clear();
+      services.forEach(service -> held.put(service.id(), service));
+      kept = new TreeSet<>(ids);
+      return CompletableFuture.completedFuture(null);
+    }
+
+    @Override
+    public CompletableFuture<Void> put(ServiceEntries service) {
+      if (failure != null) {
+        return CompletableFuture.failedFuture(failure);
+      }
+      held.put(service.id(), service);
+      return CompletableFuture.completedFuture(null);
+    }
+
+    @Override
+    public CompletableFuture<Void> remove(int id) {
+      held.remove(id);
+      kept.remove(id);
+      return CompletableFuture.completedFuture(null);
+    }
+
+    @Override
+    public Hooks hooks() {
+      return Hooks.ATTACHED;
+    }
+
+    @Override
+    public Map<SocketCounter, Long> counters() {
+      return Map.of();
+    }
+  }
+
+  /** A store that fails on demand. */
+  private static final class Disk implements ServiceStore {
+    final Map<Integer, Service> kept = new TreeMap<>();
+    final Map<Integer, String> unreadable = new TreeMap<>();
+    boolean isFull;
+
+    @Override
+    public Stored load() {
+      return new Stored(List.copyOf(kept.values()), Map.copyOf(unreadable));
+    }
+
+    @Override
+    public void save(Service service) {
+      checkSpace();
+      kept.put(service.id(), service);
+    }
+
+    @Override
+    public void remove(int id) {
+      checkSpace();
+      kept.remove(id);
+      unreadable.remove(id);
+    }
+
+    private void checkSpace() {
+      if (isFull) {
+        throw new OperationException("no space left on device");
+      }
+    }
+  }
+
+  private static Backend backend(String address) {
+    return new Backend(IpAddress.parse(address), 8080, Backend.State.ACTIVE, 1, null);
+  }
+
+  private static Service service(int id, Frontend frontend, Backend... backends) {
+    return new Service(id, frontend, List.of(backends), false, 0, null, null);
+  }
+
+  private void restart() {
+    services = Services.restore(datapath, disk, "n1");
+  }
+
+  private static Refusal refused(Runnable call) {
+    return assertThrows(Refusal.class, call::run);
+  }
+
+  @Test
+  void shouldGiveTheDatapathWhatItNeedsOfAService() {
+    assertTrue(
+        services.put(
+            new Service(
+                7,
+                NAMES,
+                List.of(
+                    new Backend(
+                        IpAddress.parse("10.1.0.7"), 5353, Backend.State.TERMINATING, 3, "n2")),
+                false,
+                600,
+                "names",
+                "system")));
+    assertEquals(
+        new ServiceEntries(
+            7,
+            IpAddress.parse("10.96.0.1"),
+            53,
+            List.of(6, 17),
+            600,
+            List.of(
+                new ServiceEntries.Backend(
+                    IpAddress.parse("10.1.0.7"), 5353, BackendState.TERMINATING, 3))),
+        datapath.held.get(7));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldKeepTheStateOfABackend(Backend.State state) {
+    services.put(service(1, WEB, new Backend(IpAddress.parse("10.1.0.7"), 80, state, 1, null)));
+    assertEquals(state.name(), datapath.held.get(1).backends().getFirst().state().name());
+  }
+
+  @Test
+  void shouldLetOnlyBackendsOfThisNodeServeALocalService() {
+    final Backend here = new Backend(WEB.address(), 1, Backend.State.ACTIVE, 1, "n1");
+    final Backend elsewhere = new Backend(WEB.address(), 2, Backend.State.ACTIVE, 1, "n2");
+    final List<Backend> all = List.of(here, elsewhere, backend("10.1.0.7"));
+    services.put(new Service(1, WEB, all, true, 0, null, null));
+    assertEquals(List.of(1), datapath.held.get(1).backends().stream().map(b -> b.port()).toList());
+    assertEquals(3, services.get(1).backends().size());
+  }
+
+  @Test
+  void shouldSayWhetherAServiceIsNew() {
+    assertTrue(services.put(service(1, WEB)));
+    assertFalse(services.put(service(1, WEB)));
+    assertFalse(services.put(service(1, WEB, backend("10.1.0.7"))));
+    assertEquals(1, datapath.held.get(1).backends().size());
+    services.remove(1);
+    assertTrue(services.put(service(1, WEB)));
+  }
+
+  @Test
+  void shouldRefuseAFrontendOfAnotherService() {
+    services.put(service(1, NAMES));
+    final Frontend overlapping = new Frontend(NAMES.address(), 53, ServiceProtocol.UDP);
+    final Refusal refusal = refused(() -> services.put(service(2, overlapping)));
+    assertEquals(Refusal.Kind.CONFLICT, refusal.kind());
+    assertEquals(
+        "frontend-address: 10.96.0.1:53/UDP is the frontend of service 1", refusal.getMessage());
+    assertEquals(Set.of(1), datapath.held.keySet());
+    refused(() -> services.put(service(3, new Frontend(NAMES.address(), 53, ServiceProtocol.ANY))));
+    services.put(service(4, new Frontend(NAMES.address(), 54, ServiceProtocol.UDP)));
+  }
+
+  @Test
+  void shouldFreeAFrontendThatItsServiceHasNoLonger() {
+    services.put(service(1, NAMES));
+    services.put(service(1, new Frontend(NAMES.address(), 53, ServiceProtocol.TCP)));
+    services.put(service(2, new Frontend(NAMES.address(), 53, ServiceProtocol.UDP)));
+    services.remove(1);
+    services.put(service(3, new Frontend(NAMES.address(), 53, ServiceProtocol.TCP)));
+    assertEquals(List.of(2, 3), services.list().stream().map(Service::id).toList());
+  }
+
+  @Test
+  void shouldLeaveAllAsItWasWhereTheDatapathRefuses() {
+    services.put(service(1, WEB, backend("10.1.0.7")));
+    datapath.failure = Refusal.exhausted("", "map services is full");
+    assertEquals(
+        "map services is full", refused(() -> services.put(service(1, NAMES))).getMessage());
+    refused(() -> services.put(service(2, NAMES)));
+    datapath.failure = null;
+    assertEquals(WEB, services.get(1).frontend());
+    assertEquals(List.of(services.get(1)), List.copyOf(disk.load().services()));
+    services.put(service(3, NAMES));
+  }
+
+  @Test
+  void shouldLeaveAllAsItWasWhereTheDiskIsFull() {
+    services.put(service(1, WEB, backend("10.1.0.7")));
+    final ServiceEntries before = datapath.held.get(1);
+    disk.isFull = true;
+    assertThrows(OperationException.class, () -> services.put(service(1, NAMES)));
+    assertThrows(OperationException.class, () -> services.put(service(2, NAMES)));
+    assertThrows(OperationException.class, () -> services.remove(1));
+    assertEquals(Map.of(1, before), datapath.held);
+    assertEquals(WEB, services.get(1).frontend());
+    disk.isFull = false;
+    services.put(service(3, NAMES));
+  }
+
+  @Test
+  void shouldHaveItsServicesAgainAfterARestart() {
+    services.put(service(1, WEB, backend("10.1.0.7")));
+    services.put(service(2, NAMES));
+    services.remove(2);
+    datapath.held.clear();
+    restart();
+    assertEquals(Set.of(1), datapath.held.keySet());
+    assertEquals(WEB, services.get(1).frontend());
+    refused(() -> services.put(service(9, WEB)));
+  }
+
+  @Test
+  void shouldLeaveAServiceWhoseRecordCannotBeReadAsItIs() {
+    disk.unreadable.put(5, "the file is damaged");
+    restart();
+    assertEquals(Set.of(5), datapath.kept);
+    assertEquals(Refusal.Kind.UNAVAILABLE, refused(() -> services.put(service(5, WEB))).kind());
+    assertEquals("id: service 5: the file is damaged", refused(() -> services.get(5)).getMessage());
+    services.remove(5);
+    assertEquals(Set.of(), datapath.kept);
+    assertEquals(Refusal.Kind.NOT_FOUND, refused(() -> services.get(5)).kind());
+    assertTrue(services.put(service(5, WEB)));
+  }
+
+  @Test
+  void shouldNameAServiceThatIsNotThere() {
+    assertEquals("id: there is no service 3", refused(() -> services.get(3)).getMessage());
+    assertEquals(Refusal.Kind.NOT_FOUND, refused(() -> services.remove(3)).kind());
+  }
+
+  @Test
+  void shouldNameWhatIsNoProtocolOrState() {
+    assertEquals(ServiceProtocol.UDP, ServiceProtocol.parse("p", "udp"));
+    assertEquals(
+        "p: 'ICMP' is not TCP, UDP or ANY",
+        refused(() -> ServiceProtocol.parse("p", "ICMP")).getMessage());
+    assertEquals(
+        "p: services of SCTP are not enabled",
+        refused(() -> ServiceProtocol.parse("p", "sctp")).getMessage());
+    assertEquals(
+        "s: 'gone' is not active, terminating, quarantined or maintenance",
+        refused(() -> Backend.State.parse("s", "gone")).getMessage());
+    assertEquals(
+        "[fd00::1]:80/TCP",
+        new Frontend(IpAddress.parse("fd00::1"), 80, ServiceProtocol.TCP).toString());
+  }
+}

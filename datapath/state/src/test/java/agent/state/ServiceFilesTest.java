@@ -1,0 +1,137 @@
+package agent.state;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.spec.ModuleHealth;
+import agent.service.Backend;
+import agent.service.Frontend;
+import agent.service.Service;
+import agent.service.ServiceProtocol;
+import agent.service.ServiceStore;
+import agent.types.IpAddress;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class ServiceFilesTest {
+  private static final Service SERVICE =
+      new Service(
+          7,
+          new Frontend(IpAddress.parse("10.96.0.1"), 53, ServiceProtocol.ANY),
+          List.of(
+              new Backend(IpAddress.parse("10.1.0.7"), 5353, Backend.State.TERMINATING, 0, "n1"),
+              new Backend(IpAddress.parse("10.1.0.8"), 65_535, Backend.State.ACTIVE, 9, null)),
+          true,
+          600,
+          "names",
+          "system");
+
+  private static final String DOCUMENT =
+      "{\"id\":7,\"frontend\":{\"address\":\"10.96.0.1\",\"port\":53,\"protocol\":\"ANY\"},"
+          + "\"backends\":[{\"address\":\"10.1.0.7\",\"port\":5353,\"state\":\"terminating\","
+          + "\"weight\":0,\"nodeName\":\"n1\"},{\"address\":\"10.1.0.8\",\"port\":65535,"
+          + "\"state\":\"active\",\"weight\":9,\"nodeName\":null}],\"local\":true,"
+          + "\"affinitySeconds\":600,\"name\":\"names\",\"namespace\":\"system\"}";
+
+  @TempDir private Path directory;
+  private AgentState state;
+
+  @BeforeEach
+  void open() {
+    state = AgentState.open(directory);
+  }
+
+  @AfterEach
+  void close() {
+    state.close();
+  }
+
+  private ServiceStore.Stored reloaded() {
+    state.close();
+    state = AgentState.open(directory);
+    return state.serviceStore().load();
+  }
+
+  private Path file() {
+    return directory.resolve("services/7.json");
+  }
+
+  @Test
+  void shouldKeepEveryPartOfAService() {
+    final Service bare =
+        new Service(
+            8,
+            new Frontend(IpAddress.parse("fd96::1"), 80, ServiceProtocol.TCP),
+            List.of(),
+            false,
+            0,
+            null,
+            null);
+    state.serviceStore().save(SERVICE);
+    state.serviceStore().save(bare);
+    assertEquals(List.of(SERVICE, bare), List.copyOf(reloaded().services()));
+    state.serviceStore().remove(8);
+    assertEquals(List.of(SERVICE), List.copyOf(reloaded().services()));
+  }
+
+  @Test
+  void shouldWriteTheStoredFormat() throws IOException {
+    state.serviceStore().save(SERVICE);
+    assertTrue(Files.readString(file()).strip().endsWith(DOCUMENT), Files.readString(file()));
+  }
+
+  private void write(String document) throws IOException {
+    try (FileChannel file = FileChannel.open(file(), StandardOpenOption.WRITE)) {
+      file.truncate(0);
+      file.write(StateFile.encode("service", List.of(StandardCharsets.UTF_8.encode(document))));
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "\"port\":53 | \"port\":0 | $.frontend.port",
+        "\"port\":65535 | \"port\":65536 | $.backends[1].port",
+        "ANY | SCTP | $.frontend.protocol",
+        "terminating | gone | $.backends[0].state",
+        "\"weight\":9 | \"weight\":-1 | $.backends[1]",
+        "\"id\":7 | \"id\":8 | it holds service 8"
+      })
+  void shouldLeaveAServiceWhoseRecordIsDamaged(String text, String damaged, String named)
+      throws IOException {
+    state.serviceStore().save(SERVICE);
+    write(DOCUMENT.replace(text, damaged));
+    final ServiceStore.Stored stored = reloaded();
+    assertEquals(List.of(), List.copyOf(stored.services()));
+    assertEquals(Set.of(7), stored.unreadable().keySet());
+    final String reason = stored.unreadable().get(7);
+    assertTrue(reason.contains(named) && reason.contains("services/7.json"), reason);
+    assertEquals(ModuleHealth.Level.STOPPED, state.faults().read().level());
+    state.serviceStore().remove(7);
+    assertEquals(ModuleHealth.Level.OK, state.faults().read().level());
+    assertEquals(Map.of(), reloaded().unreadable());
+  }
+
+  @Test
+  void shouldForgetServicesWithTheRestOfTheState() throws IOException {
+    state.serviceStore().save(SERVICE);
+    Files.writeString(directory.resolve("services/web.json"), "x");
+    assertEquals(1, state.serviceStore().load().services().size());
+    state.discard();
+    assertEquals(List.of(), List.copyOf(reloaded().services()));
+  }
+}

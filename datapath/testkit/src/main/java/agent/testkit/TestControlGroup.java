@@ -1,0 +1,94 @@
+package agent.testkit;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * A control group (cgroup2) of one test with this process in it, so that the test's sockets are
+ * those of the group. Tests that use one run one after the other.
+ */
+public final class TestControlGroup implements AutoCloseable {
+  /** Name of the lock of tests that move this process. */
+  public static final String LOCK = "control group of the process";
+
+  private static final AtomicInteger NEXT = new AtomicInteger();
+  private static final String TYPE = " - cgroup2 ";
+  private static final int MOUNT_POINT = 4;
+  private static final String UNIFIED = "0::";
+
+  private final Path mount;
+  private final Path former;
+  private final Path path;
+
+  private TestControlGroup(Path mount, Path former, Path path) {
+    this.mount = mount;
+    this.former = former;
+    this.path = path;
+  }
+
+  /** Creates a group below that of this process, and moves the process into it. */
+  public static TestControlGroup enter() {
+    try {
+      final Optional<Path> mounted = mounted();
+      final Path mount =
+          mounted.isPresent() ? mounted.get() : Files.createTempDirectory("agent-cgroup-");
+      if (mounted.isEmpty()) {
+        Commands.run("mount", "-t", "cgroup2", "cgroup2", mount.toString());
+      }
+      final Path former = mount.resolve(ownGroup());
+      final Path path =
+          former.resolve("agent-" + ProcessHandle.current().pid() + "-" + NEXT.incrementAndGet());
+      Files.createDirectory(path);
+      move(path);
+      return new TestControlGroup(mounted.isPresent() ? null : mount, former, path);
+    } catch (IOException failure) {
+      throw new UncheckedIOException(failure);
+    }
+  }
+
+  private static Optional<Path> mounted() throws IOException {
+    return Files.readAllLines(Path.of("/proc/self/mountinfo")).stream()
+        .filter(line -> line.contains(TYPE))
+        .map(line -> Path.of(line.split(" ")[MOUNT_POINT]))
+        .findFirst();
+  }
+
+  /** Returns the group of this process, relative to the root of the file system. */
+  private static String ownGroup() throws IOException {
+    final List<String> groups = Files.readAllLines(Path.of("/proc/self/cgroup"));
+    return groups.stream()
+        .filter(line -> line.startsWith(UNIFIED))
+        .map(line -> line.substring(UNIFIED.length() + 1))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  private static void move(Path group) throws IOException {
+    Files.writeString(group.resolve("cgroup.procs"), Long.toString(ProcessHandle.current().pid()));
+  }
+
+  /** Returns the directory of the group. */
+  public Path path() {
+    return path;
+  }
+
+  /** Moves the process back, and removes the group. */
+  @Override
+  public void close() {
+    try {
+      move(former);
+      Files.delete(path);
+      if (mount != null) {
+        Commands.run("umount", "--lazy", mount.toString());
+        Files.delete(mount);
+      }
+    } catch (IOException failure) {
+      throw new UncheckedIOException(failure);
+    }
+  }
+}
