@@ -106,12 +106,6 @@ record ServiceRows(
     return address.isIpv4() ? IPV4_MAPPED | address.low() & LOW_HALF : address.low();
   }
 
-  void addAll(ServiceRows others) {
-    frontends.putAll(others.frontends);
-    slots.putAll(others.slots);
-    backends.putAll(others.backends);
-  }
-
   /** Accepts the entries of {@code services} that belong to a service. */
   static BiPredicate<MutableDirectBuffer, MutableDirectBuffer> idOfFrontend(int id) {
     return (key, value) -> value.getInt(ServiceEntryFlyweight.SERVICE_ID_OFFSET) == id;

@@ -28,6 +28,11 @@ final class ServiceTable {
     return guarded;
   }
 
+  /** Begins without desired entries; the map stays as it is. */
+  void clear() {
+    guarded.desired().clear();
+  }
+
   /** Writes the entries that the map does not hold yet. */
   void put(Map<ByteBuffer, byte[]> rows) {
     rows.forEach(
@@ -73,11 +78,11 @@ final class ServiceTable {
     return map.delete(entry);
   }
 
-  /** Deletes the entries of the map that are not among these. */
-  void removeOthers(Map<ByteBuffer, byte[]> rows) {
-    final Map<ByteBuffer, byte[]> held = new LinkedHashMap<>();
-    read((key, value) -> true, held);
-    remove(held, rows);
+  /** Deletes the entries of the map that are not desired. */
+  void removeOthers() {
+    final Map<ByteBuffer, byte[]> others = new LinkedHashMap<>();
+    read((key, value) -> !guarded.desired().hasKey(key), others);
+    remove(others, Map.of());
   }
 
   /** Collects the entries that the kernel holds and that a test accepts. */

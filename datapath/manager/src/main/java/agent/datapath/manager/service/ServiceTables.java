@@ -38,19 +38,32 @@ final class ServiceTables implements Check {
     tables = List.of(frontends, slots, backends);
   }
 
-  /** Makes the maps hold these services, and what they hold of those that are kept. */
-  void restore(Collection<ServiceEntries> wanted, Set<Integer> keptIds) {
+  /** Begins to make the maps hold other services; what they hold of those that are kept stays. */
+  void beginRestore(Set<Integer> keptIds) {
+    isKnown = false;
+    services.clear();
+    kept.clear();
+    tables.forEach(ServiceTable::clear);
     for (final int id : keptIds) {
-      kept.put(id, read(id));
+      final ServiceRows held = read(id);
+      kept.put(id, held);
+      put(held);
     }
-    final ServiceRows all = new ServiceRows();
-    kept.values().forEach(all::addAll);
-    for (final ServiceEntries service : wanted) {
+  }
+
+  /** Adds services, a part of those that the maps are to hold. */
+  void restore(Collection<ServiceEntries> part) {
+    for (final ServiceEntries service : part) {
       services.put(service.id(), service);
-      all.addAll(ServiceRows.of(service));
+      put(ServiceRows.of(service));
     }
-    put(all);
-    removeOthers(all);
+  }
+
+  /** Removes what the maps hold besides. */
+  void endRestore() {
+    frontends.removeOthers();
+    slots.removeOthers();
+    backends.removeOthers();
     isKnown = true;
   }
 
@@ -105,12 +118,6 @@ final class ServiceTables implements Check {
     frontends.remove(rows.frontends(), except.frontends());
     slots.remove(rows.slots(), except.slots());
     backends.remove(rows.backends(), except.backends());
-  }
-
-  private void removeOthers(ServiceRows rows) {
-    frontends.removeOthers(rows.frontends());
-    slots.removeOthers(rows.slots());
-    backends.removeOthers(rows.backends());
   }
 
   @Override

@@ -16,6 +16,7 @@ import agent.maps.layout.SocketCounter;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -26,6 +27,8 @@ import java.util.function.Supplier;
  * pays nothing for them.
  */
 public final class SocketServices implements ServiceProxy {
+  private static final int RESTORED_TOGETHER = 64;
+
   private final DatapathConductor conductor;
   private final ServiceTables tables;
   private final SocketAttachments attachments;
@@ -61,13 +64,20 @@ public final class SocketServices implements ServiceProxy {
     return tables;
   }
 
+  /** In parts, so that the conductor has time for others between them. */
   @Override
   public CompletableFuture<Void> restore(Collection<ServiceEntries> services, Set<Integer> kept) {
-    return conductor
-        .run(() -> tables.restore(services, kept))
+    final List<ServiceEntries> all = List.copyOf(services);
+    CompletableFuture<Void> restored = conductor.run(() -> tables.beginRestore(kept));
+    for (int from = 0; from < all.size(); from += RESTORED_TOGETHER) {
+      final List<ServiceEntries> part =
+          all.subList(from, Math.min(all.size(), from + RESTORED_TOGETHER));
+      restored = restored.thenCompose(done -> conductor.run(() -> tables.restore(part)));
+    }
+    return restored
+        .thenCompose(done -> conductor.run(tables::endRestore))
         .thenCompose(
-            done ->
-                services.isEmpty() && kept.isEmpty() ? conductor.run(this::detach) : attached());
+            done -> all.isEmpty() && kept.isEmpty() ? conductor.run(this::detach) : attached());
   }
 
   @Override
