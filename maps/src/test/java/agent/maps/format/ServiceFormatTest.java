@@ -1,0 +1,92 @@
+package agent.maps.format;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
+import agent.maps.layout.BackendState;
+import agent.maps.layout.ServiceAffinityFlyweight;
+import agent.maps.layout.ServiceAffinityKeyFlyweight;
+import agent.maps.layout.ServiceBackendKeyFlyweight;
+import agent.maps.layout.ServiceEntryFlyweight;
+import agent.maps.layout.ServiceKeyFlyweight;
+import agent.maps.layout.ServiceSlotFlyweight;
+import agent.maps.layout.ServiceSlotKeyFlyweight;
+import agent.maps.layout.SocketCounter;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class ServiceFormatTest {
+  private static final long MAPPED = 0xffff_0000_0000L;
+
+  private final UnsafeBuffer key = new UnsafeBuffer(new byte[64]);
+  private final UnsafeBuffer value = new UnsafeBuffer(new byte[64]);
+
+  private void assertText(String keyText, String valueText, MapFormat format) {
+    final StringBuilder out = new StringBuilder();
+    format.appendKey(out, key, 0, null, 0);
+    format.appendValue(out.append(" = "), key, 0, value, 0);
+    assertEquals(keyText + " = " + valueText, out.toString());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "0, 0xffff0a600001, 10.96.0.1:80",
+    "0, 0x1ffff0a600001, [::1:ffff:a60:1]:80",
+    "1, 0xffff0a600001, [::1:0:ffff:a60:1]:80"
+  })
+  void shouldShowMappedAddressesAsIpv4(String high, String low, String text) {
+    new ServiceKeyFlyweight()
+        .wrap(key, 0)
+        .address(Long.decode(high), Long.decode(low))
+        .port(80)
+        .protocol(17);
+    new ServiceEntryFlyweight().wrap(value, 0).serviceId(7).slots(3).affinityS(600);
+    assertText(text + " UDP", "service 7 slots 3 affinity 600s", MapFormats.SERVICES);
+  }
+
+  @Test
+  void shouldFormatSlots() {
+    new ServiceSlotKeyFlyweight().wrap(key, 0).serviceId(7).slot(2);
+    new ServiceSlotFlyweight()
+        .wrap(value, 0)
+        .address(0, MAPPED | 0x0a010007)
+        .port(8080)
+        .otherAddress(0, MAPPED | 0x0a010009)
+        .otherPort(8081)
+        .threshold(-2);
+    assertText(
+        "service 7 slot 2",
+        "10.1.0.7:8080 at most 4294967294 else 10.1.0.9:8081",
+        MapFormats.SERVICE_SLOTS);
+  }
+
+  @Test
+  void shouldFormatBackends() {
+    new ServiceBackendKeyFlyweight().wrap(key, 0).serviceId(7).address(0xfd00L << 48, 7).port(80);
+    value.putInt(0, BackendState.QUARANTINED.number());
+    assertText("service 7 [fd00::7]:80", "quarantined", MapFormats.SERVICE_BACKENDS);
+    value.putInt(0, 9);
+    assertText("service 7 [fd00::7]:80", "state 9", MapFormats.SERVICE_BACKENDS);
+  }
+
+  @Test
+  void shouldFormatAffinitiesAndCounters() {
+    new ServiceAffinityKeyFlyweight().wrap(key, 0).client(-1).serviceId(7);
+    new ServiceAffinityFlyweight()
+        .wrap(value, 0)
+        .usedNs(17)
+        .address(0, MAPPED | 0x0a010007)
+        .port(80);
+    assertText(
+        "client 18446744073709551615 service 7",
+        "10.1.0.7:80 used 17ns",
+        MapFormats.SERVICE_AFFINITIES);
+    key.putInt(0, SocketCounter.REFUSED.number());
+    value.putLong(0, 3);
+    assertText("counter 2", "3", MapFormats.SOCKET_METRICS);
+    value.putLong(0, 0);
+    assertFalse(MapFormats.SOCKET_METRICS.present(value, 0));
+  }
+}
