@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -120,6 +121,31 @@ class DocumentReaderTest {
     refused(new LeaseCodec(), "[" + leases(LEASE) + "]", "$: is not an object but an array");
     refused(new LeaseCodec(), leases("null"), "$.leases[0]: is not an object but null");
     refused(new LeaseCodec(), leases(LEASE + ","), "$.leases[1]: ");
+  }
+
+  @Test
+  void shouldRefuseADocumentThatIsNoObject() {
+    for (final Codec<?> codec :
+        List.of(
+            new ConfigurationCodec(),
+            new EndpointCodec(),
+            new NodeCodec(),
+            new PolicyCodec(),
+            new PrefilterCodec())) {
+      refused(codec, "[]", "$: is not an object but an array");
+    }
+  }
+
+  @Test
+  void shouldRefuseARangeOfTheOtherFamily() {
+    refused(
+        new NodeCodec(),
+        "{\"ipv4Range\":\"fd00::/96\",\"ipv6Range\":null}",
+        "the IPv4 range is not one of IPv4");
+    refused(
+        new NodeCodec(),
+        "{\"ipv4Range\":null,\"ipv6Range\":\"10.1.0.0/16\"}",
+        "the IPv6 range is not one of IPv6");
   }
 
   @Test

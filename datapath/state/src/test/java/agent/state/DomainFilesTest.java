@@ -295,6 +295,23 @@ class DomainFilesTest {
     assertUnreadable("prefilter/list.json", () -> state.prefilterStore().load());
   }
 
+  @Test
+  void shouldBeUnhealthyWhileAFileCannotBeRead() throws Exception {
+    Files.writeString(directory.resolve("ipam/leases.json"), "damaged");
+    assertThrows(UnreadableStateException.class, () -> state.leaseStore().load());
+    assertFault("ipam: the leases in ");
+    Files.delete(directory.resolve("ipam/leases.json"));
+    Files.writeString(directory.resolve("prefilter/list.json"), "damaged");
+    assertThrows(UnreadableStateException.class, () -> reopened().prefilterStore().load());
+    assertFault("prefilter: the list in ");
+  }
+
+  private void assertFault(String start) {
+    assertEquals(ModuleHealth.Level.STOPPED, state.faults().read().level());
+    final String message = state.faults().read().message();
+    assertTrue(message.startsWith(start + directory), message);
+  }
+
   private void assertUnreadable(String file, Executable load) {
     final String message = assertThrows(UnreadableStateException.class, load).getMessage();
     assertTrue(message.contains(directory.resolve(file) + " cannot be read ("), message);

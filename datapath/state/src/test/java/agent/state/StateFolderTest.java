@@ -218,6 +218,17 @@ class StateFolderTest {
   }
 
   @Test
+  void shouldReadAHeaderOfTheLongestLengthAndNoneThatIsLonger() throws Exception {
+    final String header = "{\"format\":2,\"more\":\"%s\"}";
+    final int rest = 256 - header.formatted("").length();
+    Files.writeString(path.resolve("newer.json"), header.formatted("x".repeat(rest)) + "\n{}\n");
+    assertTrue(assertThrows(DamagedStateException.class, () -> folder.read("newer")).isNewer());
+    Files.writeString(
+        path.resolve("newer.json"), header.formatted("x".repeat(rest + 1)) + "\n{}\n");
+    assertDamaged("newer", "no header line in 261 bytes");
+  }
+
+  @Test
   void shouldRefuseADocumentWithNullWhereAValueIsNeeded() {
     final StateFolder<String> texts = open(path, "note", new TextCodec());
     texts.write("none", "");
@@ -368,6 +379,53 @@ class StateFolderTest {
     opened.retry();
     assertFalse(opened.isFailing());
     assertEquals(ModuleHealth.Level.OK, faults.read().level());
+  }
+
+  @Test
+  void shouldBeFineWithTheNextWriteOrRemovalThatSucceeds() {
+    final boolean[] fails = {true};
+    final Faults faults = new Faults("fine");
+    final FolderFiles files =
+        new FolderFiles(path) {
+          @Override
+          void sync(Path synced, FileChannel channel) throws IOException {
+            if (fails[0]) {
+              throw new IOException("Input/output error");
+            }
+            super.sync(synced, channel);
+          }
+        };
+    final StateFolder<Note> failing = new StateFolder<>(files, "note", new NoteCodec(), faults);
+    for (final Runnable change :
+        List.<Runnable>of(() -> failing.write("first", NOTE), () -> failing.remove("first"))) {
+      fails[0] = true;
+      assertThrows(OperationException.class, () -> failing.write("second", NOTE));
+      assertTrue(failing.isFailing());
+      fails[0] = false;
+      change.run();
+      assertFalse(failing.isFailing());
+      assertEquals(ModuleHealth.Level.OK, faults.read().level());
+    }
+  }
+
+  /** A disk that returns no bytes today may return them tomorrow. */
+  @Test
+  void shouldKeepAFileThatTheDiskDoesNotReturnWhenItIsReplaced() throws Exception {
+    Files.writeString(path.resolve("first.json"), "behind a bad sector");
+    final FolderFiles files =
+        new FolderFiles(path) {
+          @Override
+          byte[] read(String name) throws IOException {
+            throw new IOException("Input/output error");
+          }
+        };
+    final StateFolder<Note> failing =
+        new StateFolder<>(files, "note", new NoteCodec(), new Faults("fine"));
+    assertEquals(
+        "input/output error",
+        assertThrows(DamagedStateException.class, () -> failing.read("first")).getMessage());
+    failing.write("first", NOTE);
+    assertEquals("behind a bad sector", Files.readString(path.resolve("first.json.corrupt-1")));
   }
 
   /** A small file can be written where the large one that failed cannot. */

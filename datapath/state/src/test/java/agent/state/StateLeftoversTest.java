@@ -2,14 +2,19 @@ package agent.state;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.node.NodeStore.NodeRecord;
+import agent.types.AlreadyInUseException;
 import agent.types.Leftover;
+import agent.types.Prefix;
 import java.io.IOException;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -58,5 +63,34 @@ class StateLeftoversTest {
   void shouldFindNothingWhereNoAgentWas() {
     assertEquals(List.of(), found());
     assertFalse(Files.exists(parent.resolve("state")), "nothing is created");
+  }
+
+  @Test
+  void shouldReadTheRangesOfTheNodeWhereTheyCanBeRead() throws IOException {
+    final Path directory = parent.resolve("state");
+    final NodeRecord node = new NodeRecord(Prefix.parse("10.1.0.0/16"), null);
+    try (AgentState state = AgentState.open(directory)) {
+      state.nodeStore().save(node);
+    }
+    assertEquals(Optional.of(node), storedNode());
+    Files.writeString(directory.resolve("node/node.json"), "damaged");
+    assertEquals(Optional.empty(), storedNode());
+    Files.delete(directory.resolve("node/node.json"));
+    assertEquals(Optional.empty(), storedNode());
+  }
+
+  private Optional<NodeRecord> storedNode() {
+    try (StateLeftovers leftovers = StateLeftovers.open(parent.resolve("state"))) {
+      return leftovers.node();
+    }
+  }
+
+  @Test
+  void shouldHoldTheDirectoryUntilItIsClosed() {
+    open();
+    try (StateLeftovers _ = StateLeftovers.open(parent.resolve("state"))) {
+      assertThrows(AlreadyInUseException.class, this::open);
+    }
+    open();
   }
 }

@@ -6,8 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.types.Refusal;
+import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import org.junit.jupiter.api.Test;
@@ -48,6 +51,32 @@ class StateLockTest {
     try (StateLock _ = StateLock.take(root)) {
       assertThrows(IllegalStateException.class, () -> StateLock.take(root));
     }
+  }
+
+  @Test
+  void shouldLeaveNoDescriptorOfALockThatItRefused() throws Exception {
+    try (StateLock _ = StateLock.take(root)) {
+      final long before = descriptors();
+      assertThrows(IllegalStateException.class, () -> StateLock.take(root));
+      assertThrows(IllegalStateException.class, () -> StateLock.takeExisting(root));
+      assertEquals(before, descriptors());
+    }
+  }
+
+  /** Counts the open descriptors of the lock file. */
+  private long descriptors() throws IOException {
+    final Path file = root.toRealPath().resolve("agent.lock");
+    long count = 0;
+    try (DirectoryStream<Path> all = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
+      for (final Path one : all) {
+        try {
+          count += Files.readSymbolicLink(one).equals(file) ? 1 : 0;
+        } catch (NoSuchFileException closedMeanwhile) {
+          continue;
+        }
+      }
+    }
+    return count;
   }
 
   @Test

@@ -107,4 +107,24 @@ class Utf8TextTest {
     assertEquals("the document has more than 8 bytes", refused.getMessage());
     assertThrows(IOException.class, () -> new Utf8Text(8).write("\u20ac\u20ac\u20ac"));
   }
+
+  @Test
+  void shouldCountWhatIsInEarlierPartsToTheLength() throws IOException {
+    final Utf8Text text = new Utf8Text(10_000);
+    for (int i = 0; i < 100; i++) {
+      text.write("0123456789".repeat(10));
+    }
+    assertThrows(IOException.class, () -> text.write("x"));
+  }
+
+  /** Each part is twice as long as the one before, up to the largest. */
+  @Test
+  void shouldNeedFewPartsForALongDocument() throws IOException {
+    final Utf8Text text = new Utf8Text(ROOMY);
+    for (int i = 0; i < ROOMY / 16; i++) {
+      text.write("0123456789abcdef");
+    }
+    assertTrue(text.parts().size() <= 12, text.parts().size() + " parts");
+    assertEquals(ROOMY, JoinedParts.of(text.parts()).remaining());
+  }
 }

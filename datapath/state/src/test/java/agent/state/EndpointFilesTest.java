@@ -1,0 +1,108 @@
+package agent.state;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.guard.Faults;
+import agent.datapath.manager.spec.ModuleHealth;
+import agent.endpoint.state.DatapathConfiguration;
+import agent.endpoint.state.EndpointAddressing;
+import agent.endpoint.state.EndpointDevice;
+import agent.endpoint.state.EndpointRecord;
+import agent.endpoint.state.ExternalIdentifiers;
+import agent.endpoint.state.WorkloadDescription;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
+import agent.types.OperationException;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What is told of files of endpoints that cannot be read or written. */
+class EndpointFilesTest {
+  @TempDir private Path path;
+  private final Faults faults = new Faults("fine");
+  private boolean isDiskFull;
+  private EndpointFiles files;
+
+  @BeforeEach
+  void open() {
+    final FolderFiles folder =
+        new FolderFiles(path) {
+          @Override
+          void sync(Path synced, FileChannel channel) throws IOException {
+            if (isDiskFull) {
+              throw new IOException("No space left on device");
+            }
+            super.sync(synced, channel);
+          }
+        };
+    files =
+        new EndpointFiles(
+            new StateFolder<>(folder, "endpoint", new EndpointCodec(), faults), faults);
+  }
+
+  private static EndpointRecord endpoint(int id) {
+    final IpAddress address = IpAddress.parse("10.1.0.7");
+    return new EndpointRecord(
+        id,
+        256,
+        new EndpointAddressing(address, null, "default", null, null, null),
+        new ExternalIdentifiers("demo", null, "eth0", null, null, null, null, null, false),
+        new EndpointDevice(
+            "wl0", 3, MacAddress.parse("02:00:00:00:00:01"), MacAddress.parse("02:00:00:00:00:02")),
+        new EndpointRecord.LabelSources(List.of("app=a"), List.of()),
+        new EndpointRecord.Configuration(
+            Map.of(), new DatapathConfiguration(null, null, null, null, null, null)),
+        new WorkloadDescription(null, null, null, null, null));
+  }
+
+  /** The next check writes, since nothing else shows that the disk has room again. */
+  @Test
+  void shouldWriteForACheckOnlyWhereTheLastWriteFailed() {
+    files.checkWritable(endpoint(7));
+    assertFalse(Files.exists(path.resolve("7.json")), "nothing has failed");
+    isDiskFull = true;
+    assertThrows(OperationException.class, () -> files.save(endpoint(7)));
+    assertThrows(OperationException.class, () -> files.checkWritable(endpoint(7)));
+    assertEquals(List.of(), files.load());
+    isDiskFull = false;
+    files.checkWritable(endpoint(7));
+    assertEquals(List.of(endpoint(7)), files.load());
+    assertEquals(ModuleHealth.Level.OK, faults.read().level());
+  }
+
+  @Test
+  void shouldForgetWithEachLoadWhatCanBeReadAgain() throws IOException {
+    files.save(endpoint(7));
+    final byte[] whole = Files.readAllBytes(path.resolve("7.json"));
+    Files.writeString(path.resolve("7.json"), "damaged");
+    assertEquals(List.of(), files.load());
+    assertEquals(Set.of(7), files.unreadable().keySet());
+    Files.write(path.resolve("7.json"), whole);
+    assertEquals(List.of(endpoint(7)), files.load());
+    assertEquals(Map.of(), files.unreadable());
+  }
+
+  @Test
+  void shouldHaveAFaultForEachFileThatCannotBeRead() throws IOException {
+    Files.writeString(path.resolve("7.json"), "damaged");
+    Files.writeString(path.resolve("8.json"), "damaged");
+    files.load();
+    assertTrue(faults.read().message().endsWith(" (and 1 more)"), () -> faults.read().message());
+    files.remove(7);
+    assertEquals(ModuleHealth.Level.STOPPED, faults.read().level());
+    assertTrue(
+        faults.read().message().startsWith("endpoint 8: the record in " + path + "/8.json "),
+        () -> faults.read().message());
+  }
+}
