@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
@@ -107,6 +108,83 @@ class BtfTest {
     builder.typedef("snake", 1);
     final Btf btf = builder.btf();
     assertThrows(BtfException.class, () -> btf.resolve(1));
+  }
+
+  @Test
+  void shouldFollowTypesUpToALimit() {
+    for (final int kind : new int[] {8, 10}) {
+      final BtfBuilder builder = new BtfBuilder();
+      int last = builder.integer("int", 4);
+      for (int i = 0; i < 64; i++) {
+        last = builder.type(kind, false, 0, "", last);
+      }
+      final Btf btf = builder.btf();
+      assertEquals("int", btf.resolve(last - 1).name());
+      final int tooLong = last;
+      assertThrows(BtfException.class, () -> btf.resolve(tooLong));
+      if (kind == 10) {
+        assertEquals("int", btf.declaredName(last - 1));
+        assertThrows(BtfException.class, () -> btf.declaredName(tooLong));
+      }
+    }
+  }
+
+  @Test
+  void shouldHaveVoidAsItsFirstType() {
+    final Btf btf = new BtfBuilder().btf();
+    assertEquals(1, btf.size());
+    assertEquals("void", btf.type(0).name());
+    assertThrows(BtfException.class, () -> btf.type(1));
+    assertThrows(BtfException.class, () -> btf.type(-1));
+  }
+
+  @Test
+  void shouldReadNoNameBehindTheLastOne() {
+    final BtfBuilder builder = new BtfBuilder();
+    builder.integer("int", 4);
+    final byte[] raw = builder.build();
+    final ByteBuffer header = ByteBuffer.wrap(raw).order(ByteOrder.LITTLE_ENDIAN);
+    header.putInt(24, 1 + 3);
+    assertEquals("", Btf.parse(raw).type(1).name());
+    header.putInt(24, 1 + 3 + 1);
+    assertEquals(
+        "BTF: no string at 5", assertThrows(BtfException.class, () -> Btf.parse(raw)).getMessage());
+    header.putInt(24, -1);
+    assertEquals(
+        "BTF: no string at -1",
+        assertThrows(BtfException.class, () -> Btf.parse(raw)).getMessage());
+  }
+
+  @Test
+  void shouldReadALastNameThatIsNotTerminated() {
+    final BtfBuilder builder = new BtfBuilder();
+    builder.integer("int", 4);
+    final byte[] whole = builder.build();
+    final byte[] raw = Arrays.copyOf(whole, whole.length - 1);
+    ByteBuffer.wrap(raw).order(ByteOrder.LITTLE_ENDIAN).putInt(20, 4);
+    assertEquals("int", Btf.parse(raw).type(1).name());
+  }
+
+  @Test
+  void shouldReadABtfWithoutTypesAndNames() {
+    final byte[] raw = Arrays.copyOf(new BtfBuilder().build(), 24);
+    ByteBuffer.wrap(raw).order(ByteOrder.LITTLE_ENDIAN).putInt(20, 0);
+    assertEquals(1, Btf.parse(raw).size());
+  }
+
+  /** The order of the two sections is not given. */
+  @Test
+  void shouldReadTypesThatStandBehindTheNames() {
+    final BtfBuilder builder = new BtfBuilder();
+    builder.integer("int", 4);
+    final ByteBuffer first = ByteBuffer.wrap(builder.build()).order(ByteOrder.LITTLE_ENDIAN);
+    final int typeBytes = first.getInt(12);
+    final int stringBytes = first.getInt(20);
+    final ByteBuffer swapped = ByteBuffer.allocate(first.capacity()).order(ByteOrder.LITTLE_ENDIAN);
+    swapped.put(0, first, 0, 24).putInt(8, stringBytes).putInt(16, 0);
+    swapped.put(24, first, 24 + typeBytes, stringBytes);
+    swapped.put(24 + stringBytes, first, 24, typeBytes);
+    assertEquals("int", Btf.parse(swapped.array()).type(1).name());
   }
 
   @Test

@@ -11,11 +11,19 @@ import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.NodeMap;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.ShippedMaps;
+import agent.maps.layout.ConntrackDelivery;
+import agent.maps.layout.ConntrackRewrite;
+import agent.maps.layout.ConntrackScope;
+import agent.maps.layout.ConntrackSide;
+import agent.maps.layout.ConntrackTable;
 import agent.maps.layout.EnumSpec;
+import agent.maps.layout.EventType;
 import agent.maps.layout.Layouts;
 import agent.maps.layout.MapSize;
+import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyKeyFlyweight;
+import agent.maps.layout.PrefilterTable;
 import agent.maps.layout.StructSpec;
 import java.util.ArrayList;
 import java.util.List;
@@ -39,6 +47,25 @@ class ShippedLayoutTest {
     final LayoutCheck check = new LayoutCheck(layouts);
     Layouts.STRUCTS.forEach(check::struct);
     Layouts.ENUMS.forEach(check::enumeration);
+    assertEquals(List.of(), check.mismatches());
+  }
+
+  /** The number that is written into a map, not only the one in the list of constants. */
+  @Test
+  void shouldGiveEachConstantItsNumberInC() {
+    final LayoutCheck check = new LayoutCheck(layouts);
+    for (final EnumSpec spec :
+        List.of(
+            EnumSpec.of("conntrack_delivery", "CONNTRACK_", ConntrackDelivery.values()),
+            EnumSpec.of("conntrack_rewrite", "CONNTRACK_REWRITE_", ConntrackRewrite.values()),
+            EnumSpec.of("conntrack_scope", "CONNTRACK_SCOPE_", ConntrackScope.values()),
+            EnumSpec.of("conntrack_side", "CONNTRACK_", ConntrackSide.values()),
+            EnumSpec.of("conntrack_table", "CONNTRACK_TABLE_", ConntrackTable.values()),
+            EnumSpec.of("event_type", "EVENT_", EventType.values()),
+            EnumSpec.of("policy_direction", "POLICY_", PolicyDirection.values()),
+            EnumSpec.of("prefilter_table", "PREFILTER_TABLE_", PrefilterTable.values()))) {
+      check.enumeration(spec);
+    }
     assertEquals(List.of(), check.mismatches());
   }
 

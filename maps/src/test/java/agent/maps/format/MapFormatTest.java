@@ -225,6 +225,41 @@ class MapFormatTest {
     assertEquals("::1:0:0:0:2/128", valueText(ipv6));
   }
 
+  /** The bytes behind a slot are those of the next one. */
+  @Test
+  void shouldReadNoFurtherThanTheSlot() {
+    value.setMemory(0, 128, (byte) 0xff);
+    words(0, 0, 0, 0);
+    final MapFormat ipv4 = MapFormats.prefilterTable(PrefilterTable.IPV4);
+    final MapFormat ipv6 = MapFormats.prefilterTable(PrefilterTable.IPV6);
+    key.putInt(0, 0);
+    assertFalse(MapFormats.prefilterTable(PrefilterTable.LIST).present(value, 0));
+    assertFalse(ipv4.present(value, 0));
+    assertEquals("", valueText(ipv4));
+    assertEquals("", valueText(ipv6));
+    key.putInt(0, 131_072);
+    words(0, 0, 0, 3L << 62);
+    assertEquals("254-255", valueText(ipv4));
+  }
+
+  @Test
+  void shouldFormatTwoPrefixesOfABlock() {
+    key.putInt(0, 0x0a0100 >>> 7);
+    final long host = 0x1fff_0000L >> 3 | 0x203;
+    final long other = 0x1fff_0000L >> 3 | 0x307;
+    words(0, 0, 1L << 63 | host | other << 26, 0);
+    assertEquals(
+        "10.1.66.3/32, 10.1.67.7/32", valueText(MapFormats.prefilterTable(PrefilterTable.IPV4)));
+  }
+
+  @Test
+  void shouldNameAnEntryOfTheListByItsSlotWhereItsValueIsGone() {
+    key.putInt(0, 7);
+    final StringBuilder out = new StringBuilder();
+    MapFormats.prefilterTable(PrefilterTable.LIST).appendKey(out, key, 0, null, 0);
+    assertEquals("prefix 7", out.toString());
+  }
+
   private void words(long first, long second, long third, long fourth) {
     value.putLong(0, first);
     value.putLong(8, second);
@@ -317,6 +352,15 @@ class MapFormatTest {
     assertEquals("network forwarded", keyText(MapFormats.METRICS));
     key.putInt(0, 200);
     assertEquals("ingress reason 200", keyText(MapFormats.METRICS));
+    final int first = DropReason.values().length;
+    key.putInt(0, 3 << 8 | first);
+    assertEquals("direction 3 reason " + first, keyText(MapFormats.METRICS));
+    assertEquals(3, MetricsDirection.values().length);
+    assertTrue(MapFormats.METRICS.present(value, 0));
+    new MetricsEntryFlyweight().wrap(value, 16).packets(0).bytes(7);
+    assertFalse(MapFormats.METRICS.present(value, 16), "nothing was counted");
+    new MetricsEntryFlyweight().wrap(value, 16).packets(1L << 40);
+    assertTrue(MapFormats.METRICS.present(value, 16));
   }
 
   @Test
@@ -343,6 +387,10 @@ class MapFormatTest {
     assertEquals("endpoint 3", keyText(MapFormats.GENERATIONS));
     assertEquals("owner 0, change 65280", valueText(MapFormats.GENERATIONS));
     assertTrue(MapFormats.GENERATIONS.present(value, 0));
+    key.putInt(0, 65_535);
+    assertEquals("endpoint 65535", keyText(MapFormats.GENERATIONS));
+    key.putInt(0, 65_536);
+    assertEquals("outside shard 0", keyText(MapFormats.GENERATIONS));
     key.putInt(0, 65_536 + 513);
     value.putLong(0, 0xffff_ffff_0000_0000L);
     assertEquals("outside shard 513", keyText(MapFormats.GENERATIONS));
@@ -352,6 +400,35 @@ class MapFormatTest {
     assertEquals("0xff00", valueText(MapFormats.CELLS));
     value.putLong(0, 0);
     assertFalse(MapFormats.CELLS.present(value, 0));
+  }
+
+  @Test
+  void shouldFormatNumbersOfEachWidth() {
+    key.putInt(0, -7);
+    value.putLong(0, 5L << 32 | 0xffff_fffeL);
+    final MapFormat ints = SlotFormat.ofInts("policy ", "map id ");
+    assertEquals("policy 4294967289", keyText(ints));
+    assertEquals("map id 4294967294", valueText(ints));
+    final MapFormat longs = SlotFormat.ofLongs("slot ", "lost ");
+    assertEquals("slot 4294967289", keyText(longs));
+    assertEquals("lost 25769803774", valueText(longs));
+    assertEquals("0x5fffffffe", valueText(SlotFormat.ofWords("word ")));
+    value.putLong(0, 5L << 32);
+    assertFalse(ints.present(value, 0));
+    assertTrue(longs.present(value, 0));
+  }
+
+  @Test
+  void shouldFormatUnknownBytesInHexadecimal() {
+    key.putLong(0, 0xf1a2_b3c4_d5e6_0708L);
+    value.putLong(0, 0x1122_3344_5566_7789L);
+    final MapFormat format = MapFormats.hexadecimal(2, 3);
+    final StringBuilder out = new StringBuilder();
+    format.appendKey(out, key, 1, value, 0);
+    format.appendValue(out.append(' '), key, 1, value, 4);
+    assertEquals("07e6 443322", out.toString());
+    assertTrue(format.present(value, 64), "every entry is there, whatever its bytes");
+    assertEquals(" ", keyText(MapFormats.hexadecimal(0, 0)) + " ");
   }
 
   @ParameterizedTest

@@ -185,6 +185,22 @@ class AccessorTest {
   }
 
   @Test
+  void shouldWriteTheMembersOfAFlowThatAreSetTogether() {
+    final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(buffer, OFFSET);
+    assertSame(entry, entry.delivery(1, ConntrackDelivery.TO_TUNNEL, 513));
+    assertEquals(513, entry.deliveryIndex(1));
+    assertEquals(0, entry.deliveryIndex(0));
+    assertEquals(3, bytes[OFFSET + ConntrackEntryFlyweight.DELIVERY_KIND_OFFSET + 1]);
+    assertSame(entry, entry.service(7, 9));
+    assertEquals(7, entry.serviceId());
+    assertEquals(9, entry.serviceGeneration());
+    assertSame(entry, entry.rewriteAddress(0x0a010007));
+    final int address = OFFSET + ConntrackEntryFlyweight.REWRITE_ADDRESS_OFFSET;
+    assertEquals(0x0a010007, buffer.getInt(address, ByteOrder.BIG_ENDIAN));
+    assertEquals(0, buffer.getInt(address + Integer.BYTES));
+  }
+
+  @Test
   void shouldAddThePendingPacketsAndBytesOfASide() {
     final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(buffer, OFFSET);
     buffer.putInt(OFFSET + ConntrackEntryFlyweight.PENDING_OFFSET, 0xff00_0003);

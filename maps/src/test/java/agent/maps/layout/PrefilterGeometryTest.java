@@ -69,4 +69,13 @@ class PrefilterGeometryTest {
     assertEquals(524_288, PrefilterGeometry.CELL_WORDS);
     assertEquals(262_144, PrefilterGeometry.NARROW_WORDS);
   }
+
+  @Test
+  void shouldPutAnAddressAndItsMaskIntoABlock() {
+    assertEquals(0x0a010203 >>> 13, PrefilterGeometry.block4(0x0a010203));
+    assertEquals(524_287, PrefilterGeometry.block4(-1), "an unsigned address");
+    assertEquals(0x1fffL << 13 | 0x203, PrefilterGeometry.blockPrefix(0x0a010203, 32));
+    assertEquals(0x1fc0L << 13 | 0x200, PrefilterGeometry.blockPrefix(0x0a010200, 26));
+    assertEquals(0x1f80L << 13 | 0x1f80, PrefilterGeometry.blockPrefix(0xc0a8_1f80, 25));
+  }
 }
