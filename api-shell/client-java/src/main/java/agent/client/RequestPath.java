@@ -43,7 +43,7 @@ public final class RequestPath {
 
   private void append(String raw) {
     for (final byte b : raw.getBytes(StandardCharsets.UTF_8)) {
-      if (b > 0 && PLAIN.indexOf(b) >= 0) {
+      if (PLAIN.indexOf(b) >= 0) {
         text.append((char) b);
       } else {
         text.append('%');

@@ -49,14 +49,15 @@ final class UnixHttpConnection implements AutoCloseable {
   static SocketChannel connect(Path path, Duration timeout) throws IOException {
     final UnixDomainSocketAddress address = UnixDomainSocketAddress.of(path);
     final SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+    boolean isConnected = false;
     try {
       channel.configureBlocking(false);
-      if (channel.connect(address)) {
-        return channel;
-      }
-    } catch (IOException failure) {
-      channel.close();
-      return connectBlocking(address, timeout);
+      isConnected = channel.connect(address);
+    } catch (IOException refused) {
+      // The blocking connect waits, or fails with the reason.
+    }
+    if (isConnected) {
+      return channel;
     }
     channel.close();
     return connectBlocking(address, timeout);

@@ -2,17 +2,21 @@ package agent.client;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.contract.WireFormat;
 import agent.contract.daemon.DaemonConfigurationModel;
 import agent.contract.datapath.PrefilterListModel;
 import agent.contract.endpoint.EndpointConfigurationSpecModel;
 import agent.contract.service.ServiceSpecModel;
+import agent.contract.policy.PolicyResolutionRequest;
 import agent.testkit.CannedHttpServer;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import tools.jackson.databind.json.JsonMapper;
@@ -63,21 +67,48 @@ class AgentClientCallsTest {
     assertRead("/map/m", "{\"cache\":[],\"name\":\"m\"}", agent -> agent.map("m"));
   }
 
-  /** A body that is not read to its end would close the connection under the next call. */
+  /** A body that is not read to its end would cost the next call a connection. */
   @Test
   void shouldReadEveryAnswerToItsEnd() throws IOException {
     final String padded = "{}" + " ".repeat(70_000);
+    final List<Thread> connections = new CopyOnWriteArrayList<>();
     try (CannedHttpServer server =
-        CannedHttpServer.start(sent -> CannedHttpServer.answer(200, padded))) {
-      final AgentClient agent = AgentClient.of(server.socket().toString(), Duration.ofSeconds(20));
+            CannedHttpServer.start(
+                sent -> {
+                  connections.add(Thread.currentThread());
+                  return CannedHttpServer.answer(200, padded);
+                });
+        AgentClient agent = AgentClient.of(server.socket().toString(), Duration.ofSeconds(20))) {
       agent.allocateAddress("10.1.0.7", "o", null);
+      agent.status(false);
       agent.release("10.1.0.7", null);
       agent.status(false);
       agent.status(false);
+      assertEquals(5, connections.size());
+      assertEquals(2, Set.copyOf(connections).size(), "each change has a connection of its own");
+    }
+  }
+
+  @Test
+  void shouldCloseAConnectionThatIsNotUsedAgain() throws Exception {
+    final List<Thread> connections = new CopyOnWriteArrayList<>();
+    try (CannedHttpServer server =
+        CannedHttpServer.start(
+            sent -> {
+              connections.add(Thread.currentThread());
+              return CannedHttpServer.answer(200, "{}");
+            })) {
+      final AgentClient agent = AgentClient.of(server.socket().toString(), Duration.ofSeconds(20));
+      agent.status(false);
+      agent.release("10.1.0.7", null);
+      assertTrue(connections.getFirst().join(Duration.ofSeconds(20)), "replaced by another one");
+      assertTrue(connections.getLast().isAlive());
+      agent.close();
+      assertTrue(connections.getLast().join(Duration.ofSeconds(20)));
       agent.close();
       agent.status(false);
+      assertEquals(3, connections.size(), "it connects again");
       agent.close();
-      assertEquals(5, server.requests().size());
     }
   }
 
@@ -181,6 +212,11 @@ class AgentClientCallsTest {
     assertRead("/policy/selectors", "[{\"selector\":\"s\"}]", AgentClient::selectors);
     assertCall("PUT /policy", "[é]", policy, agent -> agent.importPolicy("[é]"));
     assertCall("DELETE /policy?labels=a", "", policy, agent -> agent.deletePolicy(List.of("a")));
+    assertCall(
+        "GET /policy/resolve",
+        "{\"verbose\":true}",
+        "{\"log\":\"l\",\"verdict\":\"DENIED\"}",
+        agent -> agent.resolvePolicy(new PolicyResolutionRequest(null, null, true)));
     final String prefilter = "{\"spec\":{\"deny\":[],\"revision\":2}}";
     assertRead("/prefilter", prefilter, AgentClient::prefilter);
     final PrefilterListModel list = new PrefilterListModel(List.of("::/0"), 2L);

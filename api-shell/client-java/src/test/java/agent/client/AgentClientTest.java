@@ -7,6 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.contract.datapath.PrefilterListModel;
 import agent.testkit.CannedHttpServer;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -158,6 +162,29 @@ class AgentClientTest {
         AgentClient client = clientOf(server)) {
       assertThrows(IOException.class, () -> client.deleteEndpoint("7"));
       assertEquals(1, server.requests().size());
+    }
+  }
+
+  /** Both are told: that there is no answer, and why the request did not arrive. */
+  @Test
+  void shouldTellWhyARequestThatHasNoAnswerWasNotSent(@TempDir Path directory) throws Exception {
+    final Path socket = directory.resolve("s");
+    try (ServerSocketChannel listener = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+        AgentClient client = AgentClient.of(socket.toString(), Duration.ofSeconds(20))) {
+      listener.bind(UnixDomainSocketAddress.of(socket));
+      final Thread hasty = Thread.ofVirtual().start(() -> acceptAndClose(listener));
+      final IOException failed =
+          assertThrows(IOException.class, () -> client.importPolicy(" ".repeat(16 << 20)));
+      assertEquals(1, failed.getSuppressed().length, failed.toString());
+      hasty.join();
+    }
+  }
+
+  private static void acceptAndClose(ServerSocketChannel listener) {
+    try {
+      listener.accept().close();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 

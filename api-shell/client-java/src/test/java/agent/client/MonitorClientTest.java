@@ -1,6 +1,7 @@
 package agent.client;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -13,11 +14,22 @@ import agent.contract.monitor.MonitorStream;
 import agent.testkit.CannedMonitor;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -106,8 +118,10 @@ class MonitorClientTest {
 
   @Test
   void shouldNameAReasonItDoesNotKnowByItsNumber() throws IOException {
-    agent.hello(1, 72).flow(1, 9, "10.1.0.9", "10.1.0.7", 0, 0);
+    agent.hello(1, 72).flow(1, 3, "10.1.0.9", "10.1.0.7", 0, 0);
+    agent.flow(1, 9, "10.1.0.9", "10.1.0.7", 0, 0);
     try (MonitorClient client = open()) {
+      assertEquals("3", ((Packet) client.next(LIMIT)).reason());
       assertEquals("9", ((Packet) client.next(LIMIT)).reason());
     }
   }
@@ -115,14 +129,95 @@ class MonitorClientTest {
   @Test
   void shouldReturnNothingWhereNoEventComesInTime() throws Exception {
     agent.close();
-    try (var silent =
-        java.nio.channels.ServerSocketChannel.open(java.net.StandardProtocolFamily.UNIX)) {
-      silent.bind(java.net.UnixDomainSocketAddress.of(socket));
+    try (var silent = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+      silent.bind(UnixDomainSocketAddress.of(socket));
       final IOException failure =
           assertThrows(
               IOException.class,
               () -> MonitorClient.open(socket, MonitorStream.DROPS, Duration.ofMillis(50)));
       assertEquals("the agent did not answer for 50 ms", failure.getMessage());
+    }
+  }
+
+  @Test
+  void shouldReadFramesOfEveryLength() throws IOException {
+    agent.hello(1, 72).frame(77, 0).frame(78, (1 << 20) - 8).frame(79, 65_536 - 8).lost(1, 0);
+    try (MonitorClient client = open()) {
+      assertEquals(new Lost(1, 0), client.next(LIMIT));
+    }
+  }
+
+  /** An agent that greets, and says nothing else until it is told to. */
+  @Test
+  void shouldWaitForTheNextEventAsLongAsItMayTake() throws Exception {
+    agent.close();
+    try (ServerSocketChannel listener = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+      listener.bind(UnixDomainSocketAddress.of(socket));
+      final CompletableFuture<SocketChannel> greeted =
+          CompletableFuture.supplyAsync(() -> greet(listener));
+      try (MonitorClient client = open();
+          SocketChannel peer = greeted.get()) {
+        assertNull(client.next(Duration.ZERO));
+        final long startNs = System.nanoTime();
+        assertNull(client.next(Duration.ofMillis(200)));
+        final long ms = (System.nanoTime() - startNs) / 1_000_000;
+        assertTrue(ms >= 190 && ms < 4000, ms + " ms");
+        final CompletableFuture<Void> late =
+            CompletableFuture.runAsync(
+                () -> send(peer, frame(MonitorStream.LOST, 16).putLong(8, 4).putLong(16, 2)),
+                CompletableFuture.delayedExecutor(200, TimeUnit.MILLISECONDS));
+        assertEquals(new Lost(4, 2), client.next(LIMIT));
+        late.get();
+      }
+    }
+  }
+
+  private static SocketChannel greet(ServerSocketChannel listener) {
+    try {
+      final SocketChannel peer = listener.accept();
+      final ByteBuffer hello = frame(MonitorStream.HELLO, 19);
+      hello.putShort(8, (short) MonitorStream.VERSION);
+      hello.putShort(10, (short) MonitorStream.FLOW_BYTES);
+      send(peer, hello);
+      return peer;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static ByteBuffer frame(int type, int bytes) {
+    final ByteBuffer frame = ByteBuffer.allocate(8 + bytes).order(ByteOrder.LITTLE_ENDIAN);
+    return frame.putInt(0, 8 + bytes).putShort(4, (short) type);
+  }
+
+  private static void send(SocketChannel peer, ByteBuffer frame) {
+    try {
+      peer.write(frame);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Test
+  void shouldLeaveNoDescriptorBehind() throws IOException {
+    agent.hello(1, 72);
+    open().close();
+    final Path other = directory.resolve("other");
+    try (CannedMonitor later = CannedMonitor.start(other).hello(2, 72)) {
+      final long before = descriptors();
+      for (int i = 0; i < 20; i++) {
+        open().close();
+        assertThrows(
+            IOException.class, () -> MonitorClient.open(other, MonitorStream.DROPS, LIMIT));
+      }
+      assertTrue(descriptors() < before + 10, before + " and then " + descriptors());
+      assertEquals(20, later.masks().size());
+    }
+  }
+
+  private static long descriptors() throws IOException {
+    try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
+      return open.count();
     }
   }
 

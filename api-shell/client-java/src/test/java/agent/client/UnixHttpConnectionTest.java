@@ -14,10 +14,12 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -182,11 +184,12 @@ class UnixHttpConnectionTest {
   @Test
   void shouldReadLinesUpToTheirLimit() throws Exception {
     try (UnixHttpConnection connection = UnixHttpConnection.open(socket, LONG);
-        SocketChannel peer = answering("\nabc\r\n\r\nab\rc\nabcd\nabcde\nrest")) {
+        SocketChannel peer = answering("\nabc\r\n\r\nab\rc\na\0b\nabcd\nabcde\nrest")) {
       assertEquals("", connection.readLine(0));
       assertEquals("abc", connection.readLine(4), "its end counts");
       assertEquals("", connection.readLine(4));
       assertEquals("ab\rc", connection.readLine(4));
+      assertEquals("a\0b", connection.readLine(4));
       assertEquals("abcd", connection.readLine(4));
       assertEquals(
           "a line of the answer is too long",
@@ -228,6 +231,27 @@ class UnixHttpConnectionTest {
       assertEquals(7, connection.read(), "it can be read on");
       connection.close();
       assertEquals(-1, peer.read(ByteBuffer.allocate(1)), "closed for the agent, too");
+    }
+  }
+
+  @Test
+  void shouldLeaveNoDescriptorBehind() throws Exception {
+    final Path missing = directory.resolve("missing");
+    assertThrows(IOException.class, () -> UnixHttpConnection.open(missing, LONG));
+    UnixHttpConnection.open(socket, LONG).close();
+    listener.accept().close();
+    final long before = descriptors();
+    for (int i = 0; i < 20; i++) {
+      assertThrows(IOException.class, () -> UnixHttpConnection.open(missing, LONG));
+      UnixHttpConnection.open(socket, LONG).close();
+      listener.accept().close();
+    }
+    assertTrue(descriptors() < before + 10, before + " and then " + descriptors());
+  }
+
+  private static long descriptors() throws IOException {
+    try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
+      return open.count();
     }
   }
 }

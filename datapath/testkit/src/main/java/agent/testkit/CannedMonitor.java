@@ -126,7 +126,10 @@ public final class CannedMonitor implements AutoCloseable {
           if (subscription.getInt(0) == 12 && subscription.getShort(4) == 16) {
             masks.add(subscription.getInt(8));
           }
-          client.write(ByteBuffer.wrap(frames.toByteArray()));
+          final ByteBuffer all = ByteBuffer.wrap(frames.toByteArray());
+          while (all.hasRemaining()) {
+            client.write(all);
+          }
         }
       }
     } catch (IOException closed) {
