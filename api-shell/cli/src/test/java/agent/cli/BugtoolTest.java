@@ -14,6 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.zip.ZipEntry;
@@ -103,6 +104,67 @@ class BugtoolTest {
   }
 
   @Test
+  void shouldShowPinnedMapsWhereNoAgentRuns() throws IOException {
+    agent.with(
+        new LocalParts() {
+          @Override
+          public List<Map<String, Object>> maps(Path bpfRoot) {
+            return List.of(Map.of("name", "m"), Map.of("name", "long"));
+          }
+
+          @Override
+          public boolean read(Path bpfRoot, String name, EntryVisitor visitor) throws IOException {
+            assertEquals(Path.of("/sys/fs/bpf"), bpfRoot);
+            int i = 0;
+            while (visitor.onEntry(name + i, "v" + i)) {
+              if (++i == 5) {
+                throw new IOException("asked for too many");
+              }
+            }
+            return true;
+          }
+
+          @Override
+          public RuleFault check(String rule) {
+            throw new AssertionError(rule);
+          }
+        });
+    final Path archive = directory.resolve("report.zip");
+    final String host = " -H " + directory.resolve("none.sock");
+    agent.output(AgentCtl.OK, "bugtool " + archive + " --map-entries 3" + host);
+    final Map<String, String> entries = entries(archive);
+    assertEquals(
+        "[{\"name\":\"m\"},{\"name\":\"long\"}]\n",
+        entries.get("pinned.json").replaceAll("[ \n]", "") + "\n");
+    assertTrue(entries.get("pinned.json").endsWith("\n]\n"), entries.get("pinned.json"));
+    assertEquals("m0\tv0\nm1\tv1\nm2\tv2\n", entries.get("pinned/m.txt"));
+    assertEquals(3, entries.get("pinned/long.txt").lines().count());
+    assertFalse(entries.get("errors.txt").contains("pinned"), entries.get("errors.txt"));
+    final Path without = directory.resolve("without.zip");
+    agent.output(AgentCtl.OK, "bugtool " + without + " --map-entries 0" + host);
+    assertFalse(entries(without).containsKey("pinned.json"));
+  }
+
+  @Test
+  void shouldShowTheMapsOfTheAgentThatRunsAlone() throws IOException {
+    agent.on("GET /map", "{\"maps\":[{\"name\":\"m\"}]}");
+    agent.on("GET /map/m", "{\"cache\":[{\"key\":\"k1\",\"value\":\"v1\"}]}");
+    agent.on("GET /healthz", "{\"agent\":{\"state\":\"Ok\"}}");
+    final Path archive = directory.resolve("report.zip");
+    agent.output(AgentCtl.OK, "bugtool " + archive);
+    final Map<String, String> entries = entries(archive);
+    assertEquals("k1\tv1\n", entries.get("maps/m.txt"));
+    assertFalse(entries.containsKey("pinned.json"));
+    final String healthz = "{\n  \"agent\": {\n    \"state\": \"Ok\"\n  }\n}\n";
+    assertEquals(healthz, entries.get("agent/healthz.json"));
+    for (final String part : List.of("about", "agent/healthz", "maps/m", "node/uname")) {
+      assertTrue(
+          entries.get("errors.txt").lines().noneMatch(line -> line.startsWith(part)),
+          entries.get("errors.txt"));
+    }
+  }
+
+  @Test
   void shouldNotWriteOverAnotherFile() throws IOException {
     final Path archive = Files.writeString(directory.resolve("report.zip"), "mine");
     agent.output(AgentCtl.FAILURE, "bugtool " + archive);
@@ -117,6 +179,8 @@ class BugtoolTest {
         "{\"password\":\"x\"} | {\"password\":\"***\"}",
         "{\"etcd.secret\":{\"a\":1,\"b\":[\"x\"]},\"c\":2} | {\"etcd.secret\":{\"a\":\"***\",\"b\":[\"***\"]},\"c\":2}",
         "{\"API_KEY\":5,\"a\":5} | {\"API_KEY\":\"***\",\"a\":5}",
+        "{\"a\":{\"b\":1},\"secret\":{\"c\":\"x\",\"d\":[]},\"e\":\"f\"} | {\"a\":{\"b\":1},\"secret\":{\"c\":\"***\",\"d\":[]},\"e\":\"f\"}",
+        "{\"secret\":[\"x\",[\"y\"],\"z\"],\"e\":\"f\"} | {\"secret\":[\"***\",[\"***\"],\"***\"],\"e\":\"f\"}",
         "{\"tokens\":null} | {\"tokens\":\"***\"}",
         "{\"key\":\"10.1.0.7\",\"keys\":1} | {\"key\":\"10.1.0.7\",\"keys\":1}",
         "{\"a\":\"TOKEN=abc; x=1\"} | {\"a\":\"TOKEN=***; x=1\"}",

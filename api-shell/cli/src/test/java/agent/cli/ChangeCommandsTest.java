@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -155,6 +156,47 @@ class ChangeCommandsTest {
             + "\"verbose\":true}");
     agent.output(AgentCtl.USAGE_ERROR, "policy resolve --from a");
     agent.output(AgentCtl.USAGE_ERROR, "policy resolve --from a --to b --port 70000");
+  }
+
+  @Test
+  void shouldTakeEveryPortAndGiveTheAnswerAsADocument() {
+    agent.on("GET /policy/resolve", "{\"verdict\":\"ALLOWED\"}");
+    assertEquals(
+        "verdict: ALLOWED\n", output("policy trace --from a --to b -p 65535/udp,00080 -o yaml"));
+    assertBody(
+        "{\"from\":{\"labels\":[\"a\"]},\"to\":{\"labels\":[\"b\"],\"dports\":["
+            + "{\"port\":65535,\"protocol\":\"UDP\"},{\"port\":80}]},\"verbose\":true}");
+    for (final String port : List.of("65536", "99999999999", "000080/tcp")) {
+      agent.output(AgentCtl.USAGE_ERROR, "policy resolve --from a --to b --port " + port);
+      assertTrue(agent.err().startsWith("--port: '" + port + "' is not a port\n"), agent.err());
+    }
+  }
+
+  @Test
+  void shouldWarnOfWhatAnImportLoses(@TempDir Path directory) throws IOException {
+    final Path file =
+        Files.writeString(
+            directory.resolve("rules"),
+            "kind: Policy\nmetadata: {name: x, namespace: blue}\nspec: {ingress: []}\n");
+    agent.on("PUT /policy", "{\"policy\":\"[]\",\"revision\":9}");
+    assertEquals("Revision: 9\n", output("policy import " + file));
+    assertTrue(agent.err().startsWith("Warning: "), agent.err());
+    assertTrue(agent.err().contains("metadata.namespace 'blue'"), agent.err());
+  }
+
+  @Test
+  void shouldShowAnEndpointThatWasChanged() {
+    agent.on("PATCH /endpoint/7", "{}").on("GET /endpoint/7", "{\"id\":7}");
+    assertEquals("id: 7\n", output("endpoint update 7 --ipv6 fd00::7 --ipv4 10.1.0.7 -o yaml"));
+    final List<String> requests = agent.requests();
+    final String sent = requests.get(requests.size() - 2);
+    assertTrue(sent.contains("\"addressing\":{\"ipv4\":\"10.1.0.7\",\"ipv6\":\"fd00::7\"}"), sent);
+  }
+
+  @Test
+  void shouldGiveTheAddressesInUseAsADocument() {
+    agent.on("GET /healthz", "{\"ipam\":{\"allocations\":{\"10.1.0.5\":\"a\"}}}");
+    assertEquals("allocations:\n  \"10.1.0.5\": a\n", output("ip list -o yaml"));
   }
 
   @Test

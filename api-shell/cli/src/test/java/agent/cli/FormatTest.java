@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -106,6 +107,20 @@ class FormatTest {
     agent.output(AgentCtl.USAGE_ERROR, "map get m --sort size");
   }
 
+  /** A key that another one begins with is before it; digits are before letters. */
+  @Test
+  void shouldSortKeysThatBeginAlike() {
+    agent.on(
+        "GET /map/m",
+        "{\"cache\":["
+            + List.of("b", "a10", "a", "ab", "10.1.0", "a1", "10.1", "a01b", "").stream()
+                .map(key -> "{\"key\":\"" + key + "\",\"value\":\"identity\"}")
+                .collect(Collectors.joining(","))
+            + "]}");
+    assertEquals(
+        List.of("-", "10.1", "10.1.0", "a", "a1", "a01b", "a10", "ab", "b"), keys("--sort key"));
+  }
+
   @Test
   void shouldSayWhereAPathLeadsToNothing() {
     agent.output(AgentCtl.FAILURE, "map get m -o jsonpath=.nothing");
@@ -179,5 +194,19 @@ class FormatTest {
         -       app=web,v=1.10  1        -       -             -            -
         """,
         output("policy list"));
+    final String more =
+        """
+        [{"endpointSelector":{},"labels":[{"source":"user","key":"name","value":"x"},{"key":"y"}],
+          "egress":[{},{}],"ingressDeny":[{},{},{}],"egressDeny":[{}],"description":"d"},
+         {"endpointSelector":{"matchExpressions":[{"key":"a","operator":"Exists"}]}}]
+        """;
+    agent.on("GET /policy", "{\"policy\":" + JsonTreeWriter.compact(more) + ",\"revision\":8}");
+    assertEquals(
+        """
+        LABELS,ENDPOINTS,INGRESS,EGRESS,INGRESS-DENY,EGRESS-DENY,DESCRIPTION
+        "user:name=x,y",all,,2,3,1,d
+        -,"[{""key"":""a"",""operator"":""Exists""}]",,,,,
+        """,
+        output("policy list -o csv"));
   }
 }

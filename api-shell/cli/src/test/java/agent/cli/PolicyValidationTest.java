@@ -135,6 +135,64 @@ class PolicyValidationTest {
   }
 
   @Test
+  void shouldWarnOfWhatIsLost() throws IOException {
+    final String yaml = "kind: Policy\nmetadata: {name: x, namespace: blue}\nspec: {a: b}\n";
+    assertEquals("rules: 1 rule is valid\n", validate(AgentCtl.OK, yaml, ""));
+    assertTrue(agent.err().startsWith("Warning: "), agent.err());
+    assertTrue(agent.err().contains("metadata.namespace 'blue'"), agent.err());
+  }
+
+  /** A rule of nothing but mistakes does not fill the screen. */
+  @Test
+  void shouldEndAfterTwentyFaultsOfARule() throws IOException {
+    final StringBuilder rule = new StringBuilder("{\"a\":\"\"");
+    for (int i = 0; i < 30; i++) {
+      rule.append(",\"x").append(i).append("\":1");
+    }
+    assertEquals(20, validate(AgentCtl.FAILURE, rule + "}", "").lines().count());
+  }
+
+  /** The rule is not changed by the search for further faults. */
+  @Test
+  void shouldFindTheWrongValueInAnArray() throws IOException {
+    agent.with(
+        new LocalParts() {
+          @Override
+          public List<Map<String, Object>> maps(Path bpfRoot) {
+            return List.of();
+          }
+
+          @Override
+          public boolean read(Path bpfRoot, String name, EntryVisitor visitor) {
+            return false;
+          }
+
+          @Override
+          public RuleFault check(String rule) {
+            if (rule.contains("\"bee\"")) {
+              return new RuleFault("in[1].bee", "is not a known field", List.of("c"), true);
+            }
+            if (rule.contains("\"in\":[")) {
+              return new RuleFault(
+                  "in[1].to[0]", "a string is expected at line 1", List.of(), false);
+            }
+            return new RuleFault("in[7].to", "a string is expected at line 1", List.of(), false);
+          }
+        });
+    assertEquals(
+        """
+        rules: rule 0: [0].in[1].bee: is not a known field: known are c
+        rules: rule 0: [0].in[1].to[0]: a string is expected at line 1: write "80", in quotes
+        """,
+        validate(AgentCtl.FAILURE, "[{\"in\":[{\"to\":[443]},{\"to\":[80,81],\"bee\":1}]}]", ""));
+    assertEquals(
+        """
+        rules: rule 0: [0].in[7].to: a string is expected at line 1: write "-", in quotes
+        """,
+        validate(AgentCtl.FAILURE, "[{\"in\":{\"0\":1}}]", ""));
+  }
+
+  @Test
   void shouldShowPinnedMaps() {
     assertEquals("/sys/fs/bpf\n", agent.output(AgentCtl.OK, "bpf list -o jsonpath=.maps[0].name"));
     assertTrue(

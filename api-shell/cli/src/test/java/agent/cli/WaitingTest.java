@@ -237,4 +237,50 @@ class WaitingTest {
     agent.output(AgentCtl.FAILURE, "endpoint log 8 --follow");
     assertFalse(agent.err().contains("is gone"), "it has never been there");
   }
+
+  @Test
+  void shouldFollowTheLogInTheOtherFormats() throws Exception {
+    agent.on("GET /endpoint/7/log", log(1, 2));
+    for (final String[] format :
+        new String[][] {
+          {"yaml", "---\ncode: OK\nmessage: m1\n", "---\ncode: OK\nmessage: m2\n"},
+          {"jsonpath=.message", "m1\n", "m2\n"}
+        }) {
+      final int before = agent.requests().size();
+      final Thread follow =
+          runInBackground("endpoint log 7 -f -o " + format[0] + " --interval 20ms");
+      await(() -> agent.requests().size() > before + 2);
+      follow.interrupt();
+      follow.join();
+      assertTrue(agent.out().startsWith(format[1]), agent.out());
+      assertEquals(1, agent.out().split(format[1], -1).length - 1, "shown once: " + agent.out());
+      assertTrue(agent.out().contains("\n" + format[2]), agent.out());
+    }
+  }
+
+  @Test
+  void shouldWaitBetweenTheCallsOfAWatch() throws Exception {
+    agent.on("GET /identity", "[]").on("GET /endpoint/7/log", "[]");
+    for (final String line : List.of("identity list --watch", "endpoint log 7 --follow")) {
+      final int before = agent.requests().size();
+      final Thread watch = runInBackground(line + " --interval 30s");
+      await(() -> agent.requests().size() > before);
+      Thread.sleep(300);
+      assertEquals(before + 1, agent.requests().size(), line);
+      watch.interrupt();
+      watch.join();
+    }
+  }
+
+  /** A call ends with the answer, not with the second in which it is shown that it takes long. */
+  @Test
+  void shouldEndItsThreadWithTheCall() throws Exception {
+    Progress.of(System.err, "waiting", true).close();
+    final long startNs = System.nanoTime();
+    await(
+        () ->
+            Thread.getAllStackTraces().keySet().stream()
+                .noneMatch(thread -> thread.getName().equals("progress")));
+    assertTrue(elapsedMs(startNs) < 800, elapsedMs(startNs) + " ms");
+  }
 }

@@ -120,7 +120,7 @@ public final class JsonPath {
       isDefinite = false;
       final Predicate<Object> filter = filter(inside.substring(2, inside.length() - 1).strip());
       steps.add((value, found) -> each(value).stream().filter(filter).forEach(found::add));
-    } else if (inside.length() > 1 && isQuote(inside.charAt(0))) {
+    } else if (!inside.isEmpty() && isQuote(inside.charAt(0))) {
       steps.add(member(unquoted(inside)));
     } else if (inside.matches("-?[0-9]{1,9}")) {
       steps.add(element(Integer.parseInt(inside)));
@@ -225,7 +225,7 @@ public final class JsonPath {
         final JsonPath left = of(condition.substring(0, position).strip());
         final String right = condition.substring(position + operator.length()).strip();
         final String wanted =
-            right.length() > 1 && isQuote(right.charAt(0)) ? unquoted(right) : right;
+            !right.isEmpty() && isQuote(right.charAt(0)) ? unquoted(right) : right;
         return value ->
             left.from(value).stream().anyMatch(found -> holds(operator, Text.of(found), wanted));
       }

@@ -9,6 +9,7 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -60,6 +61,17 @@ class JsonPathTest {
         ".items[?(@.status)].id | 7,12",
         ".items[?(@['a.b'])].id | 12",
         ".items[2].name | null",
+        ".items[?(@.id<12)].id | 7",
+        ".items[?(@.id>12)].id | 110",
+        ".items[?(@.id>=12)].id | 12,110",
+        ".items[?(@.id<7)].id | ~~",
+        ".items[?(@.id==\"7\")].id | 7",
+        ".items[?(@.name=='')].id | ~~",
+        ".items[?(@.name==)].id | ~~",
+        ".items[-3].id | 7",
+        ".items[-4] | ~~",
+        ".items[3] | ~~",
+        "revision. | 1.50",
         ".none | ~~",
         ".items[9] | ~~",
         ".revision.none | ~~",
@@ -86,6 +98,29 @@ class JsonPathTest {
         assertThrows(IllegalArgumentException.class, () -> JsonPath.of(path)).getMessage();
     assertTrue(message.startsWith("'" + path + "': "), message);
     assertTrue(message.matches(".* is expected at column [0-9]+"), message);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        ".a[ | ']' is expected at column 4",
+        ".a] | '.' or '[' is expected at column 3",
+        ".[b]c | an index, a quoted name, '*', a slice or ?(…) is expected at column 3",
+        "[]    | an index, a quoted name, '*', a slice or ?(…) is expected at column 2",
+        "a..]  | a name is expected at column 4",
+      })
+  void shouldCountColumnsFromOne(String path, String expected) {
+    assertEquals(
+        "'" + path + "': " + expected,
+        assertThrows(IllegalArgumentException.class, () -> JsonPath.of(path)).getMessage());
+  }
+
+  @Test
+  void shouldLeadToTheWholeDocumentWhereNoStepFollows() {
+    for (final String path : List.of("", "$", "@", ".")) {
+      assertEquals(List.of(DOCUMENT), JsonPath.of(path).from(DOCUMENT), path);
+    }
   }
 
   @Test

@@ -52,6 +52,15 @@ class TableTest {
         printed(terminal(32, false), new Object[][] {LONG}));
   }
 
+  /** Of columns of one width the last gives way first. */
+  @Test
+  void shouldCutTheLastOfTheWidestColumns() {
+    final Object[] row = {"abcdefghijklmnop", "abcdefghijklmnop", "abcdefghijklmnop"};
+    assertEquals(
+        "abcdefghijklmnop  abcdefghijklmnop  abcdefghijklmn…",
+        printed(terminal(51, false), new Object[][] {row}).lines().toList().get(1).strip());
+  }
+
   @Test
   void shouldKeepNarrowColumnsReadableAndCutNothingElsewhere() {
     final String text = printed(terminal(5, false), new Object[][] {LONG});

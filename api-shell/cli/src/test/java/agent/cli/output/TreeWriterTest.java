@@ -205,4 +205,14 @@ class TreeWriterTest {
     assertEquals("{\"a\":[1.50,{},[]],\"b\":{\"c\":\"d\\u0007\"}}", JsonTreeWriter.compact(value));
     assertEquals("\"x\"\n", written(JsonTreeWriter::new, "x"));
   }
+
+  /** What a terminal or an editor could take for an order is escaped, and nothing else. */
+  @Test
+  void shouldEscapeControlCharactersAlone() {
+    assertEquals(
+        "\"\\u0000\\u001f ~\\u007f\\u0080\\u009f\u00a0\u2027\\u2028\\u2029\u202a\\ufeff\"",
+        JsonTreeWriter.compact(
+            "\u0000\u001f ~\u007f\u0080\u009f\u00a0\u2027\u2028\u2029\u202a\ufeff"));
+    assertEquals("\"\\n\\r\\t\\\"\\\\\"", JsonTreeWriter.compact("\n\r\t\"\\"));
+  }
 }
