@@ -418,9 +418,7 @@ public final class AgentClient implements AutoCloseable {
 
   private <T> T read(JavaType type, InputStream body) throws IOException {
     try {
-      final T value = mapper().readValue(body, type);
-      drain(body);
-      return value;
+      return mapper().readValue(body, type); // to its end: nothing may follow the value
     } catch (JacksonException e) {
       if (e.getCause() instanceof IOException broken) {
         throw broken;

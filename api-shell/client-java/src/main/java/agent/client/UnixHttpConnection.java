@@ -80,11 +80,8 @@ final class UnixHttpConnection implements AutoCloseable {
       channel.close();
       Thread.currentThread().interrupt();
       throw new IOException("interrupted", e);
-    } catch (IOException | RuntimeException e) {
-      channel.close();
-      throw e;
     } finally {
-      timer.interrupt();
+      timer.interrupt(); // a connect that fails has closed the channel
     }
   }
 
@@ -102,10 +99,10 @@ final class UnixHttpConnection implements AutoCloseable {
   }
 
   void write(ByteBuffer bytes) throws IOException {
+    channel.write(bytes);
     while (bytes.hasRemaining()) {
-      if (channel.write(bytes) == 0) {
-        await(SelectionKey.OP_WRITE);
-      }
+      await(SelectionKey.OP_WRITE);
+      channel.write(bytes);
     }
   }
 
