@@ -86,7 +86,7 @@ final class PolicyWriter {
   }
 
   /** The value of an entry in the kernel, which may not be a valid verdict. */
-  private record Stored(int flags, int proxyPort) {
+  record Stored(int flags, int proxyPort) {
     boolean matches(PolicyEntry entry) {
       return flags == entry.flags() && proxyPort == entry.verdict().proxyPort();
     }

@@ -43,13 +43,13 @@ final class Ipv4Plan implements TablePlan {
         count++;
       }
     }
-    if (count == 1 || count == 2) {
+    if (count > 2) {
+      addLeaves(deny.subList(from, to));
+    } else if (count > 0) {
       blocks[block] =
           PrefilterGeometry.BLOCK_OF_TWO
               | inBlock(first)
               | inBlock(last) << 2 * PrefilterGeometry.BLOCK_BITS;
-    } else if (count > 2) {
-      addLeaves(deny.subList(from, to));
     }
     return to;
   }

@@ -1,11 +1,13 @@
 package agent.datapath.manager.attach;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.bindings.KernelFeatures;
 import agent.datapath.manager.spec.TcMode;
 import agent.types.Refusal;
+import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 
 class TcAttachmentChoiceTest {
@@ -32,5 +34,16 @@ class TcAttachmentChoiceTest {
     assertEquals(
         "kernel 6.1.0 has no tcx (Linux 6.6), or the agent lacks CAP_BPF or CAP_NET_ADMIN",
         refusal.getMessage());
+  }
+
+  @Test
+  void shouldAttachInTheChosenModeAndKnowTheOtherOne() {
+    final TcHook hook = new TcHook("lxc7", 0, true, "from_endpoint", Path.of("/pin"));
+    final TcAttachmentChoice tcx = TcAttachmentChoice.of(TcMode.TCX, kernel(true));
+    assertInstanceOf(TcxAttachment.class, tcx.chosen(hook));
+    assertInstanceOf(ClsactAttachment.class, tcx.other(hook));
+    final TcAttachmentChoice clsact = TcAttachmentChoice.of(TcMode.CLSACT, kernel(true));
+    assertInstanceOf(ClsactAttachment.class, clsact.chosen(hook));
+    assertInstanceOf(TcxAttachment.class, clsact.other(hook));
   }
 }

@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -104,6 +105,65 @@ class ProgramObjectsTest {
     assertTrue(failure.getMessage().contains("changed sources have to be"), failure.getMessage());
     Files.delete(source);
     assertThrows(CompileException.class, () -> kept(clang).read(ProgramFile.CONNTRACK_GC));
+  }
+
+  /** A script in place of a compiler, which shows a version and copies its flags to the object. */
+  private String compiler(String name, String version) throws IOException {
+    final Path script = state.resolve(name);
+    Files.writeString(
+        script,
+        """
+        #!/bin/sh
+        if [ "$1" = --version ]; then echo '%s'; exit; fi
+        flags="$*"
+        while [ $# -gt 1 ]; do shift; done
+        echo "$flags" > "$1"
+        """
+            .formatted(version));
+    Files.setPosixFilePermissions(script, PosixFilePermissions.fromString("rwx------"));
+    return script.toString();
+  }
+
+  @Test
+  void shouldCompileAgainWhereCompilerFlagsOrSourcesAreOthers() throws IOException {
+    final List<String> first = List.of(compiler("first", "version 1"));
+    final List<String> second = List.of(compiler("second", "version 2"));
+    objects(first, DEBUG).read(ProgramFile.HOST);
+    objects(first, DEBUG).read(ProgramFile.HOST);
+    assertEquals(1, cached().size());
+    objects(second, DEBUG).read(ProgramFile.HOST);
+    assertEquals(2, cached().size(), "another version");
+    objects(first, new FeatureSet(List.of("AGENT_OTHER"))).read(ProgramFile.HOST);
+    assertEquals(3, cached().size(), "another feature set");
+    kept(List.of()).read(ProgramFile.HOST);
+    final Path source = state.resolve("bpf/programs/host.bpf.c");
+    for (final String change : List.of("/* one */", "/* two */")) {
+      Files.writeString(source, change);
+      kept(first).read(ProgramFile.HOST);
+    }
+    assertEquals(5, cached().size(), "other sources");
+    Files.writeString(state.resolve("bpf/clang.flags"), "# none\n\n -O1 \n");
+    final byte[] made = kept(first).read(ProgramFile.HOST);
+    assertEquals(6, cached().size(), "other flags");
+    assertTrue(new String(made, StandardCharsets.UTF_8).startsWith("-O1 -I include"));
+  }
+
+  /** The end of the flags is no start of the version. */
+  @Test
+  void shouldTellFlagsFromTheVersionOfTheCompiler() throws IOException {
+    objects(List.of(compiler("first", "Bclang")), new FeatureSet(List.of("A")))
+        .read(ProgramFile.HOST);
+    objects(List.of(compiler("second", "clang")), new FeatureSet(List.of("AB")))
+        .read(ProgramFile.HOST);
+    assertEquals(2, cached().size());
+  }
+
+  @Test
+  void shouldFindACompilerThatIsInstalledLater() throws IOException {
+    final ProgramObjects objects = objects(List.of(state.resolve("late").toString()), DEBUG);
+    assertThrows(CompileException.class, () -> objects.read(ProgramFile.HOST));
+    compiler("late", "version 1");
+    assertTrue(objects.read(ProgramFile.HOST).length > 0);
   }
 
   private ProgramObjects kept(List<String> candidates) {

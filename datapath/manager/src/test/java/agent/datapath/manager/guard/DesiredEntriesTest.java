@@ -136,6 +136,110 @@ class DesiredEntriesTest {
             assertEquals(List.of(2 * number, 3 * number, 5 * number, 7 * number), words));
   }
 
+  /** A small table, in which entries often lie behind its end, at its start. */
+  @Test
+  void shouldHoldWhatAModelHoldsInSmallTables() {
+    final Random random = new Random(13);
+    for (int round = 0; round < 500; round++) {
+      entries.clear();
+      model.clear();
+      for (int i = 0; i < 30; i++) {
+        final int number = random.nextInt(KEYS);
+        if (model.size() < 5) {
+          put(number, i);
+        }
+        final int skipped = random.nextInt(model.size());
+        final int other = model.keySet().stream().skip(skipped).findFirst().orElseThrow();
+        if (random.nextBoolean()) {
+          entries.remove(key(other));
+          model.remove(other);
+          assertFalse(entries.hasKey(key(other)));
+        }
+        assertEquals(model.size(), entries.size());
+        model.forEach(
+            (known, content) -> {
+              assertTrue(entries.hasKey(key(known)));
+              assertTrue(entries.holds(key(known), value(content)));
+              assertFalse(entries.holds(key(known), value(content + 1)));
+            });
+        assertFalse(entries.hasKey(key(KEYS + i)));
+        assertFalse(entries.holds(key(KEYS + i), value(i)));
+      }
+      assertEquals(8, entries.slots(), "five entries need no more");
+    }
+  }
+
+  @Test
+  void shouldKeepAThirdOfItsSlotsFree() {
+    final int[] slots = {8, 8, 8, 8, 8, 16, 16, 16, 16, 16, 32};
+    for (int i = 0; i < slots.length; i++) {
+      put(i, i);
+      assertEquals(slots[i], entries.slots(), i + 1 + " entries");
+    }
+    entries.beginRound();
+    int unseen = 0;
+    for (int slot = 0; slot < entries.slots(); slot++) {
+      unseen += entries.copyUnseen(slot, key, value) ? 1 : 0;
+    }
+    assertEquals(slots.length, unseen);
+    entries.compare(key(3), value(3));
+    int left = 0;
+    for (int slot = 0; slot < entries.slots(); slot++) {
+      left += entries.copyUnseen(slot, key, value) ? 1 : 0;
+    }
+    assertEquals(slots.length - 1, left);
+  }
+
+  @Test
+  void shouldCountTheEntriesThatAnotherTableHasToo() {
+    final Random random = new Random(14);
+    for (int round = 0; round < 200; round++) {
+      final DesiredEntries other = new DesiredEntries(8, 4);
+      final Map<Integer, Integer> others = new HashMap<>();
+      entries.clear();
+      model.clear();
+      for (int i = random.nextInt(10); i > 0; i--) {
+        put(random.nextInt(12), random.nextInt(2));
+      }
+      for (int i = random.nextInt(40); i > 0; i--) {
+        final int number = random.nextInt(40);
+        final int content = random.nextInt(2);
+        other.put(key(number), value(content));
+        others.put(number, content);
+      }
+      final long both =
+          model.entrySet().stream()
+              .filter(entry -> entry.getValue().equals(others.get(entry.getKey())))
+              .count();
+      assertEquals(both, entries.countIn(other));
+      assertEquals(both, other.countIn(entries));
+      assertEquals(model.size(), entries.countIn(entries));
+    }
+  }
+
+  /** Each word of a key and of a value counts. */
+  @Test
+  void shouldCountNoEntryThatDiffersInOneWord() {
+    final DesiredEntries one = new DesiredEntries(8, 8);
+    final DesiredEntries other = new DesiredEntries(8, 8);
+    final UnsafeBuffer wideValue = new UnsafeBuffer(new byte[8]);
+    wideWords(key, 1, 2);
+    wideWords(wideValue, 3, 4);
+    one.put(key, wideValue);
+    for (int i = 0; i < 4; i++) {
+      other.clear();
+      wideWords(key, i == 0 ? 9 : 1, i == 1 ? 9 : 2);
+      wideWords(wideValue, i == 2 ? 9 : 3, i == 3 ? 9 : 4);
+      other.put(key, wideValue);
+      assertEquals(0, one.countIn(other), "word " + i);
+      assertEquals(0, other.countIn(one), "word " + i);
+    }
+    wideWords(key, 1, 2);
+    wideWords(wideValue, 3, 4);
+    other.put(key, wideValue);
+    assertEquals(1, one.countIn(other));
+  }
+
   private static void wideWords(UnsafeBuffer buffer, int... words) {
     for (int i = 0; i < words.length; i++) {
       buffer.putInt(i * Integer.BYTES, words[i]);

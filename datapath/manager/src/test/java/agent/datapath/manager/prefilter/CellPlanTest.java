@@ -177,6 +177,9 @@ class CellPlanTest {
     deny.add(Prefix.parse("10.0.0.64/26"));
     deny.add(Prefix.parse("10.0.1.0/25"));
     deny.add(Prefix.parse("10.0.31.255/32"));
+    deny.add(Prefix.parse("10.0.64.1/32"));
+    deny.add(Prefix.parse("10.0.64.9/32"));
+    deny.add(Prefix.parse("10.0.67.3/32"));
     deny.add(Prefix.parse("255.255.255.128/25"));
     deny.add(Prefix.parse("2001:d00:800::/48"));
     deny.add(Prefix.parse("ffff:ffff:ffff::/48"));
@@ -190,6 +193,19 @@ class CellPlanTest {
         }
       }
     }
+  }
+
+  @Test
+  void shouldHaveASlotForEachIpv6PrefixBehindTheBuckets() {
+    plan.rebuild(List.of());
+    final int empty = plan.table(PrefilterTable.IPV6).slots();
+    plan.rebuild(
+        List.of(
+            Prefix.parse("2001:db8::/32"),
+            Prefix.parse("2001:db8::/64"),
+            Prefix.parse("2001:db8::1/128"),
+            Prefix.parse("2001:db9::/48")));
+    assertEquals(empty + 3, plan.table(PrefilterTable.IPV6).slots(), "one is in another of them");
   }
 
   /** Returns an address of the prefix, or one that differs from such an address in one bit. */

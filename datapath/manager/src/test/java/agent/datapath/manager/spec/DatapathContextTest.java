@@ -2,6 +2,7 @@ package agent.datapath.manager.spec;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -9,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.datapath.manager.spec.DatapathContext.ConntrackLifetimes;
 import agent.datapath.manager.spec.EndpointProxy.HostSide;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
+import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.maps.layout.PolicyDirection;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
@@ -18,6 +20,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ThreadFactory;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
@@ -65,6 +68,123 @@ class DatapathContextTest {
     assertRefused("bpf-ct-global-tcp-max: 0", context -> context.conntrackTcpMax(0));
     assertRefused("bpf-ct-global-any-max: 0", context -> context.conntrackAnyMax(0));
     assertRefused("bpf-root: 'bpf'", context -> context.bpfRoot(Path.of("bpf")));
+  }
+
+  @Test
+  void shouldBoundTheSizesOfMaps() {
+    assertAccepted(context -> context.conntrackTcpMax(1024).conntrackAnyMax(1024));
+    assertAccepted(context -> context.conntrackTcpMax(1 << 24).conntrackAnyMax(1 << 24));
+    assertAccepted(context -> context.policyMapMax(2).maxPrefixes(1));
+    assertAccepted(context -> context.policyMapMax(1 << 20).maxPrefixes(2_000_000));
+    for (final int size : new int[] {1023, (1 << 24) + 1}) {
+      assertRefused("bpf-ct-global-tcp-max: " + size, context -> context.conntrackTcpMax(size));
+      assertRefused("bpf-ct-global-any-max: " + size, context -> context.conntrackAnyMax(size));
+    }
+    for (final int size : new int[] {1, (1 << 20) + 1}) {
+      assertRefused("bpf-policy-map-max: " + size, context -> context.policyMapMax(size));
+    }
+    for (final int size : new int[] {0, 2_000_001}) {
+      assertRefused("max-prefixes: " + size, context -> context.maxPrefixes(size));
+    }
+  }
+
+  @Test
+  void shouldBoundSharesAndRates() {
+    for (final int percent : new int[] {0, 10_001}) {
+      assertRefused(
+          "conntrack-endpoint-share: " + percent, context -> context.flowSharePercent(percent));
+    }
+    assertRefused("endpoint-event-rate: -1", context -> context.eventsPerSecond(-1));
+  }
+
+  @Test
+  void shouldNeedItsFolders() {
+    for (final DatapathContext context :
+        List.of(context().bpfRoot(null), context().libDirectory(null))) {
+      assertThrows(NullPointerException.class, context::conclude);
+    }
+  }
+
+  @Test
+  void shouldReturnWhatIsSet() {
+    final PrefilterStore store = PrefilterStore.inMemory();
+    final ThreadFactory threads = Thread::new;
+    final DatapathContext context =
+        new DatapathContext()
+            .bpfRoot(Path.of("/bpf"))
+            .libDirectory(Path.of("/lib/agent"))
+            .keepsSources(true)
+            .preallocates(false)
+            .tcMode(TcMode.CLSACT)
+            .devices(Map.of("eth0", 2))
+            .prefilterDevice("eth1")
+            .prefilterMode(PrefilterMode.GENERIC)
+            .prefilterStore(store)
+            .enableIpv4(true)
+            .enableIpv6(true)
+            .gateway4(IPV4)
+            .gateway6(IPV6)
+            .node4(IpAddress.parse("192.0.2.7"))
+            .node6(IpAddress.parse("2001:db8::7"))
+            .worldIdentity4(19)
+            .worldIdentity6(20)
+            .conntrackTcpMax(2000)
+            .conntrackAnyMax(3000)
+            .policyMapMax(400)
+            .conntrackGcIntervalSec(7)
+            .flowSharePercent(40)
+            .eventsPerSecond(70)
+            .maxPrefixes(50)
+            .conntrackLifetimes(new ConntrackLifetimes(1, 2, 3, 4))
+            .bypassesStack(false)
+            .compileDebug(true)
+            .clangCandidates(List.of("clang-23"))
+            .nanoClock(() -> 11)
+            .epochClock(() -> 12)
+            .threadFactory(threads)
+            .conclude();
+    assertEquals(Path.of("/bpf"), context.bpfRoot());
+    assertEquals(Path.of("/lib/agent"), context.libDirectory());
+    assertTrue(context.keepsSources());
+    assertFalse(context.preallocates());
+    assertEquals(TcMode.CLSACT, context.tcMode());
+    assertEquals("eth1", context.prefilterDevice());
+    assertEquals(PrefilterMode.GENERIC, context.prefilterMode());
+    assertSame(store, context.prefilterStore());
+    assertEquals(IPV4, context.gateway4());
+    assertEquals(IPV6, context.gateway6());
+    assertEquals(IpAddress.parse("192.0.2.7"), context.node4());
+    assertEquals(IpAddress.parse("2001:db8::7"), context.node6());
+    assertEquals(List.of(19, 20), List.of(context.worldIdentity4(), context.worldIdentity6()));
+    assertEquals(
+        List.of(2000, 3000), List.of(context.conntrackTcpMax(), context.conntrackAnyMax()));
+    assertEquals(List.of(400, 50), List.of(context.policyMapMax(), context.maxPrefixes()));
+    assertEquals(7, context.conntrackGcIntervalSec());
+    assertEquals(List.of(40, 70), List.of(context.flowSharePercent(), context.eventsPerSecond()));
+    assertEquals(new ConntrackLifetimes(1, 2, 3, 4), context.conntrackLifetimes());
+    assertFalse(context.bypassesStack());
+    assertTrue(context.compileDebug());
+    assertEquals(List.of("clang-23"), context.clangCandidates());
+    assertEquals(
+        List.of(11L, 12L), List.of(context.nanoClock().nanoTime(), context.epochClock().time()));
+    assertSame(threads, context.threadFactory());
+  }
+
+  @Test
+  void shouldBeReadyForANodeWithoutOptions() {
+    final DatapathContext context = context().conclude();
+    assertFalse(context.keepsSources());
+    assertTrue(context.preallocates());
+    assertEquals(TcMode.AUTO, context.tcMode());
+    assertNull(context.prefilterDevice());
+    assertEquals(PrefilterMode.NATIVE, context.prefilterMode());
+    assertTrue(context.enableIpv4() && context.enableIpv6());
+    assertEquals(IPV4, context.node4(), "the gateway");
+    assertEquals(IPV6, context.node6(), "the gateway");
+    assertTrue(context.bypassesStack());
+    assertEquals("clang-19", context.clangCandidates().getFirst(), "as the shipped objects");
+    assertTrue(context.clangCandidates().contains("clang"));
+    assertTrue(context.threadFactory().newThread(() -> {}).isDaemon());
   }
 
   @Test
@@ -133,6 +253,18 @@ class DatapathContextTest {
     for (final int level : new int[] {-1, 4}) {
       assertThrows(Refusal.class, () -> endpoint(1, 1, level));
     }
+    assertEquals(
+        "addressing.ipv4",
+        assertThrows(
+                Refusal.class,
+                () -> new EndpointSpec(1, 1, "lxc1", IPV6, IPV6, MAC, MAC, 300, 5, 0))
+            .field());
+    assertEquals(
+        "addressing.ipv6",
+        assertThrows(
+                Refusal.class,
+                () -> new EndpointSpec(1, 1, "lxc1", IPV4, IPV4, MAC, MAC, 300, 5, 0))
+            .field());
     assertEquals(endpoint(1, 1, 0), endpoint(1, 1, 0).withIdentity(300));
     assertEquals(301, endpoint(1, 1, 0).withIdentity(301).identity());
   }

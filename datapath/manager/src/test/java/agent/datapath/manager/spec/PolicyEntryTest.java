@@ -2,6 +2,7 @@ package agent.datapath.manager.spec;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -82,6 +83,17 @@ class PolicyEntryTest {
   }
 
   @Test
+  void shouldTellOneChangeFromAnother() {
+    final PolicyDelta change = new PolicyDelta(List.of(allow(1)), List.of(allow(2)));
+    assertEquals(change, new PolicyDelta(List.of(allow(1)), List.of(allow(2))));
+    assertNotEquals(change, new PolicyDelta(List.of(allow(3)), List.of(allow(2))));
+    assertNotEquals(change, new PolicyDelta(List.of(allow(1)), List.of(allow(3))));
+    assertNotEquals(change, allow(1));
+    assertEquals(
+        "PolicyDelta[upserts=[" + allow(1) + "], deletes=[" + allow(2) + "]]", change.toString());
+  }
+
+  @Test
   void shouldReturnTheFlagsAndThePortOfTheMapEntry() {
     assertEquals(new PolicyVerdict(0, 0), PolicyVerdict.ALLOW);
     assertEquals(new PolicyVerdict(PolicyFlag.DENY.number(), 0), PolicyVerdict.DENY);
@@ -98,6 +110,18 @@ class PolicyEntryTest {
     assertTrue(PolicyVerdict.redirect(1).isRedirect());
     assertFalse(PolicyVerdict.redirect(1).isDeny());
     assertFalse(PolicyVerdict.ALLOW.isAudited());
+  }
+
+  @Test
+  void shouldMarkTheEntryThatAllowsAllInItsDirection() {
+    final PolicyEntry all = PolicyEntry.allowAll(0, PolicyDirection.EGRESS);
+    assertEquals(PolicyFlag.ALLOWS_ALL.number(), all.flags());
+    assertEquals(0, PolicyEntry.allowAll(7, PolicyDirection.EGRESS).flags());
+    assertEquals(0, PolicyEntry.allow(0, PolicyDirection.EGRESS, 0, 0).flags());
+    assertEquals(PolicyFlag.DENY.number(), with(all, PolicyVerdict.DENY).flags());
+    assertEquals(
+        PolicyFlag.AUDIT.number() | PolicyFlag.ALLOWS_ALL.number(),
+        with(all, PolicyVerdict.ALLOW.audited()).flags());
   }
 
   @ParameterizedTest

@@ -2,6 +2,7 @@ package agent.datapath.manager.thread;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,7 +12,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.agrona.concurrent.Agent;
+import org.agrona.concurrent.IdleStrategy;
 import org.junit.jupiter.api.Test;
 
 /** What one duty cycle counts, what a full queue and the end refuse, and what is measured. */
@@ -214,6 +218,73 @@ class WorkCycleTest {
     assertEquals(Level.STOPPED, board.read().getFirst().level());
     threads.close();
     assertEquals(List.of("start", "wake", "close"), new ArrayList<>(events), "it is closed once");
+  }
+
+  /** Two agents: what closes them all closes each once, and the last one first. */
+  @Test
+  void shouldCloseAllInTheReverseOrderOfTheirStart() throws Exception {
+    final AgentThreads threads =
+        new AgentThreads(Thread::new, System::nanoTime, new HealthBoard(() -> 0));
+    assertNotNull(threads.start(conductor, 1_000_000_000));
+    final ConductorAgent other =
+        new ConductorAgent("other", () -> 0) {
+          @Override
+          protected void closed() {
+            events.add("other closed");
+          }
+        };
+    threads.start(other, 1_000_000_000);
+    assertEquals(2, threads.dutyCycles().size());
+    conductor.submit(() -> "done").get(60, TimeUnit.SECONDS);
+    other.submit(() -> "done").get(60, TimeUnit.SECONDS);
+    threads.close();
+    assertEquals(List.of("other closed", "closed"), new ArrayList<>(events));
+  }
+
+  /** The clock moves by 5 at each cycle, which the agent needs for its work. */
+  @Test
+  void shouldMeasureEachCycleAndPassItsWorkOn() throws Exception {
+    final AtomicLong clockNs = new AtomicLong(1_000_000);
+    final AgentThreads threads =
+        new AgentThreads(Thread::new, clockNs::get, new HealthBoard(() -> 0));
+    final List<Integer> idled = new CopyOnWriteArrayList<>();
+    final Agent agent =
+        new Agent() {
+          @Override
+          public int doWork() {
+            clockNs.addAndGet(5);
+            Thread.yield();
+            return 3;
+          }
+
+          @Override
+          public String roleName() {
+            return "dp-test";
+          }
+        };
+    final IdleStrategy idle =
+        new IdleStrategy() {
+          @Override
+          public void idle(int workCount) {
+            idled.add(workCount);
+          }
+
+          @Override
+          public void idle() {}
+
+          @Override
+          public void reset() {}
+        };
+    threads.start(agent, idle, () -> {}, 60_000_000_000L);
+    final long deadlineNs = System.nanoTime() + 60_000_000_000L;
+    while (idled.isEmpty() && System.nanoTime() < deadlineNs) {
+      Thread.onSpinWait();
+    }
+    threads.close();
+    assertEquals(3, idled.getFirst());
+    final DutyCycle cycle = threads.dutyCycles().getFirst();
+    assertEquals(5, cycle.longestNs());
+    assertEquals(5 * measured(cycle), cycle.totalNs());
   }
 
   private void wakeOf(ParkingIdleStrategy idle) {

@@ -1,0 +1,120 @@
+package agent.datapath.manager.conductor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.conductor.EndpointEntries.Entry;
+import agent.datapath.manager.spec.EndpointSpec;
+import agent.maps.layout.EndpointEntryFlyweight;
+import agent.maps.layout.EndpointOption;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
+import java.util.List;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.junit.jupiter.api.Test;
+
+/** What an entry of the map {@code endpoints} has of an endpoint, and when two are the same. */
+class EndpointEntriesTest {
+  private static final int ID = 12;
+  private static final IpAddress IPV4 = IpAddress.parse("10.77.0.9");
+  private static final IpAddress IPV6 = IpAddress.parse("fd77::1:9");
+  private static final MacAddress MAC = MacAddress.parse("02:00:00:00:00:aa");
+  private static final MacAddress HOST_MAC = MacAddress.parse("02:00:00:00:01:bb");
+  private static final Entry ENTRY = entry(IPV4, IPV6);
+
+  private final EndpointEntryFlyweight found =
+      new EndpointEntryFlyweight()
+          .wrap(new UnsafeBuffer(new byte[EndpointEntryFlyweight.LENGTH]), 0)
+          .clear();
+
+  private static Entry entry(IpAddress ipv4, IpAddress ipv6) {
+    return Entry.of(new EndpointSpec(ID, 7, "lxc7", ipv4, ipv6, MAC, HOST_MAC, 300, 5, 2), 41);
+  }
+
+  /** Entries that differ from {@link #ENTRY} in one property that is not of its policy. */
+  private static List<Entry> others() {
+    final IpAddress high = IpAddress.parse("fd78::1:9");
+    final IpAddress low = IpAddress.parse("fd77::1:8");
+    return List.of(
+        entry(IpAddress.parse("10.77.0.8"), IPV6),
+        entry(null, IPV6),
+        entry(IPV4, high),
+        entry(IPV4, low),
+        entry(IPV4, null),
+        Entry.of(new EndpointSpec(ID, 8, "lxc7", IPV4, IPV6, MAC, HOST_MAC, 300, 5, 2), 41),
+        Entry.of(new EndpointSpec(ID, 7, "lxc7", IPV4, IPV6, HOST_MAC, HOST_MAC, 300, 5, 2), 41),
+        Entry.of(new EndpointSpec(ID, 7, "lxc7", IPV4, IPV6, MAC, MAC, 300, 5, 2), 41));
+  }
+
+  private static Entry entry(int identity, int options, int aggregation, int policyId) {
+    return Entry.of(
+        new EndpointSpec(ID, 7, "lxc7", IPV4, IPV6, MAC, HOST_MAC, identity, options, aggregation),
+        policyId);
+  }
+
+  private EndpointEntryFlyweight write(int id, Entry entry, int options) {
+    found.clear().endpointId(id);
+    entry.copyTo(found, options);
+    return found;
+  }
+
+  @Test
+  void shouldHaveWhatTheEndpointHas() {
+    write(ID, ENTRY, 77);
+    assertEquals(7, found.ifindex());
+    assertEquals(77, found.options());
+    assertEquals(2, found.aggregation());
+    assertEquals(MAC.bits(), found.mac());
+    assertEquals(HOST_MAC.bits(), found.hostMac());
+    assertTrue(found.hasIpv4() && found.hasIpv6());
+    assertEquals((int) IPV4.low(), found.ipv4());
+    assertEquals(IPV6.high(), found.ipv6High());
+    assertEquals(IPV6.low(), found.ipv6Low());
+    assertEquals(300, found.identity());
+    assertEquals(41, found.policyId());
+  }
+
+  @Test
+  void shouldHaveNoAddressOfAFamilyThatTheEndpointLacks() {
+    write(ID, entry(IPV4, null), 0);
+    assertTrue(found.hasIpv4());
+    assertFalse(found.hasIpv6());
+    write(ID, entry(null, IPV6), 0);
+    assertFalse(found.hasIpv4());
+    assertTrue(found.hasIpv6());
+  }
+
+  /** The option of the node is none of the endpoint. */
+  @Test
+  void shouldReadWhatItWrote() {
+    for (final Entry entry : others()) {
+      assertEquals(entry, Entry.of(write(ID, entry, 5 | EndpointOption.HOST_ROUTING.number())));
+    }
+    assertEquals(ENTRY, Entry.of(write(ID, ENTRY, 5)));
+  }
+
+  @Test
+  void shouldTellEachDifferenceFromWhatIsFound() {
+    assertTrue(ENTRY.equals(ID, write(ID, ENTRY, 77), 77));
+    assertFalse(ENTRY.equals(ID + 1, write(ID, ENTRY, 77), 77));
+    assertFalse(ENTRY.equals(ID, write(ID, ENTRY, 77), 78));
+    for (final Entry other : others()) {
+      assertFalse(ENTRY.equals(ID, write(ID, other, 77), 77), other::toString);
+    }
+    for (final Entry other :
+        List.of(entry(301, 5, 2, 41), entry(300, 5, 1, 41), entry(300, 5, 2, 42))) {
+      assertFalse(ENTRY.equals(ID, write(ID, other, 77), 77), other::toString);
+    }
+  }
+
+  @Test
+  void shouldTellAnotherInterfaceOrAddressFromAnotherPolicy() {
+    for (final Entry other : others()) {
+      assertFalse(ENTRY.isAlike(other), other::toString);
+    }
+    assertTrue(ENTRY.isAlike(ENTRY.with(301, 42)));
+    assertTrue(ENTRY.isAlike(entry(300, 6, 1, 41)));
+    assertEquals(entry(301, 5, 2, 42), ENTRY.with(301, 42));
+  }
+}

@@ -1,0 +1,104 @@
+package agent.datapath.manager.thread;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.bindings.NetlinkSocket;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** When it parks and what ends a park, of which the shortest counts: the machine may be busy. */
+@Timeout(60)
+class ParkingIdleStrategyTest {
+  private static final long PARK_NS = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final int BEFORE_PARKS = 41;
+  private static final int ROUNDS = 20;
+
+  private final ParkingIdleStrategy idle = new ParkingIdleStrategy();
+
+  private long idleNs(int times) {
+    final long startNs = System.nanoTime();
+    for (int i = 0; i < times; i++) {
+      idle.idle(0);
+    }
+    return System.nanoTime() - startNs;
+  }
+
+  private long shortestNs(Runnable before, int times) {
+    long shortestNs = Long.MAX_VALUE;
+    for (int i = 0; i < ROUNDS; i++) {
+      before.run();
+      shortestNs = Math.min(shortestNs, idleNs(times));
+    }
+    return shortestNs;
+  }
+
+  @Test
+  void shouldParkWithoutWorkAndSpinFirstAfterSome() {
+    assertEquals("park", idle.alias());
+    idleNs(BEFORE_PARKS);
+    assertTrue(idleNs(1) >= PARK_NS * 9 / 10);
+    assertTrue(shortestNs(() -> idle.idle(1), BEFORE_PARKS - 1) < PARK_NS / 2);
+    assertTrue(idleNs(1) >= PARK_NS * 9 / 10);
+    assertTrue(shortestNs(idle::reset, BEFORE_PARKS - 1) < PARK_NS / 2);
+  }
+
+  @Test
+  void shouldNotParkOnceItIsStopped() {
+    idleNs(BEFORE_PARKS);
+    idle.stop();
+    assertTrue(shortestNs(() -> {}, 10) < PARK_NS / 2);
+  }
+
+  /** The thread that parks waits at most 100 ms; whoever closes it does not wait for that. */
+  @Test
+  void shouldEndAParkWhenItIsStopped() throws Exception {
+    long shortestNs = Long.MAX_VALUE;
+    for (int i = 0; i < ROUNDS; i++) {
+      final ParkingIdleStrategy strategy = new ParkingIdleStrategy();
+      final CompletableFuture<Long> ended = new CompletableFuture<>();
+      final Thread parked =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    for (int turn = 0; turn <= BEFORE_PARKS; turn++) {
+                      strategy.idle();
+                    }
+                    ended.complete(System.nanoTime());
+                  });
+      while (parked.getState() != Thread.State.TIMED_WAITING && !ended.isDone()) {
+        Thread.onSpinWait();
+      }
+      final long stoppedNs = System.nanoTime();
+      strategy.stop();
+      shortestNs = Math.min(shortestNs, Math.abs(ended.get() - stoppedNs));
+    }
+    assertTrue(shortestNs < PARK_NS / 2, shortestNs + " ns");
+  }
+
+  @Test
+  void shouldBeWokenWhileItWatchesADescriptorAndBeforeItParks() throws Exception {
+    try (NetlinkSocket events = NetlinkSocket.subscribe(NetlinkSocket.GROUP_LINK)) {
+      idle.watch(events.fd());
+      idleNs(BEFORE_PARKS);
+      assertTrue(shortestNs(idle::wake, 1) < PARK_NS / 2);
+      final Thread waker =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    while (!Thread.interrupted()) {
+                      idle.wake();
+                      Thread.yield();
+                    }
+                  });
+      assertTrue(idleNs(10) < 10 * PARK_NS * 9 / 10);
+      waker.interrupt();
+      waker.join();
+    } finally {
+      idle.close();
+      idle.wake();
+    }
+  }
+}
