@@ -34,6 +34,10 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
   private static final Logger LOGGER = LogManager.getLogger(Subscriber.class);
   private static final int OUT_BYTES = 64 * 1024;
   private static final int LONGEST_AGENT_EVENT = 8 * 1024;
+
+  /** A message may take an eighth of a ring buffer. */
+  private static final int LEAST_QUEUE = 8;
+
   private static final long SUBSCRIBE_LIMIT_MS = 5_000;
   private static final long LOST_CHECK_MS = 1_000;
   private static final long POLL_LIMIT_MS = 5_000;
@@ -160,7 +164,8 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
 
   private void serve() throws IOException {
     final int message = BitUtil.align(FlowEventFlyweight.LENGTH + 8, 8);
-    final int capacity = BitUtil.findNextPositivePowerOfTwo(offer.queueEvents() * message);
+    final int events = Math.max(LEAST_QUEUE, offer.queueEvents());
+    final int capacity = BitUtil.findNextPositivePowerOfTwo(events * message);
     final int bytes = capacity + RingBufferDescriptor.TRAILER_LENGTH;
     final long address = memory.allocate(bytes, BitUtil.CACHE_LINE_LENGTH).address();
     queue = new ManyToOneRingBuffer(new UnsafeBuffer(address, bytes));
@@ -289,8 +294,8 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
 
   void onAgentEvent(long nowNs, byte[] json) {
     final int length = Long.BYTES + json.length;
-    final int index =
-        json.length > LONGEST_AGENT_EVENT ? -1 : queue.tryClaim(MonitorStream.AGENT, length);
+    final boolean isTooLong = json.length > LONGEST_AGENT_EVENT || length > queue.maxMsgLength();
+    final int index = isTooLong ? -1 : queue.tryClaim(MonitorStream.AGENT, length);
     if (index < 0) {
       left.incrementAndGet();
       return;

@@ -187,6 +187,56 @@ class MonitorServerTest {
     await(() -> server.subscribers() == 0);
   }
 
+  @Test
+  void shouldCarryAPacketThroughTheSmallestQueue() throws IOException {
+    server.close();
+    server = MonitorServer.start(socket, null, 1, "1.2.3", datapath, agent);
+    try (MonitorClient client = open(FLOWS)) {
+      datapath.emit(EventType.DROP, 7);
+      assertEquals(7, ((Packet) client.next(LIMIT)).source().port());
+    }
+  }
+
+  private void assertLongest(int bytes) throws IOException {
+    final int rest = "{\"kind\":\"\"}".length();
+    try (MonitorClient own = open(MonitorStream.AGENT_EVENTS)) {
+      final Instant before = Instant.now();
+      agent.publish(Map.of("kind", "x".repeat(bytes - rest)));
+      final Activity longest = assertInstanceOf(Activity.class, own.next(LIMIT));
+      assertEquals(bytes, longest.json().length());
+      assertTrue(Duration.between(before, longest.time()).abs().toMillis() < 5000);
+      agent.publish(Map.of("kind", "x".repeat(bytes - rest + 1)));
+      assertEquals(new Lost(0, 1), own.next(LIMIT));
+      agent.publish(Map.of("kind", "next"));
+      assertEquals("{\"kind\":\"next\"}", ((Activity) own.next(LIMIT)).json());
+    }
+  }
+
+  /** A longer one is lost, which is told; an eighth of a small queue may be less. */
+  @Test
+  void shouldTakeAnEventOfTheAgentOfEightKibibytesOrAnEighthOfTheQueue() throws IOException {
+    assertLongest(1024 - 8);
+    server.close();
+    server = MonitorServer.start(socket, null, 10 * QUEUE, "1.2.3", datapath, agent);
+    assertLongest(8 * 1024);
+  }
+
+  /** A subscriber that waits is woken: it looks by itself only once a second. */
+  @Test
+  void shouldSendAnEventOfTheAgentAtOnce() throws Exception {
+    long shortestNs = Long.MAX_VALUE;
+    try (MonitorClient own = open(MonitorStream.AGENT_EVENTS)) {
+      for (int i = 0; i < 10; i++) {
+        Thread.sleep(QUIET);
+        final long startNs = System.nanoTime();
+        agent.publish(Map.of("kind", "test"));
+        assertInstanceOf(Activity.class, own.next(LIMIT));
+        shortestNs = Math.min(shortestNs, System.nanoTime() - startNs);
+      }
+    }
+    assertTrue(shortestNs < 50_000_000, shortestNs + " ns");
+  }
+
   /** The one that does not read loses events of its own, and learns how many. */
   @Test
   void shouldLetASlowSubscriberLoseItsOwnEventsOnly() throws Exception {
