@@ -29,13 +29,14 @@ import agent.types.Prefix;
 import agent.types.Refusal;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** One endpoint, number 7; it remembers what it was asked for. */
+/** One endpoint, number 7, or copies of it; it remembers what it was asked for. */
 final class FakeEndpoints implements Endpoints {
   static final NodeAddressing NODE =
       new NodeAddressing(
@@ -48,6 +49,7 @@ final class FakeEndpoints implements Endpoints {
   Map<String, String> lastOptions;
   List<String> deletionErrors = List.of();
   volatile long version;
+  int count = 1;
   final AtomicInteger lists = new AtomicInteger();
 
   @Override
@@ -109,7 +111,7 @@ final class FakeEndpoints implements Endpoints {
       throw Refusal.notFound("labels", "no endpoint has " + labels);
     }
     lists.incrementAndGet();
-    return List.of(sample());
+    return Collections.nCopies(count, sample());
   }
 
   private static CompletableFuture<EndpointSnapshot> found(EndpointIdentifier id) {

@@ -273,6 +273,9 @@ class HandlersTest {
         "id: '99999999999' is not the number of an identity",
         () -> client.identity("99999999999"));
     assertRefused(404, "id: there is no identity 999", () -> client.identity("999"));
+    assertEquals(List.of("reserved:host"), client.identity("1").labels());
+    assertRefused(404, "id: there is no identity 2147483647", () -> client.identity("2147483647"));
+    assertRefused(400, "id: '0' is not the number of an identity", () -> client.identity("0"));
     assertThrows(AgentException.class, () -> client.identities(List.of("k8s:app=none")));
     final Identity cidr = cidrIdentities.acquire(Prefix.parse("10.0.0.0/8"));
     assertEquals(
@@ -487,6 +490,11 @@ class HandlersTest {
         "there is no prefilter device",
         () -> client.removeFromPrefilter(new PrefilterListModel(List.of(), null)));
     assertEquals(2L, client.prefilter().spec().revision());
+    final String answer =
+        server.exchange(
+            "PATCH /prefilter HTTP/1.1\r\nHost: x\r\nContent-Length: 13\r\n\r\n{\"deny\": [7]}");
+    assertTrue(answer.startsWith("HTTP/1.1 400 "), answer);
+    assertTrue(answer.contains("\"deny[0]: a string is expected at line 1"), answer);
   }
 
   @Test

@@ -3,6 +3,7 @@ package agent.server.handler;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Random;
@@ -62,5 +63,19 @@ class JsonInStringTest {
       }
       check(List.of(text.toString(), text.reverse().toString()));
     }
+  }
+
+  @Test
+  void shouldJoinTheHalvesOfACharacterOfTwoPieces() throws IOException {
+    final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    try (JsonGenerator json = MAPPER.createGenerator(out);
+        JsonInString text = new JsonInString(json)) {
+      text.write("a\ud83d");
+      text.write("");
+      text.write("\ude00");
+      text.write("\ud83d");
+      text.write("\ude01b\"");
+    }
+    assertEquals("\"a\ud83d\ude00\ud83d\ude01b\\\"\"", out.toString(StandardCharsets.UTF_8));
   }
 }

@@ -58,8 +58,12 @@ class MetricsServerTest {
           call(client, port, "GET", "/metrics", "application/openmetrics-text");
       assertTrue(open.body().endsWith("# EOF\n"), open.body());
       assertEquals(404, call(client, port, "GET", "/endpoint", "*/*").statusCode());
-      assertEquals(404, call(client, port, "GET", "/", "*/*").statusCode());
-      assertEquals(405, call(client, port, "DELETE", "/metrics", "*/*").statusCode());
+      final HttpResponse<String> nothing = call(client, port, "GET", "/", "*/*");
+      assertEquals(
+          "404 only /metrics is served here\n", nothing.statusCode() + " " + nothing.body());
+      final HttpResponse<String> refused = call(client, port, "DELETE", "/metrics", "*/*");
+      assertEquals("405 only GET is allowed here\n", refused.statusCode() + " " + refused.body());
+      assertEquals("GET, HEAD", refused.headers().firstValue("Allow").orElseThrow());
     }
     assertThrows(
         java.io.IOException.class,

@@ -1,0 +1,163 @@
+package agent.server.monitor;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import agent.client.MonitorClient;
+import agent.client.MonitorEvent;
+import agent.client.MonitorEvent.Activity;
+import agent.contract.monitor.MonitorStream;
+import agent.datapath.manager.spec.DatapathEvents;
+import agent.endpoint.state.EndpointLog.LogEntry;
+import agent.endpoint.state.EndpointSnapshot;
+import agent.endpoint.state.EndpointState;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** Which entries of the log of an endpoint a subscriber gets, and in which order. */
+@Timeout(60)
+class EndpointEventsTest {
+  private static final Duration LIMIT = Duration.ofSeconds(10);
+  private static final Duration QUIET = Duration.ofMillis(100);
+  private static final LogEntry FIRST = entry("first");
+  private static final LogEntry SECOND = entry("second");
+  private static final LogEntry THIRD = entry("third");
+
+  @TempDir private Path directory;
+  private final AgentEvents agent = new AgentEvents();
+  private final EndpointEvents events = new EndpointEvents(agent);
+  private Path socket;
+  private MonitorServer server;
+
+  /** A datapath that has no events. */
+  private static final class Quiet implements DatapathEvents {
+    @Override
+    public CompletableFuture<Void> subscribe(FlowSubscriber subscriber) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void unsubscribe(FlowSubscriber subscriber) {}
+
+    @Override
+    public long polls() {
+      return System.nanoTime();
+    }
+
+    @Override
+    public long received() {
+      return 0;
+    }
+
+    @Override
+    public long lost() {
+      return 0;
+    }
+
+    @Override
+    public long suppressed() {
+      return 0;
+    }
+  }
+
+  @BeforeEach
+  void start() throws IOException {
+    socket = directory.resolve("agent-monitor.sock");
+    server = MonitorServer.start(socket, null, 100, "1.2.3", new Quiet(), agent);
+  }
+
+  @AfterEach
+  void stop() throws IOException {
+    server.close();
+  }
+
+  private MonitorClient subscribe() throws IOException {
+    return MonitorClient.open(socket, MonitorStream.AGENT_EVENTS, LIMIT);
+  }
+
+  private static LogEntry entry(String message) {
+    return new LogEntry("OK", message, EndpointState.READY, Instant.EPOCH);
+  }
+
+  private void log(EndpointState state, LogEntry... newestFirst) {
+    events.accept(
+        new EndpointSnapshot(
+            7,
+            state,
+            null,
+            null,
+            null,
+            null,
+            null,
+            null,
+            null,
+            null,
+            null,
+            null,
+            null,
+            null,
+            List.of(newestFirst),
+            null,
+            null));
+  }
+
+  private static void assertNext(String message, MonitorClient client) throws IOException {
+    final MonitorEvent event = client.next(LIMIT);
+    final JsonNode json = new JsonMapper().readTree(assertInstanceOf(Activity.class, event).json());
+    assertEquals("endpoint", json.get("kind").asString());
+    assertEquals(7, json.get("endpoint").asInt());
+    assertEquals("ready", json.get("state").asString());
+    assertEquals("OK", json.get("code").asString());
+    assertEquals(message, json.get("message").asString());
+  }
+
+  @Test
+  void shouldPublishEachNewEntryOnceTheOldestFirst() throws IOException {
+    try (MonitorClient client = subscribe()) {
+      log(EndpointState.READY);
+      log(EndpointState.READY, FIRST);
+      assertNext("first", client);
+      log(EndpointState.READY, THIRD, SECOND, FIRST);
+      assertNext("second", client);
+      assertNext("third", client);
+      log(EndpointState.READY, THIRD, SECOND, FIRST);
+      assertNull(client.next(QUIET));
+    }
+  }
+
+  @Test
+  void shouldNotPublishWhatHappenedBeforeItWasHeard() throws IOException {
+    log(EndpointState.READY, SECOND, FIRST);
+    try (MonitorClient client = subscribe()) {
+      log(EndpointState.READY, THIRD, SECOND, FIRST);
+      assertNext("third", client);
+      assertNull(client.next(QUIET));
+    }
+  }
+
+  /** The next endpoint of this id has a log of its own. */
+  @Test
+  void shouldForgetAnEndpointThatIsGone() throws IOException {
+    try (MonitorClient client = subscribe()) {
+      log(EndpointState.READY, FIRST);
+      assertNext("first", client);
+      log(EndpointState.DISCONNECTED, SECOND, FIRST);
+      assertNext("second", client);
+      log(EndpointState.READY, SECOND);
+      assertNext("second", client);
+      assertNull(client.next(QUIET));
+    }
+  }
+}
