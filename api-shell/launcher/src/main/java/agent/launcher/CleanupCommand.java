@@ -102,22 +102,26 @@ final class CleanupCommand {
     final Settings settings = request.settings();
     try (StateLeftovers state = StateLeftovers.open(settings.stateDirectory());
         NodeLocks _ = NodeLocks.takeExisting(settings.bpfRoot())) {
-      final List<Leftover> found = find(settings, state);
-      if (found.isEmpty()) {
-        out.println("nothing is left of an agent");
-        return OK;
-      }
-      found.forEach(leftover -> out.println(leftover.text()));
-      if (request.isDry()) {
-        out.printf("%d would be removed%n", found.size());
-        return OK;
-      }
-      if (!request.isForced() && !isConfirmed(found.size())) {
-        errors.println("agent: nothing was removed");
-        return FAILED;
-      }
-      return remove(found);
+      return clean(find(settings, state), request.isForced(), request.isDry());
     }
+  }
+
+  /** Lists what was found, and removes it where that is wanted and confirmed. */
+  int clean(List<Leftover> found, boolean isForced, boolean isDry) {
+    if (found.isEmpty()) {
+      out.println("nothing is left of an agent");
+      return OK;
+    }
+    found.forEach(leftover -> out.println(leftover.text()));
+    if (isDry) {
+      out.printf("%d would be removed%n", found.size());
+      return OK;
+    }
+    if (!isForced && !isConfirmed(found.size())) {
+      errors.println("agent: nothing was removed");
+      return FAILED;
+    }
+    return remove(found);
   }
 
   private static List<Leftover> find(Settings settings, StateLeftovers state) {

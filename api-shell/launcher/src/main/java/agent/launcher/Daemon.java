@@ -147,7 +147,7 @@ final class Daemon implements AutoCloseable {
                 node.addressing(),
                 inventory::get,
                 nodes(shown.self(), node, inventory),
-                routing,
+                routing::current,
                 ipam,
                 datapath,
                 monitor(datapath)::subscribers,
@@ -287,7 +287,7 @@ final class Daemon implements AutoCloseable {
     health.add("node", conductor.nodeFaults());
     health.add(RESTORE_MODULE, conductor.restoreProgress());
     health.add(ApiConnectionView.MODULE, connections);
-    health.add(HostRoutingHealth.MODULE, new HostRoutingHealth(routing));
+    health.add(HostRoutingHealth.MODULE, new HostRoutingHealth(routing::current));
   }
 
   /** Stops the parts in reverse order; programs stay attached and enforce policy. */

@@ -1,7 +1,10 @@
 package agent.launcher;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -74,6 +77,28 @@ class HeapReturnTest {
     lookOften();
     lookOften();
     assertEquals(4, collections);
+  }
+
+  @Test
+  void shouldLookEveryFewSecondsUntilItIsClosed() throws InterruptedException {
+    final AtomicInteger looks = new AtomicInteger();
+    final HeapReturn running = HeapReturn.start(looks::incrementAndGet);
+    final Thread thread =
+        Thread.getAllStackTraces().keySet().stream()
+            .filter(each -> each.getName().equals("heap-return"))
+            .findFirst()
+            .orElseThrow();
+    assertTrue(thread.isDaemon());
+    final int atStart = looks.get();
+    final long endNs = System.nanoTime() + 30_000_000_000L;
+    while (looks.get() == atStart && System.nanoTime() < endNs) {
+      Thread.sleep(20);
+    }
+    assertTrue(looks.get() > atStart);
+    assertTrue(thread.isAlive());
+    running.close();
+    thread.join(1_000);
+    assertFalse(thread.isAlive());
   }
 
   @Test

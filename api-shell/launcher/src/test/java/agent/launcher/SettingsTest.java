@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.PrefilterStore;
+import agent.identity.LabelSet;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;
 import agent.node.FamilyAddressing;
@@ -20,6 +21,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Values that no part can be configured with: the message begins with the option. */
 class SettingsTest {
@@ -106,6 +108,47 @@ class SettingsTest {
         assertThrows(OptionException.class, () -> settings("--labels=!").labelFilter())
             .getMessage();
     assertTrue(labels.startsWith("--labels: "), labels);
+  }
+
+  @Test
+  void shouldPutTheSocketOfEventsBesideThatOfTheApi() {
+    assertEquals(
+        Path.of("/run/x-monitor.sock"), settings("--socket-path=/run/x.sock").monitorPath());
+  }
+
+  @Test
+  void shouldTakeAGroupThatExists() {
+    assertEquals("root", settings("--socket-group=root").socketGroup());
+  }
+
+  @Test
+  void shouldShowTheNameOfTheNodeWithThatOfItsCluster() {
+    final Settings settings = settings("--cluster-name=blue");
+    assertEquals("blue/" + settings.nodeName(), settings.shown().self());
+  }
+
+  /** IPv6 needs 1280 (RFC 8200), IPv4 68 (RFC 791); 0 is that of the node. */
+  @Test
+  void shouldRefuseAnMtuThatAFamilyMayNotHave() {
+    assertEquals(1280, settings("--mtu=1280").mtu());
+    assertEquals(0, settings("--mtu=0").mtu());
+    assertRefused("--mtu: 1279 is less than 1280", Settings::mtu, "--mtu=1279");
+    assertEquals(68, settings("--enable-ipv6=false", "--mtu=68").mtu());
+    final Settings ipv4 = settings("--enable-ipv6=false", "--mtu=67");
+    assertEquals(
+        "--mtu: 67 is less than 68", assertThrows(OptionException.class, ipv4::mtu).getMessage());
+  }
+
+  @Test
+  void shouldFilterLabelsByTheFileOfPrefixes(@TempDir Path folder) throws Exception {
+    final Path file =
+        Files.writeString(
+            folder.resolve("prefixes"), "{version: 1, valid-prefixes: [{prefix: app}]}");
+    final LabelSet labels = LabelSet.parse("labels", List.of("k8s:app=a", "k8s:zone=b"));
+    assertEquals(
+        LabelSet.parse("labels", List.of("k8s:app=a")),
+        settings("--label-prefix-file=" + file).labelFilter().split(labels).identity());
+    assertEquals(labels, settings().labelFilter().split(labels).identity());
   }
 
   /** The default group need not exist on every machine. */

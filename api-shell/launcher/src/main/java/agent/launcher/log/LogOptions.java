@@ -47,7 +47,6 @@ public record LogOptions(boolean debug, List<String> groups, Optional<Syslog> sy
           "authpriv",
           "ftp");
   private static final int LOCAL0 = 16;
-  private static final int LOCALS = 8;
 
   /**
    * The log daemon of the node.
@@ -130,7 +129,7 @@ public record LogOptions(boolean debug, List<String> groups, Optional<Syslog> sy
 
   private static Integer facilityNumber(String name) {
     if (name.matches("local[0-7]")) {
-      return LOCAL0 + (name.charAt(name.length() - 1) - '0') % LOCALS;
+      return LOCAL0 + name.charAt(name.length() - 1) - '0';
     }
     final int number = FACILITIES.indexOf(name);
     return number < 0 ? null : number;

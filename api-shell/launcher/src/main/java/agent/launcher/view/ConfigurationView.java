@@ -59,7 +59,12 @@ public final class ConfigurationView {
         false, NO_FAMILY, false, "Disabled", null, null, null);
   }
 
-  DaemonConfigurationModel model(StartedParts parts) {
+  /**
+   * Encodes the configuration.
+   *
+   * @param monitor the events of the datapath, as in the status
+   */
+  DaemonConfigurationModel model(StartedParts parts, Map<String, Object> monitor) {
     final RuntimeOptions wanted = parts.configuration().wanted();
     final RuntimeOptions realized = parts.configuration().realized();
     final NodeInventory node = parts.inventory().get();
@@ -83,7 +88,7 @@ public final class ConfigurationView {
             Map.of(),
             false,
             NO_FAMILY,
-            StatusEncoder.monitor(parts),
+            monitor,
             null,
             null,
             spec(realized, parts.policy().mode()),
@@ -105,7 +110,7 @@ public final class ConfigurationView {
     realized.put("ipv6-range", text(ipv6.range()));
     realized.put("device", String.join(",", node.guardedDevices()));
     realized.put("mtu", (long) node.mtu());
-    realized.put("host-routing", parts.routing().current().mode().text().toLowerCase(Locale.ROOT));
+    realized.put("host-routing", parts.routing().get().mode().text().toLowerCase(Locale.ROOT));
     realized.put("datapath-mode", options.text("datapath-mode"));
     realized.put("preallocate-bpf-maps", true);
     if (options.text("allow-localhost").equals("auto")) {

@@ -59,6 +59,7 @@ public final class DaemonStatus implements DaemonView {
 
   @Override
   public DaemonConfigurationModel configuration() {
-    return configuration.model(parts);
+    final StartedParts now = parts;
+    return configuration.model(now, StatusEncoder.monitor(now));
   }
 }

@@ -6,7 +6,7 @@ import agent.endpoint.Endpoints;
 import agent.endpoint.PolicyService;
 import agent.ipam.Ipam;
 import agent.node.ClusterNodes;
-import agent.node.HostRoutingWatch;
+import agent.node.HostRouting;
 import agent.node.NodeAddressing;
 import agent.node.NodeInventory;
 import agent.service.Services;
@@ -20,7 +20,7 @@ import java.util.function.Supplier;
  * @param addressing addresses of the node
  * @param inventory reads what the node has now
  * @param nodes the nodes of the cluster
- * @param routing how flows are routed
+ * @param routing reads how flows are routed now
  * @param ipam address allocation for workloads
  * @param datapath the datapath
  * @param subscribers counts the subscribers of live events
@@ -34,7 +34,7 @@ public record StartedParts(
     NodeAddressing addressing,
     Supplier<NodeInventory> inventory,
     ClusterNodes nodes,
-    HostRoutingWatch routing,
+    Supplier<HostRouting> routing,
     Ipam ipam,
     DatapathManager datapath,
     IntSupplier subscribers,

@@ -12,13 +12,9 @@ import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.datapath.manager.spec.TcMode;
 import agent.identity.Identity;
-import agent.ipam.Lease;
 import agent.node.HostRouting;
 import agent.node.NodeInventory.SegmentSizes;
-import agent.types.Prefix;
 import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -90,7 +86,7 @@ final class StatusEncoder {
   }
 
   DaemonStatusModel whole(ComponentStatus agent, StartedParts now) {
-    final HostRouting routing = now.routing().current();
+    final HostRouting routing = now.routing().get();
     final SegmentSizes segments = now.inventory().get().segments();
     return new DaemonStatusModel(
         agent,
@@ -111,7 +107,7 @@ final class StatusEncoder {
         new DaemonStatusModel.HostFirewall(List.of(), OFF),
         new DaemonStatusModel.Mode(routing.mode().text(), routing.reason()),
         Map.of("min-identity", Identity.CLUSTER_MIN, "max-identity", Identity.CLUSTER_MAX),
-        ipam(now),
+        LeaseEncoder.encode(now.ipam().leases(), now.addressing()),
         bigTcp(segments, true),
         bigTcp(segments, false),
         KVSTORE,
@@ -167,43 +163,6 @@ final class StatusEncoder {
             new ControllerModel.Configuration(true, null, sweeps.intervalSec() + ".0s"),
             new ControllerModel.Status(null, null, sweeps.runs(), null, null, null)));
     return controllers;
-  }
-
-  /** Encodes the leases: the addresses of each family, and who has each. */
-  private static Map<String, Object> ipam(StartedParts now) {
-    final List<Lease> leases =
-        now.ipam().leases().stream().sorted(Comparator.comparing(Lease::address)).toList();
-    final Map<String, String> allocations = new LinkedHashMap<>();
-    leases.forEach(lease -> allocations.put(lease.address().toString(), owner(lease)));
-    final Map<String, Object> ipam = new LinkedHashMap<>();
-    ipam.put("ipv4", addresses(leases, true));
-    ipam.put("ipv6", addresses(leases, false));
-    ipam.put("allocations", allocations);
-    ipam.put(
-        "status",
-        family("IPv4", addresses(leases, true), now.addressing().ipv4().range())
-            + ", "
-            + family("IPv6", addresses(leases, false), now.addressing().ipv6().range()));
-    return ipam;
-  }
-
-  private static String owner(Lease lease) {
-    return lease.owner().isEmpty() && lease.endpointId() != 0
-        ? "endpoint " + lease.endpointId()
-        : lease.owner();
-  }
-
-  private static List<String> addresses(List<Lease> leases, boolean ipv4) {
-    return leases.stream()
-        .filter(lease -> lease.address().isIpv4() == ipv4)
-        .map(lease -> lease.address().toString())
-        .toList();
-  }
-
-  private static String family(String name, List<String> addresses, Prefix range) {
-    return range == null
-        ? name + ": disabled"
-        : name + ": " + addresses.size() + " allocated from " + range;
   }
 
   /** Encodes the events of the datapath: what was read, lost, and not emitted. */

@@ -44,7 +44,9 @@ class LogOptionsTest {
                 "syslog.level", "warn",
                 "syslog.facility", "local5",
                 "syslog.tag", "node-1")));
+    assertEquals(0, syslog(Map.of("syslog.facility", "kern")).facility());
     assertEquals(1, syslog(Map.of("syslog.facility", "user")).facility());
+    assertEquals(23, syslog(Map.of("syslog.facility", "local7")).facility());
   }
 
   @Test

@@ -4,10 +4,16 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.launcher.process.SyslogReceiver;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.core.LogEvent;
+import org.apache.logging.log4j.core.impl.Log4jLogEvent;
+import org.apache.logging.log4j.message.SimpleMessage;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -27,6 +33,90 @@ class SyslogAppenderTest {
     assertTrue(
         failure.getMessage().startsWith("log-driver: syslog: " + folder.resolve("none")),
         failure.getMessage());
+  }
+
+  private static LogEvent event(Level level, String message) {
+    return Log4jLogEvent.newBuilder()
+        .setLoggerName("agent.launcher.Daemon")
+        .setLevel(level)
+        .setTimeMillis(1_795_320_306_007L)
+        .setMessage(new SimpleMessage(message))
+        .build();
+  }
+
+  private SyslogAppender connect(Path socket) {
+    return SyslogAppender.connect(new LogOptions.Syslog(socket, Level.WARN, 21, "node-1"));
+  }
+
+  /** What is received behind the time, which is that of the zone of this node. */
+  private static List<String> received(SyslogReceiver daemon, int count) throws Exception {
+    final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+    while (daemon.lines().lines().count() < count && System.nanoTime() < endNs) {
+      Thread.sleep(10);
+    }
+    return daemon
+        .lines()
+        .lines()
+        .map(line -> line.replaceFirst(">[A-Z][a-z]{2} [ 0-9]\\d \\d\\d:\\d\\d:06 ", ">"))
+        .toList();
+  }
+
+  private static String head(int priority) {
+    return "<" + priority + ">node-1[" + ProcessHandle.current().pid() + "]: ";
+  }
+
+  @Test
+  void shouldSendEachMessageAsOneLineWithItsPriority() throws Exception {
+    final Path socket = folder.resolve("log");
+    try (SyslogReceiver daemon = SyslogReceiver.start(socket)) {
+      final SyslogAppender appender = connect(socket);
+      assertEquals(Level.WARN, appender.level());
+      appender.append(event(Level.WARN, "the disk\n\tis full"));
+      appender.append(event(Level.ERROR, "stopped"));
+      assertEquals(
+          List.of(
+              head(21 * 8 + 4) + "Daemon: the disk  is full", head(21 * 8 + 3) + "Daemon: stopped"),
+          received(daemon, 2));
+      appender.stop();
+    }
+  }
+
+  @Test
+  void shouldTellHowManyMessagesWereLostOnceTheDaemonListensAgain() throws Exception {
+    final Path socket = folder.resolve("log");
+    final SyslogAppender appender;
+    try (SyslogReceiver daemon = SyslogReceiver.start(socket)) {
+      appender = connect(socket);
+      appender.append(event(Level.INFO, "first"));
+      assertEquals(1, received(daemon, 1).size());
+    }
+    appender.append(event(Level.INFO, "second"));
+    appender.append(event(Level.INFO, "third"));
+    Files.delete(socket);
+    try (SyslogReceiver daemon = SyslogReceiver.start(socket)) {
+      appender.append(event(Level.INFO, "fourth"));
+      appender.append(event(Level.INFO, "fifth"));
+      assertEquals(
+          List.of(
+              head(21 * 8 + 4) + "2 messages were lost",
+              head(21 * 8 + 6) + "Daemon: fourth",
+              head(21 * 8 + 6) + "Daemon: fifth"),
+          received(daemon, 3));
+    }
+    appender.stop();
+  }
+
+  @Test
+  void shouldCutALineThatIsTooLong() throws Exception {
+    final Path socket = folder.resolve("log");
+    try (SyslogReceiver _ = SyslogReceiver.start(socket)) {
+      final SyslogAppender appender = connect(socket);
+      final int head = appender.line(0, 6, "").length;
+      assertEquals(head + 7, appender.line(0, 6, "message").length);
+      assertEquals(8192, appender.line(0, 6, "x".repeat(8192 - head)).length);
+      assertEquals(8192, appender.line(0, 6, "x".repeat(8193 - head)).length);
+      appender.stop();
+    }
   }
 
   @Test

@@ -8,10 +8,10 @@ import org.junit.jupiter.api.Test;
 
 /** Lines of the help text. */
 class HelpTextTest {
-  private static final List<String> LINES = HelpText.text().lines().toList();
+  private final List<String> lines = HelpText.text().lines().toList();
 
-  private static void assertShown(String line) {
-    assertTrue(LINES.contains(line), () -> line + " is not in\n" + String.join("\n", LINES));
+  private void assertShown(String line) {
+    assertTrue(lines.contains(line), () -> line + " is not in\n" + String.join("\n", lines));
   }
 
   @Test
@@ -30,11 +30,11 @@ class HelpTextTest {
 
   @Test
   void shouldWrapANameThatIsTooLongForItsColumn() {
-    final int at = LINES.indexOf("      --conntrack-garbage-collector-interval duration");
+    final int at = lines.indexOf("      --conntrack-garbage-collector-interval duration");
     assertEquals(
         " ".repeat(46) + "Time between sweeps of the conntrack tables (default 60)",
-        LINES.get(at + 1));
-    for (final String line : LINES.subList(LINES.indexOf("General:"), LINES.size())) {
+        lines.get(at + 1));
+    for (final String line : lines.subList(lines.indexOf("General:"), lines.size())) {
       final boolean isOption = line.startsWith("  ") && !line.startsWith(" ".repeat(46));
       assertTrue(
           !isOption
@@ -47,11 +47,11 @@ class HelpTextTest {
 
   @Test
   void shouldSayHowToUseItAndWhatTheExitCodesMean() {
-    assertEquals("Usage: agent [OPTION]...", LINES.getFirst());
-    assertEquals("       agent cleanup [--help]", LINES.get(1));
+    assertEquals("Usage: agent [OPTION]...", lines.getFirst());
+    assertEquals("       agent cleanup [--help]", lines.get(1));
     assertShown("Options marked * are known and not served by this version.");
     assertShown("Exit codes: 0 stopped by a signal, 1 failure, 2 bad option, 3 another agent uses");
-    assertEquals("General:", LINES.get(10));
-    assertEquals("", LINES.get(9));
+    assertEquals("General:", lines.get(10));
+    assertEquals("", lines.get(9));
   }
 }

@@ -60,6 +60,15 @@ class LabelPrefixFileTest {
   }
 
   @Test
+  void shouldReadAFileOfOneMebibyteAndNoLargerOne() throws IOException {
+    final String text = "{version: 1, valid-prefixes: []}\n#";
+    final String longest = text + "x".repeat((1 << 20) - text.length());
+    assertEquals(List.of(), read(longest));
+    final OptionException refusal = assertThrows(OptionException.class, () -> read(longest + "x"));
+    assertTrue(refusal.getMessage().endsWith(": it is larger than 1048576 bytes"));
+  }
+
+  @Test
   void shouldNameAFileThatCannotBeRead() {
     final OptionException refusal =
         assertThrows(OptionException.class, () -> LabelPrefixFile.read(folder.resolve("missing")));

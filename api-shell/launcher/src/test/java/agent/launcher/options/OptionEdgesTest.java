@@ -130,6 +130,9 @@ class OptionEdgesTest {
     assertEquals(1400, OptionValues.read(List.of(), home).number("mtu"));
     final Path other = Files.writeString(folder.resolve("other.yaml"), "mtu: 1300\n");
     assertEquals(1300, OptionValues.read(List.of("--config=" + other), home).number("mtu"));
+    assertEquals(
+        other.toString(),
+        OptionValues.read(List.of("--config=" + folder + "/x/../other.yaml"), home).configFile());
     assertEquals(0, OptionValues.read(List.of(), Map.of()).number("mtu"));
   }
 

@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 
 /** A log daemon of a test: it writes each datagram of its socket to a file, as one line. */
-final class SyslogReceiver implements AutoCloseable {
+public final class SyslogReceiver implements AutoCloseable {
   private static final String SCRIPT =
       "use Socket; socket(S, AF_UNIX, SOCK_DGRAM, 0) or die; bind(S, sockaddr_un($ARGV[0])) or die;"
           + " $| = 1; while (defined(recv(S, $line, 65536, 0))) { print \"$line\\n\" }";
@@ -19,7 +19,8 @@ final class SyslogReceiver implements AutoCloseable {
     this.lines = lines;
   }
 
-  static SyslogReceiver start(Path socket) throws Exception {
+  /** Starts it on a socket that does not exist yet. */
+  public static SyslogReceiver start(Path socket) throws Exception {
     final Path lines = Files.createTempFile("syslog-", ".log");
     final Process process =
         new ProcessBuilder("perl", "-e", SCRIPT, socket.toString())
@@ -36,7 +37,8 @@ final class SyslogReceiver implements AutoCloseable {
     return new SyslogReceiver(process, lines);
   }
 
-  String lines() throws IOException {
+  /** Returns all lines until now. */
+  public String lines() throws IOException {
     return Files.readString(lines);
   }
 

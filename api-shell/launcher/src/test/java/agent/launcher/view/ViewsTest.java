@@ -8,6 +8,8 @@ import agent.contract.daemon.DaemonStatusModel;
 import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
 import agent.datapath.manager.thread.HealthBoard.Reading;
 import agent.launcher.options.OptionValues;
+import agent.node.HostRouting;
+import agent.node.HostRouting.Mode;
 import agent.server.metrics.MetricText;
 import agent.server.socket.ConnectionCounts;
 import java.util.List;
@@ -77,5 +79,31 @@ class ViewsTest {
     assertEquals(
         Reading.degraded("all 8 connections are in use: new clients wait"),
         new ApiConnectionView(() -> new ConnectionCounts(8, 8, 8, 0, true)).read());
+  }
+
+  @Test
+  void shouldBeDegradedWhileFlowsBypassWhatIsConfiguredForThem() {
+    final HostRouting doubtful = new HostRouting(Mode.BPF, "flows bypass netfilter", true);
+    assertEquals(
+        Reading.degraded("BPF: flows bypass netfilter"),
+        new HostRoutingHealth(() -> doubtful).read());
+    final HostRouting legacy = new HostRouting(Mode.LEGACY, "netfilter", false);
+    assertEquals(Reading.ok("Legacy: netfilter"), new HostRoutingHealth(() -> legacy).read());
+  }
+
+  @Test
+  void shouldShowTheBuildAndTheLabelsOfThisAgent() {
+    assertEquals(
+        """
+        # HELP agent_build Version and commit of the agent
+        # TYPE agent_build gauge
+        agent_build{commit="abc",version="1.2.3"} 1
+        # HELP agent_labels Labels that identify this agent (--agent-labels)
+        # TYPE agent_labels gauge
+        agent_labels{label="zone=a"} 1
+        agent_labels{label="b"} 1
+        """,
+        MetricText.PROMETHEUS.write(
+            new BuildMetricSource("1.2.3", "abc", List.of("zone=a", "b")).collect()));
   }
 }

@@ -1,0 +1,43 @@
+package agent.launcher.local;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What is said where no map is pinned; the maps need a kernel (AgentCtlKernelTest). */
+class AgentPartsTest {
+  @TempDir private Path bpfRoot;
+
+  private final AgentParts parts = new AgentParts();
+
+  @Test
+  void shouldSayWhereNoAgentHasPinnedMaps() {
+    final String message = "no agent has pinned maps under " + bpfRoot;
+    assertEquals(message, assertThrows(IOException.class, () -> parts.maps(bpfRoot)).getMessage());
+    assertEquals(
+        message,
+        assertThrows(IOException.class, () -> parts.read(bpfRoot, "ipcache4", (k, v) -> true))
+            .getMessage());
+  }
+
+  @Test
+  void shouldFindNoMapInAnEmptyFolder() throws IOException {
+    Files.createDirectories(bpfRoot.resolve("agent/maps"));
+    assertEquals(List.of(), parts.maps(bpfRoot));
+    assertFalse(parts.read(bpfRoot, "ipcache4", (key, value) -> true));
+  }
+
+  @Test
+  void shouldCheckARule() {
+    assertNull(parts.check("{\"endpointSelector\":{},\"ingress\":[{}]}"));
+    assertEquals("ingres", parts.check("{\"ingres\":[]}").path());
+  }
+}

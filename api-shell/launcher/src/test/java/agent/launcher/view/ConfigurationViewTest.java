@@ -1,0 +1,194 @@
+package agent.launcher.view;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.contract.daemon.DaemonConfigurationModel;
+import agent.endpoint.DaemonConfiguration;
+import agent.endpoint.PolicyService;
+import agent.endpoint.state.EndpointOptions;
+import agent.endpoint.state.MutableOption;
+import agent.endpoint.config.RuntimeOptions;
+import agent.launcher.options.OptionValues;
+import agent.node.FamilyAddressing;
+import agent.node.HostRouting;
+import agent.node.NodeAddressing;
+import agent.node.NodeInventory;
+import agent.node.NodeInventory.SegmentSizes;
+import agent.policy.EnforcementMode;
+import agent.policy.PolicyChange;
+import agent.policy.PolicyQuery;
+import agent.policy.PolicySnapshot;
+import agent.policy.PolicyTrace;
+import agent.policy.SelectorListing;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+/** What GET /config shows: what is in force beside what was asked for. */
+class ConfigurationViewTest {
+  private static final RuntimeOptions REALIZED =
+      new RuntimeOptions(EndpointOptions.defaults(), false, EnforcementMode.DEFAULT);
+  private static final RuntimeOptions WANTED =
+      new RuntimeOptions(
+          EndpointOptions.defaults().with(MutableOption.CONNTRACK, MutableOption.DISABLED),
+          true,
+          EnforcementMode.ALWAYS);
+
+  private RuntimeOptions realized = REALIZED;
+  private SegmentSizes segments = new SegmentSizes(1, 2, 3, 4);
+
+  /** Asked for more than is in force yet. */
+  private final class Configuration implements DaemonConfiguration {
+    @Override
+    public RuntimeOptions wanted() {
+      return WANTED;
+    }
+
+    @Override
+    public RuntimeOptions realized() {
+      return realized;
+    }
+
+    @Override
+    public CompletableFuture<Void> change(Map<String, String> options, String enforcement) {
+      throw new UnsupportedOperationException();
+    }
+  }
+
+  /** A policy that is never enforced. */
+  private static final class Never implements PolicyService {
+    @Override
+    public EnforcementMode mode() {
+      return EnforcementMode.NEVER;
+    }
+
+    @Override
+    public CompletableFuture<PolicySnapshot> change(PolicyChange change) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public PolicySnapshot get(List<String> labels) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public PolicyTrace trace(PolicyQuery query) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public List<SelectorListing> selectors() {
+      throw new UnsupportedOperationException();
+    }
+  }
+
+  private DaemonConfigurationModel model(String... options) {
+    final StartedParts parts =
+        new StartedParts(
+            new NodeAddressing(
+                FamilyAddressing.of(IpAddress.parse("192.0.2.1"), Prefix.parse("10.5.0.0/24")),
+                FamilyAddressing.DISABLED),
+            () -> new NodeInventory(List.of("eth0", "eth1"), List.of(), 1450, segments),
+            null,
+            () -> new HostRouting(HostRouting.Mode.LEGACY, "netfilter", false),
+            null,
+            null,
+            null,
+            null,
+            new Never(),
+            new Configuration(),
+            List.of());
+    return new ConfigurationView(
+            OptionValues.read(List.of(options), Map.of()), Map.of("state-dir", "/var/x"), "node-1")
+        .model(parts, Map.of("seen", 7L));
+  }
+
+  private Map<String, Object> effective(String... options) {
+    return model(options).status().daemonConfigurationMap();
+  }
+
+  @Test
+  void shouldShowWhatWasAskedForAndWhatIsInForce() {
+    final DaemonConfigurationModel model = model();
+    assertEquals(WANTED.toMap(), model.spec().options());
+    assertEquals("always", model.spec().policyEnforcement());
+    assertEquals(REALIZED.toMap(), model.status().realized().options());
+    assertEquals("never", model.status().realized().policyEnforcement());
+  }
+
+  @Test
+  void shouldShowWhatTheNodeHas() {
+    final DaemonConfigurationModel.Status status = model().status();
+    assertEquals(1450, status.deviceMTU());
+    assertEquals(1450, status.routeMTU());
+    assertEquals(Map.of("seen", 7L), status.nodeMonitor());
+    assertEquals("10.5.0.0/24", status.addressing().ipv4().allocRange());
+    assertEquals(
+        List.of(1, 2, 3, 4),
+        List.of(
+            status.groMaxSize(),
+            status.gsoMaxSize(),
+            status.groIPv4MaxSize(),
+            status.gsoIPv4MaxSize()));
+    segments = null;
+    final DaemonConfigurationModel.Status without = model().status();
+    assertNull(without.groMaxSize());
+    assertNull(without.gsoMaxSize());
+    assertNull(without.groIPv4MaxSize());
+    assertNull(without.gsoIPv4MaxSize());
+  }
+
+  @Test
+  void shouldShowTheOptionsThatTheDaemonHasChosen() {
+    final Map<String, Object> chosen = effective("--mtu=0", "--cluster-name=blue");
+    assertEquals("/var/x", chosen.get("state-dir"));
+    assertEquals("blue", chosen.get("cluster-name"));
+    assertEquals("192.0.2.1", chosen.get("ipv4-node"));
+    assertEquals("10.5.0.0/24", chosen.get("ipv4-range"));
+    assertEquals("not enabled", chosen.get("ipv6-node"));
+    assertEquals("not enabled", chosen.get("ipv6-range"));
+    assertEquals("eth0,eth1", chosen.get("device"));
+    assertEquals(1450L, chosen.get("mtu"));
+    assertEquals("legacy", chosen.get("host-routing"));
+  }
+
+  @Test
+  void shouldShowWhatIsOffAsOff() {
+    for (final String device : List.of("", "undefined")) {
+      final Map<String, Object> off = effective("--prefilter-device=" + device);
+      assertEquals("undefined", off.get("prefilter-device"));
+      assertEquals("not enabled", off.get("prefilter-mode"));
+    }
+    final Map<String, Object> on = effective("--prefilter-device=eth1");
+    assertEquals("eth1", on.get("prefilter-device"));
+    assertEquals("native", on.get("prefilter-mode"));
+    assertEquals("policy", effective("--allow-localhost=auto").get("allow-localhost"));
+    assertEquals("always", effective("--allow-localhost=always").get("allow-localhost"));
+  }
+
+  /** What PATCH /config has changed, not what the daemon was started with. */
+  @Test
+  void shouldShowTheValuesOfWhatCanChange() {
+    final Map<String, Object> before = effective("--disable-conntrack", "--enable-tracing");
+    assertEquals("never", before.get("enable-policy"));
+    assertEquals(false, before.get("disable-conntrack"));
+    assertEquals(false, before.get("enable-tracing"));
+    realized = WANTED;
+    final Map<String, Object> after = effective();
+    assertEquals(true, after.get("disable-conntrack"));
+    assertEquals(true, after.get("enable-tracing"));
+    final Map<String, String> immutable = model().status().immutable();
+    assertTrue(immutable.containsKey("state-dir"));
+    for (final String changeable :
+        List.of("enable-policy", "disable-conntrack", "monitor-aggregation", "enable-tracing")) {
+      assertFalse(immutable.containsKey(changeable), changeable);
+    }
+  }
+}

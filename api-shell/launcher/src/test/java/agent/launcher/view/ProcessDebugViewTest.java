@@ -1,0 +1,29 @@
+package agent.launcher.view;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** The process alone; its subsystems need a datapath (AgentStatusKernelTest). */
+class ProcessDebugViewTest {
+  private final ProcessDebugView view =
+      new ProcessDebugView("1.2.3", null, Map.of("PATH", "/bin", "API_TOKEN", "x", "HOME", "/"));
+
+  @Test
+  void shouldShowTheVersionAndTheEnvironmentWithoutSecrets() {
+    assertEquals("1.2.3", view.agentVersion());
+    assertEquals(List.of("API_TOKEN=***", "HOME=/", "PATH=/bin"), view.environment());
+  }
+
+  @Test
+  void shouldShowTheMappingsOfThisProcess() throws IOException {
+    try (BufferedReader map = new BufferedReader(view.memoryMap())) {
+      assertTrue(map.lines().anyMatch(line -> line.endsWith("libjvm.so")));
+    }
+  }
+}
