@@ -38,7 +38,7 @@ public final class TcpEchoServer implements AutoCloseable {
     return connections.get();
   }
 
-  /** Returns the number of echoed bytes. */
+  /** Returns the number of received bytes. */
   public long bytes() {
     return bytes.get();
   }
@@ -62,8 +62,8 @@ public final class TcpEchoServer implements AutoCloseable {
       socket.setTcpNoDelay(true);
       int length = socket.getInputStream().read(buffer);
       while (length > 0) {
+        bytes.addAndGet(length); // before the answer, so that its receiver finds them counted
         socket.getOutputStream().write(buffer, 0, length);
-        bytes.addAndGet(length);
         length = socket.getInputStream().read(buffer);
       }
     } catch (IOException ended) {

@@ -36,7 +36,7 @@ public final class UdpEchoServer implements AutoCloseable {
     }
   }
 
-  /** Returns the number of echoed datagrams. */
+  /** Returns the number of received datagrams. */
   public long datagrams() {
     return datagrams.get();
   }
@@ -46,8 +46,8 @@ public final class UdpEchoServer implements AutoCloseable {
     while (channel.isOpen()) {
       try {
         final SocketAddress peer = channel.receive(buffer.clear());
+        datagrams.incrementAndGet(); // before the answer, so that its receiver finds it counted
         channel.send(buffer.flip(), peer);
-        datagrams.incrementAndGet();
       } catch (IOException ended) {
         if (!channel.isOpen()) {
           return;

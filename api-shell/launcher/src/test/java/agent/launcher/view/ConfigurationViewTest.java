@@ -8,9 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.contract.daemon.DaemonConfigurationModel;
 import agent.endpoint.DaemonConfiguration;
 import agent.endpoint.PolicyService;
+import agent.endpoint.config.RuntimeOptions;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.MutableOption;
-import agent.endpoint.config.RuntimeOptions;
 import agent.launcher.options.OptionValues;
 import agent.node.FamilyAddressing;
 import agent.node.HostRouting;
@@ -103,6 +103,7 @@ class ConfigurationViewTest {
             null,
             null,
             new Never(),
+            null,
             new Configuration(),
             List.of());
     return new ConfigurationView(

@@ -212,7 +212,7 @@ class MonitorServerTest {
     }
   }
 
-  /** A longer one is lost, which is told; an eighth of a small queue may be less. */
+  /** A longer one is lost, which is reported; an eighth of a small queue may be less. */
   @Test
   void shouldTakeAnEventOfTheAgentOfEightKibibytesOrAnEighthOfTheQueue() throws IOException {
     assertLongest(1024 - 8);

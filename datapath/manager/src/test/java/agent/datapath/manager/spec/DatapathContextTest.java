@@ -105,44 +105,51 @@ class DatapathContextTest {
     }
   }
 
+  private static DatapathContext whole(PrefilterStore store, ThreadFactory threads) {
+    return new DatapathContext()
+        .bpfRoot(Path.of("/bpf"))
+        .libDirectory(Path.of("/lib/agent"))
+        .keepsSources(true)
+        .preallocates(false)
+        .tcMode(TcMode.CLSACT)
+        .devices(Map.of("eth0", 2))
+        .prefilterDevice("eth1")
+        .prefilterMode(PrefilterMode.GENERIC)
+        .prefilterStore(store)
+        .enableServices(false)
+        .cgroupRoot(Path.of("/cgroup"))
+        .enableIpv4(true)
+        .enableIpv6(true)
+        .gateway4(IPV4)
+        .gateway6(IPV6)
+        .node4(IpAddress.parse("192.0.2.7"))
+        .node6(IpAddress.parse("2001:db8::7"))
+        .worldIdentity4(19)
+        .worldIdentity6(20)
+        .conntrackTcpMax(2000)
+        .conntrackAnyMax(3000)
+        .policyMapMax(400)
+        .conntrackGcIntervalSec(7)
+        .flowSharePercent(40)
+        .eventsPerSecond(70)
+        .maxPrefixes(50)
+        .conntrackLifetimes(new ConntrackLifetimes(1, 2, 3, 4))
+        .bypassesStack(false)
+        .compileDebug(true)
+        .clangCandidates(List.of("clang-23"))
+        .nanoClock(() -> 11)
+        .epochClock(() -> 12)
+        .threadFactory(threads)
+        .conclude();
+  }
+
   @Test
   void shouldReturnWhatIsSet() {
     final PrefilterStore store = PrefilterStore.inMemory();
     final ThreadFactory threads = Thread::new;
-    final DatapathContext context =
-        new DatapathContext()
-            .bpfRoot(Path.of("/bpf"))
-            .libDirectory(Path.of("/lib/agent"))
-            .keepsSources(true)
-            .preallocates(false)
-            .tcMode(TcMode.CLSACT)
-            .devices(Map.of("eth0", 2))
-            .prefilterDevice("eth1")
-            .prefilterMode(PrefilterMode.GENERIC)
-            .prefilterStore(store)
-            .enableIpv4(true)
-            .enableIpv6(true)
-            .gateway4(IPV4)
-            .gateway6(IPV6)
-            .node4(IpAddress.parse("192.0.2.7"))
-            .node6(IpAddress.parse("2001:db8::7"))
-            .worldIdentity4(19)
-            .worldIdentity6(20)
-            .conntrackTcpMax(2000)
-            .conntrackAnyMax(3000)
-            .policyMapMax(400)
-            .conntrackGcIntervalSec(7)
-            .flowSharePercent(40)
-            .eventsPerSecond(70)
-            .maxPrefixes(50)
-            .conntrackLifetimes(new ConntrackLifetimes(1, 2, 3, 4))
-            .bypassesStack(false)
-            .compileDebug(true)
-            .clangCandidates(List.of("clang-23"))
-            .nanoClock(() -> 11)
-            .epochClock(() -> 12)
-            .threadFactory(threads)
-            .conclude();
+    final DatapathContext context = whole(store, threads);
+    assertFalse(context.enableServices());
+    assertEquals(Path.of("/cgroup"), context.cgroupRoot());
     assertEquals(Path.of("/bpf"), context.bpfRoot());
     assertEquals(Path.of("/lib/agent"), context.libDirectory());
     assertTrue(context.keepsSources());
