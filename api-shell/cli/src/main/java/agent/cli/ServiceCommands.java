@@ -200,7 +200,7 @@ final class ServiceCommands {
     final Object service = AnswerPrinter.tree(call.open("PUT", path, Map.of(), spec));
     call.out()
         .println(
-            "service %s: %s with %d backends"
+            "service %s: %s, backends: %d"
                 .formatted(
                     Tree.text(service, "spec", "id"),
                     end(Tree.at(service, "spec", "frontend-address")),

@@ -108,7 +108,7 @@ class ServiceCommandsTest {
   @Test
   void shouldPutAServiceFromOptions() {
     assertEquals(
-        "service 7: 10.96.0.1:80 with 2 backends\n",
+        "service 7: 10.96.0.1:80, backends: 2\n",
         output(
             "service update 7 --frontend 10.96.0.1:80 --protocol TCP --backend 10.1.0.7:8080"
                 + " --backend 10.1.0.9:8080/weight=3/state=terminating --affinity 600 --local"
