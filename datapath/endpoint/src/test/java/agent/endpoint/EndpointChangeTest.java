@@ -10,11 +10,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.endpoint.state.EndpointHealth.HealthLevel;
+import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointLabels;
 import agent.endpoint.state.EndpointLog.LogEntry;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.PolicyEnforcement;
+import agent.identity.DelayedIdentityAllocator;
 import agent.identity.ReservedIdentity;
 import agent.maps.layout.PolicyDirection;
 import agent.types.IpAddress;
@@ -23,6 +25,7 @@ import agent.types.Refusal;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -317,5 +320,99 @@ class EndpointChangeTest {
     agent.advance(Duration.ofSeconds(11));
     assertTrue(agent.get("1").health().connected());
     assertEquals(9, agent.datapath.identityOf(IpAddress.parse("192.0.2.99")));
+  }
+
+  /** Where nothing is built, nothing later stores the change. */
+  @Test
+  void shouldStoreAtOnceWhatNeedsNoBuild() {
+    agent.modify("1", Requests.request().state("ready").containerName("other").sync());
+    agent.relabel("1", "pod-template-hash=5f7");
+    agent.restart();
+    assertEquals("other", agent.get("1").externalIdentifiers().containerName());
+    assertEquals(List.of("unspec:pod-template-hash=5f7"), agent.get("1").labels().user());
+  }
+
+  @Test
+  void shouldAskTheStoreBeforeItChangesTheKernel() {
+    agent.modify("1", Requests.request().state("ready").containerName("other"));
+    agent.configure("1", Map.of("Debug", "Enabled"));
+    assertEquals("other", agent.store.checked.externalIdentifiers().containerName());
+    agent.datapath.calls.clear();
+    agent.store.fails = true;
+    assertFailed(() -> agent.configure("1", Map.of("Debug", "Disabled")));
+    assertEquals(List.of(), agent.datapath.calls);
+    assertEquals(EndpointState.READY, agent.get("1").state());
+  }
+
+  @Test
+  void shouldCountEachChangeOfTheEndpoints() {
+    final long before = agent.conductor.endpoints().version();
+    agent.relabel("1", "role=friend");
+    assertTrue(agent.conductor.endpoints().version() > before);
+  }
+
+  private static void arrive(FakeRig rig, DelayedIdentityAllocator allocator) {
+    rig.run();
+    while (allocator.pending() > 0) {
+      allocator.runAll();
+      rig.run();
+    }
+  }
+
+  private static CompletableFuture<EndpointSnapshot> relabelling(FakeRig rig, String... labels) {
+    return rig.conductor.endpoints().setUserLabels(EndpointIdentifier.parse("2"), List.of(labels));
+  }
+
+  private static FakeRig created(DelayedIdentityAllocator allocator) {
+    final FakeRig rig = new FakeRig(() -> allocator);
+    rig.conductor
+        .endpoints()
+        .create(EndpointIdentifier.parse("2"), Requests.on("lxc2").labels("app=client").build());
+    arrive(rig, allocator);
+    assertEquals(EndpointState.READY, rig.get("2").state());
+    return rig;
+  }
+
+  /** The identity that was asked for meanwhile is given back when it comes. */
+  @Test
+  void shouldKeepTheIdentityWhereTheLabelsAreTakenBackBeforeItsSuccessorComes() {
+    final DelayedIdentityAllocator allocator = new DelayedIdentityAllocator();
+    final FakeRig rig = created(allocator);
+    final int identity = rig.get("2").identity().id();
+    final CompletableFuture<EndpointSnapshot> first = relabelling(rig, "role=one");
+    rig.run();
+    assertEquals(EndpointState.WAITING_FOR_IDENTITY, rig.get("2").state());
+    final CompletableFuture<EndpointSnapshot> second = relabelling(rig);
+    rig.run();
+    assertEquals(EndpointState.READY, rig.get("2").state());
+    assertEquals(identity, second.join().identity().id());
+    assertTrue(
+        rig.get("2").log().stream()
+            .map(LogEntry::message)
+            .anyMatch(("identity " + identity + " unchanged")::equals));
+    arrive(rig, allocator);
+    assertEquals(List.of(), first.join().labels().user());
+    assertEquals(identity, rig.get("2").identity().id());
+    assertEquals(1, rig.identities.inUse().size());
+  }
+
+  /** It is still held, so no store is asked for it. */
+  @Test
+  void shouldGoBackToTheFormerIdentityWithoutAskingForItAgain() {
+    final DelayedIdentityAllocator allocator = new DelayedIdentityAllocator();
+    final FakeRig rig = created(allocator);
+    final int identity = rig.get("2").identity().id();
+    rig.datapath.fails = call -> call.startsWith("identity 2 ");
+    final CompletableFuture<EndpointSnapshot> refused = relabelling(rig, "role=one");
+    rig.run();
+    allocator.runNext();
+    rig.datapath.fails = call -> call.startsWith("identity 2 ") && !refused.isDone();
+    rig.run();
+    assertEquals("endpoint 2: identity: the kernel refused", refused.exceptionNow().getMessage());
+    assertEquals(EndpointState.READY, rig.get("2").state());
+    assertEquals(identity, rig.get("2").identity().id());
+    assertEquals(identity, rig.datapath.identities.get(2));
+    arrive(rig, allocator);
+    assertEquals(1, rig.identities.inUse().size());
   }
 }

@@ -46,10 +46,33 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
   Runnable afterWrite = () -> {};
   Predicate<String> fails = call -> false;
 
+  /** The calls that are carried out, and whose answers wait for {@link #answerHeld}. */
+  Predicate<String> holds = call -> false;
+
+  private final List<Runnable> held = new ArrayList<>();
+
   private <T> CompletableFuture<T> done(String call, T value) {
     calls.add(call);
     afterWrite.run();
-    return CompletableFuture.completedFuture(value);
+    return answer(call, value);
+  }
+
+  private <T> CompletableFuture<T> answer(String call, T value) {
+    final CompletableFuture<T> answer = new CompletableFuture<>();
+    if (holds.test(call)) {
+      held.add(() -> answer.complete(value));
+    } else {
+      answer.complete(value);
+    }
+    return answer;
+  }
+
+  /** Gives the answers that wait; returns how many these were. */
+  int answerHeld() {
+    final List<Runnable> answers = List.copyOf(held);
+    held.clear();
+    answers.forEach(Runnable::run);
+    return answers.size();
   }
 
   private <T> CompletableFuture<T> failure(String call) {
@@ -111,7 +134,7 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
         failures.put(change.endpointId(), (RuntimeException) applied.exceptionNow());
       }
     }
-    return CompletableFuture.completedFuture(failures);
+    return answer("applied", failures);
   }
 
   private CompletableFuture<Void> applyOne(int endpointId, PolicyDelta delta) {
@@ -173,7 +196,7 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
   public CompletableFuture<List<IpcacheEntry>> read() {
     return fails.test("ipcache read")
         ? failure("ipcache read")
-        : CompletableFuture.completedFuture(List.copyOf(ipcache.values()));
+        : answer("ipcache read", List.copyOf(ipcache.values()));
   }
 
   @Override
@@ -219,7 +242,8 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
   @Override
   public CompletableFuture<HostSide> hostSideOf(int endpointId) {
     final EndpointSpec spec = attached.get(endpointId);
-    return CompletableFuture.completedFuture(
+    return answer(
+        "host side " + endpointId,
         spec == null
             ? new HostSide(closed.getOrDefault(endpointId, 0), null, closed.containsKey(endpointId))
             : new HostSide(spec.ifindex(), spec.hostMac(), hasLinks));
@@ -243,7 +267,7 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
 
   @Override
   public CompletableFuture<Set<Integer>> rememberedRemovals() {
-    return CompletableFuture.completedFuture(Set.copyOf(remembered));
+    return answer("remembered", Set.copyOf(remembered));
   }
 
   /**

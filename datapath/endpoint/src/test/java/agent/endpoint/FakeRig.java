@@ -78,6 +78,9 @@ final class FakeRig extends EndpointRig {
     boolean fails;
     Consumer<EndpointRecord> onSaved = record -> {};
 
+    /** The record with which it was last asked whether it can be written. */
+    EndpointRecord checked;
+
     /** The number of the save that fails, counted down; 0 for none. */
     int failingSave;
 
@@ -110,6 +113,7 @@ final class FakeRig extends EndpointRig {
 
     @Override
     public void checkWritable(EndpointRecord endpoint) {
+      checked = endpoint;
       check();
     }
 

@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.endpoint.state.EndpointHealth.HealthLevel;
+import agent.endpoint.state.EndpointLog.LogEntry;
 import agent.endpoint.state.EndpointState;
 import agent.node.Devices.Device;
 import agent.node.NodeEvents;
+import agent.node.WorkloadRoutes.WorkloadRoute;
 import agent.types.MacAddress;
 import java.time.Duration;
 import java.util.List;
@@ -124,6 +126,10 @@ class InterfaceWatchTest {
     assertEquals(177, agent.store.load().getFirst().device().index());
     assertEquals(177, agent.get("1").networking().interfaceIndex());
     assertEquals(2, agent.node.routed.size());
+    assertTrue(
+        agent.get("1").log().stream()
+            .map(LogEntry::message)
+            .anyMatch("interface 'lxc1' is there again, and programs are attached to it"::equals));
   }
 
   @Test
@@ -176,6 +182,28 @@ class InterfaceWatchTest {
     assertEquals(List.of(), agent.datapath.calls, "its programs stay attached");
     assertEquals(List.of(), agent.delete("1"));
     assertTrue(agent.node.down.contains("renamed0"));
+  }
+
+  /** The kernel keeps the route of a renamed device, which then has the new name. */
+  @Test
+  void shouldWithdrawTheRouteOfARenamedDeviceWhereItIsNow() {
+    final WorkloadRoute before =
+        agent.node.routed.stream()
+            .filter(route -> route.interfaceName().equals("lxc1"))
+            .findFirst()
+            .orElseThrow();
+    agent.node.routed.remove(before);
+    agent.node.present.remove("lxc1");
+    agent.node.hasDeviceWithMac("renamed0", 101, HOST_MAC);
+    onDevice("renamed0");
+    agent.advance(COMPARISON);
+    assertEquals(List.of("lxc2", "renamed0"), routedInterfaces());
+    agent.delete("1");
+    assertEquals(List.of("lxc2"), routedInterfaces());
+  }
+
+  private List<String> routedInterfaces() {
+    return agent.node.routed.stream().map(WorkloadRoute::interfaceName).sorted().toList();
   }
 
   /** Index and addresses identify the device at the next start, so the name need not be stored. */

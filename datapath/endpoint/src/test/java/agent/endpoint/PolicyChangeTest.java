@@ -12,6 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.endpoint.state.EndpointHealth.HealthLevel;
+import agent.endpoint.state.EndpointLog.LogEntry;
 import agent.endpoint.state.EndpointPolicyStatus;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
@@ -353,5 +354,30 @@ class PolicyChangeTest {
         null,
         null,
         null);
+  }
+
+  /** Only of the endpoints whose maps change. */
+  @Test
+  void shouldLogWhatAChangeOfThePolicyWrites() {
+    final List<LogEntry> before = agent.get("3").log();
+    final long revision = agent.importRules(allowIngress("app=web", "app=client", 80)).revision();
+    final List<LogEntry> log = agent.get("1").log();
+    assertEquals("policy revision " + revision, log.get(0).message());
+    assertEquals(EndpointState.READY, log.get(0).state());
+    assertTrue(
+        log.get(1).message().matches("[1-9] policy entries to write, [1-9] to delete"),
+        log.get(1).message());
+    assertEquals(EndpointState.REGENERATING, log.get(1).state());
+    assertEquals("policy changed", log.get(2).message());
+    assertEquals(EndpointState.WAITING_TO_REGENERATE, log.get(2).state());
+    assertEquals(before, agent.get("3").log());
+  }
+
+  @Test
+  void shouldShowTheRevisionThatEveryEndpointEnforces() {
+    final long revision = agent.importRules(allowIngress("app=web", "app=client", 80)).revision();
+    for (final String id : List.of("1", "2", "3")) {
+      assertEquals(revision, agent.get(id).realizedPolicy().revision(), id);
+    }
   }
 }
