@@ -21,7 +21,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** What is asked, removed and told; what is found needs a node (AgentCleanupKernelTest). */
+/** What is asked, removed and printed; what is found needs a node (AgentCleanupKernelTest). */
 class CleanupCommandTest {
   private final ByteArrayOutputStream out = new ByteArrayOutputStream();
   private final ByteArrayOutputStream errors = new ByteArrayOutputStream();
@@ -156,10 +156,10 @@ class CleanupCommandTest {
             leftover("route a"));
     assertEquals(1, answered("").clean(found, true, false));
     assertTrue(out().endsWith("1 removed\n"), out());
-    final List<String> told = errors().lines().toList();
-    assertEquals(2, told.size(), errors());
-    assertTrue(told.getFirst().startsWith("agent: file x: "), errors());
-    assertEquals("agent: map y: unpin: EPERM", told.getLast());
+    final List<String> printed = errors().lines().toList();
+    assertEquals(2, printed.size(), errors());
+    assertTrue(printed.getFirst().startsWith("agent: file x: "), errors());
+    assertEquals("agent: map y: unpin: EPERM", printed.getLast());
   }
 
   /** A folder with files of others is to stay. */

@@ -93,7 +93,7 @@ class SettingsTest {
   void shouldNameTheOptionWhoseValueAPartRefuses() {
     assertRefused(
         "--api-rate-limit: 'none' is not an operation class, which are"
-            + " [read, endpoint, config, ipam, policy, prefilter]",
+            + " [read, endpoint, config, ipam, policy, prefilter, service]",
         SettingsTest::api,
         "--api-rate-limit=none=1");
     assertRefused(

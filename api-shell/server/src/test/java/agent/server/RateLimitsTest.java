@@ -52,7 +52,8 @@ class RateLimitsTest {
             IllegalArgumentException.class,
             () -> RateLimits.parse(Map.of("reads", "1"), nowNs::get));
     assertEquals(
-        "'reads' is not an operation class, which are [read, endpoint, config, ipam, policy, prefilter]",
+        "'reads' is not an operation class, which are"
+            + " [read, endpoint, config, ipam, policy, prefilter, service]",
         refused.getMessage());
   }
 }
