@@ -92,7 +92,7 @@ class ElfObjectTest {
         NAMES_AT, "\0.data\0.strtab\0.symtab\0one\0two\0out\0".getBytes(StandardCharsets.US_ASCII));
     symbol(elf, 1, 23, 1, 2, 4);
     symbol(elf, 2, 27, 1, 6, 1);
-    symbol(elf, 3, 31, 0xfff1, 1, 1);
+    symbol(elf, 3, 31, 4, 1, 1);
     return ElfObject.parse(elf.array());
   }
 

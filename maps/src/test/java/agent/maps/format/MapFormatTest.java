@@ -24,6 +24,7 @@ import agent.maps.layout.IpcacheEntryFlyweight;
 import agent.maps.layout.IpcacheFlag;
 import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.MetricsEntryFlyweight;
+import agent.maps.layout.MetricsLayout;
 import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyFlag;
 import agent.maps.layout.PolicyKeyFlyweight;
@@ -361,6 +362,14 @@ class MapFormatTest {
     assertFalse(MapFormats.METRICS.present(value, 16), "nothing was counted");
     new MetricsEntryFlyweight().wrap(value, 16).packets(1L << 40);
     assertTrue(MapFormats.METRICS.present(value, 16));
+  }
+
+  @Test
+  void shouldFindTheCounterOfADirectionAndAReason() {
+    final int index = MetricsLayout.index(MetricsDirection.NETWORK.number(), 5);
+    assertEquals(2 << 8 | 5, index);
+    assertEquals(2, MetricsLayout.direction(index));
+    assertEquals(5, MetricsLayout.reason(index));
   }
 
   @Test

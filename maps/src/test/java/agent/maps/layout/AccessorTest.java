@@ -201,6 +201,19 @@ class AccessorTest {
   }
 
   @Test
+  void shouldCopyAnEventAndNoOtherByte() {
+    for (int i = 0; i < bytes.length; i++) {
+      bytes[i] = (byte) i;
+    }
+    final byte[] copy = new byte[FlowEventFlyweight.LENGTH + 2];
+    new FlowEventFlyweight().wrap(buffer, OFFSET).copyTo(new UnsafeBuffer(copy), 1);
+    assertArrayEquals(
+        Arrays.copyOfRange(bytes, OFFSET, OFFSET + FlowEventFlyweight.LENGTH),
+        Arrays.copyOfRange(copy, 1, copy.length - 1));
+    assertEquals(0, copy[0] | copy[copy.length - 1]);
+  }
+
+  @Test
   void shouldAddThePendingPacketsAndBytesOfASide() {
     final ConntrackEntryFlyweight entry = new ConntrackEntryFlyweight().wrap(buffer, OFFSET);
     buffer.putInt(OFFSET + ConntrackEntryFlyweight.PENDING_OFFSET, 0xff00_0003);

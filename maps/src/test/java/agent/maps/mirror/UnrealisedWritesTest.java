@@ -96,4 +96,11 @@ class UnrealisedWritesTest {
     assertEquals("delete: ENOMEM", writes.all().get(5).error());
     assertEquals(limit, writes.size());
   }
+
+  @Test
+  void shouldNameTheActionThatIsMissingAsTheApiDoes() {
+    assertEquals("ok", MapVisitor.DesiredAction.OK.text());
+    assertEquals("insert", MapVisitor.DesiredAction.INSERT.text());
+    assertEquals("delete", MapVisitor.DesiredAction.DELETE.text());
+  }
 }
