@@ -165,7 +165,7 @@ class AgentClientTest {
     }
   }
 
-  /** Both are told: that there is no answer, and why the request did not arrive. */
+  /** The failure names both: that there is no answer, and why the request did not arrive. */
   @Test
   void shouldTellWhyARequestThatHasNoAnswerWasNotSent(@TempDir Path directory) throws Exception {
     final Path socket = directory.resolve("s");

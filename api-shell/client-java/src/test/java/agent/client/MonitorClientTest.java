@@ -147,7 +147,7 @@ class MonitorClientTest {
     }
   }
 
-  /** An agent that greets, and says nothing else until it is told to. */
+  /** An agent that greets, and sends an event much later. */
   @Test
   void shouldWaitForTheNextEventAsLongAsItMayTake() throws Exception {
     agent.close();

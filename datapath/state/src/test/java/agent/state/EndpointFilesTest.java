@@ -27,7 +27,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What is told of files of endpoints that cannot be read or written. */
+/** What is reported of files of endpoints that cannot be read or written. */
 class EndpointFilesTest {
   @TempDir private Path path;
   private final Faults faults = new Faults("fine");

@@ -22,18 +22,18 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Lists of every source and format, and answers that have no end. */
+/** Lists of every source and format, and answers without a limit. */
 @Timeout(60)
 class AnswerPrinterTest {
   private static final Terminal PIPE = new Terminal(0, false, false, InstantSource.system());
 
-  /** An answer that begins with these texts, and then repeats an element without an end. */
-  private static final class EndlessAnswer extends InputStream {
+  /** An answer that begins with these texts, and then repeats an element without a limit. */
+  private static final class LongestAnswer extends InputStream {
     private final byte[] start;
     private final byte[] element;
     private long at;
 
-    EndlessAnswer(String start, String element) {
+    LongestAnswer(String start, String element) {
       this.start = start.getBytes(StandardCharsets.US_ASCII);
       this.element = element.getBytes(StandardCharsets.US_ASCII);
     }
@@ -94,7 +94,7 @@ class AnswerPrinterTest {
     }
   }
 
-  private static String endlessMap() {
+  private static String startOfMap() {
     return "{\"cache\":[";
   }
 
@@ -103,16 +103,16 @@ class AnswerPrinterTest {
   void shouldReadNoFurtherWhereTheOutputCannotBeWritten(String format) throws IOException {
     final String element = "{\"key\":\"k\",\"value\":\"v\"},";
     printToFullDisk(
-        format, printer -> printer.list(new EndlessAnswer(endlessMap(), element), listing()));
+        format, printer -> printer.list(new LongestAnswer(startOfMap(), element), listing()));
     printToFullDisk(
         format,
         printer ->
-            printer.list(new EndlessAnswer(endlessMap(), element), listing().where(entry -> true)));
-    printToFullDisk(format, printer -> printer.list(AnswerPrinterTest::endless, listing()));
+            printer.list(new LongestAnswer(startOfMap(), element), listing().where(entry -> true)));
+    printToFullDisk(format, printer -> printer.list(AnswerPrinterTest::giveAll, listing()));
   }
 
   /** Gives elements for as long as they are wanted. */
-  private static void endless(Predicate<Object> to) {
+  private static void giveAll(Predicate<Object> to) {
     while (to.test(Map.of("key", "k", "value", "v"))) {
       continue;
     }
@@ -121,7 +121,7 @@ class AnswerPrinterTest {
   @ParameterizedTest
   @ValueSource(strings = {"json", "yaml"})
   void shouldCopyNoFurtherWhereTheOutputCannotBeWritten(String format) throws IOException {
-    printToFullDisk(format, printer -> printer.document(new EndlessAnswer("[", "1,")));
+    printToFullDisk(format, printer -> printer.document(new LongestAnswer("[", "1,")));
   }
 
   /** Whether it can be written is asked now and then, because that sends what is buffered. */
@@ -132,7 +132,7 @@ class AnswerPrinterTest {
     final CountedFlushes counted = new CountedFlushes();
     try (PrintStream out = new PrintStream(counted, false)) {
       new AnswerPrinter(out, PIPE, OutputFormat.of(format))
-          .list(json(endlessMap() + elements + "{}]}"), listing());
+          .list(json(startOfMap() + elements + "{}]}"), listing());
     }
     assertTrue(counted.flushes >= 2 && counted.flushes < 50, counted.flushes + " flushes");
   }
@@ -147,7 +147,7 @@ class AnswerPrinterTest {
             printer ->
                 printer.list(
                     to ->
-                        endless(
+                        giveAll(
                             element -> {
                               given.add(element);
                               return to.test(element);
@@ -158,7 +158,7 @@ class AnswerPrinterTest {
     if (!format.equals("json")) { // which copies what follows the elements, too
       printed(
           format,
-          printer -> printer.list(new EndlessAnswer(endlessMap(), element), listing().limit(3)));
+          printer -> printer.list(new LongestAnswer(startOfMap(), element), listing().limit(3)));
     }
   }
 
