@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.BpfLink;
 import agent.datapath.manager.guard.Repairs.Kind;
+import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
 import agent.datapath.manager.spec.ServiceProxy.Hooks;
@@ -21,6 +22,7 @@ import agent.testkit.TcpEchoServer;
 import agent.testkit.TestControlGroup;
 import agent.testkit.UdpEchoServer;
 import agent.types.IpAddress;
+import agent.types.OperationException;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetAddress;
@@ -30,12 +32,15 @@ import java.net.StandardProtocolFamily;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
 import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -460,6 +465,48 @@ class ServiceKernelTest {
     for (final String map : List.of("services", "service_slots", "service_backends")) {
       assertEquals(0, manager.maps().find(map).orElseThrow().countEntries(), map);
     }
+  }
+
+  @Test
+  void shouldHaveItsProgramsWhereTheLastServiceGoesWhileAnotherComes() throws Exception {
+    serveTcp(1);
+    for (int i = 0; i < 5; i++) {
+      put(service(Client.IPV4, 0, active(Client.IPV4, 0)));
+      final CompletableFuture<Void> removed = manager.services().remove(ID);
+      final CompletableFuture<Void> other =
+          manager
+              .services()
+              .put(
+                  new ServiceEntries(
+                      ID + 1,
+                      IpAddress.parse("10.96.0.1"),
+                      PORT,
+                      List.of(6),
+                      0,
+                      List.of(active(Client.IPV4, 0))));
+      await(removed);
+      await(other);
+      assertEquals(0, served(Client.IPV4));
+      await(manager.services().remove(ID + 1));
+    }
+  }
+
+  @Test
+  void shouldAttachItsProgramsWhenTheControlGroupIsThere() throws Exception {
+    serveTcp(1);
+    final ServiceEntries service = service(Client.IPV4, 0, active(Client.IPV4, 0));
+    manager.close();
+    final Path file = Files.createFile(node.state().resolve("cgroup"));
+    manager = node.launch(node.context().cgroupRoot(file));
+    await(manager.services().restore(List.of(service), Set.of()));
+    final GuardWatch watch = new GuardWatch(manager);
+    watch.awaitLevel(Level.STOPPED);
+    watch.awaitMessage("programs are not attached");
+    assertThrows(OperationException.class, () -> put(service(Client.IPV4, 9)));
+    Files.delete(file);
+    Files.createSymbolicLink(file, group.path());
+    watch.awaitRight();
+    assertEquals(0, served(Client.IPV4));
   }
 
   private long socketPins() {

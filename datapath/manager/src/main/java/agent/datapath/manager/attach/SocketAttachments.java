@@ -35,21 +35,16 @@ public final class SocketAttachments {
 
   /**
    * Attaches all programs, or replaces those of a previous run. The hooks that show a socket its
-   * peer come before those that change it.
+   * peer come before those that change it, so that a part of them does no harm.
    *
-   * @throws AttachException where the kernel refuses; then none is attached
+   * @throws AttachException where the kernel refuses; then those of a previous run stay
    */
   public void attach(Path cgroup, BpfObject object) {
     final SocketHook[] hooks = SocketHook.values();
-    try {
-      for (int i = hooks.length - 1; i >= 0; i--) {
-        final Attachment attachment = new CgroupAttachment(cgroup, hooks[i], pin(hooks[i]));
-        attachment.attach(object.program(program(hooks[i]))).close();
-        guard.watch(0, subject(hooks[i]), attachment, loader, program(hooks[i]));
-      }
-    } catch (RuntimeException failure) {
-      detach();
-      throw failure;
+    for (int i = hooks.length - 1; i >= 0; i--) {
+      final Attachment attachment = new CgroupAttachment(cgroup, hooks[i], pin(hooks[i]));
+      attachment.attach(object.program(program(hooks[i]))).close();
+      guard.watch(0, subject(hooks[i]), attachment, loader, program(hooks[i]));
     }
     LOGGER.info("services: programs are attached to the sockets of control group {}", cgroup);
   }

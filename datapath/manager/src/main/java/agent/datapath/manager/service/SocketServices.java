@@ -20,13 +20,20 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /**
  * Services at the socket. Without a service no program is attached, so that a node without services
  * pays nothing for them.
  */
 public final class SocketServices implements ServiceProxy {
+  private static final Logger LOGGER = LogManager.getLogger(SocketServices.class);
+  private static final String SUBJECT = "services";
+  private static final long RETRY_NS = TimeUnit.SECONDS.toNanos(5);
   private static final int RESTORED_TOGETHER = 64;
 
   private final DatapathConductor conductor;
@@ -35,6 +42,7 @@ public final class SocketServices implements ServiceProxy {
   private final Supplier<CompletableFuture<BpfObject>> loader;
   private final Path cgroupRoot;
   private final BpfMap metrics;
+  private final KernelFaults faults;
   private volatile boolean isAttached;
 
   /**
@@ -55,6 +63,7 @@ public final class SocketServices implements ServiceProxy {
     this.attachments = attachments;
     this.loader = loader;
     this.cgroupRoot = cgroupRoot;
+    this.faults = faults;
     metrics = maps.get(NodeMaps.SOCKET_METRICS);
     tables = new ServiceTables(maps, faults, repairs);
   }
@@ -77,12 +86,50 @@ public final class SocketServices implements ServiceProxy {
     return restored
         .thenCompose(done -> conductor.run(tables::endRestore))
         .thenCompose(
-            done -> all.isEmpty() && kept.isEmpty() ? conductor.run(this::detach) : attached());
+            done ->
+                all.isEmpty() && kept.isEmpty()
+                    ? conductor.run(this::detach)
+                    : attachedOrRetried());
+  }
+
+  /** Programs that cannot be attached do not end the agent: they are tried again. */
+  private CompletableFuture<Void> attachedOrRetried() {
+    return attached()
+        .handle(
+            (done, failure) -> {
+              if (failure != null) {
+                final Throwable cause =
+                    failure instanceof CompletionException ? failure.getCause() : failure;
+                faults.failed(0, null, SUBJECT, "programs are not attached: " + cause.getMessage());
+                LOGGER.error("{}: programs are not attached: {}", SUBJECT, cause.getMessage());
+                conductor.run(() -> conductor.schedule(RETRY_NS, this::retry));
+              }
+              return null;
+            });
+  }
+
+  private void retry() {
+    if (!tables.isEmpty() && !isAttached) {
+      attachedOrRetried();
+    }
   }
 
   @Override
   public CompletableFuture<Void> put(ServiceEntries service) {
-    return attached().thenCompose(done -> conductor.run(() -> tables.put(service)));
+    return attached()
+        .thenCompose(done -> conductor.run(() -> tables.put(service)))
+        .thenCompose(done -> isAttached ? done() : attachedAgain(service.id()));
+  }
+
+  private static CompletableFuture<Void> done() {
+    return CompletableFuture.completedFuture(null);
+  }
+
+  /** The last service went between the two steps, and the programs with it. */
+  private CompletableFuture<Void> attachedAgain(int id) {
+    return attached()
+        .exceptionallyCompose(
+            failure -> remove(id).thenCompose(removed -> CompletableFuture.failedFuture(failure)));
   }
 
   @Override
@@ -121,7 +168,7 @@ public final class SocketServices implements ServiceProxy {
 
   private CompletableFuture<Void> attached() {
     if (isAttached) {
-      return CompletableFuture.completedFuture(null);
+      return done();
     }
     return loader
         .get()
@@ -136,11 +183,13 @@ public final class SocketServices implements ServiceProxy {
     if (!isAttached) {
       attachments.attach(ControlGroup.find(cgroupRoot), object);
       isAttached = true;
+      faults.clear(SUBJECT);
     }
   }
 
   private void detach() {
     attachments.detach();
     isAttached = false;
+    faults.clear(SUBJECT);
   }
 }
