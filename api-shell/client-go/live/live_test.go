@@ -217,6 +217,29 @@ func TestPolicy(t *testing.T) {
 	must[*models.Policy](t)(agent.DeleteAllPolicy(ctx))
 }
 
+func TestServices(t *testing.T) {
+	agent, ctx := connect(t)
+	frontend := models.ServiceFrontend{IP: "10.96.0.1", Port: 80, Protocol: "TCP"}
+	wanted := models.ServiceSpec{
+		FrontendAddress:  &frontend,
+		BackendAddresses: []models.ServiceBackend{{IP: "10.1.0.7", Port: 8080, Weight: models.Ptr[int32](3)}},
+	}
+	created := must[*models.Service](t)(agent.PutService(ctx, 7, &wanted))
+	assert(t, created.Spec.BackendAddresses[0].State == "active", "backend", created)
+	assert(t, len(must[[]models.Service](t)(agent.Services(ctx))) == 1, "services", created)
+	found := must[*models.Service](t)(agent.Service(ctx, 7))
+	assert(t, *found.Spec.BackendAddresses[0].Weight == 3, "weight", found)
+	_, err := agent.PutService(ctx, 8, &models.ServiceSpec{FrontendAddress: &frontend})
+	assertStatus(t, 409, err)
+	_, err = agent.PutService(ctx, 8, &models.ServiceSpec{})
+	assertStatus(t, 460, err)
+	if err := agent.DeleteService(ctx, 7); err != nil {
+		t.Fatal(err)
+	}
+	_, err = agent.Service(ctx, 7)
+	assertStatus(t, 404, err)
+}
+
 func TestPrefilter(t *testing.T) {
 	agent, ctx := connect(t)
 	before := must[*models.Prefilter](t)(agent.Prefilter(ctx))

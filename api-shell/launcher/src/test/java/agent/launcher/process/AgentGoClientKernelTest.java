@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.testkit.KernelTest;
+import agent.testkit.TestControlGroup;
 import agent.testkit.api.CheckedSocket;
 import agent.testkit.api.OpenApiDocument;
 import java.io.IOException;
@@ -16,12 +17,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.ResourceLock;
 
 /**
  * The Go client drives a running agent: the tests in {@code client-go/live}. Each answer that it
  * gets must be as the OpenAPI document says.
  */
 @KernelTest
+@ResourceLock(TestControlGroup.LOCK)
 class AgentGoClientKernelTest {
   private static final Path MODULE = Path.of("..", "client-go").toAbsolutePath().normalize();
   private static final Pattern TEST = Pattern.compile("(?m)^func (Test[A-Za-z0-9]*)\\(t ");
@@ -32,8 +35,16 @@ class AgentGoClientKernelTest {
     try (TestNode node = new TestNode()) {
       node.namespace().exec("ip", "link", "add", "outside", "type", "veth", "peer", "name", "far");
       node.namespace().exec("ip", "link", "set", "outside", "up");
+      final TestControlGroup group = TestControlGroup.enter();
+      node.keep(group);
       final AgentProcess agent =
-          node.agent("--prefilter-device", "outside", "--prefilter-mode", "generic");
+          node.agent(
+              "--prefilter-device",
+              "outside",
+              "--prefilter-mode",
+              "generic",
+              "--cgroup-root",
+              group.path().toString());
       final TestWorkload workload = node.plumbed(agent, "live", "k8s:app=live", "k8s:tier=1");
       final CheckedSocket socket = CheckedSocket.before(agent.socket());
       final Path output = directory.resolve("output");

@@ -16,7 +16,12 @@ import agent.contract.endpoint.EndpointConfigurationSpecModel;
 import agent.contract.endpoint.EndpointModel;
 import agent.contract.node.NodeListModel;
 import agent.contract.policy.PolicyResolutionRequest;
+import agent.contract.service.ServiceModel;
+import agent.contract.service.ServiceSpecModel;
+import agent.contract.service.ServiceSpecModel.BackendAddress;
+import agent.contract.service.ServiceSpecModel.FrontendAddress;
 import agent.testkit.KernelTest;
+import agent.testkit.TestControlGroup;
 import agent.testkit.api.CheckedSocket;
 import agent.testkit.api.OpenApiDocument;
 import java.nio.charset.StandardCharsets;
@@ -24,12 +29,14 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.api.parallel.ResourceLock;
 
 /**
  * The Java client drives a running agent through every operation, as the Go client does. Each
  * answer must be as the OpenAPI document says.
  */
 @KernelTest
+@ResourceLock(TestControlGroup.LOCK)
 class AgentJavaClientKernelTest {
   private static final String RULES =
       """
@@ -48,8 +55,16 @@ class AgentJavaClientKernelTest {
     try (TestNode node = new TestNode()) {
       node.namespace().exec("ip", "link", "add", "outside", "type", "veth", "peer", "name", "far");
       node.namespace().exec("ip", "link", "set", "outside", "up");
+      final TestControlGroup group = TestControlGroup.enter();
+      node.keep(group);
       final AgentProcess process =
-          node.agent("--prefilter-device", "outside", "--prefilter-mode", "generic");
+          node.agent(
+              "--prefilter-device",
+              "outside",
+              "--prefilter-mode",
+              "generic",
+              "--cgroup-root",
+              group.path().toString());
       final TestWorkload workload = node.plumbed(process, "live", "k8s:app=live", "k8s:tier=1");
       final CheckedSocket socket = CheckedSocket.before(process.socket());
       try (AgentClient agent = AgentClient.of(socket.path().toString())) {
@@ -58,6 +73,7 @@ class AgentJavaClientKernelTest {
         addresses(agent);
         policy(agent);
         prefilter(agent);
+        services(agent);
         final EndpointChangeRequest request =
             WireFormat.strictMapper().readValue(workload.request(), EndpointChangeRequest.class);
         endpoints(agent, request);
@@ -135,6 +151,25 @@ class AgentJavaClientKernelTest {
     assertRefused(409, () -> agent.addToPrefilter(change));
     assertEquals(
         List.of(), agent.removeFromPrefilter(new PrefilterListModel(prefixes, null)).spec().deny());
+  }
+
+  private static void services(AgentClient agent) throws Exception {
+    final ServiceSpecModel wanted =
+        new ServiceSpecModel(
+            List.of(new BackendAddress("10.1.0.7", null, 8080, null, null, 3)),
+            null,
+            new FrontendAddress("10.96.0.1", 80, "TCP", null),
+            7);
+    final ServiceModel created = agent.putService(7, wanted);
+    assertEquals("active", created.spec().backendAddresses().getFirst().state());
+    assertEquals(created, agent.service(7));
+    assertEquals(List.of(created), agent.services());
+    assertRefused(
+        409,
+        () -> agent.putService(8, new ServiceSpecModel(null, null, wanted.frontendAddress(), 8)));
+    assertRefused(460, () -> agent.putService(8, new ServiceSpecModel(null, null, null, 8)));
+    agent.deleteService(7);
+    assertRefused(404, () -> agent.service(7));
   }
 
   private static void endpoints(AgentClient agent, EndpointChangeRequest request) throws Exception {

@@ -76,16 +76,24 @@ class AgentStatusKernelTest {
       assertFalse(state.get("msg").asString().isEmpty(), component);
     }
     assertTrue(status.get("agent").get("msg").asString().matches("all \\d+ modules are OK"));
-    for (final String off :
-        List.of("/encryption/mode", "/host-firewall/mode", "/orch-proxy-replacement/mode")) {
+    for (final String off : List.of("/encryption/mode", "/host-firewall/mode")) {
       assertEquals("Disabled", status.at(off).asString(), off);
     }
+    assertEquals("Partial", status.at("/orch-proxy-replacement/mode").asString());
     assertEquals("Disabled", status.at("/masquerading/mode").asString());
     assertFalse(status.at("/masquerading/enabled").asBoolean());
     assertFalse(status.at("/masquerading/enabledProtocols/ipv4").asBoolean());
     assertEquals(0, status.at("/proxy/total-redirects").asInt(-1));
     assertEquals("[]", status.at("/proxy/redirects").toString());
-    assertFalse(status.at("/orch-proxy-replacement/features/socketLB/enabled").asBoolean(true));
+    final JsonNode features = status.at("/orch-proxy-replacement/features");
+    for (final String on :
+        List.of("socketLB", "hostReachableServices", "sessionAffinity", "gracefulTermination")) {
+      assertTrue(features.get(on).get("enabled").asBoolean(), on);
+    }
+    for (final String off : List.of("externalIPs", "hostPort", "nodePort", "socketLBTracing")) {
+      assertFalse(features.get(off).get("enabled").asBoolean(true), off);
+    }
+    assertEquals("[\"TCP\",\"UDP\"]", features.at("/hostReachableServices/protocols").toString());
     assertEquals("blue", status.at("/cluster/name").asString());
   }
 

@@ -70,6 +70,11 @@ class UpgradeKernelTest {
           "generations_v2",
           "judge_scratch",
           "verdict_cache",
+          "services",
+          "service_slots",
+          "service_backends",
+          "service_affinities",
+          "socket_metrics",
           "prefilter_tables");
 
   private static final String RULES =
