@@ -9,7 +9,10 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** When it parks and what ends a park, of which the shortest counts: the machine may be busy. */
+/**
+ * When it parks and what ends a park, of which the shortest or longest counts: the machine may be
+ * busy.
+ */
 @Timeout(60)
 class ParkingIdleStrategyTest {
   private static final long PARK_NS = TimeUnit.MILLISECONDS.toNanos(100);
@@ -35,13 +38,22 @@ class ParkingIdleStrategyTest {
     return shortestNs;
   }
 
+  /** The longest of some: a park may end at once, for a reason of another (LockSupport). */
+  private long longestParkNs() {
+    long longestNs = 0;
+    for (int i = 0; i < ROUNDS && longestNs < PARK_NS * 9 / 10; i++) {
+      longestNs = Math.max(longestNs, idleNs(1));
+    }
+    return longestNs;
+  }
+
   @Test
   void shouldParkWithoutWorkAndSpinFirstAfterSome() {
     assertEquals("park", idle.alias());
     idleNs(BEFORE_PARKS);
-    assertTrue(idleNs(1) >= PARK_NS * 9 / 10);
+    assertTrue(longestParkNs() >= PARK_NS * 9 / 10);
     assertTrue(shortestNs(() -> idle.idle(1), BEFORE_PARKS - 1) < PARK_NS / 2);
-    assertTrue(idleNs(1) >= PARK_NS * 9 / 10);
+    assertTrue(longestParkNs() >= PARK_NS * 9 / 10);
     assertTrue(shortestNs(idle::reset, BEFORE_PARKS - 1) < PARK_NS / 2);
   }
 
