@@ -275,12 +275,16 @@ class WaitingTest {
   /** A call ends with the answer, not with the second in which it is shown that it takes long. */
   @Test
   void shouldEndItsThreadWithTheCall() throws Exception {
-    Progress.of(System.err, "waiting", true).close();
-    final long startNs = System.nanoTime();
-    await(
-        () ->
-            Thread.getAllStackTraces().keySet().stream()
-                .noneMatch(thread -> thread.getName().equals("progress")));
-    assertTrue(elapsedMs(startNs) < 800, elapsedMs(startNs) + " ms");
+    long shortestMs = Long.MAX_VALUE; // the machine may be busy
+    for (int i = 0; i < 5; i++) {
+      Progress.of(System.err, "waiting", true).close();
+      final long startNs = System.nanoTime();
+      await(
+          () ->
+              Thread.getAllStackTraces().keySet().stream()
+                  .noneMatch(thread -> thread.getName().equals("progress")));
+      shortestMs = Math.min(shortestMs, elapsedMs(startNs));
+    }
+    assertTrue(shortestMs < 800, shortestMs + " ms");
   }
 }
