@@ -40,7 +40,8 @@ public final class TestControlGroup implements AutoCloseable {
       if (mounted.isEmpty()) {
         Commands.run("mount", "-t", "cgroup2", "cgroup2", mount.toString());
       }
-      final Path former = mount.resolve(ownGroup());
+      final Path own = mount.resolve(ownGroup());
+      final Path former = Files.isDirectory(own) ? own : mount; // it may be outside the mount
       final Path path =
           former.resolve("agent-" + ProcessHandle.current().pid() + "-" + NEXT.incrementAndGet());
       Files.createDirectory(path);
