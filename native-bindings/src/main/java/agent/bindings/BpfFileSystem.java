@@ -1,10 +1,7 @@
 package agent.bindings;
 
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
 import agent.bindings.libbpf.Libbpf;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
 /**
@@ -13,18 +10,12 @@ import java.nio.file.Path;
  */
 public final class BpfFileSystem {
   private static final long BPF_FS_MAGIC = 0xcafe4a11L;
-  private static final long STATFS_BYTES = 256;
 
   private BpfFileSystem() {}
 
   /** Returns whether the path is on a mounted BPF file system; false if it does not exist. */
   public static boolean isMounted(Path path) {
-    try (Arena arena = Arena.ofConfined()) {
-      final MemorySegment buffer = arena.allocate(STATFS_BYTES, 8);
-      final int result =
-          LibC.statfs(arena.allocate(LibC.CALL_STATE), arena.allocateFrom(path.toString()), buffer);
-      return result == 0 && (buffer.get(JAVA_LONG, 0) & 0xffffffffL) == BPF_FS_MAGIC;
-    }
+    return MountedFileSystem.isAt(path, BPF_FS_MAGIC);
   }
 
   /**
@@ -34,17 +25,7 @@ public final class BpfFileSystem {
    * @throws BindingsException if the kernel refuses
    */
   public static void mount(Path path) {
-    try (Arena arena = Arena.ofConfined()) {
-      BindingsException.check(
-          LibC.mount(
-              arena.allocate(LibC.CALL_STATE),
-              arena.allocateFrom("bpf"),
-              arena.allocateFrom(path.toString()),
-              arena.allocateFrom("bpf"),
-              0,
-              arena.allocateFrom("mode=0700")),
-          "mount a BPF file system at " + path);
-    }
+    MountedFileSystem.mount("bpf", path, "mode=0700", "mount a BPF file system");
   }
 
   /**

@@ -1,17 +1,12 @@
 package agent.bindings;
 
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
 /** Mounts the file system of control groups, version 2, and opens its directories. */
 public final class CgroupFileSystem {
   /** CGROUP2_SUPER_MAGIC (linux/magic.h). */
   private static final long CGROUP2_MAGIC = 0x63677270L;
-
-  private static final long STATFS_BYTES = 256;
 
   // asm-generic/fcntl.h
   private static final int O_RDONLY = 0;
@@ -21,12 +16,7 @@ public final class CgroupFileSystem {
 
   /** Returns whether the path is on a mounted cgroup2 file system; false if it does not exist. */
   public static boolean isMounted(Path path) {
-    try (Arena arena = Arena.ofConfined()) {
-      final MemorySegment buffer = arena.allocate(STATFS_BYTES, 8);
-      final int result =
-          LibC.statfs(arena.allocate(LibC.CALL_STATE), arena.allocateFrom(path.toString()), buffer);
-      return result == 0 && (buffer.get(JAVA_LONG, 0) & 0xffffffffL) == CGROUP2_MAGIC;
-    }
+    return MountedFileSystem.isAt(path, CGROUP2_MAGIC);
   }
 
   /**
@@ -36,17 +26,7 @@ public final class CgroupFileSystem {
    * @throws BindingsException if the kernel refuses
    */
   public static void mount(Path path) {
-    try (Arena arena = Arena.ofConfined()) {
-      BindingsException.check(
-          LibC.mount(
-              arena.allocate(LibC.CALL_STATE),
-              arena.allocateFrom("cgroup2"),
-              arena.allocateFrom(path.toString()),
-              arena.allocateFrom("cgroup2"),
-              0,
-              MemorySegment.NULL),
-          "mount a cgroup2 file system at " + path);
-    }
+    MountedFileSystem.mount("cgroup2", path, null, "mount a cgroup2 file system");
   }
 
   /**
