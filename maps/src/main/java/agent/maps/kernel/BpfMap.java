@@ -9,6 +9,7 @@ import agent.bindings.MapFlag;
 import agent.bindings.MapType;
 import agent.maps.format.MapFormat;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 
 /**
  * A kernel map and the descriptor through which this process accesses it. One thread writes. Other
@@ -264,6 +265,27 @@ public final class BpfMap implements AutoCloseable {
       throw failure("walk", "all entries", (int) count);
     }
     return count;
+  }
+
+  /**
+   * Passes each entry of the whole map to a visitor, without unused array slots; allocates.
+   *
+   * @param visitor reads the key and the value of the cursor
+   * @throws BpfMapException if the map cannot be walked, or the walk ended before the last entry
+   */
+  public void forEachEntry(Consumer<MapCursor> visitor) {
+    try (MapCursor cursor = new MapCursor()) {
+      final int opened = cursor.open(this);
+      if (opened < 0) {
+        throw failure("walk", "all", opened);
+      }
+      while (cursor.next()) {
+        visitor.accept(cursor);
+      }
+      if (cursor.error() < 0) {
+        throw failure("walk", "all", cursor.error());
+      }
+    }
   }
 
   private long count() {

@@ -158,23 +158,15 @@ public final class IpcacheMaps implements IpcacheProxy {
   private static void read(
       BpfMap map, Function<MapCursor, Prefix> prefixOf, List<IpcacheEntry> entries) {
     final IpcacheEntryFlyweight value = new IpcacheEntryFlyweight();
-    try (MapCursor cursor = new MapCursor()) {
-      final int opened = cursor.open(map);
-      if (opened < 0) {
-        throw map.failure("walk", "all", opened);
-      }
-      while (cursor.next()) {
-        value.wrap(cursor.value(), 0);
-        entries.add(
-            new IpcacheEntry(
-                prefixOf.apply(cursor),
-                value.identity(),
-                value.endpointId(),
-                (value.flags() & IpcacheFlag.HOST.number()) != 0));
-      }
-      if (cursor.error() < 0) {
-        throw map.failure("walk", "all", cursor.error());
-      }
-    }
+    map.forEachEntry(
+        cursor -> {
+          value.wrap(cursor.value(), 0);
+          entries.add(
+              new IpcacheEntry(
+                  prefixOf.apply(cursor),
+                  value.identity(),
+                  value.endpointId(),
+                  (value.flags() & IpcacheFlag.HOST.number()) != 0));
+        });
   }
 }

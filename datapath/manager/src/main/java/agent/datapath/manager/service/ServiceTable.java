@@ -5,7 +5,6 @@ import agent.bindings.MapFlag;
 import agent.datapath.manager.guard.GuardedMap;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
-import agent.maps.kernel.MapCursor;
 import java.nio.ByteBuffer;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -88,22 +87,14 @@ final class ServiceTable {
   /** Collects the entries that the kernel holds and that a test accepts. */
   void read(
       BiPredicate<MutableDirectBuffer, MutableDirectBuffer> wanted, Map<ByteBuffer, byte[]> rows) {
-    try (MapCursor cursor = new MapCursor()) {
-      final int opened = cursor.open(map);
-      if (opened < 0) {
-        throw map.failure("walk", "all", opened);
-      }
-      while (cursor.next()) {
-        if (wanted.test(cursor.key(), cursor.value())) {
-          rows.put(
-              ByteBuffer.wrap(bytes(cursor.key(), map.keySize())),
-              bytes(cursor.value(), map.valueSize()));
-        }
-      }
-      if (cursor.error() < 0) {
-        throw map.failure("walk", "all", cursor.error());
-      }
-    }
+    map.forEachEntry(
+        cursor -> {
+          if (wanted.test(cursor.key(), cursor.value())) {
+            rows.put(
+                ByteBuffer.wrap(bytes(cursor.key(), map.keySize())),
+                bytes(cursor.value(), map.valueSize()));
+          }
+        });
   }
 
   private static byte[] bytes(MutableDirectBuffer buffer, int length) {

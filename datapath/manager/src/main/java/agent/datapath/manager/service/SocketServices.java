@@ -10,7 +10,6 @@ import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.kernel.BpfMap;
-import agent.maps.kernel.MapCursor;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.layout.SocketCounter;
 import java.nio.file.Path;
@@ -154,15 +153,10 @@ public final class SocketServices implements ServiceProxy {
     for (final SocketCounter counter : SocketCounter.values()) {
       counters.put(counter, 0L);
     }
-    try (MapCursor cursor = new MapCursor()) {
-      final int opened = cursor.open(metrics);
-      if (opened < 0) {
-        throw metrics.failure("walk", "all", opened);
-      }
-      while (cursor.next()) {
-        counters.put(SocketCounter.values()[cursor.key().getInt(0)], cursor.value().getLong(0));
-      }
-    }
+    metrics.forEachEntry(
+        cursor ->
+            counters.put(
+                SocketCounter.values()[cursor.key().getInt(0)], cursor.value().getLong(0)));
     return counters;
   }
 
