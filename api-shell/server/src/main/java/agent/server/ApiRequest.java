@@ -1,6 +1,7 @@
 package agent.server;
 
 import agent.server.BodyLimits.Unit;
+import agent.types.Refusal;
 import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,6 +17,8 @@ import tools.jackson.databind.json.JsonMapper;
 
 /** A request: its parameters, headers and body. The body is decoded when a handler asks for it. */
 public final class ApiRequest {
+  private static final String NUMBER = "[0-9]{1,10}";
+
   private static final String LABELS = "labels";
 
   /** Query parameters that may be given more than once. */
@@ -82,6 +85,22 @@ public final class ApiRequest {
   /** Returns a path parameter, decoded. */
   public String path(String name) {
     return pathParameters.get(name);
+  }
+
+  /**
+   * Returns a path parameter that is a number, 1 to 2147483647.
+   *
+   * @param name the parameter
+   * @param owner what has the number, with its article, for the refusal
+   * @throws Refusal INVALID for anything else
+   */
+  public int pathNumber(String name, String owner) {
+    final String text = path(name);
+    final long number = text.matches(NUMBER) ? Long.parseLong(text) : 0;
+    if (number < 1 || number > Integer.MAX_VALUE) {
+      throw Refusal.invalid(name, "'" + text + "' is not the number of " + owner);
+    }
+    return (int) number;
   }
 
   /** Returns a query parameter, or null where it is not given. */

@@ -17,8 +17,6 @@ import java.util.Map;
 
 /** Routes of security identities. */
 public final class IdentityHandlers implements ApiHandler.Group {
-  private static final String NUMBER = "[0-9]{1,10}";
-
   private final IdentityAllocator endpointIdentities;
   private final IdentityDirectory identities;
 
@@ -54,13 +52,9 @@ public final class IdentityHandlers implements ApiHandler.Group {
   }
 
   private Answer get(ApiRequest request) {
-    final String text = request.path("id");
-    final long number = text.matches(NUMBER) ? Long.parseLong(text) : 0;
-    if (number < 1 || number > Integer.MAX_VALUE) {
-      throw Refusal.invalid("id", "'" + text + "' is not the number of an identity");
-    }
+    final int number = request.pathNumber("id", "an identity");
     return identities
-        .find((int) number)
+        .find(number)
         .map(identity -> Answer.ok(encode(identity)))
         .orElseThrow(() -> Refusal.notFound("id", "there is no identity " + number));
   }

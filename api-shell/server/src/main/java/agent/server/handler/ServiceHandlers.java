@@ -12,13 +12,10 @@ import agent.server.Route;
 import agent.service.Backend;
 import agent.service.Service;
 import agent.service.Services;
-import agent.types.Refusal;
 import java.util.Map;
 
 /** Routes of services. */
 public final class ServiceHandlers implements ApiHandler.Group {
-  private static final String NUMBER = "[0-9]{1,10}";
-
   private final Services services;
 
   /**
@@ -53,12 +50,7 @@ public final class ServiceHandlers implements ApiHandler.Group {
   }
 
   private static int id(ApiRequest request) {
-    final String text = request.path("id");
-    final long number = text.matches(NUMBER) ? Long.parseLong(text) : 0;
-    if (number < 1 || number > Integer.MAX_VALUE) {
-      throw Refusal.invalid("id", "'" + text + "' is not the number of a service");
-    }
-    return (int) number;
+    return request.pathNumber("id", "a service");
   }
 
   static ServiceModel encode(Service service) {
