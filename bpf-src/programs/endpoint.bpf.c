@@ -98,7 +98,7 @@ static __always_inline void quick_packet_complete(struct packet *packet, __u8 fa
 	packet->family = family;
 	packet->icmp_type = 0;
 	__builtin_memset(&packet->l4_offset, 0, sizeof(*packet) - offsetof(struct packet, l4_offset));
-	packet->l4_offset = ETH_HLEN + (family == FAMILY_IPV4 ? IPV4_HEADER_BYTES : IPV6_HEADER_BYTES);
+	packet->l4_offset = quick_l4_offset(family);
 	packet->untracked = untracked;
 }
 

@@ -9,6 +9,7 @@
 #include "lib/metrics.h"
 #include "lib/quick_parse.h"
 #include "lib/route.h"
+#include "lib/translation.h"
 #include "lib/vlan.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -86,6 +87,19 @@ static __always_inline bool network_may_deliver(const struct conntrack_entry *en
 		      !conntrack_is_reopened(entry->flags, source_side, segment->protocol, segment->tcp_flags));
 }
 
+/* Changes the entry by a packet that is not rewritten yet: the route is that to the peer which the packet is from. */
+static __always_inline void network_advance(struct __sk_buff *skb, struct conntrack_entry *entry,
+					    enum conntrack_side source_side, __u8 family, const struct segment *segment,
+					    const struct endpoint_entry *endpoint, __u64 now)
+{
+	if (likely(conntrack_rests(entry, source_side, segment, now)))
+		return;
+	if (conntrack_advance_by(entry, source_side, segment, now) == CONNTRACK_REFRESHED)
+		route_refresh(skb, entry, source_side, family, endpoint);
+	if (unlikely(rewrite_applies(entry, source_side)))
+		translation_tell_by(skb, entry, segment, now, quick_l4_offset(family));
+}
+
 static __always_inline int network_follow(struct __sk_buff *skb, struct conntrack_entry *entry,
 					  enum conntrack_side source_side, __u8 family, const struct quick_l4 *l4)
 {
@@ -102,11 +116,12 @@ static __always_inline int network_follow(struct __sk_buff *skb, struct conntrac
 	endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
 	if (unlikely(!endpoint || !endpoint->ifindex))
 		return ACTION_PASS; /* removed a moment ago */
+	network_advance(skb, entry, source_side, family, segment, endpoint, now);
+	if (unlikely(rewrite_applies(entry, source_side)) &&
+	    rewrite_packet(skb, entry, family, segment->protocol, quick_l4_offset(family)))
+		return network_drop(skb, DROP_MALFORMED);
 	action = deliver_to_workload(skb, family, endpoint->ifindex, endpoint->mac);
 	if (likely(action != ACTION_PASS)) {
-		if (unlikely(!conntrack_rests(entry, source_side, segment, now)) &&
-		    conntrack_advance_by(entry, source_side, segment, now) == CONNTRACK_REFRESHED)
-			route_refresh(skb, entry, source_side, family, endpoint);
 		if (entry->flags & CONNTRACK_COUNTED)
 			conntrack_account(entry, source_side, bytes);
 		metrics_count(METRICS_NETWORK, DROP_NONE, bytes);

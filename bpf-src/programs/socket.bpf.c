@@ -7,9 +7,7 @@
 #include <linux/errno.h>
 #include <linux/in.h>
 
-#include "lib/clock.h"
-#include "lib/compiler.h"
-#include "maps/service_map.h"
+#include "lib/service.h"
 #include "maps/socket_map.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -19,16 +17,10 @@ enum {
 	REFUSE = 0,
 };
 
-/* An address and port in the words that the context has them in. */
-struct end {
-	__u32 address[4];
-	__u32 port_be;
-};
-
 static __always_inline struct end end4(const struct bpf_sock_addr *context)
 {
 	const struct end end = {
-		.address = { 0, 0, bpf_htonl(0xffff), context->user_ip4 },
+		.address = { 0, 0, END_MAPPED, context->user_ip4 },
 		.port_be = context->user_port,
 	};
 
@@ -60,11 +52,6 @@ static __always_inline void write6(struct bpf_sock_addr *context, const struct e
 	context->user_port = end->port_be;
 }
 
-static __always_inline void copy_address(void *to, const void *from)
-{
-	__builtin_memcpy(to, from, 16);
-}
-
 static __always_inline bool is_end(const __u8 *address, __be16 port_be, const struct end *end)
 {
 	const __u32 *words = (const __u32 *)address;
@@ -88,71 +75,13 @@ static __always_inline int refuse(void)
 	return REFUSE;
 }
 
-static __always_inline const struct service_entry *service_of(const struct end *end, __u8 protocol)
-{
-	struct service_key key = { .port_be = end->port_be, .protocol = protocol };
-
-	copy_address(key.address, end->address);
-	return bpf_map_lookup_elem(&services, &key);
-}
-
-/* Returns 0 where the service has no such backend, else enum backend_state. */
-static __always_inline __u32 state_of(__u32 service_id, const __u8 *address, __be16 port_be)
-{
-	struct service_backend_key key = { .service_id = service_id, .port_be = port_be };
-	const __u32 *state;
-
-	copy_address(key.address, address);
-	state = bpf_map_lookup_elem(&service_backends, &key);
-	return state ? *state : 0;
-}
-
-static __always_inline bool draw(const struct service_entry *service, struct end *backend)
-{
-	/* The product of an even 32-bit number and the number of slots, shifted: even over the slots. */
-	const struct service_slot_key key = {
-		.service_id = service->service_id,
-		.slot = (__u64)bpf_get_prandom_u32() * service->slots >> 32,
-	};
-	const struct service_slot *slot = bpf_map_lookup_elem(&service_slots, &key);
-
-	if (!slot)
-		return false;
-	if (bpf_get_prandom_u32() > slot->threshold) {
-		copy_address(backend->address, slot->other_address);
-		backend->port_be = slot->other_port_be;
-	} else {
-		copy_address(backend->address, slot->address);
-		backend->port_be = slot->port_be;
-	}
-	return true;
-}
-
-/* Draws a backend, or takes the one that the client had lately. */
+/* Random numbers, since there is no packet yet, and no source port. */
 static __always_inline bool select(struct bpf_sock_addr *context, const struct service_entry *service,
 				   struct end *backend)
 {
-	struct service_affinity_key key = { .service_id = service->service_id };
-	struct service_affinity *last, now = {};
+	const __u64 client = service->affinity_s ? bpf_get_netns_cookie(context) : 0;
 
-	if (!service->affinity_s)
-		return draw(service, backend);
-	key.client = bpf_get_netns_cookie(context);
-	now.used_ns = now_ns();
-	last = bpf_map_lookup_elem(&service_affinities, &key);
-	if (last && (__s64)(now.used_ns - last->used_ns) <= (__s64)(service->affinity_s * NS_PER_SECOND) &&
-	    state_of(service->service_id, last->address, last->port_be) == BACKEND_ACTIVE) {
-		copy_address(backend->address, last->address);
-		backend->port_be = last->port_be;
-		last->used_ns = now.used_ns;
-		return true;
-	}
-	if (!draw(service, backend))
-		return false;
-	copy_address(now.address, backend->address);
-	now.port_be = backend->port_be;
-	bpf_map_update_elem(&service_affinities, &key, &now, BPF_ANY);
-	return true;
+	return service_select(service, client, bpf_get_prandom_u32(), bpf_get_prandom_u32(), backend);
 }
 
 static __always_inline void remember(struct socket_peer *peer, __u32 service_id, const struct end *frontend,
@@ -217,7 +146,7 @@ static __always_inline int send(struct bpf_sock_addr *context, const struct end 
 			if (!service || peer->service_id != service->service_id ||
 			    !is_end(peer->frontend_address, peer->frontend_port_be, frontend))
 				continue;
-			state = state_of(peer->service_id, peer->backend_address, peer->backend_port_be);
+			state = service_backend_state(peer->service_id, peer->backend_address, peer->backend_port_be);
 			if (state == BACKEND_ACTIVE || state == BACKEND_TERMINATING) {
 				copy_address(backend->address, peer->backend_address);
 				backend->port_be = peer->backend_port_be;

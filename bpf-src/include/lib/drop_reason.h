@@ -20,6 +20,8 @@ enum drop_reason {
 	DROP_NO_ENDPOINT = 13, /* the endpoint does not exist */
 	DROP_PREFILTER = 14,
 	DROP_EXTENSION_HEADERS = 15, /* more IPv6 extension headers than the parser walks */
+	DROP_SERVICE_UNSERVED = 16,  /* to a service without a backend */
+	DROP_TUPLE_IN_USE = 17,      /* to a service, whose backend has another connection of this client's port */
 };
 
 #endif

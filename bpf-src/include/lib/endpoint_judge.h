@@ -3,7 +3,7 @@
 #ifndef AGENT_LIB_ENDPOINT_JUDGE_H
 #define AGENT_LIB_ENDPOINT_JUDGE_H
 
-#include "lib/endpoint_record.h"
+#include "lib/endpoint_service.h"
 
 /* Returns whether the packet must not create an entry: an echo reply or a TCP reset without a flow. */
 static __always_inline bool packet_opens_nothing(const struct packet *packet)
@@ -57,12 +57,17 @@ static __always_inline int endpoint_follow_slowly(struct __sk_buff *skb, const s
 	struct flow *flow = &judgement->flow;
 	const __u32 flags = entry->flags;
 	const enum conntrack_side denied_side = flags & CONNTRACK_DENIED_BY_HIGH ? CONNTRACK_HIGH : CONNTRACK_LOW;
+	const __u32 peer_id = conntrack_peer_of(entry, side);
 	enum conntrack_change change;
 
+	if (rewrite_applies(entry, side) && rewrite_destination(entry) && service_follow(skb, packet, judgement, entry))
+		return action_drop(DROP_MALFORMED);
 	flow_of_entry(flow, entry, side);
 	change = conntrack_advance(entry, side, &segment, judgement->now);
 	if (change == CONNTRACK_REFRESHED)
 		route_refresh(skb, entry, side, packet->family, endpoint);
+	if (change != CONNTRACK_UNCHANGED)
+		packet_tell_other_leg(skb, packet, entry, side, &segment, judgement->now);
 	if (hook == METRICS_INGRESS)
 		origin_remember(entry, side, receiving_ifindex(skb));
 	if (flags & CONNTRACK_DENIED)
@@ -76,10 +81,11 @@ static __always_inline int endpoint_follow_slowly(struct __sk_buff *skb, const s
 	}
 	endpoint_account(skb, endpoint, entry, side, hook);
 	endpoint_trace(skb, endpoint, packet, flow, hook, change);
-	if (packet_rewrite_fails(skb, packet, entry, side))
+	if (source_rewrite_is_due(skb, endpoint, entry, side, hook, peer_id) &&
+	    packet_rewrite_fails(skb, packet, entry, side))
 		return action_drop(DROP_MALFORMED);
 	deliver_prepare(skb);
-	return endpoint_forward(skb, endpoint, packet->family, hook, conntrack_peer_of(entry, side));
+	return endpoint_forward(skb, endpoint, packet->family, hook, peer_id);
 }
 
 enum quoted_flow {
@@ -331,8 +337,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 		flow->entry_flags |= CONNTRACK_PEER_IS_NODE;
 	if (old && flow_has_other_parties(flow, old, side)) {
 		old = NULL; /* the old initiator is not one of the present sides */
-		judgement->put_flags = BPF_ANY;
-		judgement->initiator = PACKET_SOURCE;
+		judgement_begin(judgement, packet);
 	}
 	flow->entry_flags |= (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING) ? CONNTRACK_COUNTED : 0) |
 			     (ENDPOINT_OPTION(TRACE_NOTIFICATION) ? CONNTRACK_BY_STACK : 0);
@@ -347,8 +352,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 			if (!flow_ask_policy(flow, packet, PACKET_SOURCE, FLOW_BOTH_SIDES)) {
 				reason = DROP_NONE; /* the other side opens a flow of its own */
 				old = NULL;
-				judgement->put_flags = BPF_ANY;
-				judgement->initiator = PACKET_SOURCE;
+				judgement_begin(judgement, packet);
 			}
 			flow->denied_side = denied_side;
 		}
@@ -366,9 +370,12 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 		reason = endpoint_renew_flow(skb, packet, judgement, old, reason);
 		if (!reason)
 			reason = judge_untracked(flow, packet, untracked);
+		if (!reason)
+			reason = packet_finish_renewed(skb, endpoint, packet, judgement, hook,
+						       flow_peer_of(flow, endpoint));
 	} else if (!reason && packet->kind == PACKET_FLOW && flow_tracked_sides(flow) &&
 		   !packet_opens_nothing(packet)) {
-		reason = endpoint_open_flow(skb, packet, judgement);
+		reason = flow_open(skb, packet, judgement, hook);
 		if (reason)
 			return endpoint_drop(skb, endpoint, packet, flow, hook, reason);
 	}
@@ -408,11 +415,13 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 	judgement->initiator = PACKET_SOURCE;
 	judgement->asked = POLICY_NOT_ASKED;
 	judgement->device = 0;
+	judgement->translated = false;
 	side = judgement->source_side & 1;
 	if (packet->kind == PACKET_FLOW && !packet->untracked)
 		entry = conntrack_find(packet);
 	if (entry) {
-		const bool known = hook == METRICS_EGRESS || origin_is_peer(entry, side, receiving_ifindex(skb));
+		const bool known = hook == METRICS_EGRESS ||
+				   (origin_is_peer(entry, side, receiving_ifindex(skb)) && !entry_is_frontend(entry));
 		const __u32 flags = READ_ONCE(entry->flags);
 
 		judgement->overflow = !!(flags & CONNTRACK_OVERFLOW);
@@ -433,13 +442,31 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 			judgement->initiator = conntrack_is_initiator(flags, side) ? PACKET_SOURCE : PACKET_DESTINATION;
 		}
 	}
+	if (hook == METRICS_EGRESS && packet->kind == PACKET_FLOW && ENDPOINT_OPTION(CONNTRACK)) {
+		const int step = service_step(packet, judgement, old, endpoint->endpoint_id);
+
+		if (step & SERVICE_DROPS)
+			return action_drop(step & ~SERVICE_DROPS);
+		if (service_rewrite_fails(skb, packet, judgement, old, step))
+			return action_drop(DROP_MALFORMED);
+		if (step == SERVICE_OPENS && old) {
+			old = NULL;
+			judgement->put_flags = BPF_ANY;
+			judgement->initiator = PACKET_SOURCE;
+		}
+	}
 	return endpoint_ask(skb, endpoint, packet, judgement, old, hook);
 }
 
 __global int judge_from_endpoint(struct __sk_buff *skb, struct packet *packet, const struct endpoint_entry *endpoint)
 {
-	return packet && endpoint ? endpoint_judge(skb, endpoint, packet, METRICS_EGRESS)
-				  : action_drop(DROP_NO_ENDPOINT);
+	int action;
+
+	if (!packet || !endpoint)
+		return action_drop(DROP_NO_ENDPOINT);
+	action = endpoint_judge(skb, endpoint, packet, METRICS_EGRESS);
+	packet_restore(packet);
+	return action;
 }
 
 __global int judge_to_endpoint(struct __sk_buff *skb, struct packet *packet, const struct endpoint_entry *endpoint)

@@ -9,8 +9,9 @@
 #include "lib/icmp_error.h"
 #include "lib/metrics.h"
 #include "lib/nd.h"
-#include "lib/rewrite.h"
+#include "lib/quick_parse.h"
 #include "lib/route.h"
+#include "lib/translation.h"
 #include "maps/interface_map.h"
 
 /* An option of the variable or parameter "endpoint". */
@@ -95,6 +96,18 @@ static __always_inline int endpoint_forward(struct __sk_buff *skb, const struct 
 	return deliver_to_workload(skb, family, peer->ifindex, peer->mac);
 }
 
+/*
+ * Returns whether the source of a packet is rewritten here: where it reaches its receiver. Before that it has the
+ * source that the stack, and the program of the receiver, know the flow by.
+ */
+static __always_inline bool source_rewrite_is_due(const struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						  const struct conntrack_entry *entry, enum conntrack_side source_side,
+						  enum metrics_direction hook, __u32 peer_id)
+{
+	return rewrite_applies(entry, source_side) && !rewrite_destination(entry) &&
+	       (hook == METRICS_INGRESS || (peer_id && frame_is_to_gateway(skb, endpoint)));
+}
+
 /* Returns the id of the endpoint to which the entry delivers packets of this side; 0: the stack delivers. */
 static __always_inline __u32 conntrack_peer_of(const struct conntrack_entry *entry, enum conntrack_side source_side)
 {
@@ -137,30 +150,77 @@ static __always_inline bool endpoint_may_follow(const struct __sk_buff *skb, con
 	       (likely(!ENDPOINT_OPTION(TRACE_NOTIFICATION)) || conntrack_rests(entry, source_side, segment, now));
 }
 
+static __always_inline void endpoint_advance(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					     struct conntrack_entry *entry, enum conntrack_side source_side,
+					     __u8 family, const struct segment *segment, enum metrics_direction hook,
+					     __u64 now)
+{
+	if (conntrack_advance_by(entry, source_side, segment, now) == CONNTRACK_REFRESHED)
+		route_refresh(skb, entry, source_side, family, endpoint);
+	if (hook == METRICS_INGRESS)
+		origin_remember(entry, source_side, receiving_ifindex(skb));
+}
+
 /*
- * The complete path of a packet of an established flow. Only packets that the quick parser reads bypass the stack on
- * their way to the network, since the host program delivers no others from there.
+ * Forwards a packet of an established flow. Only packets that the quick parser reads bypass the stack on their way to
+ * the network, since the host program delivers no others from there.
  */
+static __always_inline int endpoint_forward_quickly(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						    const struct conntrack_entry *entry,
+						    enum conntrack_side source_side, __u8 family,
+						    enum metrics_direction hook)
+{
+	const enum conntrack_side destination = 1 - source_side;
+
+	if (hook == METRICS_EGRESS && entry->delivery_kind[destination] == CONNTRACK_TO_NEIGHBOUR)
+		return endpoint_send(skb, endpoint, family, entry->delivery_index[destination]);
+	return endpoint_forward(skb, endpoint, family, hook, conntrack_peer_of(entry, source_side));
+}
+
+/*
+ * The complete path of a packet that its entry rewrites. The destination is rewritten first, because the packet is
+ * routed and forwarded by it, and the source last (source_rewrite_is_due).
+ */
+__global int endpoint_follow_rewritten(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+				       struct conntrack_entry *entry, const struct segment *segment, __u64 now)
+{
+	if (!endpoint || !entry || !segment)
+		return action_drop(DROP_NO_ENDPOINT);
+
+	const __u8 family = skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6;
+	const __u32 l4_offset = quick_l4_offset(family);
+	const enum conntrack_side side = segment->source_side & 1;
+	const enum metrics_direction hook = segment->hook & 1;
+
+	if (rewrite_destination(entry) && rewrite_packet(skb, entry, family, segment->protocol, l4_offset))
+		return action_drop(DROP_MALFORMED);
+	if (unlikely(!conntrack_rests(entry, side, segment, now))) {
+		endpoint_advance(skb, endpoint, entry, side, family, segment, hook, now);
+		translation_tell(skb, entry, segment, now, l4_offset);
+	}
+	endpoint_account(skb, endpoint, entry, side, hook);
+	if (source_rewrite_is_due(skb, endpoint, entry, side, hook, conntrack_peer_of(entry, side)) &&
+	    rewrite_packet(skb, entry, family, segment->protocol, l4_offset))
+		return action_drop(DROP_MALFORMED);
+	return endpoint_forward_quickly(skb, endpoint, entry, side, family, hook);
+}
+
+/* The complete path of a packet of an established flow. */
 static __always_inline int endpoint_follow(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					   struct conntrack_entry *entry, enum conntrack_side source_side, __u8 family,
 					   const struct segment *segment, enum metrics_direction hook, __u64 now)
 {
-	const __u32 l4_offset = ETH_HLEN + (family == FAMILY_IPV4 ? IPV4_HEADER_BYTES : IPV6_HEADER_BYTES);
-	const enum conntrack_side destination = 1 - source_side;
+	if (unlikely(rewrite_applies(entry, source_side))) {
+		struct segment copy = *segment;
 
-	if (unlikely(!conntrack_rests(entry, source_side, segment, now))) {
-		if (conntrack_advance_by(entry, source_side, segment, now) == CONNTRACK_REFRESHED)
-			route_refresh(skb, entry, source_side, family, endpoint);
-		if (hook == METRICS_INGRESS)
-			origin_remember(entry, source_side, receiving_ifindex(skb));
+		copy.source_side = source_side;
+		copy.hook = hook;
+		return endpoint_follow_rewritten(skb, endpoint, entry, &copy, now);
 	}
+	if (unlikely(!conntrack_rests(entry, source_side, segment, now)))
+		endpoint_advance(skb, endpoint, entry, source_side, family, segment, hook, now);
 	endpoint_account(skb, endpoint, entry, source_side, hook);
-	if (unlikely(rewrite_applies(entry, source_side)) &&
-	    rewrite_packet(skb, entry, family, segment->protocol, l4_offset))
-		return action_drop(DROP_MALFORMED);
-	if (hook == METRICS_EGRESS && entry->delivery_kind[destination] == CONNTRACK_TO_NEIGHBOUR)
-		return endpoint_send(skb, endpoint, family, entry->delivery_index[destination]);
-	return endpoint_forward(skb, endpoint, family, hook, conntrack_peer_of(entry, source_side));
+	return endpoint_forward_quickly(skb, endpoint, entry, source_side, family, hook);
 }
 
 static __always_inline void endpoint_notify(struct __sk_buff *skb, const struct endpoint_entry *endpoint,

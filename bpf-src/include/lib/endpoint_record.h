@@ -22,6 +22,13 @@ struct judgement {
 	__u8 initiator;   /* enum packet_side */
 	__s32 asked;      /* what both policies said of a packet without an entry, or POLICY_NOT_ASKED */
 	__u16 device;     /* by which packets to the outside address bypass the stack, or 0 */
+	__u8 translated;  /* the packet was sent to a service, and is now one to its backend */
+	__u8 frontend_put_flags;
+	__u8 frontend_overflow;
+	__u8 reserved;
+	__be16 frontend_port_be; /* where a translated packet was sent to */
+	__u32 service_id;
+	union address frontend;
 };
 
 /*
@@ -53,6 +60,37 @@ static __always_inline bool packet_rewrite_fails(struct __sk_buff *skb, const st
 			      packet->l4_offset);
 }
 
+/* Returns the key side of the source of a translated packet in the tuple that it was sent with. */
+__global int frontend_side(const struct packet *packet, const struct judgement *judgement)
+{
+	if (!packet || !judgement)
+		return CONNTRACK_LOW;
+	if (packet->family == FAMILY_IPV4)
+		return ((__u64)packet->source.v4 << 16 | packet->source_port_be) >
+		       ((__u64)judgement->frontend.v4 << 16 | judgement->frontend_port_be);
+	return tuple6_is_high(&packet->source, &judgement->frontend, packet->source_port_be,
+			      judgement->frontend_port_be);
+}
+
+/* Writes the entry of the tuple that a translated packet was sent with; returns 0 or a negative errno. */
+__local int frontend_put(const struct packet *packet, const struct judgement *judgement,
+			 const struct conntrack_entry *entry)
+{
+	if (packet->family == FAMILY_IPV4) {
+		struct conntrack4_key key __attribute__((aligned(8)));
+
+		conntrack4_key_of(&key, packet->source.v4, judgement->frontend.v4, packet->source_port_be,
+				  judgement->frontend_port_be, packet->protocol);
+		return conntrack4_update(&key, entry, packet->protocol, BPF_ANY);
+	}
+
+	struct conntrack6_key key __attribute__((aligned(8)));
+
+	conntrack6_key_of(&key, &packet->source, &judgement->frontend, packet->source_port_be,
+			  judgement->frontend_port_be, packet->protocol);
+	return conntrack6_update(&key, entry, packet->protocol, BPF_ANY);
+}
+
 static __always_inline __u64 conntrack_expiry(const struct judgement *judgement, __u32 flags, __u8 protocol)
 {
 	return judgement->now + conntrack_lifetime_ns(flags, protocol);
@@ -73,13 +111,10 @@ static __always_inline void entry_set_way(struct conntrack_entry *entry, enum co
 /* Lets the flow of a new entry bypass the stack where it may. A function of its own, which is verified once. */
 __global int entry_set_ways(struct conntrack_entry *entry, const struct judgement *judgement)
 {
-	__u16 device;
-
 	if (!entry || !judgement || !(judgement->options & OPTION_HOST_ROUTING))
 		return 0;
-	device = entry->flags & CONNTRACK_IN_STACK ? 0 : judgement->device;
-	entry_set_way(entry, CONNTRACK_LOW, CONNTRACK_OUTSIDE_LOW, device);
-	entry_set_way(entry, CONNTRACK_HIGH, CONNTRACK_OUTSIDE_HIGH, device);
+	entry_set_way(entry, CONNTRACK_LOW, CONNTRACK_OUTSIDE_LOW, judgement->device);
+	entry_set_way(entry, CONNTRACK_HIGH, CONNTRACK_OUTSIDE_HIGH, judgement->device);
 	return 0;
 }
 
@@ -127,8 +162,13 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 			conntrack_flags_of(initiator, side, packet->protocol, packet->tcp_flags);
 	entry->expires_ns = conntrack_expiry(judgement, entry->flags, packet->protocol);
 	conntrack_note_acknowledged(entry, side, packet);
-	if (judgement->options & OPTION_CONNTRACK_ACCOUNTING)
+	if (judgement->translated) {
+		entry->service_id = judgement->service_id;
+		entry_set_rewrite(entry, 1 - side, 0, &packet->destination, &judgement->frontend,
+				  judgement->frontend_port_be);
+	} else if (judgement->options & OPTION_CONNTRACK_ACCOUNTING) {
 		endpoint_count_packet(entry, side, skb->len);
+	}
 	if (endpoint_flow_overflows(packet, judgement))
 		entry->flags |= CONNTRACK_OVERFLOW;
 	entry_set_ways(entry, judgement);
@@ -167,8 +207,7 @@ static __always_inline void conntrack_carry_over(struct conntrack_entry *entry, 
 }
 
 /*
- * Writes a new verdict to the entry of a flow, and rewrites a packet that is not dropped; returns the drop reason. The
- * entry is replaced atomically: readers see the old or the new one. A flow that is denied now keeps its entry, so that
+ * Writes a new verdict to the entry of a flow; returns the drop reason. The entry is replaced atomically: readers see the old or the new one. A flow that is denied now keeps its entry, so that
  * a packet in the middle of it cannot open a new flow.
  */
 __global int endpoint_renew_flow(struct __sk_buff *skb, const struct packet *packet, const struct judgement *judgement,
@@ -203,8 +242,11 @@ __global int endpoint_renew_flow(struct __sk_buff *skb, const struct packet *pac
 	entry->expires_ns = conntrack_expiry(judgement, entry->flags, packet->protocol);
 	if (judgement->options & OPTION_CONNTRACK_ACCOUNTING && !reason)
 		endpoint_count_packet(entry, side, skb->len);
-	conntrack_put(packet, entry, BPF_ANY);
-	return !reason && packet_rewrite_fails(skb, packet, entry, side) ? DROP_MALFORMED : reason;
+	if (judgement->translated)
+		frontend_put(packet, judgement, entry);
+	else
+		conntrack_put(packet, entry, BPF_ANY);
+	return reason;
 }
 
 #endif

@@ -38,7 +38,8 @@ struct segment {
 	__u32 acknowledgement;
 	__u8 protocol;
 	__u8 tcp_flags;
-	__u16 reserved;
+	__u8 source_side; /* enum conntrack_side and enum metrics_direction; for endpoint_follow_rewritten() alone */
+	__u8 hook;
 };
 
 /*

@@ -12,6 +12,12 @@ struct quick_l4 {
 	struct segment segment;
 };
 
+/* Returns the offset of the L4 header in a frame that the quick parser reads. */
+static __always_inline __u32 quick_l4_offset(__u8 family)
+{
+	return ETH_HLEN + (family == FAMILY_IPV4 ? IPV4_HEADER_BYTES : IPV6_HEADER_BYTES);
+}
+
 /* Returns false where the slow parser must handle the packet. l4_bytes as in parse_l4. */
 static __always_inline bool quick_parse_l4(struct quick_l4 *l4, const void *header, const void *data_end, __u8 protocol,
 					   __u32 l4_bytes)

@@ -18,6 +18,12 @@ static __always_inline bool rewrite_applies(const struct conntrack_entry *entry,
 	       !(entry->rewrite & CONNTRACK_REWRITE_FROM_HIGH) == (source_side == CONNTRACK_LOW);
 }
 
+/* Returns whether the entry has the tuple of a client's packets before they are translated. */
+static __always_inline bool entry_is_frontend(const struct conntrack_entry *entry)
+{
+	return entry->flags & CONNTRACK_REWRITTEN && entry->rewrite & CONNTRACK_REWRITE_DESTINATION;
+}
+
 /* Returns the offset of the checksum that covers the pseudo header, or 0: there is none. RFC 9293, RFC 768, RFC 4443. */
 static __always_inline __u32 rewrite_checksum_offset(__u32 protocol, __u32 l4_offset)
 {

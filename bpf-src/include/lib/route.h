@@ -16,9 +16,7 @@
 #define ROUTE_FAMILY_IPV6 10 /* AF_INET6 */
 
 /* Flags of entries whose packets the stack delivers: the program of the endpoint judges them. */
-#define CONNTRACK_IN_STACK                                                                            \
-	(CONNTRACK_DENIED | CONNTRACK_BY_STACK | CONNTRACK_UNTRACKED_LOW | CONNTRACK_UNTRACKED_HIGH | \
-	 CONNTRACK_REWRITTEN)
+#define CONNTRACK_IN_STACK (CONNTRACK_DENIED | CONNTRACK_BY_STACK | CONNTRACK_UNTRACKED_LOW | CONNTRACK_UNTRACKED_HIGH)
 
 /*
  * Returns whether flows with these flags may bypass the stack. The stack checks the source addresses of an endpoint

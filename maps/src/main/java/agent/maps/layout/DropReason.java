@@ -29,7 +29,11 @@ public enum DropReason implements Numbered {
   NO_ENDPOINT(13),
   PREFILTER(14),
   /** The packet has more IPv6 extension headers than the program parses. */
-  EXTENSION_HEADERS(15);
+  EXTENSION_HEADERS(15),
+  /** The packet is to a service without a backend. */
+  SERVICE_UNSERVED(16),
+  /** The backend of a service has another connection of the client's port. */
+  TUPLE_IN_USE(17);
 
   public static final EnumSpec ENUM = EnumSpec.of("drop_reason", "DROP_", values());
 

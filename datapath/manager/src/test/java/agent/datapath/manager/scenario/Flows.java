@@ -175,6 +175,17 @@ final class Flows {
     }
   }
 
+  /** Takes an entry away, as the kernel does that evicts it. */
+  void delete(Family family, ScenarioHost a, int aPort, ScenarioHost b, int bPort, int protocol) {
+    assertNotNull(find(family, a, aPort, b, bPort, protocol));
+    final boolean isTcp = protocol == WorkloadPolicy.TCP;
+    assertEquals(
+        0,
+        family == Family.IPV4
+            ? (isTcp ? tcp4 : any4).deleteFound()
+            : (isTcp ? tcp6 : any6).deleteFound());
+  }
+
   /** Sets the service of an entry and its generation. */
   void setService(
       Family family,

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.maps.layout.DropReason;
+import agent.testkit.IpPacket;
 import agent.testkit.ParsedPacket;
 
 /**
@@ -98,6 +99,38 @@ record Outcome(
     assertArrayEquals(before.payload(), after.payload());
     assertTrue(after.checksumsAreRight(), "checksums");
     return this;
+  }
+
+  /** Asserts that the workload receives a packet as it would be sent afresh. */
+  Outcome reachesAs(ScenarioHost workload, IpPacket expected) {
+    assertEquals(REDIRECT, action, this::toString);
+    assertEquals(DropReason.NONE, counted, this::toString);
+    assertArrayEquals(delivered(workload, expected), frame);
+    assertTrue(parsed().checksumsAreRight(), "checksums");
+    return this;
+  }
+
+  /** Asserts that the stack gets another packet than was sent. */
+  Outcome passesAs(IpPacket expected) {
+    assertEquals(PASS, action, this::toString);
+    assertEquals(DropReason.NONE, counted, this::toString);
+    assertArrayEquals(expected.bytes(), frame);
+    assertTrue(parsed().checksumsAreRight(), "checksums");
+    return this;
+  }
+
+  /** Asserts that another packet than was sent leaves by a device of the network. */
+  Outcome leavesAs(IpPacket expected) {
+    assertEquals(REDIRECT, action, this::toString);
+    assertEquals(DropReason.NONE, counted, this::toString);
+    assertArrayEquals(expected.ttl(63).bytes(), frame);
+    assertTrue(parsed().checksumsAreRight(), "checksums");
+    return this;
+  }
+
+  /** Returns the frame of a packet as the workload receives it. */
+  static byte[] delivered(ScenarioHost workload, IpPacket packet) {
+    return packet.from(workload.hostMac()).to(workload.mac()).ttl(63).bytes();
   }
 
   /** Asserts that the packet passes to the stack, or on a routed node leaves by the device. */

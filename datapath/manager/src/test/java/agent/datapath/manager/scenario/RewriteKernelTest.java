@@ -13,7 +13,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.scenario.Flows.Rewriting;
-import agent.maps.layout.DropReason;
+import agent.maps.layout.EndpointOption;
 import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
 import java.util.List;
@@ -47,11 +47,9 @@ class RewriteKernelTest {
         rewrite(family, ALICE, from, STRANGER, 80, protocol, new Rewriting(true, BOB, port));
         final int to = port == 0 ? 80 : port;
         for (final boolean isQuick : new boolean[] {true, false}) {
-          reachesAs(
-              node.fromWorkload(
-                  ALICE, slow(isQuick, packet(family, ALICE, STRANGER, protocol, from, 80))),
-              BOB,
-              slow(isQuick, packet(family, ALICE, BOB, protocol, from, to)));
+          node.fromWorkload(
+                  ALICE, slow(isQuick, packet(family, ALICE, STRANGER, protocol, from, 80)))
+              .reachesAs(BOB, slow(isQuick, packet(family, ALICE, BOB, protocol, from, to)));
         }
       }
     }
@@ -69,10 +67,8 @@ class RewriteKernelTest {
           rewrite(family, from, own, to, 80, protocol, new Rewriting(false, STRANGER, port));
           final int shown = port == 0 ? own : port;
           for (final boolean isQuick : new boolean[] {true, false}) {
-            reachesAs(
-                node.fromWorkload(from, slow(isQuick, packet(family, from, to, protocol, own, 80))),
-                to,
-                slow(isQuick, packet(family, STRANGER, to, protocol, shown, 80)));
+            node.fromWorkload(from, slow(isQuick, packet(family, from, to, protocol, own, 80)))
+                .reachesAs(to, slow(isQuick, packet(family, STRANGER, to, protocol, shown, 80)));
             node.fromWorkload(to, slow(isQuick, packet(family, to, from, protocol, 80, own)))
                 .reaches(from);
           }
@@ -88,9 +84,8 @@ class RewriteKernelTest {
       node.toWorkload(ALICE, packet(family, PEER, ALICE, protocol, 53, 40000)).passes();
       rewrite(family, PEER, 53, ALICE, 40000, protocol, new Rewriting(false, STRANGER, 5353));
       for (final boolean isQuick : new boolean[] {true, false}) {
-        passesAs(
-            node.toWorkload(ALICE, slow(isQuick, packet(family, PEER, ALICE, protocol, 53, 40000))),
-            slow(isQuick, packet(family, STRANGER, ALICE, protocol, 5353, 40000)));
+        node.toWorkload(ALICE, slow(isQuick, packet(family, PEER, ALICE, protocol, 53, 40000)))
+            .passesAs(slow(isQuick, packet(family, STRANGER, ALICE, protocol, 5353, 40000)));
         node.fromWorkload(ALICE, slow(isQuick, packet(family, ALICE, PEER, protocol, 40000, 53)))
             .passes();
       }
@@ -103,7 +98,7 @@ class RewriteKernelTest {
     node.fromWorkload(ALICE, packet(family, ALICE, STRANGER, UDP, 40000, 53)).passes();
     rewrite(family, ALICE, 40000, STRANGER, 53, UDP, new Rewriting(true, BOB, 5353));
     final byte[] sent = packet(family, ALICE, STRANGER, UDP, 40000, 53).bytes();
-    final byte[] expected = delivered(BOB, packet(family, ALICE, BOB, UDP, 40000, 5353));
+    final byte[] expected = Outcome.delivered(BOB, packet(family, ALICE, BOB, UDP, 40000, 5353));
     setUdpChecksum(family, sent, 0);
     setUdpChecksum(family, expected, 0);
     assertArrayEquals(expected, node.fromWorkload(ALICE, sent).frame());
@@ -144,7 +139,7 @@ class RewriteKernelTest {
     final IpPacket ping = family.packet(ALICE, BOB).echoRequest(7, 1);
     node.fromWorkload(ALICE, ping).reaches(BOB);
     rewrite(family, ALICE, 7, BOB, 0, family.icmp(), new Rewriting(false, STRANGER, 9));
-    reachesAs(node.fromWorkload(ALICE, ping), BOB, family.packet(STRANGER, BOB).echoRequest(7, 1));
+    node.fromWorkload(ALICE, ping).reachesAs(BOB, family.packet(STRANGER, BOB).echoRequest(7, 1));
     node.fromWorkload(BOB, family.packet(BOB, ALICE).echoReply(7, 1)).reaches(ALICE);
   }
 
@@ -153,10 +148,8 @@ class RewriteKernelTest {
   void shouldRewriteTheAddressesOfOtherProtocolsOnly(Family family) {
     node.fromWorkload(ALICE, packet(family, ALICE, BOB, SCTP, 40000, 80)).reaches(BOB);
     rewrite(family, ALICE, 40000, BOB, 80, SCTP, new Rewriting(false, STRANGER, 6000));
-    reachesAs(
-        node.fromWorkload(ALICE, packet(family, ALICE, BOB, SCTP, 40000, 80)),
-        BOB,
-        packet(family, STRANGER, BOB, SCTP, 40000, 80));
+    node.fromWorkload(ALICE, packet(family, ALICE, BOB, SCTP, 40000, 80))
+        .reachesAs(BOB, packet(family, STRANGER, BOB, SCTP, 40000, 80));
   }
 
   @ParameterizedTest
@@ -193,10 +186,8 @@ class RewriteKernelTest {
         rewrite(family, from, port, to, 80, protocol, new Rewriting(false, STRANGER, 6000));
         node.raiseGeneration(ALICE.id);
         for (final boolean isQuick : new boolean[] {true, true, false}) {
-          reachesAs(
-              node.fromWorkload(from, slow(isQuick, packet(family, from, to, protocol, port, 80))),
-              to,
-              slow(isQuick, packet(family, STRANGER, to, protocol, 6000, 80)));
+          node.fromWorkload(from, slow(isQuick, packet(family, from, to, protocol, port, 80)))
+              .reachesAs(to, slow(isQuick, packet(family, STRANGER, to, protocol, 6000, 80)));
         }
         node.raiseGeneration(ALICE.id);
         node.fromWorkload(to, packet(family, to, from, protocol, 80, port)).reaches(from);
@@ -206,13 +197,33 @@ class RewriteKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldPassARewrittenFlowOfTheNetworkToTheEndpointProgram(Family family) {
+  void shouldRewriteThePacketsOfTheNetworkThatBypassTheStack(Family family) {
     node.routed();
-    node.fromWorkload(ALICE, packet(family, ALICE, PEER, UDP, 40000, 53)).passes();
-    final IpPacket answer = packet(family, PEER, ALICE, UDP, 53, 40000).to(DEVICE_MAC);
-    node.fromNetwork(answer).reaches(ALICE);
-    rewrite(family, PEER, 53, ALICE, 40000, UDP, new Rewriting(false, STRANGER, 0));
-    node.fromNetwork(answer).passesUncounted();
+    for (final int protocol : PROTOCOLS) {
+      node.fromWorkload(ALICE, packet(family, ALICE, PEER, protocol, 40000, 53)).passes();
+      final IpPacket answer = packet(family, PEER, ALICE, protocol, 53, 40000).to(DEVICE_MAC);
+      node.fromNetwork(answer).reaches(ALICE);
+      rewrite(family, PEER, 53, ALICE, 40000, protocol, new Rewriting(false, STRANGER, 5353));
+      node.fromNetwork(answer)
+          .reachesAs(ALICE, packet(family, STRANGER, ALICE, protocol, 5353, 40000));
+      assertEquals(0, node.checksummedFromNetwork(answer), "protocol " + protocol);
+    }
+  }
+
+  /** The stack, and the program of the receiver, know the flow by the source that was sent. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotRewriteTheSourceOfPacketsThatTheStackDelivers(Family family) {
+    node.without(EndpointOption.HOST_ROUTING);
+    for (final boolean isQuick : new boolean[] {true, false}) {
+      final int port = isQuick ? 40000 : 40001;
+      final IpPacket packet = slow(isQuick, packet(family, ALICE, BOB, UDP, port, 53));
+      node.fromWorkload(ALICE, packet).passes();
+      rewrite(family, ALICE, port, BOB, 53, UDP, new Rewriting(false, STRANGER, 6000));
+      node.fromWorkload(ALICE, packet).passes();
+      node.raiseGeneration(ALICE.id);
+      node.fromWorkload(ALICE, packet).passes();
+    }
   }
 
   @ParameterizedTest
@@ -254,25 +265,6 @@ class RewriteKernelTest {
     return isQuick
         ? packet
         : packet.options(noOperation).extension(IpPacket.DESTINATION_OPTIONS, 1);
-  }
-
-  private static void reachesAs(Outcome outcome, ScenarioHost workload, IpPacket expected) {
-    assertEquals(Outcome.REDIRECT, outcome.action(), outcome::toString);
-    assertEquals(DropReason.NONE, outcome.counted(), outcome::toString);
-    assertArrayEquals(delivered(workload, expected), outcome.frame());
-    assertTrue(outcome.parsed().checksumsAreRight(), "checksums");
-  }
-
-  private static void passesAs(Outcome outcome, IpPacket expected) {
-    assertEquals(Outcome.PASS, outcome.action(), outcome::toString);
-    assertEquals(DropReason.NONE, outcome.counted(), outcome::toString);
-    assertArrayEquals(expected.bytes(), outcome.frame());
-    assertTrue(outcome.parsed().checksumsAreRight(), "checksums");
-  }
-
-  /** Returns the frame of a packet as the workload receives it. */
-  private static byte[] delivered(ScenarioHost workload, IpPacket packet) {
-    return packet.from(workload.hostMac()).to(workload.mac()).ttl(63).bytes();
   }
 
   private static int udpChecksumOffset(Family family) {

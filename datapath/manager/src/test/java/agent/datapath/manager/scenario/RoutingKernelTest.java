@@ -11,7 +11,6 @@ import static agent.datapath.manager.scenario.ScenarioNode.DEVICE_MAC;
 import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import agent.datapath.manager.scenario.Flows.Rewriting;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointOption;
 import agent.testkit.IpPacket;
@@ -276,17 +275,12 @@ class RoutingKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldLeaveTracedAndRewrittenFlowsToTheStack(Family family) {
+  void shouldLeaveTracedFlowsToTheStack(Family family) {
     node.with(ALICE, EndpointOption.TRACE_NOTIFICATION);
     assertInStack(family, PEER);
     node.without(ALICE, EndpointOption.TRACE_NOTIFICATION);
     refresh(family, PEER);
     assertInStack(family, PEER);
-    node.fromWorkload(ALICE, query(family, FAR)).passes();
-    node.flows().rewrite(family, FAR, 53, ALICE, 40000, UDP, new Rewriting(false, FAR, 0));
-    node.raiseGeneration(ALICE.id);
-    node.fromWorkload(ALICE, query(family, FAR)).passes();
-    node.fromWorkload(ALICE, query(family, FAR)).passes();
   }
 
   /** The route to an address of this node leads to the loopback device. */

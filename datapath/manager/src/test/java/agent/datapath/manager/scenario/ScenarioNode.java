@@ -118,6 +118,10 @@ final class ScenarioNode implements AutoCloseable {
     return flows;
   }
 
+  ScenarioServices services(Family family) {
+    return new ScenarioServices(family, maps);
+  }
+
   WorkloadPolicy policyOf(ScenarioHost workload) {
     return policies.get(workload);
   }
@@ -574,7 +578,7 @@ final class ScenarioNode implements AutoCloseable {
     final int entries =
         switch (definition.name()) {
           case "endpoints", "policies", "flow_usage", "endpoint_rates" -> ENDPOINTS;
-          case "generations", "metrics", "events", "events_lost", "interfaces" ->
+          case "generations", "metrics", "events", "events_lost", "interfaces", "socket_metrics" ->
               definition.spec().maxEntries();
           case "fragments4", "fragments6", "fragments4_overflow", "fragments6_overflow" ->
               definition.spec().maxEntries();

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Services for the packets of a workload that no program has translated at its socket: those of raw sockets, and of
+ * control groups that are not under --cgroup-root. Only the first packet of a flow selects a backend.
+ */
+#ifndef AGENT_LIB_ENDPOINT_SERVICE_H
+#define AGENT_LIB_ENDPOINT_SERVICE_H
+
+#include "lib/endpoint_record.h"
+#include "lib/service.h"
+
+enum service_step {
+	SERVICE_NONE = 0,    /* the packet is not translated */
+	SERVICE_OPENS = 1,   /* it opens a flow, to a service or, where that has gone, to the address itself */
+	SERVICE_KEEPS = 2,   /* its flow keeps its backend */
+	SERVICE_DROPS = 256, /* plus the drop reason */
+};
+
+/* A client of service_affinities that is an endpoint; cookies of network namespaces are counted from 1. */
+#define SERVICE_CLIENT_ENDPOINT (1ULL << 63)
+
+static __always_inline void end_of_packet(struct end *end, const struct packet *packet)
+{
+	if (packet->family == FAMILY_IPV4) {
+		end->address[0] = 0;
+		end->address[1] = 0;
+		end->address[2] = END_MAPPED;
+		end->address[3] = packet->destination.v4;
+	} else {
+		copy_address(end->address, &packet->destination);
+	}
+	end->port_be = packet->destination_port_be;
+}
+
+/* Returns an even number, which is the same for all packets of a tuple (the finalizer of MurmurHash3). */
+static __always_inline __u64 packet_hash(const struct packet *packet)
+{
+	__u64 hash = packet->source.halves[0] * 0x9e3779b97f4a7c15 ^ packet->source.halves[1];
+
+	hash = hash * 0x9e3779b97f4a7c15 ^ packet->destination.halves[0];
+	hash = hash * 0x9e3779b97f4a7c15 ^ packet->destination.halves[1];
+	hash = hash * 0x9e3779b97f4a7c15 ^
+	       ((__u64)packet->source_port_be << 32 | (__u32)packet->destination_port_be << 8 | packet->protocol);
+	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccd;
+	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53;
+	return hash ^ hash >> 33;
+}
+
+/* Makes the packet one to the backend, and keeps where it was sent to. */
+static __always_inline void packet_translate(struct packet *packet, struct judgement *judgement,
+					     const union address *backend, __be16 port_be)
+{
+	judgement->translated = true;
+	judgement->frontend = packet->destination;
+	judgement->frontend_port_be = packet->destination_port_be;
+	packet->destination = *backend;
+	packet->destination_port_be = port_be;
+}
+
+/* Makes the packet again the one that was sent. */
+static __always_inline void packet_restore(struct packet *packet)
+{
+	const struct judge_scratch *memory = scratch();
+
+	if (memory && memory->judgement.translated) {
+		packet->destination = memory->judgement.frontend;
+		packet->destination_port_be = memory->judgement.frontend_port_be;
+	}
+}
+
+/* Translates a packet as its entry says, in the skb and in what is parsed; returns whether that failed. */
+__global int service_follow(struct __sk_buff *skb, struct packet *packet, struct judgement *judgement,
+			    const struct conntrack_entry *entry)
+{
+	union address backend;
+
+	if (!packet || !judgement || !entry)
+		return true;
+	judgement->service_id = entry->service_id;
+	if (packet_rewrite_fails(skb, packet, entry, judgement->source_side & 1))
+		return true;
+	__builtin_memcpy(&backend, entry->rewrite_address, sizeof(backend));
+	packet_translate(packet, judgement, &backend, entry->rewrite_port_be ?: packet->destination_port_be);
+	return false;
+}
+
+/* Returns whether the backend of an entry still takes the packets of its flow. */
+static __always_inline bool service_keeps(const struct conntrack_entry *entry, __u8 family)
+{
+	struct end backend;
+	__u32 state;
+
+	__builtin_memcpy(backend.address, entry->rewrite_address, sizeof(backend.address));
+	if (family == FAMILY_IPV4) {
+		backend.address[3] = backend.address[0];
+		backend.address[2] = END_MAPPED;
+		backend.address[1] = 0;
+		backend.address[0] = 0;
+	}
+	state = service_backend_state(entry->service_id, backend.address, entry->rewrite_port_be);
+	return state == BACKEND_ACTIVE || state == BACKEND_TERMINATING;
+}
+
+/*
+ * Selects a backend for a packet to a service that opens a flow; returns an enum service_step. An IPv6 packet to an
+ * IPv4-mapped address is to no service.
+ */
+static __always_inline int service_open(struct packet *packet, struct judgement *judgement, __u32 endpoint_id)
+{
+	const struct service_entry *service;
+	union address address = {};
+	struct end end;
+	__u64 hash;
+
+	end_of_packet(&end, packet);
+	if (packet->family == FAMILY_IPV6 && end_is_mapped(&end))
+		return SERVICE_NONE;
+	service = service_of(&end, packet->protocol);
+	if (likely(!service))
+		return SERVICE_NONE;
+	hash = packet_hash(packet);
+	if (!service_select(service, SERVICE_CLIENT_ENDPOINT | endpoint_id, (__u32)hash, hash >> 32, &end))
+		return SERVICE_DROPS | DROP_SERVICE_UNSERVED;
+	if (packet->family == FAMILY_IPV4)
+		address.v4 = end.address[3];
+	else
+		copy_address(&address, end.address);
+	judgement->service_id = service->service_id;
+	packet_translate(packet, judgement, &address, end.port_be);
+	return SERVICE_OPENS;
+}
+
+/* Rewrites a packet that opens a flow to a service; returns whether that failed. */
+__global int service_rewrite(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement)
+{
+	struct judge_scratch *memory = scratch();
+
+	if (!packet || !judgement || !memory)
+		return true;
+	judgement->source_side = packet_conntrack_side(packet);
+	__builtin_memset(&memory->entry, 0, sizeof(memory->entry));
+	entry_set_rewrite(&memory->entry, CONNTRACK_LOW, CONNTRACK_REWRITE_DESTINATION, &judgement->frontend,
+			  &packet->destination, packet->destination_port_be);
+	return packet_rewrite_fails(skb, packet, &memory->entry, CONNTRACK_LOW);
+}
+
+/*
+ * Returns an enum service_step for a packet whose flow is to be judged; old: the entry whose verdict is to be renewed,
+ * if there is one. A TCP connection to the address itself keeps its peer where the address becomes a service's.
+ */
+__global int service_step(struct packet *packet, struct judgement *judgement, const struct conntrack_entry *old,
+			  __u32 endpoint_id)
+{
+	if (!packet || !judgement)
+		return SERVICE_NONE;
+
+	const bool tcp = packet->protocol == IPPROTO_TCP;
+	const bool translated = old && entry_is_frontend(old);
+	int step;
+
+	if ((!tcp && packet->protocol != IPPROTO_UDP) || (tcp && !translated && (old || packet->tcp_flags & TCP_RST)))
+		return SERVICE_NONE;
+	if (translated && service_keeps(old, packet->family))
+		return SERVICE_KEEPS;
+	step = service_open(packet, judgement, endpoint_id);
+	return translated && step == SERVICE_NONE ? SERVICE_OPENS : step;
+}
+
+/* Rewrites a packet as service_step() has decided; returns whether that failed. */
+static __always_inline bool service_rewrite_fails(struct __sk_buff *skb, struct packet *packet,
+						  struct judgement *judgement, const struct conntrack_entry *old,
+						  int step)
+{
+	if (step == SERVICE_KEEPS)
+		return service_follow(skb, packet, judgement, old);
+	return step == SERVICE_OPENS && judgement->translated && service_rewrite(skb, packet, judgement);
+}
+
+/*
+ * Returns whether the entry may be that of the leg to the backend: it has ended, or is of the same service. Otherwise
+ * the client has another connection with this tuple, whose packets the backend could not tell apart.
+ */
+static __always_inline bool service_may_take(const struct conntrack_entry *entry, const struct judgement *judgement)
+{
+	const __u64 *address = (const __u64 *)entry->rewrite_address;
+
+	return conntrack_is_expired(entry, judgement->now) || entry->flags & CONNTRACK_ENDED ||
+	       (entry->flags & CONNTRACK_REWRITTEN && entry->service_id &&
+		entry->rewrite_port_be == judgement->frontend_port_be && address[0] == judgement->frontend.halves[0] &&
+		address[1] == judgement->frontend.halves[1]);
+}
+
+/*
+ * Prepares that endpoint_open_flow() creates the entry of the leg to the backend; returns a drop reason. What is known
+ * of the entry of the client's leg is kept for service_open_frontend().
+ */
+__global int service_prepare_leg(const struct packet *packet, struct judgement *judgement)
+{
+	const struct conntrack_entry *taken;
+
+	if (!packet || !judgement)
+		return DROP_CONNTRACK_FULL;
+	taken = conntrack_find(packet);
+	if (taken && !service_may_take(taken, judgement))
+		return DROP_TUPLE_IN_USE;
+	judgement->frontend_put_flags = judgement->put_flags;
+	judgement->frontend_overflow = judgement->overflow;
+	judgement->put_flags = taken ? BPF_ANY : BPF_NOEXIST;
+	judgement->overflow = taken && taken->flags & CONNTRACK_OVERFLOW;
+	return DROP_NONE;
+}
+
+/* Creates the entry of the client's leg from that of the other, which was created last; returns a drop reason. */
+__global int service_open_frontend(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement)
+{
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry;
+	enum conntrack_side side;
+
+	if (!packet || !judgement || !memory)
+		return DROP_CONNTRACK_FULL;
+	side = frontend_side(packet, judgement) & 1;
+	judgement->put_flags = judgement->frontend_put_flags;
+	judgement->overflow = judgement->frontend_overflow;
+	entry = &memory->entry;
+	entry->flags &= ~CONNTRACK_OVERFLOW;
+	if (side != (judgement->source_side & 1))
+		entry_swap_sides(entry);
+	entry_set_rewrite(entry, side, CONNTRACK_REWRITE_DESTINATION, &judgement->frontend, &packet->destination,
+			  packet->destination_port_be);
+	if (judgement->options & OPTION_CONNTRACK_ACCOUNTING)
+		endpoint_count_packet(entry, side, skb->len);
+	if (endpoint_flow_overflows(packet, judgement))
+		entry->flags |= CONNTRACK_OVERFLOW;
+	return frontend_put(packet, judgement, entry) ? DROP_CONNTRACK_FULL : DROP_NONE;
+}
+
+/* Creates the entries of a flow, of one leg or, where the packet is translated, of two; returns a drop reason. */
+static __always_inline int flow_open(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement,
+				     enum metrics_direction hook)
+{
+	const bool translated = hook == METRICS_EGRESS && unlikely(judgement->translated);
+	int reason = translated ? service_prepare_leg(packet, judgement) : DROP_NONE;
+
+	if (!reason)
+		reason = endpoint_open_flow(skb, packet, judgement);
+	if (!reason && translated)
+		reason = service_open_frontend(skb, packet, judgement);
+	return reason;
+}
+
+/* Makes the packet one that opens a flow, which takes the place of another. */
+static __always_inline void judgement_begin(struct judgement *judgement, const struct packet *packet)
+{
+	judgement->put_flags = BPF_ANY;
+	judgement->initiator = PACKET_SOURCE;
+	if (judgement->translated)
+		judgement->source_side = packet_conntrack_side(packet);
+}
+
+/* Tells the entry of the other leg of a translated flow of a packet; a later fragment has no ports to find it by. */
+static __always_inline void packet_tell_other_leg(struct __sk_buff *skb, const struct packet *packet,
+						  struct conntrack_entry *entry, enum conntrack_side source_side,
+						  const struct segment *segment, __u64 now)
+{
+	if (unlikely(rewrite_applies(entry, source_side)) && !packet->later_fragment)
+		translation_tell(skb, entry, segment, now, packet->l4_offset);
+}
+
+/* Rewrites a packet whose entry was renewed, and tells that of the other leg; returns a drop reason. */
+static __always_inline int packet_finish_renewed(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						 const struct packet *packet, const struct judgement *judgement,
+						 enum metrics_direction hook, __u32 peer_id)
+{
+	const enum conntrack_side side = judgement->source_side & 1;
+	const struct segment segment = packet_segment(packet);
+	struct judge_scratch *memory = scratch();
+
+	if (!memory || !rewrite_applies(&memory->entry, side))
+		return DROP_NONE;
+	packet_tell_other_leg(skb, packet, &memory->entry, side, &segment, judgement->now);
+	return source_rewrite_is_due(skb, endpoint, &memory->entry, side, hook, peer_id) &&
+			       packet_rewrite_fails(skb, packet, &memory->entry, side)
+		       ? DROP_MALFORMED
+		       : DROP_NONE;
+}
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Finds the service of an address and one of its backends, for sockets and for packets. */
+#ifndef AGENT_LIB_SERVICE_H
+#define AGENT_LIB_SERVICE_H
+
+#include "lib/clock.h"
+#include "lib/compiler.h"
+#include "maps/service_map.h"
+
+/* An address and port in the words in which the programs have them; an IPv4 address is an IPv4-mapped one. */
+struct end {
+	__u32 address[4];
+	__u32 port_be;
+};
+
+#define END_MAPPED bpf_htonl(0xffff) /* the third word of an IPv4-mapped address, after two zeros */
+
+static __always_inline void copy_address(void *to, const void *from)
+{
+	__builtin_memcpy(to, from, 16);
+}
+
+static __always_inline bool end_is_mapped(const struct end *end)
+{
+	return !end->address[0] && !end->address[1] && end->address[2] == END_MAPPED;
+}
+
+static __always_inline const struct service_entry *service_of(const struct end *end, __u8 protocol)
+{
+	struct service_key key = { .port_be = end->port_be, .protocol = protocol };
+
+	copy_address(key.address, end->address);
+	return bpf_map_lookup_elem(&services, &key);
+}
+
+/* Returns 0 where the service has no such backend, else enum backend_state. */
+static __always_inline __u32 service_backend_state(__u32 service_id, const void *address, __be16 port_be)
+{
+	struct service_backend_key key = { .service_id = service_id, .port_be = port_be };
+	const __u32 *state;
+
+	copy_address(key.address, address);
+	state = bpf_map_lookup_elem(&service_backends, &key);
+	return state ? *state : 0;
+}
+
+/* Draws a backend by two even 32-bit numbers; returns whether there is one. */
+static __always_inline bool service_draw(const struct service_entry *service, __u32 number, __u32 other_number,
+					 struct end *backend)
+{
+	/* The product of an even number and the number of slots, shifted: even over the slots. */
+	const struct service_slot_key key = {
+		.service_id = service->service_id,
+		.slot = (__u64)number * service->slots >> 32,
+	};
+	const struct service_slot *slot = bpf_map_lookup_elem(&service_slots, &key);
+
+	if (!slot)
+		return false;
+	if (other_number > slot->threshold) {
+		copy_address(backend->address, slot->other_address);
+		backend->port_be = slot->other_port_be;
+	} else {
+		copy_address(backend->address, slot->address);
+		backend->port_be = slot->port_be;
+	}
+	return true;
+}
+
+/* Draws a backend, or takes the one that the client had lately. */
+static __always_inline bool service_select(const struct service_entry *service, __u64 client, __u32 number,
+					   __u32 other_number, struct end *backend)
+{
+	struct service_affinity_key key = { .client = client, .service_id = service->service_id };
+	struct service_affinity *last, now = {};
+
+	if (!service->affinity_s)
+		return service_draw(service, number, other_number, backend);
+	now.used_ns = now_ns();
+	last = bpf_map_lookup_elem(&service_affinities, &key);
+	if (last && (__s64)(now.used_ns - last->used_ns) <= (__s64)(service->affinity_s * NS_PER_SECOND) &&
+	    service_backend_state(service->service_id, last->address, last->port_be) == BACKEND_ACTIVE) {
+		copy_address(backend->address, last->address);
+		backend->port_be = last->port_be;
+		last->used_ns = now.used_ns;
+		return true;
+	}
+	if (!service_draw(service, number, other_number, backend))
+		return false;
+	copy_address(now.address, backend->address);
+	now.port_be = backend->port_be;
+	bpf_map_update_elem(&service_affinities, &key, &now, BPF_ANY);
+	return true;
+}
+
+#endif

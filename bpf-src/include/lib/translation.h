@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The two entries of a translated flow. The entry of the first leg has the tuple that the client uses, and rewrites
+ * the destination of what the client sends; that of the second leg has the tuple that the server sees, and rewrites
+ * the source of what the server sends. Each direction finds its entry with one lookup, and they tell each other what
+ * changes.
+ */
+#ifndef AGENT_LIB_TRANSLATION_H
+#define AGENT_LIB_TRANSLATION_H
+
+#include "lib/rewrite.h"
+
+/* Returns the checksum difference of two addresses as rewrite_packet() applies it: one's complement, folded. */
+static __always_inline __u16 address_difference(const union address *from, const union address *to)
+{
+	__u64 sum = (__u32)bpf_csum_diff((__be32 *)from, sizeof(*from), (__be32 *)to, sizeof(*to), 0);
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (__u16)((sum & 0xffff) + (sum >> 16));
+}
+
+/* Makes an entry rewrite the packets of one side. what: CONNTRACK_REWRITE_DESTINATION, or 0 for the source. */
+static __always_inline void entry_set_rewrite(struct conntrack_entry *entry, enum conntrack_side side, __u8 what,
+					      const union address *from, const union address *to, __be16 port_be)
+{
+	entry->flags |= CONNTRACK_REWRITTEN;
+	entry->rewrite = what | (side == CONNTRACK_HIGH ? CONNTRACK_REWRITE_FROM_HIGH : 0);
+	entry->rewrite_port_be = port_be;
+	entry->rewrite_checksum = address_difference(from, to);
+	__builtin_memcpy(entry->rewrite_address, to, sizeof(entry->rewrite_address));
+}
+
+static __always_inline void swap_numbers(__u16 *pair)
+{
+	const __u16 kept = pair[0];
+
+	pair[0] = pair[1];
+	pair[1] = kept;
+}
+
+/* Makes the low side of an entry the high one. The flags of the two sides are neighbours. */
+static __always_inline void entry_swap_sides(struct conntrack_entry *entry)
+{
+	const __u32 low = CONNTRACK_SEEN_FIN_LOW | CONNTRACK_OUTSIDE_LOW | CONNTRACK_UNTRACKED_LOW;
+	const __u32 flags = entry->flags;
+	const __u8 kind[2] = { entry->delivery_kind[CONNTRACK_LOW], entry->delivery_kind[CONNTRACK_HIGH] };
+	const __u32 identity[2] = { entry->identity[CONNTRACK_LOW], entry->identity[CONNTRACK_HIGH] };
+
+	entry->flags = ((flags & ~(low | low << 1)) ^ CONNTRACK_INITIATOR_HIGH) | (flags & low) << 1 |
+		       (flags >> 1 & low);
+	swap_numbers(entry->party);
+	swap_numbers(entry->delivery_index);
+	swap_numbers(entry->acknowledged);
+	entry->delivery_kind[CONNTRACK_LOW] = kind[CONNTRACK_HIGH];
+	entry->delivery_kind[CONNTRACK_HIGH] = kind[CONNTRACK_LOW];
+	entry->identity[CONNTRACK_LOW] = identity[CONNTRACK_HIGH];
+	entry->identity[CONNTRACK_HIGH] = identity[CONNTRACK_LOW];
+}
+
+struct tuple {
+	union address source;
+	union address destination;
+	__be16 source_port_be;
+	__be16 destination_port_be;
+};
+
+static __always_inline bool tuple_load(const struct __sk_buff *skb, struct tuple *tuple, __u32 family, __u32 l4_offset)
+{
+	__builtin_memset(tuple, 0, sizeof(*tuple));
+	if (bpf_skb_load_bytes(skb, l4_offset, &tuple->source_port_be, 2 * sizeof(__be16)))
+		return false;
+	if (family == FAMILY_IPV4)
+		return !bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct iphdr, saddr), &tuple->source, 4) &&
+		       !bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct iphdr, daddr), &tuple->destination, 4);
+	return !bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct ipv6hdr, saddr), &tuple->source,
+				   2 * sizeof(union address));
+}
+
+/*
+ * Changes the entry of the other leg as a packet changes that of its own; the packet may be rewritten already. Where
+ * the other one was evicted, that of the client ends, so that its next packet opens both again.
+ */
+__global int translation_tell(const struct __sk_buff *skb, struct conntrack_entry *entry, const struct segment *segment,
+			      __u64 now, __u32 l4_offset)
+{
+	if (!entry || !segment)
+		return 0;
+
+	const __u32 family = skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6;
+	const bool client = rewrite_destination(entry);
+	struct conntrack_entry *other;
+	struct tuple tuple;
+	__u32 side;
+
+	if (!tuple_load(skb, &tuple, family, l4_offset))
+		return 0;
+	if (client) {
+		__builtin_memcpy(&tuple.destination, entry->rewrite_address, sizeof(tuple.destination));
+		tuple.destination_port_be = entry->rewrite_port_be;
+	} else {
+		__builtin_memcpy(&tuple.source, entry->rewrite_address, sizeof(tuple.source));
+		tuple.source_port_be = entry->rewrite_port_be;
+	}
+	if (family == FAMILY_IPV4) {
+		struct conntrack4_key key __attribute__((aligned(8)));
+
+		side = conntrack4_key_of(&key, tuple.source.v4, tuple.destination.v4, tuple.source_port_be,
+					 tuple.destination_port_be, segment->protocol);
+		other = conntrack4_lookup(&key, segment->protocol);
+	} else {
+		struct conntrack6_key key __attribute__((aligned(8)));
+
+		side = conntrack6_key_of(&key, &tuple.source, &tuple.destination, tuple.source_port_be,
+					 tuple.destination_port_be, segment->protocol);
+		other = conntrack6_lookup(&key, segment->protocol);
+	}
+	if (other)
+		conntrack_advance(other, side, segment, now);
+	else if (client)
+		WRITE_ONCE(entry->expires_ns, 0);
+	return 0;
+}
+
+/* Copies the segment only where it is called, so that the caller's stays in registers. */
+static __always_inline void translation_tell_by(const struct __sk_buff *skb, struct conntrack_entry *entry,
+						const struct segment *segment, __u64 now, __u32 l4_offset)
+{
+	const struct segment copy = *segment;
+
+	translation_tell(skb, entry, &copy, now, l4_offset);
+}
+
+#endif

@@ -1,0 +1,105 @@
+package agent.datapath.manager.scenario;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import agent.bindings.MapFlag;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.EntryBuffer;
+import agent.maps.layout.BackendState;
+import agent.maps.layout.ServiceBackendKeyFlyweight;
+import agent.maps.layout.ServiceEntryFlyweight;
+import agent.maps.layout.ServiceKeyFlyweight;
+import agent.maps.layout.ServiceSlotFlyweight;
+import agent.maps.layout.ServiceSlotKeyFlyweight;
+import java.util.List;
+import java.util.Map;
+
+/** Writes services of one family as the agent does; a slot for each backend. */
+final class ScenarioServices {
+  private static final long IPV4_MAPPED = 0xffffL << Integer.SIZE;
+  private static final long LOW_HALF = 0xffff_ffffL;
+
+  /** One that serves. */
+  record Server(ScenarioHost host, int port) {}
+
+  private final Family family;
+  private final BpfMap services;
+  private final BpfMap slots;
+  private final BpfMap backends;
+
+  ScenarioServices(Family family, Map<String, BpfMap> maps) {
+    this.family = family;
+    services = maps.get("services");
+    slots = maps.get("service_slots");
+    backends = maps.get("service_backends");
+  }
+
+  /** Writes a service of which each server takes new flows. */
+  ScenarioServices put(
+      int id, ScenarioHost frontend, int port, int protocol, int affinitySec, Server... servers) {
+    for (int slot = 0; slot < servers.length; slot++) {
+      final EntryBuffer entry = new EntryBuffer(slots);
+      new ServiceSlotKeyFlyweight().wrap(entry.key(), 0).clear().serviceId(id).slot(slot);
+      final Server server = servers[slot];
+      new ServiceSlotFlyweight()
+          .wrap(entry.value(), 0)
+          .clear()
+          .address(high(server.host), low(server.host))
+          .port(server.port)
+          .threshold(-1);
+      assertEquals(0, slots.update(entry, MapFlag.ANY));
+      state(id, server, BackendState.ACTIVE);
+    }
+    final EntryBuffer entry = frontend(frontend, port, protocol);
+    new ServiceEntryFlyweight()
+        .wrap(entry.value(), 0)
+        .clear()
+        .serviceId(id)
+        .slots(servers.length)
+        .affinityS(affinitySec);
+    assertEquals(0, services.update(entry, MapFlag.ANY));
+    return this;
+  }
+
+  /** Sets the state of a backend; null takes it away. */
+  void state(int id, Server server, BackendState state) {
+    final EntryBuffer entry = new EntryBuffer(backends);
+    new ServiceBackendKeyFlyweight()
+        .wrap(entry.key(), 0)
+        .clear()
+        .serviceId(id)
+        .address(high(server.host), low(server.host))
+        .port(server.port);
+    if (state == null) {
+      assertEquals(0, backends.delete(entry));
+      return;
+    }
+    entry.value().putInt(0, state.number());
+    assertEquals(0, backends.update(entry, MapFlag.ANY));
+  }
+
+  /** Takes a service away. */
+  void remove(int id, ScenarioHost frontend, int port, int protocol, List<Server> servers) {
+    assertEquals(0, services.delete(frontend(frontend, port, protocol)));
+    servers.forEach(server -> state(id, server, null));
+  }
+
+  private EntryBuffer frontend(ScenarioHost frontend, int port, int protocol) {
+    final EntryBuffer entry = new EntryBuffer(services);
+    new ServiceKeyFlyweight()
+        .wrap(entry.key(), 0)
+        .clear()
+        .address(high(frontend), low(frontend))
+        .port(port)
+        .protocol(protocol);
+    return entry;
+  }
+
+  private long high(ScenarioHost host) {
+    return family == Family.IPV4 ? 0 : host.ipv6High();
+  }
+
+  private long low(ScenarioHost host) {
+    return family == Family.IPV4 ? IPV4_MAPPED | host.ipv4Number() & LOW_HALF : host.ipv6Low();
+  }
+}
