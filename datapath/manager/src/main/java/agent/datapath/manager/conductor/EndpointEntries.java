@@ -13,6 +13,7 @@ import agent.maps.kernel.MapCursor;
 import agent.maps.layout.EndpointEntryFlyweight;
 import agent.maps.layout.EndpointOption;
 import agent.types.IpAddress;
+import agent.types.Prefix;
 import java.util.HashSet;
 import java.util.Set;
 import org.agrona.collections.Int2ObjectHashMap;
@@ -47,6 +48,11 @@ public final class EndpointEntries implements Check {
       long ipv6Low,
       int identity,
       int policyId) {
+    boolean hasOneOf(Set<IpAddress> addresses) {
+      return (hasIpv4 && addresses.contains(IpAddress.ofIpv4(ipv4)))
+          || (hasIpv6 && addresses.contains(IpAddress.ofIpv6(ipv6High, ipv6Low)));
+    }
+
     static Entry of(EndpointEntryFlyweight found) {
       return new Entry(
           found.ifindex(),
@@ -199,6 +205,22 @@ public final class EndpointEntries implements Check {
       put(id, entry);
       generations.raise(id);
     }
+  }
+
+  /** Has all flows with one of these addresses as a side judged again. */
+  public void renewFlows(Set<IpAddress> addresses) {
+    desired.forEach(
+        (id, entry) -> {
+          if (entry.hasOneOf(addresses)) {
+            generations.raise(id);
+          }
+        });
+    generations.raiseOutside(addresses.stream().map(Prefix::of).toList());
+  }
+
+  /** Has all flows judged again. */
+  public void renewFlows() {
+    generations.raiseAll();
   }
 
   /**

@@ -77,11 +77,12 @@ final class ServiceTable {
     return map.delete(entry);
   }
 
-  /** Deletes the entries of the map that are not desired. */
-  void removeOthers() {
+  /** Deletes the entries of the map that are not desired; returns how many there were. */
+  int removeOthers() {
     final Map<ByteBuffer, byte[]> others = new LinkedHashMap<>();
     read((key, value) -> !guarded.desired().hasKey(key), others);
     remove(others, Map.of());
+    return others.size();
   }
 
   /** Collects the entries that the kernel holds and that a test accepts. */

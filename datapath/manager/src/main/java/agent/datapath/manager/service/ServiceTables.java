@@ -59,12 +59,18 @@ final class ServiceTables implements Check {
     }
   }
 
-  /** Removes what the maps hold besides. */
-  void endRestore() {
-    frontends.removeOthers();
-    slots.removeOthers();
-    backends.removeOthers();
+  /**
+   * Removes what the maps hold besides.
+   *
+   * @return whether they held or hold anything
+   */
+  boolean endRestore() {
+    int others = 0;
+    for (final ServiceTable table : tables) {
+      others += table.removeOthers();
+    }
     isKnown = true;
+    return others > 0 || !isEmpty();
   }
 
   private ServiceRows read(int id) {
@@ -78,9 +84,10 @@ final class ServiceTables implements Check {
   /**
    * Replaces a service; where the kernel refuses, the former one is put back.
    *
+   * @return the former one, or null
    * @throws agent.maps.kernel.BpfMapException where the kernel refuses
    */
-  void put(ServiceEntries service) {
+  ServiceEntries put(ServiceEntries service) {
     final ServiceEntries before = services.get(service.id());
     final ServiceRows former = before == null ? new ServiceRows() : ServiceRows.of(before);
     final ServiceRows wanted = ServiceRows.of(service);
@@ -92,16 +99,21 @@ final class ServiceTables implements Check {
       throw failure;
     }
     remove(former, wanted);
-    services.put(service.id(), service);
+    return services.put(service.id(), service);
   }
 
-  /** Removes a service, also one that is kept; does nothing where there is none. */
-  void remove(int id) {
+  /**
+   * Removes a service, also one that is kept; does nothing where there is none.
+   *
+   * @return the service; null where there is none, or one that is kept
+   */
+  ServiceEntries remove(int id) {
     final ServiceEntries service = services.remove(id);
     final ServiceRows rows = service == null ? kept.remove(id) : ServiceRows.of(service);
     if (rows != null) {
       remove(rows, new ServiceRows());
     }
+    return service;
   }
 
   boolean isEmpty() {

@@ -3,6 +3,7 @@ package agent.datapath.manager.service;
 import agent.bindings.BpfObject;
 import agent.datapath.manager.attach.SocketAttachments;
 import agent.datapath.manager.conductor.DatapathConductor;
+import agent.datapath.manager.conductor.EndpointEntries;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.guard.Repairs;
@@ -37,6 +38,7 @@ public final class SocketServices implements ServiceProxy {
 
   private final DatapathConductor conductor;
   private final ServiceTables tables;
+  private final ServiceFlows flows;
   private final SocketAttachments attachments;
   private final Supplier<CompletableFuture<BpfObject>> loader;
   private final Path cgroupRoot;
@@ -47,18 +49,21 @@ public final class SocketServices implements ServiceProxy {
   /**
    * Creates the services of a datapath without attaching a program.
    *
+   * @param endpoints knows whose flows an address has
    * @param loader loads the programs; the caller closes them
    * @param cgroupRoot {@code --cgroup-root}; null where it is not set
    */
   public SocketServices(
       DatapathConductor conductor,
       NodeMapSet maps,
+      EndpointEntries endpoints,
       SocketAttachments attachments,
       Supplier<CompletableFuture<BpfObject>> loader,
       Path cgroupRoot,
       KernelFaults faults,
       Repairs repairs) {
     this.conductor = conductor;
+    flows = new ServiceFlows(endpoints);
     this.attachments = attachments;
     this.loader = loader;
     this.cgroupRoot = cgroupRoot;
@@ -83,7 +88,14 @@ public final class SocketServices implements ServiceProxy {
       restored = restored.thenCompose(done -> conductor.run(() -> tables.restore(part)));
     }
     return restored
-        .thenCompose(done -> conductor.run(tables::endRestore))
+        .thenCompose(
+            done ->
+                conductor.run(
+                    () -> {
+                      if (tables.endRestore()) {
+                        flows.changed();
+                      }
+                    }))
         .thenCompose(
             done ->
                 all.isEmpty() && kept.isEmpty()
@@ -116,7 +128,7 @@ public final class SocketServices implements ServiceProxy {
   @Override
   public CompletableFuture<Void> put(ServiceEntries service) {
     return attached()
-        .thenCompose(done -> conductor.run(() -> tables.put(service)))
+        .thenCompose(done -> conductor.run(() -> flows.changed(tables.put(service), service)))
         .thenCompose(done -> isAttached ? done() : attachedAgain(service.id()));
   }
 
@@ -135,7 +147,12 @@ public final class SocketServices implements ServiceProxy {
   public CompletableFuture<Void> remove(int id) {
     return conductor.run(
         () -> {
-          tables.remove(id);
+          final ServiceEntries former = tables.remove(id);
+          if (former == null) {
+            flows.changed();
+          } else {
+            flows.changed(former, null);
+          }
           if (tables.isEmpty()) {
             detach();
           }

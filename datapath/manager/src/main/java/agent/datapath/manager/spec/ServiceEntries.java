@@ -26,6 +26,11 @@ public record ServiceEntries(
     backends = List.copyOf(backends);
   }
 
+  /** Returns whether clients use the same address, port and protocols. */
+  public boolean hasSameFrontend(ServiceEntries other) {
+    return address.equals(other.address) && port == other.port && protocols.equals(other.protocols);
+  }
+
   /**
    * One that serves.
    *
@@ -36,6 +41,11 @@ public record ServiceEntries(
    *     for none
    */
   public record Backend(IpAddress address, int port, BackendState state, int weight) {
+    /** Returns whether it keeps the connections that it has. */
+    public boolean keepsItsFlows() {
+      return state == BackendState.ACTIVE || state == BackendState.TERMINATING;
+    }
+
     /** Returns whether new connections go to it. */
     public boolean takesNew() {
       return state == BackendState.ACTIVE && weight > 0;

@@ -1,0 +1,207 @@
+package agent.datapath.manager;
+
+import static agent.datapath.manager.ManagerTestNode.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.manager.spec.ServiceEntries.Backend;
+import agent.maps.layout.BackendState;
+import agent.maps.layout.SocketCounter;
+import agent.testkit.KernelTest;
+import agent.testkit.TcpConnection;
+import agent.testkit.TcpEchoServer;
+import agent.testkit.TestControlGroup;
+import agent.testkit.UdpEchoServer;
+import agent.testkit.UdpStream;
+import agent.testkit.Workload;
+import agent.types.IpAddress;
+import java.io.IOException;
+import java.net.DatagramPacket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.DatagramChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.parallel.ResourceLock;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Workloads that use services from sockets of a control group without programs. */
+@KernelTest
+@ResourceLock(TestControlGroup.LOCK)
+class ServiceTrafficKernelTest {
+  private static final int PORT = 80;
+  private static final int TCP_SERVED = 8080;
+  private static final int UDP_SERVED = 8081;
+  private static final int TIMEOUT_MS = 5000;
+
+  /** Addresses of one family. */
+  enum Addresses {
+    IPV4("10.96.0.1"),
+    IPV6("fd96::1");
+
+    private final String service;
+
+    Addresses(String service) {
+      this.service = service;
+    }
+
+    String of(Workload workload) {
+      return this == IPV4 ? workload.ipv4() : workload.ipv6();
+    }
+  }
+
+  private ManagerTestNode node;
+  private Workload client;
+  private List<Workload> servers;
+  private TestControlGroup group;
+  private Path otherGroup;
+  private DatapathManager manager;
+
+  @BeforeEach
+  void create() throws Exception {
+    node = new ManagerTestNode();
+    client = node.workload(11);
+    servers = List.of(node.workload(12), node.workload(13));
+    group = TestControlGroup.enter();
+    otherGroup = Files.createDirectory(group.path().resolve("other"));
+    manager = node.launch(node.context().cgroupRoot(otherGroup));
+    await(manager.services().restore(List.of(), Set.of()));
+    int id = 101;
+    for (final Workload workload : List.of(client, servers.get(0), servers.get(1))) {
+      ManagerTestNode.attach(
+          manager, ManagerTestNode.spec(id, workload, 1000 + id), ManagerTestNode.allowAll());
+      id++;
+    }
+  }
+
+  @AfterEach
+  void remove() throws Exception {
+    await(manager.services().restore(List.of(), Set.of()));
+    manager.close();
+    Files.delete(otherGroup);
+    group.close();
+    node.close();
+  }
+
+  private void serve(Addresses addresses, BackendState... states) {
+    for (final boolean isTcp : new boolean[] {true, false}) {
+      final int port = isTcp ? TCP_SERVED : UDP_SERVED;
+      final Backend[] backends = new Backend[states.length];
+      for (int i = 0; i < states.length; i++) {
+        final IpAddress address = IpAddress.parse(addresses.of(servers.get(i)));
+        backends[i] = new Backend(address, port, states[i], 1);
+      }
+      await(
+          manager
+              .services()
+              .put(
+                  new ServiceEntries(
+                      isTcp ? 1 : 2,
+                      IpAddress.parse(addresses.service),
+                      PORT,
+                      List.of(isTcp ? 6 : 17),
+                      0,
+                      List.of(backends))));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldServeConnectionsAndDatagrams(Addresses addresses) throws Exception {
+    serve(addresses, BackendState.ACTIVE);
+    try (TcpEchoServer tcp = TcpEchoServer.start(servers.get(0).namespace(), TCP_SERVED);
+        UdpEchoServer udp =
+            UdpEchoServer.start(
+                servers.get(0).namespace(), addresses.of(servers.get(0)), UDP_SERVED);
+        TcpConnection connection =
+            TcpConnection.open(client.namespace(), addresses.service, PORT)) {
+      assertTrue(connection.exchangesMore(200, TIMEOUT_MS));
+      assertTrue(UdpStream.isAnswered(client.namespace(), addresses.service, PORT, TIMEOUT_MS));
+      assertEquals(1, tcp.connections());
+      assertEquals(1, udp.datagrams());
+    }
+    manager
+        .services()
+        .counters()
+        .forEach((counter, count) -> assertEquals(0, count, "at the socket: " + counter));
+    assertEquals(SocketCounter.values().length, manager.services().counters().size());
+  }
+
+  /** Only the flows of that backend notice. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldEndTheConnectionsToABackendThatGoes(Addresses addresses) throws Exception {
+    try (TcpEchoServer first = TcpEchoServer.start(servers.get(0).namespace(), TCP_SERVED);
+        TcpEchoServer second = TcpEchoServer.start(servers.get(1).namespace(), TCP_SERVED)) {
+      serve(addresses, BackendState.ACTIVE);
+      try (TcpConnection one = TcpConnection.open(client.namespace(), addresses.service, PORT)) {
+        assertTrue(one.exchangesMore(10, TIMEOUT_MS));
+        serve(addresses, BackendState.TERMINATING, BackendState.ACTIVE);
+        try (TcpConnection two = TcpConnection.open(client.namespace(), addresses.service, PORT)) {
+          assertTrue(one.exchangesMore(10, TIMEOUT_MS));
+          assertTrue(two.exchangesMore(10, TIMEOUT_MS));
+          assertEquals(1, first.connections());
+          assertEquals(1, second.connections());
+          serve(addresses, BackendState.MAINTENANCE, BackendState.ACTIVE);
+          assertTrue(two.exchangesMore(10, TIMEOUT_MS));
+          assertEquals("Connection reset", ended(one).getMessage());
+          assertTrue(two.exchangesMore(10, TIMEOUT_MS));
+        }
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldGiveDatagramsToAnotherBackendAtOnce(Addresses addresses) throws Exception {
+    serve(addresses, BackendState.ACTIVE);
+    try (UdpEchoServer first =
+            UdpEchoServer.start(
+                servers.get(0).namespace(), addresses.of(servers.get(0)), UDP_SERVED);
+        UdpEchoServer second =
+            UdpEchoServer.start(
+                servers.get(1).namespace(), addresses.of(servers.get(1)), UDP_SERVED);
+        DatagramChannel channel = connected(addresses)) {
+      exchange(channel);
+      serve(addresses, BackendState.QUARANTINED, BackendState.ACTIVE);
+      exchange(channel);
+      assertEquals(1, first.datagrams());
+      assertEquals(1, second.datagrams());
+    }
+  }
+
+  private DatagramChannel connected(Addresses addresses) throws Exception {
+    return client
+        .namespace()
+        .run(
+            () ->
+                DatagramChannel.open()
+                    .connect(
+                        new InetSocketAddress(InetAddress.ofLiteral(addresses.service), PORT)));
+  }
+
+  /** Sends a datagram and gets it back. */
+  private static void exchange(DatagramChannel channel) throws IOException {
+    channel.write(ByteBuffer.wrap(new byte[] {1, 2, 3}));
+    channel.socket().setSoTimeout(TIMEOUT_MS);
+    final DatagramPacket answer = new DatagramPacket(new byte[16], 16);
+    channel.socket().receive(answer);
+    assertEquals(3, answer.getLength());
+  }
+
+  private static IOException ended(TcpConnection connection) throws InterruptedException {
+    final long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(TIMEOUT_MS);
+    while (connection.failure() == null && System.nanoTime() < deadline) {
+      TimeUnit.MILLISECONDS.sleep(5);
+    }
+    return connection.failure();
+  }
+}
