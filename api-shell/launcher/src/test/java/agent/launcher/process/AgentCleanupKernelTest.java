@@ -227,7 +227,7 @@ class AgentCleanupKernelTest {
     node.namespace()
         .run(
             () -> {
-              RecordedKernel.create(release, node.bpfRoot());
+              RecordedKernel.create(release, node.bpfRoot(), null);
               return null;
             });
     final Collection<Integer> programs = PinnedObjects.below(node.bpfRoot()).programs().values();

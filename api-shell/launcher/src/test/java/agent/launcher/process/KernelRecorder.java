@@ -8,6 +8,7 @@ import agent.bindings.Descriptors;
 import agent.bindings.Errno;
 import agent.bindings.MapCalls;
 import agent.bindings.MapDescription;
+import agent.bindings.SocketHook;
 import agent.testkit.Commands;
 import java.io.IOException;
 import java.io.InputStream;
@@ -18,6 +19,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HexFormat;
 import java.util.List;
@@ -37,11 +39,14 @@ import tools.jackson.databind.json.JsonMapper;
 final class KernelRecorder {
   private static final int ARRAY = 2;
   private static final int ARRAY_OF_MAPS = 12;
+  private static final int SOCKET_STORAGE = 24;
+  private static final String NONE = "-";
 
   /** Maps that hold flows, notifications and counters, or the maps of other pins. */
   private static final Pattern WITHOUT_ENTRIES =
       Pattern.compile(
-          "conntrack.*|fragments.*|events.*|metrics|judge_scratch|verdict_cache|policies");
+          "conntrack.*|fragments.*|events.*|.*metrics|judge_scratch|verdict_cache|policies"
+              + "|service_affinities");
 
   private static final Map<String, String> OBJECTS =
       Map.of(
@@ -70,7 +75,7 @@ final class KernelRecorder {
     recorder.maps();
     recorder.links(interfaces);
     Files.write(target.resolve("kernel.txt"), recorder.lines);
-    for (final String object : List.of("endpoint", "host", "prefilter")) {
+    for (final String object : List.of("endpoint", "host", "prefilter", "socket")) {
       final String file = object + ".bpf.o";
       try (InputStream elf = KernelRecorder.class.getResourceAsStream("/bpf/" + file);
           OutputStream packed =
@@ -78,7 +83,8 @@ final class KernelRecorder {
         elf.transferTo(packed);
       }
     }
-    for (final String folder : List.of("endpoints", "ipam", "node", "policy", "prefilter")) {
+    for (final String folder :
+        List.of("endpoints", "ipam", "node", "policy", "prefilter", "services")) {
       copy(state.resolve(folder), target.resolve("state").resolve(folder));
     }
   }
@@ -98,10 +104,12 @@ final class KernelRecorder {
 
   /**
    * An array of maps comes after the maps in it: it has their shape, and names their pins, or the
-   * numbers of those that have none.
+   * numbers of those that have none. Storage of sockets is created with the programs that use it,
+   * after all other maps.
    */
   private void maps() throws IOException {
     final List<Path> pins = new ArrayList<>(files(bpfRoot.resolve("agent/maps")));
+    final List<String> storages = new ArrayList<>();
     pins.sort(Comparator.comparingInt(KernelRecorder::order));
     for (final Path pin : pins) {
       final int fd = BpfFileSystem.open(pin);
@@ -111,6 +119,11 @@ final class KernelRecorder {
         unpinned(fd, map);
       }
       pinsOfMaps.put(map.id(), name);
+      if (map.type() == SOCKET_STORAGE) {
+        storages.add("storage " + name + " socket");
+        Descriptors.close(fd);
+        continue;
+      }
       shape("map", name, map);
       if (map.type() == ARRAY_OF_MAPS) {
         innerMaps(fd);
@@ -119,6 +132,7 @@ final class KernelRecorder {
       }
       Descriptors.close(fd);
     }
+    lines.addAll(storages);
   }
 
   private void shape(String kind, String name, MapDescription map) {
@@ -216,28 +230,36 @@ final class KernelRecorder {
   }
 
   private void links(Map<Integer, String> interfaces) throws IOException {
-    for (final String folder : List.of("agent/devices", "agent/endpoints")) {
+    for (final String folder : List.of("agent/devices", "agent/endpoints", "agent/sockets")) {
       for (final Path pin : files(bpfRoot.resolve(folder))) {
         try (BpfLink link = BpfLink.openPinned(pin).orElseThrow()) {
           final LinkDescription found = link.info();
-          final String name = pin.getFileName().toString();
           final JsonNode program = bpftool("prog", found.programId());
-          final String hook =
-              found.type() == LinkDescription.TYPE_XDP
-                  ? "xdp-generic"
-                  : found.isTcxIngress() ? "ingress" : "egress";
           lines.add(
               "link %s %s %s %s %s %s"
                   .formatted(
                       bpfRoot.relativize(pin),
-                      OBJECTS.get(name),
+                      OBJECTS.getOrDefault(pin.getFileName().toString(), "socket"),
                       program.get("name").asString(),
-                      interfaces.get(found.ifindex()),
-                      hook,
+                      interfaces.getOrDefault(found.ifindex(), NONE),
+                      hook(found),
                       rodata(program)));
         }
       }
     }
+  }
+
+  private static String hook(LinkDescription link) {
+    return switch (link.type()) {
+      case LinkDescription.TYPE_XDP -> "xdp-generic";
+      case LinkDescription.TYPE_CGROUP ->
+          Arrays.stream(SocketHook.values())
+              .filter(hook -> hook.attachType() == link.attachType())
+              .findAny()
+              .orElseThrow()
+              .name();
+      default -> link.isTcxIngress() ? "ingress" : "egress";
+    };
   }
 
   private static JsonNode bpftool(String kind, int id) {
@@ -245,7 +267,10 @@ final class KernelRecorder {
         .readTree(Commands.run("bpftool", "-j", kind, "show", "id", Integer.toString(id)));
   }
 
-  /** Returns the constants with which a program was loaded, the one entry of a map of its own. */
+  /**
+   * Returns the constants with which a program was loaded, the one entry of a map of its own; a
+   * hyphen where it has none.
+   */
   private static String rodata(JsonNode program) {
     for (final JsonNode id : program.get("map_ids")) {
       if (bpftool("map", id.asInt()).get("name").asString().endsWith(".rodata")) {
@@ -256,6 +281,6 @@ final class KernelRecorder {
         return values.getFirst();
       }
     }
-    throw new IllegalStateException(program.get("name") + " has no constants");
+    return NONE;
   }
 }

@@ -27,7 +27,7 @@ record PinnedObjects(Map<Path, Integer> ids, Map<Path, Integer> programs) {
       found.ids.put(pin, MapDescription.of(fd).id());
       Descriptors.close(fd);
     }
-    for (final String folder : List.of("agent/devices", "agent/endpoints")) {
+    for (final String folder : List.of("agent/devices", "agent/endpoints", "agent/sockets")) {
       for (final Path pin : pins(bpfRoot.resolve(folder))) {
         try (BpfLink link = BpfLink.openPinned(pin).orElseThrow()) {
           final LinkDescription description = link.info();
@@ -40,6 +40,9 @@ record PinnedObjects(Map<Path, Integer> ids, Map<Path, Integer> programs) {
   }
 
   private static List<Path> pins(Path folder) throws IOException {
+    if (!Files.exists(folder)) {
+      return List.of();
+    }
     try (Stream<Path> paths = Files.walk(folder)) {
       return paths.filter(path -> !Files.isDirectory(path)).toList();
     }

@@ -10,6 +10,7 @@ import agent.bindings.MapCalls;
 import agent.bindings.MapFlag;
 import agent.bindings.MapSpec;
 import agent.bindings.NetworkDevice;
+import agent.bindings.SocketHook;
 import agent.bindings.XdpMode;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -38,7 +39,8 @@ import java.util.zip.GZIPInputStream;
  * entry KEY VALUE                                        of the map above
  * unpinned NAME TYPE KEY-BYTES …                         a map that only an array of maps keeps
  * inner KEY PIN                                          entry of the array of maps above, or NAME
- * link PIN OBJECT PROGRAM INTERFACE HOOK RODATA
+ * storage PIN OBJECT                                     a map that libbpf creates with an object
+ * link PIN OBJECT PROGRAM INTERFACE HOOK RODATA          hyphens stand for what there is not
  * </pre>
  *
  * <p>The recording was read from the kernel while that release ran: all that it had pinned, the
@@ -48,22 +50,29 @@ import java.util.zip.GZIPInputStream;
  */
 final class RecordedKernel implements AutoCloseable {
   private static final int ARRAY_OF_MAPS = 12;
+  private static final String NONE = "-";
 
   private final Path release;
   private final Path bpfRoot;
+  private final Path cgroup;
   private final Map<String, Integer> maps = new HashMap<>();
   private final Map<String, BpfObject> objects = new HashMap<>();
   private MapSpec spec;
   private int fd;
 
-  private RecordedKernel(Path release, Path bpfRoot) {
+  private RecordedKernel(Path release, Path bpfRoot, Path cgroup) {
     this.release = release;
     this.bpfRoot = bpfRoot;
+    this.cgroup = cgroup;
   }
 
-  /** Creates all of it, on the interfaces of the calling thread's network namespace. */
-  static void create(Path release, Path bpfRoot) throws IOException {
-    try (RecordedKernel kernel = new RecordedKernel(release, bpfRoot)) {
+  /**
+   * Creates all of it, on the interfaces of the calling thread's network namespace.
+   *
+   * @param cgroup control group of the programs at sockets; null where the release has none
+   */
+  static void create(Path release, Path bpfRoot, Path cgroup) throws IOException {
+    try (RecordedKernel kernel = new RecordedKernel(release, bpfRoot, cgroup)) {
       for (final String line : Files.readAllLines(release.resolve("kernel.txt"))) {
         kernel.add(line.split(" "));
       }
@@ -85,6 +94,10 @@ final class RecordedKernel implements AutoCloseable {
               HexFormat.of().parseHex(words[3]));
       case "entry" -> write(HexFormat.of().parseHex(words[1]), HexFormat.of().parseHex(words[2]));
       case "inner" -> write(HexFormat.of().parseHex(words[1]), number(maps.get(name(words[2]))));
+      case "storage" -> {
+        final int storage = object(words[2], NONE).mapFd(name(words[1]));
+        check(BpfFileSystem.pin(storage, pin(words[1])), "pin " + words[1]);
+      }
       case "link" -> addLink(words);
       default -> throw new IOException("kernel.txt: " + words[0]);
     }
@@ -124,13 +137,17 @@ final class RecordedKernel implements AutoCloseable {
   }
 
   private void addLink(String[] words) throws IOException {
-    final int ifindex = check(NetworkDevice.index(words[4]), words[4]);
-    try (BpfLink link = attach(object(words[2], words[6]).program(words[3]), ifindex, words[5])) {
+    final BpfProgram program = object(words[2], words[6]).program(words[3]);
+    try (BpfLink link =
+        words[4].equals(NONE)
+            ? BpfLink.createCgroup(program, cgroup, SocketHook.valueOf(words[5]))
+            : attach(program, words[4], words[5])) {
       link.pin(pin(words[1]));
     }
   }
 
-  private static BpfLink attach(BpfProgram program, int ifindex, String hook) throws IOException {
+  private static BpfLink attach(BpfProgram program, String device, String hook) throws IOException {
+    final int ifindex = check(NetworkDevice.index(device), device);
     return switch (hook) {
       case "ingress" -> BpfLink.createTcx(program, ifindex, true);
       case "egress" -> BpfLink.createTcx(program, ifindex, false);
@@ -159,7 +176,9 @@ final class RecordedKernel implements AutoCloseable {
             object.reuseMap(map, fd);
           }
         });
-    object.rodata().copyFrom(MemorySegment.ofArray(HexFormat.of().parseHex(rodata)));
+    if (!rodata.equals(NONE)) {
+      object.rodata().copyFrom(MemorySegment.ofArray(HexFormat.of().parseHex(rodata)));
+    }
     object.load();
     return object;
   }

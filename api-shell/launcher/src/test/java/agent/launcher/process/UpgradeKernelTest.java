@@ -1,16 +1,19 @@
 package agent.launcher.process;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.Commands;
 import agent.testkit.ConnectionCheck;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkCounters;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TcpConnection;
 import agent.testkit.TcpEchoServer;
+import agent.testkit.TestControlGroup;
 import agent.testkit.UdpEchoServer;
 import agent.testkit.UdpStream;
 import java.io.IOException;
@@ -25,6 +28,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -32,6 +36,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
@@ -41,12 +46,16 @@ import tools.jackson.databind.JsonNode;
  * release left them, and connections go through its programs. The recording of a release has three
  * endpoints; the backend takes everything from the frontend but TCP 8081, which a deny rule
  * forbids, and nothing from the stranger. The prefilter denies one of the outside's addresses.
+ * Releases from 0.5.0 on have services, whose connections are open, too.
  */
 @KernelTest(since = "6.6")
+@ResourceLock(TestControlGroup.LOCK)
 class UpgradeKernelTest {
   private static final int ALLOWED = 8080;
   private static final int DENIED = 8081;
   private static final int PUSHED = 7070;
+  private static final int SERVED_TCP = 80;
+  private static final int SERVED_UDP = 53;
   private static final String[] OPTIONS = {
     "--device", "ext0", "--prefilter-device", "ext0", "--prefilter-mode", "generic", "--keep-config"
   };
@@ -54,6 +63,18 @@ class UpgradeKernelTest {
   /** Addresses of the node end in 1 and 2: the outside's in 8 reaches the one, in 9 the other. */
   private static final Map<String, String> OUTSIDE =
       Map.of("198.51.100.", "/24", "2001:db8:100::", "/64 nodad");
+
+  private static final List<String> FRONTENDS = List.of("10.96.0.1", "fd96::1");
+
+  /** Maps of services, which 0.5.0 and later releases have, and keep. */
+  private static final Set<String> SERVICE_MAPS =
+      Set.of(
+          "services",
+          "service_slots",
+          "service_backends",
+          "service_affinities",
+          "socket_metrics",
+          "socket_peers");
 
   /** Maps that this release creates, or replaces by one of its layout with the former entries. */
   private static final Set<String> REPLACED =
@@ -70,11 +91,6 @@ class UpgradeKernelTest {
           "generations_v2",
           "judge_scratch",
           "verdict_cache",
-          "services",
-          "service_slots",
-          "service_backends",
-          "service_affinities",
-          "socket_metrics",
           "prefilter_tables");
 
   private static final String RULES =
@@ -94,10 +110,12 @@ class UpgradeKernelTest {
   private NetworkNamespace backend;
   private NetworkNamespace stranger;
   private NetworkNamespace outside;
+  private TestControlGroup group;
 
   @BeforeEach
   void createWorkloads() throws IOException {
     node = new TestNode();
+    group = TestControlGroup.enter();
     outside = namespace("outside");
     veth(outside, "ext0", 100);
     for (final String prefix : OUTSIDE.keySet()) {
@@ -117,6 +135,13 @@ class UpgradeKernelTest {
   @AfterEach
   void close() throws IOException {
     node.close();
+    group.close();
+  }
+
+  private AgentProcess start() throws Exception {
+    return node.agent(
+        Stream.concat(Stream.of(OPTIONS), Stream.of("--cgroup-root", group.path().toString()))
+            .toArray(String[]::new));
   }
 
   private NetworkNamespace namespace(String name) {
@@ -157,7 +182,7 @@ class UpgradeKernelTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"0.1.0", "0.2.0", "0.3.0", "0.4.0"})
+  @ValueSource(strings = {"0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0"})
   void shouldTakeOverFromARelease(String release) throws Exception {
     takeOver(Path.of(getClass().getResource("release-" + release).toURI()));
   }
@@ -174,7 +199,7 @@ class UpgradeKernelTest {
   }
 
   private void record(Path recording) throws Exception {
-    final AgentProcess agent = node.agent(OPTIONS);
+    final AgentProcess agent = start();
     for (final String name : List.of("frontend", "backend", "stranger")) {
       final int id = List.of("frontend", "backend", "stranger").indexOf(name) + 1;
       for (final String address : List.of(ipv4(id), ipv6(id))) {
@@ -188,6 +213,11 @@ class UpgradeKernelTest {
         200, "PATCH", "/endpoint/3/config", "{\"options\":{\"TraceNotification\":\"Disabled\"}}");
     agent.expect(200, "PUT", "/policy", RULES);
     agent.expect(200, "PATCH", "/prefilter", "{\"deny\":" + DENIED_SOURCES + "}");
+    for (int i = 0; i < FRONTENDS.size(); i++) {
+      final String server = i == 0 ? ipv4(2) : ipv6(2);
+      agent.expect(201, "PUT", "/service/" + (2 * i + 1), service(i, SERVED_TCP, "TCP", server));
+      agent.expect(201, "PUT", "/service/" + (2 * i + 2), service(i, SERVED_UDP, "UDP", server));
+    }
     KernelRecorder.record(
         node.bpfRoot(),
         node.state(),
@@ -206,8 +236,20 @@ class UpgradeKernelTest {
         .formatted(name, id, ipv4(id), ipv6(id));
   }
 
+  /** A service with one backend that serves, and one that is out of service. */
+  private static String service(int family, int port, String protocol, String server) {
+    return """
+    {"frontend-address": {"ip": "%s", "port": %d, "protocol": "%s"},
+     "backend-addresses": [{"ip": "%s", "port": %d, "weight": 5},
+      {"ip": "%s9", "port": %d, "state": "maintenance"}],
+     "flags": {"name": "web", "namespace": "shop"}}
+    """
+        .formatted(FRONTENDS.get(family), port, protocol, server, ALLOWED, server, ALLOWED);
+  }
+
   private void takeOver(Path release) throws Exception {
     install(release);
+    final boolean hasServices = Files.exists(release.resolve("state/services"));
     try (TcpEchoServer allowed = TcpEchoServer.start(backend, ALLOWED);
         TcpEchoServer denied = TcpEchoServer.start(backend, DENIED);
         TcpEchoServer onNode = TcpEchoServer.start(node.namespace(), ALLOWED);
@@ -216,12 +258,13 @@ class UpgradeKernelTest {
         TcpConnection connection6 = TcpConnection.open(frontend, ipv6(2), ALLOWED);
         Pushed pushed4 = Pushed.open(stranger, backend, ipv4(3));
         Pushed pushed6 = Pushed.open(stranger, backend, ipv6(3));
-        UdpStream stream = UdpStream.start(frontend, ipv4(2), ALLOWED, 2)) {
+        UdpStream stream = UdpStream.start(frontend, ipv4(2), ALLOWED, 2);
+        Served served = hasServices ? new Served() : null) {
       assertEnforced(); // by the programs of the release
       final PinnedObjects before = PinnedObjects.below(node.bpfRoot());
       final long resent = resentSegments(frontend) + resentSegments(backend);
 
-      final AgentProcess agent = node.agent(OPTIONS);
+      final AgentProcess agent = start();
       pushed4.push();
       pushed6.push();
       for (final TcpConnection connection : List.of(connection4, connection6)) {
@@ -232,11 +275,17 @@ class UpgradeKernelTest {
       assertEnforced(); // by this agent
       awaitCarriedOver();
       final PinnedObjects after = PinnedObjects.below(node.bpfRoot());
-      assertEquals(kept(before), kept(after), "the maps and links of the release, and no others");
+      assertEquals(
+          kept(before, hasServices),
+          kept(after, hasServices),
+          "the maps and links of the release, and no others");
       assertTrue(
           after.ids().keySet().stream().noneMatch(UpgradeKernelTest::isTrie), "tries of 0.3.0");
       before.programs().forEach((pin, id) -> assertNotEquals(id, after.programs().get(pin)));
       assertState(agent);
+      if (hasServices) {
+        served.assertServed(agent);
+      }
       assertEquals(0, denied.connections());
       assertTrue(onNode.connections() > 0 && udp.datagrams() > 0);
 
@@ -249,12 +298,17 @@ class UpgradeKernelTest {
   }
 
   /** What no release has replaced: all but the maps of another layout, and those that are new. */
-  private static Map<Path, Integer> kept(PinnedObjects objects) {
+  private static Map<Path, Integer> kept(PinnedObjects objects, boolean hasServices) {
     final Map<Path, Integer> kept = new TreeMap<>(objects.ids());
     kept.keySet()
         .removeIf(
-            pin ->
-                isTrie(pin) || isFlowTable(pin) || REPLACED.contains(pin.getFileName().toString()));
+            pin -> {
+              final String name = pin.getFileName().toString();
+              return isTrie(pin)
+                  || isFlowTable(pin)
+                  || REPLACED.contains(name)
+                  || !hasServices && SERVICE_MAPS.contains(name);
+            });
     return kept;
   }
 
@@ -303,7 +357,7 @@ class UpgradeKernelTest {
     node.namespace()
         .run(
             () -> {
-              RecordedKernel.create(release, node.bpfRoot());
+              RecordedKernel.create(release, node.bpfRoot(), group.path());
               return null;
             });
   }
@@ -358,6 +412,83 @@ class UpgradeKernelTest {
     assertEquals("Ok", health.get("agent").get("state").asString(), health.toString());
     final ApiCall.Answer lease = agent.expect(409, "POST", "/ipam/10.210.0.5", null);
     assertTrue(lease.text().contains("kept"), lease.text());
+  }
+
+  /** Clients of the services of the recording, with connections made by its programs. */
+  private final class Served implements AutoCloseable {
+    private final List<TcpConnection> connections = new ArrayList<>();
+    private final List<UdpStream> streams = new ArrayList<>();
+    private final UdpEchoServer udp6;
+    private final Set<String> rows = rows();
+
+    Served() {
+      udp6 = UdpEchoServer.start(backend, ipv6(2), ALLOWED);
+      for (final String address : FRONTENDS) {
+        connections.add(TcpConnection.open(frontend, address, SERVED_TCP));
+        streams.add(UdpStream.start(frontend, address, SERVED_UDP, 2));
+      }
+    }
+
+    /** The entries of the kernel, read without the agent's own description of its maps. */
+    private Set<String> rows() {
+      final Set<String> entries = new TreeSet<>();
+      for (final String map : List.of("services", "service_slots", "service_backends")) {
+        final String pin = node.bpfRoot().resolve("agent/maps").resolve(map).toString();
+        final String dump = Commands.run("bpftool", "-j", "map", "dump", "pinned", pin);
+        for (final JsonNode entry : new ApiCall.Answer(200, dump).json()) {
+          entries.add(map + entry.get("key") + entry.get("value"));
+        }
+      }
+      return entries;
+    }
+
+    /** Nothing was lost, and what was there serves and can be changed. */
+    void assertServed(AgentProcess agent) throws Exception {
+      assertEquals(4 + 4 + 8, rows.size());
+      assertEquals(rows, rows());
+      final List<String> listed = new ArrayList<>();
+      for (final JsonNode service : agent.expect(200, "GET", "/service", null).json()) {
+        final JsonNode spec = service.get("spec");
+        listed.add(
+            "%s %s %s %s"
+                .formatted(
+                    spec.get("id"),
+                    spec.at("/frontend-address/ip").asString(),
+                    spec.at("/frontend-address/protocol").asString(),
+                    spec.get("backend-addresses").size()));
+      }
+      assertEquals(
+          List.of("1 10.96.0.1 TCP 2", "2 10.96.0.1 UDP 2", "3 fd96::1 TCP 2", "4 fd96::1 UDP 2"),
+          listed);
+      for (int i = 0; i < FRONTENDS.size(); i++) {
+        assertTrue(connections.get(i).exchangesMore(50, 10_000), FRONTENDS.get(i));
+        assertEquals(0, streams.get(i).stopAndCountLost(), FRONTENDS.get(i));
+        ConnectionCheck.expect(true, frontend, backend, FRONTENDS.get(i), SERVED_TCP);
+        ConnectionCheck.expect(false, stranger, backend, FRONTENDS.get(i), SERVED_TCP);
+        assertTrue(UdpStream.isAnswered(frontend, FRONTENDS.get(i), SERVED_UDP, 5000));
+        final String server = i == 0 ? ipv4(2) : ipv6(2);
+        final String tcp = "/service/" + (2 * i + 1);
+        final String udp = "/service/" + (2 * i + 2);
+        // Equal to what the recording was made of: 200 and no change.
+        final String before = agent.expect(200, "GET", tcp, null).text();
+        agent.expect(200, "PUT", tcp, service(i, SERVED_TCP, "TCP", server));
+        agent.expect(200, "PUT", udp, service(i, SERVED_UDP, "UDP", server));
+        assertEquals(before, agent.expect(200, "GET", tcp, null).text());
+        agent.expect(200, "DELETE", udp, null);
+        assertFalse(UdpStream.isAnswered(frontend, FRONTENDS.get(i), SERVED_UDP, 400));
+      }
+    }
+
+    @Override
+    public void close() throws IOException {
+      for (final TcpConnection connection : connections) {
+        connection.close();
+      }
+      for (final UdpStream stream : streams) {
+        stream.close();
+      }
+      udp6.close();
+    }
   }
 
   /**
