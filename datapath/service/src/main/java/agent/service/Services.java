@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
@@ -49,7 +50,8 @@ public final class Services {
 
   /**
    * Restores the services of the previous run: the datapath has them and no others when this
-   * returns. A service whose record cannot be read stays as the kernel has it.
+   * returns. A service whose record cannot be read stays as the kernel has it, and keeps the
+   * frontends that it has there.
    *
    * @param nodeName the name of this node in {@link Backend#nodeName()}
    * @throws Refusal where the kernel refuses
@@ -64,7 +66,11 @@ public final class Services {
       restored.services.put(service.id(), service);
       entries.add(restored.entriesOf(service));
     }
-    await(() -> datapath.restore(entries, restored.unreadable.keySet()).join());
+    await(datapath.restore(entries, restored.unreadable.keySet()))
+        .forEach(
+            kept ->
+                restored.listeners.putIfAbsent(
+                    new Listener(kept.address(), kept.port(), kept.protocol()), kept.serviceId()));
     if (!entries.isEmpty()) {
       LOGGER.info("restored {} services", entries.size());
     }
@@ -133,14 +139,11 @@ public final class Services {
 
   /** Enforces first: a record that cannot be written is taken back out of the kernel. */
   private void enforceAndStore(Service before, Service service) {
-    await(() -> datapath.put(entriesOf(service)).join());
+    await(datapath.put(entriesOf(service)));
     try {
       store.save(service);
     } catch (RuntimeException failure) {
-      await(
-          () ->
-              (before == null ? datapath.remove(service.id()) : datapath.put(entriesOf(before)))
-                  .join());
+      await(before == null ? datapath.remove(service.id()) : datapath.put(entriesOf(before)));
       throw failure;
     }
   }
@@ -161,8 +164,11 @@ public final class Services {
           store.remove(id);
           unreadable.remove(id);
           services.remove(id);
-          release(service, null);
-          await(() -> datapath.remove(id).join());
+          try {
+            await(datapath.remove(id));
+          } finally {
+            releaseAll(id, service); // not before: another service's entry would be removed
+          }
           LOGGER.info("service {}: removed", id);
           return true;
         });
@@ -203,6 +209,15 @@ public final class Services {
     }
   }
 
+  /** Releases what a service has; of one whose record cannot be read only the number is known. */
+  private void releaseAll(int id, Service service) {
+    if (service == null) {
+      listeners.values().removeIf(owner -> owner == id);
+    } else {
+      release(service, null);
+    }
+  }
+
   private static List<Listener> listenersOf(Service service) {
     final Frontend frontend = service.frontend();
     return frontend.protocol().numbers().stream()
@@ -230,9 +245,9 @@ public final class Services {
   }
 
   /** Waits for the datapath, and throws its refusal as it is. */
-  private static void await(Runnable call) {
+  private static <T> T await(CompletableFuture<T> call) {
     try {
-      call.run();
+      return call.join();
     } catch (CompletionException failure) {
       if (failure.getCause() instanceof final RuntimeException cause) {
         throw cause;

@@ -37,14 +37,17 @@ class ServicesTest {
   private static final class Datapath implements ServiceProxy {
     final Map<Integer, ServiceEntries> held = new TreeMap<>();
     Set<Integer> kept = Set.of();
+    List<KeptFrontend> keptFrontends = List.of();
     RuntimeException failure;
+    Runnable beforeRemoval = () -> {};
 
     @Override
-    public CompletableFuture<Void> restore(Collection<ServiceEntries> services, Set<Integer> ids) {
+    public CompletableFuture<List<KeptFrontend>> restore(
+        Collection<ServiceEntries> services, Set<Integer> ids) {
       held.clear();
       services.forEach(service -> held.put(service.id(), service));
       kept = new TreeSet<>(ids);
-      return CompletableFuture.completedFuture(null);
+      return CompletableFuture.completedFuture(keptFrontends);
     }
 
     @Override
@@ -58,6 +61,7 @@ class ServicesTest {
 
     @Override
     public CompletableFuture<Void> remove(int id) {
+      beforeRemoval.run();
       held.remove(id);
       kept.remove(id);
       return CompletableFuture.completedFuture(null);
@@ -248,6 +252,36 @@ class ServicesTest {
     assertEquals(Set.of(), datapath.kept);
     assertEquals(Refusal.Kind.NOT_FOUND, refused(() -> services.get(5)).kind());
     assertTrue(services.put(service(5, WEB)));
+  }
+
+  @Test
+  void shouldKeepTheFrontendsOfAServiceWhoseRecordCannotBeRead() {
+    disk.unreadable.put(5, "the file is damaged");
+    services.put(service(1, WEB));
+    datapath.keptFrontends =
+        List.of(
+            new ServiceProxy.KeptFrontend(5, NAMES.address(), NAMES.port(), 17),
+            new ServiceProxy.KeptFrontend(5, WEB.address(), WEB.port(), 6));
+    restart();
+    final Refusal refusal = refused(() -> services.put(service(6, NAMES)));
+    assertEquals(Refusal.Kind.CONFLICT, refusal.kind());
+    assertEquals(
+        "frontend-address: 10.96.0.1:53/ANY is the frontend of service 5", refusal.getMessage());
+    assertEquals(Set.of(1), datapath.held.keySet());
+    services.put(service(6, new Frontend(NAMES.address(), NAMES.port(), ServiceProtocol.TCP)));
+    services.remove(6);
+    services.remove(5);
+    services.put(service(7, NAMES));
+    refused(() -> services.put(service(8, WEB)));
+    assertEquals(Set.of(1, 7), datapath.held.keySet());
+  }
+
+  @Test
+  void shouldFreeAFrontendWhenTheDatapathHasNoneOfIt() {
+    services.put(service(1, WEB));
+    datapath.beforeRemoval = () -> refused(() -> services.put(service(2, WEB)));
+    services.remove(1);
+    assertTrue(services.put(service(2, WEB)));
   }
 
   @Test

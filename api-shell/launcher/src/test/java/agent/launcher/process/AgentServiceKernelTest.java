@@ -135,7 +135,14 @@ class AgentServiceKernelTest {
     assertTrue(isServed(node.namespace(), FRONTEND4), "with the next agent");
     assertTrue(isServed(node.namespace(), "10.96.0.3"), "as the kernel has it");
     second.expect(503, "GET", "/service/3", null);
+    final String refusal =
+        second.expect(409, "PUT", "/service/9", service("10.96.0.3", server.ipv4())).text();
+    assertTrue(refusal.contains("10.96.0.3:80/ANY is the frontend of service 3"), refusal);
+    assertTrue(isServed(node.namespace(), "10.96.0.3"), "by service 3");
     second.expect(200, "DELETE", "/service/3", null);
+    second.expect(201, "PUT", "/service/9", service("10.96.0.3", server.ipv4()));
+    assertTrue(isServed(node.namespace(), "10.96.0.3"), "by service 9");
+    second.expect(200, "DELETE", "/service/9", null);
     second.expect(201, "PUT", "/service/3", service("10.96.0.3", server.ipv4()));
     assertEquals(before, second.expect(200, "GET", "/service", null).text());
     for (final int id : new int[] {1, 3}) {

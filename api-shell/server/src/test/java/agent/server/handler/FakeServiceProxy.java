@@ -5,6 +5,7 @@ import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.layout.SocketCounter;
 import agent.types.Refusal;
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -16,9 +17,10 @@ final class FakeServiceProxy implements ServiceProxy {
   Refusal refusal;
 
   @Override
-  public CompletableFuture<Void> restore(Collection<ServiceEntries> services, Set<Integer> kept) {
+  public CompletableFuture<List<KeptFrontend>> restore(
+      Collection<ServiceEntries> services, Set<Integer> kept) {
     services.forEach(service -> held.put(service.id(), service));
-    return CompletableFuture.completedFuture(null);
+    return CompletableFuture.completedFuture(List.of());
   }
 
   @Override

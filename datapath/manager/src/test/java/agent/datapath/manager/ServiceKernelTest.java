@@ -12,6 +12,7 @@ import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
 import agent.datapath.manager.spec.ServiceProxy.Hooks;
+import agent.datapath.manager.spec.ServiceProxy.KeptFrontend;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapCursor;
@@ -563,6 +564,40 @@ class ServiceKernelTest {
     await(manager.services().remove(ID));
     assertEquals(0, manager.maps().find("services").orElseThrow().countEntries());
     assertEquals(Hooks.IDLE, manager.services().hooks());
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"IPV4", "IPV6"})
+  void shouldNameTheFrontendsOfAServiceThatIsKept(Client client) {
+    final ServiceEntries service = service(client, 0, active(client, 0));
+    put(service);
+    manager.close();
+    launch();
+    assertEquals(
+        Set.of(
+            new KeptFrontend(ID, service.address(), PORT, 6),
+            new KeptFrontend(ID, service.address(), PORT, 17)),
+        Set.copyOf(await(manager.services().restore(List.of(), Set.of(ID, ID + 1)))));
+  }
+
+  @Test
+  void shouldLeaveAFrontendToTheServiceThatHasItWhenOneThatIsKeptGoes() throws Exception {
+    serveTcp(2);
+    final ServiceEntries kept = service(Client.IPV4, 0, active(Client.IPV4, 0));
+    put(kept);
+    manager.close();
+    launch();
+    final ServiceEntries other =
+        new ServiceEntries(
+            ID + 1, kept.address(), PORT, List.of(6), 0, List.of(active(Client.IPV4, 1)));
+    assertEquals(
+        List.of(new KeptFrontend(ID, kept.address(), PORT, 17)),
+        await(manager.services().restore(List.of(other), Set.of(ID))));
+    await(manager.services().remove(ID));
+    assertEquals(1, served(Client.IPV4));
+    for (final String map : List.of("services", "service_slots", "service_backends")) {
+      assertEquals(1, manager.maps().find(map).orElseThrow().countEntries(), map);
+    }
   }
 
   @Test

@@ -5,6 +5,7 @@ import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.layout.SocketCounter;
 import agent.types.Refusal;
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -12,8 +13,9 @@ import java.util.concurrent.CompletableFuture;
 /** The services of a node that has them switched off: it has none, and refuses new ones. */
 public final class NoServices implements ServiceProxy {
   @Override
-  public CompletableFuture<Void> restore(Collection<ServiceEntries> services, Set<Integer> kept) {
-    return CompletableFuture.completedFuture(null);
+  public CompletableFuture<List<KeptFrontend>> restore(
+      Collection<ServiceEntries> services, Set<Integer> kept) {
+    return CompletableFuture.completedFuture(List.of());
   }
 
   @Override

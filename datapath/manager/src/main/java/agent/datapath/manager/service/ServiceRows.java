@@ -2,6 +2,7 @@ package agent.datapath.manager.service;
 
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
+import agent.datapath.manager.spec.ServiceProxy.KeptFrontend;
 import agent.maps.layout.ServiceBackendKeyFlyweight;
 import agent.maps.layout.ServiceEntryFlyweight;
 import agent.maps.layout.ServiceKeyFlyweight;
@@ -9,6 +10,7 @@ import agent.maps.layout.ServiceSlotFlyweight;
 import agent.maps.layout.ServiceSlotKeyFlyweight;
 import agent.types.IpAddress;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -104,6 +106,31 @@ record ServiceRows(
 
   private static long low(IpAddress address) {
     return address.isIpv4() ? IPV4_MAPPED | address.low() & LOW_HALF : address.low();
+  }
+
+  /** Returns the frontends of entries that the kernel holds. */
+  List<KeptFrontend> keptFrontends() {
+    final List<KeptFrontend> found = new ArrayList<>();
+    final ServiceKeyFlyweight key = new ServiceKeyFlyweight();
+    final ServiceEntryFlyweight value = new ServiceEntryFlyweight();
+    frontends.forEach(
+        (keyBytes, valueBytes) -> {
+          key.wrap(new UnsafeBuffer(keyBytes.array()), 0);
+          value.wrap(new UnsafeBuffer(valueBytes), 0);
+          found.add(
+              new KeptFrontend(
+                  value.serviceId(),
+                  address(key.addressHigh(), key.addressLow()),
+                  key.port(),
+                  key.protocol()));
+        });
+    return found;
+  }
+
+  private static IpAddress address(long high, long low) {
+    return high == 0 && low >>> Integer.SIZE == IPV4_MAPPED >>> Integer.SIZE
+        ? IpAddress.ofIpv4((int) low)
+        : IpAddress.ofIpv6(high, low);
   }
 
   /** Accepts the entries of {@code services} that belong to a service. */

@@ -50,6 +50,13 @@ final class ServiceTable {
         });
   }
 
+  /** Returns whether the map is to hold an entry with this value. */
+  boolean isDesired(ByteBuffer key, byte[] value) {
+    entry.key().putBytes(0, key.array());
+    entry.value().putBytes(0, value);
+    return guarded.desired().holds(entry.key(), entry.value());
+  }
+
   /**
    * Deletes the entries of the first table that the second one has not.
    *

@@ -6,6 +6,7 @@ import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.manager.spec.ServiceProxy.KeptFrontend;
 import agent.maps.kernel.NodeMaps;
 import java.util.Collection;
 import java.util.List;
@@ -73,6 +74,17 @@ final class ServiceTables implements Check {
     return others > 0 || !isEmpty();
   }
 
+  /** Returns the frontends of services that are kept, without those that others have. */
+  List<KeptFrontend> keptFrontends() {
+    kept.values().forEach(this::leaveToOthers);
+    return kept.values().stream().flatMap(rows -> rows.keptFrontends().stream()).toList();
+  }
+
+  /** An entry of a frontend belongs to the service that it names, which another one can replace. */
+  private void leaveToOthers(ServiceRows rows) {
+    rows.frontends().entrySet().removeIf(row -> !frontends.isDesired(row.getKey(), row.getValue()));
+  }
+
   private ServiceRows read(int id) {
     final ServiceRows rows = new ServiceRows();
     frontends.read(ServiceRows.idOfFrontend(id), rows.frontends());
@@ -111,6 +123,7 @@ final class ServiceTables implements Check {
     final ServiceEntries service = services.remove(id);
     final ServiceRows rows = service == null ? kept.remove(id) : ServiceRows.of(service);
     if (rows != null) {
+      leaveToOthers(rows);
       remove(rows, new ServiceRows());
     }
     return service;

@@ -79,7 +79,8 @@ public final class SocketServices implements ServiceProxy {
 
   /** In parts, so that the conductor has time for others between them. */
   @Override
-  public CompletableFuture<Void> restore(Collection<ServiceEntries> services, Set<Integer> kept) {
+  public CompletableFuture<List<KeptFrontend>> restore(
+      Collection<ServiceEntries> services, Set<Integer> kept) {
     final List<ServiceEntries> all = List.copyOf(services);
     CompletableFuture<Void> restored = conductor.run(() -> tables.beginRestore(kept));
     for (int from = 0; from < all.size(); from += RESTORED_TOGETHER) {
@@ -98,9 +99,8 @@ public final class SocketServices implements ServiceProxy {
                     }))
         .thenCompose(
             done ->
-                all.isEmpty() && kept.isEmpty()
-                    ? conductor.run(this::detach)
-                    : attachedOrRetried());
+                all.isEmpty() && kept.isEmpty() ? conductor.run(this::detach) : attachedOrRetried())
+        .thenCompose(done -> conductor.submit(tables::keptFrontends));
   }
 
   /** Programs that cannot be attached do not end the agent: they are tried again. */

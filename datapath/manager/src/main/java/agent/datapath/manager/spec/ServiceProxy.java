@@ -1,7 +1,9 @@
 package agent.datapath.manager.spec;
 
 import agent.maps.layout.SocketCounter;
+import agent.types.IpAddress;
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -19,13 +21,24 @@ public interface ServiceProxy {
   }
 
   /**
+   * A frontend that the maps hold of a service that is kept.
+   *
+   * @param serviceId the service that it belongs to
+   * @param address the address that clients use
+   * @param port the port that clients use
+   * @param protocol the protocol number that clients use
+   */
+  record KeptFrontend(int serviceId, IpAddress address, int port, int protocol) {}
+
+  /**
    * Makes the services those given, and removes all others that the maps hold.
    *
    * @param kept ids of services whose entries stay as they are in the maps, since what is wanted of
-   *     them is not known
-   * @return fails where the kernel refuses
+   *     them is not known; a frontend that one of the given services has becomes that one's
+   * @return the frontends that stay; fails where the kernel refuses
    */
-  CompletableFuture<Void> restore(Collection<ServiceEntries> services, Set<Integer> kept);
+  CompletableFuture<List<KeptFrontend>> restore(
+      Collection<ServiceEntries> services, Set<Integer> kept);
 
   /**
    * Creates a service or replaces the one with its id. Attaches the programs before the first one.
@@ -34,7 +47,7 @@ public interface ServiceProxy {
    */
   CompletableFuture<Void> put(ServiceEntries service);
 
-  /** Removes a service; detaches the programs after the last one. */
+  /** Removes a service, also one that is kept; detaches the programs after the last one. */
   CompletableFuture<Void> remove(int id);
 
   /** Returns what there is of the programs at sockets. */
