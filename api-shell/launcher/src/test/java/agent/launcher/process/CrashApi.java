@@ -68,6 +68,15 @@ final class CrashApi {
     return null;
   }
 
+  /** Returns the services by their numbers. */
+  static Map<Integer, CrashService> services(AgentProcess agent) throws IOException {
+    final Map<Integer, CrashService> found = new TreeMap<>();
+    for (final JsonNode service : agent.expect(200, "GET", "/service", null).json()) {
+      found.put(service.at("/spec/id").asInt(), CrashService.of(service));
+    }
+    return found;
+  }
+
   static CrashPolicy policy(AgentProcess agent) throws IOException {
     return policy(agent.expect(200, "GET", "/policy", null));
   }

@@ -5,6 +5,7 @@ import agent.bindings.BpfLink;
 import agent.bindings.BpfLink.LinkDescription;
 import agent.bindings.MapCalls;
 import agent.bindings.MapDescription;
+import agent.bindings.SocketHook;
 import agent.launcher.process.CrashApi.ShownEndpoint;
 import agent.launcher.process.CrashNode.CrashWorkload;
 import agent.maps.kernel.BpfMap;
@@ -20,11 +21,17 @@ import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;
 import agent.maps.layout.PrefilterSlotFlyweight;
 import agent.maps.layout.PrefilterTable;
+import agent.maps.layout.ServiceBackendKeyFlyweight;
+import agent.maps.layout.ServiceEntryFlyweight;
+import agent.maps.layout.ServiceKeyFlyweight;
+import agent.maps.layout.ServiceSlotFlyweight;
+import agent.maps.layout.ServiceSlotKeyFlyweight;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -40,7 +47,7 @@ import org.agrona.MutableDirectBuffer;
  * a set of endpoints needs, and those that are there.
  */
 final class CrashKernel {
-  private static final ShippedMaps MAPS = ShippedMaps.of("endpoint", "host", "prefilter");
+  private static final ShippedMaps MAPS = ShippedMaps.of("endpoint", "host", "prefilter", "socket");
   private static final Set<String> HOOKS = Set.of("from_endpoint", "to_endpoint");
   private static final Pattern ROUTE =
       Pattern.compile("^((?:10\\.210|fd00:210)\\S*) .*dev (wl\\d)\\b");
@@ -63,6 +70,14 @@ final class CrashKernel {
       }
     }
     node.denyList().known().deny().forEach(prefix -> lines.add("prefilter entry " + prefix));
+    for (final int id : node.withService()) {
+      node.services().get(id).known().need(id, lines);
+    }
+    if (!node.withService().isEmpty()) {
+      for (final SocketHook hook : SocketHook.values()) {
+        lines.add("sockets: socket_" + hook.name().toLowerCase(Locale.ROOT));
+      }
+    }
     return lines;
   }
 
@@ -87,6 +102,7 @@ final class CrashKernel {
   Set<String> present() throws IOException {
     final Set<String> lines = new TreeSet<>();
     addPins(lines);
+    addSocketPins(lines);
     addMaps(lines);
     addMatches(lines, LINK, this::addLink, "ip", "-o", "link", "show", "type", "veth");
     final BiConsumer<Set<String>, Matcher> route =
@@ -130,6 +146,16 @@ final class CrashKernel {
         final boolean isRight = description.isTcxIngress() == hook.equals("from_endpoint");
         final int id = Integer.parseInt(pin.getParent().getFileName().toString());
         lines.add(hook(id, hook, description.ifindex()) + (isRight ? "" : ", wrong direction"));
+      }
+    }
+  }
+
+  /** The programs at sockets, which are attached while there is a service. */
+  private void addSocketPins(Set<String> lines) throws IOException {
+    for (final Path pin : pins("sockets")) {
+      try (BpfLink link = BpfLink.openPinned(pin).orElseThrow()) {
+        final boolean isAttached = link.info().cgroupId() != 0;
+        lines.add("sockets: " + pin.getFileName() + (isAttached ? "" : ", detached"));
       }
     }
   }
@@ -208,8 +234,52 @@ final class CrashKernel {
           lines.add(slot(key.getInt(0), endpoint.ifindex(), endpoint.identity()));
           policyNumbers.put(key.getInt(0), endpoint.policyId());
         });
+    addServices(lines);
     denyList(lines);
     addPolicies(lines, policyNumbers);
+  }
+
+  private void addServices(Set<String> lines) {
+    final ServiceEntryFlyweight entry = new ServiceEntryFlyweight();
+    walk(
+        NodeMaps.SERVICES,
+        (key, value) -> {
+          final ServiceKeyFlyweight frontend = new ServiceKeyFlyweight().wrap(key, 0);
+          entry.wrap(value, 0);
+          lines.add(
+              CrashService.frontend(
+                  end(frontend.addressHigh(), frontend.addressLow(), frontend.port()),
+                  frontend.protocol(),
+                  entry.serviceId(),
+                  entry.slots(),
+                  entry.affinityS()));
+        });
+    final ServiceSlotFlyweight slot = new ServiceSlotFlyweight();
+    walk(
+        NodeMaps.SERVICE_SLOTS,
+        (key, value) -> {
+          final ServiceSlotKeyFlyweight number = new ServiceSlotKeyFlyweight().wrap(key, 0);
+          slot.wrap(value, 0);
+          lines.add(CrashService.slot(number.serviceId(), number.slot()));
+          final String end = end(slot.addressHigh(), slot.addressLow(), slot.port());
+          lines.add(CrashService.drawn(number.serviceId(), end));
+        });
+    walk(
+        NodeMaps.SERVICE_BACKENDS,
+        (key, value) -> {
+          final ServiceBackendKeyFlyweight backend = new ServiceBackendKeyFlyweight().wrap(key, 0);
+          final String end = end(backend.addressHigh(), backend.addressLow(), backend.port());
+          lines.add(CrashService.backend(backend.serviceId(), end, value.getInt(0)));
+        });
+  }
+
+  /** IPv4 addresses are IPv4-mapped ones. */
+  private static String end(long high, long low, int port) {
+    final IpAddress address =
+        high == 0 && low >>> Integer.SIZE == 0xffff
+            ? IpAddress.ofIpv4((int) low)
+            : IpAddress.ofIpv6(high, low);
+    return address + " port " + port;
   }
 
   /** The list that the prefilter keeps beside its tables; each slot is a prefix and its family. */

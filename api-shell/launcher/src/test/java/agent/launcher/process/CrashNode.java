@@ -1,6 +1,7 @@
 package agent.launcher.process;
 
 import agent.testkit.NetworkNamespace;
+import agent.testkit.TestControlGroup;
 import agent.testkit.VethPair;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -25,6 +26,7 @@ final class CrashNode implements AutoCloseable {
 
   static final int RULES = 4;
   static final int LEASES = 6;
+  static final int SERVICES = 6;
   static final String PREFILTER_DEVICE = "ext0";
   static final String NODE4 = "198.51.100.1";
   static final String NODE6 = "2001:db8:100::1";
@@ -109,6 +111,8 @@ final class CrashNode implements AutoCloseable {
   private final NetworkNamespace outside = NetworkNamespace.create("outside");
   private final List<CrashWorkload> workloads = new ArrayList<>();
   private final Map<String, CrashExpectation<String>> leases = new TreeMap<>();
+  private final Map<Integer, CrashExpectation<CrashService>> services = new TreeMap<>();
+  private final TestControlGroup group = TestControlGroup.enter();
   private final CrashExpectation<CrashPolicy> policy =
       new CrashExpectation<>("policy", null, CrashPolicy::equals);
   private final CrashExpectation<CrashDenyList> denyList =
@@ -127,6 +131,9 @@ final class CrashNode implements AutoCloseable {
     plumbWorkloads();
     for (int i = 0; i < LEASES; i++) {
       leases.computeIfAbsent(leased(i), CrashNode::lease);
+    }
+    for (int id = 1; id <= SERVICES; id++) {
+      services.put(id, new CrashExpectation<>("service " + id, null, CrashService::equals));
     }
     policy.answered(CrashApi.policy(agent));
     denyList.answered(CrashApi.denyList(agent));
@@ -194,7 +201,9 @@ final class CrashNode implements AutoCloseable {
             "--prefilter-device",
             PREFILTER_DEVICE,
             "--prefilter-mode",
-            "generic");
+            "generic",
+            "--cgroup-root",
+            group.path().toString());
     return agent;
   }
 
@@ -222,9 +231,22 @@ final class CrashNode implements AutoCloseable {
         .toList();
   }
 
+  /** Returns the numbers of the services that exist. */
+  List<Integer> withService() {
+    return services.entrySet().stream()
+        .filter(service -> service.getValue().known() != null)
+        .map(Map.Entry::getKey)
+        .toList();
+  }
+
   /** Returns what is expected of each address that is leased by POST: its owner. */
   Map<String, CrashExpectation<String>> leases() {
     return leases;
+  }
+
+  /** Returns what is expected of each service, by its number. */
+  Map<Integer, CrashExpectation<CrashService>> services() {
+    return services;
   }
 
   CrashExpectation<CrashPolicy> policy() {
@@ -260,5 +282,6 @@ final class CrashNode implements AutoCloseable {
       agent.close();
     }
     node.close();
+    group.close();
   }
 }

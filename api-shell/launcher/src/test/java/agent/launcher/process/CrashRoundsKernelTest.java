@@ -2,10 +2,12 @@ package agent.launcher.process;
 
 import static org.junit.jupiter.api.Assertions.fail;
 
+import agent.bindings.SocketHook;
 import agent.launcher.process.CrashApi.ShownEndpoint;
 import agent.launcher.process.CrashClient.Trace;
 import agent.launcher.process.CrashNode.CrashWorkload;
 import agent.testkit.KernelTest;
+import agent.testkit.TestControlGroup;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,6 +25,7 @@ import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.parallel.ResourceLock;
 
 /**
  * SIGKILL at random points of random calls and of the start, round after round on one node. After
@@ -32,6 +35,7 @@ import org.junit.jupiter.api.Timeout;
  * crash.seed} repeats their choices.
  */
 @KernelTest(since = "6.6")
+@ResourceLock(TestControlGroup.LOCK)
 class CrashRoundsKernelTest {
   private static final int ROUNDS = Integer.getInteger("crash.rounds", 20);
   private static final long SEED = Long.getLong("crash.seed", System.nanoTime());
@@ -39,6 +43,8 @@ class CrashRoundsKernelTest {
   private static final Duration LONGEST_ANSWER = Duration.ofSeconds(30);
   private static final int SHORTEST_START_MS = 700;
   private static final long LONGEST_SETTLE_MS = 30_000;
+
+  private static final int HOOKS_OF_SOCKETS = SocketHook.values().length;
 
   private final Random random = new Random(SEED);
   private CrashNode node;
@@ -118,7 +124,8 @@ class CrashRoundsKernelTest {
             new CrashEndpointClient(agent, trace, random.nextLong(), workloads.subList(0, half)),
             new CrashEndpointClient(
                 agent, trace, random.nextLong(), workloads.subList(half, workloads.size())),
-            new CrashNodeClient(agent, trace, random.nextLong(), node));
+            new CrashNodeClient(agent, trace, random.nextLong(), node),
+            new CrashServiceClient(agent, trace, random.nextLong(), node));
     final List<Thread> threads = new ArrayList<>();
     for (final CrashClient client : clients) {
       threads.add(Thread.ofPlatform().name("crash-client").daemon().start(client));
@@ -157,6 +164,9 @@ class CrashRoundsKernelTest {
     }
     add(differences, node.policy().settle(CrashApi.policy(agent)));
     add(differences, node.denyList().settle(CrashApi.denyList(agent)));
+    final Map<Integer, CrashService> services = CrashApi.services(agent);
+    node.services().forEach((id, service) -> add(differences, service.settle(services.remove(id))));
+    expect(differences, "services of no call", Map.of(), services);
     checkLeases(agent, endpoints, differences);
     checkIdentities(endpoints, differences);
     checkKernel(endpoints, differences);
@@ -239,12 +249,16 @@ class CrashRoundsKernelTest {
       throws IOException {
     final Set<String> expected = new TreeSet<>();
     endpoints.values().forEach(endpoint -> expected.add(endpoint.content().id() + ".json"));
+    final Set<String> services = new TreeSet<>();
+    node.withService().forEach(id -> services.add(id + ".json"));
     try (Stream<Path> files = Files.walk(node.node().state())) {
       for (final Path file : files.toList()) {
         final String name = file.getFileName().toString();
         final boolean isOfEndpoint = file.getParent().endsWith("endpoints");
+        final boolean isOfService = file.getParent().endsWith("services");
         if (name.matches(".*\\.(new|tmp)|.*corrupt.*")
-            || isOfEndpoint && !expected.contains(name)) {
+            || isOfEndpoint && !expected.contains(name)
+            || isOfService && !services.contains(name)) {
           differences.add("left in the state directory: " + file);
         }
       }
@@ -255,18 +269,18 @@ class CrashRoundsKernelTest {
    * Of each name the agent has one program and one map open; of the programs of endpoints, and of
    * their constants, one for each different set of options. Each open link is pinned.
    */
-  private static void checkObjects(
+  private void checkObjects(
       AgentProcess agent, Collection<ShownEndpoint> endpoints, List<String> differences)
       throws Exception {
     final long options =
         Math.max(1, endpoints.stream().map(shown -> shown.content().debug()).distinct().count());
+    final int links = linksOf(endpoints) + (node.withService().isEmpty() ? 0 : HOOKS_OF_SOCKETS);
     await(
         differences,
         "open BPF objects: ",
         () -> {
           final Map<String, Set<Integer>> open = OpenObjects.of(agent.pid());
-          open.computeIfPresent(
-              OpenObjects.LINKS, (name, ids) -> ids.size() > linksOf(endpoints) ? ids : null);
+          open.computeIfPresent(OpenObjects.LINKS, (name, ids) -> ids.size() > links ? ids : null);
           open.values().removeIf(ids -> ids.size() <= options);
           return open.isEmpty() ? Set.of() : Set.of(open.toString());
         });
