@@ -170,6 +170,39 @@ int restore6(struct __sk_buff *skb)
 	return TC_ACT_SHOT;
 }
 
+/* Also the destination, which a flow to a service rewrites. */
+SEC("tc")
+int restore_service4(struct __sk_buff *skb)
+{
+	__u8 *header = BYTES_AT(skb, 0, 38);
+	struct variation *variation = next_variation();
+
+	if (header && variation) {
+		__builtin_memcpy(header, variation->macs, 12);
+		header[22] = variation->hop_limit;
+		__builtin_memcpy(header + 30, variation->address, 4);
+		__builtin_memcpy(header + 36, &variation->port_be, 2);
+	}
+	bpf_tail_call(skb, &next_tc, 0);
+	return TC_ACT_SHOT;
+}
+
+SEC("tc")
+int restore_service6(struct __sk_buff *skb)
+{
+	__u8 *header = BYTES_AT(skb, 0, 58);
+	struct variation *variation = next_variation();
+
+	if (header && variation) {
+		__builtin_memcpy(header, variation->macs, 12);
+		header[21] = variation->hop_limit;
+		__builtin_memcpy(header + 38, variation->address, 16);
+		__builtin_memcpy(header + 56, &variation->port_be, 2);
+	}
+	bpf_tail_call(skb, &next_tc, 0);
+	return TC_ACT_SHOT;
+}
+
 static long write_event(__u32 index, void *request)
 {
 	struct ring_event event = { .words = { index } };

@@ -7,15 +7,20 @@ import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.manager.spec.ServiceEntries.Backend;
 import agent.endpoint.state.MonitorAggregation;
 import agent.launcher.DaemonDefaults;
 import agent.maps.kernel.NodeMap;
+import agent.maps.layout.BackendState;
 import agent.maps.layout.PolicyDirection;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TemporaryBpfFileSystem;
+import agent.testkit.TestControlGroup;
 import agent.testkit.VethPair;
+import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -34,10 +39,13 @@ final class BenchmarkNode implements AutoCloseable {
   static final int TCP = 6;
   static final int OPEN_PORT = 80;
   static final int CLOSED_PORT = 81;
+  static final int SERVICE_PORT = 8080;
   static final int REMOTE_IDENTITY = 2001;
   static final int POLICY_ENTRIES = 16_000;
   static final String REMOTE4 = "192.0.2.7";
   static final String REMOTE6 = "2001:db8:1::7";
+  static final String SERVICE4 = "10.96.0.1";
+  static final String SERVICE6 = "fd96::1";
 
   private static final String DEVICE = "net0";
   private static final int FIRST_OTHER_IDENTITY = 100_000;
@@ -45,6 +53,7 @@ final class BenchmarkNode implements AutoCloseable {
   private final NetworkNamespace host = NetworkNamespace.create("bench");
   private final NetworkNamespace workload = NetworkNamespace.create("bench");
   private final TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount();
+  private final TestControlGroup group = TestControlGroup.create();
   private final Path state;
   private final List<BpfProgram> programs = new ArrayList<>();
   private final Map<End, Integer> interfaces = new EnumMap<>(End.class);
@@ -94,10 +103,12 @@ final class BenchmarkNode implements AutoCloseable {
     final DaemonDefaults defaults = new DaemonDefaults(state, bpffs.path(), DEVICE);
     manager =
         DatapathManager.launch(
-            defaults.datapath(
-                new NodeAddressing(
-                    FamilyAddressing.of(null, Prefix.parse("10.77.0.0/24")),
-                    FamilyAddressing.of(null, Prefix.parse("fd77::/96")))));
+            defaults
+                .datapath(
+                    new NodeAddressing(
+                        FamilyAddressing.of(null, Prefix.parse("10.77.0.0/24")),
+                        FamilyAddressing.of(null, Prefix.parse("fd77::/96"))))
+                .cgroupRoot(group.path()));
     final List<IpcacheEntry> entries = new ArrayList<>();
     entries.add(entry("192.0.2.0/24", REMOTE_IDENTITY, 0));
     entries.add(entry("2001:db8:1::/48", REMOTE_IDENTITY, 0));
@@ -113,6 +124,22 @@ final class BenchmarkNode implements AutoCloseable {
       final VethPair veth = VethPair.create(host, "h" + end.id, workload, "w" + end.id);
       attach(ShippedOptions.endpoint(defaults, end, veth.hostIfindex(), veth.hostInterface()), end);
     }
+  }
+
+  /** Serves an address by the second endpoint and two hosts of the network. */
+  void serve(boolean ipv6) {
+    final List<Backend> backends = new ArrayList<>();
+    for (final String address :
+        ipv6
+            ? new String[] {End.SECOND.ipv6, REMOTE6, "2001:db8:1::8"}
+            : new String[] {End.SECOND.ipv4, REMOTE4, "192.0.2.8"}) {
+      backends.add(new Backend(IpAddress.parse(address), OPEN_PORT, BackendState.ACTIVE, 1));
+    }
+    final IpAddress frontend = IpAddress.parse(ipv6 ? SERVICE6 : SERVICE4);
+    manager
+        .services()
+        .put(new ServiceEntries(ipv6 ? 2 : 1, frontend, SERVICE_PORT, List.of(TCP), 0, backends))
+        .join();
   }
 
   DatapathManager manager() {
@@ -213,6 +240,7 @@ final class BenchmarkNode implements AutoCloseable {
     if (manager != null) {
       manager.close();
     }
+    group.close();
     bpffs.close();
     workload.close();
     host.close();

@@ -73,6 +73,8 @@ final class ProgramReport implements AutoCloseable {
                 try (ProgramReport programs = new ProgramReport(node)) {
                   programs.endpoints(false);
                   programs.endpoints(true);
+                  programs.service(false);
+                  programs.service(true);
                   programs.prefilter(false);
                   programs.prefilter(true);
                   programs.newFlows();
@@ -121,6 +123,52 @@ final class ProgramReport implements AutoCloseable {
       final byte[] closed = packet(false, null, End.SECOND, CLIENT_PORT, CLOSED_PORT).syn().bytes();
       row("T6 to endpoint, denied", direct(false, to, closed, ACT_SHOT), 268, 110);
     }
+  }
+
+  /** The endpoint that opens the flow is given the other one as its backend. */
+  private void service(boolean ipv6) {
+    final Hook from = node.endpointHook(End.FIRST, "from_endpoint");
+    final Hook fromOther = node.endpointHook(End.SECOND, "from_endpoint");
+    node.serve(ipv6);
+    int port = CLIENT_PORT + 1;
+    while (timer.on(from.ifindex()).once(from.program(), toService(ipv6, port).syn().bytes())
+        != ACT_REDIRECT) {
+      port++;
+    }
+    final int client = port;
+    expect(
+        ACT_REDIRECT,
+        fromOther,
+        () -> packet(ipv6, End.SECOND, End.FIRST, OPEN_PORT, client).syn().ack());
+    final byte[] packet = toService(ipv6, client).ack().bytes();
+    variations.restore(packet, HOP_LIMIT);
+    for (int i = 0; i < Variations.COUNT; i++) {
+      variations.address(i, service(ipv6 ? BenchmarkNode.SERVICE6 : BenchmarkNode.SERVICE4));
+      variations.port(i, BenchmarkNode.SERVICE_PORT);
+    }
+    row(
+        (ipv6 ? "IPv6 " : "") + "T8 endpoint to a service with 3 backends, established, per packet",
+        timer
+            .on(from.ifindex())
+            .measure(
+                beside(from.program(), "floor_deliver", ipv6),
+                variations.behind(ipv6 ? "restore_service6" : "restore_service4", "next_tc"),
+                packet,
+                ACT_REDIRECT),
+        ipv6 ? 812 : 679,
+        ipv6 ? 120 : 100);
+  }
+
+  private static byte[] service(String address) {
+    return IpAddress.parse(address).toBytes();
+  }
+
+  private static IpPacket toService(boolean ipv6, int port) {
+    final IpPacket packet =
+        ipv6
+            ? ipv6(End.FIRST.ipv6, BenchmarkNode.SERVICE6)
+            : ipv4(End.FIRST.ipv4, BenchmarkNode.SERVICE4);
+    return local(packet).ttl(HOP_LIMIT).tcp(port, BenchmarkNode.SERVICE_PORT);
   }
 
   /** Runs SYN, SYN and ACK, ACK through the programs on their path. */

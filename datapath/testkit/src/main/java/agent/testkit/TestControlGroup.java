@@ -9,8 +9,8 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A control group (cgroup2) of one test with this process in it, so that the test's sockets are
- * those of the group. Tests that use one run one after the other.
+ * A control group (cgroup2) of one test. This process may be in it, so that the test's sockets are
+ * those of the group; such tests run one after the other.
  */
 public final class TestControlGroup implements AutoCloseable {
   /** Name of the lock of tests that move this process. */
@@ -33,6 +33,17 @@ public final class TestControlGroup implements AutoCloseable {
 
   /** Creates a group below that of this process, and moves the process into it. */
   public static TestControlGroup enter() {
+    final TestControlGroup group = create();
+    try {
+      move(group.path);
+      return new TestControlGroup(group.mount, group.path.getParent(), group.path);
+    } catch (IOException failure) {
+      throw new UncheckedIOException(failure);
+    }
+  }
+
+  /** Creates a group without processes below that of this process. */
+  public static TestControlGroup create() {
     try {
       final Optional<Path> mounted = mounted();
       final Path mount =
@@ -41,12 +52,11 @@ public final class TestControlGroup implements AutoCloseable {
         Commands.run("mount", "-t", "cgroup2", "cgroup2", mount.toString());
       }
       final Path own = mount.resolve(ownGroup());
-      final Path former = Files.isDirectory(own) ? own : mount; // it may be outside the mount
+      final Path parent = Files.isDirectory(own) ? own : mount; // it may be outside the mount
       final Path path =
-          former.resolve("agent-" + ProcessHandle.current().pid() + "-" + NEXT.incrementAndGet());
+          parent.resolve("agent-" + ProcessHandle.current().pid() + "-" + NEXT.incrementAndGet());
       Files.createDirectory(path);
-      move(path);
-      return new TestControlGroup(mounted.isPresent() ? null : mount, former, path);
+      return new TestControlGroup(mounted.isPresent() ? null : mount, null, path);
     } catch (IOException failure) {
       throw new UncheckedIOException(failure);
     }
@@ -78,11 +88,13 @@ public final class TestControlGroup implements AutoCloseable {
     return path;
   }
 
-  /** Moves the process back, and removes the group. */
+  /** Moves the process back where it is in the group, and removes the group. */
   @Override
   public void close() {
     try {
-      move(former);
+      if (former != null) {
+        move(former);
+      }
       Files.delete(path);
       if (mount != null) {
         Commands.run("umount", "--lazy", mount.toString());

@@ -277,7 +277,7 @@ public final class DatapathManager implements AutoCloseable {
     }
     final SocketServices created =
         new SocketServices(
-            conductor, maps, entries, attachments, programs, context.cgroupRoot(), faults, repairs);
+            conductor, maps, entries, attachments, context.cgroupRoot(), faults, repairs);
     guard.add(created.guard());
     services = created;
   }

@@ -22,20 +22,16 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Workloads that use services from sockets of a control group without programs. */
+/** Workloads that use services from sockets outside the control group of the programs. */
 @KernelTest
-@ResourceLock(TestControlGroup.LOCK)
 class ServiceTrafficKernelTest {
   private static final int PORT = 80;
   private static final int TCP_SERVED = 8080;
@@ -62,7 +58,6 @@ class ServiceTrafficKernelTest {
   private Workload client;
   private List<Workload> servers;
   private TestControlGroup group;
-  private Path otherGroup;
   private DatapathManager manager;
 
   @BeforeEach
@@ -70,9 +65,8 @@ class ServiceTrafficKernelTest {
     node = new ManagerTestNode();
     client = node.workload(11);
     servers = List.of(node.workload(12), node.workload(13));
-    group = TestControlGroup.enter();
-    otherGroup = Files.createDirectory(group.path().resolve("other"));
-    manager = node.launch(node.context().cgroupRoot(otherGroup));
+    group = TestControlGroup.create();
+    manager = node.launch(node.context().cgroupRoot(group.path()));
     await(manager.services().restore(List.of(), Set.of()));
     int id = 101;
     for (final Workload workload : List.of(client, servers.get(0), servers.get(1))) {
@@ -86,7 +80,6 @@ class ServiceTrafficKernelTest {
   void remove() throws Exception {
     await(manager.services().restore(List.of(), Set.of()));
     manager.close();
-    Files.delete(otherGroup);
     group.close();
     node.close();
   }

@@ -33,6 +33,11 @@ public final class SocketAttachments {
     this.loader = loader;
   }
 
+  /** Loads the programs; the caller closes them. */
+  public CompletableFuture<BpfObject> load() {
+    return loader.get();
+  }
+
   /**
    * Attaches all programs, or replaces those of a previous run. The hooks that show a socket its
    * peer come before those that change it, so that a part of them does no harm.

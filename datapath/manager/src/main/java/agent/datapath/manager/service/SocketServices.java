@@ -22,7 +22,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -40,7 +39,6 @@ public final class SocketServices implements ServiceProxy {
   private final ServiceTables tables;
   private final ServiceFlows flows;
   private final SocketAttachments attachments;
-  private final Supplier<CompletableFuture<BpfObject>> loader;
   private final Path cgroupRoot;
   private final BpfMap metrics;
   private final KernelFaults faults;
@@ -50,7 +48,6 @@ public final class SocketServices implements ServiceProxy {
    * Creates the services of a datapath without attaching a program.
    *
    * @param endpoints knows whose flows an address has
-   * @param loader loads the programs; the caller closes them
    * @param cgroupRoot {@code --cgroup-root}; null where it is not set
    */
   public SocketServices(
@@ -58,14 +55,12 @@ public final class SocketServices implements ServiceProxy {
       NodeMapSet maps,
       EndpointEntries endpoints,
       SocketAttachments attachments,
-      Supplier<CompletableFuture<BpfObject>> loader,
       Path cgroupRoot,
       KernelFaults faults,
       Repairs repairs) {
     this.conductor = conductor;
     flows = new ServiceFlows(endpoints);
     this.attachments = attachments;
-    this.loader = loader;
     this.cgroupRoot = cgroupRoot;
     this.faults = faults;
     metrics = maps.get(NodeMaps.SOCKET_METRICS);
@@ -181,8 +176,8 @@ public final class SocketServices implements ServiceProxy {
     if (isAttached) {
       return done();
     }
-    return loader
-        .get()
+    return attachments
+        .load()
         .thenCompose(
             object ->
                 conductor
