@@ -117,8 +117,7 @@ static __always_inline int network_follow(struct __sk_buff *skb, struct conntrac
 	if (unlikely(!endpoint || !endpoint->ifindex))
 		return ACTION_PASS; /* removed a moment ago */
 	network_advance(skb, entry, source_side, family, segment, endpoint, now);
-	if (unlikely(rewrite_applies(entry, source_side)) &&
-	    rewrite_packet(skb, entry, family, segment->protocol, quick_l4_offset(family)))
+	if (unlikely(rewrite_applies(entry, source_side)) && rewrite_quickly(skb, entry, family, segment->protocol))
 		return network_drop(skb, DROP_MALFORMED);
 	action = deliver_to_workload(skb, family, endpoint->ifindex, endpoint->mac);
 	if (likely(action != ACTION_PASS)) {

@@ -442,7 +442,7 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 			judgement->initiator = conntrack_is_initiator(flags, side) ? PACKET_SOURCE : PACKET_DESTINATION;
 		}
 	}
-	if (hook == METRICS_EGRESS && packet->kind == PACKET_FLOW && ENDPOINT_OPTION(CONNTRACK)) {
+	if (hook == METRICS_EGRESS && packet->kind == PACKET_FLOW && service_is_asked(endpoint, old)) {
 		const int step = service_step(packet, judgement, old, endpoint->endpoint_id);
 
 		if (step & SERVICE_DROPS)

@@ -192,7 +192,7 @@ __global int endpoint_follow_rewritten(struct __sk_buff *skb, const struct endpo
 	const enum conntrack_side side = segment->source_side & 1;
 	const enum metrics_direction hook = segment->hook & 1;
 
-	if (rewrite_destination(entry) && rewrite_packet(skb, entry, family, segment->protocol, l4_offset))
+	if (rewrite_destination(entry) && rewrite_quickly(skb, entry, family, segment->protocol))
 		return action_drop(DROP_MALFORMED);
 	if (unlikely(!conntrack_rests(entry, side, segment, now))) {
 		endpoint_advance(skb, endpoint, entry, side, family, segment, hook, now);
@@ -200,7 +200,7 @@ __global int endpoint_follow_rewritten(struct __sk_buff *skb, const struct endpo
 	}
 	endpoint_account(skb, endpoint, entry, side, hook);
 	if (source_rewrite_is_due(skb, endpoint, entry, side, hook, conntrack_peer_of(entry, side)) &&
-	    rewrite_packet(skb, entry, family, segment->protocol, l4_offset))
+	    rewrite_quickly(skb, entry, family, segment->protocol))
 		return action_drop(DROP_MALFORMED);
 	return endpoint_forward_quickly(skb, endpoint, entry, side, family, hook);
 }

@@ -166,6 +166,14 @@ __global int service_step(struct packet *packet, struct judgement *judgement, co
 	return translated && step == SERVICE_NONE ? SERVICE_OPENS : step;
 }
 
+/* Returns whether services may concern a packet of an endpoint. A flow to a service stays one without its option. */
+static __always_inline bool service_is_asked(const struct endpoint_entry *endpoint, const struct conntrack_entry *old)
+{
+	const __u32 needed = OPTION_SERVICES | OPTION_CONNTRACK;
+
+	return (endpoint->options & needed) == needed || (old && entry_is_frontend(old));
+}
+
 /* Rewrites a packet as service_step() has decided; returns whether that failed. */
 static __always_inline bool service_rewrite_fails(struct __sk_buff *skb, struct packet *packet,
 						  struct judgement *judgement, const struct conntrack_entry *old,

@@ -100,15 +100,14 @@ final class BenchmarkNode implements AutoCloseable {
    */
   void launch() {
     VethPair.create(host, DEVICE, workload, "peer");
-    final DaemonDefaults defaults = new DaemonDefaults(state, bpffs.path(), DEVICE);
+    final DaemonDefaults defaults =
+        new DaemonDefaults(state, bpffs.path(), DEVICE, "--cgroup-root=" + group.path());
     manager =
         DatapathManager.launch(
-            defaults
-                .datapath(
-                    new NodeAddressing(
-                        FamilyAddressing.of(null, Prefix.parse("10.77.0.0/24")),
-                        FamilyAddressing.of(null, Prefix.parse("fd77::/96"))))
-                .cgroupRoot(group.path()));
+            defaults.datapath(
+                new NodeAddressing(
+                    FamilyAddressing.of(null, Prefix.parse("10.77.0.0/24")),
+                    FamilyAddressing.of(null, Prefix.parse("fd77::/96")))));
     final List<IpcacheEntry> entries = new ArrayList<>();
     entries.add(entry("192.0.2.0/24", REMOTE_IDENTITY, 0));
     entries.add(entry("2001:db8:1::/48", REMOTE_IDENTITY, 0));

@@ -6,6 +6,7 @@ import agent.endpoint.state.EndpointOptions;
 import agent.launcher.options.OptionValues;
 import agent.node.NodeAddressing;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -18,14 +19,13 @@ public final class DaemonDefaults {
   private final Settings settings;
 
   /** Reads the options as the daemon does, without its environment. */
-  public DaemonDefaults(Path stateDirectory, Path bpfRoot, String prefilterDevice) {
-    options =
-        OptionValues.read(
-            List.of(
-                "--state-dir=" + stateDirectory,
-                "--bpf-root=" + bpfRoot,
-                "--prefilter-device=" + prefilterDevice),
-            Map.of());
+  public DaemonDefaults(
+      Path stateDirectory, Path bpfRoot, String prefilterDevice, String... further) {
+    final List<String> arguments = new ArrayList<>(List.of(further));
+    arguments.add("--state-dir=" + stateDirectory);
+    arguments.add("--bpf-root=" + bpfRoot);
+    arguments.add("--prefilter-device=" + prefilterDevice);
+    options = OptionValues.read(arguments, Map.of());
     settings = new Settings(options);
   }
 

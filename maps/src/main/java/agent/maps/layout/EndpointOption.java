@@ -15,7 +15,9 @@ public enum EndpointOption implements Numbered {
   DEBUG(128),
   ARP_PASSTHROUGH(256),
   /** Of the node and not of the endpoint: flows bypass the stack. */
-  HOST_ROUTING(512);
+  HOST_ROUTING(512),
+  /** The node has services, which packets are compared with. */
+  SERVICES(1024);
 
   public static final EnumSpec ENUM = EnumSpec.of("endpoint_option", "OPTION_", values());
 

@@ -273,6 +273,7 @@ public final class DatapathManager implements AutoCloseable {
     final SocketAttachments attachments = new SocketAttachments(pins, hooks, programs);
     if (!context.enableServices()) {
       attachments.detach();
+      entries.serve(false);
       return;
     }
     final SocketServices created =

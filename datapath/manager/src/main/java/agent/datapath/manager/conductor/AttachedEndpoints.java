@@ -131,7 +131,7 @@ public final class AttachedEndpoints implements EndpointProxy {
           "interface '" + endpoint.interfaceName() + "' was removed before programs were attached");
     }
     final int policyId = policyMaps.open(id);
-    final EndpointEntries.Entry entryBefore = entries.current(id);
+    final EndpointEntry entryBefore = entries.current(id);
     final boolean wasOpen = entries.isOpen(id);
     try {
       entries.open(endpoint, policyId);
@@ -262,7 +262,7 @@ public final class AttachedEndpoints implements EndpointProxy {
     final int id = EndpointSpec.requireId(endpointId);
     return conductor.submit(
         () -> {
-          final EndpointEntries.Entry entry = entries.current(id);
+          final EndpointEntry entry = entries.current(id);
           return new KernelEntry(
               entry.ifindex(),
               entry.identity(),
@@ -278,7 +278,7 @@ public final class AttachedEndpoints implements EndpointProxy {
   }
 
   private HostSide onHostSideOf(int id) {
-    final EndpointEntries.Entry entry = entries.current(id);
+    final EndpointEntry entry = entries.current(id);
     final int linked = attachments.linkedInterface(id);
     final MacAddress mac = entry.ifindex() == 0 ? null : MacAddress.of(entry.hostMac());
     return linked == 0

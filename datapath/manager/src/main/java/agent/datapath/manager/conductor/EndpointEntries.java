@@ -34,123 +34,10 @@ public final class EndpointEntries implements Check {
     void accept(int id, int policyId);
   }
 
-  /** A copy of an endpoint's entry. */
-  record Entry(
-      int ifindex,
-      int options,
-      int aggregation,
-      long mac,
-      long hostMac,
-      boolean hasIpv4,
-      int ipv4,
-      boolean hasIpv6,
-      long ipv6High,
-      long ipv6Low,
-      int identity,
-      int policyId) {
-    boolean hasOneOf(Set<IpAddress> addresses) {
-      return (hasIpv4 && addresses.contains(IpAddress.ofIpv4(ipv4)))
-          || (hasIpv6 && addresses.contains(IpAddress.ofIpv6(ipv6High, ipv6Low)));
-    }
-
-    static Entry of(EndpointEntryFlyweight found) {
-      return new Entry(
-          found.ifindex(),
-          found.options() & ~HOST_ROUTING,
-          found.aggregation(),
-          found.mac(),
-          found.hostMac(),
-          found.hasIpv4(),
-          found.ipv4(),
-          found.hasIpv6(),
-          found.ipv6High(),
-          found.ipv6Low(),
-          found.identity(),
-          found.policyId());
-    }
-
-    static Entry of(EndpointSpec spec, int policyId) {
-      final IpAddress ipv4 = spec.ipv4();
-      final IpAddress ipv6 = spec.ipv6();
-      return new Entry(
-          spec.ifindex(),
-          spec.options(),
-          spec.aggregation(),
-          spec.mac().bits(),
-          spec.hostMac().bits(),
-          ipv4 != null,
-          ipv4 == null ? 0 : (int) ipv4.low(),
-          ipv6 != null,
-          ipv6 == null ? 0 : ipv6.high(),
-          ipv6 == null ? 0 : ipv6.low(),
-          spec.identity(),
-          policyId);
-    }
-
-    Entry with(int otherIdentity, int otherPolicyId) {
-      return new Entry(
-          ifindex,
-          options,
-          aggregation,
-          mac,
-          hostMac,
-          hasIpv4,
-          ipv4,
-          hasIpv6,
-          ipv6High,
-          ipv6Low,
-          otherIdentity,
-          otherPolicyId);
-    }
-
-    /** Returns whether another entry has the same interface and addresses. */
-    boolean isAlike(Entry other) {
-      return ifindex == other.ifindex
-          && mac == other.mac
-          && hostMac == other.hostMac
-          && hasIpv4 == other.hasIpv4
-          && ipv4 == other.ipv4
-          && hasIpv6 == other.hasIpv6
-          && ipv6High == other.ipv6High
-          && ipv6Low == other.ipv6Low;
-    }
-
-    boolean equals(int id, EndpointEntryFlyweight found, int written) {
-      return found.endpointId() == id
-          && found.ifindex() == ifindex
-          && found.options() == written
-          && found.aggregation() == aggregation
-          && found.mac() == mac
-          && found.hostMac() == hostMac
-          && found.hasIpv4() == hasIpv4
-          && found.ipv4() == ipv4
-          && found.hasIpv6() == hasIpv6
-          && found.ipv6High() == ipv6High
-          && found.ipv6Low() == ipv6Low
-          && found.identity() == identity
-          && found.policyId() == policyId;
-    }
-
-    void copyTo(EndpointEntryFlyweight value, int written) {
-      value
-          .ifindex(ifindex)
-          .options(written)
-          .aggregation(aggregation)
-          .mac(mac)
-          .hostMac(hostMac)
-          .identity(identity)
-          .policyId(policyId);
-      if (hasIpv4) {
-        value.ipv4(ipv4);
-      }
-      if (hasIpv6) {
-        value.ipv6(ipv6High, ipv6Low);
-      }
-    }
-  }
-
-  /** The option that the node has and not the endpoint: {@link #bypassStack}. */
+  /** The options that the node has and not the endpoint: {@link #bypassStack}, {@link #serve}. */
   private static final int HOST_ROUTING = EndpointOption.HOST_ROUTING.number();
+
+  private static final int SERVICES = EndpointOption.SERVICES.number();
 
   /** What programs emit only while there is a subscriber. */
   private static final int NOTIFICATIONS =
@@ -163,7 +50,7 @@ public final class EndpointEntries implements Check {
   private final VerdictGenerations generations;
   private final KernelFaults faults;
   private final Repairs repairs;
-  private final Int2ObjectHashMap<Entry> desired = new Int2ObjectHashMap<>();
+  private final Int2ObjectHashMap<EndpointEntry> desired = new Int2ObjectHashMap<>();
   private final Int2ObjectHashMap<String> faulty = new Int2ObjectHashMap<>();
   private final MapCursor cursor = new MapCursor(SLOTS_PER_STEP);
   private final EndpointEntryFlyweight compared = new EndpointEntryFlyweight();
@@ -192,6 +79,10 @@ public final class EndpointEntries implements Check {
     nodeOptions = bypassesStack ? HOST_ROUTING : 0;
     final Set<Integer> ids = new HashSet<>();
     addIds(ids);
+    for (final int id : ids) {
+      read(id);
+      nodeOptions |= this.map.found().options() & SERVICES; // until they are restored
+    }
     ids.forEach(this::takeOver);
     desired.forEach((id, entry) -> cells.takeOver(entry.ifindex(), id));
     cells.closeOthers();
@@ -199,9 +90,9 @@ public final class EndpointEntries implements Check {
 
   /** Takes over the entry of a previous run, which may have routed otherwise. */
   private void takeOver(int id) {
-    final Entry entry = read(id);
+    final EndpointEntry entry = read(id);
     desired.put(id, entry);
-    if ((map.found().options() & HOST_ROUTING) != nodeOptions) {
+    if ((map.found().options() & EndpointEntry.NODE_OPTIONS) != nodeOptions) {
       put(id, entry);
       generations.raise(id);
     }
@@ -228,15 +119,24 @@ public final class EndpointEntries implements Check {
    * the other way in both directions from the next packet of either.
    */
   public void bypassStack(boolean bypassesStack) {
-    final int before = nodeOptions;
-    nodeOptions = bypassesStack ? HOST_ROUTING : 0;
-    if (nodeOptions != before) {
-      desired.forEach(
-          (id, entry) -> {
-            put(id, entry);
-            generations.raise(id);
-          });
+    if (setNodeOption(HOST_ROUTING, bypassesStack)) {
+      desired.keySet().forEach(generations::raise);
     }
+  }
+
+  /** Tells whether the node has services, which new flows are compared with. */
+  public void serve(boolean hasServices) {
+    setNodeOption(SERVICES, hasServices);
+  }
+
+  /** Returns whether that changed the entries. */
+  private boolean setNodeOption(int option, boolean isSet) {
+    final int before = nodeOptions;
+    nodeOptions = isSet ? before | option : before & ~option;
+    if (nodeOptions != before) {
+      desired.forEach(this::put);
+    }
+    return nodeOptions != before;
   }
 
   /**
@@ -260,18 +160,18 @@ public final class EndpointEntries implements Check {
   }
 
   /** Returns the desired entry of an endpoint, or what the map has. */
-  Entry current(int id) {
-    final Entry entry = desired.get(id);
+  EndpointEntry current(int id) {
+    final EndpointEntry entry = desired.get(id);
     return entry == null ? read(id) : entry;
   }
 
   /** Reads an endpoint's entry; all fields are 0 where it has none. */
-  private Entry read(int id) {
+  private EndpointEntry read(int id) {
     final int result = map.lookup(id);
     if (result < 0) {
       throw map.failure("lookup", result);
     }
-    return Entry.of(map.found());
+    return EndpointEntry.of(map.found());
   }
 
   /**
@@ -280,8 +180,8 @@ public final class EndpointEntries implements Check {
    */
   void open(EndpointSpec endpoint, int policyId) {
     final int id = endpoint.id();
-    final Entry entry = Entry.of(endpoint, policyId);
-    final Entry before = desired.get(id);
+    final EndpointEntry entry = EndpointEntry.of(endpoint, policyId);
+    final EndpointEntry before = desired.get(id);
     if (before != null && !before.isAlike(entry)) {
       cells.close(before.ifindex(), id);
     }
@@ -291,25 +191,25 @@ public final class EndpointEntries implements Check {
 
   /** Writes the identity of an endpoint. */
   void identity(EndpointSpec endpoint) {
-    final Entry before = desired.get(endpoint.id());
-    put(endpoint.id(), Entry.of(endpoint, before.policyId()));
+    final EndpointEntry before = desired.get(endpoint.id());
+    put(endpoint.id(), EndpointEntry.of(endpoint, before.policyId()));
   }
 
   /** Returns whether an endpoint has an entry with another identity. */
   boolean hasOtherIdentity(int id, int identity) {
-    final Entry entry = desired.get(id);
+    final EndpointEntry entry = desired.get(id);
     return entry != null && entry.identity() != identity;
   }
 
   /** Writes the identity of an endpoint that has an entry. */
   void identity(int id, int identity) {
-    final Entry entry = desired.get(id);
+    final EndpointEntry entry = desired.get(id);
     put(id, entry.with(identity, entry.policyId()));
   }
 
   /** Writes which policy map an endpoint with an entry uses. */
   void policy(int id, int policyId) {
-    final Entry entry = desired.get(id);
+    final EndpointEntry entry = desired.get(id);
     if (entry != null && entry.policyId() != policyId) {
       put(id, entry.with(entry.identity(), policyId));
     }
@@ -325,7 +225,7 @@ public final class EndpointEntries implements Check {
         });
   }
 
-  private void put(int id, Entry entry) {
+  private void put(int id, EndpointEntry entry) {
     final int result = set(id, entry);
     if (result < 0) {
       throw map.failure("update", result);
@@ -333,25 +233,25 @@ public final class EndpointEntries implements Check {
     desired.put(id, entry);
   }
 
-  private int set(int id, Entry entry) {
+  private int set(int id, EndpointEntry entry) {
     entry.copyTo(map.edit(id), written(entry));
     return map.put();
   }
 
   /** Returns the options that the entry has in the kernel. */
-  private int written(Entry entry) {
+  private int written(EndpointEntry entry) {
     return entry.options() & optionMask | nodeOptions;
   }
 
   /** Returns whether the programs process the packets of an endpoint's interface. */
   boolean isOpen(int id) {
-    final Entry entry = desired.get(id);
+    final EndpointEntry entry = desired.get(id);
     return entry != null && cells.isOpen(entry.ifindex(), id);
   }
 
   /** Closes the interface of an endpoint: the programs drop its packets; the entry stays. */
   void close(int id) {
-    final Entry entry = desired.get(id);
+    final EndpointEntry entry = desired.get(id);
     if (entry != null) {
       cells.close(entry.ifindex(), id);
     }
@@ -376,7 +276,7 @@ public final class EndpointEntries implements Check {
    * Writes back an entry that {@link #current} returned, and opens its interface where it was open;
    * logs a failure instead of throwing it.
    */
-  void restore(int id, Entry entry, boolean wasOpen) {
+  void restore(int id, EndpointEntry entry, boolean wasOpen) {
     try {
       close(id);
       if (entry.ifindex() == 0) {
@@ -419,7 +319,7 @@ public final class EndpointEntries implements Check {
     boolean isRepaired = false;
     while (cursor.nextOfBatch()) {
       final int id = cursor.key().getInt(0);
-      final Entry entry = desired.get(id);
+      final EndpointEntry entry = desired.get(id);
       if (entry != null && entry.equals(id, compared.wrap(cursor.value(), 0), written(entry))) {
         equal++;
         right(id);
@@ -458,13 +358,13 @@ public final class EndpointEntries implements Check {
   }
 
   /** Writes the entry of an endpoint whose slot is empty; the walk passes over empty slots. */
-  private void repairEmpty(int id, Entry entry) {
+  private void repairEmpty(int id, EndpointEntry entry) {
     if (read(id).ifindex() == 0) {
       repair(id, entry, "is empty");
     }
   }
 
-  private void repair(int id, Entry entryOrNull, String found) {
+  private void repair(int id, EndpointEntry entryOrNull, String found) {
     final String subject = "endpoint " + id + " entry of endpoints";
     final int result = entryOrNull == null ? map.clear(id) : set(id, entryOrNull);
     faulty.put(id, subject);

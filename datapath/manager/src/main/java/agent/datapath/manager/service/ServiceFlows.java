@@ -43,6 +43,11 @@ final class ServiceFlows {
     }
   }
 
+  /** Tells the programs whether there is a service; flows to one that has gone find their way. */
+  void served(boolean hasServices) {
+    endpoints.serve(hasServices);
+  }
+
   /** Renews all flows: it is not known which services have changed. */
   void changed() {
     endpoints.renewFlows();

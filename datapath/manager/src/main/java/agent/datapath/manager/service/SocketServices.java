@@ -88,7 +88,9 @@ public final class SocketServices implements ServiceProxy {
             done ->
                 conductor.run(
                     () -> {
-                      if (tables.endRestore()) {
+                      final boolean isChanged = tables.endRestore();
+                      flows.served(!tables.isEmpty());
+                      if (isChanged) {
                         flows.changed();
                       }
                     }))
@@ -123,7 +125,14 @@ public final class SocketServices implements ServiceProxy {
   @Override
   public CompletableFuture<Void> put(ServiceEntries service) {
     return attached()
-        .thenCompose(done -> conductor.run(() -> flows.changed(tables.put(service), service)))
+        .thenCompose(
+            done ->
+                conductor.run(
+                    () -> {
+                      final ServiceEntries former = tables.put(service);
+                      flows.served(true);
+                      flows.changed(former, service);
+                    }))
         .thenCompose(done -> isAttached ? done() : attachedAgain(service.id()));
   }
 
@@ -149,6 +158,7 @@ public final class SocketServices implements ServiceProxy {
             flows.changed(former, null);
           }
           if (tables.isEmpty()) {
+            flows.served(false);
             detach();
           }
         });

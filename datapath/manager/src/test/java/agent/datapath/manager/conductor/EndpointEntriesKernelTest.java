@@ -247,9 +247,9 @@ class EndpointEntriesKernelTest {
   @Test
   void shouldRestoreAnEntryAndWhetherItsInterfaceWasOpen() {
     final EndpointEntries entries = start();
-    final EndpointEntries.Entry none = entries.current(77);
+    final EndpointEntry none = entries.current(77);
     entries.open(spec(77, IFINDEX), 5);
-    final EndpointEntries.Entry first = entries.current(77);
+    final EndpointEntry first = entries.current(77);
     entries.open(spec(77, IFINDEX + 1), 5);
     entries.restore(77, first, true);
     assertEquals(InterfaceArray.cell(IFINDEX, 77), cells.get(cell(IFINDEX)));

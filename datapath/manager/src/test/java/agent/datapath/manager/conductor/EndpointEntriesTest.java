@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.conductor.EndpointEntries.Entry;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.maps.layout.EndpointEntryFlyweight;
 import agent.maps.layout.EndpointOption;
@@ -21,19 +20,20 @@ class EndpointEntriesTest {
   private static final IpAddress IPV6 = IpAddress.parse("fd77::1:9");
   private static final MacAddress MAC = MacAddress.parse("02:00:00:00:00:aa");
   private static final MacAddress HOST_MAC = MacAddress.parse("02:00:00:00:01:bb");
-  private static final Entry ENTRY = entry(IPV4, IPV6);
+  private static final EndpointEntry ENTRY = entry(IPV4, IPV6);
 
   private final EndpointEntryFlyweight found =
       new EndpointEntryFlyweight()
           .wrap(new UnsafeBuffer(new byte[EndpointEntryFlyweight.LENGTH]), 0)
           .clear();
 
-  private static Entry entry(IpAddress ipv4, IpAddress ipv6) {
-    return Entry.of(new EndpointSpec(ID, 7, "lxc7", ipv4, ipv6, MAC, HOST_MAC, 300, 5, 2), 41);
+  private static EndpointEntry entry(IpAddress ipv4, IpAddress ipv6) {
+    return EndpointEntry.of(
+        new EndpointSpec(ID, 7, "lxc7", ipv4, ipv6, MAC, HOST_MAC, 300, 5, 2), 41);
   }
 
   /** Entries that differ from {@link #ENTRY} in one property that is not of its policy. */
-  private static List<Entry> others() {
+  private static List<EndpointEntry> others() {
     final IpAddress high = IpAddress.parse("fd78::1:9");
     final IpAddress low = IpAddress.parse("fd77::1:8");
     return List.of(
@@ -42,18 +42,19 @@ class EndpointEntriesTest {
         entry(IPV4, high),
         entry(IPV4, low),
         entry(IPV4, null),
-        Entry.of(new EndpointSpec(ID, 8, "lxc7", IPV4, IPV6, MAC, HOST_MAC, 300, 5, 2), 41),
-        Entry.of(new EndpointSpec(ID, 7, "lxc7", IPV4, IPV6, HOST_MAC, HOST_MAC, 300, 5, 2), 41),
-        Entry.of(new EndpointSpec(ID, 7, "lxc7", IPV4, IPV6, MAC, MAC, 300, 5, 2), 41));
+        EndpointEntry.of(new EndpointSpec(ID, 8, "lxc7", IPV4, IPV6, MAC, HOST_MAC, 300, 5, 2), 41),
+        EndpointEntry.of(
+            new EndpointSpec(ID, 7, "lxc7", IPV4, IPV6, HOST_MAC, HOST_MAC, 300, 5, 2), 41),
+        EndpointEntry.of(new EndpointSpec(ID, 7, "lxc7", IPV4, IPV6, MAC, MAC, 300, 5, 2), 41));
   }
 
-  private static Entry entry(int identity, int options, int aggregation, int policyId) {
-    return Entry.of(
+  private static EndpointEntry entry(int identity, int options, int aggregation, int policyId) {
+    return EndpointEntry.of(
         new EndpointSpec(ID, 7, "lxc7", IPV4, IPV6, MAC, HOST_MAC, identity, options, aggregation),
         policyId);
   }
 
-  private EndpointEntryFlyweight write(int id, Entry entry, int options) {
+  private EndpointEntryFlyweight write(int id, EndpointEntry entry, int options) {
     found.clear().endpointId(id);
     entry.copyTo(found, options);
     return found;
@@ -88,10 +89,11 @@ class EndpointEntriesTest {
   /** The option of the node is none of the endpoint. */
   @Test
   void shouldReadWhatItWrote() {
-    for (final Entry entry : others()) {
-      assertEquals(entry, Entry.of(write(ID, entry, 5 | EndpointOption.HOST_ROUTING.number())));
+    for (final EndpointEntry entry : others()) {
+      assertEquals(
+          entry, EndpointEntry.of(write(ID, entry, 5 | EndpointOption.HOST_ROUTING.number())));
     }
-    assertEquals(ENTRY, Entry.of(write(ID, ENTRY, 5)));
+    assertEquals(ENTRY, EndpointEntry.of(write(ID, ENTRY, 5)));
   }
 
   @Test
@@ -99,10 +101,10 @@ class EndpointEntriesTest {
     assertTrue(ENTRY.equals(ID, write(ID, ENTRY, 77), 77));
     assertFalse(ENTRY.equals(ID + 1, write(ID, ENTRY, 77), 77));
     assertFalse(ENTRY.equals(ID, write(ID, ENTRY, 77), 78));
-    for (final Entry other : others()) {
+    for (final EndpointEntry other : others()) {
       assertFalse(ENTRY.equals(ID, write(ID, other, 77), 77), other::toString);
     }
-    for (final Entry other :
+    for (final EndpointEntry other :
         List.of(entry(301, 5, 2, 41), entry(300, 5, 1, 41), entry(300, 5, 2, 42))) {
       assertFalse(ENTRY.equals(ID, write(ID, other, 77), 77), other::toString);
     }
@@ -110,7 +112,7 @@ class EndpointEntriesTest {
 
   @Test
   void shouldTellAnotherInterfaceOrAddressFromAnotherPolicy() {
-    for (final Entry other : others()) {
+    for (final EndpointEntry other : others()) {
       assertFalse(ENTRY.isAlike(other), other::toString);
     }
     assertTrue(ENTRY.isAlike(ENTRY.with(301, 42)));

@@ -50,7 +50,11 @@ class ServiceFlowKernelTest {
   private static final Server ALICES = new Server(ALICE, SERVED);
   private static final Server PEERS = new Server(PEER, SERVED);
 
-  private final ScenarioNode node = new ScenarioNode().withoutPolicy();
+  private final ScenarioNode node =
+      new ScenarioNode()
+          .withoutPolicy()
+          .with(ALICE, EndpointOption.SERVICES)
+          .with(BOB, EndpointOption.SERVICES);
 
   @AfterEach
   void close() {
@@ -292,6 +296,8 @@ class ServiceFlowKernelTest {
         node.raiseGeneration(ALICE.id);
         for (int i = 0; i < 2; i++) {
           node.fromWorkload(ALICE, query(family, ALICE, port, protocol, isQuick)).passesAs(served);
+          node.forwardedToWorkload(ALICE, answer(family, ALICE, port, protocol, PEERS, isQuick))
+              .passesAs(shown(family, ALICE, port, protocol, isQuick));
         }
         node.fromWorkload(ALICE, query(family, ALICE, port + 2, protocol, isQuick))
             .reachesAs(BOB, served(family, ALICE, port + 2, protocol, BOBS, isQuick));
@@ -309,6 +315,8 @@ class ServiceFlowKernelTest {
           .reachesAs(BOB, served(family, ALICE, CLIENT, UDP, BOBS, true));
       assertEquals(ID, find(family, ALICE, STRANGER, PORT, UDP).serviceId());
       assertEquals(ID, find(family, ALICE, BOB, SERVED, UDP).serviceId());
+      node.fromWorkload(BOB, answer(family, ALICE, CLIENT, UDP, BOBS, true))
+          .reachesAs(ALICE, shown(family, ALICE, CLIENT, UDP, true));
       node.reassign(BOB);
     }
     node.fromWorkload(BOB, answer(family, ALICE, CLIENT, UDP, BOBS, true)).reaches(ALICE);
@@ -318,14 +326,13 @@ class ServiceFlowKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldNotLetAPacketFromTheAddressOfTheServiceChangeAFlow(Family family) {
-    serve(family, UDP, PEERS);
-    node.fromWorkload(ALICE, query(family, ALICE, CLIENT, UDP, true))
-        .passesAs(served(family, ALICE, CLIENT, UDP, PEERS, true));
+    serve(family, UDP, BOBS);
+    final IpPacket served = served(family, ALICE, CLIENT, UDP, BOBS, true);
+    node.fromWorkload(ALICE, query(family, ALICE, CLIENT, UDP, true)).reachesAs(BOB, served);
     node.raiseGeneration(ALICE.id);
-    node.forwardedToWorkload(ALICE, shown(family, ALICE, CLIENT, UDP, true)).passes();
-    node.fromWorkload(ALICE, query(family, ALICE, CLIENT, UDP, true))
-        .passesAs(served(family, ALICE, CLIENT, UDP, PEERS, true));
+    node.toWorkload(ALICE, shown(family, ALICE, CLIENT, UDP, true)).passes();
     assertTrue(find(family, ALICE, STRANGER, PORT, UDP).has(ConntrackFlag.REWRITTEN));
+    node.fromWorkload(ALICE, query(family, ALICE, CLIENT, UDP, true)).reachesAs(BOB, served);
   }
 
   @ParameterizedTest
@@ -346,6 +353,16 @@ class ServiceFlowKernelTest {
         node.fromWorkload(ALICE, query(family, ALICE, port, protocol, true)).reachesAs(BOB, served);
         node.fromWorkload(BOB, answer(family, ALICE, port, protocol, BOBS, true))
             .reachesAs(ALICE, shown(family, ALICE, port, protocol, true));
+        serve(family, protocol, PEERS);
+        final int other = port + 10;
+        node.fromWorkload(ALICE, query(family, ALICE, other, protocol, true))
+            .passesAs(served(family, ALICE, other, protocol, PEERS, true));
+        final Server fars = new Server(FAR, SERVED);
+        serve(family, protocol, fars);
+        node.services(family).state(ID, PEERS, state);
+        node.raiseGeneration(ALICE.id);
+        node.fromWorkload(ALICE, query(family, ALICE, other, protocol, true))
+            .passesAs(served(family, ALICE, other, protocol, fars, true));
       }
     }
   }
@@ -353,17 +370,20 @@ class ServiceFlowKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldGiveTheFlowsOfAServiceThatIsGoneToItsAddress(Family family) {
-    for (final int protocol : PROTOCOLS) {
-      serve(family, protocol, BOBS);
-      node.fromWorkload(ALICE, query(family, ALICE, CLIENT, protocol, true))
-          .reachesAs(BOB, served(family, ALICE, CLIENT, protocol, BOBS, true));
-      node.services(family).remove(ID, STRANGER, PORT, protocol, List.of(BOBS));
-      node.raiseGeneration(BOB.id);
-      for (int i = 0; i < 2; i++) {
-        node.fromWorkload(ALICE, query(family, ALICE, CLIENT, protocol, true)).passes();
+    for (final Server server : List.of(BOBS, PEERS)) {
+      for (final int protocol : PROTOCOLS) {
+        serve(family, protocol, server);
+        node.fromWorkload(ALICE, query(family, ALICE, CLIENT, protocol, true));
+        assertTrue(find(family, ALICE, STRANGER, PORT, protocol).has(ConntrackFlag.REWRITTEN));
+        node.services(family).remove(ID, STRANGER, PORT, protocol, List.of(server));
+        node.raiseGeneration(ALICE.id);
+        for (int i = 0; i < 2; i++) {
+          node.fromWorkload(ALICE, query(family, ALICE, CLIENT, protocol, true)).passes();
+        }
+        assertEquals(
+            false, find(family, ALICE, STRANGER, PORT, protocol).has(ConntrackFlag.REWRITTEN));
+        node.flows().delete(family, ALICE, CLIENT, STRANGER, PORT, protocol);
       }
-      final Flow flow = find(family, ALICE, STRANGER, PORT, protocol);
-      assertEquals(false, flow.has(ConntrackFlag.REWRITTEN));
     }
   }
 
@@ -438,6 +458,12 @@ class ServiceFlowKernelTest {
     node.flows().expireAfter(Duration.ofSeconds(-1), family, ALICE, CLIENT, STRANGER, PORT, UDP);
     node.fromWorkload(ALICE, query(family, ALICE, CLIENT, UDP, true))
         .reachesAs(BOB, served(family, ALICE, CLIENT, UDP, BOBS, true));
+    node.services(family).put(ID + 3, PEER, PORT, UDP, 0, BOBS);
+    final int next = CLIENT + 1;
+    node.fromWorkload(ALICE, packet(family, ALICE, FAR, UDP, next, PORT, true))
+        .reachesAs(BOB, served(family, ALICE, next, UDP, BOBS, true));
+    node.fromWorkload(ALICE, packet(family, ALICE, PEER, UDP, next, PORT, true))
+        .dropsFor(DropReason.TUPLE_IN_USE);
   }
 
   @ParameterizedTest
@@ -457,6 +483,19 @@ class ServiceFlowKernelTest {
     node.without(ALICE, EndpointOption.CONNTRACK);
     serve(family, UDP, BOBS);
     node.fromWorkload(ALICE, query(family, ALICE, CLIENT, UDP, true)).passes();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldCompareNewFlowsWithServicesWhereTheNodeHasSome(Family family) {
+    serve(family, UDP, BOBS);
+    node.fromWorkload(ALICE, query(family, ALICE, CLIENT, UDP, true))
+        .reachesAs(BOB, served(family, ALICE, CLIENT, UDP, BOBS, true));
+    node.without(ALICE, EndpointOption.SERVICES);
+    node.fromWorkload(ALICE, query(family, ALICE, CLIENT + 1, UDP, true)).passes();
+    node.raiseGeneration(ALICE.id);
+    node.fromWorkload(ALICE, query(family, ALICE, CLIENT, UDP, true))
+        .reachesAs(BOB, served(family, ALICE, CLIENT, UDP, BOBS, true));
   }
 
   @ParameterizedTest
@@ -501,8 +540,8 @@ class ServiceFlowKernelTest {
     serve(family, UDP, BOBS, PEERS);
     final List<Boolean> first = new ArrayList<>();
     for (int i = 0; i < 2 * flows; i++) {
-      if (i == flows) {
-        node.reassign(ALICE);
+      if (i >= flows) {
+        node.flows().delete(family, ALICE, CLIENT + i % flows, STRANGER, PORT, UDP);
       }
       final Outcome outcome =
           node.fromWorkload(ALICE, query(family, ALICE, CLIENT + i % flows, UDP, true));
@@ -562,14 +601,31 @@ class ServiceFlowKernelTest {
   void shouldCountEachPacketOfAFlowOnce(Family family) {
     node.with(ALICE, EndpointOption.CONNTRACK_ACCOUNTING);
     node.with(BOB, EndpointOption.CONNTRACK_ACCOUNTING);
-    serve(family, UDP, BOBS);
+    count(family, ALICE, STRANGER, BOBS);
+    count(family, BOB, STRANGER, ALICES);
+    count(family, ALICE, FAR, BOBS);
+    count(family, BOB, FAR, ALICES);
+    count(family, ALICE, STRANGER, PEERS);
+    count(family, ALICE, STRANGER, new Server(FAR, SERVED));
+    count(family, ALICE, FAR, PEERS);
+  }
+
+  /** Whatever the order of the addresses, each leg's entry is the one that counts. */
+  private void count(Family family, ScenarioHost client, ScenarioHost frontend, Server server) {
+    final int port = CLIENT + 1 + server.host().ordinal() + 10 * frontend.ordinal();
+    node.services(family).put(ID, frontend, PORT, UDP, 0, server);
     for (int i = 0; i < 16; i++) {
-      node.fromWorkload(ALICE, query(family, ALICE, CLIENT, UDP, true));
-      node.fromWorkload(BOB, answer(family, ALICE, CLIENT, UDP, BOBS, true));
+      node.fromWorkload(client, packet(family, client, frontend, UDP, port, PORT, true));
+      final IpPacket answer = answer(family, client, port, UDP, server, true);
+      if (server.host().isLocal()) {
+        node.fromWorkload(server.host(), answer);
+      } else {
+        node.toWorkload(client, answer);
+      }
     }
-    final Flow front = find(family, ALICE, STRANGER, PORT, UDP);
-    final Flow back = find(family, ALICE, BOB, SERVED, UDP);
-    assertEquals(16, front.initiatorPackets());
+    final Flow front = node.flows().find(family, client, port, frontend, PORT, UDP);
+    final Flow back = node.flows().find(family, client, port, server.host(), SERVED, UDP);
+    assertEquals(16, front.initiatorPackets(), () -> server + " of " + frontend);
     assertEquals(0, back.initiatorPackets());
     assertEquals(16, back.responderPackets());
     assertEquals(0, front.responderPackets());
