@@ -235,6 +235,8 @@ final class ApiDispatcher implements HttpHandler {
   private void serve(
       HttpServerExchange exchange, RouteTable.Match match, ApiRequest request, ExchangeBody body) {
     exchange.setDispatchExecutor(workers);
+    final UnixStreamConnection connection = connection(exchange);
+    connection.beginWork();
     try (body) {
       final Answer answer = match.handler().handle(request);
       body.close();
@@ -243,6 +245,8 @@ final class ApiDispatcher implements HttpHandler {
       answers.write(exchange, answer);
     } catch (Exception e) {
       fail(exchange, match.route(), e);
+    } finally {
+      connection.endWork();
     }
   }
 

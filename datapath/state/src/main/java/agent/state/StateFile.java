@@ -3,6 +3,7 @@ package agent.state;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.regex.Matcher;
@@ -53,13 +54,15 @@ final class StateFile {
       crc.update(part.duplicate());
     }
     final String header =
-        String.format(
-            Locale.ROOT,
-            "{\"format\":%d,\"kind\":\"%s\",\"length\":%d,\"crc32c\":\"%08x\"}\n",
-            FORMAT,
-            kind,
-            length,
-            (int) crc.getValue());
+        "{\"format\":"
+            + FORMAT
+            + ",\"kind\":\""
+            + kind
+            + "\",\"length\":"
+            + length
+            + ",\"crc32c\":\""
+            + HexFormat.of().toHexDigits((int) crc.getValue())
+            + "\"}\n";
     final List<ByteBuffer> all = new ArrayList<>(parts.size() + 2);
     all.add(ByteBuffer.wrap(header.getBytes(StandardCharsets.US_ASCII)));
     parts.forEach(part -> all.add(part.duplicate()));

@@ -43,6 +43,8 @@ final class UnixSocketConduit
   private WriteReadyHandler writeHandler;
   private volatile boolean readsResumed;
   private volatile boolean writesResumed;
+  private Thread worker;
+  private boolean isWakeupOwed;
   private Thread readWaiter;
   private Thread writeWaiter;
   private ByteBuffer refusalInstead;
@@ -124,9 +126,13 @@ final class UnixSocketConduit
   }
 
   private void setInterest(int op) {
+    addInterest(op);
+    ioThread.wakeup();
+  }
+
+  private void addInterest(int op) {
     try {
       key.interestOpsOr(op);
-      ioThread.wakeup();
     } catch (CancelledKeyException e) {
       // Closed meanwhile: the next read or write fails.
       return;
@@ -182,10 +188,32 @@ final class UnixSocketConduit
     return Conduits.transfer(this, count, throughBuffer, target);
   }
 
+  synchronized void beginWork() {
+    worker = Thread.currentThread();
+    suspendReads();
+  }
+
+  void endWork() {
+    final boolean isOwed;
+    synchronized (this) {
+      isOwed = isWakeupOwed;
+      isWakeupOwed = false;
+      worker = worker == Thread.currentThread() ? null : worker;
+    }
+    if (isOwed) {
+      ioThread.wakeup();
+    }
+  }
+
   @Override
   public synchronized void resumeReads() {
     readsResumed = true;
-    setInterest(SelectionKey.OP_READ);
+    if (worker == Thread.currentThread()) {
+      addInterest(SelectionKey.OP_READ);
+      isWakeupOwed = true;
+    } else {
+      setInterest(SelectionKey.OP_READ);
+    }
   }
 
   @Override

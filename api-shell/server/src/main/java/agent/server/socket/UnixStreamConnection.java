@@ -36,6 +36,20 @@ public final class UnixStreamConnection extends StreamConnection {
     isServing = true;
   }
 
+  /**
+   * Marks the begin of the work on a request, on its worker: until {@link #endWork()} the I/O
+   * thread takes no further request. Undertow resumes the reads before it is ready for that one
+   * (HttpReadListener), so that the I/O thread, once awake, would spin until the worker is.
+   */
+  public void beginWork() {
+    conduit.beginWork();
+  }
+
+  /** Marks the end of the work of the calling worker, after the answer. */
+  public void endWork() {
+    conduit.endWork();
+  }
+
   /** Marks the end of a request. */
   public void endRequest() {
     isServing = false;

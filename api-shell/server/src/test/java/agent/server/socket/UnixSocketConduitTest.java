@@ -3,6 +3,7 @@ package agent.server.socket;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -170,6 +171,37 @@ class UnixSocketConduitTest {
     assertEquals("abc", received(3));
     assertEquals(2, to.getSinkChannel().transferFrom(from.getSourceChannel(), 2, through.clear()));
     assertEquals("de", received(2));
+  }
+
+  @Test
+  void shouldTellTheReaderOfWhatComesDuringAWorkerAtItsEnd() throws Exception {
+    final UnixStreamConnection connection = connect(NEVER_NS);
+    final ConduitStreamSourceChannel source = connection.getSourceChannel();
+    final BlockingQueue<Thread> called = new LinkedBlockingQueue<>();
+    source
+        .getReadSetter()
+        .set(
+            channel -> {
+              called.add(Thread.currentThread());
+              channel.suspendReads();
+            });
+    source.resumeReads();
+    connection.beginWork();
+    assertFalse(source.isReadResumed());
+    send("a");
+    source.resumeReads();
+    assertTrue(source.isReadResumed());
+    assertNull(called.poll(100, TimeUnit.MILLISECONDS), "the worker is not ready for it");
+    connection.endWork();
+    assertSame(ioThread, called.take());
+    until(() -> !source.isReadResumed());
+    source.resumeReads();
+    assertSame(ioThread, called.take(), "without a worker at once");
+    connection.beginWork();
+    final CompletableFuture<Void> elsewhere = CompletableFuture.runAsync(source::resumeReads);
+    elsewhere.join();
+    assertSame(ioThread, called.take(), "another thread at once");
+    connection.endWork();
   }
 
   @Test
