@@ -23,7 +23,8 @@ struct node_config {
 	__u32 any_capacity;
 	__u32 flow_share_percent; /* an endpoint may have this part of the free entries of a table */
 	__u32 events_per_second;  /* of one endpoint; 0: no limit */
-	__u8 reserved[4];
+	__u16 payload_bytes;      /* first bytes of a packet in an event, where a subscriber wants them */
+	__u8 reserved[2];
 };
 _Static_assert(sizeof(struct node_config) == 104, "node_config");
 

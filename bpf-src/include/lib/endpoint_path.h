@@ -234,6 +234,7 @@ static __always_inline void endpoint_notify(struct __sk_buff *skb, const struct 
 		.direction = hook,
 		.policy_flags = policy_flags,
 		.endpoint_id = endpoint->endpoint_id,
+		.captures = !!ENDPOINT_OPTION(CAPTURE),
 	};
 
 	event_emit(skb, packet, flow, &spec);

@@ -17,7 +17,16 @@ struct event_spec {
 	__u8 direction; /* enum metrics_direction */
 	__u8 policy_flags;
 	__u16 endpoint_id;
+	__u16 captures; /* whether the first bytes of the packet are wanted */
 };
+
+/* Copies the first bytes of the packet behind the event; returns how many. They may be in any part of the buffer. */
+static __always_inline __u16 event_capture(struct __sk_buff *skb, struct flow_event *event, __u32 most)
+{
+	const __u32 length = skb->len < most ? skb->len : most;
+
+	return length && !bpf_skb_load_bytes(skb, 0, event + 1, length) ? length : 0;
+}
 
 /* flow is NULL where the identities are not known yet. */
 __global int event_emit(struct __sk_buff *skb, const struct packet *packet, const struct flow *flow,
@@ -26,7 +35,9 @@ __global int event_emit(struct __sk_buff *skb, const struct packet *packet, cons
 	if (!packet || !spec || event_is_suppressed(spec->endpoint_id))
 		return 0;
 
-	struct flow_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+	/* The kernel takes a constant size: a record with bytes of the packet has room for all that may be wanted. */
+	const __u32 room = spec->captures ? node_config.payload_bytes : 0;
+	struct flow_event *event = bpf_ringbuf_reserve(&events, sizeof(*event) + room, 0);
 
 	if (!event) {
 		const __u32 index = 0;
@@ -51,7 +62,8 @@ __global int event_emit(struct __sk_buff *skb, const struct packet *packet, cons
 	event->source_port_be = packet->source_port_be;
 	event->destination_port_be = packet->destination_port_be;
 	event->policy_flags = spec->policy_flags;
-	__builtin_memset(event->reserved, 0, sizeof(event->reserved));
+	event->reserved = 0;
+	event->captured_length = event_capture(skb, event, room);
 	__builtin_memcpy(event->source_address, &packet->source, sizeof(event->source_address));
 	__builtin_memcpy(event->destination_address, &packet->destination, sizeof(event->destination_address));
 	bpf_ringbuf_submit(event, 0);

@@ -11,7 +11,7 @@ enum endpoint_size {
 	ENDPOINTS_MAX = 65536, /* endpoint ids are less than this */
 };
 
-/* The options of PATCH /endpoint/{id}/config (decisions.md, section 6); the last two are of the node. */
+/* The options of PATCH /endpoint/{id}/config (decisions.md, section 6); the last three are of the node. */
 enum endpoint_option {
 	OPTION_CONNTRACK = 1,
 	OPTION_CONNTRACK_ACCOUNTING = 2,
@@ -24,6 +24,7 @@ enum endpoint_option {
 	OPTION_ARP_PASSTHROUGH = 256,
 	OPTION_HOST_ROUTING = 512, /* flows bypass the stack of the node (--host-routing) */
 	OPTION_SERVICES = 1024,    /* the node has services */
+	OPTION_CAPTURE = 2048,     /* a subscriber of events wants the first bytes of packets */
 };
 
 /* MonitorAggregationLevel: which forwarded packets are traced. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Events of drops, policy verdicts and traces, in a ring buffer that the agent reads. */
+/*
+ * Events of drops, policy verdicts and traces, in a ring buffer that the agent reads. While a subscriber wants them,
+ * the first bytes of the packet follow the event in its record, from the Ethernet header on.
+ */
 #ifndef AGENT_MAPS_EVENT_MAP_H
 #define AGENT_MAPS_EVENT_MAP_H
 
@@ -31,7 +34,8 @@ struct flow_event {
 	__be16 source_port_be;
 	__be16 destination_port_be;
 	__u8 policy_flags; /* enum policy_flag: AUDIT where audit mode forwarded a denied packet */
-	__u8 reserved[3];
+	__u8 reserved;
+	__u16 captured_length;   /* bytes of the packet that follow the event */
 	__u8 source_address[16]; /* an IPv4 address is in the first four bytes */
 	__u8 destination_address[16];
 };

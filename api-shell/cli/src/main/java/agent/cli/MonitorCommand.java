@@ -20,6 +20,7 @@ import java.util.Map;
 final class MonitorCommand {
   private static final String TYPE = "--type";
   private static final String COUNT = "--count";
+  private static final String HEX = "--hex";
   private static final Map<String, Integer> TYPES =
       Map.of(
           "drop", MonitorStream.DROPS,
@@ -34,7 +35,7 @@ final class MonitorCommand {
   private final EndNames names;
   private final MonitorLines lines;
   private final RateLine rate;
-  private MonitorEvent.Lost lost = new MonitorEvent.Lost(0, 0);
+  private final LostLines lost;
 
   private MonitorCommand(Invocation call, MonitorClient events) {
     this.call = call;
@@ -43,6 +44,7 @@ final class MonitorCommand {
     filter = MonitorFilter.of(call, names, events.reasons());
     lines = new MonitorLines(names, call.format().kind() == OutputFormat.Kind.JSON);
     rate = new RateLine(call.terminal(), call.err());
+    lost = new LostLines(call.err());
   }
 
   static CommandSpec<Action> command() {
@@ -70,6 +72,11 @@ final class MonitorCommand {
             OptionSpec.text(MonitorFilter.REASON, "REASON", "Only packets dropped for this reason.")
                 .repeated())
         .option(OptionSpec.text(COUNT, "NUMBER", "Ends after so many events."))
+        .option(
+            OptionSpec.flag(
+                HEX,
+                "Shows the first bytes of packets, too: as many as --trace-payloadlen of the agent"
+                    + " says."))
         .example("agentctl monitor --type drop", "what is dropped, and why")
         .example(
             "agentctl monitor --related-to app=web -o json", "all that web sends and receives");
@@ -93,13 +100,30 @@ final class MonitorCommand {
     final Duration timeout =
         DurationText.of(
             CommandTree.TIMEOUT, call.option(CommandTree.TIMEOUT), CommandTree.READ_TIMEOUT);
-    final int mask = mask(call.options(TYPE));
+    final int mask = mask(call.options(TYPE)) | (call.isSet(HEX) ? MonitorStream.PACKET_BYTES : 0);
     try (MonitorClient events = MonitorClient.open(socket(call.address()), mask, timeout)) {
+      if (call.isSet(HEX)) {
+        checkCaptures(events);
+      }
       new MonitorCommand(call, events).show(count);
     }
   }
 
-  private static Path socket(String address) {
+  /**
+   * Checks that events have bytes of packets.
+   *
+   * @throws IOException saying why they have none
+   */
+  static void checkCaptures(MonitorClient events) throws IOException {
+    if (events.packetBytes() == 0) {
+      throw new IOException(
+          "the agent (version %s) captures no bytes of packets: its option --trace-payloadlen is 0,"
+                  .formatted(events.agentVersion())
+              + " or it is older than 0.6.0");
+    }
+  }
+
+  static Path socket(String address) {
     final String path;
     try {
       path = AgentClient.path(address).toString();
@@ -132,7 +156,8 @@ final class MonitorCommand {
         throw ended;
       }
       if (event instanceof MonitorEvent.Lost now) {
-        tell(now);
+        rate.erase();
+        lost.tell(now);
       } else if (event != null && filter.matches(event)) {
         rate.erase();
         call.out().println(lines.of(event));
@@ -143,18 +168,5 @@ final class MonitorCommand {
       }
       rate.show();
     }
-  }
-
-  private void tell(MonitorEvent.Lost now) {
-    rate.erase();
-    if (now.byRing() > lost.byRing()) {
-      call.err()
-          .println(now.byRing() - lost.byRing() + " events lost: the datapath emits too many");
-    }
-    if (now.byQueue() > lost.byQueue()) {
-      call.err()
-          .println(now.byQueue() - lost.byQueue() + " events lost: they were not read fast enough");
-    }
-    lost = now;
   }
 }

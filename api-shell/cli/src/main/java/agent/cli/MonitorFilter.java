@@ -41,17 +41,24 @@ final class MonitorFilter {
    * @param known the drop reasons of the agent
    */
   static MonitorFilter of(Invocation call, EndNames names, List<String> known) {
-    for (final String reason : call.options(REASON)) {
+    return new MonitorFilter(
+        ends(call.options(FROM), names),
+        ends(call.options(TO), names),
+        ends(call.options(RELATED), names),
+        reasons(call, known));
+  }
+
+  /** Returns the wanted drop reasons; they may be spelled as in metrics, with underscores. */
+  static List<String> reasons(Invocation call, List<String> known) {
+    final List<String> reasons =
+        call.options(REASON).stream().map(reason -> reason.replace('_', '-')).toList();
+    for (final String reason : reasons) {
       if (!known.contains(reason)) {
         throw new UsageException(
             REASON + ": '" + reason + "' is none of " + String.join(", ", known));
       }
     }
-    return new MonitorFilter(
-        ends(call.options(FROM), names),
-        ends(call.options(TO), names),
-        ends(call.options(RELATED), names),
-        call.options(REASON));
+    return reasons;
   }
 
   private static List<Predicate<End>> ends(List<String> texts, EndNames names) {

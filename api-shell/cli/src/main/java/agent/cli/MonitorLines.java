@@ -47,7 +47,10 @@ final class MonitorLines {
 
   String of(MonitorEvent event) {
     return switch (event) {
-      case Packet packet -> isJson ? JsonTreeWriter.compact(tree(packet)) : line(packet);
+      case Packet packet ->
+          isJson
+              ? JsonTreeWriter.compact(tree(packet))
+              : line(packet) + HexText.dump(packet.bytes());
       case Activity activity -> isJson ? JsonTreeWriter.compact(tree(activity)) : line(activity);
       default -> throw new IllegalArgumentException(event.toString());
     };
@@ -162,6 +165,9 @@ final class MonitorLines {
     tree.put("length", number(packet.length()));
     tree.put("interface-index", number(packet.interfaceIndex()));
     tree.put("audit", packet.isAudited());
+    if (packet.bytes().hasRemaining()) {
+      tree.put("bytes", HexText.of(packet.bytes()));
+    }
     return tree;
   }
 

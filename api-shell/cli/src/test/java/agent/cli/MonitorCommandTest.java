@@ -1,11 +1,13 @@
 package agent.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.cli.output.Terminal;
 import agent.testkit.CannedMonitor;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.List;
@@ -137,6 +139,57 @@ class MonitorCommandTest {
         agent.output(AgentCtl.FAILURE, "monitor -o json"));
   }
 
+  private static final byte[] BYTES =
+      "\u0002\u0042Hello,\u00ff~ world\u007f\u0000".getBytes(StandardCharsets.ISO_8859_1);
+
+  private void restart() throws IOException {
+    events.close();
+    final String socket = agent.address().substring("unix://".length());
+    events = CannedMonitor.start(Path.of(socket.replace(".sock", "-monitor.sock")));
+  }
+
+  @Test
+  void shouldShowTheFirstBytesOfPackets() throws IOException {
+    restart();
+    events
+        .capturingHello(32)
+        .packet(1, 1, "10.1.0.9", "10.1.0.7", BYTES)
+        .packet(1, 1, "10.1.0.9", "10.1.0.7", new byte[0])
+        .packet(1, 1, "10.1.0.9", "10.1.0.7", new byte[] {'a', 'b', 'c'})
+        .agent("{\"kind\":\"later\"}");
+    final List<String> shown = agent.output(AgentCtl.FAILURE, "monitor --hex").lines().toList();
+    assertEquals(7, shown.size(), "" + shown);
+    assertEquals(
+        List.of(
+            "\t0x0000:  0242 4865 6c6c 6f2c ff7e 2077 6f72 6c64  .BHello,.~ world",
+            "\t0x0010:  7f00                                     .."),
+        shown.subList(1, 3));
+    assertEquals("\t0x0000:  6162 63                                  abc", shown.get(5));
+    assertTrue(shown.get(6).endsWith("agent   kind=later"), shown.get(6));
+    assertEquals(List.of(1 << 1 | 1 << 2 | 1 << 3 | 1 << 16 | 1 << 17), events.masks());
+    final String json = agent.output(AgentCtl.FAILURE, "monitor --hex --count 9 -o json");
+    assertTrue(
+        json.lines()
+            .findFirst()
+            .orElseThrow()
+            .endsWith(",\"audit\":false,\"bytes\":\"024248656c6c6f2cff7e20776f726c647f00\"}"),
+        json);
+    assertFalse(json.lines().skip(1).findFirst().orElseThrow().contains("bytes"), json);
+  }
+
+  @Test
+  void shouldSayThatTheAgentCapturesNothing() throws IOException {
+    agent.output(AgentCtl.FAILURE, "monitor --hex");
+    assertEquals(
+        "Error: the agent (version 9.9.9) captures no bytes of packets: its option"
+            + " --trace-payloadlen is 0, or it is older than 0.6.0\n",
+        agent.err());
+    restart();
+    events.capturingHello(0);
+    agent.output(AgentCtl.FAILURE, "monitor --hex");
+    assertTrue(agent.err().contains("--trace-payloadlen"), agent.err());
+  }
+
   @Test
   void shouldAskForTheTypesThatAreWanted() {
     agent.output(AgentCtl.FAILURE, "monitor --type drop -t agent");
@@ -177,6 +230,7 @@ class MonitorCommandTest {
     assertShown(3, "--related-to app=web");
     assertShown(0, "--drop-reason malformed");
     assertShown(3, "--drop-reason policy-denied");
+    assertShown(3, "--drop-reason policy_denied"); // as metrics spell it
     assertUsage(
         "--drop-reason: 'none-such' is none of none, policy-denied, malformed",
         "--drop-reason none-such");

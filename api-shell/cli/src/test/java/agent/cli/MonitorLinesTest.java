@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
 import java.net.InetAddress;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.List;
@@ -25,6 +26,7 @@ import org.junit.jupiter.api.Timeout;
 /** Lines of packets of every kind, and the names in them. */
 @Timeout(60)
 class MonitorLinesTest {
+  private static final ByteBuffer NO_BYTES = ByteBuffer.allocate(0);
   private static final InetAddress CLIENT = InetAddress.ofLiteral("10.1.0.9");
   private static final InetAddress WEB = InetAddress.ofLiteral("10.1.0.7");
 
@@ -76,7 +78,8 @@ class MonitorLinesTest {
         new End(WEB, 80, 0),
         60,
         3,
-        audit);
+        audit,
+        NO_BYTES);
   }
 
   /** Returns the line without its time. */
@@ -113,7 +116,8 @@ class MonitorLinesTest {
   void shouldShowAPacketThatIsNeitherIpv4NorIpv6() {
     final End none = new End(null, 0, 0);
     final Packet frame =
-        new Packet(Instant.EPOCH, Kind.DROP, "x", "egress", 0, 0, 12, none, none, 60, 3, false);
+        new Packet(
+            Instant.EPOCH, Kind.DROP, "x", "egress", 0, 0, 12, none, none, 60, 3, false, NO_BYTES);
     assertEquals(
         "drop    egress  x: - -> - neither IPv4 nor IPv6, 60 bytes, endpoint 12", line(frame));
     final String json = new MonitorLines(names, true).of(frame);

@@ -34,6 +34,7 @@ public final class MonitorClient implements AutoCloseable {
   private long clockOffsetNs;
   private String version;
   private int queueEvents;
+  private int packetBytes;
   private List<String> reasons = List.of();
   private List<String> directions = List.of();
 
@@ -99,6 +100,7 @@ public final class MonitorClient implements AutoCloseable {
     version = text(hello);
     reasons = texts(hello);
     directions = texts(hello);
+    packetBytes = hello.hasRemaining() ? hello.getInt() : 0; // older agents capture nothing
   }
 
   private static List<String> texts(ByteBuffer from) {
@@ -124,6 +126,11 @@ public final class MonitorClient implements AutoCloseable {
   /** Returns how many events of packets the agent keeps for this subscriber. */
   public int queueEvents() {
     return queueEvents;
+  }
+
+  /** Returns how many bytes of a packet the agent captures at most; 0: it captures none. */
+  public int packetBytes() {
+    return packetBytes;
   }
 
   /** Returns the reasons that a packet may have. */
@@ -171,6 +178,7 @@ public final class MonitorClient implements AutoCloseable {
     if (frame.remaining() < flowBytes || flowBytes < MonitorStream.FLOW_BYTES) {
       throw new IOException("an event is too short");
     }
+    final int end = frame.position() + flowBytes;
     final Instant time = time(frame.getLong());
     final int kind = frame.get();
     final int reason = frame.get() & 0xff;
@@ -201,7 +209,12 @@ public final class MonitorClient implements AutoCloseable {
         new MonitorEvent.End(destination, destinationPort, destinationIdentity),
         length,
         interfaceIndex,
-        (flags & AUDIT) != 0);
+        (flags & AUDIT) != 0,
+        copy(frame.position(end)));
+  }
+
+  private static ByteBuffer copy(ByteBuffer from) {
+    return ByteBuffer.allocate(from.remaining()).put(from).flip().asReadOnlyBuffer();
   }
 
   private static MonitorEvent.Kind kind(int number) throws IOException {

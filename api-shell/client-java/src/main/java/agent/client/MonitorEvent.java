@@ -1,6 +1,7 @@
 package agent.client;
 
 import java.net.InetAddress;
+import java.nio.ByteBuffer;
 import java.time.Instant;
 
 /** An event of the stream of {@link MonitorClient}. */
@@ -34,6 +35,7 @@ public sealed interface MonitorEvent {
    * @param length in bytes
    * @param interfaceIndex the interface on which it was seen
    * @param isAudited whether policy denies it and audit mode forwards it
+   * @param bytes its first bytes, from the Ethernet header on; none where they were not asked for
    */
   record Packet(
       Instant time,
@@ -47,7 +49,8 @@ public sealed interface MonitorEvent {
       End destination,
       long length,
       long interfaceIndex,
-      boolean isAudited)
+      boolean isAudited,
+      ByteBuffer bytes)
       implements MonitorEvent {}
 
   /**

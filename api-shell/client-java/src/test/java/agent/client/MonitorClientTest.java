@@ -66,6 +66,7 @@ class MonitorClientTest {
     try (MonitorClient client = open()) {
       assertEquals("9.9.9", client.agentVersion());
       assertEquals(1000, client.queueEvents());
+      assertEquals(0, client.packetBytes());
       assertEquals(List.of("none", "policy-denied", "malformed"), client.reasons());
       assertEquals(
           new Packet(
@@ -80,7 +81,8 @@ class MonitorClientTest {
               new End(InetAddress.ofLiteral("10.1.0.7"), 80, 257),
               60,
               12,
-              true),
+              true,
+              ByteBuffer.allocate(0)),
           client.next(LIMIT));
       final Packet second = (Packet) client.next(LIMIT);
       assertEquals(Kind.TRACE, second.kind());
@@ -91,6 +93,24 @@ class MonitorClientTest {
       assertThrows(EOFException.class, () -> client.next(LIMIT));
     }
     assertEquals(List.of(1 << 1 | 1 << 16), agent.masks());
+  }
+
+  /** An agent that does not say how many bytes it captures is older, and captures none. */
+  @Test
+  void shouldReadTheFirstBytesOfPackets() throws IOException {
+    final byte[] first = {1, 2, (byte) 0xff};
+    agent.capturingHello(128).packet(1, 1, "10.1.0.9", "10.1.0.7", first);
+    agent.packet(3, 0, "fd00::9", "fd00::7", new byte[0]);
+    agent.packet(3, 0, "fd00::9", "fd00::7", new byte[70_000]);
+    try (MonitorClient client = open()) {
+      assertEquals(128, client.packetBytes());
+      final Packet packet = (Packet) client.next(LIMIT);
+      assertEquals(ByteBuffer.wrap(first), packet.bytes());
+      assertTrue(packet.bytes().isReadOnly());
+      assertEquals(0, ((Packet) client.next(LIMIT)).bytes().remaining());
+      assertEquals(70_000, ((Packet) client.next(LIMIT)).bytes().remaining());
+      assertEquals(ByteBuffer.wrap(first), packet.bytes(), "it stays");
+    }
   }
 
   @Test

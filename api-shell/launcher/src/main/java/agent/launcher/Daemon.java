@@ -172,6 +172,7 @@ final class Daemon implements AutoCloseable {
             settings.monitorPath(),
             settings.socketGroup(),
             settings.monitorQueueEvents(),
+            settings.packetBytes(),
             Version.number(),
             datapath.events(),
             events));

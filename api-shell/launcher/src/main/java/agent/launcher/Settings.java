@@ -131,6 +131,11 @@ final class Settings {
     return (int) options.number("monitor-queue-size");
   }
 
+  /** Returns how many first bytes of a packet an event may have. */
+  int packetBytes() {
+    return (int) options.number("trace-payloadlen");
+  }
+
   /**
    * Returns the configuration for display.
    *
@@ -366,6 +371,7 @@ final class Settings {
                     (int) options.number("conntrack-garbage-collector-interval"))
                 .flowSharePercent((int) options.number("conntrack-endpoint-share"))
                 .eventsPerSecond((int) options.number("endpoint-event-rate"))
+                .payloadBytes(packetBytes())
                 .compileDebug(options.bool("bpf-compile-debug"))
                 .conclude());
   }

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.ConntrackLifetimes;
 import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.DatapathContext.ConntrackLifetimes;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterStore;
@@ -233,6 +233,8 @@ class OptionsReachTheirPartsTest {
             "Enabled",
             "Disabled"),
         new Row("monitor-queue-size", "7", Settings::monitorQueueEvents, 32_768, 7),
+        new Row("trace-payloadlen", "7", Settings::packetBytes, 128, 7),
+        new Row("trace-payloadlen", "7", s -> datapath(s).payloadBytes(), 128, 7),
         new Row(
             "monitor-aggregation",
             "Medium",

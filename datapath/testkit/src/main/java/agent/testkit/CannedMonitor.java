@@ -46,6 +46,15 @@ public final class CannedMonitor implements AutoCloseable {
 
   /** Adds HELLO of a version, whose flow events have so many bytes. */
   public CannedMonitor hello(int version, int flowBytes) {
+    return frame(1, helloBody(version, flowBytes));
+  }
+
+  /** Adds HELLO of an agent that captures so many bytes of a packet. */
+  public CannedMonitor capturingHello(int packetBytes) {
+    return frame(1, helloBody(1, 72).putInt(packetBytes));
+  }
+
+  private static ByteBuffer helloBody(int version, int flowBytes) {
     final ByteBuffer body = body(128);
     body.putShort((short) version).putShort((short) flowBytes).putInt(1000).putLong(5_000_000_000L);
     text(body, "9.9.9");
@@ -53,7 +62,7 @@ public final class CannedMonitor implements AutoCloseable {
     List.of("none", "policy-denied", "malformed").forEach(reason -> text(body, reason));
     body.put((byte) 3);
     List.of("ingress", "egress", "network").forEach(direction -> text(body, direction));
-    return frame(1, body);
+    return body;
   }
 
   /**
@@ -63,6 +72,16 @@ public final class CannedMonitor implements AutoCloseable {
    * @param more bytes that a later version has appended
    */
   public CannedMonitor flow(int type, int reason, String from, String to, int flags, int more) {
+    return frame(2, flowBody(type, reason, from, to, flags, more).position(72 + more));
+  }
+
+  /** Adds a packet of endpoint 7 as {@link #flow} does, with its first bytes. */
+  public CannedMonitor packet(int type, int reason, String from, String to, byte[] bytes) {
+    final ByteBuffer body = flowBody(type, reason, from, to, 0, bytes.length);
+    return frame(2, body.putShort(38, (short) bytes.length).position(72).put(bytes));
+  }
+
+  private ByteBuffer flowBody(int type, int reason, String from, String to, int flags, int more) {
     final InetAddress source = InetAddress.ofLiteral(from);
     final InetAddress destination = InetAddress.ofLiteral(to);
     final ByteBuffer body = body(72 + more);
@@ -73,8 +92,7 @@ public final class CannedMonitor implements AutoCloseable {
     body.putShort((short) 7).putInt(256).putInt(257).putInt(60).putInt(12);
     body.order(ByteOrder.BIG_ENDIAN).putShort((short) 43_210).putShort((short) 80);
     body.order(ByteOrder.LITTLE_ENDIAN).put((byte) flags);
-    body.position(40).put(source.getAddress()).position(56).put(destination.getAddress());
-    return frame(2, body.position(72 + more));
+    return body.position(40).put(source.getAddress()).position(56).put(destination.getAddress());
   }
 
   /** Sets the protocol of the packets that are added next; it is TCP at first. */

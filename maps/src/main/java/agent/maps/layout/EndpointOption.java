@@ -17,7 +17,9 @@ public enum EndpointOption implements Numbered {
   /** Of the node and not of the endpoint: flows bypass the stack. */
   HOST_ROUTING(512),
   /** The node has services, which packets are compared with. */
-  SERVICES(1024);
+  SERVICES(1024),
+  /** Of the node and not of the endpoint: events have the first bytes of their packets. */
+  CAPTURE(2048);
 
   public static final EnumSpec ENUM = EnumSpec.of("endpoint_option", "OPTION_", values());
 

@@ -15,7 +15,7 @@ import org.agrona.MutableDirectBuffer;
 
 /**
  * One record of the ring buffer {@code events}. {@code struct flow_event} in {@code
- * maps/event_map.h}.
+ * maps/event_map.h}. The first bytes of the packet follow it where a subscriber wants them.
  *
  * <pre>
  *  0               1               2               3
@@ -39,7 +39,7 @@ import org.agrona.MutableDirectBuffer;
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |         source_port_be        |      destination_port_be      |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
- * |  policy_flags |                    reserved                   |
+ * |  policy_flags |    reserved   |        captured_length        |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |                         source_address                        |
  * |                           (16 bytes)                          |
@@ -66,7 +66,8 @@ public final class FlowEventFlyweight {
   public static final int DESTINATION_PORT_BE_OFFSET = SOURCE_PORT_BE_OFFSET + SIZE_OF_SHORT;
   public static final int POLICY_FLAGS_OFFSET = DESTINATION_PORT_BE_OFFSET + SIZE_OF_SHORT;
   public static final int RESERVED_OFFSET = POLICY_FLAGS_OFFSET + SIZE_OF_BYTE;
-  public static final int SOURCE_ADDRESS_OFFSET = RESERVED_OFFSET + 3;
+  public static final int CAPTURED_LENGTH_OFFSET = RESERVED_OFFSET + SIZE_OF_BYTE;
+  public static final int SOURCE_ADDRESS_OFFSET = CAPTURED_LENGTH_OFFSET + SIZE_OF_SHORT;
   public static final int DESTINATION_ADDRESS_OFFSET = SOURCE_ADDRESS_OFFSET + 16;
   public static final int LENGTH = DESTINATION_ADDRESS_OFFSET + 16;
 
@@ -87,7 +88,8 @@ public final class FlowEventFlyweight {
           .scalar("source_port_be", SOURCE_PORT_BE_OFFSET, BE16)
           .scalar("destination_port_be", DESTINATION_PORT_BE_OFFSET, BE16)
           .scalar("policy_flags", POLICY_FLAGS_OFFSET, U8)
-          .bytes("reserved", RESERVED_OFFSET, 3)
+          .scalar("reserved", RESERVED_OFFSET, U8)
+          .scalar("captured_length", CAPTURED_LENGTH_OFFSET, U16)
           .bytes("source_address", SOURCE_ADDRESS_OFFSET, 16)
           .bytes("destination_address", DESTINATION_ADDRESS_OFFSET, 16)
           .build();
@@ -102,9 +104,14 @@ public final class FlowEventFlyweight {
     return this;
   }
 
-  /** Copies all bytes. */
-  public void copyTo(MutableDirectBuffer to, int index) {
-    to.putBytes(index, buffer, offset, LENGTH);
+  /**
+   * Copies all bytes of the event, and behind them the first bytes of the packet.
+   *
+   * @param captured so many of them: at most {@link #capturedLength()}
+   */
+  public void copyTo(MutableDirectBuffer to, int index, int captured) {
+    to.putBytes(index, buffer, offset, LENGTH + captured);
+    to.putShort(index + CAPTURED_LENGTH_OFFSET, (short) captured);
   }
 
   /** Sets every byte to zero, including the reserved ones. */
@@ -286,6 +293,17 @@ public final class FlowEventFlyweight {
    */
   public FlowEventFlyweight policyFlags(int value) {
     buffer.putByte(offset + POLICY_FLAGS_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** Returns {@code captured_length}, the bytes of the packet that follow the event. */
+  public int capturedLength() {
+    return buffer.getShort(offset + CAPTURED_LENGTH_OFFSET) & 0xffff;
+  }
+
+  /** Sets {@code captured_length}, the bytes of the packet that follow the event. */
+  public FlowEventFlyweight capturedLength(int value) {
+    buffer.putShort(offset + CAPTURED_LENGTH_OFFSET, (short) value);
     return this;
   }
 

@@ -60,7 +60,7 @@ import org.agrona.MutableDirectBuffer;
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |                       events_per_second                       |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
- * |                            reserved                           |
+ * |         payload_bytes         |            reserved           |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * </pre>
  */
@@ -84,8 +84,9 @@ public final class NodeConfigFlyweight {
   public static final int ANY_CAPACITY_OFFSET = TCP_CAPACITY_OFFSET + SIZE_OF_INT;
   public static final int FLOW_SHARE_PERCENT_OFFSET = ANY_CAPACITY_OFFSET + SIZE_OF_INT;
   public static final int EVENTS_PER_SECOND_OFFSET = FLOW_SHARE_PERCENT_OFFSET + SIZE_OF_INT;
-  public static final int RESERVED_OFFSET = EVENTS_PER_SECOND_OFFSET + SIZE_OF_INT;
-  public static final int LENGTH = RESERVED_OFFSET + 4;
+  public static final int PAYLOAD_BYTES_OFFSET = EVENTS_PER_SECOND_OFFSET + SIZE_OF_INT;
+  public static final int RESERVED_OFFSET = PAYLOAD_BYTES_OFFSET + SIZE_OF_SHORT;
+  public static final int LENGTH = RESERVED_OFFSET + 2;
 
   public static final StructSpec STRUCT =
       StructSpec.named("node_config", LENGTH)
@@ -106,7 +107,8 @@ public final class NodeConfigFlyweight {
           .scalar("any_capacity", ANY_CAPACITY_OFFSET, U32)
           .scalar("flow_share_percent", FLOW_SHARE_PERCENT_OFFSET, U32)
           .scalar("events_per_second", EVENTS_PER_SECOND_OFFSET, U32)
-          .bytes("reserved", RESERVED_OFFSET, 4)
+          .scalar("payload_bytes", PAYLOAD_BYTES_OFFSET, U16)
+          .bytes("reserved", RESERVED_OFFSET, 2)
           .build();
 
   private MutableDirectBuffer buffer;
@@ -310,6 +312,17 @@ public final class NodeConfigFlyweight {
   /** Sets {@code events_per_second} of one endpoint; 0: no limit. */
   public NodeConfigFlyweight eventsPerSecond(int value) {
     buffer.putInt(offset + EVENTS_PER_SECOND_OFFSET, value);
+    return this;
+  }
+
+  /** Returns {@code payload_bytes}, the first bytes of a packet in an event. */
+  public int payloadBytes() {
+    return buffer.getShort(offset + PAYLOAD_BYTES_OFFSET) & 0xffff;
+  }
+
+  /** Sets {@code payload_bytes}, the first bytes of a packet in an event. */
+  public NodeConfigFlyweight payloadBytes(int value) {
+    buffer.putShort(offset + PAYLOAD_BYTES_OFFSET, (short) value);
     return this;
   }
 

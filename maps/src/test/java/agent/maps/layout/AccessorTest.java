@@ -205,12 +205,19 @@ class AccessorTest {
     for (int i = 0; i < bytes.length; i++) {
       bytes[i] = (byte) i;
     }
-    final byte[] copy = new byte[FlowEventFlyweight.LENGTH + 2];
-    new FlowEventFlyweight().wrap(buffer, OFFSET).copyTo(new UnsafeBuffer(copy), 1);
-    assertArrayEquals(
-        Arrays.copyOfRange(bytes, OFFSET, OFFSET + FlowEventFlyweight.LENGTH),
-        Arrays.copyOfRange(copy, 1, copy.length - 1));
-    assertEquals(0, copy[0] | copy[copy.length - 1]);
+    for (final int captured : new int[] {0, 5}) {
+      final byte[] copy = new byte[FlowEventFlyweight.LENGTH + captured + 2];
+      final FlowEventFlyweight event =
+          new FlowEventFlyweight().wrap(buffer, OFFSET).capturedLength(9);
+      event.copyTo(new UnsafeBuffer(copy), 1, captured);
+      assertEquals(
+          captured, new FlowEventFlyweight().wrap(new UnsafeBuffer(copy), 1).capturedLength());
+      event.capturedLength(captured);
+      assertArrayEquals(
+          Arrays.copyOfRange(bytes, OFFSET, OFFSET + FlowEventFlyweight.LENGTH + captured),
+          Arrays.copyOfRange(copy, 1, copy.length - 1));
+      assertEquals(0, copy[0] | copy[copy.length - 1]);
+    }
   }
 
   @Test

@@ -13,20 +13,25 @@ package agent.contract.monitor;
  *  1 HELLO        u16 version; u16 length of a flow_event; u32 events that fit the queue;
  *                 s64 CLOCK_REALTIME less CLOCK_MONOTONIC in nanoseconds; text version of the agent;
  *                 u8 number of drop reasons, and a text for each, whose number is its place from 0;
- *                 u8 number of directions, and a text for each
+ *                 u8 number of directions, and a text for each; since 0.6.0: u32 bytes of a packet that
+ *                 the agent captures at most
  *  2 FLOW         struct flow_event of maps/event_map.h: {@value #FLOW_BYTES} bytes; a later release
- *                 may append members, and says so in HELLO
+ *                 may append members, and says so in HELLO; then, where SUBSCRIBE asked for them, the
+ *                 first bytes of the packet to the end of the frame, from its Ethernet header on
  *  3 AGENT        u64 nanoseconds on CLOCK_MONOTONIC; a JSON object in UTF-8 to the end of the frame,
  *                 whose member "kind" says what happened
  *  4 LOST         u64 events that the kernel's ring could not take; u64 events that this
  *                 subscriber's queue could not take; both since it subscribed
  * 16 SUBSCRIBE    u32 mask: bit 1 drops, bit 2 policy verdicts on new flows, bit 3 traces of
- *                 forwarded packets, bit 16 what the agent does
+ *                 forwarded packets, bit 16 what the agent does; since 0.6.0: bit 17 the first bytes
+ *                 of each packet
  * </pre>
  *
  * <p>A client sends SUBSCRIBE, once and first, within five seconds. HELLO answers when the programs
  * emit what it asked for; from then on no event of these types is left out but those that LOST
- * counts. A frame of an unknown type is to be skipped.
+ * counts. A frame of an unknown type is to be skipped, and so is what follows the known members of
+ * HELLO; an agent ignores bits that it does not know. So clients and agents of one version
+ * understand each other, whatever their releases.
  */
 public final class MonitorStream {
   public static final int VERSION = 1;
@@ -44,6 +49,7 @@ public final class MonitorStream {
   public static final int VERDICTS = 1 << 2;
   public static final int TRACES = 1 << 3;
   public static final int AGENT_EVENTS = 1 << 16;
+  public static final int PACKET_BYTES = 1 << 17;
 
   /** The length of {@code flow_event} in this version. */
   public static final int FLOW_BYTES = 72;

@@ -393,8 +393,7 @@ public final class OptionTable {
             .withChoices("None", "Low", "Medium", "Maximum"),
         served(OBSERVATION, "monitor-queue-size", INT, "32768", "Events kept for a slow reader")
             .withRange(1, 1 << 20),
-        later(OBSERVATION, "trace-payloadlen", INT, "128", "Bytes of a packet in a trace")
-            .needing("packet contents in events")
+        served(OBSERVATION, "trace-payloadlen", INT, "128", "Bytes of a packet in an event")
             .withRange(0, 65_535),
         served(OBSERVATION, "prometheus-serve-addr", STRING, "", "Address to serve metrics on"));
   }

@@ -132,7 +132,7 @@ class OptionEffectsTest {
       tofqdns-min-ttl refused
       tofqdns-pre-cache refused
       tofqdns-proxy-port refused
-      trace-payloadlen refused
+      trace-payloadlen AgentMonitorKernelTest#shouldSendTheFirstBytesOfPacketsToWhoAsksForThem
       tunnel refused
       version AgentCommandLineTest#shouldPrintItsVersion
       """;

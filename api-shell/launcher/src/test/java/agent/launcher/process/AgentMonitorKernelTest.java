@@ -17,13 +17,17 @@ import agent.testkit.TcpConnection;
 import agent.testkit.TcpConnection.Outcome;
 import agent.testkit.TcpEchoServer;
 import java.io.IOException;
+import java.net.Inet4Address;
 import java.net.InetAddress;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -37,6 +41,8 @@ class AgentMonitorKernelTest {
   private static final int ALLOWED = 8080;
   private static final int DENIED = 9090;
   private static final int QUEUE = 100;
+  private static final int PACKET_BYTES =
+      74; // headers of IPv4 and TCP with timestamps, and a number
   private static final Duration LIMIT = Duration.ofSeconds(10);
   private static final Duration QUIET = Duration.ofMillis(300);
   private static final JsonMapper MAPPER = new JsonMapper();
@@ -66,7 +72,11 @@ class AgentMonitorKernelTest {
   }
 
   private static AgentProcess launch() throws Exception {
-    return node.agent("--monitor-queue-size", Integer.toString(QUEUE));
+    return node.agent(
+        "--monitor-queue-size",
+        Integer.toString(QUEUE),
+        "--trace-payloadlen",
+        Integer.toString(PACKET_BYTES));
   }
 
   @AfterAll
@@ -127,6 +137,48 @@ class AgentMonitorKernelTest {
           assertTrue(afterMs > -100 && afterMs < 5000, afterMs + " ms after the start");
         }
       }
+    }
+  }
+
+  /** The segment of an echo client has its data in pages, not behind its headers. */
+  @Test
+  void shouldSendTheFirstBytesOfPacketsToWhoAsksForThem() throws Exception {
+    final String config = "/endpoint/" + frontend.id() + "/config";
+    agent.expect(200, "PATCH", config, "{\"options\": {\"TraceNotification\": \"Enabled\"}}");
+    final int types = MonitorStream.TRACES | MonitorStream.DROPS;
+    try (MonitorClient plain = open(types);
+        MonitorClient client = open(types | MonitorStream.PACKET_BYTES)) {
+      assertEquals(PACKET_BYTES, client.packetBytes());
+      for (final String address : List.of(backend.ipv4(), backend.ipv6())) {
+        try (TcpConnection connection =
+            TcpConnection.open(frontend.namespace(), address, ALLOWED)) {
+          assertTrue(connection.exchangesMore(3, 5000));
+        }
+      }
+      TcpConnection.attempt(frontend.namespace(), backend.ipv4(), DENIED, 300);
+      final List<Packet> all = packets(client, packet -> true);
+      final Set<Long> numbers = new TreeSet<>();
+      for (final Packet packet : all) {
+        assertEquals(Math.min(PACKET_BYTES, packet.length()), packet.bytes().remaining());
+        if (packet.protocol() == 6 && packet.destination().address() instanceof Inet4Address to) {
+          final ByteBuffer bytes = packet.bytes();
+          assertEquals(0x0800, bytes.getShort(12), "Ethernet type");
+          assertEquals(packet.length() - 14, bytes.getShort(14 + 2), "IPv4 length");
+          assertEquals(ByteBuffer.wrap(to.getAddress()), bytes.slice(14 + 16, 4));
+          assertEquals(packet.destination().port(), bytes.getShort(34 + 2) & 0xffff);
+          if (packet.destination().port() == ALLOWED && packet.length() == PACKET_BYTES) {
+            numbers.add(bytes.getLong(PACKET_BYTES - Long.BYTES));
+          }
+        }
+      }
+      assertTrue(numbers.containsAll(Set.of(1L, 2L, 3L)), "" + numbers);
+      assertTrue(all.stream().anyMatch(packet -> packet.length() > PACKET_BYTES), "" + all);
+      assertTrue(all.stream().anyMatch(packet -> packet.kind() == Kind.DROP), "" + all);
+      for (final Packet packet : packets(plain, packet -> true)) {
+        assertEquals(0, packet.bytes().remaining());
+      }
+    } finally {
+      agent.expect(200, "PATCH", config, "{\"options\": {\"TraceNotification\": \"Disabled\"}}");
     }
   }
 

@@ -54,6 +54,7 @@ public final class MonitorServer implements AutoCloseable {
    *
    * @param group group that may connect, or null for the group of the process
    * @param queueEvents flow events that the queue of a subscriber holds
+   * @param packetBytes first bytes of a packet that an event may have
    * @param version of the agent
    * @throws agent.types.AlreadyInUseException naming the socket and the process that listens on it
    * @throws IOException naming the socket, where it cannot be bound
@@ -62,6 +63,7 @@ public final class MonitorServer implements AutoCloseable {
       Path socket,
       String group,
       int queueEvents,
+      int packetBytes,
       String version,
       DatapathEvents datapath,
       AgentEvents agent)
@@ -74,6 +76,7 @@ public final class MonitorServer implements AutoCloseable {
                 datapath,
                 agent,
                 queueEvents,
+                packetBytes,
                 version,
                 texts(DropReason.values()),
                 texts(MetricsDirection.values())));

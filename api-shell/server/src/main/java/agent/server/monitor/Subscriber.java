@@ -32,7 +32,11 @@ import org.apache.logging.log4j.Logger;
  */
 final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
   private static final Logger LOGGER = LogManager.getLogger(Subscriber.class);
-  private static final int OUT_BYTES = 64 * 1024;
+
+  /** More than the longest frame: an event with a packet of 65535 bytes. */
+  private static final int OUT_BYTES = 128 * 1024;
+
+  private static final int MOST_QUEUE_BYTES = 128 * 1024 * 1024;
   private static final int LONGEST_AGENT_EVENT = 8 * 1024;
 
   /** A message may take an eighth of a ring buffer. */
@@ -71,6 +75,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
    * What each subscriber is offered.
    *
    * @param queueEvents flow events that its queue has to hold
+   * @param packetBytes first bytes of a packet that an event may have
    * @param version of the agent
    * @param reasons names of the drop reasons
    * @param directions names of the directions
@@ -79,6 +84,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
       DatapathEvents datapath,
       AgentEvents agent,
       int queueEvents,
+      int packetBytes,
       String version,
       String[] reasons,
       String[] directions) {}
@@ -163,9 +169,11 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
   }
 
   private void serve() throws IOException {
-    final int message = BitUtil.align(FlowEventFlyweight.LENGTH + 8, 8);
-    final int events = Math.max(LEAST_QUEUE, offer.queueEvents());
-    final int capacity = BitUtil.findNextPositivePowerOfTwo(events * message);
+    final int captured = capturesPackets() ? offer.packetBytes() : 0;
+    final int message = BitUtil.align(FlowEventFlyweight.LENGTH + captured + 8, 8);
+    final long events = Math.max(LEAST_QUEUE, offer.queueEvents());
+    final int capacity =
+        BitUtil.findNextPositivePowerOfTwo((int) Math.min(MOST_QUEUE_BYTES, events * message));
     final int bytes = capacity + RingBufferDescriptor.TRAILER_LENGTH;
     final long address = memory.allocate(bytes, BitUtil.CACHE_LINE_LENGTH).address();
     queue = new ManyToOneRingBuffer(new UnsafeBuffer(address, bytes));
@@ -196,6 +204,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     text(offer.version());
     texts(offer.reasons());
     texts(offer.directions());
+    out.putInt(offer.packetBytes());
     end();
   }
 
@@ -282,14 +291,20 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     if ((mask >>> event.type() & 1) == 0) {
       return;
     }
-    final int index = queue.tryClaim(MonitorStream.FLOW, FlowEventFlyweight.LENGTH);
+    final int captured = capturesPackets() ? event.capturedLength() : 0;
+    final int index = queue.tryClaim(MonitorStream.FLOW, FlowEventFlyweight.LENGTH + captured);
     if (index < 0) {
       left.incrementAndGet();
       return;
     }
-    event.copyTo(queue.buffer(), index);
+    event.copyTo(queue.buffer(), index, captured);
     queue.commit(index);
     wake();
+  }
+
+  @Override
+  public boolean capturesPackets() {
+    return (mask & MonitorStream.PACKET_BYTES) != 0;
   }
 
   void onAgentEvent(long nowNs, byte[] json) {

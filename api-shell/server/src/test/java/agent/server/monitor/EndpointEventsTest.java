@@ -8,7 +8,6 @@ import agent.client.MonitorClient;
 import agent.client.MonitorEvent;
 import agent.client.MonitorEvent.Activity;
 import agent.contract.monitor.MonitorStream;
-import agent.datapath.manager.spec.DatapathEvents;
 import agent.endpoint.state.EndpointLog.LogEntry;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
@@ -17,7 +16,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -41,41 +39,10 @@ class EndpointEventsTest {
   private Path socket;
   private MonitorServer server;
 
-  /** A datapath that has no events. */
-  private static final class Quiet implements DatapathEvents {
-    @Override
-    public CompletableFuture<Void> subscribe(FlowSubscriber subscriber) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public void unsubscribe(FlowSubscriber subscriber) {}
-
-    @Override
-    public long polls() {
-      return System.nanoTime();
-    }
-
-    @Override
-    public long received() {
-      return 0;
-    }
-
-    @Override
-    public long lost() {
-      return 0;
-    }
-
-    @Override
-    public long suppressed() {
-      return 0;
-    }
-  }
-
   @BeforeEach
   void start() throws IOException {
     socket = directory.resolve("agent-monitor.sock");
-    server = MonitorServer.start(socket, null, 100, "1.2.3", new Quiet(), agent);
+    server = MonitorServer.start(socket, null, 100, 128, "1.2.3", new NoFlowEvents(), agent);
   }
 
   @AfterEach

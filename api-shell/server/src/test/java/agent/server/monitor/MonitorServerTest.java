@@ -26,6 +26,7 @@ import java.net.InetAddress;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -51,6 +52,8 @@ class MonitorServerTest {
   private static final Duration LIMIT = Duration.ofSeconds(5);
   private static final Duration QUIET = Duration.ofMillis(100);
   private static final int QUEUE = 100;
+  private static final int PACKET_BYTES = 64;
+  private static final int LONGEST = 65_535;
   private static final int FLOWS =
       MonitorStream.DROPS | MonitorStream.VERDICTS | MonitorStream.TRACES;
 
@@ -62,13 +65,19 @@ class MonitorServerTest {
 
   private static final class Datapath implements DatapathEvents {
     private final List<FlowSubscriber> subscribers = new CopyOnWriteArrayList<>();
-    private final FlowEventFlyweight event =
-        new FlowEventFlyweight().wrap(new UnsafeBuffer(new byte[FlowEventFlyweight.LENGTH]), 0);
+    private final UnsafeBuffer record =
+        new UnsafeBuffer(new byte[FlowEventFlyweight.LENGTH + LONGEST]);
+    private final FlowEventFlyweight event = new FlowEventFlyweight().wrap(record, 0);
     private CompletableFuture<Void> emitting = CompletableFuture.completedFuture(null);
     private final AtomicLong polls = new AtomicLong();
     private volatile long lost;
 
     void emit(EventType type, int port) {
+      emit(type, port, new byte[0]);
+    }
+
+    void emit(EventType type, int port, byte[] captured) {
+      record.putBytes(FlowEventFlyweight.LENGTH, captured);
       event
           .clear()
           .timestampNs(System.nanoTime())
@@ -81,6 +90,7 @@ class MonitorServerTest {
           .sourceIdentity(256)
           .destinationIdentity(257)
           .length(60)
+          .capturedLength(captured.length)
           .sourcePort(port)
           .destinationPort(80)
           .sourceAddress(0x0a010009L << 32, 0)
@@ -124,7 +134,7 @@ class MonitorServerTest {
   @BeforeEach
   void start() throws IOException {
     socket = directory.resolve("agent-monitor.sock");
-    server = MonitorServer.start(socket, null, QUEUE, "1.2.3", datapath, agent);
+    server = MonitorServer.start(socket, null, QUEUE, PACKET_BYTES, "1.2.3", datapath, agent);
   }
 
   @AfterEach
@@ -187,10 +197,101 @@ class MonitorServerTest {
     await(() -> server.subscribers() == 0);
   }
 
+  private static byte[] bytes(int count) {
+    final byte[] bytes = new byte[count];
+    for (int i = 0; i < count; i++) {
+      bytes[i] = (byte) (i * 31 + 7);
+    }
+    return bytes;
+  }
+
+  @Test
+  void shouldCarryTheFirstBytesOfPacketsToWhoAsksForThem() throws IOException {
+    try (MonitorClient plain = open(FLOWS);
+        MonitorClient capturing = open(FLOWS | MonitorStream.PACKET_BYTES)) {
+      assertEquals(
+          List.of(false, true),
+          datapath.subscribers.stream()
+              .map(DatapathEvents.FlowSubscriber::capturesPackets)
+              .toList());
+      assertEquals(PACKET_BYTES, capturing.packetBytes());
+      for (final int length : new int[] {PACKET_BYTES, 0, 3}) {
+        datapath.emit(EventType.DROP, 1, bytes(length));
+        final Packet packet = (Packet) capturing.next(LIMIT);
+        assertEquals(ByteBuffer.wrap(bytes(length)), packet.bytes());
+        assertEquals(60, packet.length());
+        assertEquals(0, ((Packet) plain.next(LIMIT)).bytes().remaining());
+      }
+    }
+  }
+
+  @Test
+  void shouldCarryTheLongestPackets() throws IOException {
+    server.close();
+    server = MonitorServer.start(socket, null, 1, LONGEST, "1.2.3", datapath, agent);
+    try (MonitorClient client = open(FLOWS | MonitorStream.PACKET_BYTES)) {
+      for (int i = 0; i < 10; i++) {
+        datapath.emit(EventType.DROP, i, bytes(LONGEST));
+        assertEquals(ByteBuffer.wrap(bytes(LONGEST)), ((Packet) client.next(LIMIT)).bytes());
+      }
+      assertNull(client.next(QUIET), "nothing was lost");
+    }
+  }
+
+  /** It says how many events fit: fewer than the option says, since each takes more room. */
+  @Test
+  void shouldBoundTheMemoryOfAQueueOfPackets() throws IOException {
+    server.close();
+    server = MonitorServer.start(socket, null, 1 << 20, LONGEST, "1.2.3", datapath, agent);
+    try (MonitorClient client = open(FLOWS | MonitorStream.PACKET_BYTES)) {
+      final long bytes = (long) client.queueEvents() * LONGEST;
+      assertTrue(bytes > 100 << 20 && bytes <= 128 << 20, bytes + " bytes");
+    }
+    try (MonitorClient client = open(FLOWS)) {
+      assertTrue(client.queueEvents() >= 1 << 20, client.queueEvents() + " events without bytes");
+    }
+  }
+
+  /** A client of 0.5.0 finds each frame as that release documented it. */
+  @Test
+  void shouldSendTheFramesOfBeforeToWhoAsksForNoBytes() throws IOException {
+    try (SocketChannel old = SocketChannel.open(StandardProtocolFamily.UNIX);
+        MonitorClient capturing = open(FLOWS | MonitorStream.PACKET_BYTES)) {
+      old.connect(UnixDomainSocketAddress.of(socket));
+      final ByteBuffer subscribe = ByteBuffer.allocate(12).order(ByteOrder.LITTLE_ENDIAN);
+      old.write(subscribe.putInt(12).putInt(16).putInt(MonitorStream.DROPS).flip());
+      final ByteBuffer hello = frame(old);
+      assertEquals(1, hello.getShort(4), "HELLO");
+      assertEquals(1, hello.getShort(8), "version");
+      assertEquals(72, hello.getShort(10));
+      datapath.emit(EventType.DROP, 1, bytes(40));
+      assertEquals(40, ((Packet) capturing.next(LIMIT)).bytes().remaining());
+      final ByteBuffer flow = frame(old);
+      assertEquals(2, flow.getShort(4), "FLOW");
+      assertEquals(8 + 72, flow.capacity());
+      assertEquals(0, flow.get(8 + 37) | flow.get(8 + 38) | flow.get(8 + 39), "reserved");
+    }
+  }
+
+  private static ByteBuffer frame(SocketChannel from) throws IOException {
+    final ByteBuffer length = ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN);
+    fill(from, length);
+    final ByteBuffer frame =
+        ByteBuffer.allocate(length.getInt(0)).order(ByteOrder.LITTLE_ENDIAN).position(4);
+    fill(from, frame);
+    return frame;
+  }
+
+  private static void fill(SocketChannel from, ByteBuffer to) throws IOException {
+    while (to.hasRemaining()) {
+      assertTrue(from.read(to) >= 0);
+    }
+  }
+
   @Test
   void shouldCarryAPacketThroughTheSmallestQueue() throws IOException {
     server.close();
-    server = MonitorServer.start(socket, null, 1, "1.2.3", datapath, agent);
+    server = MonitorServer.start(socket, null, 1, PACKET_BYTES, "1.2.3", datapath, agent);
     try (MonitorClient client = open(FLOWS)) {
       datapath.emit(EventType.DROP, 7);
       assertEquals(7, ((Packet) client.next(LIMIT)).source().port());
@@ -217,7 +318,7 @@ class MonitorServerTest {
   void shouldTakeAnEventOfTheAgentOfEightKibibytesOrAnEighthOfTheQueue() throws IOException {
     assertLongest(1024 - 8);
     server.close();
-    server = MonitorServer.start(socket, null, 10 * QUEUE, "1.2.3", datapath, agent);
+    server = MonitorServer.start(socket, null, 10 * QUEUE, PACKET_BYTES, "1.2.3", datapath, agent);
     assertLongest(8 * 1024);
   }
 
@@ -371,7 +472,7 @@ class MonitorServerTest {
   @Test
   void shouldFillQueuesWithoutAllocation() throws Exception {
     try (MonitorClient reading = open(MonitorStream.DROPS);
-        MonitorClient _ = open(MonitorStream.DROPS)) {
+        MonitorClient _ = open(MonitorStream.DROPS | MonitorStream.PACKET_BYTES)) {
       final Thread reader =
           Thread.ofPlatform()
               .daemon()
@@ -386,7 +487,7 @@ class MonitorServerTest {
                     }
                   });
       final FlowEventFlyweight event = datapath.event;
-      datapath.emit(EventType.DROP, 1);
+      datapath.emit(EventType.DROP, 1, bytes(PACKET_BYTES));
       final DatapathEvents.FlowSubscriber[] both =
           datapath.subscribers.toArray(DatapathEvents.FlowSubscriber[]::new);
       assertEquals(2, both.length);

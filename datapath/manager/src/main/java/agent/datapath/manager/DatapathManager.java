@@ -307,7 +307,7 @@ public final class DatapathManager implements AutoCloseable {
             maps.get(NodeMaps.EVENTS),
             maps.get(NodeMaps.EVENTS_LOST),
             resources.add(new EndpointRates(maps.get(NodeMaps.ENDPOINT_RATES))),
-            isHeard -> conductor.run(() -> entries.listen(isHeard)));
+            (isHeard, isCapturing) -> conductor.run(() -> entries.listen(isHeard, isCapturing)));
     resources.add(threads);
     final ParkingIdleStrategy gcIdle = new ParkingIdleStrategy();
     final IdleStrategy mirrorIdle = new SleepingMillisIdleStrategy(MIRROR_IDLE_MS);

@@ -10,6 +10,7 @@ import agent.maps.kernel.EndpointMap;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointOption;
 import agent.maps.layout.EventType;
+import agent.maps.layout.FlowEventFlyweight;
 import agent.testkit.HeapAllocation;
 import agent.testkit.KernelTest;
 import agent.testkit.TcpConnection;
@@ -109,6 +110,40 @@ class EventsKernelTest {
     TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
     Thread.sleep(100);
     assertEquals(received, manager.events().received());
+    manager.repairs().forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
+  }
+
+  /** One that wants no packets gets the same events meanwhile. */
+  @Test
+  void shouldCapturePacketsOnlyWhileASubscriberWantsThem() throws Exception {
+    final BlockingQueue<Integer> captured = new ArrayBlockingQueue<>(1000);
+    final FlowSubscriber plain = event -> captured.offer(event.capturedLength());
+    final FlowSubscriber capturing =
+        new FlowSubscriber() {
+          @Override
+          public void onEvent(FlowEventFlyweight event) {
+            // the other one has it, too
+          }
+
+          @Override
+          public boolean capturesPackets() {
+            return true;
+          }
+        };
+    await(manager.events().subscribe(plain));
+    TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
+    assertEquals(0, captured.poll(5, TimeUnit.SECONDS));
+    await(manager.events().subscribe(capturing));
+    Thread.sleep(50);
+    captured.clear();
+    TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
+    assertTrue(captured.poll(5, TimeUnit.SECONDS) >= 54, "headers of Ethernet, IPv4 and TCP");
+    manager.events().unsubscribe(capturing);
+    await(manager.endpoints().known());
+    Thread.sleep(50);
+    captured.clear();
+    TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
+    assertEquals(0, captured.poll(5, TimeUnit.SECONDS));
     manager.repairs().forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
   }
 

@@ -39,6 +39,8 @@ public final class EndpointEntries implements Check {
 
   private static final int SERVICES = EndpointOption.SERVICES.number();
 
+  private static final int CAPTURE = EndpointOption.CAPTURE.number();
+
   /** What programs emit only while there is a subscriber. */
   private static final int NOTIFICATIONS =
       EndpointOption.DROP_NOTIFICATION.number()
@@ -143,17 +145,21 @@ public final class EndpointEntries implements Check {
    * Tells whether events have a subscriber. While they have none, the entries lack the options of
    * notifications, so that an observer costs the programs nothing; the flows of an endpoint whose
    * entry changes are judged again, since traced ones go another way.
+   *
+   * @param isCapturing whether a subscriber wants the first bytes of packets
    */
-  public void listen(boolean isHeard) {
-    final int before = optionMask;
+  public void listen(boolean isHeard, boolean isCapturing) {
+    final int maskBefore = optionMask;
+    final int nodeBefore = nodeOptions;
     optionMask = isHeard ? -1 : ~NOTIFICATIONS;
-    if (optionMask == before) {
+    nodeOptions = nodeOptions & ~CAPTURE | (isCapturing ? CAPTURE : 0);
+    if (optionMask == maskBefore && nodeOptions == nodeBefore) {
       return; // a further subscriber
     }
     desired.forEach(
         (id, entry) -> {
-          if ((entry.options() & NOTIFICATIONS) != 0) {
-            put(id, entry);
+          put(id, entry);
+          if (optionMask != maskBefore && (entry.options() & NOTIFICATIONS) != 0) {
             generations.raise(id);
           }
         });

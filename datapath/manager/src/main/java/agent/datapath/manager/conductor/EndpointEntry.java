@@ -22,7 +22,9 @@ record EndpointEntry(
     int policyId) {
   /** Options of the node, which entries have besides those of their endpoints. */
   static final int NODE_OPTIONS =
-      EndpointOption.HOST_ROUTING.number() | EndpointOption.SERVICES.number();
+      EndpointOption.HOST_ROUTING.number()
+          | EndpointOption.SERVICES.number()
+          | EndpointOption.CAPTURE.number();
 
   boolean hasOneOf(Set<IpAddress> addresses) {
     return (hasIpv4 && addresses.contains(IpAddress.ofIpv4(ipv4)))

@@ -40,8 +40,11 @@ public final class EventsAgent implements Agent, DatapathEvents {
   /** Has the programs emit events, or not. */
   @FunctionalInterface
   public interface Listening {
-    /** Starts or ends the events; completes when the programs have it. */
-    CompletableFuture<Void> set(boolean isHeard);
+    /**
+     * Starts or ends the events, with the first bytes of packets or without; completes when the
+     * programs have it.
+     */
+    CompletableFuture<Void> set(boolean isHeard, boolean isCapturing);
   }
 
   /** Maps the ring buffer; an AgentRunner starts the reading. */
@@ -109,7 +112,7 @@ public final class EventsAgent implements Agent, DatapathEvents {
     final FlowSubscriber[] more = Arrays.copyOf(subscribers, subscribers.length + 1);
     more[subscribers.length] = subscriber;
     subscribers = more;
-    return listening.set(true);
+    return listen();
   }
 
   @Override
@@ -118,9 +121,13 @@ public final class EventsAgent implements Agent, DatapathEvents {
         Arrays.stream(subscribers)
             .filter(other -> other != subscriber)
             .toArray(FlowSubscriber[]::new);
-    if (subscribers.length == 0) {
-      listening.set(false);
-    }
+    listen();
+  }
+
+  private CompletableFuture<Void> listen() {
+    return listening.set(
+        subscribers.length > 0,
+        Arrays.stream(subscribers).anyMatch(FlowSubscriber::capturesPackets));
   }
 
   @Override
@@ -147,8 +154,11 @@ public final class EventsAgent implements Agent, DatapathEvents {
     if (length < FlowEventFlyweight.LENGTH) {
       return;
     }
-    received = received + 1; // one writer
     event.wrap(buffer, offset);
+    if (length < FlowEventFlyweight.LENGTH + event.capturedLength()) {
+      return;
+    }
+    received = received + 1; // one writer
     final FlowSubscriber[] current = subscribers;
     for (int i = 0; i < current.length; i++) {
       try {

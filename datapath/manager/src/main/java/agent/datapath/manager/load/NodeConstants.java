@@ -2,8 +2,8 @@ package agent.datapath.manager.load;
 
 import agent.bindings.LibBpf;
 import agent.conntrack.EndpointShares;
+import agent.datapath.manager.spec.ConntrackLifetimes;
 import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.DatapathContext.ConntrackLifetimes;
 import agent.types.IpAddress;
 import java.util.concurrent.TimeUnit;
 
@@ -52,7 +52,8 @@ public final class NodeConstants {
             .anyCapacity(EndpointShares.capacity(context.conntrackAnyMax(), LibBpf.possibleCpus()))
             .flowSharePercent(context.flowSharePercent())
             .fragmentsPerSecond(FRAGMENTS_PER_SECOND)
-            .eventsPerSecond(context.eventsPerSecond());
+            .eventsPerSecond(context.eventsPerSecond())
+            .payloadBytes(context.payloadBytes());
     final IpAddress gateway4 = context.gateway4();
     if (gateway4 != null) {
       node.gateway4((int) gateway4.low()).node4((int) context.node4().low());

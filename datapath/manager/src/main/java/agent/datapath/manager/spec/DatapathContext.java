@@ -22,6 +22,7 @@ public final class DatapathContext {
   private static final int CONNTRACK_LARGEST = 1 << 24;
   private static final int POLICY_MAP_LARGEST = 1 << 20;
   private static final int FLOW_SHARE_LARGEST = 10_000;
+  private static final int PAYLOAD_LARGEST = 65_535;
 
   private boolean isConcluded;
   private Path bpfRoot;
@@ -49,6 +50,7 @@ public final class DatapathContext {
   private int conntrackGcIntervalSec = 60;
   private int flowSharePercent = 100;
   private int eventsPerSecond = 10_000;
+  private int payloadBytes = 128;
   private int maxPrefixes = PrefilterGeometry.MAX_PREFIXES;
   private ConntrackLifetimes conntrackLifetimes = ConntrackLifetimes.DEFAULT;
   private boolean bypassesStack = true;
@@ -98,6 +100,7 @@ public final class DatapathContext {
     range("conntrack-garbage-collector-interval", conntrackGcIntervalSec, 1, 24 * 3600);
     range("conntrack-endpoint-share", flowSharePercent, 1, FLOW_SHARE_LARGEST);
     range("endpoint-event-rate", eventsPerSecond, 0, Integer.MAX_VALUE);
+    range("trace-payloadlen", payloadBytes, 0, PAYLOAD_LARGEST);
     range("max-prefixes", maxPrefixes, 1, 2 * PrefilterGeometry.MAX_PREFIXES);
     check(
         prefilterDevice == null || prefilterStore != null,
@@ -370,6 +373,16 @@ public final class DatapathContext {
     return this;
   }
 
+  /** Returns {@code --trace-payloadlen}: the first bytes of a packet that an event may have. */
+  public int payloadBytes() {
+    return payloadBytes;
+  }
+
+  public DatapathContext payloadBytes(int value) {
+    payloadBytes = changing(value);
+    return this;
+  }
+
   /** Returns how many prefixes the deny list may have, {@code --max-prefixes}. */
   public int maxPrefixes() {
     return maxPrefixes;
@@ -473,27 +486,6 @@ public final class DatapathContext {
   private static void check(boolean isValid, String message) {
     if (!isValid) {
       throw new IllegalArgumentException(message);
-    }
-  }
-
-  /**
-   * The time after the last packet of a flow at which its conntrack entry expires, in seconds.
-   *
-   * @param tcpSynSec TCP before the first reply
-   * @param tcpEstablishedSec TCP after the first reply
-   * @param tcpClosingSec TCP after FIN of both sides or RST
-   * @param anySec UDP, ICMP and other protocols
-   */
-  public record ConntrackLifetimes(
-      int tcpSynSec, int tcpEstablishedSec, int tcpClosingSec, int anySec) {
-    /** SYN 60 s, established 6 h, closing 10 s, others 60 s. */
-    public static final ConntrackLifetimes DEFAULT = new ConntrackLifetimes(60, 6 * 3600, 10, 60);
-
-    /** Checks that each lifetime is at least one second. */
-    public ConntrackLifetimes {
-      if (tcpSynSec < 1 || tcpEstablishedSec < 1 || tcpClosingSec < 1 || anySec < 1) {
-        throw new IllegalArgumentException("a conntrack lifetime is at least one second");
-      }
     }
   }
 }

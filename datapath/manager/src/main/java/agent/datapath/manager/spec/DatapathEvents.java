@@ -44,5 +44,10 @@ public interface DatapathEvents {
      * @param event valid only during the call; copy its fields to keep them
      */
     void onEvent(FlowEventFlyweight event);
+
+    /** Returns whether events are to have the first bytes of their packets; always the same. */
+    default boolean capturesPackets() {
+      return false;
+    }
   }
 }

@@ -19,6 +19,7 @@ import agent.maps.kernel.InterfaceOverflowMap;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.EndpointEntryFlyweight;
+import agent.maps.layout.EndpointOption;
 import agent.maps.layout.MapSize;
 import agent.testkit.KernelTest;
 import agent.types.IpAddress;
@@ -101,13 +102,13 @@ class EndpointEntriesKernelTest {
     assertEquals(0x141, entry(77).options());
     round(entries);
     final long before = generation(77);
-    entries.listen(true);
+    entries.listen(true, false);
     assertEquals(0x155, entry(77).options());
     assertEquals(before + 1, generation(77), "traced flows go another way");
-    entries.listen(true);
+    entries.listen(true, false);
     assertEquals(before + 1, generation(77), "a further subscriber changes nothing");
     round(entries);
-    entries.listen(false);
+    entries.listen(false, false);
     assertEquals(0x141, entry(77).options());
     round(entries);
     repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
@@ -128,10 +129,49 @@ class EndpointEntriesKernelTest {
     assertEquals(0x141, entry(77).options());
     assertEquals(0x141, entry(78).options());
     assertEquals(before + 1, generation(78), "its flows go another way");
-    entries.listen(true);
+    entries.listen(true, false);
     entries.bypassStack(true);
     assertEquals(0x355, entry(78).options());
     round(entries);
+    repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
+  }
+
+  /** The way of a flow does not depend on it, so that its verdict stays. */
+  @Test
+  void shouldWriteTheOptionOfCaptureOnlyWhileASubscriberWantsPackets() {
+    final EndpointEntries entries = start(true);
+    entries.open(spec(77, IFINDEX), 5);
+    entries.listen(true, false);
+    assertEquals(0x355, entry(77).options());
+    final long before = generation(77);
+    entries.listen(true, true);
+    assertEquals(0x755, entry(77).options());
+    entries.open(spec(78, IFINDEX + 1), 5);
+    assertEquals(0x755, entry(78).options(), "of an endpoint that came later");
+    assertEquals(0x155, entries.current(77).options(), "it is no option of the endpoint");
+    entries.bypassStack(false);
+    assertEquals(0x555, entry(77).options());
+    entries.bypassStack(true);
+    entries.listen(true, false);
+    assertEquals(0x355, entry(77).options());
+    assertEquals(before + 2, generation(77), "the routing alone invalidates verdicts");
+    entries.listen(true, true);
+    entries.listen(false, false);
+    assertEquals(0x341, entry(77).options());
+    round(entries);
+    repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
+  }
+
+  @Test
+  void shouldEndTheCaptureOfAPreviousRun() {
+    final EndpointEntries entries = start(true);
+    entries.open(spec(77, IFINDEX), 5);
+    entries.listen(true, true);
+    owner.close();
+    final EndpointEntries next = start(true);
+    assertEquals(0, entry(77).options() & EndpointOption.CAPTURE.number());
+    assertEquals(0, next.current(77).options() & EndpointOption.CAPTURE.number());
+    round(next);
     repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
   }
 
@@ -153,7 +193,7 @@ class EndpointEntriesKernelTest {
   @Test
   void shouldWriteEachValueOfAnEndpoint() {
     final EndpointEntries entries = start();
-    entries.listen(true);
+    entries.listen(true, false);
     entries.open(spec(77, IFINDEX), 5);
     final EndpointEntryFlyweight entry = entry(77);
     assertEquals(77, entry.endpointId());

@@ -8,8 +8,8 @@ import agent.conntrack.EndpointShares;
 import agent.datapath.manager.compile.FeatureSet;
 import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.compile.ProgramObjects;
+import agent.datapath.manager.spec.ConntrackLifetimes;
 import agent.datapath.manager.spec.DatapathContext;
-import agent.datapath.manager.spec.DatapathContext.ConntrackLifetimes;
 import agent.maps.btf.Btf;
 import agent.maps.btf.DataSectionLayout;
 import agent.maps.btf.ElfObject;
@@ -81,7 +81,8 @@ class LoadTimeConstantsTest {
             .conntrackTcpMax(500_000)
             .conntrackAnyMax(200_000)
             .flowSharePercent(40)
-            .eventsPerSecond(7);
+            .eventsPerSecond(7)
+            .payloadBytes(65_535);
     final int cpus = LibBpf.possibleCpus();
     assertEquals(
         EndpointShares.capacity(500_000, cpus), node(context, NodeConfigFlyweight::tcpCapacity));
@@ -92,6 +93,8 @@ class LoadTimeConstantsTest {
     assertEquals(1024, node(context, NodeConfigFlyweight::fragmentsPerSecond));
     assertEquals(100, node(context(), NodeConfigFlyweight::flowSharePercent));
     assertEquals(10_000, node(context(), NodeConfigFlyweight::eventsPerSecond));
+    assertEquals(65_535, node(context, NodeConfigFlyweight::payloadBytes));
+    assertEquals(128, node(context(), NodeConfigFlyweight::payloadBytes));
   }
 
   private static DatapathContext context() {

@@ -85,6 +85,7 @@ final class ScenarioNode implements AutoCloseable {
   private int capacity = 1 << 20;
   private int flowSharePercent = 100;
   private int eventsPerSecond;
+  private int payloadBytes = 128;
   private int fragmentsPerSecond = 1024;
 
   ScenarioNode() {
@@ -182,6 +183,12 @@ final class ScenarioNode implements AutoCloseable {
   /** Limits the events of an endpoint. */
   ScenarioNode eventsPerSecond(int most) {
     eventsPerSecond = most;
+    return this;
+  }
+
+  /** Sets how many first bytes of a packet an event may have. */
+  ScenarioNode payloadBytes(int most) {
+    payloadBytes = most;
     return this;
   }
 
@@ -559,7 +566,8 @@ final class ScenarioNode implements AutoCloseable {
         .anyCapacity(capacity * 2)
         .flowSharePercent(flowSharePercent)
         .fragmentsPerSecond(fragmentsPerSecond)
-        .eventsPerSecond(eventsPerSecond);
+        .eventsPerSecond(eventsPerSecond)
+        .payloadBytes(payloadBytes);
   }
 
   private BpfObject load(ScenarioObject configured) {

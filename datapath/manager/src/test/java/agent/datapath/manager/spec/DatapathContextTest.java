@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.DatapathContext.ConntrackLifetimes;
 import agent.datapath.manager.spec.EndpointProxy.HostSide;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
@@ -60,6 +59,8 @@ class DatapathContextTest {
     assertAccepted(context -> context.flowSharePercent(1));
     assertAccepted(context -> context.flowSharePercent(10_000));
     assertAccepted(context -> context.eventsPerSecond(0));
+    assertAccepted(context -> context.payloadBytes(0));
+    assertAccepted(context -> context.payloadBytes(65_535));
     for (final int seconds : new int[] {0, 24 * 3600 + 1}) {
       assertRefused(
           "conntrack-garbage-collector-interval: " + seconds,
@@ -95,6 +96,8 @@ class DatapathContextTest {
           "conntrack-endpoint-share: " + percent, context -> context.flowSharePercent(percent));
     }
     assertRefused("endpoint-event-rate: -1", context -> context.eventsPerSecond(-1));
+    assertRefused("trace-payloadlen: -1", context -> context.payloadBytes(-1));
+    assertRefused("trace-payloadlen: 65536", context -> context.payloadBytes(65_536));
   }
 
   @Test
@@ -132,6 +135,7 @@ class DatapathContextTest {
         .conntrackGcIntervalSec(7)
         .flowSharePercent(40)
         .eventsPerSecond(70)
+        .payloadBytes(60)
         .maxPrefixes(50)
         .conntrackLifetimes(new ConntrackLifetimes(1, 2, 3, 4))
         .bypassesStack(false)
@@ -168,6 +172,7 @@ class DatapathContextTest {
     assertEquals(List.of(400, 50), List.of(context.policyMapMax(), context.maxPrefixes()));
     assertEquals(7, context.conntrackGcIntervalSec());
     assertEquals(List.of(40, 70), List.of(context.flowSharePercent(), context.eventsPerSecond()));
+    assertEquals(60, context.payloadBytes());
     assertEquals(new ConntrackLifetimes(1, 2, 3, 4), context.conntrackLifetimes());
     assertFalse(context.bypassesStack());
     assertTrue(context.compileDebug());
