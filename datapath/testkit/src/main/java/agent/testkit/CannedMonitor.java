@@ -26,6 +26,7 @@ public final class CannedMonitor implements AutoCloseable {
   private final ByteArrayOutputStream frames = new ByteArrayOutputStream();
 
   private int protocol = 6;
+  private volatile boolean isOpen;
 
   private CannedMonitor(Path socket) throws IOException {
     this.socket = socket;
@@ -117,6 +118,12 @@ public final class CannedMonitor implements AutoCloseable {
     return frame(type, body(bytes).position(bytes));
   }
 
+  /** Keeps the stream open after the frames, until the client ends it. */
+  public CannedMonitor staysOpen() {
+    isOpen = true;
+    return this;
+  }
+
   private static ByteBuffer body(int bytes) {
     return ByteBuffer.allocate(bytes).order(ByteOrder.LITTLE_ENDIAN);
   }
@@ -147,6 +154,9 @@ public final class CannedMonitor implements AutoCloseable {
           final ByteBuffer all = ByteBuffer.wrap(frames.toByteArray());
           while (all.hasRemaining()) {
             client.write(all);
+          }
+          while (isOpen && client.read(body(1)) >= 0) {
+            // the client stays, too
           }
         }
       }
