@@ -55,7 +55,7 @@ final class MonitorCommand {
         .details(
             """
             Shows drops, policy verdicts on new flows, traces of forwarded packets, changes by the API \
-            and changes of endpoints, until it is interrupted. An endpoint's option TraceNotification \
+            and changes of endpoints and services, until it is interrupted. An endpoint's option TraceNotification \
             says whether its forwarded packets are traced, PolicyVerdictNotification its verdicts.
 
             An END is the number of an endpoint, an address, or a label. JSON is one object a line. \

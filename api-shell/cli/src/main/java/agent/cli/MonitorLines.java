@@ -202,6 +202,14 @@ final class MonitorLines {
     return Tree.members(AnswerPrinter.tree(new ByteArrayInputStream(json)));
   }
 
+  private static String service(Map<String, Object> members) {
+    final String what = "service %s %s".formatted(members.get("service"), members.get("change"));
+    final Object frontend = members.get("frontend");
+    return frontend == null
+        ? what
+        : "%s: %s with %s backends".formatted(what, frontend, members.get("backends"));
+  }
+
   private String line(Activity event) {
     final Map<String, Object> members = members(event);
     final String said = Tree.text(members, "message");
@@ -217,6 +225,7 @@ final class MonitorLines {
                       members.get("client"));
           case "endpoint" ->
               "endpoint %s %s".formatted(members.get("endpoint"), members.get("state"));
+          case "service" -> service(members);
           default -> Text.of(members);
         };
     return Text.oneLine("%s %-7s %s%s".formatted(time(event.time()), "agent", what, message));

@@ -127,6 +127,16 @@ class MonitorLinesTest {
   }
 
   @Test
+  void shouldShowAChangeOfAService() {
+    final MonitorLines lines = new MonitorLines(names, false);
+    final String deleted = "{\"kind\":\"service\",\"service\":7,\"change\":\"deleted\"";
+    assertTrue(lines.of(new Activity(Instant.EPOCH, deleted + "}")).endsWith(" service 7 deleted"));
+    final String of = ",\"frontend\":\"10.96.0.1:80/TCP\",\"backends\":3,\"name\":\"web\"}";
+    final String line = lines.of(new Activity(Instant.EPOCH, deleted + of));
+    assertTrue(line.endsWith(" agent   service 7 deleted: 10.96.0.1:80/TCP with 3 backends"), line);
+  }
+
+  @Test
   void shouldShowWhatTheAgentSaysOfItselfWithoutAMessage() {
     final MonitorLines lines = new MonitorLines(names, false);
     for (final String message : List.of("", ",\"message\":\"\"")) {

@@ -34,6 +34,7 @@ import agent.server.metrics.MetricsServer;
 import agent.server.monitor.AgentEvents;
 import agent.server.monitor.EndpointEvents;
 import agent.server.monitor.MonitorServer;
+import agent.server.monitor.ServiceEvents;
 import agent.service.Services;
 import agent.state.AgentState;
 import agent.types.AlreadyInUseException;
@@ -160,9 +161,12 @@ final class Daemon implements AutoCloseable {
             cidrIdentities));
   }
 
-  /** Restores the services. */
+  /** Restores the services; those who listen learn of what changes from then on. */
   private Services services(AgentState state, DatapathManager datapath) {
-    return Services.restore(datapath.services(), state.serviceStore(), settings.nodeName());
+    final Services services =
+        Services.restore(datapath.services(), state.serviceStore(), settings.nodeName());
+    services.observe(new ServiceEvents(events));
+    return services;
   }
 
   /** Serves live events on the socket beside that of the API. */

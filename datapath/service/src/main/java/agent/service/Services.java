@@ -36,8 +36,21 @@ public final class Services {
   private final Map<Integer, Service> services = new ConcurrentSkipListMap<>();
   private final Map<Integer, String> unreadable = new ConcurrentHashMap<>();
   private final Map<Listener, Integer> listeners = new ConcurrentHashMap<>();
+  private volatile Observer observer = (id, before, after) -> {};
   private final List<ReentrantLock> locks =
       Stream.generate(ReentrantLock::new).limit(LOCKS).toList();
+
+  /** Learns of changes when they are in force; those of one service come in their order. */
+  @FunctionalInterface
+  public interface Observer {
+    /**
+     * Learns of one change, on the thread that makes it.
+     *
+     * @param before null where the service is created, or its record could not be read
+     * @param after null where it is removed
+     */
+    void onChange(int id, Service before, Service after);
+  }
 
   /** An address, port and protocol number that a service has taken. */
   private record Listener(IpAddress address, int port, int protocol) {}
@@ -75,6 +88,11 @@ public final class Services {
       LOGGER.info("restored {} services", entries.size());
     }
     return restored;
+  }
+
+  /** Sets who learns of changes. */
+  public void observe(Observer value) {
+    observer = value;
   }
 
   /** Returns all services by id. */
@@ -133,6 +151,7 @@ public final class Services {
               before == null ? "created," : "changed,",
               service.frontend(),
               service.backends().size());
+          observer.onChange(service.id(), before, service);
           return before == null;
         });
   }
@@ -170,6 +189,7 @@ public final class Services {
             releaseAll(id, service); // not before: another service's entry would be removed
           }
           LOGGER.info("service {}: removed", id);
+          observer.onChange(id, service, null);
           return true;
         });
   }

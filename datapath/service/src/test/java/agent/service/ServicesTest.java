@@ -12,6 +12,7 @@ import agent.maps.layout.SocketCounter;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Refusal;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -177,6 +178,33 @@ class ServicesTest {
     assertEquals(1, datapath.held.get(1).backends().size());
     services.remove(1);
     assertTrue(services.put(service(1, WEB)));
+  }
+
+  @Test
+  void shouldTellEachChangeThatIsInForceAndNoOther() {
+    disk.unreadable.put(9, "cut");
+    restart();
+    final List<String> reported = new ArrayList<>();
+    services.observe(
+        (id, before, after) -> {
+          assertEquals(after != null, datapath.held.containsKey(id), "it is in force");
+          reported.add(id + " " + backends(before) + " " + backends(after));
+        });
+    services.put(service(1, WEB));
+    services.put(service(1, WEB));
+    services.put(service(1, WEB, backend("10.1.0.7")));
+    refused(() -> services.put(service(2, WEB)));
+    datapath.failure = Refusal.exhausted("id", "full");
+    refused(() -> services.put(service(1, WEB)));
+    datapath.failure = null;
+    refused(() -> services.remove(2));
+    services.remove(1);
+    services.remove(9);
+    assertEquals(List.of("1 - 0", "1 0 1", "1 1 -", "9 - -"), reported);
+  }
+
+  private static String backends(Service service) {
+    return service == null ? "-" : Integer.toString(service.backends().size());
   }
 
   @Test

@@ -19,7 +19,10 @@ package agent.contract.monitor;
  *                 may append members, and says so in HELLO; then, where SUBSCRIBE asked for them, the
  *                 first bytes of the packet to the end of the frame, from its Ethernet header on
  *  3 AGENT        u64 nanoseconds on CLOCK_MONOTONIC; a JSON object in UTF-8 to the end of the frame,
- *                 whose member "kind" says what happened
+ *                 whose member "kind" says what happened: "api" a changing call (method, path, status,
+ *                 client, message), "endpoint" a new entry of its log (endpoint, state, code, message),
+ *                 since 0.6.0 "service" a change in force (service, change: created, updated or
+ *                 deleted, frontend, backends, name, namespace)
  *  4 LOST         u64 events that the kernel's ring could not take; u64 events that this
  *                 subscriber's queue could not take; both since it subscribed
  * 16 SUBSCRIBE    u32 mask: bit 1 drops, bit 2 policy verdicts on new flows, bit 3 traces of

@@ -235,6 +235,31 @@ class AgentMonitorKernelTest {
     }
   }
 
+  @Test
+  void shouldTellChangesOfServices() throws Exception {
+    final String service =
+        """
+        {"frontend-address": {"ip": "10.96.0.9", "port": 80, "protocol": "TCP"},
+         "backend-addresses": [{"ip": "%s", "port": 8080, "protocol": "TCP", "weight": %d}]}""";
+    try (MonitorClient client = open(MonitorStream.AGENT_EVENTS)) {
+      agent.expect(201, "PUT", "/service/7", service.formatted(backend.ipv4(), 1));
+      agent.expect(200, "PUT", "/service/7", service.formatted(backend.ipv4(), 2));
+      agent.expect(200, "PUT", "/service/7", service.formatted(backend.ipv4(), 2));
+      agent.expect(200, "DELETE", "/service/7", null);
+      final List<String> changes = new ArrayList<>();
+      for (MonitorEvent event = client.next(QUIET); event != null; event = client.next(QUIET)) {
+        final JsonNode json = MAPPER.readTree(((Activity) event).json());
+        if (text(json, "kind").equals("service")) {
+          assertEquals(7, json.get("service").asInt());
+          assertEquals("10.96.0.9:80/TCP", text(json, "frontend"));
+          assertEquals(1, json.get("backends").asInt());
+          changes.add(text(json, "change"));
+        }
+      }
+      assertEquals(List.of("created", "updated", "deleted"), changes);
+    }
+  }
+
   private static String text(JsonNode event, String name) {
     return event.get(name).asString();
   }

@@ -10,8 +10,8 @@ import tools.jackson.core.JacksonException;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * What the agent does, for the subscribers of live events: changes by the API and changes of
- * endpoints. Costs nothing while no program listens. Thread-safe.
+ * What the agent does, for the subscribers of live events: changes by the API, and changes of
+ * endpoints and services. Costs nothing while no program listens. Thread-safe.
  */
 public final class AgentEvents {
   private static final Logger LOGGER = LogManager.getLogger(AgentEvents.class);
