@@ -107,7 +107,8 @@ final class BenchmarkNode implements AutoCloseable {
             defaults.datapath(
                 new NodeAddressing(
                     FamilyAddressing.of(null, Prefix.parse("10.77.0.0/24")),
-                    FamilyAddressing.of(null, Prefix.parse("fd77::/96")))));
+                    FamilyAddressing.of(null, Prefix.parse("fd77::/96")))),
+            defaults.flows());
     final List<IpcacheEntry> entries = new ArrayList<>();
     entries.add(entry("192.0.2.0/24", REMOTE_IDENTITY, 0));
     entries.add(entry("2001:db8:1::/48", REMOTE_IDENTITY, 0));

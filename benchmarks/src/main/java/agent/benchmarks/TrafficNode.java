@@ -52,7 +52,8 @@ final class TrafficNode implements AutoCloseable {
     host.exec("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1");
     host.exec("ip", "address", "add", gateway4() + "/32", "dev", "lo");
     host.exec("ip", "-6", "address", "add", gateway6() + "/128", "dev", "lo", "nodad");
-    manager = host.run(() -> DatapathManager.launch(defaults.datapath(addressing)));
+    manager =
+        host.run(() -> DatapathManager.launch(defaults.datapath(addressing), defaults.flows()));
   }
 
   private String gateway4() {

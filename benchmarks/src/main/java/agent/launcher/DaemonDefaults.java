@@ -1,6 +1,7 @@
 package agent.launcher;
 
 import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.PrefilterStore;
 import agent.endpoint.state.EndpointOptions;
 import agent.launcher.options.OptionValues;
@@ -39,6 +40,11 @@ public final class DaemonDefaults {
    */
   public DatapathContext datapath(NodeAddressing addressing) {
     return settings.datapath(addressing, Map.of(), true, PrefilterStore.inMemory());
+  }
+
+  /** Returns the ring of flows. */
+  public FlowRing flows() {
+    return settings.flows();
   }
 
   /** Returns the options of a new endpoint. */

@@ -101,6 +101,7 @@ final class StatusCommands {
     }
     row(rows, "identity-range", identityRange(status));
     row(rows, "ipam", ipam(Tree.members(status, "ipam")));
+    row(rows, "flow-observer", flows(Tree.members(status, "flowobs", "observer")));
     row(rows, "cluster", compact(Tree.at(status, "cluster")));
     rows.end();
   }
@@ -116,6 +117,17 @@ final class StatusCommands {
     final int taken = Tree.members(ipam, "allocations").size();
     final String addresses = taken + (taken == 1 ? " address" : " addresses") + " in use";
     return ipam.isEmpty() ? null : status == null ? addresses : status + ", " + addresses;
+  }
+
+  private static Object flows(Map<String, Object> observer) {
+    return observer.isEmpty()
+        ? null
+        : "%s of %s events, %s seen in %s"
+            .formatted(
+                Text.of(observer.get("current-flows")),
+                Text.of(observer.get("max-flows")),
+                Text.of(observer.get("seen-flows")),
+                Text.of(observer.get("uptime")));
   }
 
   private static Object compact(Object value) {

@@ -54,7 +54,8 @@ class OutputTest {
         """
         {"agent":{"state":"Warning","msg":"slow"},"kvstore":{"state":"Disabled"},
          "container-runtime":{"state":"Ok","msg":"docker"},"cni-file":{"state":"Failure"},
-         "orch":{"state":"Disabled","msg":"none"},"flowobs":{"state":"Ok","msg":"on"},
+         "orch":{"state":"Disabled","msg":"none"},"flowobs":{"state":"Ok","msg":"on",
+          "observer":{"current-flows":4,"max-flows":8,"seen-flows":9,"uptime":"1h2m3s"}},
          "auth-certificate-provider":{"state":"Disabled"},"attach-mode":"tcx",
          "host-routing":{"mode":"Legacy","reason":"nftables"},"clock-source":{"mode":"ktime"},
          "routing":{"inter-host-routing-mode":"Linux","intra-host-routing-mode":"BPF",
@@ -92,6 +93,7 @@ class OutputTest {
         bpf-maps            2
         identity-range      256-65535
         ipam                2 of 254 free, 1 address in use
+        flow-observer       4 of 8 events, 9 seen in 1h2m3s
         cluster             {"name":"blue"}
 
         MODULE   LEVEL  LAST-OK  MESSAGE

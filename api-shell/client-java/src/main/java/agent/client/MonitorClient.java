@@ -35,6 +35,7 @@ public final class MonitorClient implements AutoCloseable {
   private String version;
   private int queueEvents;
   private int packetBytes;
+  private int keptEvents;
   private List<String> reasons = List.of();
   private List<String> directions = List.of();
 
@@ -101,6 +102,11 @@ public final class MonitorClient implements AutoCloseable {
     reasons = texts(hello);
     directions = texts(hello);
     packetBytes = hello.hasRemaining() ? hello.getInt() : 0; // older agents capture nothing
+    final boolean knowsKept = hello.remaining() >= Integer.BYTES;
+    keptEvents = knowsKept ? hello.getInt() : 0;
+    if ((mask & MonitorStream.KEPT_FIRST) != 0 && !knowsKept) {
+      throw new IOException("the agent has version " + version + ", which keeps no events");
+    }
   }
 
   private static List<String> texts(ByteBuffer from) {
@@ -133,6 +139,11 @@ public final class MonitorClient implements AutoCloseable {
     return packetBytes;
   }
 
+  /** Returns how many events of packets the agent keeps for later subscribers; 0: none. */
+  public int keptEvents() {
+    return keptEvents;
+  }
+
   /** Returns the reasons that a packet may have. */
   public List<String> reasons() {
     return reasons;
@@ -160,6 +171,9 @@ public final class MonitorClient implements AutoCloseable {
         }
         case MonitorStream.LOST -> {
           return new MonitorEvent.Lost(frame.getLong(), frame.getLong());
+        }
+        case MonitorStream.KEPT -> {
+          return new MonitorEvent.KeptEnd();
         }
         default -> {
           // of a later version

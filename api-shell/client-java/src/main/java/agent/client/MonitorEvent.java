@@ -67,4 +67,7 @@ public sealed interface MonitorEvent {
    * @param byQueue those for which its own queue had none
    */
   record Lost(long byRing, long byQueue) implements MonitorEvent {}
+
+  /** All events that the agent had kept have been received; what follows is live. */
+  record KeptEnd() implements MonitorEvent {}
 }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.client.MonitorEvent.Activity;
 import agent.client.MonitorEvent.End;
+import agent.client.MonitorEvent.KeptEnd;
 import agent.client.MonitorEvent.Kind;
 import agent.client.MonitorEvent.Lost;
 import agent.client.MonitorEvent.Packet;
@@ -122,6 +123,32 @@ class MonitorClientTest {
           client.next(LIMIT));
       assertEquals(new Lost(3, 1L << 40), client.next(LIMIT));
     }
+  }
+
+  @Test
+  void shouldTellWhereKeptEventsEnd() throws IOException {
+    agent.hello(1, 72, 4096).flow(1, 1, "10.1.0.9", "10.1.0.7", 0, 0).frame(5, 0).lost(1, 0);
+    try (MonitorClient client =
+        MonitorClient.open(socket, MonitorStream.DROPS | MonitorStream.KEPT_FIRST, LIMIT)) {
+      assertEquals(4096, client.keptEvents());
+      assertEquals(Kind.DROP, ((Packet) client.next(LIMIT)).kind());
+      assertEquals(new KeptEnd(), client.next(LIMIT));
+      assertEquals(new Lost(1, 0), client.next(LIMIT));
+    }
+    assertEquals(List.of(1 << 1 | 1 << 24), agent.masks());
+  }
+
+  /** It would wait for their end, which such an agent does not send. */
+  @Test
+  void shouldNotAskAnAgentForKeptEventsThatDoesNotKnowThem() throws IOException {
+    agent.hello(1, 72);
+    try (MonitorClient client = open()) {
+      assertEquals(0, client.keptEvents());
+    }
+    final int mask = MonitorStream.DROPS | MonitorStream.KEPT_FIRST;
+    final IOException failure =
+        assertThrows(IOException.class, () -> MonitorClient.open(socket, mask, LIMIT));
+    assertEquals("the agent has version 9.9.9, which keeps no events", failure.getMessage());
   }
 
   /** A later release appends members to an event, and sends frames of other types. */

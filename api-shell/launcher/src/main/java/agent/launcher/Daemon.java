@@ -202,7 +202,8 @@ final class Daemon implements AutoCloseable {
                         node.addressing(),
                         node.guardedDevices().present(),
                         routing.current().bypassesStack(),
-                        state.prefilterStore()))));
+                        state.prefilterStore()),
+                    settings.flows())));
   }
 
   /**

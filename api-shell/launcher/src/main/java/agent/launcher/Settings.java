@@ -3,6 +3,7 @@ package agent.launcher;
 import agent.bindings.ProcessAttributes;
 import agent.contract.monitor.MonitorStream;
 import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.PrefilterStore;
 import agent.endpoint.config.RuntimeOptions;
@@ -23,6 +24,7 @@ import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionTable;
 import agent.launcher.options.OptionValues;
 import agent.launcher.view.ConfigurationView;
+import agent.maps.layout.EventType;
 import agent.node.DeviceSelection;
 import agent.node.FamilyAddressing;
 import agent.node.HostRouting;
@@ -48,6 +50,7 @@ import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
@@ -136,6 +139,27 @@ final class Settings {
     return (int) options.number("trace-payloadlen");
   }
 
+  /** Creates the ring of flows. */
+  FlowRing flows() {
+    final int events = (int) options.number("flowobs-event-buffer-capacity");
+    return new FlowRing(events, alwaysEmitted(), System::nanoTime);
+  }
+
+  private Set<EventType> alwaysEmitted() {
+    final Set<EventType> types = EnumSet.noneOf(EventType.class);
+    for (final String text : options.texts("flowobs-monitor-events")) {
+      switch (text) {
+        case "drop" -> types.add(EventType.DROP);
+        case "verdict" -> types.add(EventType.VERDICT);
+        case "trace" -> types.add(EventType.TRACE);
+        default ->
+            throw new OptionException(
+                "--flowobs-monitor-events: '" + text + "' is not one of drop, verdict, trace");
+      }
+    }
+    return types;
+  }
+
   /**
    * Returns the configuration for display.
    *
@@ -143,6 +167,7 @@ final class Settings {
    */
   ConfigurationView shown() {
     clusterName();
+    alwaysEmitted();
     return new ConfigurationView(
         options,
         Map.of(

@@ -90,6 +90,15 @@ class SettingsTest {
   }
 
   @Test
+  void shouldRefuseATypeOfEventsThatThereIsNot() {
+    final String message = "--flowobs-monitor-events: 'drops' is not one of drop, verdict, trace";
+    assertRefused(message, Settings::flows, "--flowobs-monitor-events=trace,drops");
+    assertRefused(message, Settings::shown, "--flowobs-monitor-events=drops");
+    assertEquals(Set.of(), settings("--flowobs-monitor-events=").flows().always());
+    assertEquals(Set.of(), settings("--flowobs-event-buffer-capacity=0").flows().always());
+  }
+
+  @Test
   void shouldNameTheOptionWhoseValueAPartRefuses() {
     assertRefused(
         "--api-rate-limit: 'none' is not an operation class, which are"

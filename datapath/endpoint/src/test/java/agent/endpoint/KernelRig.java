@@ -6,6 +6,7 @@ import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.FlowRing;
 import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointHealth;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
@@ -99,7 +100,8 @@ final class KernelRig extends EndpointRig implements AutoCloseable {
                       .gateway4(node.addressing().ipv4().gateway())
                       .gateway6(node.addressing().ipv6().gateway())
                       .conntrackTcpMax(65536)
-                      .conntrackAnyMax(65536));
+                      .conntrackAnyMax(65536),
+                  new FlowRing(0, Set.of(), System::nanoTime));
           restored.add(begin(endpointStore));
         });
     return restored.getFirst();

@@ -27,6 +27,11 @@ public final class CannedMonitor implements AutoCloseable {
 
   private int protocol = 6;
   private volatile boolean isOpen;
+  private int fromPort = 43_210;
+  private int toPort = 80;
+  private int fromIdentity = 256;
+  private int toIdentity = 257;
+  private long timeNs = 1_000_000_123;
 
   private CannedMonitor(Path socket) throws IOException {
     this.socket = socket;
@@ -45,14 +50,19 @@ public final class CannedMonitor implements AutoCloseable {
     return masks;
   }
 
-  /** Adds HELLO of a version, whose flow events have so many bytes. */
+  /** Adds HELLO of an agent before 0.6.0, whose flow events have so many bytes. */
   public CannedMonitor hello(int version, int flowBytes) {
     return frame(1, helloBody(version, flowBytes));
   }
 
-  /** Adds HELLO of an agent that captures so many bytes of a packet. */
+  /** Adds HELLO of an agent that captures so many bytes of a packet, and keeps no events. */
   public CannedMonitor capturingHello(int packetBytes) {
-    return frame(1, helloBody(1, 72).putInt(packetBytes));
+    return frame(1, helloBody(1, 72).putInt(packetBytes).putInt(0));
+  }
+
+  /** Adds HELLO of an agent that keeps so many events. */
+  public CannedMonitor hello(int version, int flowBytes, int kept) {
+    return frame(1, helloBody(version, flowBytes).putInt(0).putInt(kept));
   }
 
   private static ByteBuffer helloBody(int version, int flowBytes) {
@@ -67,7 +77,7 @@ public final class CannedMonitor implements AutoCloseable {
   }
 
   /**
-   * Adds a packet of endpoint 7 from one address to another, sent by the identity 256 to 257.
+   * Adds a packet of endpoint 7 from one address to another of the same family.
    *
    * @param type 1 drop, 2 verdict, 3 trace
    * @param more bytes that a later version has appended
@@ -86,12 +96,12 @@ public final class CannedMonitor implements AutoCloseable {
     final InetAddress source = InetAddress.ofLiteral(from);
     final InetAddress destination = InetAddress.ofLiteral(to);
     final ByteBuffer body = body(72 + more);
-    body.putLong(1_000_000_123L).put((byte) type).put((byte) reason).put((byte) 1);
+    body.putLong(timeNs).put((byte) type).put((byte) reason).put((byte) 1);
     body.put((byte) (source.getAddress().length == 4 ? 4 : 6))
         .put((byte) protocol)
         .put((byte) 0x12);
-    body.putShort((short) 7).putInt(256).putInt(257).putInt(60).putInt(12);
-    body.order(ByteOrder.BIG_ENDIAN).putShort((short) 43_210).putShort((short) 80);
+    body.putShort((short) 7).putInt(fromIdentity).putInt(toIdentity).putInt(60).putInt(12);
+    body.order(ByteOrder.BIG_ENDIAN).putShort((short) fromPort).putShort((short) toPort);
     body.order(ByteOrder.LITTLE_ENDIAN).put((byte) flags);
     return body.position(40).put(source.getAddress()).position(56).put(destination.getAddress());
   }
@@ -99,6 +109,26 @@ public final class CannedMonitor implements AutoCloseable {
   /** Sets the protocol of the packets that are added next; it is TCP at first. */
   public CannedMonitor protocol(int number) {
     protocol = number;
+    return this;
+  }
+
+  /** Sets the ports of the packets that are added next; they are 43210 and 80 at first. */
+  public CannedMonitor ports(int from, int to) {
+    fromPort = from;
+    toPort = to;
+    return this;
+  }
+
+  /** Sets the identities of the packets that are added next; they are 256 and 257 at first. */
+  public CannedMonitor identities(int from, int to) {
+    fromIdentity = from;
+    toIdentity = to;
+    return this;
+  }
+
+  /** Sets the time of the packets that are added next; the clock of the frames is 5 s behind. */
+  public CannedMonitor time(long nanoseconds) {
+    timeNs = nanoseconds;
     return this;
   }
 

@@ -14,7 +14,8 @@ package agent.contract.monitor;
  *                 s64 CLOCK_REALTIME less CLOCK_MONOTONIC in nanoseconds; text version of the agent;
  *                 u8 number of drop reasons, and a text for each, whose number is its place from 0;
  *                 u8 number of directions, and a text for each; since 0.6.0: u32 bytes of a packet that
- *                 the agent captures at most
+ *                 the agent captures at most; u32 flow events that it keeps at most, 0 where it keeps
+ *                 none
  *  2 FLOW         struct flow_event of maps/event_map.h: {@value #FLOW_BYTES} bytes; a later release
  *                 may append members, and says so in HELLO; then, where SUBSCRIBE asked for them, the
  *                 first bytes of the packet to the end of the frame, from its Ethernet header on
@@ -25,10 +26,17 @@ package agent.contract.monitor;
  *                 deleted, frontend, backends, name, namespace)
  *  4 LOST         u64 events that the kernel's ring could not take; u64 events that this
  *                 subscriber's queue could not take; both since it subscribed
+ *  5 KEPT         empty: all events that the agent had kept have been sent
  * 16 SUBSCRIBE    u32 mask: bit 1 drops, bit 2 policy verdicts on new flows, bit 3 traces of
  *                 forwarded packets, bit 16 what the agent does; since 0.6.0: bit 17 the first bytes
- *                 of each packet
+ *                 of each packet, bit 24 first of all the events of packets that the agent has kept,
+ *                 without such bytes, bit 25 these alone
  * </pre>
+ *
+ * <p>With bit 24, which an agent whose HELLO ends before the number of kept events does not know,
+ * KEPT follows the kept events of the types that are wanted, the oldest first. Live ones come after
+ * it: none is left out between, and none comes twice. With bit 25 the stream ends with KEPT, and
+ * the programs emit nothing for this subscriber.
  *
  * <p>A client sends SUBSCRIBE, once and first, within five seconds. HELLO answers when the programs
  * emit what it asked for; from then on no event of these types is left out but those that LOST
@@ -46,6 +54,7 @@ public final class MonitorStream {
   public static final int FLOW = 2;
   public static final int AGENT = 3;
   public static final int LOST = 4;
+  public static final int KEPT = 5;
   public static final int SUBSCRIBE = 16;
 
   public static final int DROPS = 1 << 1;
@@ -53,6 +62,8 @@ public final class MonitorStream {
   public static final int TRACES = 1 << 3;
   public static final int AGENT_EVENTS = 1 << 16;
   public static final int PACKET_BYTES = 1 << 17;
+  public static final int KEPT_FIRST = 1 << 24;
+  public static final int KEPT_ALONE = 1 << 25;
 
   /** The length of {@code flow_event} in this version. */
   public static final int FLOW_BYTES = 72;

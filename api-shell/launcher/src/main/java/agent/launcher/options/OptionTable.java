@@ -20,6 +20,7 @@ import static agent.launcher.options.OptionType.MAP;
 import static agent.launcher.options.OptionType.STRING;
 import static agent.launcher.options.OptionType.STRINGS;
 
+import agent.datapath.manager.spec.FlowRing;
 import agent.maps.layout.MapSize;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -381,6 +382,19 @@ public final class OptionTable {
 
   private static List<AgentOption> observation() {
     return List.of(
+        served(
+                OBSERVATION,
+                "flowobs-event-buffer-capacity",
+                INT,
+                "4096",
+                "Events that the flow observer keeps, 0: none")
+            .withRange(0, FlowRing.LARGEST),
+        served(
+            OBSERVATION,
+            "flowobs-monitor-events",
+            STRINGS,
+            "drop",
+            "drop, verdict, trace: emitted for the observer alone"),
         served(OBSERVATION, "log-driver", STRINGS, "", "Log drivers beside the console"),
         served(OBSERVATION, "log-opt", MAP, "", "Options of the log drivers"),
         served(OBSERVATION, "log-system-load", BOOL, "false", "Log the system's load"),

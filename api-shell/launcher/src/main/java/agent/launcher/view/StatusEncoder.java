@@ -9,15 +9,22 @@ import agent.contract.daemon.ProxyReplacementModel;
 import agent.contract.daemon.ProxyReplacementModel.Feature;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.datapath.manager.spec.TcMode;
 import agent.identity.Identity;
+import agent.maps.layout.EventType;
 import agent.node.HostRouting;
 import agent.node.NodeInventory.SegmentSizes;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collector;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * Encodes the status of the daemon for {@code GET /healthz}. What this agent does not have yet is
@@ -32,7 +39,10 @@ final class StatusEncoder {
   private static final ComponentStatus KVSTORE =
       off("no key-value store is used: identities and addresses are of this node alone");
   private static final String ORCH_MESSAGE = "no orchestrator is watched";
-  private static final String FLOWOBS_MESSAGE = "the flow observer is not enabled";
+  private static final DaemonStatusModel.Metrics NO_FLOW_METRICS =
+      new DaemonStatusModel.Metrics(OFF);
+  private static final Collector<CharSequence, ?, String> AND = Collectors.joining(", and ");
+  private static final String LISTENED = "every event while a program listens";
   private static final Feature NO_FEATURE = new Feature(false);
 
   /** Sizes of maps come from options, none from the size of the memory. */
@@ -67,7 +77,7 @@ final class StatusEncoder {
         RUNTIME,
         null,
         null,
-        flowObserver(),
+        flowObserver(now, false),
         null,
         null,
         null,
@@ -103,7 +113,7 @@ final class StatusEncoder {
         RUNTIME,
         controllers(now),
         Map.of("mode", OFF),
-        flowObserver(),
+        flowObserver(now, true),
         new DaemonStatusModel.HostFirewall(List.of(), OFF),
         new DaemonStatusModel.Mode(routing.mode().text(), routing.reason()),
         Map.of("min-identity", Identity.CLUSTER_MIN, "max-identity", Identity.CLUSTER_MAX),
@@ -126,9 +136,43 @@ final class StatusEncoder {
     return now.datapath().status().tcMode() == TcMode.TCX ? "tcx" : "tc";
   }
 
-  private static DaemonStatusModel.FlowObserver flowObserver() {
+  /** Encodes the ring of flows; null for the parts while the daemon starts. */
+  private static DaemonStatusModel.FlowObserver flowObserver(StartedParts now, boolean isWhole) {
+    if (now == null) {
+      return new DaemonStatusModel.FlowObserver(
+          NO_FLOW_METRICS, "the flow observer starts with the datapath", null, OFF);
+    }
+    final FlowRing flows = now.datapath().events().flows();
+    if (flows.capacity() == 0) {
+      return new DaemonStatusModel.FlowObserver(
+          NO_FLOW_METRICS, "the flow observer is off: its capacity is 0", null, OFF);
+    }
+    final String always =
+        Stream.of(EventType.values())
+            .filter(flows.always()::contains)
+            .map(type -> type.name().toLowerCase(Locale.ROOT) + "s")
+            .collect(Collectors.joining(", "));
+    final String others = flows.always().size() == EventType.values().length ? "" : LISTENED;
+    final long seen = flows.position();
     return new DaemonStatusModel.FlowObserver(
-        new DaemonStatusModel.Metrics(OFF), FLOWOBS_MESSAGE, null, OFF);
+        NO_FLOW_METRICS,
+        "keeps " + Stream.of(always, others).filter(text -> !text.isEmpty()).collect(AND),
+        isWhole
+            ? new DaemonStatusModel.Observer(
+                Math.min(seen, flows.capacity()),
+                (long) flows.capacity(),
+                seen,
+                uptime(TimeUnit.NANOSECONDS.toSeconds(flows.uptimeNs())))
+            : null,
+        "Ok");
+  }
+
+  /** Returns seconds as options take them, such as {@code 2h0m5s}. */
+  private static String uptime(long seconds) {
+    final long minutes = seconds / 60;
+    return minutes == 0
+        ? seconds + "s"
+        : (minutes < 60 ? "" : minutes / 60 + "h") + minutes % 60 + "m" + seconds % 60 + "s";
   }
 
   private static DaemonStatusModel.Orchestrator orchestrator() {

@@ -63,6 +63,8 @@ class OptionEffectsTest {
       enable-tracing AgentOperatorOptionsKernelTest#shouldLogWhyAnEndpointHasItsPolicy
       endpoint-event-rate OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       fixed-identity-mapping AgentOperatorOptionsKernelTest#shouldGiveTheChosenNumberAndMatchItByItsName
+      flowobs-event-buffer-capacity OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      flowobs-monitor-events OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       help AgentCommandLineTest#shouldPrintItsOptionsByGroup
       host-routing AgentHostRoutingKernelTest
       http-idle-timeout refused

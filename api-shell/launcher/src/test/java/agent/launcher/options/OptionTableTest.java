@@ -123,6 +123,8 @@ class OptionTableTest {
       bpf-policy-map-max int 16384
       conntrack-endpoint-share int 100
       endpoint-event-rate int 10000
+      flowobs-event-buffer-capacity int 4096
+      flowobs-monitor-events strings drop
       host-routing string auto
       max-labels int 1000
       max-policy-cidrs int 50000

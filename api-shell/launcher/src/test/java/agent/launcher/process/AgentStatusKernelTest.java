@@ -12,6 +12,7 @@ import agent.testkit.VethPair;
 import java.nio.file.Files;
 import java.nio.file.attribute.PosixFileAttributes;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -70,7 +71,7 @@ class AgentStatusKernelTest {
   void shouldSayOfEveryComponentWhatItsStateIsAndWhy() throws Exception {
     final JsonNode status = read("/healthz");
     for (final String component : COMPONENTS) {
-      final String expected = component.equals("agent") ? "Ok" : "Disabled";
+      final String expected = Set.of("agent", "flowobs").contains(component) ? "Ok" : "Disabled";
       final JsonNode state = status.get(component);
       assertEquals(expected, state.get("state").asString(), component + ": " + state);
       assertFalse(state.get("msg").asString().isEmpty(), component);

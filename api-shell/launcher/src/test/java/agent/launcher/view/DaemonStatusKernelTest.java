@@ -7,6 +7,7 @@ import agent.contract.daemon.DaemonStatusModel.ComponentStatus;
 import agent.contract.daemon.ModuleHealthModel;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.datapath.manager.thread.HealthBoard.Reading;
 import agent.launcher.options.OptionValues;
@@ -17,6 +18,7 @@ import agent.types.IpAddress;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -52,7 +54,8 @@ class DaemonStatusKernelTest {
                         .gateway4(IpAddress.parse("10.77.0.1"))
                         .gateway6(IpAddress.parse("fd77::1"))
                         .conntrackTcpMax(1024)
-                        .conntrackAnyMax(1024)));
+                        .conntrackAnyMax(1024),
+                    new FlowRing(0, Set.of(), System::nanoTime)));
     datapath.health().add("first", () -> first);
     datapath.health().add("second", () -> second);
   }

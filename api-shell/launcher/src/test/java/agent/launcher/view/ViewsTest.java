@@ -46,7 +46,7 @@ class ViewsTest {
     assertNull(whole.hostRouting());
     assertNull(whole.routing());
     assertEquals("Disabled", whole.kvstore().state());
-    assertEquals("the flow observer is not enabled", whole.flowobs().msg());
+    assertEquals("the flow observer starts with the datapath", whole.flowobs().msg());
     final DaemonStatusModel brief = status.status(true);
     assertEquals(whole.agent(), brief.agent());
     assertEquals("Disabled", brief.kvstore().state());

@@ -2,6 +2,7 @@ package agent.server.monitor;
 
 import agent.contract.monitor.MonitorStream;
 import agent.datapath.manager.spec.DatapathEvents;
+import agent.datapath.manager.spec.FlowRing;
 import agent.maps.layout.FlowEventFlyweight;
 import java.io.EOFException;
 import java.io.IOException;
@@ -28,7 +29,8 @@ import org.apache.logging.log4j.Logger;
 /**
  * One subscriber: a bounded queue outside the heap, which {@code dp-events} fills and a thread of
  * its own empties into the socket. An event that does not fit is counted and left out, so that a
- * client that does not read holds up no other one. What fills the queue allocates nothing.
+ * client that does not read holds up no other one. What fills the queue allocates nothing. Events
+ * that the ring of flows has are copied from there, before those of the queue.
  */
 final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
   private static final Logger LOGGER = LogManager.getLogger(Subscriber.class);
@@ -48,17 +50,26 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
   private static final long POLL_CHECK_MS = 20;
   private static final int FLOW_TYPES =
       MonitorStream.DROPS | MonitorStream.VERDICTS | MonitorStream.TRACES;
+  private static final int FLOW_FRAME = MonitorStream.HEADER_BYTES + FlowEventFlyweight.LENGTH;
+  private static final long UNKNOWN = -1;
 
   private final SocketChannel channel;
   private final Selector selector;
   private final SelectionKey key;
   private final DatapathEvents datapath;
+  private final FlowRing flows;
   private final AgentEvents agent;
   private final Offer offer;
   private final ByteBuffer in = ByteBuffer.allocate(256).order(ByteOrder.LITTLE_ENDIAN);
   private final ByteBuffer out =
       ByteBuffer.allocateDirect(OUT_BYTES).order(ByteOrder.LITTLE_ENDIAN);
   private final AtomicLong left = new AtomicLong();
+
+  /** The first position in the ring of flows that comes through the queue. */
+  private final AtomicLong liveFrom = new AtomicLong(UNKNOWN);
+
+  private final UnsafeBuffer copy = new UnsafeBuffer(new byte[FlowEventFlyweight.LENGTH]);
+  private final FlowEventFlyweight kept = new FlowEventFlyweight().wrap(copy, 0);
   private final Arena memory = Arena.ofShared();
   private final ControlledMessageHandler toFrame = this::toFrame;
   private ManyToOneRingBuffer queue;
@@ -94,6 +105,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     this.channel = channel;
     this.offer = offer;
     datapath = offer.datapath();
+    flows = datapath.flows();
     agent = offer.agent();
     selector = Selector.open();
     key = channel.register(selector, SelectionKey.OP_READ);
@@ -126,6 +138,10 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
    * where the process ends.
    */
   private void freeQueue() {
+    if (queue == null) {
+      memory.close();
+      return;
+    }
     final long polls = datapath.polls();
     final long endNs = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(POLL_LIMIT_MS);
     while (datapath.polls() == polls) {
@@ -169,22 +185,25 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
   }
 
   private void serve() throws IOException {
-    final int captured = capturesPackets() ? offer.packetBytes() : 0;
-    final int message = BitUtil.align(FlowEventFlyweight.LENGTH + captured + 8, 8);
-    final long events = Math.max(LEAST_QUEUE, offer.queueEvents());
-    final int capacity =
-        BitUtil.findNextPositivePowerOfTwo((int) Math.min(MOST_QUEUE_BYTES, events * message));
-    final int bytes = capacity + RingBufferDescriptor.TRAILER_LENGTH;
-    final long address = memory.allocate(bytes, BitUtil.CACHE_LINE_LENGTH).address();
-    queue = new ManyToOneRingBuffer(new UnsafeBuffer(address, bytes));
     kernelLostBefore = datapath.lost();
+    if ((mask & MonitorStream.KEPT_ALONE) != 0) {
+      hello(0);
+      sendKept();
+      addLost();
+      send();
+      return;
+    }
+    final int events = createQueue();
     if ((mask & FLOW_TYPES) != 0) {
       datapath.subscribe(this).join();
     }
     if ((mask & MonitorStream.AGENT_EVENTS) != 0) {
       agent.add(this);
     }
-    hello(capacity / message);
+    hello(events);
+    if ((mask & MonitorStream.KEPT_FIRST) != 0) {
+      sendKept();
+    }
     while (!isClosed) {
       queue.controlledRead(toFrame);
       addLost();
@@ -196,6 +215,65 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     }
   }
 
+  /** Returns how many events fit the queue. */
+  private int createQueue() {
+    final int captured = capturesPackets() ? offer.packetBytes() : 0;
+    final int message = BitUtil.align(FlowEventFlyweight.LENGTH + captured + 8, 8);
+    final long events = Math.max(LEAST_QUEUE, offer.queueEvents());
+    final int capacity =
+        BitUtil.findNextPositivePowerOfTwo((int) Math.min(MOST_QUEUE_BYTES, events * message));
+    final int bytes = capacity + RingBufferDescriptor.TRAILER_LENGTH;
+    final long address = memory.allocate(bytes, BitUtil.CACHE_LINE_LENGTH).address();
+    queue = new ManyToOneRingBuffer(new UnsafeBuffer(address, bytes));
+    return capacity / message;
+  }
+
+  /**
+   * Sends the events of the ring that do not come through the queue. One that is overwritten before
+   * it is sent is lost where an older one was sent, and else no longer kept.
+   */
+  private void sendKept() throws IOException {
+    final long end = liveFrom(flows.position());
+    boolean isAnySent = false;
+    for (long at = Math.max(0, end - flows.capacity()); at < end && !isClosed; at++) {
+      if (!flows.read(at, copy, 0)) {
+        left.addAndGet(isAnySent ? 1 : 0);
+      } else if (isWanted(kept)) {
+        if (out.remaining() < FLOW_FRAME) {
+          send();
+        }
+        begin(MonitorStream.FLOW);
+        copy.getBytes(0, out, FlowEventFlyweight.LENGTH);
+        end();
+        isAnySent = true;
+      }
+    }
+    send();
+    begin(MonitorStream.KEPT);
+    end();
+  }
+
+  /** Returns where live events begin, which the first one says that wants to know. */
+  private long liveFrom(long position) {
+    if (liveFrom.get() == UNKNOWN) {
+      liveFrom.compareAndSet(UNKNOWN, position);
+    }
+    return liveFrom.get();
+  }
+
+  private boolean isWanted(FlowEventFlyweight event) {
+    return (mask >>> event.type() & 1) != 0;
+  }
+
+  /** Returns whether the event that the ring has taken last is sent from there. */
+  private boolean isSentAsKept() {
+    if ((mask & MonitorStream.KEPT_FIRST) == 0 || flows.capacity() == 0) {
+      return false;
+    }
+    final long at = flows.position() - 1;
+    return at < liveFrom(at);
+  }
+
   private void hello(int events) {
     begin(MonitorStream.HELLO);
     out.putShort((short) MonitorStream.VERSION).putShort((short) FlowEventFlyweight.LENGTH);
@@ -205,6 +283,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     texts(offer.reasons());
     texts(offer.directions());
     out.putInt(offer.packetBytes());
+    out.putInt(flows.capacity());
     end();
   }
 
@@ -288,7 +367,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
 
   @Override
   public void onEvent(FlowEventFlyweight event) {
-    if ((mask >>> event.type() & 1) == 0) {
+    if (isSentAsKept() || !isWanted(event)) {
       return;
     }
     final int captured = capturesPackets() ? event.capturedLength() : 0;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.DatapathMetrics;
 import agent.datapath.manager.spec.DatapathStatus;
+import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.TcMode;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
@@ -196,6 +197,11 @@ class DatapathMetricSourceTest {
     @Override
     public long suppressed() {
       return 23;
+    }
+
+    @Override
+    public FlowRing flows() {
+      return new FlowRing(0, Set.of(), System::nanoTime);
     }
   }
 }

@@ -10,11 +10,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.client.MonitorClient;
 import agent.client.MonitorEvent;
 import agent.client.MonitorEvent.Activity;
+import agent.client.MonitorEvent.KeptEnd;
 import agent.client.MonitorEvent.Kind;
 import agent.client.MonitorEvent.Lost;
 import agent.client.MonitorEvent.Packet;
 import agent.contract.monitor.MonitorStream;
 import agent.datapath.manager.spec.DatapathEvents;
+import agent.datapath.manager.spec.FlowRing;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EventType;
 import agent.maps.layout.FlowEventFlyweight;
@@ -36,9 +38,11 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
@@ -71,6 +75,7 @@ class MonitorServerTest {
     private CompletableFuture<Void> emitting = CompletableFuture.completedFuture(null);
     private final AtomicLong polls = new AtomicLong();
     private volatile long lost;
+    private volatile FlowRing flows = ring(0);
 
     void emit(EventType type, int port) {
       emit(type, port, new byte[0]);
@@ -95,6 +100,7 @@ class MonitorServerTest {
           .destinationPort(80)
           .sourceAddress(0x0a010009L << 32, 0)
           .destinationAddress(0x0a010007L << 32, 0);
+      flows.append(event);
       subscribers.forEach(subscriber -> subscriber.onEvent(event));
       polls.incrementAndGet();
     }
@@ -129,6 +135,15 @@ class MonitorServerTest {
     public long suppressed() {
       return 0;
     }
+
+    @Override
+    public FlowRing flows() {
+      return flows;
+    }
+  }
+
+  private static FlowRing ring(int events) {
+    return new FlowRing(events, Set.of(), System::nanoTime);
   }
 
   @BeforeEach
@@ -285,6 +300,129 @@ class MonitorServerTest {
   private static void fill(SocketChannel from, ByteBuffer to) throws IOException {
     while (to.hasRemaining()) {
       assertTrue(from.read(to) >= 0);
+    }
+  }
+
+  private static int port(MonitorEvent event) {
+    return assertInstanceOf(Packet.class, event).source().port();
+  }
+
+  @Test
+  void shouldSendWhatIsKeptBeforeWhatIsLive() throws IOException {
+    datapath.flows = ring(4);
+    for (int i = 1; i <= 6; i++) {
+      datapath.emit(EventType.DROP, i);
+    }
+    try (MonitorClient client = open(FLOWS | MonitorStream.KEPT_FIRST);
+        MonitorClient other = open(FLOWS)) {
+      assertEquals(4, client.keptEvents());
+      datapath.emit(EventType.TRACE, 7);
+      for (int i = 3; i <= 6; i++) {
+        assertEquals(i, port(client.next(LIMIT)));
+      }
+      assertEquals(new KeptEnd(), client.next(LIMIT));
+      datapath.emit(EventType.TRACE, 8);
+      assertEquals(7, port(client.next(LIMIT)));
+      assertEquals(8, port(client.next(LIMIT)));
+      assertNull(client.next(QUIET), "none comes twice, and none is lost");
+      assertEquals(7, port(other.next(LIMIT)), "who does not ask for them gets live ones alone");
+    }
+  }
+
+  @Test
+  void shouldEndTheStreamAfterWhatIsKeptWhereThatAloneIsWanted() throws IOException {
+    datapath.flows = ring(8);
+    datapath.emit(EventType.DROP, 1);
+    datapath.emit(EventType.TRACE, 2);
+    datapath.emit(EventType.DROP, 3);
+    datapath.emitting = CompletableFuture.failedFuture(new IllegalStateException("not asked for"));
+    final int mask = MonitorStream.DROPS | MonitorStream.KEPT_FIRST | MonitorStream.KEPT_ALONE;
+    try (MonitorClient client = open(mask)) {
+      assertEquals(1, port(client.next(LIMIT)));
+      assertEquals(3, port(client.next(LIMIT)), "drops alone were wanted");
+      assertEquals(new KeptEnd(), client.next(LIMIT));
+      assertThrows(EOFException.class, () -> client.next(LIMIT));
+    }
+    assertEquals(List.of(), datapath.subscribers, "the programs emit nothing for it");
+  }
+
+  @Test
+  void shouldKeepNothingWhereTheRingIsOff() throws IOException {
+    datapath.emit(EventType.DROP, 1);
+    try (MonitorClient client = open(FLOWS | MonitorStream.KEPT_FIRST)) {
+      assertEquals(0, client.keptEvents());
+      assertEquals(new KeptEnd(), client.next(LIMIT));
+      datapath.emit(EventType.DROP, 2);
+      assertEquals(2, port(client.next(LIMIT)));
+    }
+  }
+
+  /** Events come all the time, so that some come while a client subscribes. */
+  @Test
+  void shouldLeaveNoEventOutAndSendNoneTwiceBetweenKeptAndLiveOnes() throws Exception {
+    server.close();
+    server = MonitorServer.start(socket, null, 1 << 16, PACKET_BYTES, "1.2.3", datapath, agent);
+    datapath.flows = ring(1 << 12);
+    final Thread emitter =
+        Thread.ofPlatform()
+            .daemon()
+            .start(
+                () -> {
+                  for (int i = 0; !Thread.currentThread().isInterrupted(); i++) {
+                    datapath.emit(EventType.DROP, i & 0xffff);
+                    LockSupport.parkNanos(1000);
+                  }
+                });
+    for (int round = 0; round < 100; round++) {
+      try (MonitorClient client = open(FLOWS | MonitorStream.KEPT_FIRST)) {
+        int last = -1;
+        int live = -1;
+        while (live < 50) {
+          final MonitorEvent event = client.next(LIMIT);
+          if (event instanceof KeptEnd) {
+            live = 0;
+            continue;
+          }
+          final int port = port(event);
+          assertEquals(last < 0 ? port : last + 1 & 0xffff, port, "after " + live + " live ones");
+          last = port;
+          live += live < 0 ? 0 : 1;
+        }
+      }
+    }
+    emitter.interrupt();
+    emitter.join();
+  }
+
+  /** The client does not read; what the ring had for it is overwritten meanwhile. */
+  @Test
+  void shouldCountKeptEventsThatAreOverwrittenBeforeTheyAreSent() throws IOException {
+    final int kept = 1 << 16;
+    datapath.flows = ring(kept);
+    for (int i = 0; i < kept; i++) {
+      datapath.emit(EventType.DROP, 1);
+    }
+    try (MonitorClient client = open(FLOWS | MonitorStream.KEPT_FIRST)) {
+      for (int i = 0; i < kept; i++) {
+        datapath.emit(EventType.DROP, 2);
+      }
+      long old = 0;
+      long received = 0;
+      long lost = 0;
+      boolean hasEnded = false;
+      while (received + lost < 2 * kept || !hasEnded) {
+        switch (client.next(LIMIT)) {
+          case Packet packet -> {
+            received++;
+            old += packet.source().port() == 1 ? 1 : 0;
+          }
+          case Lost total -> lost = total.byQueue();
+          case KeptEnd _ -> hasEnded = true;
+          default -> throw new AssertionError("unexpected");
+        }
+      }
+      assertEquals(2 * kept, received + lost);
+      assertTrue(old < kept, "some were overwritten");
     }
   }
 

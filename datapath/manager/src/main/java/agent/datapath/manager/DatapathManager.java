@@ -47,6 +47,7 @@ import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.spec.DeviceProxy;
 import agent.datapath.manager.spec.EndpointFaults;
 import agent.datapath.manager.spec.EndpointProxy;
+import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.datapath.manager.spec.Prefilter;
@@ -95,6 +96,7 @@ public final class DatapathManager implements AutoCloseable {
   private static final long READER_STALL_NS = TimeUnit.SECONDS.toNanos(5);
 
   private final DatapathContext context;
+  private final FlowRing flows;
   private final Resources resources = new Resources();
   private final MapRegistry registry = new MapRegistry();
   private final HealthBoard health;
@@ -120,8 +122,9 @@ public final class DatapathManager implements AutoCloseable {
   private HookGuard hooks;
   private boolean isClosed;
 
-  private DatapathManager(DatapathContext context) {
+  private DatapathManager(DatapathContext context, FlowRing flows) {
     this.context = context;
+    this.flows = flows;
     health = new HealthBoard(context.epochClock());
     threads = new AgentThreads(context.threadFactory(), context.nanoClock(), health);
   }
@@ -131,13 +134,14 @@ public final class DatapathManager implements AutoCloseable {
    * Returns when the datapath is ready. Looks interfaces up in the network namespace of the calling
    * thread.
    *
+   * @param flows where the last events are kept
    * @throws agent.types.Refusal UNAVAILABLE with one line where a kernel feature, libbpf or a
    *     capability is missing, INVALID where an option names an interface that does not exist,
    *     EXHAUSTED where a map is full
    * @throws agent.types.OperationException where a map, program or link cannot be created
    */
-  public static DatapathManager launch(DatapathContext context) {
-    final DatapathManager manager = new DatapathManager(context.conclude());
+  public static DatapathManager launch(DatapathContext context, FlowRing flows) {
+    final DatapathManager manager = new DatapathManager(context.conclude(), flows);
     try {
       manager.launch();
       return manager;
@@ -196,6 +200,7 @@ public final class DatapathManager implements AutoCloseable {
             generations,
             faults,
             repairs,
+            flows.always(),
             context.bypassesStack());
     policyMaps =
         resources.add(
@@ -307,6 +312,7 @@ public final class DatapathManager implements AutoCloseable {
             maps.get(NodeMaps.EVENTS),
             maps.get(NodeMaps.EVENTS_LOST),
             resources.add(new EndpointRates(maps.get(NodeMaps.ENDPOINT_RATES))),
+            flows,
             (isHeard, isCapturing) -> conductor.run(() -> entries.listen(isHeard, isCapturing)));
     resources.add(threads);
     final ParkingIdleStrategy gcIdle = new ParkingIdleStrategy();

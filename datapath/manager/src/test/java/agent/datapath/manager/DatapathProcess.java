@@ -1,6 +1,7 @@
 package agent.datapath.manager;
 
 import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.TcMode;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
@@ -87,7 +88,8 @@ final class DatapathProcess implements AutoCloseable {
     final DatapathManager manager =
         DatapathManager.launch(
             ManagerTestNode.context(Path.of(args[0]), Path.of(args[1]))
-                .tcMode(TcMode.valueOf(args[2])));
+                .tcMode(TcMode.valueOf(args[2])),
+            new FlowRing(0, Set.of(), System::nanoTime));
     final Set<Integer> attached = new TreeSet<>();
     for (int i = 3; i < args.length; i++) {
       final EndpointSpec endpoint = read(args[i]);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.DatapathEvents.FlowSubscriber;
+import agent.datapath.manager.spec.FlowRing;
 import agent.maps.kernel.EndpointMap;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointOption;
@@ -17,9 +18,11 @@ import agent.testkit.TcpConnection;
 import agent.testkit.UdpStream;
 import agent.testkit.Workload;
 import java.io.IOException;
+import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -36,7 +39,11 @@ class EventsKernelTest {
     node = new ManagerTestNode();
     client = node.workload(61);
     server = node.workload(62);
-    manager = node.launch(node.context());
+    launch(new FlowRing(64, Set.of(), System::nanoTime));
+  }
+
+  private void launch(FlowRing flows) {
+    manager = node.launch(node.context(), flows);
     ManagerTestNode.attach(
         manager, ManagerTestNode.spec(601, client, 6001), ManagerTestNode.allowAll());
     ManagerTestNode.attach(
@@ -145,6 +152,46 @@ class EventsKernelTest {
     TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
     assertEquals(0, captured.poll(5, TimeUnit.SECONDS));
     manager.repairs().forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
+  }
+
+  /** Who subscribes now finds an event in the ring, or receives it. */
+  @Test
+  void shouldRecordEachEventBeforeItsSubscribersReceiveIt() throws Exception {
+    final FlowRing flows = manager.events().flows();
+    final UnsafeBuffer copy = new UnsafeBuffer(new byte[FlowEventFlyweight.LENGTH]);
+    final FlowEventFlyweight recorded = new FlowEventFlyweight().wrap(copy, 0);
+    final BlockingQueue<Boolean> seen = new ArrayBlockingQueue<>(1000);
+    await(
+        manager
+            .events()
+            .subscribe(
+                event ->
+                    seen.offer(
+                        flows.read(flows.position() - 1, copy, 0)
+                            && recorded.timestampNs() == event.timestampNs()
+                            && recorded.destinationPort() == event.destinationPort())));
+    TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
+    assertEquals(true, seen.poll(5, TimeUnit.SECONDS));
+    assertEquals(manager.events().received(), flows.position());
+  }
+
+  @Test
+  void shouldRecordTheTypesThatTheRingWantsWithoutASubscriber() throws Exception {
+    manager.close();
+    launch(new FlowRing(64, Set.of(EventType.DROP), System::nanoTime));
+    assertEquals(EndpointOption.DROP_NOTIFICATION.number(), notifications());
+    TcpConnection.attempt(client.namespace(), server.ipv4(), 4321, 300);
+    final FlowRing flows = manager.events().flows();
+    final UnsafeBuffer copy = new UnsafeBuffer(new byte[FlowEventFlyweight.LENGTH]);
+    final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(5);
+    while (!flows.read(0, copy, 0)) {
+      assertTrue(System.nanoTime() < endNs, "no event is recorded");
+      Thread.sleep(2);
+    }
+    final FlowEventFlyweight recorded = new FlowEventFlyweight().wrap(copy, 0);
+    assertEquals(EventType.DROP.number(), recorded.type());
+    assertEquals(4321, recorded.destinationPort());
+    assertEquals(6001, recorded.sourceIdentity());
   }
 
   /** Returns the notification options in the server's entry, which its programs read. */

@@ -46,6 +46,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -160,7 +161,7 @@ class GuardAllocationKernelTest {
     checks.add(cells);
     final EndpointEntries entries =
         new EndpointEntries(
-            maps.get(NodeMaps.ENDPOINTS), cells, generations, faults, repairs, true);
+            maps.get(NodeMaps.ENDPOINTS), cells, generations, faults, repairs, Set.of(), true);
     checks.add(entries);
     assertEquals(0, new DeviceMap(maps.get(NodeMaps.DEVICES)).add(7));
     final DeviceEntries devices = new DeviceEntries(maps.get(NodeMaps.DEVICES), faults, repairs);

@@ -3,6 +3,7 @@ package agent.datapath.manager;
 import agent.bindings.KernelFeatures;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.EndpointSpec;
+import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.datapath.manager.spec.PolicyDelta;
@@ -103,8 +104,12 @@ final class ManagerTestNode implements AutoCloseable {
   }
 
   DatapathManager launch(DatapathContext context) {
+    return launch(context, new FlowRing(0, Set.of(), System::nanoTime));
+  }
+
+  DatapathManager launch(DatapathContext context, FlowRing flows) {
     try {
-      return namespace.run(() -> DatapathManager.launch(context));
+      return namespace.run(() -> DatapathManager.launch(context, flows));
     } catch (RuntimeException failure) {
       throw failure;
     } catch (Exception failure) {

@@ -12,6 +12,7 @@ import agent.maps.kernel.EndpointMap;
 import agent.maps.kernel.MapCursor;
 import agent.maps.layout.EndpointEntryFlyweight;
 import agent.maps.layout.EndpointOption;
+import agent.maps.layout.EventType;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.HashSet;
@@ -56,7 +57,8 @@ public final class EndpointEntries implements Check {
   private final Int2ObjectHashMap<String> faulty = new Int2ObjectHashMap<>();
   private final MapCursor cursor = new MapCursor(SLOTS_PER_STEP);
   private final EndpointEntryFlyweight compared = new EndpointEntryFlyweight();
-  private int optionMask = ~NOTIFICATIONS;
+  private final int unheardMask;
+  private int optionMask;
   private int nodeOptions;
   private boolean isComparing;
   private int equal;
@@ -64,6 +66,7 @@ public final class EndpointEntries implements Check {
   /**
    * Takes over the entries of the open map, and the cells of their interfaces.
    *
+   * @param always events that are emitted while they have no subscriber
    * @param bypassesStack whether flows bypass the stack, until {@link #bypassStack} is called
    */
   public EndpointEntries(
@@ -72,12 +75,15 @@ public final class EndpointEntries implements Check {
       VerdictGenerations generations,
       KernelFaults faults,
       Repairs repairs,
+      Set<EventType> always,
       boolean bypassesStack) {
     this.map = new EndpointMap(map);
     this.cells = cells;
     this.generations = generations;
     this.faults = faults;
     this.repairs = repairs;
+    unheardMask = ~NOTIFICATIONS | notifications(always);
+    optionMask = unheardMask;
     nodeOptions = bypassesStack ? HOST_ROUTING : 0;
     final Set<Integer> ids = new HashSet<>();
     addIds(ids);
@@ -88,6 +94,19 @@ public final class EndpointEntries implements Check {
     ids.forEach(this::takeOver);
     desired.forEach((id, entry) -> cells.takeOver(entry.ifindex(), id));
     cells.closeOthers();
+  }
+
+  private static int notifications(Set<EventType> types) {
+    int options = 0;
+    for (final EventType type : types) {
+      options |=
+          switch (type) {
+            case DROP -> EndpointOption.DROP_NOTIFICATION.number();
+            case VERDICT -> EndpointOption.POLICY_VERDICT_NOTIFICATION.number();
+            case TRACE -> EndpointOption.TRACE_NOTIFICATION.number();
+          };
+    }
+    return options;
   }
 
   /** Takes over the entry of a previous run, which may have routed otherwise. */
@@ -143,23 +162,24 @@ public final class EndpointEntries implements Check {
 
   /**
    * Tells whether events have a subscriber. While they have none, the entries lack the options of
-   * notifications, so that an observer costs the programs nothing; the flows of an endpoint whose
-   * entry changes are judged again, since traced ones go another way.
+   * the other notifications, so that these cost the programs nothing; the flows of an endpoint
+   * whose entry changes are judged again, since traced ones go another way.
    *
    * @param isCapturing whether a subscriber wants the first bytes of packets
    */
   public void listen(boolean isHeard, boolean isCapturing) {
     final int maskBefore = optionMask;
     final int nodeBefore = nodeOptions;
-    optionMask = isHeard ? -1 : ~NOTIFICATIONS;
+    optionMask = isHeard ? -1 : unheardMask;
     nodeOptions = nodeOptions & ~CAPTURE | (isCapturing ? CAPTURE : 0);
-    if (optionMask == maskBefore && nodeOptions == nodeBefore) {
+    final int changed = optionMask ^ maskBefore;
+    if (changed == 0 && nodeOptions == nodeBefore) {
       return; // a further subscriber
     }
     desired.forEach(
         (id, entry) -> {
           put(id, entry);
-          if (optionMask != maskBefore && (entry.options() & NOTIFICATIONS) != 0) {
+          if ((entry.options() & changed) != 0) {
             generations.raise(id);
           }
         });

@@ -3,6 +3,7 @@ package agent.datapath.manager.events;
 import agent.bindings.EventPoll;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.DatapathEvents.FlowSubscriber;
+import agent.datapath.manager.spec.FlowRing;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointRates;
 import agent.maps.kernel.LostEvents;
@@ -17,8 +18,8 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The agent {@code dp-events}: reads the ring buffer of events and calls every subscriber. Its idle
- * strategy waits by epoll.
+ * The agent {@code dp-events}: reads the ring buffer of events, appends each to the ring of flows,
+ * and calls every subscriber. Its idle strategy waits by epoll.
  */
 public final class EventsAgent implements Agent, DatapathEvents {
   private static final Logger LOGGER = LogManager.getLogger(EventsAgent.class);
@@ -32,6 +33,7 @@ public final class EventsAgent implements Agent, DatapathEvents {
   private final FlowEventFlyweight event = new FlowEventFlyweight();
   private final RingBufferReader.RecordHandler handler = this::onRecord;
   private final Listening listening;
+  private final FlowRing flows;
   private volatile FlowSubscriber[] subscribers = {};
   private volatile long received;
   private volatile long polls;
@@ -48,8 +50,10 @@ public final class EventsAgent implements Agent, DatapathEvents {
   }
 
   /** Maps the ring buffer; an AgentRunner starts the reading. */
-  public EventsAgent(BpfMap events, BpfMap eventsLost, EndpointRates rates, Listening listening) {
+  public EventsAgent(
+      BpfMap events, BpfMap eventsLost, EndpointRates rates, FlowRing flows, Listening listening) {
     this.rates = rates;
+    this.flows = flows;
     this.listening = listening;
     ring = new RingBufferReader(events);
     lost = new LostEvents(eventsLost);
@@ -150,6 +154,11 @@ public final class EventsAgent implements Agent, DatapathEvents {
     return rates.eventsSuppressed();
   }
 
+  @Override
+  public FlowRing flows() {
+    return flows;
+  }
+
   private void onRecord(UnsafeBuffer buffer, int offset, int length) {
     if (length < FlowEventFlyweight.LENGTH) {
       return;
@@ -159,6 +168,7 @@ public final class EventsAgent implements Agent, DatapathEvents {
       return;
     }
     received = received + 1; // one writer
+    flows.append(event); // first: who subscribes now finds it there, or receives it
     final FlowSubscriber[] current = subscribers;
     for (int i = 0; i < current.length; i++) {
       try {

@@ -5,7 +5,8 @@ import java.util.concurrent.CompletableFuture;
 
 /**
  * Subscriptions to events of drops, policy verdicts and traces. The programs emit events only while
- * there is a subscriber; drops are counted always. Thread-safe.
+ * there is a subscriber, but those that the ring of flows wants always; drops are counted always.
+ * Thread-safe.
  */
 public interface DatapathEvents {
   /**
@@ -34,6 +35,9 @@ public interface DatapathEvents {
 
   /** Returns the number of events that were not emitted, since an endpoint caused too many. */
   long suppressed();
+
+  /** Returns the ring of the last events. Each event is in it before the subscribers receive it. */
+  FlowRing flows();
 
   /** Receives every event of the datapath on the thread {@code dp-events}. */
   @FunctionalInterface

@@ -20,10 +20,12 @@ import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.EndpointEntryFlyweight;
 import agent.maps.layout.EndpointOption;
+import agent.maps.layout.EventType;
 import agent.maps.layout.MapSize;
 import agent.testkit.KernelTest;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -68,12 +70,20 @@ class EndpointEntriesKernelTest {
   }
 
   private EndpointEntries start(boolean bypassesStack) {
+    return start(Set.of(), bypassesStack);
+  }
+
+  private EndpointEntries start(Set<EventType> always, boolean bypassesStack) {
     owner = new InterfaceCells(interfaces, overflow, faults, repairs);
-    return new EndpointEntries(map, owner, generations, faults, repairs, bypassesStack);
+    return new EndpointEntries(map, owner, generations, faults, repairs, always, bypassesStack);
   }
 
   private static EndpointSpec spec(int id, int ifindex) {
-    return new EndpointSpec(id, ifindex, "lxc", IPV4, IPV6, MAC, HOST_MAC, 4001, 0x155, 2);
+    return spec(id, ifindex, 0x155);
+  }
+
+  private static EndpointSpec spec(int id, int ifindex, int options) {
+    return new EndpointSpec(id, ifindex, "lxc", IPV4, IPV6, MAC, HOST_MAC, 4001, options, 2);
   }
 
   private static int cell(int ifindex) {
@@ -113,6 +123,36 @@ class EndpointEntriesKernelTest {
     round(entries);
     repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
     assertEquals(0x155, entries.current(77).options());
+  }
+
+  /** A further run finds what it wants, and judges no flow again. */
+  @Test
+  void shouldWriteTheNotificationsThatAreWantedWithoutASubscriber() {
+    final EndpointEntries entries = start(Set.of(EventType.DROP), true);
+    entries.open(spec(77, IFINDEX), 5);
+    entries.open(spec(78, IFINDEX + 1, 0x145), 5);
+    assertEquals(0x345, entry(77).options());
+    final long unchanged = generation(78);
+    entries.listen(true, false);
+    assertEquals(0x355, entry(77).options());
+    assertEquals(unchanged, generation(78), "it notifies of drops alone, as before");
+    entries.listen(false, false);
+    assertEquals(0x345, entry(77).options());
+    final long before = generation(77);
+    owner.close();
+    final EndpointEntries next = start(Set.of(EventType.DROP), true);
+    round(next);
+    next.listen(false, false);
+    assertEquals(0x345, entry(77).options());
+    assertEquals(before, generation(77));
+    owner.close();
+    final EndpointEntries all = start(Set.of(EventType.values()), true);
+    all.open(spec(77, IFINDEX), 5);
+    assertEquals(0x355, entry(77).options());
+    all.listen(true, false);
+    assertEquals(before, generation(77), "nothing changes");
+    round(all);
+    repairs.forEach((kind, repaired) -> assertEquals(0, repaired, kind + " repaired"));
   }
 
   @Test

@@ -16,6 +16,7 @@ import agent.maps.kernel.PolicyMap;
 import agent.maps.kernel.ShippedMaps;
 import agent.testkit.KernelTest;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import org.junit.jupiter.api.Test;
@@ -43,7 +44,9 @@ class UnreadableMapKernelTest {
       final BpfMapException failure =
           assertThrows(
               BpfMapException.class,
-              () -> new EndpointEntries(map, null, null, new KernelFaults(), new Repairs(), true));
+              () ->
+                  new EndpointEntries(
+                      map, null, null, new KernelFaults(), new Repairs(), Set.of(), true));
       assertEquals("map endpoints: walk (all): EPERM", failure.getMessage());
     }
   }
