@@ -87,6 +87,7 @@ final class CommandTree {
             "bpf", "Pinned BPF maps, read from the kernel without an agent.", BpfCommands::build),
         CommandSpec.group("config", "Options of the agent.", ConfigCommands::build),
         MonitorCommand.command(),
+        ObserveCommand.command(),
         PcapCommand.command(),
         CommandSpec.group("cluster", "Nodes that the agent knows.", ClusterCommands::build),
         CommandSpec.group("metrics", "Metrics.", MetricsCommands::build),

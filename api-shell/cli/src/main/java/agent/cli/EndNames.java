@@ -1,6 +1,8 @@
 package agent.cli;
 
+import agent.cli.output.Text;
 import agent.cli.output.Tree;
+import agent.client.MonitorEvent.End;
 import agent.client.RequestPath;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -64,6 +66,19 @@ final class EndNames {
       loadAgain();
     }
     return identities.getOrDefault(identity, List.of());
+  }
+
+  /** Returns the name of an end, or its labels, or its identity; null where none is known. */
+  String name(End end) {
+    final Endpoint endpoint = endpoint(end.address());
+    if (endpoint != null && endpoint.name() != null) {
+      return Text.oneLine(endpoint.name());
+    }
+    final List<String> labels = labels(end.identity());
+    if (!labels.isEmpty()) {
+      return Text.oneLine(String.join(",", labels));
+    }
+    return end.identity() == 0 ? null : "identity " + end.identity();
   }
 
   /** What is shown goes on without a name where the agent does not answer. */

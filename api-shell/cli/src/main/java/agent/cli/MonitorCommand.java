@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 
 /** {@code agentctl monitor}. */
 final class MonitorCommand {
@@ -31,17 +32,17 @@ final class MonitorCommand {
 
   private final Invocation call;
   private final MonitorClient events;
-  private final MonitorFilter filter;
-  private final EndNames names;
+  private final Predicate<MonitorEvent> filter;
   private final MonitorLines lines;
   private final RateLine rate;
   private final LostLines lost;
 
-  private MonitorCommand(Invocation call, MonitorClient events) {
+  /** Shows events that a filter matches, with names that are loaded. */
+  MonitorCommand(
+      Invocation call, MonitorClient events, EndNames names, Predicate<MonitorEvent> filter) {
     this.call = call;
     this.events = events;
-    names = new EndNames(call);
-    filter = MonitorFilter.of(call, names, events.reasons());
+    this.filter = filter;
     lines = new MonitorLines(names, call.format().kind() == OutputFormat.Kind.JSON);
     rate = new RateLine(call.terminal(), call.err());
     lost = new LostLines(call.err());
@@ -82,7 +83,8 @@ final class MonitorCommand {
             "agentctl monitor --related-to app=web -o json", "all that web sends and receives");
   }
 
-  private static OptionSpec end(String name, String summary) {
+  /** Returns an option whose values are ends of packets. */
+  static OptionSpec end(String name, String summary) {
     return OptionSpec.value(name, "END", ValueKind.LABEL, summary).repeated();
   }
 
@@ -97,16 +99,24 @@ final class MonitorCommand {
     if (count <= 0) {
       throw new UsageException(COUNT + ": " + count + " is not above 0");
     }
-    final Duration timeout =
-        DurationText.of(
-            CommandTree.TIMEOUT, call.option(CommandTree.TIMEOUT), CommandTree.READ_TIMEOUT);
     final int mask = mask(call.options(TYPE)) | (call.isSet(HEX) ? MonitorStream.PACKET_BYTES : 0);
-    try (MonitorClient events = MonitorClient.open(socket(call.address()), mask, timeout)) {
+    try (MonitorClient events = open(call, mask)) {
       if (call.isSet(HEX)) {
         checkCaptures(events);
       }
-      new MonitorCommand(call, events).show(count);
+      final EndNames names = new EndNames(call);
+      final MonitorFilter filter = MonitorFilter.of(call, names, events.reasons());
+      names.load();
+      new MonitorCommand(call, events, names, filter::matches).show(count);
     }
+  }
+
+  /** Subscribes to events of the agent that the call names. */
+  static MonitorClient open(Invocation call, int mask) throws IOException {
+    final Duration timeout =
+        DurationText.of(
+            CommandTree.TIMEOUT, call.option(CommandTree.TIMEOUT), CommandTree.READ_TIMEOUT);
+    return MonitorClient.open(socket(call.address()), mask, timeout);
   }
 
   /**
@@ -144,8 +154,8 @@ final class MonitorCommand {
     return mask;
   }
 
-  private void show(long count) throws IOException {
-    names.load();
+  /** Shows what comes, until so many were shown or the call is interrupted. */
+  void show(long count) throws IOException {
     long left = count;
     while (left > 0 && !Thread.currentThread().isInterrupted() && !call.out().checkError()) {
       final MonitorEvent event;
@@ -156,11 +166,10 @@ final class MonitorCommand {
         throw ended;
       }
       if (event instanceof MonitorEvent.Lost now) {
+        tell(now);
+      } else if (event != null && filter.test(event)) {
         rate.erase();
-        lost.tell(now);
-      } else if (event != null && filter.matches(event)) {
-        rate.erase();
-        call.out().println(lines.of(event));
+        print(event);
         rate.count();
         left--;
       } else if (event == null) {
@@ -168,5 +177,16 @@ final class MonitorCommand {
       }
       rate.show();
     }
+  }
+
+  /** Shows an event. */
+  void print(MonitorEvent event) {
+    call.out().println(lines.of(event));
+  }
+
+  /** Tells on standard error how many more are lost. */
+  void tell(MonitorEvent.Lost now) {
+    rate.erase();
+    lost.tell(now);
   }
 }

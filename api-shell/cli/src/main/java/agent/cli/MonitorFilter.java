@@ -10,8 +10,9 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /**
- * Which events {@code agentctl monitor} shows. Values of one option are alternatives; several
- * options have to match all. What the agent does matches where no option is about packets.
+ * Which events {@code agentctl monitor} and {@code agentctl observe} show by their ends. Values of
+ * one option are alternatives; several options have to match all. What the agent does matches where
+ * no option is about packets.
  */
 final class MonitorFilter {
   static final String FROM = "--from";
@@ -67,11 +68,7 @@ final class MonitorFilter {
 
   private static Predicate<End> end(String text, EndNames names) {
     if (text.matches("\\d{1,5}")) {
-      final long id = Long.parseLong(text);
-      return end -> {
-        final EndNames.Endpoint endpoint = names.endpoint(end.address());
-        return endpoint != null && endpoint.id() == id;
-      };
+      return endpoint(Long.parseLong(text), names);
     }
     if (text.indexOf('=') < 0 && (text.indexOf(':') >= 0 || text.matches("[0-9.]+"))) {
       try {
@@ -81,10 +78,22 @@ final class MonitorFilter {
         // a label such as reserved:world
       }
     }
+    return label(text, names);
+  }
+
+  /** Returns what the addresses of the endpoint match. */
+  static Predicate<End> endpoint(long id, EndNames names) {
+    return end -> {
+      final EndNames.Endpoint endpoint = names.endpoint(end.address());
+      return endpoint != null && endpoint.id() == id;
+    };
+  }
+
+  /** Returns what an end with the label matches; without a source one of any source is meant. */
+  static Predicate<End> label(String text, EndNames names) {
     return end -> names.labels(end.identity()).stream().anyMatch(label -> isNamed(label, text));
   }
 
-  /** Without a source a label of any source is meant. */
   private static boolean isNamed(String label, String text) {
     return label.equals(text) || label.substring(label.indexOf(':') + 1).equals(text);
   }

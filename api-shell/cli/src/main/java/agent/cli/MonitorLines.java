@@ -97,24 +97,16 @@ final class MonitorLines {
       text.append(address.indexOf(':') < 0 ? address : "[" + address + "]");
       text.append(':').append(end.port());
     }
-    final EndNames.Endpoint endpoint = names.endpoint(end.address());
-    final List<String> labels = names.labels(end.identity());
-    if (endpoint != null && endpoint.name() != null) {
-      text.append(" (").append(Text.oneLine(endpoint.name())).append(')');
-    } else if (!labels.isEmpty()) {
-      text.append(" (").append(Text.oneLine(String.join(",", labels))).append(')');
-    } else if (end.identity() != 0) {
-      text.append(" (identity ").append(end.identity()).append(')');
-    }
-    return text.toString();
+    final String name = names.name(end);
+    return name == null ? text.toString() : text.append(" (").append(name).append(')').toString();
   }
 
-  private static boolean hasPorts(Packet packet) {
+  static boolean hasPorts(Packet packet) {
     return PORTS.contains(packet.protocol());
   }
 
   /** IPv6 addresses are in the short form of RFC 5952. */
-  private static String text(InetAddress address) {
+  static String text(InetAddress address) {
     final String full = address.getHostAddress();
     if (!(address instanceof Inet6Address)) {
       return full;
@@ -136,10 +128,24 @@ final class MonitorLines {
     if (packet.source().address() == null) {
       return "neither IPv4 nor IPv6";
     }
-    final String name = PROTOCOLS.getOrDefault(packet.protocol(), "protocol " + packet.protocol());
+    final String name = protocol(packet.protocol());
     return packet.protocol() == TCP && packet.tcpFlags() != 0
         ? name + " " + String.join(",", flags(packet.tcpFlags()))
         : name;
+  }
+
+  /** Returns the name of a protocol by its number. */
+  static String protocol(int number) {
+    return PROTOCOLS.getOrDefault(number, "protocol " + number);
+  }
+
+  /** Returns the number of the protocol that has this name; -1 where none has it. */
+  static int protocolNumber(String name) {
+    return PROTOCOLS.entrySet().stream()
+        .filter(protocol -> protocol.getValue().equalsIgnoreCase(name))
+        .mapToInt(Map.Entry::getKey)
+        .findFirst()
+        .orElse(-1);
   }
 
   private static List<String> flags(int bits) {

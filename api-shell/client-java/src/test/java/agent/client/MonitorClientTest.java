@@ -102,6 +102,9 @@ class MonitorClientTest {
     final byte[] first = {1, 2, (byte) 0xff};
     agent.capturingHello(128).packet(1, 1, "10.1.0.9", "10.1.0.7", first);
     agent.packet(3, 0, "fd00::9", "fd00::7", new byte[0]);
+    for (int i = 0; i < 10; i++) {
+      agent.packet(3, 0, "fd00::9", "fd00::7", new byte[30_000]);
+    }
     agent.packet(3, 0, "fd00::9", "fd00::7", new byte[70_000]);
     try (MonitorClient client = open()) {
       assertEquals(128, client.packetBytes());
@@ -109,8 +112,11 @@ class MonitorClientTest {
       assertEquals(ByteBuffer.wrap(first), packet.bytes());
       assertTrue(packet.bytes().isReadOnly());
       assertEquals(0, ((Packet) client.next(LIMIT)).bytes().remaining());
+      for (int i = 0; i < 10; i++) {
+        assertEquals(30_000, ((Packet) client.next(LIMIT)).bytes().remaining());
+      }
+      assertEquals(ByteBuffer.wrap(first), packet.bytes(), "no later one takes its place");
       assertEquals(70_000, ((Packet) client.next(LIMIT)).bytes().remaining());
-      assertEquals(ByteBuffer.wrap(first), packet.bytes(), "it stays");
     }
   }
 

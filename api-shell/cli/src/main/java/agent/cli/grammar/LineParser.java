@@ -1,8 +1,8 @@
 package agent.cli.grammar;
 
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
+import java.util.ListIterator;
 import java.util.Optional;
 import java.util.stream.Stream;
 
@@ -41,7 +41,7 @@ public final class LineParser<A> {
    */
   public ParsedLine<A> parse(List<String> words) {
     final ParsedLine<A> line = new ParsedLine<>(root);
-    final Iterator<String> rest = words.iterator();
+    final ListIterator<String> rest = words.listIterator();
     boolean takesOptions = true;
     while (rest.hasNext()) {
       final String word = rest.next();
@@ -76,7 +76,7 @@ public final class LineParser<A> {
     return group.commands().stream().map(CommandSpec::name).toList();
   }
 
-  private void option(ParsedLine<A> line, String word, Iterator<String> rest) {
+  private void option(ParsedLine<A> line, String word, ListIterator<String> rest) {
     if (!word.startsWith("--")) {
       letters(line, word, rest);
       return;
@@ -99,7 +99,7 @@ public final class LineParser<A> {
   }
 
   /** Flags may stand together, {@code -wh}; a value may follow at once, {@code -ojson}. */
-  private void letters(ParsedLine<A> line, String word, Iterator<String> rest) {
+  private void letters(ParsedLine<A> line, String word, ListIterator<String> rest) {
     for (int at = 1; at < word.length(); at++) {
       final String letter = "-" + word.charAt(at);
       final OptionSpec option =
@@ -117,7 +117,17 @@ public final class LineParser<A> {
     }
   }
 
-  private String next(ParsedLine<A> line, OptionSpec option, Iterator<String> rest) {
+  private String next(ParsedLine<A> line, OptionSpec option, ListIterator<String> rest) {
+    if (option.isValueOptional()) {
+      if (rest.hasNext()) {
+        final String word = rest.next();
+        if (option.choices().contains(word)) {
+          return word;
+        }
+        rest.previous();
+      }
+      return option.choices().getFirst();
+    }
     if (!rest.hasNext()) {
       throw new UsageException(
           line.commandPath(), option.name() + " needs a value: " + option.label());

@@ -7,7 +7,8 @@ import java.util.List;
  *
  * @param name its long name, with dashes
  * @param letter its short name with a dash, or an empty text
- * @param label name of its value in help; empty where it takes none
+ * @param label name of its value in help; empty where it takes none, in brackets where the first
+ *     choice is meant without one
  * @param summary what it does
  * @param kind what its value is completed by
  * @param choices the values that it can have; empty where it is free
@@ -55,6 +56,11 @@ public record OptionSpec(
   /** Returns whether the option has a value. */
   public boolean takesValue() {
     return !label.isEmpty();
+  }
+
+  /** Returns whether the value may be left out. */
+  boolean isValueOptional() {
+    return label.startsWith("[");
   }
 
   /** Returns the names with the value as help shows them. */

@@ -30,7 +30,9 @@ class LineParserTest {
     return List.of(
         CommandSpec.group("endpoint", "Endpoints.", this::endpointCommands),
         CommandSpec.group("map", "Maps.", this::mapCommands),
-        CommandSpec.command("status", "Status.", "status"),
+        CommandSpec.command("status", "Status.", "status")
+            .option(OptionSpec.text("--view", "[FORM]", "How.").withLetter("-v").among("a", "b"))
+            .option(OptionSpec.flag("--brief", "Short.")),
         CommandSpec.command("secret", "Hidden.", "secret").hidden());
   }
 
@@ -134,6 +136,22 @@ class LineParserTest {
     final UsageException failure = assertThrows(UsageException.class, () -> parse(line));
     assertEquals(message, failure.getMessage());
     assertEquals(command, failure.command());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "status --view, a",
+    "status --view --brief, a",
+    "status --view b, b",
+    "status --view=b, b",
+    "status -v b --brief, b",
+    "status --brief -v, a",
+    "status --view a --view b, b"
+  })
+  void shouldTakeTheFirstChoiceWhereAnOptionalValueIsLeftOut(String line, String value) {
+    final ParsedLine<String> parsed = parse(line);
+    assertEquals(value, parsed.option("--view"));
+    assertEquals(line.contains("--brief"), parsed.isSet("--brief"));
   }
 
   @Test

@@ -393,7 +393,7 @@ public final class OptionTable {
             OBSERVATION,
             "flowobs-monitor-events",
             STRINGS,
-            "drop",
+            "",
             "drop, verdict, trace: emitted for the observer alone"),
         served(OBSERVATION, "log-driver", STRINGS, "", "Log drivers beside the console"),
         served(OBSERVATION, "log-opt", MAP, "", "Options of the log drivers"),

@@ -63,8 +63,8 @@ class OptionEffectsTest {
       enable-tracing AgentOperatorOptionsKernelTest#shouldLogWhyAnEndpointHasItsPolicy
       endpoint-event-rate OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       fixed-identity-mapping AgentOperatorOptionsKernelTest#shouldGiveTheChosenNumberAndMatchItByItsName
-      flowobs-event-buffer-capacity OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
-      flowobs-monitor-events OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      flowobs-event-buffer-capacity AgentObserveKernelTest#shouldKeepWhatTheOptionsSay
+      flowobs-monitor-events AgentObserveKernelTest#shouldKeepWhatTheOptionsSay
       help AgentCommandLineTest#shouldPrintItsOptionsByGroup
       host-routing AgentHostRoutingKernelTest
       http-idle-timeout refused

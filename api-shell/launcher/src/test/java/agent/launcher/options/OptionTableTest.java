@@ -124,7 +124,7 @@ class OptionTableTest {
       conntrack-endpoint-share int 100
       endpoint-event-rate int 10000
       flowobs-event-buffer-capacity int 4096
-      flowobs-monitor-events strings drop
+      flowobs-monitor-events strings
       host-routing string auto
       max-labels int 1000
       max-policy-cidrs int 50000

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.launcher.local.LocalAgentCtl;
+import agent.launcher.process.CtlProcess.Outcome;
 import agent.testkit.Commands;
 import agent.testkit.KernelTest;
 import agent.testkit.TcpConnection;
@@ -46,37 +46,16 @@ class AgentCtlKernelTest {
 
   @TempDir private Path directory;
 
-  private record Outcome(int exitCode, String out, String err) {}
-
   private Outcome run(String... words) throws Exception {
-    final List<String> line = new ArrayList<>();
-    line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    line.addAll(
-        List.of(
-            "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1",
-            "-Xmx64m",
-            "--enable-native-access=ALL-UNNAMED",
-            "--sun-misc-unsafe-memory-access=allow",
-            "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED"));
-    line.addAll(AgentImage.flags());
-    line.add(LocalAgentCtl.class.getName());
-    line.addAll(List.of(words));
-    final Path out = directory.resolve("out");
-    final Path err = directory.resolve("err");
-    final Process process =
-        new ProcessBuilder(line).redirectOutput(out.toFile()).redirectError(err.toFile()).start();
-    process.getOutputStream().close();
-    assertTrue(process.waitFor(60, TimeUnit.SECONDS), String.join(" ", words));
-    return new Outcome(process.exitValue(), Files.readString(out), Files.readString(err));
+    return CtlProcess.run(directory, words);
   }
 
   private String output(AgentProcess agent, String line) throws Exception {
     final List<String> words = new ArrayList<>(List.of(line.split(" ")));
     words.addAll(List.of("--host", "unix://" + agent.socket()));
     final Outcome outcome = run(words.toArray(String[]::new));
-    assertEquals(0, outcome.exitCode, line + ": " + outcome.err);
-    return outcome.out;
+    assertEquals(0, outcome.exitCode(), line + ": " + outcome.err());
+    return outcome.out();
   }
 
   @Test
@@ -102,7 +81,7 @@ class AgentCtlKernelTest {
       assertTrue(output(agent, "map get endpoints --filter endpoint -o csv").lines().count() > 1);
       final String host = "unix://" + agent.socket();
       final Outcome candidates = run("complete", "--", "-H", host, "endpoint", "get", "");
-      assertTrue(candidates.out.startsWith(web.id() + "\tunspec:app=web"), candidates.out);
+      assertTrue(candidates.out().startsWith(web.id() + "\tunspec:app=web"), candidates.out());
       output(agent, "endpoint delete " + web.id());
       assertEquals("[]\n", output(agent, "endpoint list -o json"));
     }
@@ -123,25 +102,25 @@ class AgentCtlKernelTest {
       agent.kill();
       final String[] root = {"--bpf-root", node.bpfRoot().toString()};
       final Outcome list = run("bpf", "list", root[0], root[1], "-o", "jsonpath=.maps[*].name");
-      assertEquals(0, list.exitCode, list.err);
-      final Set<String> pinned = new TreeSet<>(keys(list.out));
+      assertEquals(0, list.exitCode(), list.err());
+      final Set<String> pinned = new TreeSet<>(keys(list.out()));
       assertTrue(served.containsAll(pinned), served + " has not all of " + pinned);
-      assertTrue(pinned.containsAll(Set.of("ipcache4", "endpoints", "conntrack4_tcp")), list.out);
+      assertTrue(pinned.containsAll(Set.of("ipcache4", "endpoints", "conntrack4_tcp")), list.out());
       final Outcome entries =
           run("bpf", "get", "ipcache4", root[0], root[1], "-o", "jsonpath=.[*].key");
-      assertEquals(new TreeSet<>(ofAgent), new TreeSet<>(keys(entries.out)), entries.err);
-      assertTrue(entries.out.contains(web.ipv4()), entries.out);
+      assertEquals(new TreeSet<>(ofAgent), new TreeSet<>(keys(entries.out())), entries.err());
+      assertTrue(entries.out().contains(web.ipv4()), entries.out());
       final Outcome occupied =
           run("bpf", "get", "policies", root[0], root[1], "-o", "jsonpath=.[*].key");
       assertFalse(slots.isEmpty());
-      assertEquals(slots, keys(occupied.out), occupied.err);
+      assertEquals(slots, keys(occupied.out()), occupied.err());
       final String policy =
           pinned.stream().filter(name -> name.startsWith("policy_")).findFirst().orElseThrow();
       final Outcome verdicts = run("bpf", "get", policy, root[0], root[1], "--filter", "TCP");
-      assertTrue(verdicts.out.contains("allow"), verdicts.out + verdicts.err);
+      assertTrue(verdicts.out().contains("allow"), verdicts.out() + verdicts.err());
       final Outcome none = run("bpf", "list", "--bpf-root", directory.toString());
-      assertEquals(1, none.exitCode);
-      assertEquals("Error: no agent has pinned maps under " + directory + "\n", none.err);
+      assertEquals(1, none.exitCode());
+      assertEquals("Error: no agent has pinned maps under " + directory + "\n", none.err());
     }
   }
 
@@ -158,9 +137,9 @@ class AgentCtlKernelTest {
       try {
         final Outcome outcome =
             run("endpoint", "list", "--timeout", "1s", "-H", "unix://" + agent.socket());
-        assertEquals(1, outcome.exitCode);
-        assertEquals("Error: the agent did not answer for 1 s\n", outcome.err);
-        assertEquals("", outcome.out);
+        assertEquals(1, outcome.exitCode());
+        assertEquals("Error: the agent did not answer for 1 s\n", outcome.err());
+        assertEquals("", outcome.out());
       } finally {
         signal("CONT", agent.pid());
       }

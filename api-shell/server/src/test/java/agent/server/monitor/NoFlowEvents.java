@@ -1,6 +1,8 @@
 package agent.server.monitor;
 
 import agent.datapath.manager.spec.DatapathEvents;
+import agent.datapath.manager.spec.FlowRing;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 /** A datapath that has no events. */
@@ -31,5 +33,10 @@ final class NoFlowEvents implements DatapathEvents {
   @Override
   public long suppressed() {
     return 0;
+  }
+
+  @Override
+  public FlowRing flows() {
+    return new FlowRing(0, Set.of(), System::nanoTime);
   }
 }

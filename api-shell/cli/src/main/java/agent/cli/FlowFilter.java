@@ -1,0 +1,121 @@
+package agent.cli;
+
+import agent.cli.grammar.OptionSpec;
+import agent.cli.grammar.UsageException;
+import agent.cli.grammar.ValueKind;
+import agent.client.MonitorEvent;
+import agent.client.MonitorEvent.End;
+import agent.client.MonitorEvent.Kind;
+import agent.client.MonitorEvent.Packet;
+import java.util.List;
+import java.util.function.Predicate;
+
+/**
+ * Which events of packets {@code agentctl observe} shows. Values of one option are alternatives;
+ * several options have to match all.
+ */
+final class FlowFilter {
+  private static final String LABEL = "--label";
+  private static final String ENDPOINT = "--endpoint";
+  private static final String PORT = "--port";
+  private static final String PROTOCOL = "--protocol";
+  private static final String VERDICT = "--verdict";
+  private static final int LARGEST_PORT = 65_535;
+  private static final int LARGEST_PROTOCOL = 255;
+
+  private FlowFilter() {}
+
+  static List<OptionSpec> options() {
+    return List.of(
+        MonitorCommand.end(MonitorFilter.FROM, "Only packets from this end."),
+        MonitorCommand.end(MonitorFilter.TO, "Only packets to this end."),
+        OptionSpec.value(LABEL, "LABEL", ValueKind.LABEL, "Only where an end has this label.")
+            .withLetter("-l")
+            .repeated(),
+        OptionSpec.value(
+                ENDPOINT,
+                "ID",
+                ValueKind.ENDPOINT,
+                "Only from or to this endpoint, or seen by its programs.")
+            .repeated(),
+        OptionSpec.text(PORT, "NUMBER", "Only where an end has this port.").repeated(),
+        OptionSpec.text(PROTOCOL, "NAME", "Only this: tcp, udp, sctp, icmp, icmpv6 or a number.")
+            .repeated(),
+        OptionSpec.text(VERDICT, "VERDICT", "Only these: forwarded, dropped, or audit.")
+            .among("forwarded", "dropped", "audit")
+            .repeated(),
+        OptionSpec.text(MonitorFilter.REASON, "REASON", "Only packets dropped for this reason.")
+            .repeated());
+  }
+
+  /**
+   * Reads the options.
+   *
+   * @param known the drop reasons of the agent
+   */
+  static Predicate<MonitorEvent> of(Invocation call, EndNames names, List<String> known) {
+    final MonitorFilter ends = MonitorFilter.of(call, names, known);
+    final Predicate<Packet> wanted =
+        any(call.options(LABEL), text -> either(MonitorFilter.label(text, names)))
+            .and(any(call.options(ENDPOINT), text -> endpoint(text, names)))
+            .and(any(call.options(PORT), FlowFilter::port))
+            .and(any(call.options(PROTOCOL), FlowFilter::protocol))
+            .and(any(call.options(VERDICT), text -> packet -> verdict(packet).equals(text)));
+    return event -> event instanceof Packet packet && ends.matches(packet) && wanted.test(packet);
+  }
+
+  /** Reads the values of an option; where there is none, every packet matches. */
+  private static Predicate<Packet> any(List<String> texts, Reader reader) {
+    final List<Predicate<Packet>> alternatives = texts.stream().map(reader::read).toList();
+    return packet ->
+        alternatives.isEmpty() || alternatives.stream().anyMatch(one -> one.test(packet));
+  }
+
+  @FunctionalInterface
+  private interface Reader {
+    Predicate<Packet> read(String text);
+  }
+
+  private static Predicate<Packet> either(Predicate<End> end) {
+    return packet -> end.test(packet.source()) || end.test(packet.destination());
+  }
+
+  private static Predicate<Packet> endpoint(String text, EndNames names) {
+    final long id = number(ENDPOINT, text, LARGEST_PORT);
+    return either(MonitorFilter.endpoint(id, names)).or(packet -> packet.endpoint() == id);
+  }
+
+  private static Predicate<Packet> port(String text) {
+    final long port = number(PORT, text, LARGEST_PORT);
+    return packet ->
+        MonitorLines.hasPorts(packet)
+            && (packet.source().port() == port || packet.destination().port() == port);
+  }
+
+  private static Predicate<Packet> protocol(String text) {
+    final int known = MonitorLines.protocolNumber(text);
+    final long number = known >= 0 ? known : number(PROTOCOL, text, LARGEST_PROTOCOL);
+    return packet -> packet.protocol() == number;
+  }
+
+  private static long number(String option, String text, int largest) {
+    if (!text.matches("[0-9]{1,5}") || Integer.parseInt(text) > largest) {
+      throw new UsageException(
+          option
+              + ": '"
+              + text
+              + "' is not "
+              + (option.equals(PROTOCOL) ? "a protocol" : "a number up to " + largest));
+    }
+    return Integer.parseInt(text);
+  }
+
+  /** Returns what became of a packet: one of the values of {@code --verdict}. */
+  static String verdict(Packet packet) {
+    if (packet.isAudited()) {
+      return "audit";
+    }
+    final boolean isDenied = packet.kind() == Kind.DROP || !packet.reason().equals("none");
+    return isDenied ? "dropped" : "forwarded";
+  }
+}
