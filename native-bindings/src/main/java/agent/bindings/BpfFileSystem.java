@@ -25,7 +25,7 @@ public final class BpfFileSystem {
    * @throws BindingsException if the kernel refuses
    */
   public static void mount(Path path) {
-    MountedFileSystem.mount("bpf", path, "mode=0700", "mount a BPF file system");
+    MountedFileSystem.mount("bpf", "bpf", path, "mode=0700", "mount a BPF file system");
   }
 
   /**

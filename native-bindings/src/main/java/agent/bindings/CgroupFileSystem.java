@@ -5,6 +5,9 @@ import java.nio.file.Path;
 
 /** Mounts the file system of control groups, version 2, and opens its directories. */
 public final class CgroupFileSystem {
+  /** The name of the mounts of the agent in the list of mounts. */
+  public static final String SOURCE = "agent";
+
   /** CGROUP2_SUPER_MAGIC (linux/magic.h). */
   private static final long CGROUP2_MAGIC = 0x63677270L;
 
@@ -26,7 +29,16 @@ public final class CgroupFileSystem {
    * @throws BindingsException if the kernel refuses
    */
   public static void mount(Path path) {
-    MountedFileSystem.mount("cgroup2", path, null, "mount a cgroup2 file system");
+    MountedFileSystem.mount("cgroup2", SOURCE, path, null, "mount a cgroup2 file system");
+  }
+
+  /**
+   * Unmounts the file system at a path.
+   *
+   * @throws BindingsException if the kernel refuses
+   */
+  public static void unmount(Path path) {
+    MountedFileSystem.unmount(path, "unmount a cgroup2 file system");
   }
 
   /**

@@ -117,7 +117,7 @@ final class LibC {
 
   private LibC() {}
 
-  private static MethodHandle handle(String name, FunctionDescriptor descriptor) {
+  static MethodHandle handle(String name, FunctionDescriptor descriptor) {
     return LINKER.downcallHandle(
         LINKER.defaultLookup().findOrThrow(name),
         descriptor,
@@ -438,7 +438,7 @@ final class LibC {
     }
   }
 
-  private static int result(MemorySegment state, int value) {
+  static int result(MemorySegment state, int value) {
     return value < 0 ? -errno(state) : value;
   }
 

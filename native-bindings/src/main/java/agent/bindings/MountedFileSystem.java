@@ -1,14 +1,24 @@
 package agent.bindings;
 
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 
-/** Mounts of kernel file systems: statfs(2) and mount(2). */
+/** Mounts of kernel file systems: statfs(2), mount(2) and umount2(2). */
 final class MountedFileSystem {
   private static final long STATFS_BYTES = 256;
+
+  /** Linked with its first use, which a daemon does not have. */
+  private static final class Unmount {
+    private static final MethodHandle CALL =
+        LibC.handle("umount2", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
+  }
 
   private MountedFileSystem() {}
 
@@ -23,24 +33,44 @@ final class MountedFileSystem {
   }
 
   /**
-   * Mounts a file system, which has the name of its type.
+   * Mounts a file system.
    *
+   * @param source its name in the list of mounts
    * @param path an existing directory
    * @param options of the file system; null for none
    * @param operation for the message of a failure
    * @throws BindingsException if the kernel refuses
    */
-  static void mount(String type, Path path, String options, String operation) {
+  static void mount(String type, String source, Path path, String options, String operation) {
     try (Arena arena = Arena.ofConfined()) {
       BindingsException.check(
           LibC.mount(
               arena.allocate(LibC.CALL_STATE),
-              arena.allocateFrom(type),
+              arena.allocateFrom(source),
               arena.allocateFrom(path.toString()),
               arena.allocateFrom(type),
               0,
               options == null ? MemorySegment.NULL : arena.allocateFrom(options)),
           operation + " at " + path);
+    }
+  }
+
+  /**
+   * Unmounts the file system that is mounted last at a path.
+   *
+   * @param operation for the message of a failure
+   * @throws BindingsException if the kernel refuses
+   */
+  static void unmount(Path path, String operation) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(LibC.CALL_STATE);
+      final MemorySegment target = arena.allocateFrom(path.toString());
+      final int result = LibC.result(state, (int) Unmount.CALL.invokeExact(state, target, 0));
+      BindingsException.check(result, operation + " at " + path);
+    } catch (RuntimeException | Error failure) {
+      throw failure;
+    } catch (Throwable unexpected) {
+      throw new IllegalStateException(unexpected);
     }
   }
 }

@@ -3,6 +3,7 @@ package agent.launcher;
 import agent.bindings.LibBpf;
 import agent.datapath.manager.attach.DatapathLeftovers;
 import agent.datapath.manager.compile.LibraryLeftovers;
+import agent.datapath.manager.service.ControlGroup;
 import agent.launcher.log.AgentLog;
 import agent.launcher.log.LogOptions;
 import agent.launcher.options.OptionException;
@@ -127,6 +128,7 @@ final class CleanupCommand {
   private static List<Leftover> find(Settings settings, StateLeftovers state) {
     final List<Leftover> found =
         new ArrayList<>(DatapathLeftovers.find(settings.bpfRoot(), NodeLeftovers.interfaces()));
+    found.addAll(ControlGroup.leftovers());
     found.addAll(NodeLeftovers.find(state.node()));
     SocketFile.unused(settings.socketPath()).map(Leftover::of).ifPresent(found::add);
     SocketFile.unused(settings.monitorPath()).map(Leftover::of).ifPresent(found::add);

@@ -171,6 +171,38 @@ class AgentCleanupKernelTest {
     assertEquals(1, again.status(), "only the folder with a file of others is left");
   }
 
+  /** The node of the script has an empty /run. */
+  @Test
+  void shouldUnmountTheControlGroupsThatAnAgentHasMounted() throws Exception {
+    final String script =
+        """
+        mount -t tmpfs tmpfs /run && mkdir -p /run/agent/cgroupv2 &&
+        mount -t cgroup2 %s /run/agent/cgroupv2 || exit 9
+        "$@"; echo "status $?"
+        grep -q /run/agent/cgroupv2 /proc/self/mountinfo && echo it is mounted
+        ls /run/agent
+        """;
+    final String unmounted = cleanupIn(script.formatted("agent"));
+    assertTrue(unmounted.contains("control groups mounted at /run/agent/cgroupv2"), unmounted);
+    assertTrue(unmounted.endsWith("status 0\n"), unmounted);
+    Files.createDirectories(node.state());
+    final String others = cleanupIn(script.formatted("cgroup2"));
+    assertTrue(others.endsWith("status 0\nit is mounted\ncgroupv2\n"), others);
+    Files.createDirectories(node.state());
+  }
+
+  private String cleanupIn(String script) throws Exception {
+    return AgentProcess.runIn(
+            script,
+            node.namespace(),
+            "cleanup",
+            "--force",
+            "--state-dir=" + node.state(),
+            "--bpf-root=" + node.bpfRoot(),
+            "--lib-dir=" + node.state().resolve("lib"))
+        .output();
+  }
+
   @Test
   void shouldRemoveClsactFiltersOfTheAgentOnly() throws Exception {
     VethPair.create(node.namespace(), "ext0", outside, "eth0");

@@ -87,7 +87,20 @@ final class AgentProcess implements AutoCloseable {
 
   /** Runs a command of the daemon's program to its end. */
   static Ended run(NetworkNamespace node, String input, String... arguments) throws Exception {
-    final List<String> line = new ArrayList<>(List.of(node.inside(java())));
+    return run(List.of(node.inside(java())), input, arguments);
+  }
+
+  /** Runs a command of the daemon's program in a script, as {@code "$@"}, with own mounts. */
+  static Ended runIn(String script, NetworkNamespace node, String... arguments) throws Exception {
+    final String[] command = {
+      "unshare", "--mount", "--propagation", "private", "--", "sh", "-c", script, "sh", java()
+    };
+    return run(List.of(node.inside(command)), "", arguments);
+  }
+
+  private static Ended run(List<String> command, String input, String... arguments)
+      throws Exception {
+    final List<String> line = new ArrayList<>(command);
     line.addAll(List.of(OPENED));
     line.addAll(AgentImage.flags());
     line.add(DaemonProcess.class.getName());

@@ -3,6 +3,7 @@ package agent.datapath.manager.service;
 import agent.bindings.BindingsException;
 import agent.bindings.CgroupFileSystem;
 import agent.types.IoFailure;
+import agent.types.Leftover;
 import agent.types.OperationException;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -12,7 +13,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /** Finds the control group whose sockets the programs are attached to. */
-final class ControlGroup {
+public final class ControlGroup {
   private static final Logger LOGGER = LogManager.getLogger(ControlGroup.class);
   private static final Path MOUNTS = Path.of("/proc/self/mountinfo");
   private static final Path OWN_MOUNT = Path.of("/run/agent/cgroupv2");
@@ -44,6 +45,39 @@ final class ControlGroup {
     } catch (BindingsException failure) {
       throw new OperationException("control groups: " + failure.getMessage(), failure);
     }
+  }
+
+  /**
+   * Returns the file system of control groups that an agent has mounted at its own path, in a list
+   * of one; an empty list where there is none.
+   *
+   * @throws OperationException where the mounts cannot be read
+   */
+  public static List<Leftover> leftovers() {
+    try {
+      return leftovers(Files.readAllLines(MOUNTS), OWN_MOUNT);
+    } catch (IOException failure) {
+      throw new OperationException("control groups: " + IoFailure.reason(failure), failure);
+    }
+  }
+
+  /** Returns what is mounted at a path by the name of the agent. */
+  static List<Leftover> leftovers(List<String> mounts, Path path) {
+    return mounts.stream()
+        .filter(line -> line.contains(TYPE + CgroupFileSystem.SOURCE + " "))
+        .filter(line -> line.split(" ")[MOUNT_POINT].equals(path.toString()))
+        .limit(1)
+        .map(line -> new Leftover("control groups mounted at " + path, () -> unmount(path)))
+        .toList();
+  }
+
+  private static void unmount(Path path) throws IOException {
+    try {
+      CgroupFileSystem.unmount(path);
+    } catch (BindingsException failure) {
+      throw new OperationException(failure.getMessage(), failure);
+    }
+    Files.deleteIfExists(path);
   }
 
   private static Path mounted() throws IOException {
