@@ -82,8 +82,8 @@ static __always_inline bool network_may_deliver(const struct conntrack_entry *en
 						const struct segment *segment, __u64 now)
 {
 	return likely(entry->delivery_kind[source_side] == CONNTRACK_TO_NEIGHBOUR &&
-		      !(entry->flags & CONNTRACK_IN_STACK) && conntrack_is_current(entry) &&
-		      !conntrack_is_expired(entry, now) &&
+		      !(entry->flags & CONNTRACK_IN_STACK) && !entry_is_frontend(entry) &&
+		      conntrack_is_current(entry) && !conntrack_is_expired(entry, now) &&
 		      !conntrack_is_reopened(entry->flags, source_side, segment->protocol, segment->tcp_flags));
 }
 

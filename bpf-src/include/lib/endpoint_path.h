@@ -59,7 +59,7 @@ static __always_inline enum conntrack_side side_of_source(enum conntrack_side so
 
 /*
  * Returns whether the verdict of the entry is valid and has this endpoint as its own side, and the packet is from the
- * other.
+ * other. No packet comes from the address of a service: the answers of its flows have another entry.
  */
 static __always_inline bool endpoint_verdict_holds(const struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 						   const struct conntrack_entry *entry, enum conntrack_side source_side,
@@ -70,7 +70,8 @@ static __always_inline bool endpoint_verdict_holds(const struct __sk_buff *skb, 
 
 	return likely(conntrack_party(entry, READ_ONCE(entry->flags), own) == endpoint->endpoint_id &&
 		      conntrack_is_current(entry) && !conntrack_is_expired(entry, now) &&
-		      (hook == METRICS_EGRESS || origin_is_peer(entry, source_side, receiving_ifindex(skb))) &&
+		      (hook == METRICS_EGRESS || (origin_is_peer(entry, source_side, receiving_ifindex(skb)) &&
+						  likely(!entry_is_frontend(entry)))) &&
 		      !conntrack_is_reopened(entry->flags, source_side, segment->protocol, segment->tcp_flags));
 }
 

@@ -33,7 +33,8 @@ enum conntrack_table {
 
 /*
  * The leg of a flow that an entry stands for. A flow whose packets are translated, or pass through a proxy, has one
- * entry for each leg: the legs may have equal tuples, and the scope keeps them apart.
+ * entry for each leg: the legs may have equal tuples, and the scope keeps them apart. Those of a flow to a service
+ * never have, and both have CONNTRACK_SCOPE_FLOW: an answer of a backend does not tell that it is one.
  */
 enum conntrack_scope {
 	CONNTRACK_SCOPE_FLOW = 0,       /* as both ends see it, or the leg before the translation */

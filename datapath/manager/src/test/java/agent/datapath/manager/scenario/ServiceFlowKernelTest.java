@@ -335,6 +335,29 @@ class ServiceFlowKernelTest {
     node.fromWorkload(ALICE, query(family, ALICE, CLIENT, UDP, true)).reachesAs(BOB, served);
   }
 
+  /** The policy judges such a packet by itself. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotTakeAPacketFromTheAddressOfTheServiceForAnAnswer(Family family) {
+    node.routed();
+    serve(family, UDP, PEERS);
+    for (int i = 0; i < 2; i++) {
+      node.fromWorkload(ALICE, query(family, ALICE, CLIENT, UDP, true));
+    }
+    node.policyOf(ALICE).revokeAll(PolicyDirection.INGRESS);
+    node.raiseGeneration(ALICE.id);
+    node.fromWorkload(ALICE, query(family, ALICE, CLIENT, UDP, true));
+    final IpPacket answer = packet(family, PEER, ALICE, UDP, SERVED, CLIENT, true);
+    node.forwardedToWorkload(ALICE, answer).passesAs(shown(family, ALICE, CLIENT, UDP, true));
+    for (final boolean isQuick : new boolean[] {true, false}) {
+      node.forwardedToWorkload(ALICE, shown(family, ALICE, CLIENT, UDP, isQuick))
+          .dropsFor(DropReason.POLICY_DENIED);
+    }
+    node.fromNetwork(shown(family, ALICE, CLIENT, UDP, true).to(DEVICE_MAC)).passesUncounted();
+    node.fromNetwork(packet(family, PEER, ALICE, UDP, SERVED, CLIENT, true).to(DEVICE_MAC))
+        .reachesAs(ALICE, shown(family, ALICE, CLIENT, UDP, true));
+  }
+
   @ParameterizedTest
   @EnumSource
   void shouldGiveTheFlowsOfABackendThatIsGoneToAnother(Family family) {
