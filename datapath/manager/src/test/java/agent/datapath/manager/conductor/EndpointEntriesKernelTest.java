@@ -185,12 +185,12 @@ class EndpointEntriesKernelTest {
     assertEquals(0x355, entry(77).options());
     final long before = generation(77);
     entries.listen(true, true);
-    assertEquals(0x755, entry(77).options());
+    assertEquals(0xb55, entry(77).options());
     entries.open(spec(78, IFINDEX + 1), 5);
-    assertEquals(0x755, entry(78).options(), "of an endpoint that came later");
+    assertEquals(0xb55, entry(78).options(), "of an endpoint that came later");
     assertEquals(0x155, entries.current(77).options(), "it is no option of the endpoint");
     entries.bypassStack(false);
-    assertEquals(0x555, entry(77).options());
+    assertEquals(0x955, entry(77).options());
     entries.bypassStack(true);
     entries.listen(true, false);
     assertEquals(0x355, entry(77).options());

@@ -139,14 +139,31 @@ class CaptureKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldCaptureAPacketBeforeItIsRewritten(Family family) {
-    final byte[] frame = family.packet(ALICE, STRANGER).udp(40000, 53).payload("hello").bytes();
-    node.withoutPolicy().fromWorkload(ALICE, frame).passes();
+  void shouldCaptureAPacketBeforeItsSourceIsRewritten(Family family) {
+    final byte[] frame = family.packet(ALICE, BOB).udp(40000, 53).payload("hello").bytes();
+    node.withoutPolicy().fromWorkload(ALICE, frame).reaches(BOB);
     node.flows()
-        .rewrite(family, ALICE, 40000, STRANGER, 53, UDP, new Flows.Rewriting(true, BOB, 5353));
+        .rewrite(family, ALICE, 40000, BOB, 53, UDP, new Flows.Rewriting(false, STRANGER, 5353));
     node.with(ALICE, EndpointOption.TRACE_NOTIFICATION).with(ALICE, EndpointOption.CAPTURE);
     assertFalse(Arrays.equals(frame, node.fromWorkload(ALICE, frame).frame()));
     assertArrayEquals(frame, onlyOne().bytes());
+  }
+
+  /** As the event has it, whose destination is the backend. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldCaptureAPacketToAServiceAsOneToItsBackend(Family family) {
+    node.withoutPolicy()
+        .with(ALICE, EndpointOption.SERVICES)
+        .with(ALICE, EndpointOption.TRACE_NOTIFICATION)
+        .with(ALICE, EndpointOption.CAPTURE);
+    node.services(family).put(7, STRANGER, 53, UDP, 0, new ScenarioServices.Server(BOB, 5353));
+    final byte[] frame = family.packet(ALICE, STRANGER).udp(40000, 53).payload("hello").bytes();
+    final byte[] served = family.packet(ALICE, BOB).udp(40000, 5353).payload("hello").bytes();
+    node.fromWorkload(ALICE, frame);
+    assertArrayEquals(served, onlyOne().bytes());
+    node.fromWorkload(ALICE, frame);
+    assertArrayEquals(served, onlyOne().bytes());
   }
 
   /** A drop before the lookup, of a packet that is too short for its headers. */

@@ -40,7 +40,9 @@ class FlowRingTest {
     copy.setMemory(0, LENGTH, (byte) -1);
     assertTrue(ring.read(at, copy, 0), "at " + at);
     for (int i = 0; i < LENGTH; i++) {
-      assertEquals(at, copy.getByte(i), "byte " + i + " at " + at);
+      final boolean isCaptured =
+          i >> 1 == FlowEventFlyweight.CAPTURED_LENGTH_OFFSET >> 1; // what is kept has no bytes
+      assertEquals(isCaptured ? 0 : at, copy.getByte(i), "byte " + i + " at " + at);
     }
   }
 
