@@ -376,17 +376,18 @@ class ServiceFlowKernelTest {
         node.fromWorkload(ALICE, query(family, ALICE, port, protocol, true)).reachesAs(BOB, served);
         node.fromWorkload(BOB, answer(family, ALICE, port, protocol, BOBS, true))
             .reachesAs(ALICE, shown(family, ALICE, port, protocol, true));
-        serve(family, protocol, PEERS);
-        final int other = port + 10;
-        node.fromWorkload(ALICE, query(family, ALICE, other, protocol, true))
-            .passesAs(served(family, ALICE, other, protocol, PEERS, true));
         final Server fars = new Server(FAR, SERVED);
         serve(family, protocol, fars);
-        node.services(family).state(ID, PEERS, state);
+        final int other = port + 10;
+        node.fromWorkload(ALICE, query(family, ALICE, other, protocol, true))
+            .passesAs(served(family, ALICE, other, protocol, fars, true));
+
+        serve(family, protocol, PEERS);
+        node.services(family).state(ID, fars, state);
         node.raiseGeneration(ALICE.id);
         for (int i = 0; i < 2; i++) {
           node.fromWorkload(ALICE, query(family, ALICE, other, protocol, true))
-              .passesAs(served(family, ALICE, other, protocol, fars, true));
+              .passesAs(served(family, ALICE, other, protocol, PEERS, true));
         }
       }
     }
