@@ -173,6 +173,11 @@ class AgentServiceKernelTest {
         agent.expect(501, "PUT", "/service/2", service(FRONTEND6, "fd00::7")).text();
     assertTrue(refusal.contains("--disable-orch-services"), refusal);
     assertFalse(features(agent).get("socketLB").get("enabled").asBoolean());
-    agent.expect(404, "GET", "/map/services", null);
+    for (final String map : new String[] {"services", "service_slots", "service_backends"}) {
+      final JsonNode held = agent.expect(200, "GET", "/map/" + map, null).json();
+      assertEquals(0, held.get("entries").asInt(), () -> map + ": " + held);
+    }
+    assertEquals(
+        "Ok", agent.expect(200, "GET", "/healthz", null).json().at("/agent/state").asString());
   }
 }

@@ -64,16 +64,16 @@ public final class NodeMapSet implements AutoCloseable {
         new NodeMapSet(
             pins, registry, guard, ShippedMaps.of(objects(context)), context.policyMapMax());
     try {
+      if (!context.enableServices()) {
+        unpin(pins, NodeMaps.SOCKET); // those that the programs of endpoints get are empty then
+        BpfFileSystem.unpin(pins.map(ProgramLoader.SOCKET_PEERS));
+      }
       for (final MapDefinition definition : set.shipped.all()) {
         set.open(sized(context, definition));
       }
       if (context.prefilterDevice() == null) {
         unpin(pins, NodeMaps.PREFILTER);
         NodeMaps.PREFILTER_BEFORE.forEach(previous -> BpfFileSystem.unpin(pins.map(previous)));
-      }
-      if (!context.enableServices()) {
-        unpin(pins, NodeMaps.SOCKET);
-        BpfFileSystem.unpin(pins.map(ProgramLoader.SOCKET_PEERS));
       }
       set.carryOver.copyToFresh(set.get(NodeMaps.GENERATIONS));
       return set;
