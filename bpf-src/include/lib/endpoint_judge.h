@@ -451,8 +451,7 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 			return action_drop(DROP_MALFORMED);
 		if (step == SERVICE_OPENS && old) {
 			old = NULL;
-			judgement->put_flags = BPF_ANY;
-			judgement->initiator = PACKET_SOURCE;
+			judgement_begin(judgement, packet);
 		}
 	}
 	return endpoint_ask(skb, endpoint, packet, judgement, old, hook);
