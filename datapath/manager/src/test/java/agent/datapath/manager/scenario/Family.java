@@ -20,6 +20,17 @@ enum Family {
         : packet.from(to.hostMac()).to(to.mac());
   }
 
+  /**
+   * Adds to a packet that is not quick IP options or an extension header, which the quick parser
+   * does not handle.
+   */
+  static IpPacket slow(boolean isQuick, IpPacket packet) {
+    final int noOperation = 1;
+    return isQuick
+        ? packet
+        : packet.options(noOperation).extension(IpPacket.DESTINATION_OPTIONS, 1);
+  }
+
   String address(ScenarioHost host) {
     return this == IPV4 ? host.ipv4 : host.ipv6;
   }

@@ -1,5 +1,6 @@
 package agent.datapath.manager.scenario;
 
+import static agent.datapath.manager.scenario.Family.slow;
 import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
 import static agent.datapath.manager.scenario.ScenarioHost.BOB;
 import static agent.datapath.manager.scenario.ScenarioHost.FAR;
@@ -730,13 +731,5 @@ class ServiceFlowKernelTest {
     return slow(
         isQuick,
         protocol == TCP ? packet.tcp(fromPort, toPort).ack() : packet.udp(fromPort, toPort));
-  }
-
-  /** Adds IP options or an extension header, which the quick parser does not handle. */
-  private static IpPacket slow(boolean isQuick, IpPacket packet) {
-    final int noOperation = 1;
-    return isQuick
-        ? packet
-        : packet.options(noOperation).extension(IpPacket.DESTINATION_OPTIONS, 1);
   }
 }
