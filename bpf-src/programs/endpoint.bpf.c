@@ -6,6 +6,7 @@
 #include "lib/arp.h"
 #include "lib/endpoint_judge.h"
 #include "lib/quick_parse.h"
+#include "lib/reject.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -168,7 +169,7 @@ static __always_inline int endpoint_ipv6(struct __sk_buff *skb, const struct end
 	return endpoint_judge_by(skb, endpoint, packet, hook);
 }
 
-/* Counts and notifies a drop; forwarded packets are counted before. */
+/* Counts and notifies a drop, and answers what no service takes; forwarded packets are counted before. */
 static __always_inline int endpoint_conclude(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					     const struct packet *packet, int action, enum metrics_direction hook)
 {
@@ -177,7 +178,7 @@ static __always_inline int endpoint_conclude(struct __sk_buff *skb, const struct
 	metrics_count(action_is_peers(action) ? 1 - hook : hook, reason, skb->len);
 	if (ENDPOINT_OPTION(DROP_NOTIFICATION) && !action_is_quiet(action))
 		endpoint_notify(skb, endpoint, packet, NULL, hook, EVENT_DROP, reason, 0);
-	return TC_ACT_SHOT;
+	return reason == DROP_SERVICE_UNSERVED ? packet_reject(skb, packet, endpoint) : TC_ACT_SHOT;
 }
 
 static __always_inline bool source_mac_is_own(const struct endpoint_entry *endpoint, const struct __sk_buff *skb)

@@ -4,6 +4,7 @@
 #define AGENT_LIB_ENDPOINT_JUDGE_H
 
 #include "lib/endpoint_service.h"
+#include "lib/error_translation.h"
 
 /* Returns whether the packet must not create an entry: an echo reply or a TCP reset without a flow. */
 static __always_inline bool packet_opens_nothing(const struct packet *packet)
@@ -322,6 +323,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 	const enum conntrack_side side = judgement->source_side & 1;
 	const bool error = packet->kind == PACKET_ICMP_ERROR;
 	struct flow *flow = &judgement->flow;
+	bool related = false;
 	int reason;
 
 	reason = old ? flow_find_parties(flow, packet, own_side(hook), endpoint->endpoint_id, origin)
@@ -356,7 +358,9 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 			}
 			flow->denied_side = denied_side;
 		}
-	} else if (!error || !endpoint_error_relates(skb, packet, endpoint, hook)) {
+	} else if (error && endpoint_error_relates(skb, packet, endpoint, hook)) {
+		related = true;
+	} else {
 		reason = judge_new_flow(packet, judgement, hook);
 		if (reason && error)
 			reason = DROP_ICMP_ERROR_UNTRACKED;
@@ -382,6 +386,8 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 	if (reason)
 		return endpoint_drop_by(skb, endpoint, packet, flow, hook, reason, flow->denied_side & 1);
 	endpoint_trace(skb, endpoint, packet, flow, hook, CONNTRACK_CREATED);
+	if (related && error_translation_fails(skb, endpoint, packet, hook, flow_peer_of(flow, endpoint)))
+		return action_drop(DROP_MALFORMED);
 	deliver_prepare(skb);
 	return endpoint_forward(skb, endpoint, packet->family, hook, flow_peer_of(flow, endpoint));
 }

@@ -32,6 +32,7 @@ public final class IpPacket {
   private boolean isFragment;
   private int fragmentOffsetBytes;
   private boolean moreFragments;
+  private boolean mayNotBeSplit;
   private Layer4 layer4 = new Layer4.Raw(59);
   private byte[] payload = {};
 
@@ -72,6 +73,12 @@ public final class IpPacket {
   /** Sets the identification, which all fragments of a packet have in common. */
   public IpPacket id(int value) {
     id = value;
+    return this;
+  }
+
+  /** Forbids routers to split the packet: DF of IPv4, which has no counterpart in IPv6. */
+  public IpPacket mayNotBeSplit() {
+    mayNotBeSplit = true;
     return this;
   }
 
@@ -135,6 +142,12 @@ public final class IpPacket {
     return ack();
   }
 
+  /** Sets the window of TCP, 65,535 by default. */
+  public IpPacket window(int bytes) {
+    ((Layer4.Tcp) layer4).window = bytes;
+    return this;
+  }
+
   public IpPacket udp(int sourcePort, int destinationPort) {
     layer4 = new Layer4.Udp(sourcePort, destinationPort);
     return this;
@@ -168,8 +181,13 @@ public final class IpPacket {
 
   /** Sets an ICMP error that quotes the IP header and the first bytes of a packet. */
   public IpPacket icmpError(int type, int code, IpPacket about) {
+    return icmpError(type, code, about, isIpv6 ? 1232 : about.ipHeaderLength() + 8);
+  }
+
+  /** Sets an ICMP error that quotes at most so many bytes of a packet. */
+  public IpPacket icmpError(int type, int code, IpPacket about, int quoted) {
     final byte[] original = about.ipBytes();
-    final int embedded = Math.min(original.length, isIpv6 ? 1232 : about.ipHeaderLength() + 8);
+    final int embedded = Math.min(original.length, quoted);
     final byte[] body = new byte[4 + embedded];
     System.arraycopy(original, 0, body, 4, embedded);
     return icmp(type, code, body);
@@ -262,7 +280,7 @@ public final class IpPacket {
     out.write(0);
     put16(out, headerLength + content.length);
     put16(out, id);
-    put16(out, (more ? 0x2000 : 0) | offset / 8);
+    put16(out, (mayNotBeSplit ? 0x4000 : 0) | (more ? 0x2000 : 0) | offset / 8);
     out.write(ttl);
     out.write(layer4.protocol());
     put16(out, 0);

@@ -22,6 +22,7 @@ sealed interface Layer4 {
     int flags;
     int sequence = 1000;
     int acknowledged = 2000;
+    int window = 65535;
     private final int sourcePort;
     private final int destinationPort;
 
@@ -44,7 +45,7 @@ sealed interface Layer4 {
       put32(out, (flags & ACK) != 0 ? acknowledged : 0);
       out.write(5 << 4);
       out.write(flags);
-      put16(out, 65535);
+      put16(out, window);
       put32(out, 0);
       out.writeBytes(payload);
       return withChecksum(out.toByteArray(), 16, source, destination, 6);

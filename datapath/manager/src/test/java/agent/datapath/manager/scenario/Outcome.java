@@ -50,6 +50,15 @@ record Outcome(
     return this;
   }
 
+  /** Asserts that the packet is dropped, and that its sender gets an answer in its place. */
+  Outcome rejectsAs(DropReason reason, ScenarioHost sender, IpPacket answer) {
+    assertEquals(REDIRECT, action, this::toString);
+    assertEquals(reason, counted, this::toString);
+    assertArrayEquals(answer.from(sender.hostMac()).to(sender.mac()).bytes(), frame);
+    assertTrue(parsed().checksumsAreRight(), "checksums");
+    return this;
+  }
+
   /** Asserts that the policy of the endpoint on the other side drops the packet. */
   Outcome dropsAtPeerFor(DropReason reason) {
     assertEquals(SHOT, action, this::toString);

@@ -58,6 +58,9 @@ final class ScenarioServices {
         .slots(servers.length)
         .affinityS(affinitySec);
     assertEquals(0, services.update(entry, MapFlag.ANY));
+    final EntryBuffer further = new EntryBuffer(slots);
+    new ServiceSlotKeyFlyweight().wrap(further.key(), 0).clear().serviceId(id).slot(servers.length);
+    slots.delete(further); // of one server more, where there was one
     return this;
   }
 

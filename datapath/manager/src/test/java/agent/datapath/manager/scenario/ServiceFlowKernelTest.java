@@ -427,17 +427,6 @@ class ServiceFlowKernelTest {
     node.fromWorkload(ALICE, query(family, ALICE, CLIENT, TCP, true)).passes();
   }
 
-  @ParameterizedTest
-  @EnumSource
-  void shouldDropPacketsToAServiceWithoutABackend(Family family) {
-    for (final int protocol : PROTOCOLS) {
-      serve(family, protocol);
-      node.fromWorkload(ALICE, query(family, ALICE, CLIENT, protocol, true))
-          .dropsFor(DropReason.SERVICE_UNSERVED);
-      assertNull(node.flows().find(family, ALICE, CLIENT, STRANGER, PORT, protocol));
-    }
-  }
-
   /** The backend could not tell two connections of one port of the client apart. */
   @ParameterizedTest
   @EnumSource

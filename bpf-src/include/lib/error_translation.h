@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Translates ICMP errors about packets of a translated flow. The quoted packet becomes the one that the receiver of the
+ * error has sent, or that it would have sent without the translation; with its checksums (RFC 5508, section 4.2).
+ */
+#ifndef AGENT_LIB_ERROR_TRANSLATION_H
+#define AGENT_LIB_ERROR_TRANSLATION_H
+
+#include "lib/endpoint_record.h"
+
+static __always_inline __u16 words_fold(__u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (__u16)((sum & 0xffff) + (sum >> 16));
+}
+
+/* Returns a checksum whose words have gained so much in one's complement (RFC 1624, equation 3). */
+static __always_inline __u16 checksum_after(__u16 checksum, __u32 gained)
+{
+	return (__u16)~words_fold((__u16)~checksum + gained);
+}
+
+/* Writes a word of a packet, and adds to *gained what the sum of the words gains by it; returns whether it failed. */
+static __always_inline bool word_replace(struct __sk_buff *skb, __u32 offset, __u16 from, __u16 to, __u32 *gained)
+{
+	*gained += (__u16)~from + (__u32)to;
+	return bpf_skb_store_bytes(skb, offset, &to, sizeof(to), 0);
+}
+
+/*
+ * Writes the checksum of the quoted L4 header, where the quote has one. gained: by the words that it covers. UDP without
+ * a checksum stays without (RFC 768).
+ */
+static __always_inline bool quoted_checksum_replace(struct __sk_buff *skb, const struct packet *quoted, __u32 gained,
+						    __u32 *sum)
+{
+	const __u32 offset = rewrite_checksum_offset(quoted->protocol, quoted->l4_offset);
+	const bool udp = quoted->protocol == IPPROTO_UDP;
+	__u16 old, checksum;
+
+	if (!offset || bpf_skb_load_bytes(skb, offset, &old, sizeof(old)) || (udp && !old))
+		return false;
+	checksum = checksum_after(old, gained);
+	return word_replace(skb, offset, old, udp && !checksum ? 0xffff : checksum, sum);
+}
+
+/*
+ * Rewrites the quoted packet as the entry rewrites packets in the direction of the error; returns whether it failed.
+ * What the entry writes as the destination is the source of the quoted packet, which went the other way.
+ */
+__global int quoted_rewrite(struct __sk_buff *skb, const struct packet *error, const struct packet *quoted,
+			    const struct conntrack_entry *entry)
+{
+	if (!error || !quoted || !entry)
+		return true;
+
+	const __u32 ip_offset = error->l4_offset + ICMP_HEADER_BYTES;
+	const bool source = rewrite_destination(entry);
+	const __be16 old_port_be = source ? quoted->source_port_be : quoted->destination_port_be;
+	__u32 gained = entry->rewrite_checksum;
+	__u32 sum = entry->rewrite_checksum;
+	__u32 offset;
+
+	if (entry->rewrite_port_be) {
+		gained += (__u16)~old_port_be + (__u32)entry->rewrite_port_be;
+		if (word_replace(skb, quoted->l4_offset + (source ? 0 : sizeof(__be16)), old_port_be,
+				 entry->rewrite_port_be, &sum))
+			return true;
+	}
+	if (quoted_checksum_replace(skb, quoted, gained, &sum))
+		return true;
+	if (error->family == FAMILY_IPV4) {
+		__u16 old;
+
+		offset = ip_offset + offsetof(struct iphdr, check);
+		if (bpf_skb_load_bytes(skb, offset, &old, sizeof(old)) ||
+		    word_replace(skb, offset, old, checksum_after(old, entry->rewrite_checksum), &sum))
+			return true;
+		offset = ip_offset + (source ? offsetof(struct iphdr, saddr) : offsetof(struct iphdr, daddr));
+		if (bpf_skb_store_bytes(skb, offset, entry->rewrite_address, sizeof(__be32), 0))
+			return true;
+	} else {
+		offset = ip_offset + (source ? offsetof(struct ipv6hdr, saddr) : offsetof(struct ipv6hdr, daddr));
+		if (bpf_skb_store_bytes(skb, offset, entry->rewrite_address, sizeof(entry->rewrite_address), 0))
+			return true;
+	}
+	return bpf_l4_csum_replace(skb, error->l4_offset + ICMP_CHECKSUM_OFFSET, 0, words_fold(sum), 0);
+}
+
+/*
+ * Translates an error that relates to the packet which judge_scratch has as the quoted one, where the entry of that rewrites packets in the direction of
+ * the error, and this is where they are rewritten; returns whether it failed. An error of the backend comes from the
+ * service, one of a router from the router.
+ */
+static __always_inline bool error_translation_fails(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						    const struct packet *error, enum metrics_direction hook,
+						    __u32 peer_id)
+{
+	struct judge_scratch *memory = scratch();
+	const struct conntrack_entry *entry;
+	const struct packet *quoted;
+	enum conntrack_side side;
+
+	if (!memory)
+		return true;
+	quoted = &memory->quoted;
+	side = 1 - (packet_conntrack_side(quoted) & 1);
+	entry = conntrack_find(quoted);
+	if (likely(!entry || !rewrite_applies(entry, side)))
+		return false;
+	if (!rewrite_destination(entry) && !source_rewrite_is_due(skb, endpoint, entry, side, hook, peer_id))
+		return false;
+	if (quoted_rewrite(skb, error, quoted, entry))
+		return true;
+	return (rewrite_destination(entry) || address_equals(&error->source, &quoted->destination)) &&
+	       rewrite_packet(skb, entry, error->family, error->protocol, error->l4_offset);
+}
+
+#endif

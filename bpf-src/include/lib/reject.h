@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Answers a packet of a workload to a service without a backend in the place of the service, so that the client need not
+ * wait: a connection is reset (RFC 9293, section 3.5.2), and the port of a datagram is unreachable (RFC 792, RFC 4443).
+ */
+#ifndef AGENT_LIB_REJECT_H
+#define AGENT_LIB_REJECT_H
+
+#include "lib/endpoint_record.h"
+
+#define IPV4_DONT_FRAGMENT 0x4000
+#define ICMP4_CODE_PORT_UNREACHABLE 3
+#define ICMP6_UNREACHABLE 1
+#define ICMP6_CODE_PORT_UNREACHABLE 4
+#define REJECT_TTL 64
+#define REJECT_QUOTED_MAX 128 /* bytes: headers with the most options, and eight of the L4 header */
+
+struct tcp_answer {
+	__be16 source_port_be;
+	__be16 destination_port_be;
+	__be32 sequence_be;
+	__be32 acknowledgement_be;
+	__u8 data_offset; /* in words of four bytes, in the upper half */
+	__u8 flags;
+	__be16 window_be;
+	__u16 checksum;
+	__be16 urgent_be;
+};
+_Static_assert(sizeof(struct tcp_answer) == 20, "tcp_answer");
+
+struct icmp_answer {
+	struct icmp_header header;
+	__u8 quoted[REJECT_QUOTED_MAX];
+};
+
+union l4_answer {
+	struct tcp_answer tcp;
+	struct icmp_answer icmp;
+};
+
+/* A frame; what is before it aligns the IP header. */
+struct answer {
+	__u8 padding[2];
+	__u8 macs[2 * ETH_ALEN];
+	__be16 ethertype;
+	union {
+		struct {
+			struct iphdr ip;
+			union l4_answer l4;
+		} ipv4;
+		struct {
+			struct ipv6hdr ip;
+			union l4_answer l4;
+		} ipv6;
+	};
+};
+_Static_assert(sizeof(struct answer) <= SCRATCH_BYTES, "answer");
+
+/* Returns the checksum of words whose sum the kernel has not folded. */
+static __always_inline __u16 checksum_of(__u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (__u16) ~((sum & 0xffff) + (sum >> 16));
+}
+
+/* Adds the words of some memory to a sum. */
+static __always_inline __u64 words_sum(const void *words, __u32 bytes, __u32 sum)
+{
+	return (__u32)bpf_csum_diff(NULL, 0, (__be32 *)words, bytes, sum);
+}
+
+/* Returns how many sequence numbers a segment takes: its data, SYN and FIN (RFC 9293, section 3.4). */
+static __always_inline __u32 segment_length(struct __sk_buff *skb, const struct packet *packet)
+{
+	const bool ipv4 = packet->family == FAMILY_IPV4;
+	const __u32 offset = ETH_HLEN +
+			     (ipv4 ? offsetof(struct iphdr, tot_len) : offsetof(struct ipv6hdr, payload_len));
+	__u32 end = ETH_HLEN + (ipv4 ? 0 : IPV6_HEADER_BYTES);
+	__be16 length_be;
+	__u8 data_offset;
+
+	if (bpf_skb_load_bytes(skb, offset, &length_be, sizeof(length_be)) ||
+	    bpf_skb_load_bytes(skb, packet->l4_offset + offsetof(struct tcp_answer, data_offset), &data_offset, 1))
+		return 0;
+	end += bpf_ntohs(length_be);
+	return end - packet->l4_offset - (data_offset >> 4) * 4 + !!(packet->tcp_flags & TCP_SYN) +
+	       (packet->tcp_flags & TCP_FIN);
+}
+
+/* Writes a reset without its checksum; returns its length. */
+static __always_inline __u32 reset_write(struct __sk_buff *skb, const struct packet *packet, struct tcp_answer *tcp)
+{
+	__builtin_memset(tcp, 0, sizeof(*tcp));
+	tcp->source_port_be = packet->destination_port_be;
+	tcp->destination_port_be = packet->source_port_be;
+	tcp->data_offset = sizeof(*tcp) / 4 << 4;
+	tcp->flags = TCP_RST;
+	if (packet->tcp_flags & TCP_ACK) {
+		tcp->sequence_be = bpf_htonl(packet->acknowledgement);
+	} else {
+		tcp->flags |= TCP_ACK;
+		tcp->acknowledgement_be = bpf_htonl(packet->sequence + segment_length(skb, packet));
+	}
+	return sizeof(*tcp);
+}
+
+/* Writes an ICMP error without its checksum, which quotes eight bytes of the L4 header; returns its length, or 0. */
+static __always_inline __u32 unreachable_write(struct __sk_buff *skb, const struct packet *packet,
+					       struct icmp_answer *icmp)
+{
+	const bool ipv4 = packet->family == FAMILY_IPV4;
+	const __u32 quoted = (__u32)packet->l4_offset + 8 - ETH_HLEN;
+
+	if (quoted < sizeof(struct iphdr) || quoted > sizeof(icmp->quoted) ||
+	    bpf_skb_load_bytes(skb, ETH_HLEN, icmp->quoted, quoted))
+		return 0;
+	__builtin_memset(&icmp->header, 0, sizeof(icmp->header));
+	icmp->header.type = ipv4 ? ICMP4_UNREACHABLE : ICMP6_UNREACHABLE;
+	icmp->header.code = ipv4 ? ICMP4_CODE_PORT_UNREACHABLE : ICMP6_CODE_PORT_UNREACHABLE;
+	return sizeof(icmp->header) + quoted;
+}
+
+/* Writes what follows the IP header, without its checksum; returns its length, or 0. */
+__global int l4_answer_write(struct __sk_buff *skb, const struct packet *packet, union l4_answer *l4)
+{
+	if (!packet || !l4)
+		return 0;
+	return packet->protocol == IPPROTO_TCP ? reset_write(skb, packet, &l4->tcp)
+					       : unreachable_write(skb, packet, &l4->icmp);
+}
+
+/* Returns the length of the frame, or 0. */
+__global int answer_write_ipv4(struct __sk_buff *skb, const struct packet *packet, struct answer *answer)
+{
+	if (!packet || !answer)
+		return 0;
+
+	struct iphdr *ip = &answer->ipv4.ip;
+	union l4_answer *l4 = &answer->ipv4.l4;
+	const bool tcp = packet->protocol == IPPROTO_TCP;
+	const __u32 bytes = l4_answer_write(skb, packet, l4);
+
+	if (bytes < sizeof(struct icmp_header) || bytes > sizeof(*l4))
+		return 0;
+	__builtin_memset(ip, 0, sizeof(*ip));
+	ip->version = 4;
+	ip->ihl = sizeof(*ip) / 4;
+	ip->tot_len = bpf_htons(sizeof(*ip) + bytes);
+	ip->frag_off = bpf_htons(IPV4_DONT_FRAGMENT);
+	ip->ttl = REJECT_TTL;
+	ip->protocol = tcp ? IPPROTO_TCP : IPPROTO_ICMP;
+	ip->saddr = packet->destination.v4;
+	ip->daddr = packet->source.v4;
+	ip->check = checksum_of(words_sum(ip, sizeof(*ip), 0));
+	if (tcp)
+		l4->tcp.checksum = checksum_of(words_sum(&ip->saddr, 8, 0) + words_sum(&l4->tcp, sizeof(l4->tcp), 0) +
+					       bpf_htons(IPPROTO_TCP) + bpf_htons(sizeof(l4->tcp)));
+	else
+		l4->icmp.header.checksum = checksum_of(words_sum(&l4->icmp, bytes & ~3U, 0));
+	return ETH_HLEN + sizeof(*ip) + bytes;
+}
+
+__global int answer_write_ipv6(struct __sk_buff *skb, const struct packet *packet, struct answer *answer)
+{
+	if (!packet || !answer)
+		return 0;
+
+	struct ipv6hdr *ip = &answer->ipv6.ip;
+	union l4_answer *l4 = &answer->ipv6.l4;
+	const bool tcp = packet->protocol == IPPROTO_TCP;
+	const __u32 bytes = l4_answer_write(skb, packet, l4);
+	__u16 checksum;
+
+	if (bytes < sizeof(struct icmp_header) || bytes > sizeof(*l4))
+		return 0;
+	__builtin_memset(ip, 0, sizeof(*ip));
+	ip->version = 6;
+	ip->payload_len = bpf_htons(bytes);
+	ip->nexthdr = tcp ? IPPROTO_TCP : IPPROTO_ICMPV6;
+	ip->hop_limit = REJECT_TTL;
+	copy_address(&ip->saddr, &packet->destination);
+	copy_address(&ip->daddr, &packet->source);
+	checksum = checksum_of(words_sum(&ip->saddr, 2 * sizeof(union address), 0) + words_sum(l4, bytes & ~3U, 0) +
+			       bpf_htons(ip->nexthdr) + bpf_htons(bytes));
+	if (tcp)
+		l4->tcp.checksum = checksum;
+	else
+		l4->icmp.header.checksum = checksum;
+	return ETH_HLEN + sizeof(*ip) + bytes;
+}
+
+/*
+ * Makes the packet the answer to it, and hands that to the workload; returns the action, or TC_ACT_SHOT where there is
+ * none: to a reset, to a later fragment, and to a packet of several segments, whose length cannot be changed.
+ */
+__global int packet_reject(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint)
+{
+	const __u32 index = 0;
+	struct answer *answer = bpf_map_lookup_elem(&judge_scratch, &index);
+	__u32 bytes;
+
+	if (!packet || !endpoint || !answer || packet->later_fragment ||
+	    (packet->protocol == IPPROTO_TCP && packet->tcp_flags & TCP_RST))
+		return TC_ACT_SHOT;
+	bytes = packet->family == FAMILY_IPV4 ? answer_write_ipv4(skb, packet, answer)
+					      : answer_write_ipv6(skb, packet, answer);
+	if (!bytes || bytes > sizeof(*answer) - sizeof(answer->padding) || bpf_skb_change_tail(skb, bytes, 0))
+		return TC_ACT_SHOT;
+	ethernet_write(answer->macs, endpoint->mac);
+	answer->ethertype = skb->protocol;
+	if (bpf_skb_store_bytes(skb, 0, answer->macs, bytes, BPF_F_RECOMPUTE_CSUM | BPF_F_INVALIDATE_HASH))
+		return TC_ACT_SHOT;
+	return (int)bpf_redirect_peer(endpoint->ifindex, 0);
+}
+
+#endif

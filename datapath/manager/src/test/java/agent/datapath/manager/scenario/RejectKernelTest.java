@@ -1,0 +1,144 @@
+package agent.datapath.manager.scenario;
+
+import static agent.datapath.manager.scenario.Family.slow;
+import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
+import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
+import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
+import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import agent.datapath.manager.scenario.ScenarioServices.Server;
+import agent.maps.layout.DropReason;
+import agent.maps.layout.EndpointOption;
+import agent.testkit.IpPacket;
+import agent.testkit.KernelTest;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Answers to packets to a service without a backend. STRANGER has the address of the service. */
+@KernelTest
+class RejectKernelTest {
+  private static final int ID = 7;
+  private static final int PORT = 80;
+  private static final int CLIENT = 40000;
+  private static final int SEQUENCE = 0xfffffffe;
+  private static final Server BOBS = new Server(BOB, 8080);
+
+  private final ScenarioNode node =
+      new ScenarioNode().withoutPolicy().with(ALICE, EndpointOption.SERVICES);
+
+  @AfterEach
+  void close() {
+    node.close();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldResetAConnectionToAServiceWithoutABackend(Family family) {
+    serve(family, TCP);
+    for (final boolean isQuick : new boolean[] {true, false}) {
+      // What a segment occupies of the sequence: SYN and FIN one each, and its data.
+      rejects(slow(isQuick, tcp(family).syn()), reset(family).sequence(0).ack(SEQUENCE + 1));
+      rejects(
+          slow(isQuick, tcp(family).syn().payloadOf(5)),
+          reset(family).sequence(0).ack(SEQUENCE + 6));
+      rejects(
+          slow(isQuick, tcp(family).fin().payloadOf(4)),
+          reset(family).sequence(0).ack(SEQUENCE + 5));
+      rejects(slow(isQuick, tcp(family)), reset(family).sequence(0).ack(SEQUENCE));
+      rejects(
+          slow(isQuick, tcp(family).ack(0x12345678).payloadOf(500)),
+          reset(family).sequence(0x12345678));
+      rejects(slow(isQuick, tcp(family).syn().ack(77)), reset(family).sequence(77));
+    }
+    assertNull(node.flows().find(family, ALICE, CLIENT, STRANGER, PORT, TCP));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldTellThatThePortOfAServiceWithoutABackendIsUnreachable(Family family) {
+    serve(family, UDP);
+    for (final boolean isQuick : new boolean[] {true, false}) {
+      for (final int length : new int[] {0, 1, 1000}) {
+        rejects(
+            slow(isQuick, udp(family).payloadOf(length)),
+            unreachable(family, slow(isQuick, udp(family).payloadOf(length)), isQuick));
+      }
+    }
+    assertNull(node.flows().find(family, ALICE, CLIENT, STRANGER, PORT, UDP));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldResetAConnectionWhoseLastBackendHasGone(Family family) {
+    serve(family, TCP, BOBS);
+    node.fromWorkload(ALICE, tcp(family).syn());
+    node.fromWorkload(BOB, family.packet(BOB, ALICE).tcp(BOBS.port(), CLIENT).syn().ack());
+    gone(family, TCP);
+    rejects(tcp(family).ack(0x87654321), reset(family).sequence(0x87654321));
+  }
+
+  /** RFC 9293, section 3.10.7.1. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotAnswerAReset(Family family) {
+    serve(family, TCP, BOBS);
+    node.fromWorkload(ALICE, tcp(family).syn());
+    gone(family, TCP);
+    node.fromWorkload(ALICE, tcp(family).rst()).dropsFor(DropReason.SERVICE_UNSERVED);
+  }
+
+  /** RFC 1122, section 3.2.2: the first fragment has the ports. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldAnswerTheFirstFragmentOnly(Family family) {
+    serve(family, UDP, BOBS);
+    final List<byte[]> fragments = udp(family).payloadOf(1000).fragments(512);
+    node.fromWorkload(ALICE, fragments.getFirst());
+    gone(family, UDP);
+    node.fromWorkload(ALICE, fragments.get(1)).dropsFor(DropReason.SERVICE_UNSERVED);
+    assertEquals(Outcome.REDIRECT, node.fromWorkload(ALICE, fragments.getFirst()).action());
+  }
+
+  private void rejects(IpPacket packet, IpPacket answer) {
+    node.fromWorkload(ALICE, packet).rejectsAs(DropReason.SERVICE_UNSERVED, ALICE, answer);
+  }
+
+  private void serve(Family family, int protocol, Server... servers) {
+    node.services(family).put(ID, STRANGER, PORT, protocol, 0, servers);
+  }
+
+  private void gone(Family family, int protocol) {
+    serve(family, protocol);
+    node.services(family).state(ID, BOBS, null);
+    node.raiseGeneration(ALICE.id); // as the agent does with a service's change
+  }
+
+  private static IpPacket tcp(Family family) {
+    return family.packet(ALICE, STRANGER).tcp(CLIENT, PORT).sequence(SEQUENCE);
+  }
+
+  private static IpPacket udp(Family family) {
+    return family.packet(ALICE, STRANGER).udp(CLIENT, PORT);
+  }
+
+  private static IpPacket answer(Family family) {
+    return family.packet(STRANGER, ALICE).id(0).mayNotBeSplit();
+  }
+
+  private static IpPacket reset(Family family) {
+    return answer(family).tcp(PORT, CLIENT).window(0).rst();
+  }
+
+  /** The error quotes the IP headers and eight bytes. */
+  private static IpPacket unreachable(Family family, IpPacket about, boolean isQuick) {
+    final int extended = family == Family.IPV4 ? 4 : 8;
+    final int headers = (family == Family.IPV4 ? 20 : 40) + (isQuick ? 0 : extended);
+    final int code = family == Family.IPV4 ? 3 : 4;
+    return answer(family).icmpError(family.unreachableType(), code, about, headers + 8);
+  }
+}
