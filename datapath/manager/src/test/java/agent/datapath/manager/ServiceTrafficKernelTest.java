@@ -2,6 +2,7 @@ package agent.datapath.manager;
 
 import static agent.datapath.manager.ManagerTestNode.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.ServiceEntries;
@@ -20,6 +21,8 @@ import java.io.IOException;
 import java.net.DatagramPacket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.PortUnreachableException;
+import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
 import java.util.List;
@@ -37,6 +40,7 @@ class ServiceTrafficKernelTest {
   private static final int TCP_SERVED = 8080;
   private static final int UDP_SERVED = 8081;
   private static final int TIMEOUT_MS = 5000;
+  private static final int LARGE = 20_000;
 
   /** Addresses of one family. */
   enum Addresses {
@@ -168,6 +172,49 @@ class ServiceTrafficKernelTest {
       exchange(channel);
       assertEquals(1, first.datagrams());
       assertEquals(1, second.datagrams());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldRefuseConnectionsAndDatagramsToAServiceWithoutABackend(Addresses addresses)
+      throws Exception {
+    serve(addresses);
+    assertEquals(
+        TcpConnection.Outcome.REFUSED,
+        TcpConnection.attempt(client.namespace(), addresses.service, PORT, TIMEOUT_MS));
+    try (DatagramChannel channel = connected(addresses)) {
+      assertThrows(PortUnreachableException.class, () -> exchange(channel));
+    }
+  }
+
+  /** The error of the backend's stack reaches the socket that knows the service only. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldTellTheClientThatNobodyListensAtTheBackend(Addresses addresses) throws Exception {
+    serve(addresses, BackendState.ACTIVE);
+    try (DatagramChannel channel = connected(addresses)) {
+      assertThrows(PortUnreachableException.class, () -> exchange(channel));
+    }
+  }
+
+  /** The stack of the node tells the client what fits, about a packet to the backend. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldFindTheMtuOfThePathToABackend(Addresses addresses) throws Exception {
+    await(manager.bypassStack(false));
+    final String device = servers.get(0).veth().hostInterface();
+    node.namespace().exec("ip", "link", "set", "dev", device, "mtu", "1300");
+    serve(addresses, BackendState.ACTIVE);
+    try (TcpEchoServer server = TcpEchoServer.start(servers.get(0).namespace(), TCP_SERVED);
+        Socket socket =
+            client
+                .namespace()
+                .run(() -> new Socket(InetAddress.ofLiteral(addresses.service), PORT))) {
+      socket.setSoTimeout(TIMEOUT_MS);
+      socket.getOutputStream().write(new byte[LARGE]);
+      assertEquals(LARGE, socket.getInputStream().readNBytes(LARGE).length);
+      assertEquals(LARGE, server.bytes());
     }
   }
 

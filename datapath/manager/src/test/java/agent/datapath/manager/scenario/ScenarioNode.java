@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.bindings.BpfObject;
 import agent.bindings.BpfProgram;
+import agent.bindings.MapSpec;
+import agent.bindings.MapType;
 import agent.bindings.ProgramTestRun;
 import agent.datapath.manager.load.Shards;
 import agent.maps.kernel.BpfMap;
@@ -109,6 +111,23 @@ final class ScenarioNode implements AutoCloseable {
         setIpcacheEntry(host, host.identity, host.id);
       }
     }
+  }
+
+  /**
+   * Gives the programs flow tables that take so many entries and no more. Those of a node evict
+   * another entry then, and refuse one only where a CPU finds none to evict.
+   */
+  ScenarioNode fullFlowTables(int entries) {
+    for (final MapDefinition definition : SHIPPED.all()) {
+      final MapSpec spec = definition.spec();
+      if (spec.name().startsWith("conntrack") && spec.type() == MapType.LRU_HASH) {
+        final MapSpec full =
+            MapSpec.of(
+                MapType.HASH, spec.name(), spec.keySize(), spec.valueSize(), entries, spec.flags());
+        maps.put(spec.name(), BpfMap.create(MapDefinition.of(full), "")).close();
+      }
+    }
+    return this;
   }
 
   BpfMap map(String name) {

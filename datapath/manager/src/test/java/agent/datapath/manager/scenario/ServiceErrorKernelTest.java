@@ -116,6 +116,22 @@ class ServiceErrorKernelTest {
     }
   }
 
+  /** A router behind a workload, whose addresses are not verified, has an address of its own. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldTranslateTheErrorsOfARouterBehindTheClient(Family family) {
+    node.without(ALICE, EndpointOption.SOURCE_IP_VERIFICATION);
+    open(family, ALICE, BOBS, UDP);
+    final IpPacket shown = packet(family, STRANGER, PORT, ALICE, CLIENT, UDP, true);
+    final IpPacket answer = packet(family, BOB, BOBS.port(), ALICE, CLIENT, UDP, true);
+    node.fromWorkload(ALICE, fromAlice(error(family, FAR, STRANGER, shown, 60, true)))
+        .passesAs(fromAlice(error(family, FAR, BOB, answer, 60, true)));
+  }
+
+  private static IpPacket fromAlice(IpPacket packet) {
+    return packet.from(ALICE.mac()).to(ALICE.hostMac());
+  }
+
   /** Zero stands for a datagram without a checksum (RFC 768). */
   @ParameterizedTest
   @EnumSource(mode = EnumSource.Mode.INCLUDE, names = "IPV4")
