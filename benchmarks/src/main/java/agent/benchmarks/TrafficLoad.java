@@ -15,23 +15,29 @@ final class TrafficLoad implements AutoCloseable {
   private static final int SINK = 2;
 
   private final Workload client;
-  private final String address;
   private final ServerSocket listener;
+  private InetSocketAddress target;
 
   /** Starts a server in one workload, to which the other connects over IPv4. */
   TrafficLoad(Workload client, Workload server) throws Exception {
     this.client = client;
-    address = server.ipv4();
+    target = new InetSocketAddress(server.ipv4(), TrafficNode.PORT);
     listener =
         server
             .namespace()
             .run(
                 () -> {
                   final ServerSocket socket = new ServerSocket();
-                  socket.bind(new InetSocketAddress(address, TrafficNode.PORT), 1024);
+                  socket.bind(target, 1024);
                   return socket;
                 });
     server.namespace().start("bench-server", this::serve);
+  }
+
+  /** Has the client connect to another address, by which it reaches the server, too. */
+  TrafficLoad by(String address, int port) {
+    target = new InetSocketAddress(address, port);
+    return this;
   }
 
   private void serve() {
@@ -108,7 +114,7 @@ final class TrafficLoad implements AutoCloseable {
   private Socket connect() throws Exception {
     final Socket socket = new Socket();
     socket.setTcpNoDelay(true);
-    socket.connect(new InetSocketAddress(address, TrafficNode.PORT), 5000);
+    socket.connect(target, 5000);
     return socket;
   }
 
@@ -118,7 +124,7 @@ final class TrafficLoad implements AutoCloseable {
     long done = 0;
     while (System.nanoTime() - startNs < durationNs) {
       if (step.run() != ECHO) {
-        throw new IOException("no answer from " + address);
+        throw new IOException("no answer from " + target);
       }
       done++;
     }

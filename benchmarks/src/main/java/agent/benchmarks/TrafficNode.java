@@ -40,14 +40,16 @@ final class TrafficNode implements AutoCloseable {
   private final TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount();
   private final List<Workload> workloads = new ArrayList<>();
   private final Path state = Files.createTempDirectory("agent-bench-");
-  private final DaemonDefaults defaults = new DaemonDefaults(state, bpffs.path(), DEVICE);
+  private final DaemonDefaults defaults;
   private final NodeAddressing addressing =
       new NodeAddressing(
           FamilyAddressing.of(null, Prefix.parse("10.77.0.0/24")),
           FamilyAddressing.of(null, Prefix.parse("fd77::/96")));
   private DatapathManager manager;
 
-  TrafficNode() throws Exception {
+  /** Creates a node with the default options but for the given ones. */
+  TrafficNode(String... options) throws Exception {
+    defaults = new DaemonDefaults(state, bpffs.path(), DEVICE, options);
     VethPair.create(host, DEVICE, host, DEVICE + "p");
     host.exec("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1");
     host.exec("ip", "address", "add", gateway4() + "/32", "dev", "lo");
@@ -66,6 +68,11 @@ final class TrafficNode implements AutoCloseable {
 
   DatapathManager manager() {
     return manager;
+  }
+
+  /** Runs a command on the node. */
+  void exec(String... command) {
+    host.exec(command);
   }
 
   /** Returns the options of the endpoints. */

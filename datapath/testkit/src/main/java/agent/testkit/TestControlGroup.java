@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -81,6 +82,16 @@ public final class TestControlGroup implements AutoCloseable {
 
   private static void move(Path group) throws IOException {
     Files.writeString(group.resolve("cgroup.procs"), Long.toString(ProcessHandle.current().pid()));
+  }
+
+  /** Returns what the work returns, which is done while this process is in the group. */
+  public <T> T run(Callable<T> work) throws Exception {
+    move(path);
+    try {
+      return work.call();
+    } finally {
+      move(path.getParent());
+    }
   }
 
   /** Returns the directory of the group. */
