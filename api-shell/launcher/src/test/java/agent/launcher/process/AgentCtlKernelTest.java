@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.launcher.process.CtlProcess.Outcome;
-import agent.testkit.Commands;
 import agent.testkit.KernelTest;
 import agent.testkit.TcpConnection;
 import agent.testkit.TcpEchoServer;
@@ -187,21 +186,12 @@ class AgentCtlKernelTest {
       node.keep(TcpEchoServer.start(web.namespace(), 80));
       output(agent, "policy import " + Files.writeString(directory.resolve("rules"), FROM_CLIENT));
       output(agent, "endpoint config " + client.id() + " TraceNotification=Enabled");
-      final Process dumpcap =
-          new ProcessBuilder(
-                  node.namespace()
-                      .inside(
-                          "dumpcap", "-q", "-i", client.veth().hostInterface(), "-w", "" + theirs))
-              .redirectErrorStream(true)
-              .redirectOutput(directory.resolve("dumpcap").toFile())
-              .start();
-      try {
+      try (Capture capture = Capture.start(node, client.veth().hostInterface(), theirs)) {
         final FutureTask<String> pcap =
             new FutureTask<>(
                 () -> output(agent, "pcap -e " + client.id() + " --duration 10s -w " + ours));
         Thread.ofVirtual().start(pcap);
-        awaitHeader(theirs);
-        awaitHeader(ours);
+        Capture.awaitHeader(ours);
         for (final String address : List.of(web.ipv4(), web.ipv6())) {
           try (TcpConnection open = TcpConnection.open(client.namespace(), address, 80)) {
             assertTrue(open.exchangesMore(3, 5000));
@@ -209,51 +199,27 @@ class AgentCtlKernelTest {
           TcpConnection.attempt(client.namespace(), address, 81, 300);
         }
         pcap.get(60, TimeUnit.SECONDS);
-      } finally {
-        dumpcap.destroy();
-        assertTrue(dumpcap.waitFor(10, TimeUnit.SECONDS), "dumpcap ends");
+        assertTrue(capture.isRunning());
       }
       final List<String> packets = packetsFrom(client, ours);
       assertTrue(packets.size() >= 2 * (1 + 1 + 3 + 1 + 1), "" + packets);
       assertEquals(packetsFrom(client, theirs), packets);
-      final List<String> dropped = packets(ours, "tcp.dstport == 81", "frame.comment");
+      final List<String> dropped = Capture.packets(ours, "tcp.dstport == 81", "frame.comment");
       assertTrue(dropped.size() >= 2, "" + dropped);
       assertEquals(
           Set.of("dropped: policy-denied (ingress, endpoint " + web.id() + ")"),
           new TreeSet<>(dropped));
-      assertEquals(List.of(), packets(ours, "frame.comment and tcp.dstport != 81", "frame.number"));
-    }
-  }
-
-  /** A file has its header when its writer receives packets. */
-  private static void awaitHeader(Path file) throws Exception {
-    final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-    while (!Files.exists(file) || Files.size(file) == 0) {
-      assertTrue(System.nanoTime() < endNs, file + " is written in time");
-      Thread.sleep(20);
+      assertEquals(
+          List.of(), Capture.packets(ours, "frame.comment and tcp.dstport != 81", "frame.number"));
     }
   }
 
   private static List<String> packetsFrom(TestWorkload sender, Path file) {
-    return packets(
+    return Capture.packets(
         file,
         "tcp and (ip.src == %s or ipv6.src == %s)".formatted(sender.ipv4(), sender.ipv6()),
         "frame.len frame.cap_len eth.dst eth.src ip.id ip.ttl ip.dst ipv6.hlim ipv6.dst"
             + " tcp.srcport tcp.dstport tcp.seq_raw tcp.ack_raw tcp.flags tcp.checksum tcp.payload");
-  }
-
-  /** Returns the fields of each packet that matches a display filter of Wireshark, sorted. */
-  private static List<String> packets(Path file, String filter, String fields) {
-    final List<String> line = new ArrayList<>(List.of("tshark", "-n", "-r", "" + file));
-    line.addAll(List.of("-Y", filter, "-T", "fields", "-E", "separator=|"));
-    for (final String field : fields.split(" ")) {
-      line.addAll(List.of("-e", field));
-    }
-    return Commands.run(line.toArray(String[]::new))
-        .lines()
-        .filter(text -> !text.startsWith("Running as user"))
-        .sorted()
-        .toList();
   }
 
   private static String namesIn(Path archive) throws IOException {
