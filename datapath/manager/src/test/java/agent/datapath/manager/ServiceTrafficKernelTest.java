@@ -1,6 +1,7 @@
 package agent.datapath.manager;
 
 import static agent.datapath.manager.ManagerTestNode.await;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -25,6 +26,7 @@ import java.net.PortUnreachableException;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -195,6 +197,30 @@ class ServiceTrafficKernelTest {
     serve(addresses, BackendState.ACTIVE);
     try (DatagramChannel channel = connected(addresses)) {
       assertThrows(PortUnreachableException.class, () -> exchange(channel));
+    }
+  }
+
+  /** Only the first fragment of each has the ports. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldCarryDatagramsOfSeveralPackets(Addresses addresses) throws Exception {
+    serve(addresses, BackendState.ACTIVE);
+    try (UdpEchoServer server =
+            UdpEchoServer.start(
+                servers.get(0).namespace(), addresses.of(servers.get(0)), UDP_SERVED);
+        DatagramChannel channel = connected(addresses)) {
+      final byte[] sent = new byte[8000];
+      for (int i = 0; i < sent.length; i++) {
+        sent[i] = (byte) (i * 7);
+      }
+      channel.socket().setSoTimeout(TIMEOUT_MS);
+      for (int i = 0; i < 3; i++) {
+        channel.write(ByteBuffer.wrap(sent));
+        final DatagramPacket answer = new DatagramPacket(new byte[65536], 65536);
+        channel.socket().receive(answer);
+        assertArrayEquals(sent, Arrays.copyOf(answer.getData(), answer.getLength()));
+      }
+      assertEquals(3, server.datagrams());
     }
   }
 
