@@ -75,13 +75,13 @@ static __always_inline int refuse(void)
 	return REFUSE;
 }
 
-/* Random numbers, since there is no packet yet, and no source port. */
+/* By chance, since there is no packet yet, and no source port: no tuple for which a selection could be consistent. */
 static __always_inline bool select(struct bpf_sock_addr *context, const struct service_entry *service,
 				   struct end *backend)
 {
 	const __u64 client = service->affinity_s ? bpf_get_netns_cookie(context) : 0;
 
-	return service_select(service, client, bpf_get_prandom_u32(), bpf_get_prandom_u32(), backend);
+	return service_select_any(service, client, backend);
 }
 
 static __always_inline void remember(struct socket_peer *peer, __u32 service_id, const struct end *frontend,

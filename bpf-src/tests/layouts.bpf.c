@@ -45,10 +45,14 @@ SHOW(struct, prefilter_slot);
 SHOW(struct, service_affinity);
 SHOW(struct, service_affinity_key);
 SHOW(struct, service_backend_key);
+SHOW(struct, service_cells);
+SHOW(struct, service_end);
 SHOW(struct, service_entry);
 SHOW(struct, service_key);
 SHOW(struct, service_slot);
 SHOW(struct, service_slot_key);
+SHOW(struct, service_table);
+SHOW(struct, service_table_key);
 SHOW(struct, share_rate);
 
 SHOW(enum, aggregation_level);

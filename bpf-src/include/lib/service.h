@@ -44,7 +44,7 @@ static __always_inline __u32 service_backend_state(__u32 service_id, const void 
 	return state ? *state : 0;
 }
 
-/* Draws a backend by two even 32-bit numbers; returns whether there is one. */
+/* Draws a backend from the slots by two even 32-bit numbers; returns whether there is one. */
 static __always_inline bool service_draw(const struct service_entry *service, __u32 number, __u32 other_number,
 					 struct end *backend)
 {
@@ -67,15 +67,49 @@ static __always_inline bool service_draw(const struct service_entry *service, __
 	return true;
 }
 
-/* Draws a backend, or takes the one that the client had lately. */
-static __always_inline bool service_select(const struct service_entry *service, __u64 client, __u32 number,
+/* Takes the backend of a number from the service's table; returns whether the service has one. */
+static __always_inline bool service_find(const struct service_entry *service, __u32 number, struct end *backend)
+{
+	struct service_table_key key = { .service_id = service->service_id };
+	const struct service_table *table = bpf_map_lookup_elem(&service_tables, &key.service_id);
+	const struct service_cells *cells;
+	const struct service_end *end;
+	__u32 cell;
+
+	if (!table)
+		return false;
+	cell = (__u64)number * table->cells >> 32;
+	key.version = table->version;
+	key.index = cell / SERVICE_CELLS;
+	cells = bpf_map_lookup_elem(&service_cells, &key);
+	if (!cells)
+		return false; /* the table has just been replaced */
+	key.index = cells->backends[cell % SERVICE_CELLS];
+	end = bpf_map_lookup_elem(&service_ends, &key);
+	if (!end)
+		return false;
+	copy_address(backend->address, end->address);
+	backend->port_be = end->port_be;
+	return true;
+}
+
+/* The numbers are the same for all packets of a tuple, or random where there is no tuple yet. */
+static __always_inline bool service_choose(const struct service_entry *service, bool by_tuple, __u32 number,
 					   __u32 other_number, struct end *backend)
+{
+	return (by_tuple && service_find(service, number, backend)) ||
+	       service_draw(service, number, other_number, backend);
+}
+
+/* Chooses a backend, or takes the one that the client had lately. */
+static __always_inline bool service_choose_for(const struct service_entry *service, bool by_tuple, __u64 client,
+					       __u32 number, __u32 other_number, struct end *backend)
 {
 	struct service_affinity_key key = { .client = client, .service_id = service->service_id };
 	struct service_affinity *last, now = {};
 
 	if (!service->affinity_s)
-		return service_draw(service, number, other_number, backend);
+		return service_choose(service, by_tuple, number, other_number, backend);
 	now.used_ns = now_ns();
 	last = bpf_map_lookup_elem(&service_affinities, &key);
 	if (last && (__s64)(now.used_ns - last->used_ns) <= (__s64)(service->affinity_s * NS_PER_SECOND) &&
@@ -85,12 +119,25 @@ static __always_inline bool service_select(const struct service_entry *service, 
 		last->used_ns = now.used_ns;
 		return true;
 	}
-	if (!service_draw(service, number, other_number, backend))
+	if (!service_choose(service, by_tuple, number, other_number, backend))
 		return false;
 	copy_address(now.address, backend->address);
 	now.port_be = backend->port_be;
 	bpf_map_update_elem(&service_affinities, &key, &now, BPF_ANY);
 	return true;
+}
+
+/* Selects a backend for a client by two numbers that are the same for all packets of a tuple. */
+static __always_inline bool service_select(const struct service_entry *service, __u64 client, __u32 number,
+					   __u32 other_number, struct end *backend)
+{
+	return service_choose_for(service, true, client, number, other_number, backend);
+}
+
+/* Selects a backend for a client by chance: weights alone count. */
+static __always_inline bool service_select_any(const struct service_entry *service, __u64 client, struct end *backend)
+{
+	return service_choose_for(service, false, client, bpf_get_prandom_u32(), bpf_get_prandom_u32(), backend);
 }
 
 #endif

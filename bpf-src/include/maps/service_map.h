@@ -14,7 +14,10 @@ enum service_size {
 	SERVICES_MAX = 65536,
 	SERVICE_BACKENDS_MAX = 524288, /* of all services */
 	SERVICE_AFFINITIES_MAX = 65536,
-	SOCKET_COUNTERS = 3, /* number of values of enum socket_counter */
+	SERVICE_CELLS = 64,         /* of one entry of service_cells */
+	SERVICE_CELLS_MAX = 524288, /* entries of service_cells */
+	SERVICE_ENDS_MAX = 262144,  /* backends of all tables */
+	SOCKET_COUNTERS = 3,        /* number of values of enum socket_counter */
 };
 
 struct service_key {
@@ -67,6 +70,62 @@ struct {
 	__uint(max_entries, SERVICE_BACKENDS_MAX);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } service_slots SEC(".maps");
+
+/*
+ * A table for consistent selection by a number that is the same for all packets of a tuple (Maglev: D. E. Eisenbud et
+ * al., NSDI 2016, section 3.4). A service without one has its backends drawn from service_slots. The version is a hash
+ * of the backends, so that a table is written beside the former one, and takes its place by the write of this entry.
+ * Key: id of the service.
+ */
+struct service_table {
+	__u16 cells;
+	__u16 version;
+};
+_Static_assert(sizeof(struct service_table) == 4, "service_table");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, __u32);
+	__type(value, struct service_table);
+	__uint(max_entries, SERVICES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} service_tables SEC(".maps");
+
+struct service_table_key {
+	__u32 service_id;
+	__u16 version;
+	__u16 index; /* of an entry of service_cells, or of a backend */
+};
+_Static_assert(sizeof(struct service_table_key) == 8, "service_table_key");
+
+/* A part of the cells of a table, each with the index of a backend in service_ends. */
+struct service_cells {
+	__u16 backends[SERVICE_CELLS];
+};
+_Static_assert(sizeof(struct service_cells) == 128, "service_cells");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct service_table_key);
+	__type(value, struct service_cells);
+	__uint(max_entries, SERVICE_CELLS_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} service_cells SEC(".maps");
+
+struct service_end {
+	__u8 address[16];
+	__be16 port_be;
+	__u8 reserved[2];
+};
+_Static_assert(sizeof(struct service_end) == 20, "service_end");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct service_table_key);
+	__type(value, struct service_end);
+	__uint(max_entries, SERVICE_ENDS_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} service_ends SEC(".maps");
 
 /* The states of decisions.md, section 4. */
 enum backend_state {

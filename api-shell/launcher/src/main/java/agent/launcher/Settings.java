@@ -109,6 +109,13 @@ final class Settings {
     return options.text("cgroup-root").isEmpty() ? null : directory("cgroup-root");
   }
 
+  /** Returns {@code --service-table-size}; 0 where packets select backends at random. */
+  private int serviceTableMax() {
+    return options.text("service-algorithm").equals("maglev")
+        ? (int) options.number("service-table-size")
+        : 0;
+  }
+
   Path libDirectory() {
     return directory("lib-dir");
   }
@@ -383,6 +390,7 @@ final class Settings {
                 .maxPrefixes((int) options.number("max-prefixes"))
                 .enableServices(!options.bool("disable-orch-services"))
                 .cgroupRoot(cgroupRoot())
+                .serviceTableMax(serviceTableMax())
                 .enableIpv4(addressing.ipv4().enabled())
                 .enableIpv6(addressing.ipv6().enabled())
                 .gateway4(addressing.ipv4().gateway())

@@ -124,6 +124,8 @@ class OptionsReachTheirPartsTest {
   private static List<Row> serviceRows() {
     return List.of(
         new Row("disable-orch-services", "true", s -> datapath(s).enableServices(), true, false),
+        new Row("service-algorithm", "random", s -> datapath(s).serviceTableMax(), 16_381, 0),
+        new Row("service-table-size", "1021", s -> datapath(s).serviceTableMax(), 16_381, 1021),
         new Row(
             "cgroup-root",
             "/run/cgroup",

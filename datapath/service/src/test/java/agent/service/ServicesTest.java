@@ -74,6 +74,11 @@ class ServicesTest {
     }
 
     @Override
+    public int mostCells() {
+      return 0;
+    }
+
+    @Override
     public Map<SocketCounter, Long> counters() {
       return Map.of();
     }

@@ -19,6 +19,9 @@ public final class MapFormats {
   public static final MapFormat DEVICES = SlotFormat.ofInts("interface ", "guarded ");
   public static final MapFormat SERVICES = new ServiceFormat();
   public static final MapFormat SERVICE_SLOTS = new ServiceSlotFormat();
+  public static final MapFormat SERVICE_TABLES = new ServiceTableFormat();
+  public static final MapFormat SERVICE_CELLS = new ServiceCellsFormat();
+  public static final MapFormat SERVICE_ENDS = new ServiceEndFormat();
   public static final MapFormat SERVICE_BACKENDS = new ServiceBackendFormat();
   public static final MapFormat SERVICE_AFFINITIES = new ServiceAffinityFormat();
   public static final MapFormat SOCKET_METRICS = SlotFormat.ofLongs("counter ", "");

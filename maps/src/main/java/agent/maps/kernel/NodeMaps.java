@@ -46,6 +46,9 @@ public final class NodeMaps {
       read("prefilter6_narrow_cells", MapFormats.CELLS);
   public static final NodeMap SERVICES = read("services", MapFormats.SERVICES);
   public static final NodeMap SERVICE_SLOTS = read("service_slots", MapFormats.SERVICE_SLOTS);
+  public static final NodeMap SERVICE_TABLES = read("service_tables", MapFormats.SERVICE_TABLES);
+  public static final NodeMap SERVICE_CELLS = read("service_cells", MapFormats.SERVICE_CELLS);
+  public static final NodeMap SERVICE_ENDS = read("service_ends", MapFormats.SERVICE_ENDS);
   public static final NodeMap SERVICE_BACKENDS =
       read("service_backends", MapFormats.SERVICE_BACKENDS);
   public static final NodeMap SERVICE_AFFINITIES =
@@ -60,7 +63,15 @@ public final class NodeMaps {
 
   /** Maps that exist only on a node that balances services at the socket. */
   public static final List<NodeMap> SOCKET =
-      List.of(SERVICES, SERVICE_SLOTS, SERVICE_BACKENDS, SERVICE_AFFINITIES, SOCKET_METRICS);
+      List.of(
+          SERVICES,
+          SERVICE_SLOTS,
+          SERVICE_TABLES,
+          SERVICE_CELLS,
+          SERVICE_ENDS,
+          SERVICE_BACKENDS,
+          SERVICE_AFFINITIES,
+          SOCKET_METRICS);
 
   /** Prefilter maps that release 0.3.0 and those before it have pinned, and this one has not. */
   public static final List<String> PREFILTER_BEFORE = List.of("prefilter4", "prefilter6");
@@ -95,6 +106,9 @@ public final class NodeMaps {
           PREFILTER6_NARROW_CELLS,
           SERVICES,
           SERVICE_SLOTS,
+          SERVICE_TABLES,
+          SERVICE_CELLS,
+          SERVICE_ENDS,
           SERVICE_BACKENDS,
           SERVICE_AFFINITIES,
           SOCKET_METRICS,

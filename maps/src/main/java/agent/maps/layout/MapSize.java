@@ -33,6 +33,9 @@ public final class MapSize {
   /** Most backends of all services. */
   public static final int SERVICE_BACKENDS = 524_288;
 
+  /** Cells in one entry of the map {@code service_cells}. */
+  public static final int SERVICE_CELLS = 64;
+
   static final List<EnumSpec> ENUMS =
       List.of(
           EnumSpec.of(
@@ -56,6 +59,12 @@ public final class MapSize {
                   SERVICE_BACKENDS,
                   "SERVICE_AFFINITIES_MAX",
                   65_536,
+                  "SERVICE_CELLS",
+                  SERVICE_CELLS,
+                  "SERVICE_CELLS_MAX",
+                  524_288,
+                  "SERVICE_ENDS_MAX",
+                  262_144,
                   "SOCKET_COUNTERS",
                   SocketCounter.values().length)));
 

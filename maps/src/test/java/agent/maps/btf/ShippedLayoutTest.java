@@ -139,6 +139,9 @@ class ShippedLayoutTest {
           prefilter6_narrow_cells, __u32,          __u64
           services,                service_key,    service_entry
           service_slots,           service_slot_key, service_slot
+          service_tables,          __u32,          service_table
+          service_cells,           service_table_key, service_cells
+          service_ends,            service_table_key, service_end
           service_backends,        service_backend_key, __u32
           service_affinities,      service_affinity_key, service_affinity
           socket_metrics,          __u32,          __u64

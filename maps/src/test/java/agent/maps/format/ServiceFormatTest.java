@@ -7,10 +7,14 @@ import agent.maps.layout.BackendState;
 import agent.maps.layout.ServiceAffinityFlyweight;
 import agent.maps.layout.ServiceAffinityKeyFlyweight;
 import agent.maps.layout.ServiceBackendKeyFlyweight;
+import agent.maps.layout.ServiceCellsFlyweight;
+import agent.maps.layout.ServiceEndFlyweight;
 import agent.maps.layout.ServiceEntryFlyweight;
 import agent.maps.layout.ServiceKeyFlyweight;
 import agent.maps.layout.ServiceSlotFlyweight;
 import agent.maps.layout.ServiceSlotKeyFlyweight;
+import agent.maps.layout.ServiceTableFlyweight;
+import agent.maps.layout.ServiceTableKeyFlyweight;
 import agent.maps.layout.SocketCounter;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
@@ -21,7 +25,7 @@ class ServiceFormatTest {
   private static final long MAPPED = 0xffff_0000_0000L;
 
   private final UnsafeBuffer key = new UnsafeBuffer(new byte[64]);
-  private final UnsafeBuffer value = new UnsafeBuffer(new byte[64]);
+  private final UnsafeBuffer value = new UnsafeBuffer(new byte[128]);
 
   private void assertText(String keyText, String valueText, MapFormat format) {
     final StringBuilder out = new StringBuilder();
@@ -60,6 +64,24 @@ class ServiceFormatTest {
         "service 7 slot 2",
         "10.1.0.7:8080 at most 4294967294 else 10.1.0.9:8081",
         MapFormats.SERVICE_SLOTS);
+  }
+
+  @Test
+  void shouldFormatTables() {
+    key.putInt(0, 7);
+    new ServiceTableFlyweight().wrap(value, 0).cells(16381).version(65535);
+    assertText("service 7", "version 65535 cells 16381", MapFormats.SERVICE_TABLES);
+    new ServiceTableKeyFlyweight().wrap(key, 0).serviceId(7).version(65535).index(255);
+    final ServiceCellsFlyweight cells = new ServiceCellsFlyweight().wrap(value, 0);
+    for (int cell = 0; cell < 64; cell++) {
+      cells.backends(cell, cell == 63 ? 16380 : 9);
+    }
+    assertText(
+        "service 7 version 65535 part 255",
+        "backends" + " 9".repeat(63) + " 16380",
+        MapFormats.SERVICE_CELLS);
+    new ServiceEndFlyweight().wrap(value, 0).address(0, MAPPED | 0x0a010007).port(8080);
+    assertText("service 7 version 65535 backend 255", "10.1.0.7:8080", MapFormats.SERVICE_ENDS);
   }
 
   @Test

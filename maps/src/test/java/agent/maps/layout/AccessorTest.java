@@ -59,10 +59,14 @@ class AccessorTest {
         ServiceAffinityFlyweight.class,
         ServiceAffinityKeyFlyweight.class,
         ServiceBackendKeyFlyweight.class,
+        ServiceCellsFlyweight.class,
+        ServiceEndFlyweight.class,
         ServiceEntryFlyweight.class,
         ServiceKeyFlyweight.class,
         ServiceSlotFlyweight.class,
-        ServiceSlotKeyFlyweight.class);
+        ServiceSlotKeyFlyweight.class,
+        ServiceTableFlyweight.class,
+        ServiceTableKeyFlyweight.class);
   }
 
   /** The bytes of one member, or of one element of an array of numbers. */

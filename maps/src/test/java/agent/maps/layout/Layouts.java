@@ -32,10 +32,14 @@ public final class Layouts {
           ServiceAffinityFlyweight.STRUCT,
           ServiceAffinityKeyFlyweight.STRUCT,
           ServiceBackendKeyFlyweight.STRUCT,
+          ServiceCellsFlyweight.STRUCT,
+          ServiceEndFlyweight.STRUCT,
           ServiceEntryFlyweight.STRUCT,
           ServiceKeyFlyweight.STRUCT,
           ServiceSlotFlyweight.STRUCT,
-          ServiceSlotKeyFlyweight.STRUCT);
+          ServiceSlotKeyFlyweight.STRUCT,
+          ServiceTableFlyweight.STRUCT,
+          ServiceTableKeyFlyweight.STRUCT);
 
   public static final List<EnumSpec> ENUMS =
       Stream.concat(

@@ -349,6 +349,10 @@ public final class OptionTable {
         later(ORCHESTRATOR, "disable-endpoint-crd", BOOL, "false", "Do not publish endpoints")
             .withInert("true"),
         served(ORCHESTRATOR, "disable-orch-services", BOOL, "false", "Do not balance services"),
+        served(ORCHESTRATOR, "service-algorithm", STRING, "maglev", "How packets select backends")
+            .withChoices("maglev", "random"),
+        served(ORCHESTRATOR, "service-table-size", INT, "16381", "Most cells of a table")
+            .withChoices("251", "509", "1021", "2039", "4093", "8191", "16381"),
         later(ORCHESTRATOR, "container-runtime", STRINGS, "auto", "Container runtimes to watch")
             .needing("a client of container runtimes")
             .withInert("none"),

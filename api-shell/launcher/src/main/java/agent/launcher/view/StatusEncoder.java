@@ -124,7 +124,7 @@ final class StatusEncoder {
         ConfigurationView.masquerading(),
         monitor(now),
         orchestrator(),
-        proxyReplacement(now.datapath().services().hooks() != ServiceProxy.Hooks.OFF),
+        proxyReplacement(now.datapath().services()),
         new DaemonStatusModel.Proxy(OFF, null, null, List.of(), 0L, 0L),
         new DaemonStatusModel.Routing("Linux", routing.mode().text(), "disabled"),
         new DaemonStatusModel.Srv6(false, null),
@@ -224,7 +224,8 @@ final class StatusEncoder {
   }
 
   /** Services are balanced at the socket, or not at all. */
-  private static ProxyReplacementModel proxyReplacement(boolean atSocket) {
+  private static ProxyReplacementModel proxyReplacement(ServiceProxy services) {
+    final boolean atSocket = services.hooks() != ServiceProxy.Hooks.OFF;
     final Feature feature = new Feature(atSocket);
     return new ProxyReplacementModel(
         List.of(),
@@ -239,10 +240,24 @@ final class StatusEncoder {
                 atSocket, atSocket ? List.of("TCP", "UDP") : List.of()),
             new ProxyReplacementModel.Nat46X64(
                 false, new ProxyReplacementModel.Gateway(false, List.of()), NO_FEATURE),
-            new ProxyReplacementModel.NodePort(null, null, null, false, null, null, null, null),
+            nodePort(atSocket, services.mostCells()),
             feature,
             feature,
             NO_FEATURE),
         atSocket ? "Partial" : OFF);
+  }
+
+  /** Ports of the node are not served, but this is where the contract says how packets select. */
+  private static ProxyReplacementModel.NodePort nodePort(boolean hasServices, int mostCells) {
+    final boolean isByTable = mostCells > 0;
+    return new ProxyReplacementModel.NodePort(
+        null,
+        hasServices ? isByTable ? "Maglev" : "Random" : null,
+        null,
+        false,
+        isByTable ? mostCells : null,
+        null,
+        null,
+        null);
   }
 }

@@ -121,6 +121,8 @@ class OptionEffectsTest {
       proxy-engine-log refused
       restore AgentForgetKernelTest
       runtime-socket refused
+      service-algorithm AgentServiceKernelTest#shouldSelectByTheAlgorithmOfTheOption
+      service-table-size AgentServiceKernelTest#shouldSelectByTheAlgorithmOfTheOption
       sidecar-mesh-proxy-image refused
       single-cluster-route refused
       socket-group AgentOptionsKernelTest#shouldGiveTheSocketToTheGroup

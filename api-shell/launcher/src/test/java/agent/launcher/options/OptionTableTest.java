@@ -123,6 +123,8 @@ class OptionTableTest {
       bpf-policy-map-max int 16384
       conntrack-endpoint-share int 100
       endpoint-event-rate int 10000
+      service-algorithm string maglev
+      service-table-size int 16381
       flowobs-event-buffer-capacity int 4096
       flowobs-monitor-events strings
       host-routing string auto

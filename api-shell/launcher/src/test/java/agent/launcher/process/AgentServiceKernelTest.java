@@ -161,6 +161,39 @@ class AgentServiceKernelTest {
     }
   }
 
+  /** The tables are made of the services of the previous run, and go with the option. */
+  @Test
+  void shouldSelectByTheAlgorithmOfTheOption() throws Exception {
+    final String[] three = {"10.1.0.7", "10.1.0.8", "10.1.0.9"};
+    final AgentProcess first = start("--service-algorithm", "random");
+    first.expect(201, "PUT", "/service/1", service(FRONTEND4, three));
+    assertEquals("Random", features(first).at("/nodePort/algorithm").asString());
+    assertTrue(features(first).at("/nodePort/lutSize").isMissingNode());
+    assertEquals(0, entries(first, "service_tables"));
+    assertEquals(0, first.terminate());
+    final AgentProcess second = start();
+    assertEquals("Maglev", features(second).at("/nodePort/algorithm").asString());
+    assertEquals(16_381, features(second).at("/nodePort/lutSize").asInt());
+    final String table = second.expect(200, "GET", "/map/service_tables", null).text();
+    assertTrue(table.contains("cells 509"), table);
+    assertEquals(8, entries(second, "service_cells"));
+    assertEquals(3, entries(second, "service_ends"));
+    second.kill();
+    final AgentProcess third = start("--service-table-size", "251");
+    assertEquals(251, features(third).at("/nodePort/lutSize").asInt());
+    assertEquals(4, entries(third, "service_cells"));
+    assertEquals(0, third.terminate());
+    final AgentProcess last = start("--service-algorithm", "random");
+    for (final String map : new String[] {"service_tables", "service_cells", "service_ends"}) {
+      assertEquals(0, entries(last, map), map);
+    }
+    assertEquals(3, entries(last, "service_slots"));
+  }
+
+  private static int entries(AgentProcess agent, String map) throws IOException {
+    return agent.expect(200, "GET", "/map/" + map, null).json().get("entries").asInt();
+  }
+
   @Test
   void shouldHaveNoServicesWhereTheOptionSaysSo() throws Exception {
     final AgentProcess first = start();
@@ -173,7 +206,9 @@ class AgentServiceKernelTest {
         agent.expect(501, "PUT", "/service/2", service(FRONTEND6, "fd00::7")).text();
     assertTrue(refusal.contains("--disable-orch-services"), refusal);
     assertFalse(features(agent).get("socketLB").get("enabled").asBoolean());
-    for (final String map : new String[] {"services", "service_slots", "service_backends"}) {
+    assertTrue(features(agent).at("/nodePort/algorithm").isMissingNode());
+    for (final String map :
+        new String[] {"services", "service_slots", "service_tables", "service_backends"}) {
       final JsonNode held = agent.expect(200, "GET", "/map/" + map, null).json();
       assertEquals(0, held.get("entries").asInt(), () -> map + ": " + held);
     }

@@ -91,7 +91,10 @@ class UpgradeKernelTest {
           "generations_v2",
           "judge_scratch",
           "verdict_cache",
-          "prefilter_tables");
+          "prefilter_tables",
+          "service_tables",
+          "service_cells",
+          "service_ends");
 
   private static final String RULES =
       """

@@ -44,6 +44,11 @@ final class FakeServiceProxy implements ServiceProxy {
   }
 
   @Override
+  public int mostCells() {
+    return 0;
+  }
+
+  @Override
   public Map<SocketCounter, Long> counters() {
     return Map.of(SocketCounter.REFUSED, 3L);
   }

@@ -282,8 +282,7 @@ public final class DatapathManager implements AutoCloseable {
       return;
     }
     final SocketServices created =
-        new SocketServices(
-            conductor, maps, entries, attachments, context.cgroupRoot(), faults, repairs);
+        new SocketServices(conductor, maps, entries, attachments, context, faults, repairs);
     guard.add(created.guard());
     services = created;
   }

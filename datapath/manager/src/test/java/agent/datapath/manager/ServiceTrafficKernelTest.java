@@ -134,6 +134,28 @@ class ServiceTrafficKernelTest {
     assertEquals(SocketCounter.values().length, manager.services().counters().size());
   }
 
+  @ParameterizedTest
+  @EnumSource
+  void shouldSelectABackendByTheTuple(Addresses addresses) throws Exception {
+    serve(addresses, BackendState.ACTIVE, BackendState.ACTIVE);
+    try (UdpEchoServer first =
+            UdpEchoServer.start(
+                servers.get(0).namespace(), addresses.of(servers.get(0)), UDP_SERVED);
+        UdpEchoServer second =
+            UdpEchoServer.start(
+                servers.get(1).namespace(), addresses.of(servers.get(1)), UDP_SERVED)) {
+      for (int i = 0; i < 40; i++) {
+        try (DatagramChannel channel = connected(addresses)) {
+          exchange(channel);
+          exchange(channel);
+        }
+      }
+      assertEquals(80, first.datagrams() + second.datagrams());
+      assertTrue(first.datagrams() > 0 && second.datagrams() > 0, "of 40 tuples");
+      assertEquals(0, first.datagrams() % 2, "both datagrams of a flow");
+    }
+  }
+
   /** Only the flows of that backend notice. */
   @ParameterizedTest
   @EnumSource

@@ -111,6 +111,7 @@ public final class NodeMapSet implements AutoCloseable {
       case "conntrack6_any" -> sized(definition, context.conntrackAnyMax(), context.enableIpv6());
       case "conntrack4_overflow" -> overflow(definition, context.enableIpv4());
       case "conntrack6_overflow" -> overflow(definition, context.enableIpv6());
+      case "service_tables", "service_cells", "service_ends" -> definition.preallocated(false);
       default -> definition.preallocated(context.preallocates());
     };
   }

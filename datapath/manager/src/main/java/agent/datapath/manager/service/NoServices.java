@@ -35,6 +35,11 @@ public final class NoServices implements ServiceProxy {
   }
 
   @Override
+  public int mostCells() {
+    return 0;
+  }
+
+  @Override
   public Map<SocketCounter, Long> counters() {
     return Map.of();
   }

@@ -3,11 +3,16 @@ package agent.datapath.manager.service;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
 import agent.datapath.manager.spec.ServiceProxy.KeptFrontend;
+import agent.maps.layout.MapSize;
 import agent.maps.layout.ServiceBackendKeyFlyweight;
+import agent.maps.layout.ServiceCellsFlyweight;
+import agent.maps.layout.ServiceEndFlyweight;
 import agent.maps.layout.ServiceEntryFlyweight;
 import agent.maps.layout.ServiceKeyFlyweight;
 import agent.maps.layout.ServiceSlotFlyweight;
 import agent.maps.layout.ServiceSlotKeyFlyweight;
+import agent.maps.layout.ServiceTableFlyweight;
+import agent.maps.layout.ServiceTableKeyFlyweight;
 import agent.types.IpAddress;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -24,31 +29,69 @@ import org.agrona.concurrent.UnsafeBuffer;
  *
  * @param frontends of {@code services}
  * @param slots of {@code service_slots}
+ * @param tables of {@code service_tables}: one, or none where backends are drawn from the slots
+ * @param cells of {@code service_cells}
+ * @param ends of {@code service_ends}
  * @param backends of {@code service_backends}
  */
 record ServiceRows(
     Map<ByteBuffer, byte[]> frontends,
     Map<ByteBuffer, byte[]> slots,
+    Map<ByteBuffer, byte[]> tables,
+    Map<ByteBuffer, byte[]> cells,
+    Map<ByteBuffer, byte[]> ends,
     Map<ByteBuffer, byte[]> backends) {
   private static final long IPV4_MAPPED = 0xffffL << Integer.SIZE; // RFC 4291, 2.5.5.2
   private static final long LOW_HALF = 0xffff_ffffL;
 
   ServiceRows() {
-    this(new LinkedHashMap<>(), new LinkedHashMap<>(), new LinkedHashMap<>());
+    this(
+        new LinkedHashMap<>(),
+        new LinkedHashMap<>(),
+        new LinkedHashMap<>(),
+        new LinkedHashMap<>(),
+        new LinkedHashMap<>(),
+        new LinkedHashMap<>());
   }
 
-  /** Returns the entries of one service; the same service has the same entries. */
-  static ServiceRows of(ServiceEntries service) {
+  /**
+   * Returns the entries of one service; the same service has the same entries.
+   *
+   * @param cells number of cells of its table, of {@link MaglevTable#cells}; one backend, or more
+   *     than there are cells, need none
+   */
+  static ServiceRows of(ServiceEntries service, int cells) {
     final ServiceRows rows = new ServiceRows();
-    final List<Backend> drawn =
-        service.backends().stream()
-            .filter(Backend::takesNew)
-            .sorted(Comparator.comparing(Backend::address).thenComparing(Backend::port))
-            .toList();
+    final List<Backend> drawn = drawn(service);
     rows.addFrontends(service, drawn.size());
     rows.addSlots(service.id(), drawn);
+    if (drawn.size() > 1 && drawn.size() <= cells) {
+      rows.addTable(service.id(), drawn, cells);
+    }
     service.backends().forEach(backend -> rows.addBackend(service.id(), backend));
     return rows;
+  }
+
+  /** Returns the backends for new connections in the order of their addresses. */
+  private static List<Backend> drawn(ServiceEntries service) {
+    return service.backends().stream()
+        .filter(Backend::takesNew)
+        .sorted(Comparator.comparing(Backend::address).thenComparing(Backend::port))
+        .toList();
+  }
+
+  /** Returns the weights of the backends for new connections. */
+  static int[] weights(ServiceEntries service) {
+    return weights(drawn(service));
+  }
+
+  private static int[] weights(List<Backend> drawn) {
+    return drawn.stream().mapToInt(Backend::weight).toArray();
+  }
+
+  /** Returns the entries without those of a table. */
+  ServiceRows withoutTable() {
+    return new ServiceRows(frontends, slots, Map.of(), Map.of(), Map.of(), backends);
   }
 
   private void addFrontends(ServiceEntries service, int drawn) {
@@ -70,7 +113,7 @@ record ServiceRows(
   }
 
   private void addSlots(int id, List<Backend> drawn) {
-    final AliasTable table = new AliasTable(drawn.stream().mapToInt(Backend::weight).toArray());
+    final AliasTable table = new AliasTable(weights(drawn));
     for (int column = 0; column < table.columns(); column++) {
       final Backend own = drawn.get(column);
       final Backend other = drawn.get(table.other(column));
@@ -86,6 +129,63 @@ record ServiceRows(
           .threshold(table.threshold(column));
       slots.put(ByteBuffer.wrap(key), value);
     }
+  }
+
+  private void addTable(int id, List<Backend> drawn, int cells) {
+    final long[] identities = drawn.stream().mapToLong(ServiceRows::identity).toArray();
+    final int[] weights = weights(drawn);
+    final MaglevTable table = new MaglevTable(identities, weights, cells);
+    final int version = version(identities, weights, cells);
+    final byte[] key = new byte[Integer.BYTES];
+    new UnsafeBuffer(key).putInt(0, id);
+    final byte[] value = new byte[ServiceTableFlyweight.LENGTH];
+    new ServiceTableFlyweight().wrap(new UnsafeBuffer(value), 0).cells(cells).version(version);
+    tables.put(ByteBuffer.wrap(key), value);
+    for (int index = 0; index < drawn.size(); index++) {
+      ends.put(partKey(id, version, index), end(drawn.get(index)));
+    }
+    for (int first = 0; first < table.cells(); first += MapSize.SERVICE_CELLS) {
+      final byte[] part = new byte[ServiceCellsFlyweight.LENGTH];
+      final ServiceCellsFlyweight choices =
+          new ServiceCellsFlyweight().wrap(new UnsafeBuffer(part), 0);
+      for (int i = 0; i < MapSize.SERVICE_CELLS && first + i < table.cells(); i++) {
+        choices.backends(i, table.choice(first + i));
+      }
+      this.cells.put(partKey(id, version, first / MapSize.SERVICE_CELLS), part);
+    }
+  }
+
+  private static long identity(Backend backend) {
+    final long address = MaglevTable.mix(high(backend.address())) + low(backend.address());
+    return MaglevTable.mix(MaglevTable.mix(address) + backend.port());
+  }
+
+  /** Returns a number that tells the table from the former one, but for one case in 65,536. */
+  private static int version(long[] identities, int[] weights, int cells) {
+    long hash = cells;
+    for (int i = 0; i < identities.length; i++) {
+      hash = MaglevTable.mix(hash + identities[i]) + weights[i];
+    }
+    return (int) (MaglevTable.mix(hash) >>> Long.SIZE - Short.SIZE);
+  }
+
+  private static ByteBuffer partKey(int id, int version, int index) {
+    final byte[] key = new byte[ServiceTableKeyFlyweight.LENGTH];
+    new ServiceTableKeyFlyweight()
+        .wrap(new UnsafeBuffer(key), 0)
+        .serviceId(id)
+        .version(version)
+        .index(index);
+    return ByteBuffer.wrap(key);
+  }
+
+  private static byte[] end(Backend backend) {
+    final byte[] value = new byte[ServiceEndFlyweight.LENGTH];
+    new ServiceEndFlyweight()
+        .wrap(new UnsafeBuffer(value), 0)
+        .address(high(backend.address()), low(backend.address()))
+        .port(backend.port());
+    return value;
   }
 
   private void addBackend(int id, Backend backend) {

@@ -27,6 +27,16 @@ final class ServiceTable {
     return guarded;
   }
 
+  /** Returns whether the map has room for entries that it does not hold yet. */
+  boolean hasRoomFor(Map<ByteBuffer, byte[]> rows) {
+    int added = 0;
+    for (final ByteBuffer key : rows.keySet()) {
+      entry.key().putBytes(0, key.array());
+      added += guarded.desired().hasKey(entry.key()) ? 0 : 1;
+    }
+    return guarded.desired().size() + added <= map.maxEntries();
+  }
+
   /** Begins without desired entries; the map stays as it is. */
   void clear() {
     guarded.desired().clear();

@@ -1,5 +1,6 @@
 package agent.datapath.manager.service;
 
+import agent.bindings.Errno;
 import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.EntryComparison;
 import agent.datapath.manager.guard.KernelFaults;
@@ -7,36 +8,59 @@ import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceProxy.KeptFrontend;
+import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.NodeMaps;
+import agent.maps.layout.ServiceTableFlyweight;
+import java.nio.ByteBuffer;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /**
- * The maps {@code services}, {@code service_slots} and {@code service_backends}, and what they are
- * to hold. Written in the order in which the programs read, from the end: what an entry refers to
- * is there before it, and goes after it. For the conductor's thread.
+ * The maps {@code services}, {@code service_slots}, {@code service_tables}, {@code service_cells},
+ * {@code service_ends} and {@code service_backends}, and what they are to hold. Written in the
+ * order in which the programs read, from the end: what an entry refers to is there before it, and
+ * goes after it. For the conductor's thread.
  */
 final class ServiceTables implements Check {
+  private static final Logger LOGGER = LogManager.getLogger(ServiceTables.class);
+
   private final EntryComparison comparison;
+  private final int mostCells;
   private final ServiceTable frontends;
   private final ServiceTable slots;
+  private final ServiceTable headers;
+  private final ServiceTable cells;
+  private final ServiceTable ends;
   private final ServiceTable backends;
   private final List<ServiceTable> tables;
   private final Map<Integer, ServiceEntries> services = new TreeMap<>();
   private final Map<Integer, ServiceRows> kept = new TreeMap<>();
+  private final Map<Integer, Integer> cellsOf = new TreeMap<>(); // 0: no table
   private boolean isKnown;
   private int next;
 
-  /** Creates the writer of maps whose content is not known. */
-  ServiceTables(NodeMapSet maps, KernelFaults faults, Repairs repairs) {
+  /**
+   * Creates the writer of maps whose content is not known.
+   *
+   * @param mostCells the largest number of cells of a service's table; 0 for no tables
+   */
+  ServiceTables(NodeMapSet maps, KernelFaults faults, Repairs repairs, int mostCells) {
     comparison = new EntryComparison(faults, repairs);
+    this.mostCells = mostCells;
     frontends = new ServiceTable(maps.get(NodeMaps.SERVICES));
     slots = new ServiceTable(maps.get(NodeMaps.SERVICE_SLOTS));
+    headers = new ServiceTable(maps.get(NodeMaps.SERVICE_TABLES));
+    cells = new ServiceTable(maps.get(NodeMaps.SERVICE_CELLS));
+    ends = new ServiceTable(maps.get(NodeMaps.SERVICE_ENDS));
     backends = new ServiceTable(maps.get(NodeMaps.SERVICE_BACKENDS));
-    tables = List.of(frontends, slots, backends);
+    tables = List.of(frontends, headers, cells, ends, slots, backends);
   }
 
   /** Begins to make the maps hold other services; what they hold of those that are kept stays. */
@@ -45,18 +69,32 @@ final class ServiceTables implements Check {
     services.clear();
     kept.clear();
     tables.forEach(ServiceTable::clear);
+    readSizes();
     for (final int id : keptIds) {
       final ServiceRows held = read(id);
       kept.put(id, held);
-      put(held);
+      write(held);
     }
+  }
+
+  /** Reads the sizes of the tables of the previous run, which do not shrink. */
+  private void readSizes() {
+    cellsOf.clear();
+    final Map<ByteBuffer, byte[]> held = new LinkedHashMap<>();
+    headers.read((key, value) -> true, held);
+    final ServiceTableFlyweight table = new ServiceTableFlyweight();
+    held.forEach(
+        (key, value) ->
+            cellsOf.put(
+                new UnsafeBuffer(key.array()).getInt(0),
+                table.wrap(new UnsafeBuffer(value), 0).cells()));
   }
 
   /** Adds services, a part of those that the maps are to hold. */
   void restore(Collection<ServiceEntries> part) {
     for (final ServiceEntries service : part) {
       services.put(service.id(), service);
-      put(ServiceRows.of(service));
+      writeSized(service);
     }
   }
 
@@ -70,6 +108,7 @@ final class ServiceTables implements Check {
     for (final ServiceTable table : tables) {
       others += table.removeOthers();
     }
+    cellsOf.keySet().retainAll(services.keySet());
     isKnown = true;
     return others > 0 || !isEmpty();
   }
@@ -89,6 +128,9 @@ final class ServiceTables implements Check {
     final ServiceRows rows = new ServiceRows();
     frontends.read(ServiceRows.idOfFrontend(id), rows.frontends());
     slots.read(ServiceRows.idOfKey(id), rows.slots());
+    headers.read(ServiceRows.idOfKey(id), rows.tables());
+    cells.read(ServiceRows.idOfKey(id), rows.cells());
+    ends.read(ServiceRows.idOfKey(id), rows.ends());
     backends.read(ServiceRows.idOfKey(id), rows.backends());
     return rows;
   }
@@ -101,17 +143,44 @@ final class ServiceTables implements Check {
    */
   ServiceEntries put(ServiceEntries service) {
     final ServiceEntries before = services.get(service.id());
-    final ServiceRows former = before == null ? new ServiceRows() : ServiceRows.of(before);
-    final ServiceRows wanted = ServiceRows.of(service);
+    final int formerCells = cellsOf.getOrDefault(service.id(), 0);
+    final ServiceRows former =
+        before == null ? new ServiceRows() : ServiceRows.of(before, formerCells);
+    final ServiceRows wanted;
     try {
-      put(wanted);
+      wanted = writeSized(service);
     } catch (RuntimeException failure) {
-      put(former);
-      remove(wanted, former);
+      write(former);
+      remove(ServiceRows.of(service, cellsOf.getOrDefault(service.id(), 0)), former);
+      cellsOf.computeIfPresent(service.id(), (id, size) -> before == null ? null : formerCells);
       throw failure;
     }
     remove(former, wanted);
     return services.put(service.id(), service);
+  }
+
+  /** Writes a service with the table that it needs, or without one that the maps cannot hold. */
+  private ServiceRows writeSized(ServiceEntries service) {
+    final int id = service.id();
+    final int former = cellsOf.getOrDefault(id, 0);
+    cellsOf.put(id, MaglevTable.cells(ServiceRows.weights(service), former, mostCells));
+    final ServiceRows wanted = ServiceRows.of(service, cellsOf.get(id));
+    if (cells.hasRoomFor(wanted.cells()) && ends.hasRoomFor(wanted.ends())) {
+      try {
+        write(wanted);
+        return wanted;
+      } catch (BpfMapException failure) {
+        if (failure.errno() != Errno.E2BIG && failure.errno() != Errno.ENOMEM) {
+          throw failure;
+        }
+      }
+    }
+    final ServiceRows small = wanted.withoutTable();
+    write(small);
+    remove(wanted, small);
+    cellsOf.put(id, 0);
+    LOGGER.warn("service {}: backends are drawn at random: no room for its table", id);
+    return small;
   }
 
   /**
@@ -121,7 +190,8 @@ final class ServiceTables implements Check {
    */
   ServiceEntries remove(int id) {
     final ServiceEntries service = services.remove(id);
-    final ServiceRows rows = service == null ? kept.remove(id) : ServiceRows.of(service);
+    final Integer size = cellsOf.remove(id);
+    final ServiceRows rows = service == null ? kept.remove(id) : ServiceRows.of(service, size);
     if (rows != null) {
       leaveToOthers(rows);
       remove(rows, new ServiceRows());
@@ -133,14 +203,20 @@ final class ServiceTables implements Check {
     return services.isEmpty() && kept.isEmpty();
   }
 
-  private void put(ServiceRows rows) {
+  private void write(ServiceRows rows) {
     backends.put(rows.backends());
     slots.put(rows.slots());
+    ends.put(rows.ends());
+    cells.put(rows.cells());
+    headers.put(rows.tables());
     frontends.put(rows.frontends());
   }
 
   private void remove(ServiceRows rows, ServiceRows except) {
     frontends.remove(rows.frontends(), except.frontends());
+    headers.remove(rows.tables(), except.tables());
+    cells.remove(rows.cells(), except.cells());
+    ends.remove(rows.ends(), except.ends());
     slots.remove(rows.slots(), except.slots());
     backends.remove(rows.backends(), except.backends());
   }

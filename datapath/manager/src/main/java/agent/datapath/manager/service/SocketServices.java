@@ -8,6 +8,7 @@ import agent.datapath.manager.guard.Check;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.load.NodeMapSet;
+import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.kernel.BpfMap;
@@ -40,6 +41,7 @@ public final class SocketServices implements ServiceProxy {
   private final ServiceFlows flows;
   private final SocketAttachments attachments;
   private final Path cgroupRoot;
+  private final int mostCells;
   private final BpfMap metrics;
   private final KernelFaults faults;
   private volatile boolean isAttached;
@@ -48,23 +50,24 @@ public final class SocketServices implements ServiceProxy {
    * Creates the services of a datapath without attaching a program.
    *
    * @param endpoints knows whose flows an address has
-   * @param cgroupRoot {@code --cgroup-root}; null where it is not set
+   * @param context has the control group, and the size of the tables
    */
   public SocketServices(
       DatapathConductor conductor,
       NodeMapSet maps,
       EndpointEntries endpoints,
       SocketAttachments attachments,
-      Path cgroupRoot,
+      DatapathContext context,
       KernelFaults faults,
       Repairs repairs) {
     this.conductor = conductor;
     flows = new ServiceFlows(endpoints);
     this.attachments = attachments;
-    this.cgroupRoot = cgroupRoot;
+    cgroupRoot = context.cgroupRoot();
+    mostCells = context.serviceTableMax();
     this.faults = faults;
     metrics = maps.get(NodeMaps.SOCKET_METRICS);
-    tables = new ServiceTables(maps, faults, repairs);
+    tables = new ServiceTables(maps, faults, repairs, mostCells);
   }
 
   /** Returns the comparison of the maps with the services. */
@@ -167,6 +170,11 @@ public final class SocketServices implements ServiceProxy {
   @Override
   public Hooks hooks() {
     return isAttached ? Hooks.ATTACHED : Hooks.IDLE;
+  }
+
+  @Override
+  public int mostCells() {
+    return mostCells;
   }
 
   @Override

@@ -23,6 +23,7 @@ public final class DatapathContext {
   private static final int POLICY_MAP_LARGEST = 1 << 20;
   private static final int FLOW_SHARE_LARGEST = 10_000;
   private static final int PAYLOAD_LARGEST = 65_535;
+  private static final int SERVICE_TABLE_LARGEST = 16_381;
 
   private boolean isConcluded;
   private Path bpfRoot;
@@ -35,6 +36,7 @@ public final class DatapathContext {
   private PrefilterMode prefilterMode = PrefilterMode.NATIVE;
   private PrefilterStore prefilterStore;
   private boolean enableServices = true;
+  private int serviceTableMax = SERVICE_TABLE_LARGEST;
   private Path cgroupRoot;
   private boolean enableIpv4 = true;
   private boolean enableIpv6 = true;
@@ -101,6 +103,7 @@ public final class DatapathContext {
     range("conntrack-endpoint-share", flowSharePercent, 1, FLOW_SHARE_LARGEST);
     range("endpoint-event-rate", eventsPerSecond, 0, Integer.MAX_VALUE);
     range("trace-payloadlen", payloadBytes, 0, PAYLOAD_LARGEST);
+    range("service-table-size", serviceTableMax, 0, SERVICE_TABLE_LARGEST);
     range("max-prefixes", maxPrefixes, 1, 2 * PrefilterGeometry.MAX_PREFIXES);
     check(
         prefilterDevice == null || prefilterStore != null,
@@ -143,8 +146,8 @@ public final class DatapathContext {
   }
 
   /**
-   * Returns {@code --preallocate-bpf-maps}: whether the entries of hash maps have their memory from
-   * the start.
+   * Returns {@code --preallocate-bpf-maps}: whether the entries of hash maps, but those of tables
+   * of services, have their memory from the start.
    */
   public boolean preallocates() {
     return preallocates;
@@ -192,6 +195,16 @@ public final class DatapathContext {
 
   public DatapathContext enableServices(boolean value) {
     enableServices = changing(value);
+    return this;
+  }
+
+  /** Returns {@code --service-table-size}, or 0 where {@code --service-algorithm} is random. */
+  public int serviceTableMax() {
+    return serviceTableMax;
+  }
+
+  public DatapathContext serviceTableMax(int value) {
+    serviceTableMax = changing(value);
     return this;
   }
 
@@ -255,9 +268,7 @@ public final class DatapathContext {
     return this;
   }
 
-  /**
-   * Returns the IPv6 gateway of the workloads; the programs answer neighbour solicitations for it.
-   */
+  /** Returns the IPv6 gateway of the workloads; programs answer neighbour solicitations for it. */
   public IpAddress gateway6() {
     return gateway6;
   }
@@ -413,9 +424,7 @@ public final class DatapathContext {
     return this;
   }
 
-  /**
-   * Returns {@code --bpf-compile-debug}: whether programs are compiled with {@code -DAGENT_DEBUG}.
-   */
+  /** Returns {@code --bpf-compile-debug}: whether programs have {@code -DAGENT_DEBUG}. */
   public boolean compileDebug() {
     return compileDebug;
   }
@@ -425,9 +434,7 @@ public final class DatapathContext {
     return this;
   }
 
-  /**
-   * Returns names or paths of compilers in order of preference; the first installed one is used.
-   */
+  /** Returns names or paths of compilers in order of preference; the first installed is used. */
   public List<String> clangCandidates() {
     return clangCandidates;
   }

@@ -54,6 +54,12 @@ public interface ServiceProxy {
   Hooks hooks();
 
   /**
+   * Returns the largest number of cells of the tables that give a tuple its backend; 0 where
+   * backends are drawn at random.
+   */
+  int mostCells();
+
+  /**
    * Returns what the programs have counted.
    *
    * @throws agent.maps.kernel.BpfMapException where it cannot be read

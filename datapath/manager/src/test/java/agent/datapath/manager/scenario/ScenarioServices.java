@@ -6,11 +6,16 @@ import agent.bindings.MapFlag;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.layout.BackendState;
+import agent.maps.layout.MapSize;
 import agent.maps.layout.ServiceBackendKeyFlyweight;
+import agent.maps.layout.ServiceCellsFlyweight;
+import agent.maps.layout.ServiceEndFlyweight;
 import agent.maps.layout.ServiceEntryFlyweight;
 import agent.maps.layout.ServiceKeyFlyweight;
 import agent.maps.layout.ServiceSlotFlyweight;
 import agent.maps.layout.ServiceSlotKeyFlyweight;
+import agent.maps.layout.ServiceTableFlyweight;
+import agent.maps.layout.ServiceTableKeyFlyweight;
 import java.util.List;
 import java.util.Map;
 
@@ -25,12 +30,18 @@ final class ScenarioServices {
   private final Family family;
   private final BpfMap services;
   private final BpfMap slots;
+  private final BpfMap tables;
+  private final BpfMap cells;
+  private final BpfMap ends;
   private final BpfMap backends;
 
   ScenarioServices(Family family, Map<String, BpfMap> maps) {
     this.family = family;
     services = maps.get("services");
     slots = maps.get("service_slots");
+    tables = maps.get("service_tables");
+    cells = maps.get("service_cells");
+    ends = maps.get("service_ends");
     backends = maps.get("service_backends");
   }
 
@@ -62,6 +73,42 @@ final class ScenarioServices {
     new ServiceSlotKeyFlyweight().wrap(further.key(), 0).clear().serviceId(id).slot(servers.length);
     slots.delete(further); // of one server more, where there was one
     return this;
+  }
+
+  /** Gives a service a table, whose cells have the indexes of servers. */
+  void putTable(int id, int version, int[] choices, Server... servers) {
+    for (int index = 0; index < servers.length; index++) {
+      final EntryBuffer entry = part(ends, id, version, index);
+      new ServiceEndFlyweight()
+          .wrap(entry.value(), 0)
+          .address(high(servers[index].host), low(servers[index].host))
+          .port(servers[index].port);
+      assertEquals(0, ends.update(entry, MapFlag.ANY));
+      state(id, servers[index], BackendState.ACTIVE);
+    }
+    for (int first = 0; first < choices.length; first += MapSize.SERVICE_CELLS) {
+      final EntryBuffer entry = part(cells, id, version, first / MapSize.SERVICE_CELLS);
+      final ServiceCellsFlyweight value = new ServiceCellsFlyweight().wrap(entry.value(), 0);
+      for (int i = 0; i < MapSize.SERVICE_CELLS && first + i < choices.length; i++) {
+        value.backends(i, choices[first + i]);
+      }
+      assertEquals(0, cells.update(entry, MapFlag.ANY));
+    }
+    final EntryBuffer entry = new EntryBuffer(tables);
+    entry.key().putInt(0, id);
+    new ServiceTableFlyweight().wrap(entry.value(), 0).cells(choices.length).version(version);
+    assertEquals(0, tables.update(entry, MapFlag.ANY));
+  }
+
+  /** Takes a part of the cells of a table away, as where the table is being replaced. */
+  void removeCells(int id, int version, int part) {
+    assertEquals(0, cells.delete(part(cells, id, version, part)));
+  }
+
+  private static EntryBuffer part(BpfMap map, int id, int version, int index) {
+    final EntryBuffer entry = new EntryBuffer(map);
+    new ServiceTableKeyFlyweight().wrap(entry.key(), 0).serviceId(id).version(version).index(index);
+    return entry;
   }
 
   /** Sets the state of a backend; null takes it away. */

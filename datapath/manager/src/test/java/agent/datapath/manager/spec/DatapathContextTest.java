@@ -84,6 +84,11 @@ class DatapathContextTest {
     for (final int size : new int[] {1, (1 << 20) + 1}) {
       assertRefused("bpf-policy-map-max: " + size, context -> context.policyMapMax(size));
     }
+    assertAccepted(context -> context.serviceTableMax(0));
+    assertAccepted(context -> context.serviceTableMax(16_381));
+    for (final int size : new int[] {-1, 16_382}) {
+      assertRefused("service-table-size: " + size, context -> context.serviceTableMax(size));
+    }
     for (final int size : new int[] {0, 2_000_001}) {
       assertRefused("max-prefixes: " + size, context -> context.maxPrefixes(size));
     }
@@ -121,6 +126,7 @@ class DatapathContextTest {
         .prefilterStore(store)
         .enableServices(false)
         .cgroupRoot(Path.of("/cgroup"))
+        .serviceTableMax(509)
         .enableIpv4(true)
         .enableIpv6(true)
         .gateway4(IPV4)
@@ -154,6 +160,7 @@ class DatapathContextTest {
     final DatapathContext context = whole(store, threads);
     assertFalse(context.enableServices());
     assertEquals(Path.of("/cgroup"), context.cgroupRoot());
+    assertEquals(509, context.serviceTableMax());
     assertEquals(Path.of("/bpf"), context.bpfRoot());
     assertEquals(Path.of("/lib/agent"), context.libDirectory());
     assertTrue(context.keepsSources());

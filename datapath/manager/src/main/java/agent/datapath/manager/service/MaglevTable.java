@@ -1,0 +1,97 @@
+package agent.datapath.manager.service;
+
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * A table for choosing one of several weighted choices by a hash, so that most hashes keep their
+ * choice where others come or go: D. E. Eisenbud et al., "Maglev: A Fast and Reliable Software
+ * Network Load Balancer", NSDI 2016, section 3.4. Each choice takes free cells in an order of its
+ * own, and as many turns as its weight says. The table is a function of the identities and weights.
+ */
+final class MaglevTable {
+  /** Numbers of cells, all prime, so that each step from cell to cell reaches all of them. */
+  private static final List<Integer> SIZES = List.of(251, 509, 1021, 2039, 4093, 8191, 16_381);
+
+  /** Cells for the smallest weight: a share is right but for one cell. */
+  private static final int SMALLEST_SHARE = 100;
+
+  private static final long OTHER = 0x9e37_79b9_7f4a_7c15L;
+
+  private final short[] choices;
+
+  /**
+   * Creates a table.
+   *
+   * @param identities of the choices, evenly distributed 64-bit numbers in any order
+   * @param weights of the choices, at least 1 each
+   * @param cells a size of {@link #cells}, at least the number of choices
+   */
+  MaglevTable(long[] identities, int[] weights, int cells) {
+    final int count = identities.length;
+    final int[] next = new int[count];
+    final int[] step = new int[count];
+    for (int i = 0; i < count; i++) {
+      next[i] = (int) Long.remainderUnsigned(mix(identities[i]), cells);
+      step[i] = 1 + (int) Long.remainderUnsigned(mix(identities[i] ^ OTHER), cells - 1L);
+    }
+    choices = new short[cells];
+    fill(next, step, weights);
+  }
+
+  private void fill(int[] next, int[] step, int[] weights) {
+    final int heaviest = Arrays.stream(weights).max().orElseThrow();
+    final long[] credit = new long[weights.length];
+    final boolean[] isTaken = new boolean[choices.length];
+    int taken = 0;
+    for (int i = 0; taken < choices.length; i = i + 1 == weights.length ? 0 : i + 1) {
+      credit[i] += weights[i];
+      if (credit[i] >= heaviest) {
+        credit[i] -= heaviest;
+        while (isTaken[next[i]]) {
+          next[i] = (next[i] + step[i]) % choices.length;
+        }
+        isTaken[next[i]] = true;
+        choices[next[i]] = (short) i;
+        taken++;
+      }
+    }
+  }
+
+  /**
+   * Returns an even number of an address and port, or of another pair (finalizer of MurmurHash3).
+   */
+  static long mix(long value) {
+    long mixed = (value ^ value >>> 33) * 0xff51_afd7_ed55_8ccdL;
+    mixed = (mixed ^ mixed >>> 33) * 0xc4ce_b9fe_1a85_ec53L;
+    return mixed ^ mixed >>> 33;
+  }
+
+  /**
+   * Returns the number of cells for weights: a table grows and does not shrink, since another size
+   * moves most hashes.
+   *
+   * @param former the number of cells of the table that there is; 0 where there is none
+   * @param most the largest number of cells; 0 for no table
+   */
+  static int cells(int[] weights, int former, int most) {
+    final long sum = Arrays.stream(weights).asLongStream().sum();
+    final long smallest = Arrays.stream(weights).min().orElse(1);
+    int cells = 0;
+    for (final int size : SIZES) {
+      if (size <= most && (cells < former || cells * smallest < SMALLEST_SHARE * sum)) {
+        cells = size;
+      }
+    }
+    return cells;
+  }
+
+  int cells() {
+    return choices.length;
+  }
+
+  /** Returns the choice of a cell. */
+  int choice(int cell) {
+    return choices[cell];
+  }
+}
