@@ -52,7 +52,7 @@ class AgentMonitorCaptureKernelTest {
   @Test
   void shouldTellWhatAnotherToolCaptures() throws Exception {
     final Path file = directory.resolve("capture.pcapng");
-    final List<Seen> told;
+    final List<Seen> reported;
     try (TestNode node = new TestNode()) {
       final AgentProcess agent = node.agent("--endpoint-event-rate", "1000000");
       final TestWorkload client = node.workload(agent, "client", "app=client");
@@ -70,14 +70,14 @@ class AgentMonitorCaptureKernelTest {
         for (final String address : List.of(web.ipv4(), web.ipv6())) {
           talk(client, address);
         }
-        awaitMarker(monitor, client, web); // what came before it has been told
-        told = told(monitor.output(), client);
+        awaitMarker(monitor, client, web); // what came before it has been reported
+        reported = reported(monitor.output(), client);
         assertTrue(capture.isRunning());
       }
       final List<Seen> captured = captured(file, client);
       assertTrue(captured.size() > 2 * (3 + 50 + 20 + 2 + 1 + 1), captured.size() + " packets");
-      assertEquals(sorted(captured), sorted(told));
-      assertVerdicts(told);
+      assertEquals(sorted(captured), sorted(reported));
+      assertVerdicts(reported);
     }
   }
 
@@ -94,7 +94,7 @@ class AgentMonitorCaptureKernelTest {
     Ping.isAnswered(client.namespace(), address, 300);
   }
 
-  /** Sends datagrams until the monitor has told one of them that it had not before. */
+  /** Sends datagrams until the monitor has reported one of them that it had not before. */
   private static void awaitMarker(CtlProcess monitor, TestWorkload client, TestWorkload web)
       throws Exception {
     final long before = markers(monitor);
@@ -123,7 +123,7 @@ class AgentMonitorCaptureKernelTest {
     }
   }
 
-  private static List<Seen> told(String lines, TestWorkload client) {
+  private static List<Seen> reported(String lines, TestWorkload client) {
     final Set<String> own = Set.of(client.ipv4(), client.ipv6());
     final List<Seen> seen = new ArrayList<>();
     for (final String line : lines.lines().toList()) {
@@ -190,11 +190,11 @@ class AgentMonitorCaptureKernelTest {
     return texts;
   }
 
-  /** The denied ones are told as drops, and no others. */
-  private static void assertVerdicts(List<Seen> told) {
+  /** The denied ones are reported as drops, and no others. */
+  private static void assertVerdicts(List<Seen> reported) {
     final Set<String> drops = new TreeSet<>();
     final Set<String> traces = new TreeSet<>();
-    for (final Seen packet : told) {
+    for (final Seen packet : reported) {
       final Set<String> kinds = packet.kind.equals("drop") ? drops : traces;
       kinds.add(packet.protocol + ":" + packet.toPort);
     }

@@ -215,7 +215,7 @@ class ServiceTrafficKernelTest {
   /** The error of the backend's stack reaches the socket that knows the service only. */
   @ParameterizedTest
   @EnumSource
-  void shouldTellTheClientThatNobodyListensAtTheBackend(Addresses addresses) throws Exception {
+  void shouldTellTheClientThatNoProcessListensAtTheBackend(Addresses addresses) throws Exception {
     serve(addresses, BackendState.ACTIVE);
     try (DatagramChannel channel = connected(addresses)) {
       assertThrows(PortUnreachableException.class, () -> exchange(channel));
