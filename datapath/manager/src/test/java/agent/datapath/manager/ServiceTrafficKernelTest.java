@@ -26,6 +26,7 @@ import java.net.PortUnreachableException;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
@@ -43,6 +44,8 @@ class ServiceTrafficKernelTest {
   private static final int UDP_SERVED = 8081;
   private static final int TIMEOUT_MS = 5000;
   private static final int LARGE = 20_000;
+  private static final int LARGEST_TABLE = 16_381;
+  private static final int CONNECTIONS = 12;
 
   /** Addresses of one family. */
   enum Addresses {
@@ -67,13 +70,17 @@ class ServiceTrafficKernelTest {
   private DatapathManager manager;
 
   @BeforeEach
-  void create() throws Exception {
+  void create() {
     node = new ManagerTestNode();
     client = node.workload(11);
     servers = List.of(node.workload(12), node.workload(13));
     group = TestControlGroup.create();
-    manager = node.launch(node.context().cgroupRoot(group.path()));
-    await(manager.services().restore(List.of(), Set.of()));
+    launch(LARGEST_TABLE);
+  }
+
+  private void launch(int tableMax, ServiceEntries... services) {
+    manager = node.launch(node.context().cgroupRoot(group.path()).serviceTableMax(tableMax));
+    await(manager.services().restore(List.of(services), Set.of()));
     int id = 101;
     for (final Workload workload : List.of(client, servers.get(0), servers.get(1))) {
       ManagerTestNode.attach(
@@ -92,24 +99,23 @@ class ServiceTrafficKernelTest {
 
   private void serve(Addresses addresses, BackendState... states) {
     for (final boolean isTcp : new boolean[] {true, false}) {
-      final int port = isTcp ? TCP_SERVED : UDP_SERVED;
-      final Backend[] backends = new Backend[states.length];
-      for (int i = 0; i < states.length; i++) {
-        final IpAddress address = IpAddress.parse(addresses.of(servers.get(i)));
-        backends[i] = new Backend(address, port, states[i], 1);
-      }
-      await(
-          manager
-              .services()
-              .put(
-                  new ServiceEntries(
-                      isTcp ? 1 : 2,
-                      IpAddress.parse(addresses.service),
-                      PORT,
-                      List.of(isTcp ? 6 : 17),
-                      0,
-                      List.of(backends))));
+      await(manager.services().put(service(addresses, isTcp, states)));
     }
+  }
+
+  private ServiceEntries service(Addresses addresses, boolean isTcp, BackendState... states) {
+    final Backend[] backends = new Backend[states.length];
+    for (int i = 0; i < states.length; i++) {
+      final IpAddress address = IpAddress.parse(addresses.of(servers.get(i)));
+      backends[i] = new Backend(address, isTcp ? TCP_SERVED : UDP_SERVED, states[i], 1);
+    }
+    return new ServiceEntries(
+        isTcp ? 1 : 2,
+        IpAddress.parse(addresses.service),
+        PORT,
+        List.of(isTcp ? 6 : 17),
+        0,
+        List.of(backends));
   }
 
   @ParameterizedTest
@@ -153,6 +159,32 @@ class ServiceTrafficKernelTest {
       assertEquals(80, first.datagrams() + second.datagrams());
       assertTrue(first.datagrams() > 0 && second.datagrams() > 0, "of 40 tuples");
       assertEquals(0, first.datagrams() % 2, "both datagrams of a flow");
+    }
+  }
+
+  /** Only new connections select, by what is there then. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldKeepConnectionsWhereAnotherRunSelectsOtherwise(Addresses addresses) throws Exception {
+    final List<TcpConnection> connections = new ArrayList<>();
+    try (TcpEchoServer first = TcpEchoServer.start(servers.get(0).namespace(), TCP_SERVED);
+        TcpEchoServer second = TcpEchoServer.start(servers.get(1).namespace(), TCP_SERVED)) {
+      serve(addresses, BackendState.ACTIVE, BackendState.ACTIVE);
+      for (int i = 0; i < CONNECTIONS; i++) {
+        connections.add(TcpConnection.open(client.namespace(), addresses.service, PORT));
+      }
+      for (final int tableMax : new int[] {0, 251, 0, LARGEST_TABLE}) {
+        manager.close();
+        launch(tableMax, service(addresses, true, BackendState.ACTIVE, BackendState.ACTIVE));
+        for (final TcpConnection connection : connections) {
+          assertTrue(connection.exchangesMore(5, TIMEOUT_MS), "tables of " + tableMax);
+        }
+      }
+      assertEquals(CONNECTIONS, first.connections() + second.connections());
+    } finally {
+      for (final TcpConnection connection : connections) {
+        connection.close();
+      }
     }
   }
 
