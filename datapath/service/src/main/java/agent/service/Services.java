@@ -14,7 +14,6 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -129,31 +128,37 @@ public final class Services {
    *     of this id cannot be read, EXHAUSTED where the datapath is full
    */
   public boolean put(Service service) {
-    return locked(
+    final ReentrantLock lock = lockOf(service.id());
+    lock.lock();
+    try {
+      return change(service);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private boolean change(Service service) {
+    final Service before = find(service.id()).orElse(null);
+    if (service.equals(before)) {
+      return false;
+    }
+    final List<Listener> taken = take(service);
+    try {
+      enforceAndStore(before, service);
+    } catch (RuntimeException failure) {
+      taken.forEach(listeners::remove);
+      throw failure;
+    }
+    services.put(service.id(), service);
+    release(before, service);
+    LOGGER.info(
+        "service {}: {} {} with {} backends",
         service.id(),
-        () -> {
-          final Service before = find(service.id()).orElse(null);
-          if (service.equals(before)) {
-            return false;
-          }
-          final List<Listener> taken = take(service);
-          try {
-            enforceAndStore(before, service);
-          } catch (RuntimeException failure) {
-            taken.forEach(listeners::remove);
-            throw failure;
-          }
-          services.put(service.id(), service);
-          release(before, service);
-          LOGGER.info(
-              "service {}: {} {} with {} backends",
-              service.id(),
-              before == null ? "created," : "changed,",
-              service.frontend(),
-              service.backends().size());
-          observer.onChange(service.id(), before, service);
-          return before == null;
-        });
+        before == null ? "created," : "changed,",
+        service.frontend(),
+        service.backends().size());
+    observer.onChange(service.id(), before, service);
+    return before == null;
   }
 
   /** Enforces first: a record that cannot be written is taken back out of the kernel. */
@@ -173,35 +178,34 @@ public final class Services {
    * @throws Refusal NOT_FOUND where there is none
    */
   public void remove(int id) {
-    locked(
-        id,
-        () -> {
-          final Service service = services.get(id);
-          if (service == null && !unreadable.containsKey(id)) {
-            throw Refusal.notFound("id", "there is no service " + id);
-          }
-          store.remove(id);
-          unreadable.remove(id);
-          services.remove(id);
-          try {
-            await(datapath.remove(id));
-          } finally {
-            releaseAll(id, service); // not before: another service's entry would be removed
-          }
-          LOGGER.info("service {}: removed", id);
-          observer.onChange(id, service, null);
-          return true;
-        });
-  }
-
-  private boolean locked(int id, BooleanSupplier change) {
-    final ReentrantLock lock = locks.get(id % LOCKS);
+    final ReentrantLock lock = lockOf(id);
     lock.lock();
     try {
-      return change.getAsBoolean();
+      removeAll(id);
     } finally {
       lock.unlock();
     }
+  }
+
+  private void removeAll(int id) {
+    final Service service = services.get(id);
+    if (service == null && !unreadable.containsKey(id)) {
+      throw Refusal.notFound("id", "there is no service " + id);
+    }
+    store.remove(id);
+    unreadable.remove(id);
+    services.remove(id);
+    try {
+      await(datapath.remove(id));
+    } finally {
+      releaseAll(id, service); // not before: another service's entry would be removed
+    }
+    LOGGER.info("service {}: removed", id);
+    observer.onChange(id, service, null);
+  }
+
+  private ReentrantLock lockOf(int id) {
+    return locks.get(id % LOCKS);
   }
 
   /** Returns the listeners that this call has taken; those that the service has already stay. */

@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -226,6 +227,27 @@ class ServicesTest {
   }
 
   @Test
+  void shouldTakeNothingOfAFrontendThatIsTakenInPart() {
+    services.put(service(1, new Frontend(NAMES.address(), 53, ServiceProtocol.UDP)));
+    refused(() -> services.put(service(2, NAMES)));
+    assertTrue(services.put(service(3, new Frontend(NAMES.address(), 53, ServiceProtocol.TCP))));
+  }
+
+  @Test
+  void shouldLetAnotherThreadChangeAServiceAfterAChange() {
+    services.put(service(1, WEB));
+    assertFalse(onAnotherThread(() -> services.put(service(1, WEB, backend("10.1.0.7")))));
+    refused(() -> services.put(service(2, WEB)));
+    assertTrue(onAnotherThread(() -> services.put(service(2, NAMES))));
+    services.remove(1);
+    assertTrue(onAnotherThread(() -> services.put(service(1, WEB))));
+  }
+
+  private static boolean onAnotherThread(Supplier<Boolean> change) {
+    return CompletableFuture.supplyAsync(change).join();
+  }
+
+  @Test
   void shouldFreeAFrontendThatItsServiceHasNoLonger() {
     services.put(service(1, NAMES));
     services.put(service(1, new Frontend(NAMES.address(), 53, ServiceProtocol.TCP)));
@@ -324,7 +346,7 @@ class ServicesTest {
   }
 
   @Test
-  void shouldNameWhatIsNoProtocolOrState() {
+  void shouldReadProtocolsAndStatesAndNameWhatIsNone() {
     assertEquals(ServiceProtocol.UDP, ServiceProtocol.parse("p", "udp"));
     assertEquals(
         "p: 'ICMP' is not TCP, UDP or ANY",
@@ -332,6 +354,10 @@ class ServicesTest {
     assertEquals(
         "p: services of SCTP are not enabled",
         refused(() -> ServiceProtocol.parse("p", "sctp")).getMessage());
+    for (final Backend.State state : Backend.State.values()) {
+      assertEquals(state, Backend.State.parse("s", state.text()));
+    }
+    assertEquals("quarantined", Backend.State.QUARANTINED.text());
     assertEquals(
         "s: 'gone' is not active, terminating, quarantined or maintenance",
         refused(() -> Backend.State.parse("s", "gone")).getMessage());
