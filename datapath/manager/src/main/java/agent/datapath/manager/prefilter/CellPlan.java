@@ -75,17 +75,13 @@ public final class CellPlan {
       words[PrefilterGeometry.word(cell)] |= PART << PrefilterGeometry.shift(cell);
       return;
     }
-    final int end = cell + (1 << CELL_BITS - length);
-    int next = cell;
-    while (next < end) {
-      if (next % CELLS_PER_WORD == 0 && end - next >= CELLS_PER_WORD) {
-        final int last = PrefilterGeometry.word(end);
-        Arrays.fill(words, PrefilterGeometry.word(next), last, -1L);
-        next = last * CELLS_PER_WORD;
-      } else {
-        words[PrefilterGeometry.word(next)] |= WHOLE << PrefilterGeometry.shift(next);
-        next++;
-      }
+    final int count = 1 << CELL_BITS - length;
+    if (count >= CELLS_PER_WORD) { // a prefix begins where a multiple of its size does
+      Arrays.fill(words, PrefilterGeometry.word(cell), PrefilterGeometry.word(cell + count), -1L);
+      return;
+    }
+    for (int next = cell; next < cell + count; next++) {
+      words[PrefilterGeometry.word(next)] |= WHOLE << PrefilterGeometry.shift(next);
     }
   }
 }

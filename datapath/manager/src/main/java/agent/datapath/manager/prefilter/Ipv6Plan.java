@@ -96,6 +96,6 @@ final class Ipv6Plan implements TablePlan {
 
   /** Returns the bits of a half of the address that lie behind the first ones. */
   private static long hostBits(int prefixBits) {
-    return prefixBits <= 0 ? -1L : prefixBits >= Long.SIZE ? 0 : -1L >>> prefixBits;
+    return prefixBits >= Long.SIZE ? 0 : -1L >>> Math.max(0, prefixBits);
   }
 }

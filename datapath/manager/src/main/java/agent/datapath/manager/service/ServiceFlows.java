@@ -28,6 +28,14 @@ final class ServiceFlows {
    * @param now the service after; null where it was removed
    */
   void changed(ServiceEntries former, ServiceEntries now) {
+    final Set<IpAddress> addresses = concerned(former, now);
+    if (!addresses.isEmpty()) {
+      endpoints.renewFlows(addresses);
+    }
+  }
+
+  /** Returns the addresses of the flows that a change concerns. */
+  static Set<IpAddress> concerned(ServiceEntries former, ServiceEntries now) {
     final Set<IpAddress> addresses = new HashSet<>();
     if (former != null) {
       final List<Backend> kept = now == null ? List.of() : now.backends();
@@ -38,9 +46,7 @@ final class ServiceFlows {
     if (now != null && (former == null || !former.hasSameFrontend(now))) {
       addresses.add(now.address());
     }
-    if (!addresses.isEmpty()) {
-      endpoints.renewFlows(addresses);
-    }
+    return addresses;
   }
 
   /** Tells the programs whether there is a service; flows to one that has gone find their way. */

@@ -62,10 +62,10 @@ final class PolicyCover {
 
   /** Returns the region that is one bit of the port, or a protocol, wider; or {@link #NONE}. */
   static int parent(int region) {
-    final int length = length(region) - 1;
-    if (length < 0) {
+    if (length(region) == 0) {
       return NONE;
     }
+    final int length = length(region) - 1;
     final int direction = region & 1 << DIRECTION_SHIFT;
     if (length < PROTOCOL_LENGTH) {
       return direction;

@@ -24,6 +24,13 @@ class ProgramObjectsTest {
   @TempDir private Path state;
 
   @Test
+  void shouldDefineWhatTheOptionsAskFor() {
+    assertEquals(List.of("-DAGENT_DEBUG"), FeatureSet.of(true).flags());
+    assertEquals(FeatureSet.DEFAULT, FeatureSet.of(false));
+    assertEquals("conntrack_gc", ProgramFile.CONNTRACK_GC.stem());
+  }
+
+  @Test
   void shouldReadTheShippedObjectsWithoutACompiler() {
     final ProgramObjects objects = objects(List.of("no-such-clang"), FeatureSet.DEFAULT);
     for (final ProgramFile program : ProgramFile.values()) {

@@ -10,6 +10,7 @@ import agent.maps.layout.EndpointOption;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import java.util.List;
+import java.util.Set;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 
@@ -118,5 +119,17 @@ class EndpointEntriesTest {
     assertTrue(ENTRY.isAlike(ENTRY.with(301, 42)));
     assertTrue(ENTRY.isAlike(entry(300, 6, 1, 41)));
     assertEquals(entry(301, 5, 2, 42), ENTRY.with(301, 42));
+  }
+
+  @Test
+  void shouldHaveEitherOfItsAddresses() {
+    final IpAddress other = IpAddress.parse("10.77.0.8");
+    assertTrue(ENTRY.hasOneOf(Set.of(other, IPV4)));
+    assertTrue(ENTRY.hasOneOf(Set.of(other, IPV6)));
+    assertFalse(ENTRY.hasOneOf(Set.of(other, IpAddress.parse("fd77::1:8"))));
+    assertFalse(ENTRY.hasOneOf(Set.of()));
+    final Set<IpAddress> unspecified = Set.of(IpAddress.parse("0.0.0.0"), IpAddress.parse("::"));
+    assertFalse(entry(IPV4, null).hasOneOf(unspecified), "a family that it has not");
+    assertFalse(entry(null, IPV6).hasOneOf(unspecified), "a family that it has not");
   }
 }

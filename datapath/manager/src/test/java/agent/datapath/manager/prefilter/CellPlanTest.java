@@ -195,6 +195,68 @@ class CellPlanTest {
     }
   }
 
+  /** Plans of other lists before leave nothing in the tables. */
+  @Test
+  void shouldBeTheSameAsANewPlanAfterOtherLists() {
+    final List<Prefix> former = new ArrayList<>();
+    for (int i = 0; i < 300; i++) {
+      for (int octet = 1; octet <= 9; octet += 4) {
+        former.add(Prefix.of(IpAddress.ofIpv4(0x0a000000 | i << 8 | octet)));
+      }
+      former.add(Prefix.of(IpAddress.ofIpv4(0x14000000 + (i << 13 | 1))));
+      former.add(Prefix.of(IpAddress.ofIpv6(0x2001_0db8_0000_0000L | i, 7), 128));
+    }
+    plan.rebuild(PrefixLists.sorted(former));
+    assertHolds(former);
+    final List<Prefix> list =
+        PrefixLists.sorted(
+            List.of(
+                Prefix.parse("10.0.0.2/32"),
+                Prefix.parse("10.0.1.2/32"),
+                Prefix.parse("10.0.2.2/32"),
+                Prefix.parse("20.0.32.2/32"),
+                Prefix.parse("2001:db8::/64")));
+    plan.rebuild(list);
+    final CellPlan other = new CellPlan();
+    other.rebuild(list);
+    for (final PrefilterTable table : PrefilterTable.values()) {
+      assertEquals(other.table(table).words(), plan.table(table).words(), table::name);
+      for (int i = 0; i < plan.table(table).words(); i++) {
+        assertEquals(other.table(table).word(i), plan.table(table).word(i), table + " at " + i);
+      }
+    }
+  }
+
+  private void assertHolds(List<Prefix> deny) {
+    for (final Prefix prefix : deny) {
+      assertTrue(table(prefix.address(), true), prefix::toString);
+    }
+  }
+
+  /** A block holds up to two prefixes itself. */
+  @Test
+  void shouldHaveALeafForEachCellOfABlockWithMorePrefixes() {
+    plan.rebuild(List.of());
+    final TablePlan table = plan.table(PrefilterTable.IPV4);
+    final int empty = table.slots();
+    plan.rebuild(
+        List.of(
+            Prefix.parse("10.0.0.1/32"),
+            Prefix.parse("10.0.1.1/32"),
+            Prefix.parse("10.0.32.1/32"),
+            Prefix.parse("10.0.64.1/32"),
+            Prefix.parse("10.0.65.0/24"),
+            Prefix.parse("10.0.66.1/32")));
+    assertEquals(empty, table.slots());
+    plan.rebuild(
+        List.of(
+            Prefix.parse("10.0.0.1/32"),
+            Prefix.parse("10.0.0.3/32"),
+            Prefix.parse("10.0.1.1/32"),
+            Prefix.parse("10.0.32.1/32")));
+    assertEquals(empty + 2, table.slots());
+  }
+
   @Test
   void shouldHaveASlotForEachIpv6PrefixBehindTheBuckets() {
     plan.rebuild(List.of());

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.EndpointProxy.HostSide;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
+import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.maps.layout.PolicyDirection;
 import agent.types.IpAddress;
@@ -159,6 +160,7 @@ class DatapathContextTest {
     final ThreadFactory threads = Thread::new;
     final DatapathContext context = whole(store, threads);
     assertFalse(context.enableServices());
+    assertTrue(context().enableServices());
     assertEquals(Path.of("/cgroup"), context.cgroupRoot());
     assertEquals(509, context.serviceTableMax());
     assertEquals(Path.of("/bpf"), context.bpfRoot());
@@ -307,6 +309,16 @@ class DatapathContextTest {
     assertEquals(one.prefix(), new IpcacheChange(one, one).prefix());
     assertThrows(IllegalArgumentException.class, () -> new IpcacheChange(null, null));
     assertThrows(IllegalArgumentException.class, () -> new IpcacheChange(one, other));
+  }
+
+  @Test
+  void shouldTellChangesThatOneMapOfTwoEndpointsCanMake() {
+    final PolicyDelta delta =
+        new PolicyDelta(List.of(PolicyEntry.allow(7, PolicyDirection.EGRESS, 6, 443)), List.of());
+    final PolicyChange change = new PolicyChange(1, 300, delta);
+    assertTrue(change.isAlike(new PolicyChange(2, 300, delta)));
+    assertFalse(change.isAlike(new PolicyChange(1, 301, delta)));
+    assertFalse(change.isAlike(new PolicyChange(1, 300, PolicyDelta.NONE)));
   }
 
   @Test
