@@ -198,6 +198,7 @@ class EndpointStateTest {
     endpoint.attached(endpoint.spec());
     assertEquals("is down", endpoint.interfaceFault().message());
     endpoint.hostSideUp(true);
+    assertTrue(endpoint.isHostSideUp());
     endpoint.route(endpoint.wantedRoute());
     endpoint.routeFault(new Fault(Part.PROGRAMS, false, "refused"));
     endpoint.peerNamespaceId(4);
@@ -211,7 +212,12 @@ class EndpointStateTest {
     assertEquals(Endpoint.UNKNOWN_NAMESPACE, endpoint.peerNamespaceId());
     endpoint.attached(endpoint.spec());
     assertFalse(endpoint.isInterfaceLost());
+    endpoint.hostSideUp(true);
     endpoint.detached();
+    assertFalse(endpoint.isHostSideUp());
+    assertFalse(endpoint.isRemovalRemembered());
+    endpoint.removalRemembered(true);
+    assertTrue(endpoint.isRemovalRemembered());
     assertNull(endpoint.attached());
     assertNull(endpoint.hooked());
     assertFalse(endpoint.isPolicyMapTrusted());

@@ -42,7 +42,16 @@ class HeldAnswersTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"known", "remembered", "synchronize 2", "attach 2", "ipcache read"})
+  @ValueSource(
+      strings = {
+        "known",
+        "remembered",
+        "applied",
+        "synchronize 2",
+        "detach 77",
+        "attach 2",
+        "ipcache read"
+      })
   void shouldNotBeRestoredBeforeTheKernelAnswers(String held) {
     agent.importRules(allowIngress("app=web", "app=client", 80));
     agent.datapath.policies.put(77, new HashMap<>());
