@@ -27,6 +27,6 @@ public final class Shards {
   /** Returns how many shards the addresses of a prefix have; a power of two. */
   public static int under(Prefix prefix) {
     final int openBits = (prefix.isIpv4() ? Integer.SIZE : 2 * Long.SIZE) - prefix.length();
-    return openBits >= BITS ? COUNT : 1 << openBits;
+    return 1 << Math.min(openBits, BITS);
   }
 }

@@ -83,7 +83,6 @@ public final class AgentThreads implements AutoCloseable {
     for (final Running one : running.reversed()) {
       one.close();
     }
-    running.clear();
   }
 
   private record Running(AgentRunner runner, Runnable wake, DutyCycle cycle)

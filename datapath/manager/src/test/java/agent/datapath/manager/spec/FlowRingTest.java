@@ -47,6 +47,12 @@ class FlowRingTest {
   }
 
   @Test
+  void shouldCaptureNoPacketForASubscriberThatDoesNotAsk() {
+    final DatapathEvents.FlowSubscriber subscriber = received -> {};
+    assertFalse(subscriber.capturesPackets());
+  }
+
+  @Test
   void shouldHoldTheLastEventsInTheirOrder() {
     final FlowRing ring = ring(8);
     assertFalse(ring.read(0, copy, 0), "it is empty");
