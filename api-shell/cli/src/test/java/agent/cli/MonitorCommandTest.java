@@ -8,10 +8,8 @@ import agent.cli.output.Terminal;
 import agent.testkit.CannedMonitor;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.time.InstantSource;
 import java.util.List;
-import java.util.TimeZone;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -24,35 +22,20 @@ import org.junit.jupiter.params.provider.CsvSource;
 class MonitorCommandTest {
   private static final String ENDED = "Error: the agent has ended the stream of events\n";
 
-  private final TimeZone zone = TimeZone.getDefault();
+  private EventsFixture fixture;
   private CliFixture agent;
   private CannedMonitor events;
 
   @BeforeEach
   void start() throws IOException {
-    TimeZone.setDefault(TimeZone.getTimeZone("UTC"));
-    agent = new CliFixture();
-    final String socket = agent.address().substring("unix://".length());
-    events = CannedMonitor.start(Path.of(socket.replace(".sock", "-monitor.sock")));
-    agent.on(
-        "GET /endpoint",
-        """
-        [{"id":7,"status":{"external-identifiers":{"pod-name":"shop/web"},
-          "networking":{"addressing":[{"ipv4":"10.1.0.7","ipv6":"fd00::7"}]}}}]
-        """);
-    agent.on(
-        "GET /identity",
-        """
-        [{"id":256,"labels":["orch:app=client","orch:team=a"]},{"id":257,"labels":["orch:app=web"]}]
-        """);
-    events.hello(1, 72);
+    fixture = new EventsFixture();
+    agent = fixture.agent;
+    events = fixture.startEvents().hello(1, 72);
   }
 
   @AfterEach
   void stop() throws IOException {
-    TimeZone.setDefault(zone);
-    events.close();
-    agent.close();
+    fixture.close();
   }
 
   private static String lines(String output) {
@@ -142,15 +125,9 @@ class MonitorCommandTest {
   private static final byte[] BYTES =
       "\u0002\u0042Hello,\u00ff~ world\u007f\u0000".getBytes(StandardCharsets.ISO_8859_1);
 
-  private void restart() throws IOException {
-    events.close();
-    final String socket = agent.address().substring("unix://".length());
-    events = CannedMonitor.start(Path.of(socket.replace(".sock", "-monitor.sock")));
-  }
-
   @Test
   void shouldShowTheFirstBytesOfPackets() throws IOException {
-    restart();
+    events = fixture.startEvents();
     events
         .capturingHello(32)
         .packet(1, 1, "10.1.0.9", "10.1.0.7", BYTES)
@@ -184,8 +161,7 @@ class MonitorCommandTest {
         "Error: the agent (version 9.9.9) captures no bytes of packets: its option"
             + " --trace-payloadlen is 0, or it is older than 0.6.0\n",
         agent.err());
-    restart();
-    events.capturingHello(0);
+    fixture.startEvents().capturingHello(0);
     agent.output(AgentCtl.FAILURE, "monitor --hex");
     assertTrue(agent.err().contains("--trace-payloadlen"), agent.err());
   }

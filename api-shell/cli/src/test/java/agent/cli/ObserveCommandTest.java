@@ -5,9 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.testkit.CannedMonitor;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.List;
-import java.util.TimeZone;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -20,34 +18,20 @@ class ObserveCommandTest {
   private static final int KEPT_ALONE = 1 << 25;
   private static final long SECOND_NS = 1_000_000_000;
 
-  private final TimeZone zone = TimeZone.getDefault();
+  private EventsFixture fixture;
   private CliFixture agent;
   private CannedMonitor events;
 
   @BeforeEach
   void start() throws IOException {
-    TimeZone.setDefault(TimeZone.getTimeZone("UTC"));
-    agent = new CliFixture();
-    final String socket = agent.address().substring("unix://".length());
-    events = CannedMonitor.start(Path.of(socket.replace(".sock", "-monitor.sock")));
-    agent.on(
-        "GET /endpoint",
-        """
-        [{"id":7,"status":{"external-identifiers":{"pod-name":"shop/web"},
-          "networking":{"addressing":[{"ipv4":"10.1.0.7","ipv6":"fd00::7"}]}}}]
-        """);
-    agent.on(
-        "GET /identity",
-        """
-        [{"id":256,"labels":["orch:app=client","orch:team=a"]},{"id":257,"labels":["orch:app=web"]}]
-        """);
+    fixture = new EventsFixture();
+    agent = fixture.agent;
+    events = fixture.startEvents();
   }
 
   @AfterEach
   void stop() throws IOException {
-    TimeZone.setDefault(zone);
-    events.close();
-    agent.close();
+    fixture.close();
   }
 
   private static final int DROP = 1;
@@ -199,6 +183,8 @@ class ObserveCommandTest {
     assertShown(1, "--port 80");
     assertShown(1, "--port 5353");
     assertShown(2, "--port 53,43210");
+    assertShown(0, "--port 65535");
+    assertShown(0, "--protocol 255");
     assertShown(0, "--port 53 --port 8080 --protocol tcp");
     assertShown(3, "--label app=web");
     assertShown(3, "--label orch:team=a");
@@ -247,6 +233,8 @@ class ObserveCommandTest {
     events.identities(256, 257).ports(9090, 443).flow(DROP, 1, "10.1.0.9", "10.1.0.7", 0, 0);
     events.flow(DROP, 2, "10.1.0.9", "10.1.0.7", 0, 0);
     events.ports(22, 50_000).identities(0, 300).flow(TRACE, 0, "fd00::7", "fd00::9", 0, 0);
+    events.ports(50_000, 22).identities(300, 0).flow(TRACE, 0, "fd00::9", "fd00::7", 0, 0);
+    events.ports(22, 50_000);
     events.identities(0, 0).flow(TRACE, 0, "fd00::7", "fd00::8", 0, 0).identities(256, 257);
     events.ports(7, 4000).flow(VERDICT, 0, "10.1.0.9", "10.1.0.7", 0, 0);
     events.protocol(1).flow(VERDICT, 1, "10.1.0.9", "10.1.0.7", AUDIT, 0);
@@ -260,8 +248,8 @@ class ObserveCommandTest {
         """
         FROM                         TO        PORT      VERDICT    REASON         EVENTS
         orch:app=client,orch:team=a  shop/web  80/TCP    forwarded  -              4
+        identity 300                 shop/web  22/TCP    forwarded  -              2
         fd00::8                      shop/web  22/TCP    forwarded  -              1
-        identity 300                 shop/web  22/TCP    forwarded  -              1
         orch:app=client,orch:team=a  shop/web  4000/TCP  forwarded  -              1
         orch:app=client,orch:team=a  shop/web  443/TCP   dropped    malformed      1
         orch:app=client,orch:team=a  shop/web  443/TCP   dropped    policy-denied  1
@@ -288,6 +276,22 @@ class ObserveCommandTest {
     assertUsage("--summary: 'svg' is none of table, dot, mermaid", "--summary=svg");
     assertUsage("--summary: dot has no other format", "--summary dot -o json");
     assertUsage("--output: observe takes table or json", "-o yaml");
+  }
+
+  @Test
+  void shouldTakeTheIdentityOfAnAddressFromAnotherEvent() {
+    hello().identities(256, 0).flow(DROP, 1, "10.1.0.20", "10.1.0.30", 0, 0);
+    events.identities(0, 257).flow(DROP, 1, "10.1.0.40", "10.1.0.50", 0, 0);
+    events.identities(0, 0).flow(DROP, 1, "10.1.0.20", "10.1.0.50", 0, 0);
+    keptEnd();
+    assertEquals(
+        """
+        FROM                         TO            PORT    VERDICT  REASON         EVENTS
+        10.1.0.40                    orch:app=web  80/TCP  dropped  policy-denied  1
+        orch:app=client,orch:team=a  10.1.0.30     80/TCP  dropped  policy-denied  1
+        orch:app=client,orch:team=a  orch:app=web  80/TCP  dropped  policy-denied  1
+        """,
+        agent.output(AgentCtl.OK, "observe --summary"));
   }
 
   @Test

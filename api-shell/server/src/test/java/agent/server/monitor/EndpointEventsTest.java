@@ -1,19 +1,13 @@
 package agent.server.monitor;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertNull;
 
 import agent.client.MonitorClient;
-import agent.client.MonitorEvent;
-import agent.client.MonitorEvent.Activity;
-import agent.contract.monitor.MonitorStream;
 import agent.endpoint.state.EndpointLog.LogEntry;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -27,31 +21,23 @@ import tools.jackson.databind.json.JsonMapper;
 /** Which entries of the log of an endpoint a subscriber gets, and in which order. */
 @Timeout(60)
 class EndpointEventsTest {
-  private static final Duration LIMIT = Duration.ofSeconds(10);
-  private static final Duration QUIET = Duration.ofMillis(100);
   private static final LogEntry FIRST = entry("first");
   private static final LogEntry SECOND = entry("second");
   private static final LogEntry THIRD = entry("third");
 
   @TempDir private Path directory;
-  private final AgentEvents agent = new AgentEvents();
-  private final EndpointEvents events = new EndpointEvents(agent);
-  private Path socket;
-  private MonitorServer server;
+  private AgentEventsFixture fixture;
+  private EndpointEvents events;
 
   @BeforeEach
   void start() throws IOException {
-    socket = directory.resolve("agent-monitor.sock");
-    server = MonitorServer.start(socket, null, 100, 128, "1.2.3", new NoFlowEvents(), agent);
+    fixture = new AgentEventsFixture(directory);
+    events = new EndpointEvents(fixture.agent);
   }
 
   @AfterEach
   void stop() throws IOException {
-    server.close();
-  }
-
-  private MonitorClient subscribe() throws IOException {
-    return MonitorClient.open(socket, MonitorStream.AGENT_EVENTS, LIMIT);
+    fixture.close();
   }
 
   private static LogEntry entry(String message) {
@@ -81,8 +67,7 @@ class EndpointEventsTest {
   }
 
   private static void assertNext(String message, MonitorClient client) throws IOException {
-    final MonitorEvent event = client.next(LIMIT);
-    final JsonNode json = new JsonMapper().readTree(assertInstanceOf(Activity.class, event).json());
+    final JsonNode json = new JsonMapper().readTree(AgentEventsFixture.next(client));
     assertEquals("endpoint", json.get("kind").asString());
     assertEquals(7, json.get("endpoint").asInt());
     assertEquals("ready", json.get("state").asString());
@@ -92,7 +77,7 @@ class EndpointEventsTest {
 
   @Test
   void shouldPublishEachNewEntryOnceTheOldestFirst() throws IOException {
-    try (MonitorClient client = subscribe()) {
+    try (MonitorClient client = fixture.subscribe()) {
       log(EndpointState.READY);
       log(EndpointState.READY, FIRST);
       assertNext("first", client);
@@ -100,31 +85,31 @@ class EndpointEventsTest {
       assertNext("second", client);
       assertNext("third", client);
       log(EndpointState.READY, THIRD, SECOND, FIRST);
-      assertNull(client.next(QUIET));
+      AgentEventsFixture.assertNoMore(client);
     }
   }
 
   @Test
   void shouldNotPublishWhatHappenedBeforeItWasHeard() throws IOException {
     log(EndpointState.READY, SECOND, FIRST);
-    try (MonitorClient client = subscribe()) {
+    try (MonitorClient client = fixture.subscribe()) {
       log(EndpointState.READY, THIRD, SECOND, FIRST);
       assertNext("third", client);
-      assertNull(client.next(QUIET));
+      AgentEventsFixture.assertNoMore(client);
     }
   }
 
   /** The next endpoint of this id has a log of its own. */
   @Test
   void shouldForgetAnEndpointThatIsGone() throws IOException {
-    try (MonitorClient client = subscribe()) {
+    try (MonitorClient client = fixture.subscribe()) {
       log(EndpointState.READY, FIRST);
       assertNext("first", client);
       log(EndpointState.DISCONNECTED, SECOND, FIRST);
       assertNext("second", client);
       log(EndpointState.READY, SECOND);
       assertNext("second", client);
-      assertNull(client.next(QUIET));
+      AgentEventsFixture.assertNoMore(client);
     }
   }
 }

@@ -1,12 +1,8 @@
 package agent.server.monitor;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertNull;
 
 import agent.client.MonitorClient;
-import agent.client.MonitorEvent.Activity;
-import agent.contract.monitor.MonitorStream;
 import agent.service.Backend;
 import agent.service.Frontend;
 import agent.service.Service;
@@ -14,7 +10,6 @@ import agent.service.ServiceProtocol;
 import agent.types.IpAddress;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Collections;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -25,24 +20,19 @@ import org.junit.jupiter.api.io.TempDir;
 /** What a subscriber gets of a change of a service. */
 @Timeout(60)
 class ServiceEventsTest {
-  private static final Duration LIMIT = Duration.ofSeconds(10);
-  private static final Duration QUIET = Duration.ofMillis(100);
-
   @TempDir private Path directory;
-  private final AgentEvents agent = new AgentEvents();
-  private final ServiceEvents events = new ServiceEvents(agent);
-  private Path socket;
-  private MonitorServer server;
+  private AgentEventsFixture fixture;
+  private ServiceEvents events;
 
   @BeforeEach
   void start() throws IOException {
-    socket = directory.resolve("agent-monitor.sock");
-    server = MonitorServer.start(socket, null, 100, 128, "1.2.3", new NoFlowEvents(), agent);
+    fixture = new AgentEventsFixture(directory);
+    events = new ServiceEvents(fixture.agent);
   }
 
   @AfterEach
   void stop() throws IOException {
-    server.close();
+    fixture.close();
   }
 
   private static Service service(String name, int backends) {
@@ -59,13 +49,13 @@ class ServiceEventsTest {
   }
 
   private static void assertNext(String json, MonitorClient client) throws IOException {
-    assertEquals(json, assertInstanceOf(Activity.class, client.next(LIMIT)).json());
+    assertEquals(json, AgentEventsFixture.next(client));
   }
 
   @Test
   void shouldPublishWhatHasChanged() throws IOException {
     events.onChange(7, null, service(null, 0)); // before there is a subscriber
-    try (MonitorClient client = MonitorClient.open(socket, MonitorStream.AGENT_EVENTS, LIMIT)) {
+    try (MonitorClient client = fixture.subscribe()) {
       events.onChange(7, null, service("web", 1));
       events.onChange(7, service("web", 1), service(null, 2));
       events.onChange(7, service("web", 3), null);
@@ -81,7 +71,7 @@ class ServiceEventsTest {
           "{\"kind\":\"service\",\"service\":7,\"change\":\"deleted\"" + frontend + 3 + names,
           client);
       assertNext("{\"kind\":\"service\",\"service\":9,\"change\":\"deleted\"}", client);
-      assertNull(client.next(QUIET));
+      AgentEventsFixture.assertNoMore(client);
     }
   }
 }

@@ -1,0 +1,44 @@
+package agent.server.monitor;
+
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import agent.client.MonitorClient;
+import agent.client.MonitorEvent.Activity;
+import agent.contract.monitor.MonitorStream;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+
+/** Events of the agent, the server that tells them, and its subscribers. */
+final class AgentEventsFixture implements AutoCloseable {
+  private static final Duration LIMIT = Duration.ofSeconds(10);
+  private static final Duration QUIET = Duration.ofMillis(100);
+
+  final AgentEvents agent = new AgentEvents();
+  private final Path socket;
+  private final MonitorServer server;
+
+  AgentEventsFixture(Path directory) throws IOException {
+    socket = directory.resolve("agent-monitor.sock");
+    server = MonitorServer.start(socket, null, 100, 128, "1.2.3", new NoFlowEvents(), agent);
+  }
+
+  MonitorClient subscribe() throws IOException {
+    return MonitorClient.open(socket, MonitorStream.AGENT_EVENTS, LIMIT);
+  }
+
+  /** Returns the JSON of the next event. */
+  static String next(MonitorClient client) throws IOException {
+    return assertInstanceOf(Activity.class, client.next(LIMIT)).json();
+  }
+
+  static void assertNoMore(MonitorClient client) throws IOException {
+    assertNull(client.next(QUIET));
+  }
+
+  @Override
+  public void close() throws IOException {
+    server.close();
+  }
+}
