@@ -98,6 +98,9 @@ final class Bugtool {
         answer(answer);
       }
       endpoints();
+      if (isAgentThere) {
+        part("agent/observe.txt", to -> ObserveCommand.writeKept(call, to));
+      }
       maps();
       COMMANDS.forEach(this::command);
       for (final String name : FILES) {
@@ -121,12 +124,7 @@ final class Bugtool {
     try {
       zip.putNextEntry(new ZipEntry(name));
       final PrintStream to = new PrintStream(zip, false, StandardCharsets.UTF_8);
-      try {
-        part.write(to);
-      } finally {
-        to.flush();
-        zip.closeEntry();
-      }
+      part.write(to);
       if (to.checkError()) {
         throw new IOException("it cannot be written: is the disk full?");
       }

@@ -39,9 +39,10 @@ final class DebugCommands {
         .details(
             """
             The archive (zip, readable for its owner alone) holds the answers of the agent, its \
-            maps, and devices, routes, rules and BPF objects of the node. Values whose names \
-            suggest a secret, passwords in addresses and private keys are masked. What could not \
-            be collected is listed in errors.txt; the agent need not run.""")
+            maps, the events that it keeps, and devices, routes, rules and BPF objects of the \
+            node. Values whose names suggest a secret, passwords in addresses and private keys \
+            are masked. What could not be collected is listed in errors.txt; the agent need not \
+            run.""")
         .argument(
             ArgumentSpec.optional(
                 "FILE", ValueKind.FILE, "The archive. Default: agent-bugtool-TIME.zip here."))

@@ -154,7 +154,10 @@ final class MonitorCommand {
     return mask;
   }
 
-  /** Shows what comes, until so many were shown or the call is interrupted. */
+  /**
+   * Shows what comes, until so many were shown or the call is interrupted. What is shown can be
+   * read at once, because the question for errors flushes it.
+   */
   void show(long count) throws IOException {
     long left = count;
     while (left > 0 && !Thread.currentThread().isInterrupted() && !call.out().checkError()) {
@@ -172,8 +175,6 @@ final class MonitorCommand {
         print(event);
         rate.count();
         left--;
-      } else if (event == null) {
-        call.out().flush();
       }
       rate.show();
     }
@@ -181,7 +182,11 @@ final class MonitorCommand {
 
   /** Shows an event. */
   void print(MonitorEvent event) {
-    call.out().println(lines.of(event));
+    call.out().println(line(event));
+  }
+
+  String line(MonitorEvent event) {
+    return lines.of(event);
   }
 
   /** Tells on standard error how many more are lost. */

@@ -9,6 +9,7 @@ import agent.client.MonitorEvent;
 import agent.client.MonitorEvent.Packet;
 import agent.contract.monitor.MonitorStream;
 import java.io.IOException;
+import java.io.PrintStream;
 import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
@@ -103,14 +104,30 @@ final class ObserveCommand {
       throw new UsageException(LAST + ": " + last + " is below 0");
     }
     final int mask = call.isSet(FOLLOW) ? KEPT : KEPT | MonitorStream.KEPT_ALONE;
-    try (MonitorClient events = MonitorCommand.open(call, mask)) {
-      if (events.keptEvents() == 0) {
-        throw new IOException(
-            "the agent keeps no events: its option flowobs-event-buffer-capacity is 0");
-      }
+    try (MonitorClient events = open(call, mask)) {
       final ObserveCommand observe = new ObserveCommand(call, events);
       observe.show(observe.kept(since, last < 0 ? Long.MAX_VALUE : last), summary);
     }
+  }
+
+  /** Writes a line for each event that the agent keeps, without what looks like a secret. */
+  static void writeKept(Invocation call, PrintStream to) throws IOException {
+    try (MonitorClient events = open(call, KEPT | MonitorStream.KEPT_ALONE)) {
+      final ObserveCommand observe = new ObserveCommand(call, events);
+      for (final Packet packet : observe.kept(null, Long.MAX_VALUE)) {
+        to.println(Masking.mask(observe.monitor.line(packet)));
+      }
+    }
+  }
+
+  private static MonitorClient open(Invocation call, int mask) throws IOException {
+    final MonitorClient events = MonitorCommand.open(call, mask);
+    if (events.keptEvents() == 0) {
+      events.close();
+      throw new IOException(
+          "the agent keeps no events: its option flowobs-event-buffer-capacity is 0");
+    }
+    return events;
   }
 
   private static Instant since(Invocation call) {
@@ -174,7 +191,6 @@ final class ObserveCommand {
   private void show(Deque<Packet> kept, String summary) throws IOException {
     if (summary == null) {
       kept.forEach(monitor::print);
-      call.out().flush();
       if (call.isSet(FOLLOW)) {
         monitor.show(Long.MAX_VALUE);
       }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.cli.output.AnswerPrinter;
 import agent.cli.output.JsonTreeWriter;
+import agent.testkit.CannedMonitor;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -161,6 +162,36 @@ class BugtoolTest {
       assertTrue(
           entries.get("errors.txt").lines().noneMatch(line -> line.startsWith(part)),
           entries.get("errors.txt"));
+    }
+  }
+
+  @Test
+  void shouldCollectTheEventsThatAreKept() throws IOException {
+    try (EventsFixture fixture = new EventsFixture()) {
+      fixture.agent.on("GET /identity", "[{\"id\":256,\"labels\":[\"orch:db-token=hunter2\"]}]");
+      final CannedMonitor events = fixture.startEvents().hello(1, 72, 4096);
+      for (int i = 0; i < 30; i++) {
+        events.ports(40_000 + i, 80).flow(1, 1, "10.1.0.9", "10.1.0.7", 0, 0);
+      }
+      events.frame(5, 0);
+      final Path archive = directory.resolve("report.zip");
+      fixture.agent.output(AgentCtl.OK, "bugtool " + archive);
+      final Map<String, String> entries = entries(archive);
+      final List<String> kept = entries.get("agent/observe.txt").lines().toList();
+      assertEquals(30, kept.size(), "all that are kept");
+      assertEquals(
+          "00:00:06.000000 drop    egress  policy-denied: 10.1.0.9:40000 (orch:db-token=*** ->"
+              + " 10.1.0.7:80 (shop/web) TCP SYN,ACK, 60 bytes, endpoint 7",
+          kept.getFirst());
+      assertFalse(entries.get("errors.txt").contains("observe"), entries.get("errors.txt"));
+
+      fixture.startEvents().hello(1, 72, 0);
+      final Path without = directory.resolve("without.zip");
+      fixture.agent.output(AgentCtl.OK, "bugtool " + without);
+      assertTrue(
+          entries(without)
+              .get("errors.txt")
+              .contains("agent/observe.txt: the agent keeps no events: its option"));
     }
   }
 

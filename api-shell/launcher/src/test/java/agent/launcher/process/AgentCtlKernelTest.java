@@ -160,6 +160,7 @@ class AgentCtlKernelTest {
       for (final String name :
           List.of(
               "agent/healthz.json",
+              "agent/observe.txt",
               "agent/policy.json",
               "agent/endpoint-" + web.id() + "-log.json",
               "maps/ipcache4.txt",
