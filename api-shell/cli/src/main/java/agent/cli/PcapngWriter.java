@@ -59,8 +59,7 @@ final class PcapngWriter {
    * @param snapBytes bytes of a packet that are captured at most
    * @param names returns the name of the interface with an index
    */
-  PcapngWriter(OutputStream out, String application, int snapBytes, LongFunction<String> names)
-      throws IOException {
+  PcapngWriter(OutputStream out, String application, int snapBytes, LongFunction<String> names) {
     this.out = out;
     this.snapBytes = snapBytes;
     this.names = names;
@@ -70,7 +69,6 @@ final class PcapngWriter {
     option(SECTION_APPLICATION, application);
     endOptions();
     end();
-    flush();
   }
 
   /**

@@ -47,6 +47,7 @@ class CompletionTest {
         "GET /policy",
         "{\"policy\":\"[{\\\"labels\\\":[{\\\"key\\\":\\\"k\\\",\\\"source\\\":\\\"user\\\",\\\"value\\\":\\\"v\\\"}]}]\",\"revision\":1}");
     agent.on("GET /prefilter", "{\"status\":{\"realized\":{\"deny\":[\"10.0.0.0/8\"]}}}");
+    agent.on("GET /service", "[{\"spec\":{\"id\":3,\"flags\":{\"name\":\"web\"}}}]");
     agent.on("GET /healthz", "{\"ipam\":{\"allocations\":{\"10.1.0.5\":\"web\"}}}");
     agent.on("GET /config", "{\"status\":{\"realized\":{\"options\":{\"Debug\":\"Disabled\"}}}}");
     agent.on("GET /endpoint/7/config", "{\"realized\":{\"options\":{\"Conntrack\":\"Enabled\"}}}");
@@ -97,6 +98,7 @@ class CompletionTest {
     assertEquals("user:k=v", candidates("policy delete "));
     assertEquals("10.0.0.0/8", candidates("prefilter delete "));
     assertEquals("10.1.0.5", candidates("ip release "));
+    assertEquals("3\tweb\n", outputOf("service get "));
     assertEquals("Debug=", candidates("config set "));
     assertEquals("Conntrack=", candidates("endpoint config 7 C"));
     assertEquals(

@@ -11,6 +11,8 @@ import agent.testkit.Commands;
 import agent.testkit.IpPacket;
 import agent.testkit.Packets;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -240,14 +242,16 @@ class PcapCommandTest {
     events
         .packet(1, 1, "10.1.0.9", "10.1.0.8", bytes(SYN)) // seen by the program of endpoint 7
         .lost(0, 4)
-        .packet(1, 1, "10.1.0.7", "10.1.0.8", bytes(SYN));
-    assertWritten(2, "-e 7");
+        .packet(1, 1, "10.1.0.7", "10.1.0.8", bytes(SYN))
+        .packet(1, 1, "10.1.0.7", "10.1.0.8", bytes(SYN))
+        .packet(1, 1, "10.1.0.9", "10.1.0.7", bytes(SYN));
+    assertWritten(4, "-e 7");
     assertEquals("4 events lost: they were not read fast enough\n" + ENDED, agent.err());
     agent.on(
         "GET /endpoint",
         """
         [{"id":8,"status":{"networking":{"addressing":[{"ipv4":"10.1.0.7","ipv6":""}]}}}]""");
-    assertWritten(1, "-e 8");
+    assertWritten(3, "-e 8");
     assertTrue(
         agent
             .err()
@@ -310,6 +314,22 @@ class PcapCommandTest {
     }
     written.get();
     assertEquals("1 packets written\n", agent.err());
+  }
+
+  /** Such as the next command of a pipe that has ended. */
+  @Test
+  void shouldEndWhereItsOutputHasNoReader() {
+    events.packet(1, 1, "10.1.0.9", "10.1.0.7", bytes(SYN)).staysOpen();
+    final PrintStream unread =
+        new PrintStream(
+            new OutputStream() {
+              @Override
+              public void write(int value) throws IOException {
+                throw new IOException("Broken pipe");
+              }
+            });
+    final List<String> words = List.of("--host", agent.address(), "pcap", "-e", "7");
+    assertEquals(AgentCtl.FAILURE, agent.run(unread, new PrintStream(agent.err), Map.of(), words));
   }
 
   @Test

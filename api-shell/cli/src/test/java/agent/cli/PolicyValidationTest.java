@@ -126,6 +126,12 @@ class PolicyValidationTest {
   }
 
   @Test
+  void shouldNameADocumentThatIsOneRule() throws IOException {
+    assertEquals(
+        "rules: rule 0: [0]: a is missing\n", validate(AgentCtl.FAILURE, "{\"b\":{}}", ""));
+  }
+
+  @Test
   void shouldGiveFaultsAsADocument() throws IOException {
     final String json = validate(AgentCtl.FAILURE, "{\"a\":\"\",\"bee\":1}", " -o json");
     assertEquals(

@@ -130,7 +130,9 @@ class ServiceCommandsTest {
             directory.resolve("service.json"),
             "{\"id\":7,\"frontend-address\":{\"ip\":\"10.96.0.1\",\"port\":80},"
                 + "\"flags\":{\"name\":\"web\"}}");
-    output("service update 7 -f " + file + " --protocol UDP --namespace system -o json");
+    final String answer =
+        output("service update 7 -f " + file + " --protocol UDP --namespace system -o json");
+    assertTrue(answer.contains("\"name\": \"web\""), answer);
     assertBody(
         "{\"id\":7,\"frontend-address\":{\"ip\":\"10.96.0.1\",\"port\":80,\"protocol\":\"UDP\"},"
             + "\"flags\":{\"name\":\"web\",\"namespace\":\"system\"}}");

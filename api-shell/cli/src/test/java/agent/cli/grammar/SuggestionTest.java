@@ -29,7 +29,7 @@ class SuggestionTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"podSelector", "x", "ICMP", "something"})
+  @CsvSource({"podSelector", "x", "ICMP", "CTPP", "something"})
   void shouldSuggestNothingWhereNoWordIsNear(String word) {
     assertEquals("", Suggestion.nearest(word, List.of("ingress", "TCP", "toPorts")));
     assertEquals("", Suggestion.of(word, List.of("ingress", "TCP", "toPorts")));
