@@ -1,0 +1,116 @@
+package agent.server;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.contract.WireFormat;
+import agent.server.socket.UnixSocketListener;
+import io.undertow.server.DefaultByteBufferPool;
+import io.undertow.server.protocol.http.HttpOpenListener;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.xnio.OptionMap;
+import org.xnio.StreamConnection;
+import org.xnio.conduits.ConduitStreamSourceChannel;
+import org.xnio.conduits.ReadReadyHandler;
+import org.xnio.conduits.StreamSourceConduit;
+
+/** What the connection of a request learns of the worker that serves it. */
+@Timeout(60)
+class WorkerOnConnectionTest {
+  @TempDir private Path directory;
+  private final CompletableFuture<StreamConnection> connection = new CompletableFuture<>();
+  private final CompletableFuture<StreamSourceConduit> conduit = new CompletableFuture<>();
+  private final CountDownLatch atWork = new CountDownLatch(1);
+  private final CountDownLatch nextSent = new CountDownLatch(1);
+
+  /** Returns whether the I/O thread reads the next request once the calling worker wants it to. */
+  private boolean isReadDuringWork() throws InterruptedException {
+    final ConduitStreamSourceChannel source = connection.join().getSourceChannel();
+    final BlockingQueue<Thread> readers = new ArrayBlockingQueue<>(1);
+    conduit.join().setReadReadyHandler(new Recorder(readers));
+    atWork.countDown();
+    nextSent.await();
+    final CountDownLatch noticed = new CountDownLatch(1); // that bytes have come
+    source.getIoThread().execute(noticed::countDown);
+    noticed.await();
+    while (!isAsleep(source.getIoThread())) {
+      Thread.sleep(5); // until the time limit of this test
+    }
+    conduit.join().resumeReads();
+    final boolean isRead = readers.poll(200, TimeUnit.MILLISECONDS) != null;
+    conduit.join().setReadReadyHandler(new ReadReadyHandler.ChannelListenerHandler<>(source));
+    return isRead;
+  }
+
+  /** Tells that bytes may be read, and reads none. */
+  private record Recorder(BlockingQueue<Thread> readers) implements ReadReadyHandler {
+    @Override
+    public void readReady() {
+      readers.offer(Thread.currentThread());
+    }
+
+    @Override
+    public void forceTermination() {}
+
+    @Override
+    public void terminated() {}
+  }
+
+  private static boolean isAsleep(Thread ioThread) {
+    return Arrays.stream(ioThread.getStackTrace())
+        .anyMatch(frame -> frame.toString().contains("EPoll.wait"));
+  }
+
+  /** Otherwise the I/O thread spins until the worker has ended, or does not go on afterwards. */
+  @Test
+  void shouldReadTheNextRequestWhenTheWorkerHasEnded() throws Exception {
+    final Path socket = directory.resolve("agent.sock");
+    final ApiHandler handler = request -> Answer.ok(isReadDuringWork());
+    try (ExecutorService workers = Executors.newVirtualThreadPerTaskExecutor();
+        DefaultByteBufferPool buffers = new DefaultByteBufferPool(true, 16 << 10)) {
+      final HttpOpenListener http = new HttpOpenListener(buffers, OptionMap.EMPTY);
+      http.setRootHandler(
+          new ApiDispatcher(
+              new ApiContext().socketPath(socket).conclude(),
+              RouteTable.of(TestServer.withNames(Map.of(Route.PUT_POLICY, handler))),
+              WireFormat.strictMapper(),
+              workers));
+      try (UnixSocketListener listener =
+          new UnixSocketListener(
+              socket,
+              null,
+              1,
+              TimeUnit.HOURS.toMillis(1),
+              8,
+              opened -> {
+                connection.complete(opened);
+                conduit.complete(opened.getSourceChannel().getConduit());
+                http.handleEvent(opened);
+              })) {
+        listener.start();
+        try (RawClient client = new RawClient(socket)) {
+          client.send(TestServer.request("PUT", "/policy", "[]"));
+          atWork.await();
+          client.send(TestServer.get("/healthz"));
+          nextSent.countDown();
+          final String first = client.readAnswer();
+          assertTrue(first.endsWith("\r\n\r\nfalse"), first);
+          final String second = client.readAnswer();
+          assertTrue(second.endsWith("\"getHealthz\""), second);
+        }
+        http.closeConnections();
+      }
+    }
+  }
+}
