@@ -187,6 +187,32 @@ class ServiceHandlersTest {
     assertEquals(Map.of(), datapath.held);
   }
 
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "\"port\": 80, | \"port\": 1,",
+        "\"port\": 80, | \"port\": 65535,",
+        "\"weight\": 3 | \"weight\": 0",
+        "\"weight\": 3 | \"weight\": 65535",
+        "\"affinityTimeoutSeconds\": 600 | \"affinityTimeoutSeconds\": 1",
+        "\"affinityTimeoutSeconds\": 600 | \"affinityTimeoutSeconds\": 86400",
+      })
+  void shouldTakeTheLeastAndTheLargestValue(String text, String edge) throws IOException {
+    final String answer = put(7, WHOLE.replace(text, edge)).replace("\":", "\": ");
+    assertTrue(answer.contains(edge), answer);
+  }
+
+  @Test
+  void shouldTakeNamesOfUpTo253Characters() throws IOException {
+    put(7, WHOLE.replace("\"web\"", "\"" + "w".repeat(253) + "\""));
+    assertEquals(253, client.service(7).spec().flags().name().length());
+    assertRefused(
+        400,
+        "flags.name: has not 1 to 253 characters",
+        () -> put(7, WHOLE.replace("\"web\"", "\"" + "w".repeat(254) + "\"")));
+  }
+
   @Test
   void shouldRefuseABackendThatIsThereTwiceAndTooMany() {
     final String backend = "{\"ip\":\"10.1.0.7\",\"port\":80}";
