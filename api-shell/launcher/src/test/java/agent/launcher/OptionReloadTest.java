@@ -63,6 +63,27 @@ class OptionReloadTest {
   }
 
   @Test
+  void shouldLogWhatHasChangedAndWhatWaitsForAStart() {
+    try (LoggedLines log = LoggedLines.of(OptionReload.class)) {
+      final OptionReload reload = reload();
+      reload.run();
+      arguments = List.of("--enable-tracing", "--mtu=1400");
+      reload.run();
+      arguments = List.of("--nosuch");
+      reload.run();
+      final List<String> lines = log.lines();
+      assertEquals(
+          List.of(
+              "INFO options read again: none changed",
+              "INFO options read again: --enable-tracing",
+              "WARN --mtu cannot change while the agent runs: restart it"),
+          lines.subList(0, 3));
+      assertTrue(lines.get(3).startsWith("ERROR the options are not taken over: --nosuch"));
+      assertEquals(4, lines.size());
+    }
+  }
+
+  @Test
   void shouldNameOptionsOfTheTable() {
     OptionReload.LIVE.forEach(name -> assertTrue(OptionTable.byName(name).served(), name));
   }

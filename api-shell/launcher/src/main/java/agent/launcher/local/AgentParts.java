@@ -19,7 +19,7 @@ final class AgentParts implements LocalParts {
         .toList();
   }
 
-  private static Map<String, Object> element(MapVisitor.MapSummary map) {
+  static Map<String, Object> element(MapVisitor.MapSummary map) {
     final Map<String, Object> element = new LinkedHashMap<>();
     element.put("entries", map.entries());
     element.put("flags", map.flags());

@@ -109,7 +109,7 @@ public final class ProcessDebugView implements DebugView {
     return subsystems;
   }
 
-  private static String text(DutyCycle cycle) {
+  static String text(DutyCycle cycle) {
     return "%s: %d ms of work, longest duty cycle %d us"
         .formatted(
             cycle.name(),
@@ -117,7 +117,7 @@ public final class ProcessDebugView implements DebugView {
             TimeUnit.NANOSECONDS.toMicros(cycle.longestNs()));
   }
 
-  private static String text(ModuleHealth module) {
+  static String text(ModuleHealth module) {
     return module.moduleId() + ": " + module.level() + ": " + module.message();
   }
 }

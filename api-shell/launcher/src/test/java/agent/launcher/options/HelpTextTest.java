@@ -29,6 +29,25 @@ class HelpTextTest {
   }
 
   @Test
+  void shouldListEachOptionInItsGroupAlone() {
+    for (final OptionGroup group : OptionGroup.values()) {
+      final List<String> section = lines.subList(lines.indexOf(group.title() + ":"), lines.size());
+      final List<String> names =
+          section.stream()
+              .takeWhile(line -> !line.isEmpty())
+              .filter(line -> line.matches("  (    |-., )--.*"))
+              .map(line -> line.substring(8).split(" ")[0])
+              .toList();
+      assertEquals(
+          OptionTable.all().stream()
+              .filter(option -> option.group() == group)
+              .map(AgentOption::name)
+              .toList(),
+          names);
+    }
+  }
+
+  @Test
   void shouldWrapANameThatIsTooLongForItsColumn() {
     final int at = lines.indexOf("      --conntrack-garbage-collector-interval duration");
     assertEquals(

@@ -4,9 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.contract.daemon.ControllerModel;
 import agent.datapath.manager.thread.ConductorAgent;
+import agent.launcher.LoggedLines;
 import agent.types.OperationException;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
@@ -48,6 +50,29 @@ class PeriodicControllerTest {
         new ControllerModel.Status(
             0L, 2L, 2L, "the disk is full", "2026-11-20T12:00:01.000Z", "2026-11-20T12:00:02.000Z"),
         controller.model().status());
+  }
+
+  @Test
+  void shouldLogAFailureThatIsNewAndItsEnd() {
+    try (LoggedLines log = LoggedLines.of(PeriodicController.class)) {
+      controller.run();
+      for (final String message : List.of("the disk is full", "the disk is full", "no space")) {
+        failure = message;
+        controller.run();
+      }
+      failure = null;
+      controller.run();
+      controller.run();
+      failure = "no space";
+      controller.run();
+      assertEquals(
+          List.of(
+              "WARN watch: the disk is full; again in 2500 ms",
+              "WARN watch: no space; again in 2500 ms",
+              "INFO watch: succeeds again after 3 failures",
+              "WARN watch: no space; again in 2500 ms"),
+          log.lines());
+    }
   }
 
   @Test

@@ -3,6 +3,8 @@ package agent.launcher.view;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.spec.ModuleHealth;
+import agent.datapath.manager.thread.DutyCycle;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.util.List;
@@ -25,5 +27,16 @@ class ProcessDebugViewTest {
     try (BufferedReader map = new BufferedReader(view.memoryMap())) {
       assertTrue(map.lines().anyMatch(line -> line.endsWith("libjvm.so")));
     }
+  }
+
+  @Test
+  void shouldShowAThreadAndAModuleInALineEach() {
+    assertEquals(
+        "dp-mirror: 0 ms of work, longest duty cycle 0 us",
+        ProcessDebugView.text(new DutyCycle("dp-mirror", 1_000_000)));
+    assertEquals(
+        "conntrack: DEGRADED: the table is full",
+        ProcessDebugView.text(
+            new ModuleHealth("conntrack", ModuleHealth.Level.DEGRADED, "the table is full", 1, 2)));
   }
 }
