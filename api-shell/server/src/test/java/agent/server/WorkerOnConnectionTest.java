@@ -72,7 +72,7 @@ class WorkerOnConnectionTest {
         .anyMatch(frame -> frame.toString().contains("EPoll.wait"));
   }
 
-  /** Otherwise the I/O thread spins until the worker has ended, or does not go on afterwards. */
+  /** Otherwise the I/O thread spins until the worker has ended. */
   @Test
   void shouldReadTheNextRequestWhenTheWorkerHasEnded() throws Exception {
     final Path socket = directory.resolve("agent.sock");
