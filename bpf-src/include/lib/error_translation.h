@@ -8,12 +8,6 @@
 
 #include "lib/endpoint_record.h"
 
-static __always_inline __u16 words_fold(__u32 sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (__u16)((sum & 0xffff) + (sum >> 16));
-}
-
 /* Returns a checksum whose words have gained so much in one's complement (RFC 1624, equation 3). */
 static __always_inline __u16 checksum_after(__u16 checksum, __u32 gained)
 {
@@ -88,9 +82,9 @@ __global int quoted_rewrite(struct __sk_buff *skb, const struct packet *error, c
 }
 
 /*
- * Translates an error that relates to the packet which judge_scratch has as the quoted one, where the entry of that rewrites packets in the direction of
- * the error, and this is where they are rewritten; returns whether it failed. An error of the backend comes from the
- * service, one of a router from the router.
+ * Translates an error that relates to the packet which judge_scratch has as the quoted one, where the entry of that
+ * rewrites packets in the direction of the error, and this is where they are rewritten; returns whether it failed. An
+ * error of the backend comes from the service, one of a router from the router.
  */
 static __always_inline bool error_translation_fails(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 						    const struct packet *error, enum metrics_direction hook,

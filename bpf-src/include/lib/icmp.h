@@ -16,7 +16,8 @@ enum icmp4_type {
 };
 
 enum icmp6_type {
-	ICMP6_ERROR_FIRST = 1, /* unreachable, packet too big, time exceeded, parameter problem */
+	ICMP6_UNREACHABLE = 1,
+	ICMP6_ERROR_FIRST = ICMP6_UNREACHABLE, /* and packet too big, time exceeded, parameter problem */
 	ICMP6_ERROR_LAST = 4,
 	ICMP6_ECHO_REQUEST = 128,
 	ICMP6_ECHO_REPLY = 129,

@@ -8,9 +8,7 @@
 
 #include "lib/endpoint_record.h"
 
-#define IPV4_DONT_FRAGMENT 0x4000
 #define ICMP4_CODE_PORT_UNREACHABLE 3
-#define ICMP6_UNREACHABLE 1
 #define ICMP6_CODE_PORT_UNREACHABLE 4
 #define REJECT_TTL 64
 #define REJECT_QUOTED_MAX 128 /* bytes: headers with the most options, and eight of the L4 header */
@@ -56,19 +54,16 @@ struct answer {
 };
 _Static_assert(sizeof(struct answer) <= SCRATCH_BYTES, "answer");
 
-/* Returns the checksum of words whose sum the kernel has not folded. */
+/* Returns the checksum of words, of which sum adds a few sums of the kernel. */
 static __always_inline __u16 checksum_of(__u64 sum)
 {
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (__u16) ~((sum & 0xffff) + (sum >> 16));
+	return (__u16)~words_fold((__u32)(sum & 0xffff) + (__u32)(sum >> 16));
 }
 
-/* Adds the words of some memory to a sum. */
-static __always_inline __u64 words_sum(const void *words, __u32 bytes, __u32 sum)
+/* Returns the sum of the words of some memory, which is not folded. */
+static __always_inline __u64 words_sum(const void *words, __u32 bytes)
 {
-	return (__u32)bpf_csum_diff(NULL, 0, (__be32 *)words, bytes, sum);
+	return (__u32)bpf_csum_diff(NULL, 0, (__be32 *)words, bytes, 0);
 }
 
 /* Returns how many sequence numbers a segment takes: its data, SYN and FIN (RFC 9293, section 3.4). */
@@ -153,12 +148,12 @@ __global int answer_write_ipv4(struct __sk_buff *skb, const struct packet *packe
 	ip->protocol = tcp ? IPPROTO_TCP : IPPROTO_ICMP;
 	ip->saddr = packet->destination.v4;
 	ip->daddr = packet->source.v4;
-	ip->check = checksum_of(words_sum(ip, sizeof(*ip), 0));
+	ip->check = checksum_of(words_sum(ip, sizeof(*ip)));
 	if (tcp)
-		l4->tcp.checksum = checksum_of(words_sum(&ip->saddr, 8, 0) + words_sum(&l4->tcp, sizeof(l4->tcp), 0) +
+		l4->tcp.checksum = checksum_of(words_sum(&ip->saddr, 8) + words_sum(&l4->tcp, sizeof(l4->tcp)) +
 					       bpf_htons(IPPROTO_TCP) + bpf_htons(sizeof(l4->tcp)));
 	else
-		l4->icmp.header.checksum = checksum_of(words_sum(&l4->icmp, bytes & ~3U, 0));
+		l4->icmp.header.checksum = checksum_of(words_sum(&l4->icmp, bytes & ~3U));
 	return ETH_HLEN + sizeof(*ip) + bytes;
 }
 
@@ -182,7 +177,7 @@ __global int answer_write_ipv6(struct __sk_buff *skb, const struct packet *packe
 	ip->hop_limit = REJECT_TTL;
 	copy_address(&ip->saddr, &packet->destination);
 	copy_address(&ip->daddr, &packet->source);
-	checksum = checksum_of(words_sum(&ip->saddr, 2 * sizeof(union address), 0) + words_sum(l4, bytes & ~3U, 0) +
+	checksum = checksum_of(words_sum(&ip->saddr, 2 * sizeof(union address)) + words_sum(l4, bytes & ~3U) +
 			       bpf_htons(ip->nexthdr) + bpf_htons(bytes));
 	if (tcp)
 		l4->tcp.checksum = checksum;
@@ -197,8 +192,7 @@ __global int answer_write_ipv6(struct __sk_buff *skb, const struct packet *packe
  */
 __global int packet_reject(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint)
 {
-	const __u32 index = 0;
-	struct answer *answer = bpf_map_lookup_elem(&judge_scratch, &index);
+	struct answer *answer = (struct answer *)scratch();
 	__u32 bytes;
 
 	if (!packet || !endpoint || !answer || packet->later_fragment ||

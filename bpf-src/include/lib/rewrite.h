@@ -11,6 +11,13 @@
 #define UDP_CHECKSUM_OFFSET 6
 #define ICMP_CHECKSUM_OFFSET 2
 
+/* Returns the one's complement sum of 16-bit words whose carries are still in the upper half. */
+static __always_inline __u16 words_fold(__u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (__u16)((sum & 0xffff) + (sum >> 16));
+}
+
 /* Returns whether the entry rewrites the packets of this side. */
 static __always_inline bool rewrite_applies(const struct conntrack_entry *entry, enum conntrack_side source_side)
 {

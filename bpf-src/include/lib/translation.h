@@ -14,10 +14,7 @@
 /* Returns the checksum difference of two addresses as rewrite_packet() applies it: one's complement, folded. */
 static __always_inline __u16 address_difference(const union address *from, const union address *to)
 {
-	__u64 sum = (__u32)bpf_csum_diff((__be32 *)from, sizeof(*from), (__be32 *)to, sizeof(*to), 0);
-
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (__u16)((sum & 0xffff) + (sum >> 16));
+	return words_fold((__u32)bpf_csum_diff((__be32 *)from, sizeof(*from), (__be32 *)to, sizeof(*to), 0));
 }
 
 /* Makes an entry rewrite the packets of one side. what: CONNTRACK_REWRITE_DESTINATION, or 0 for the source. */
