@@ -1,6 +1,7 @@
 package agent.benchmarks;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 
@@ -19,6 +20,13 @@ final class Report {
       throw new IllegalArgumentException(title + ": " + cells.length + " cells");
     }
     rows.add(cells);
+  }
+
+  /** Returns the middle one of an odd number of values. */
+  static double median(double[] values) {
+    final double[] sorted = values.clone();
+    Arrays.sort(sorted);
+    return sorted[sorted.length / 2];
   }
 
   /** Formats a figure: one decimal below 10, none above. */

@@ -6,7 +6,6 @@ import agent.maps.layout.BackendState;
 import agent.testkit.TestControlGroup;
 import agent.types.IpAddress;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -119,10 +118,10 @@ final class ServiceReport {
         figures.get(i)[round] = loads.get(i).call();
       }
     }
-    final double socket = median(figures.get(0));
-    final double packet = median(figures.get(1));
-    final double none = median(figures.get(2));
-    final double nftables = median(figures.get(3));
+    final double socket = Report.median(figures.get(0));
+    final double packet = Report.median(figures.get(1));
+    final double none = Report.median(figures.get(2));
+    final double nftables = Report.median(figures.get(3));
     row(name + ", at the socket", socket, nftables, "nftables translates", goal);
     row(name + ", by packet", packet, nftables, "nftables translates", goal);
     row(name + ", at the socket", socket, none, "agent, no service", 0.95);
@@ -138,11 +137,5 @@ final class ServiceReport {
         "%,.0f (%s)".formatted(theirs, reference),
         "%.2fx".formatted(ratio),
         goal == 0 ? "" : "%.2f, %s".formatted(goal, met));
-  }
-
-  private static double median(double[] values) {
-    final double[] sorted = values.clone();
-    Arrays.sort(sorted);
-    return sorted[sorted.length / 2];
   }
 }

@@ -3,7 +3,6 @@ package agent.benchmarks;
 import agent.testkit.PacketFlood;
 import agent.testkit.Packets;
 import agent.testkit.Workload;
-import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -65,11 +64,11 @@ final class TrafficReport {
       ours[round] = agent.inClient(load, ROUND_NS);
       theirs[round] = kernel.inClient(load, ROUND_NS);
     }
-    final double ratio = median(ours) / median(theirs);
+    final double ratio = Report.median(ours) / Report.median(theirs);
     report.row(
         name,
-        figure(median(ours)),
-        figure(median(theirs)) + " (the kernel routes)",
+        figure(Report.median(ours)),
+        figure(Report.median(theirs)) + " (the kernel routes)",
         "%.2fx".formatted(ratio),
         ratio >= 1 ? "1, met" : "1, missed");
   }
@@ -81,11 +80,11 @@ final class TrafficReport {
       computing[round] = beside(agent, () -> compute());
       flooded[round] = beside(agent, () -> flood(flooder));
     }
-    final double ratio = median(flooded) / median(computing);
+    final double ratio = Report.median(flooded) / Report.median(computing);
     report.row(
         "connect, request, close while another workload opens flows (1/s)",
-        figure(median(flooded)),
-        figure(median(computing)) + " (while a thread computes)",
+        figure(Report.median(flooded)),
+        figure(Report.median(computing)) + " (while a thread computes)",
         "%.2fx".formatted(ratio),
         ratio >= 0.8 ? "0.8, met" : "0.8, missed");
     final long overflowed = node.manager().status().conntrack().overflowed();
@@ -139,12 +138,6 @@ final class TrafficReport {
     while (System.nanoTime() < untilNs) {
       Thread.onSpinWait();
     }
-  }
-
-  private static double median(double[] values) {
-    final double[] sorted = values.clone();
-    Arrays.sort(sorted);
-    return sorted[sorted.length / 2];
   }
 
   private static String figure(double value) {
