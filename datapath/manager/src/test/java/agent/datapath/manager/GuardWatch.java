@@ -1,11 +1,15 @@
 package agent.datapath.manager;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.guard.Repairs.Kind;
 import agent.datapath.manager.spec.EndpointFaults.Fault;
 import agent.datapath.manager.spec.ModuleHealth;
 import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.EntryBuffer;
+import agent.maps.kernel.MapCursor;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
@@ -47,6 +51,19 @@ final class GuardWatch {
   /** Waits until this many objects were repaired. */
   void awaitRepair(Kind kind, long count) {
     until(() -> repairs(kind) >= count, () -> kind + ": " + repairs(kind) + ", " + module());
+  }
+
+  /** Deletes an entry of a map, as another tool may, and waits until it is repaired. */
+  void deleteEntryAndAwaitRepair(BpfMap map) {
+    final long before = repairs(Kind.MAP_ENTRY);
+    final EntryBuffer entry = new EntryBuffer(map);
+    try (MapCursor cursor = new MapCursor()) {
+      assertEquals(0, cursor.open(map));
+      assertTrue(cursor.next());
+      entry.key().putBytes(0, cursor.key(), 0, map.keySize());
+    }
+    assertEquals(0, map.delete(entry));
+    awaitRepair(Kind.MAP_ENTRY, before + 1);
   }
 
   void awaitLevel(Level level) {

@@ -13,9 +13,6 @@ import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
 import agent.datapath.manager.spec.ServiceProxy.Hooks;
 import agent.datapath.manager.spec.ServiceProxy.KeptFrontend;
-import agent.maps.kernel.BpfMap;
-import agent.maps.kernel.EntryBuffer;
-import agent.maps.kernel.MapCursor;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.SocketCounter;
 import agent.testkit.KernelTest;
@@ -606,16 +603,7 @@ class ServiceKernelTest {
     put(service(Client.IPV4, 0, active(Client.IPV4, 0)));
     final GuardWatch watch = new GuardWatch(manager);
     for (final String name : List.of("services", "service_slots", "service_backends")) {
-      final BpfMap map = manager.maps().find(name).orElseThrow();
-      final long before = watch.repairs(Kind.MAP_ENTRY);
-      final EntryBuffer entry = new EntryBuffer(map);
-      try (MapCursor cursor = new MapCursor()) {
-        assertEquals(0, cursor.open(map));
-        assertTrue(cursor.next());
-        entry.key().putBytes(0, cursor.key(), 0, map.keySize());
-      }
-      assertEquals(0, map.delete(entry));
-      watch.awaitRepair(Kind.MAP_ENTRY, before + 1);
+      watch.deleteEntryAndAwaitRepair(manager.maps().find(name).orElseThrow());
     }
     final long before = watch.repairs(Kind.LINK);
     try (BpfLink link =

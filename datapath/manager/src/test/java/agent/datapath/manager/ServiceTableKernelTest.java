@@ -6,12 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.MapDescription;
 import agent.bindings.MapFlag;
-import agent.datapath.manager.guard.Repairs.Kind;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
-import agent.maps.kernel.MapCursor;
 import agent.maps.kernel.MapWriteListener;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.MapSize;
@@ -235,16 +233,7 @@ class ServiceTableKernelTest {
     final Map<String, String> before = entries();
     final GuardWatch watch = new GuardWatch(manager);
     for (final String name : MAPS) {
-      final BpfMap map = map(name);
-      final long repairs = watch.repairs(Kind.MAP_ENTRY);
-      final EntryBuffer entry = new EntryBuffer(map);
-      try (MapCursor cursor = new MapCursor()) {
-        assertEquals(0, cursor.open(map));
-        assertTrue(cursor.next());
-        entry.key().putBytes(0, cursor.key(), 0, map.keySize());
-      }
-      assertEquals(0, map.delete(entry));
-      watch.awaitRepair(Kind.MAP_ENTRY, repairs + 1);
+      watch.deleteEntryAndAwaitRepair(map(name));
     }
     watch.awaitRight();
     assertEquals(before, entries());
