@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.launcher.options.OptionTable;
 import agent.launcher.options.OptionValues;
+import agent.testkit.api.RecordedLog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -64,14 +65,14 @@ class OptionReloadTest {
 
   @Test
   void shouldLogWhatHasChangedAndWhatWaitsForAStart() {
-    try (LoggedLines log = LoggedLines.of(OptionReload.class)) {
+    try (RecordedLog log = RecordedLog.of(OptionReload.class)) {
       final OptionReload reload = reload();
       reload.run();
       arguments = List.of("--enable-tracing", "--mtu=1400");
       reload.run();
       arguments = List.of("--nosuch");
       reload.run();
-      final List<String> lines = log.lines();
+      final List<String> lines = log.take();
       assertEquals(
           List.of(
               "INFO options read again: none changed",

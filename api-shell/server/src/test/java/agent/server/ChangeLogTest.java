@@ -3,6 +3,7 @@ package agent.server;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.api.RecordedLog;
 import agent.types.OperationException;
 import agent.types.Refusal;
 import java.io.IOException;

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import agent.contract.daemon.ControllerModel;
 import agent.datapath.manager.thread.ConductorAgent;
-import agent.launcher.LoggedLines;
+import agent.testkit.api.RecordedLog;
 import agent.types.OperationException;
 import java.time.Duration;
 import java.time.Instant;
@@ -54,7 +54,7 @@ class PeriodicControllerTest {
 
   @Test
   void shouldLogAFailureThatIsNewAndItsEnd() {
-    try (LoggedLines log = LoggedLines.of(PeriodicController.class)) {
+    try (RecordedLog log = RecordedLog.of(PeriodicController.class)) {
       controller.run();
       for (final String message : List.of("the disk is full", "the disk is full", "no space")) {
         failure = message;
@@ -71,7 +71,7 @@ class PeriodicControllerTest {
               "WARN watch: no space; again in 2500 ms",
               "INFO watch: succeeds again after 3 failures",
               "WARN watch: no space; again in 2500 ms"),
-          log.lines());
+          log.take());
     }
   }
 

@@ -1,4 +1,4 @@
-package agent.server;
+package agent.testkit.api;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -11,7 +11,7 @@ import org.apache.logging.log4j.core.config.Configurator;
 import org.apache.logging.log4j.core.config.Property;
 
 /** What one class logs at INFO and above while this is open: {@code LEVEL message}. */
-final class RecordedLog extends AbstractAppender implements AutoCloseable {
+public final class RecordedLog extends AbstractAppender implements AutoCloseable {
   private final List<String> lines = new CopyOnWriteArrayList<>();
   private final LoggerContext context = (LoggerContext) LogManager.getContext(false);
   private final String source;
@@ -25,7 +25,8 @@ final class RecordedLog extends AbstractAppender implements AutoCloseable {
     context.updateLoggers();
   }
 
-  static RecordedLog of(Class<?> source) {
+  /** Begins to record. */
+  public static RecordedLog of(Class<?> source) {
     return new RecordedLog(source);
   }
 
@@ -37,7 +38,7 @@ final class RecordedLog extends AbstractAppender implements AutoCloseable {
   }
 
   /** Returns what was logged since the last call. */
-  List<String> take() {
+  public List<String> take() {
     final List<String> taken = List.copyOf(lines);
     lines.clear();
     return taken;
