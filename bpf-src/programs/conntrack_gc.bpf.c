@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* Deletes expired conntrack entries in the kernel, without copying entries to user space. */
+/*
+ * Deletes conntrack entries in the kernel, without copying entries to user space: expired ones, and those of masqueraded
+ * flows whose other entry is gone.
+ */
 #include "config/conntrack_sweep.h"
-#include "lib/compiler.h"
-#include "maps/conntrack_map.h"
-#include "maps/flow_usage_map.h"
+#include "lib/conntrack_key.h"
+#include "lib/masquerade_entry.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -24,14 +26,92 @@ static __always_inline void count_entry(const struct conntrack_entry *entry, __u
 		usage->counted[table]++;
 }
 
-static long sweep_entry(struct bpf_map *map, const void *key, const struct conntrack_entry *entry,
-			struct conntrack_sweep *sweep)
+/* Returns whether the address that an entry writes is that of the low side of its key. */
+static __always_inline bool rewrites_low(const struct conntrack_entry *entry)
+{
+	return !(entry->rewrite & CONNTRACK_REWRITE_FROM_HIGH) == !(entry->rewrite & CONNTRACK_REWRITE_DESTINATION);
+}
+
+/*
+ * Returns whether the entry of a masqueraded flow is left without that of the other leg. The two are opened one after
+ * the other, so that a new one is not asked.
+ */
+static __always_inline bool masquerade_is_old(const struct conntrack_entry *entry, const struct conntrack_sweep *sweep)
+{
+	return entry_is_masqueraded(entry) && (__u32)(sweep->now_ns >> 30) - entry->service_generation >= 2;
+}
+
+static __always_inline bool legs_agree(const struct conntrack_entry *other, const union address *address,
+				       __be16 port_be)
+{
+	const __u64 *rewritten = (const __u64 *)other->rewrite_address;
+
+	return entry_is_masqueraded(other) && other->rewrite_port_be == port_be && rewritten[0] == address->halves[0] &&
+	       rewritten[1] == address->halves[1];
+}
+
+__global int is_orphan4(const struct conntrack4_key *key, const struct conntrack_entry *entry)
+{
+	if (!key || !entry)
+		return false;
+
+	const bool low = rewrites_low(entry);
+	const union address own = { .words = { low ? key->low_address : key->high_address } };
+	const __be16 port_be = low ? key->low_port_be : key->high_port_be;
+	const struct conntrack_entry *other;
+	struct conntrack4_key found __attribute__((aligned(8)));
+
+	conntrack4_key_of(&found, *(const __be32 *)entry->rewrite_address, low ? key->high_address : key->low_address,
+			  entry->rewrite_port_be, low ? key->high_port_be : key->low_port_be, key->protocol);
+	other = conntrack4_lookup(&found, key->protocol);
+	return !other || !legs_agree(other, &own, port_be);
+}
+
+__global int is_orphan6(const struct conntrack6_key *key, const struct conntrack_entry *entry)
+{
+	if (!key || !entry)
+		return false;
+
+	const bool low = rewrites_low(entry);
+	const __be16 port_be = low ? key->low_port_be : key->high_port_be;
+	const struct conntrack_entry *other;
+	struct conntrack6_key found __attribute__((aligned(8)));
+	union address own, outside, rewritten;
+
+	__builtin_memcpy(&own, low ? key->low_address : key->high_address, sizeof(own));
+	__builtin_memcpy(&outside, low ? key->high_address : key->low_address, sizeof(outside));
+	__builtin_memcpy(&rewritten, entry->rewrite_address, sizeof(rewritten));
+	conntrack6_key_of(&found, &rewritten, &outside, entry->rewrite_port_be,
+			  low ? key->high_port_be : key->low_port_be, key->protocol);
+	other = conntrack6_lookup(&found, key->protocol);
+	return !other || !legs_agree(other, &own, port_be);
+}
+
+static __always_inline void sweep_one(struct bpf_map *map, const void *key, const struct conntrack_entry *entry,
+				      struct conntrack_sweep *sweep, bool is_orphan)
 {
 	sweep->visited++;
-	if (READ_ONCE(entry->expires_ns) > sweep->now_ns)
+	if (READ_ONCE(entry->expires_ns) > sweep->now_ns && !is_orphan)
 		count_entry(entry, sweep->table);
 	else if (bpf_map_delete_elem(map, key) == 0)
 		sweep->deleted++;
+}
+
+static long sweep_entry4(struct bpf_map *map, const struct conntrack4_key *key, const struct conntrack_entry *entry,
+			 struct conntrack_sweep *sweep)
+{
+	const struct conntrack4_key copy = *key; /* a global function takes no pointer to a key of a map */
+
+	sweep_one(map, key, entry, sweep, unlikely(masquerade_is_old(entry, sweep)) && is_orphan4(&copy, entry));
+	return 0;
+}
+
+static long sweep_entry6(struct bpf_map *map, const struct conntrack6_key *key, const struct conntrack_entry *entry,
+			 struct conntrack_sweep *sweep)
+{
+	const struct conntrack6_key copy = *key; /* a global function takes no pointer to a key of a map */
+
+	sweep_one(map, key, entry, sweep, unlikely(masquerade_is_old(entry, sweep)) && is_orphan6(&copy, entry));
 	return 0;
 }
 
@@ -46,27 +126,27 @@ int conntrack_sweep(struct conntrack_sweep *context)
 
 	switch (context->table) {
 	case CONNTRACK_TABLE_TCP4:
-		visited = bpf_for_each_map_elem(&conntrack4_tcp, sweep_entry, &sweep, 0);
+		visited = bpf_for_each_map_elem(&conntrack4_tcp, sweep_entry4, &sweep, 0);
 		keep_call_apart(visited);
 		break;
 	case CONNTRACK_TABLE_ANY4:
-		visited = bpf_for_each_map_elem(&conntrack4_any, sweep_entry, &sweep, 0);
+		visited = bpf_for_each_map_elem(&conntrack4_any, sweep_entry4, &sweep, 0);
 		keep_call_apart(visited);
 		break;
 	case CONNTRACK_TABLE_TCP6:
-		visited = bpf_for_each_map_elem(&conntrack6_tcp, sweep_entry, &sweep, 0);
+		visited = bpf_for_each_map_elem(&conntrack6_tcp, sweep_entry6, &sweep, 0);
 		keep_call_apart(visited);
 		break;
 	case CONNTRACK_TABLE_ANY6:
-		visited = bpf_for_each_map_elem(&conntrack6_any, sweep_entry, &sweep, 0);
+		visited = bpf_for_each_map_elem(&conntrack6_any, sweep_entry6, &sweep, 0);
 		keep_call_apart(visited);
 		break;
 	case CONNTRACK_TABLE_OVERFLOW4:
-		visited = bpf_for_each_map_elem(&conntrack4_overflow, sweep_entry, &sweep, 0);
+		visited = bpf_for_each_map_elem(&conntrack4_overflow, sweep_entry4, &sweep, 0);
 		keep_call_apart(visited);
 		break;
 	case CONNTRACK_TABLE_OVERFLOW6:
-		visited = bpf_for_each_map_elem(&conntrack6_overflow, sweep_entry, &sweep, 0);
+		visited = bpf_for_each_map_elem(&conntrack6_overflow, sweep_entry6, &sweep, 0);
 		keep_call_apart(visited);
 		break;
 	default:

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * The tc ingress program of the network device: delivers packets of established flows to their workload and passes
- * other packets to the stack.
+ * The tc programs of the network devices. That of ingress delivers packets of established flows to their workload and
+ * passes other packets to the stack, those to a service translated; that of egress completes the translation of what
+ * comes through the stack.
  */
 #include "lib/action.h"
 #include "lib/delivery.h"
 #include "lib/flow.h"
+#include "lib/masquerade_network.h"
 #include "lib/metrics.h"
+#include "lib/network_service.h"
 #include "lib/quick_parse.h"
 #include "lib/route.h"
 #include "lib/translation.h"
@@ -38,11 +41,41 @@ static __always_inline int network_drop(const struct __sk_buff *skb, enum drop_r
 	return TC_ACT_SHOT;
 }
 
+/* Translates an answer to a masqueraded packet, or a packet to a service, on its way to the stack. */
+__global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
+{
+	struct packet packet;
+	int reason;
+
+	if (!network_parse(skb, &packet, family))
+		return ACTION_PASS;
+	if (packet.kind == PACKET_FLOW) {
+		reason = masquerade_answer(skb, &packet);
+		if (reason >= 0)
+			return reason ? network_drop(skb, reason) : ACTION_PASS;
+		if (!node_serves())
+			return ACTION_PASS;
+	}
+	reason = network_translate(skb, &packet);
+	if (likely(!reason))
+		return ACTION_PASS;
+	network_drop(skb, reason);
+	return reason == DROP_SERVICE_UNSERVED ? packet_reject_back(skb, &packet) : TC_ACT_SHOT;
+}
+
 static __always_inline int network_judge(struct __sk_buff *skb, __u8 family)
 {
 	if (unlikely(network_source_is_local(skb, family, ETH_HLEN)))
 		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
-	return ACTION_PASS;
+	return unlikely(node_serves()) ? network_translate_slowly(skb, family) : ACTION_PASS;
+}
+
+/* As network_judge(), for a packet that the quick parser does not read, which may be of a masqueraded flow. */
+static __always_inline int network_judge_slowly(struct __sk_buff *skb, __u8 family)
+{
+	if (unlikely(network_source_is_local(skb, family, ETH_HLEN)))
+		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
+	return network_translate_slowly(skb, family);
 }
 
 /*
@@ -76,15 +109,31 @@ __global int network_tagged(struct __sk_buff *skb)
 
 /*
  * Returns whether the entry is of a flow between a local workload and an outside address with a valid forward verdict,
- * and bypasses the stack in the other direction, too.
+ * and bypasses the stack in the other direction, too. No packet comes from the address of a service.
  */
 static __always_inline bool network_may_deliver(const struct conntrack_entry *entry, enum conntrack_side source_side,
 						const struct segment *segment, __u64 now)
 {
 	return likely(entry->delivery_kind[source_side] == CONNTRACK_TO_NEIGHBOUR &&
-		      !(entry->flags & CONNTRACK_IN_STACK) && !entry_is_frontend(entry) &&
+		      !(entry->flags & CONNTRACK_IN_STACK) &&
+		      (likely(!entry_is_frontend(entry)) || rewrite_applies(entry, source_side)) &&
 		      conntrack_is_current(entry) && !conntrack_is_expired(entry, now) &&
 		      !conntrack_is_reopened(entry->flags, source_side, segment->protocol, segment->tcp_flags));
+}
+
+/* Delivers a packet to its workload, and counts it; one whose hop limit expires passes to the stack. */
+static __always_inline int network_deliver(struct __sk_buff *skb, struct conntrack_entry *entry,
+					   enum conntrack_side source_side, __u8 family,
+					   const struct endpoint_entry *endpoint, __u32 bytes)
+{
+	const int action = deliver_to_workload(skb, family, endpoint->ifindex, endpoint->mac);
+
+	if (likely(action != ACTION_PASS)) {
+		if (entry->flags & CONNTRACK_COUNTED)
+			conntrack_account(entry, source_side, bytes);
+		metrics_count(METRICS_NETWORK, DROP_NONE, bytes);
+	}
+	return action;
 }
 
 /* Changes the entry by a packet that is not rewritten yet: the route is that to the peer which the packet is from. */
@@ -100,6 +149,35 @@ static __always_inline void network_advance(struct __sk_buff *skb, struct conntr
 		translation_tell_by(skb, entry, segment, now, quick_l4_offset(family));
 }
 
+#define NETWORK_JUDGE -2 /* in the place of an action: the packet is of no flow that is known here */
+
+/*
+ * The complete path of an answer to a masqueraded packet. It gets the address of its workload wherever it goes on: where
+ * the verdict of its flow does not hold any more, the program of the workload judges it.
+ */
+__global int network_follow_masquerade(struct __sk_buff *skb, struct conntrack_entry *entry,
+				       const struct segment *segment, __u64 now)
+{
+	if (!entry || !segment)
+		return ACTION_PASS;
+
+	const __u8 family = skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6;
+	const enum conntrack_side side = segment->source_side & 1;
+	const __u32 endpoint_id = conntrack_endpoint(entry, 1 - side);
+	const struct endpoint_entry *endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
+	const __u32 bytes = skb->len;
+	bool delivers;
+
+	if (!rewrite_applies(entry, side) || masquerade_is_over(entry, now) || !endpoint || !endpoint->ifindex ||
+	    conntrack_is_reopened(entry->flags, side, segment->protocol, segment->tcp_flags))
+		return NETWORK_JUDGE;
+	delivers = network_may_deliver(entry, side, segment, now);
+	if (rewrite_quickly(skb, entry, family, segment->protocol))
+		return network_drop(skb, DROP_MALFORMED);
+	network_advance(skb, entry, side, family, segment, endpoint, now);
+	return delivers ? network_deliver(skb, entry, side, family, endpoint, bytes) : ACTION_PASS;
+}
+
 static __always_inline int network_follow(struct __sk_buff *skb, struct conntrack_entry *entry,
 					  enum conntrack_side source_side, __u8 family, const struct quick_l4 *l4)
 {
@@ -108,8 +186,15 @@ static __always_inline int network_follow(struct __sk_buff *skb, struct conntrac
 	__u32 endpoint_id;
 	const __u64 now = now_ns();
 	const __u32 bytes = skb->len;
-	int action;
 
+	if (unlikely(entry_is_masquerade(entry))) {
+		struct segment copy = *segment;
+		int action;
+
+		copy.source_side = source_side;
+		action = network_follow_masquerade(skb, entry, &copy, now);
+		return unlikely(action == NETWORK_JUDGE) ? network_judge(skb, family) : action;
+	}
 	if (!network_may_deliver(entry, source_side, segment, now))
 		return network_judge(skb, family);
 	endpoint_id = entry->delivery_index[1 - source_side];
@@ -119,13 +204,7 @@ static __always_inline int network_follow(struct __sk_buff *skb, struct conntrac
 	network_advance(skb, entry, source_side, family, segment, endpoint, now);
 	if (unlikely(rewrite_applies(entry, source_side)) && rewrite_quickly(skb, entry, family, segment->protocol))
 		return network_drop(skb, DROP_MALFORMED);
-	action = deliver_to_workload(skb, family, endpoint->ifindex, endpoint->mac);
-	if (likely(action != ACTION_PASS)) {
-		if (entry->flags & CONNTRACK_COUNTED)
-			conntrack_account(entry, source_side, bytes);
-		metrics_count(METRICS_NETWORK, DROP_NONE, bytes);
-	}
-	return action;
+	return network_deliver(skb, entry, source_side, family, endpoint, bytes);
 }
 
 static __always_inline int network_ipv4(struct __sk_buff *skb)
@@ -137,7 +216,7 @@ static __always_inline int network_ipv4(struct __sk_buff *skb)
 	enum conntrack_side side;
 
 	if (!ip)
-		return network_judge(skb, FAMILY_IPV4);
+		return network_judge_slowly(skb, FAMILY_IPV4);
 	side = conntrack4_key_of(&key, ip->saddr, ip->daddr, l4.source_port_be, l4.destination_port_be,
 				 l4.segment.protocol);
 	entry = conntrack4_lookup(&key, l4.segment.protocol);
@@ -153,7 +232,7 @@ static __always_inline int network_ipv6(struct __sk_buff *skb)
 	enum conntrack_side side;
 
 	if (!ip)
-		return network_judge(skb, FAMILY_IPV6);
+		return network_judge_slowly(skb, FAMILY_IPV6);
 	side = conntrack6_key_of(&key, (const union address *)&ip->saddr, (const union address *)&ip->daddr,
 				 l4.source_port_be, l4.destination_port_be, l4.segment.protocol);
 	entry = conntrack6_lookup(&key, l4.segment.protocol);
@@ -171,5 +250,67 @@ int from_network(struct __sk_buff *skb)
 		return network_ipv4(skb);
 	if (skb->protocol == bpf_htons(ETH_P_IPV6) && node_config.enable_ipv6)
 		return network_ipv6(skb);
+	return ACTION_PASS;
+}
+
+/* Completes the translation of a packet that the stack sends; returns the action. */
+__global int network_complete(struct __sk_buff *skb, __u32 family)
+{
+	struct packet packet;
+	int reason;
+
+	if (!network_parse(skb, &packet, family))
+		return ACTION_PASS;
+	if (packet.kind == PACKET_FLOW) {
+		reason = masquerade_leaving(skb, &packet);
+		if (reason >= 0)
+			return reason ? network_drop(skb, reason) : ACTION_PASS;
+	}
+	return network_translate_back(skb, &packet) ? network_drop(skb, DROP_MALFORMED) : ACTION_PASS;
+}
+
+/* Returns whether the program has to do with a packet of this side of the entry. */
+static __always_inline bool network_completes(const struct __sk_buff *skb, const struct conntrack_entry *entry,
+					      enum conntrack_side side)
+{
+	return unlikely(entry) &&
+	       ((rewrite_applies(entry, side) && !entry_is_frontend(entry)) || masquerade_is_met(skb, entry));
+}
+
+static __always_inline bool network_passes_ipv4(struct __sk_buff *skb)
+{
+	struct conntrack4_key key __attribute__((aligned(8)));
+	struct quick_l4 l4;
+	const struct iphdr *ip = quick_parse_ipv4(skb, &l4);
+	enum conntrack_side side;
+
+	if (!ip)
+		return false;
+	side = conntrack4_key_of(&key, ip->saddr, ip->daddr, l4.source_port_be, l4.destination_port_be,
+				 l4.segment.protocol);
+	return !network_completes(skb, conntrack4_lookup(&key, l4.segment.protocol), side);
+}
+
+static __always_inline bool network_passes_ipv6(struct __sk_buff *skb)
+{
+	struct conntrack6_key key __attribute__((aligned(8)));
+	struct quick_l4 l4;
+	const struct ipv6hdr *ip = quick_parse_ipv6(skb, &l4);
+	enum conntrack_side side;
+
+	if (!ip)
+		return false;
+	side = conntrack6_key_of(&key, (const union address *)&ip->saddr, (const union address *)&ip->daddr,
+				 l4.source_port_be, l4.destination_port_be, l4.segment.protocol);
+	return !network_completes(skb, conntrack6_lookup(&key, l4.segment.protocol), side);
+}
+
+SEC("tc")
+int to_network(struct __sk_buff *skb)
+{
+	if (skb->protocol == bpf_htons(ETH_P_IP) && node_config.enable_ipv4)
+		return likely(network_passes_ipv4(skb)) ? ACTION_PASS : network_complete(skb, FAMILY_IPV4);
+	if (skb->protocol == bpf_htons(ETH_P_IPV6) && node_config.enable_ipv6)
+		return likely(network_passes_ipv6(skb)) ? ACTION_PASS : network_complete(skb, FAMILY_IPV6);
 	return ACTION_PASS;
 }

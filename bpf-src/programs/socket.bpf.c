@@ -115,7 +115,7 @@ static __always_inline int assign(struct bpf_sock_addr *context, __u32 service_i
 /* A new peer of the socket: what it knows of former ones ends. */
 static __always_inline int connect(struct bpf_sock_addr *context, const struct end *frontend, struct end *backend)
 {
-	const struct service_entry *service = service_of(frontend, context->protocol);
+	const struct service_entry *service = service_of(frontend, context->protocol, SERVICE_INSIDE);
 
 	if (bpf_sk_storage_get(&socket_peers, context->sk, NULL, 0))
 		bpf_sk_storage_delete(&socket_peers, context->sk);
@@ -132,7 +132,7 @@ static __always_inline int connect(struct bpf_sock_addr *context, const struct e
 /* A datagram of a socket that is not connected: to the backend of the one before, while that keeps it. */
 static __always_inline int send(struct bpf_sock_addr *context, const struct end *frontend, struct end *backend)
 {
-	const struct service_entry *service = service_of(frontend, IPPROTO_UDP);
+	const struct service_entry *service = service_of(frontend, IPPROTO_UDP, SERVICE_INSIDE);
 	struct socket_peers *peers = bpf_sk_storage_get(&socket_peers, context->sk, NULL, 0);
 
 	if (peers) {

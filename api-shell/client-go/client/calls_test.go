@@ -191,6 +191,21 @@ var exchanges = []exchange{
 	{operation: "delete /service/{id}", request: "DELETE /service/7",
 		call: nothing(func(c *Client, ctx context.Context) error { return c.DeleteService(ctx, 7) })},
 
+	{operation: "get /fqdn/cache", request: "GET /fqdn/cache?cidr=192.0.2.0%2F24&matchpattern=%2A.example.com",
+		answer: `[{"fqdn":"www.example.com."}]`,
+		call: read(func(c *Client, ctx context.Context) ([]models.FqdnLookup, error) {
+			return c.Names(ctx, "*.example.com", "192.0.2.0/24")
+		})},
+	{operation: "get /fqdn/cache/{id}", request: "GET /fqdn/cache/7?matchpattern=%2A",
+		answer: `[{"fqdn":"www.example.com."}]`,
+		call: read(func(c *Client, ctx context.Context) ([]models.FqdnLookup, error) {
+			return c.NamesOfEndpoint(ctx, "7", "*", "")
+		})},
+	{operation: "delete /fqdn/cache", request: "DELETE /fqdn/cache?matchpattern=www.example.com",
+		call: nothing(func(c *Client, ctx context.Context) error {
+			return c.DeleteNames(ctx, "www.example.com")
+		})},
+
 	{operation: "get /prefilter", request: "GET /prefilter", answer: `{"spec":{"deny":[]}}`,
 		call: read((*Client).Prefilter)},
 	{operation: "patch /prefilter", request: "PATCH /prefilter", body: `{"deny":["192.0.2.0/24"],"revision":0}`,

@@ -180,6 +180,8 @@ func configureEndpoint(t *testing.T, agent *client.Client, ctx context.Context, 
 	labels = must[*models.EndpointLabels](t)(agent.EndpointLabels(ctx, id))
 	assert(t, len(labels.Spec.User) == 0, "labels that were taken away", labels)
 
+	lookups := must[[]models.FqdnLookup](t)(agent.NamesOfEndpoint(ctx, id, "", ""))
+	assert(t, len(lookups) == 0, "lookups", lookups)
 	log := must[[]models.EndpointLogEntry](t)(agent.EndpointLog(ctx, id))
 	assert(t, len(log) > 1 && log[0].Timestamp >= log[1].Timestamp, "log", log)
 	health := must[*models.EndpointHealth](t)(agent.EndpointHealthz(ctx, id))
@@ -238,6 +240,23 @@ func TestServices(t *testing.T) {
 	}
 	_, err = agent.Service(ctx, 7)
 	assertStatus(t, 404, err)
+}
+
+func TestNames(t *testing.T) {
+	agent, ctx := connect(t)
+	names := must[[]models.FqdnLookup](t)(agent.Names(ctx, "*.example.com", "192.0.2.0/24"))
+	assert(t, len(names) == 1 && names[0].FQDN == "www.example.com.", "names", names)
+	assert(t, names[0].Source == "precache" && names[0].TTL == 60, "parts", names)
+	_, err := agent.Names(ctx, "", "198.51.100.0/24")
+	assertStatus(t, 404, err)
+	_, err = agent.Names(ctx, "a..b", "")
+	assertStatus(t, 400, err)
+	_, err = agent.NamesOfEndpoint(ctx, "9999", "", "")
+	assertStatus(t, 404, err)
+	if err := agent.DeleteNames(ctx, "www.example.com"); err != nil {
+		t.Fatal(err)
+	}
+	assert(t, len(must[[]models.FqdnLookup](t)(agent.Names(ctx, "", ""))) == 0, "names", names)
 }
 
 func TestPrefilter(t *testing.T) {

@@ -38,6 +38,7 @@ var goldenModels = map[string]any{
 	"PolicyModel":                    &Policy{},
 	"PolicyResolutionModel":          &PolicyResolution{},
 	"PolicyResolutionRequest":        &PolicyResolutionRequest{},
+	"FqdnLookupModel":                &FqdnLookup{},
 	"PrefilterListModel":             &PrefilterList{},
 	"PrefilterModel":                 &Prefilter{},
 	"RuleModel":                      &Rule{},
@@ -165,6 +166,24 @@ func TestAPortIsANumberOrAName(t *testing.T) {
 		var port Port
 		if err := json.Unmarshal([]byte(`{"port":`+text+`}`), &port); err == nil {
 			t.Errorf("%s is read as %q", text, port.Port)
+		}
+	}
+}
+
+func TestAnICMPTypeIsANumberOrAName(t *testing.T) {
+	for text, want := range map[string]string{`8`: `8`, `"8"`: `8`, `"EchoRequest"`: `"EchoRequest"`} {
+		var field ICMPField
+		if err := json.Unmarshal([]byte(`{"type":`+text+`}`), &field); err != nil {
+			t.Errorf("%s is not read: %v", text, err)
+		}
+		if encoded, err := json.Marshal(field); err != nil || string(encoded) != `{"type":`+want+`}` {
+			t.Errorf("%s is written as %s: %v", text, encoded, err)
+		}
+	}
+	for _, text := range []string{`8.5`, `true`, `[8]`, `{}`} {
+		var field ICMPField
+		if err := json.Unmarshal([]byte(`{"type":`+text+`}`), &field); err == nil {
+			t.Errorf("%s is read as %q", text, field.Type)
 		}
 	}
 }

@@ -81,8 +81,8 @@ func (m ICMPRule) MarshalJSON() ([]byte, error) { return encode(m) }
 type ICMPField struct {
 	// Family of the ICMP type; IPv4 where it is absent.
 	Family string `json:"family,omitempty"`
-	// Number of the ICMP type.
-	Type int32 `json:"type"`
+	// Number of the ICMP type, or its name in the registry of the family, such as EchoRequest.
+	Type ICMPType `json:"type"`
 }
 
 // IngressRule is one ingress entry; a missing peer list allows all peers, an empty one none.
@@ -183,13 +183,13 @@ type PortRule struct {
 // MarshalJSON leaves out absent fields and keeps empty lists and maps.
 func (m PortRule) MarshalJSON() ([]byte, error) { return encode(m) }
 
-// Port is a port or a range of ports.
+// Port is a port or a range of ports, or a protocol without ports.
 type Port struct {
 	// Last port of a range that starts with port.
 	EndPort *int32 `json:"endPort,omitempty"`
-	// Port number, or the name of a port of the workload.
-	Port PortText `json:"port"`
-	// Layer 4 protocol; ANY where it is absent.
+	// Port number, or the name of a port of the workload; absent for a protocol without ports.
+	Port PortText `json:"port,omitempty"`
+	// Layer 4 protocol; ANY (TCP, UDP and SCTP) where it is absent. ICMP, ICMPv6, VRRP and IGMP have no ports.
 	Protocol string `json:"protocol,omitempty"`
 }
 

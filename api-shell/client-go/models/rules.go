@@ -3,6 +3,7 @@ package models
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 )
 
 // PortText is a port as rules write it: "80", 80 or the name of a port of the workload.
@@ -10,17 +11,39 @@ type PortText string
 
 // UnmarshalJSON takes a string or an integer.
 func (p *PortText) UnmarshalJSON(data []byte) error {
+	text, err := numberOrText("port", data)
+	*p = PortText(text)
+	return err
+}
+
+// ICMPType is an ICMP type as rules write it: 8, "8" or a name such as "EchoRequest".
+type ICMPType string
+
+// UnmarshalJSON takes a string or an integer.
+func (t *ICMPType) UnmarshalJSON(data []byte) error {
+	text, err := numberOrText("type", data)
+	*t = ICMPType(text)
+	return err
+}
+
+// MarshalJSON writes a number as an integer.
+func (t ICMPType) MarshalJSON() ([]byte, error) {
+	if number, err := strconv.ParseUint(string(t), 10, 31); err == nil {
+		return json.Marshal(number)
+	}
+	return json.Marshal(string(t))
+}
+
+func numberOrText(field string, data []byte) (string, error) {
 	var text string
 	if err := json.Unmarshal(data, &text); err == nil {
-		*p = PortText(text)
-		return nil
+		return text, nil
 	}
 	var number int64
 	if err := json.Unmarshal(data, &number); err != nil {
-		return fmt.Errorf("port: %s is neither a string nor an integer", data)
+		return "", fmt.Errorf("%s: %s is neither a string nor an integer", field, data)
 	}
-	*p = PortText(fmt.Sprint(number))
-	return nil
+	return fmt.Sprint(number), nil
 }
 
 // Rules returns the rules, which the API sends as JSON text.

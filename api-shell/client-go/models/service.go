@@ -32,7 +32,7 @@ type ServiceFrontend struct {
 	IP string `json:"ip,omitempty"`
 	// Port, 1 to 65535.
 	Port int32 `json:"port,omitempty"`
-	// TCP, UDP or ANY; empty for ANY.
+	// TCP, UDP, SCTP or ANY; empty for ANY.
 	Protocol string `json:"protocol,omitempty"`
 	// external, or empty.
 	Scope string `json:"scope,omitempty"`

@@ -66,6 +66,16 @@ static __always_inline void *deliver_hop(struct __sk_buff *skb, __u8 family)
 	return data;
 }
 
+/* Returns whether deliver_hop() would forward the packet. */
+static __always_inline bool deliver_lives(const struct __sk_buff *skb, __u8 family)
+{
+	const void *ip = (void *)(long)skb->data + ETH_HLEN;
+
+	if (ip + IPV6_HEADER_BYTES > (void *)(long)skb->data_end)
+		return false;
+	return (family == FAMILY_IPV4 ? ((const struct iphdr *)ip)->ttl : ((const struct ipv6hdr *)ip)->hop_limit) > 1;
+}
+
 /*
  * Rewrites the MAC addresses and the TTL, and redirects the packet to the workload's namespace. macs: destination and
  * source MAC address in frame order.

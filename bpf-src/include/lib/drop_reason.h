@@ -21,7 +21,8 @@ enum drop_reason {
 	DROP_PREFILTER = 14,
 	DROP_EXTENSION_HEADERS = 15, /* more IPv6 extension headers than the parser walks */
 	DROP_SERVICE_UNSERVED = 16,  /* to a service without a backend */
-	DROP_TUPLE_IN_USE = 17,      /* to a service, whose backend has another connection of this client's port */
+	DROP_TUPLE_IN_USE = 17,      /* its receiver has another connection with this tuple */
+	DROP_PORTS_EXHAUSTED = 18,   /* masqueraded, and no port of the node was free for its destination */
 };
 
 #endif

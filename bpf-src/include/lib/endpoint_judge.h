@@ -14,21 +14,6 @@ static __always_inline bool packet_opens_nothing(const struct packet *packet)
 	return packet->protocol == IPPROTO_TCP && packet->tcp_flags & TCP_RST;
 }
 
-/* Fills in what an entry says of the sides of its packet. */
-static __always_inline void flow_of_entry(struct flow *flow, const struct conntrack_entry *entry,
-					  enum conntrack_side source_side)
-{
-	const bool low = source_side == CONNTRACK_LOW;
-	const __u32 low_id = conntrack_endpoint(entry, CONNTRACK_LOW);
-	const __u32 high_id = conntrack_endpoint(entry, CONNTRACK_HIGH);
-
-	__builtin_memset(flow, 0, sizeof(*flow));
-	flow->identity[PACKET_SOURCE] = low ? entry->identity[0] : entry->identity[1];
-	flow->identity[PACKET_DESTINATION] = low ? entry->identity[1] : entry->identity[0];
-	flow->endpoint_id[PACKET_SOURCE] = low ? low_id : high_id;
-	flow->endpoint_id[PACKET_DESTINATION] = low ? high_id : low_id;
-}
-
 /* Returns the sides of the packet, as bits, whose policy judges each packet, and not the flow. */
 static __always_inline __u32 untracked_sides(__u32 flags, enum conntrack_side source_side)
 {
@@ -299,21 +284,6 @@ static __always_inline __u32 flow_peer_of(const struct flow *flow, const struct 
 	return ENDPOINT_OPTION(HOST_ROUTING) ? flow->endpoint_id[PACKET_DESTINATION] : 0;
 }
 
-/* Finds the device by which a flow with an outside address bypasses the stack. */
-__global int judgement_route(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement,
-			     const struct endpoint_entry *endpoint, __u32 hook)
-{
-	if (!packet || !judgement || !endpoint)
-		return 0;
-
-	const struct flow *flow = &judgement->flow;
-
-	if (!(flow->endpoint_id[PACKET_SOURCE] && flow->endpoint_id[PACKET_DESTINATION]) &&
-	    ENDPOINT_OPTION(CONNTRACK) && route_may_bypass(endpoint, flow->entry_flags))
-		judgement->device = route_device(skb, packet->family, hook == METRICS_INGRESS, endpoint->ifindex);
-	return 0;
-}
-
 /* Evaluates policy for a packet without a valid verdict, and stores the verdict in conntrack. */
 static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					struct packet *packet, struct judgement *judgement,
@@ -347,7 +317,8 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 		packet->kind = PACKET_STATELESS;
 	if (old) {
 		reason = judge_known_flow(packet, judgement, old->flags);
-		if (reason && judgement->initiator == PACKET_DESTINATION && !packet_opens_nothing(packet) &&
+		if (reason && judgement->initiator == PACKET_DESTINATION && !entry_is_masqueraded(old) &&
+		    !packet_opens_nothing(packet) &&
 		    (packet->protocol != IPPROTO_TCP || tcp_is_opening(packet->tcp_flags))) {
 			const __u8 denied_side = flow->denied_side;
 
@@ -367,7 +338,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 	}
 	endpoint_tell_verdict(skb, endpoint, packet, flow, reason, old != NULL, hook);
 	if (!reason)
-		judgement_route(skb, packet, judgement, endpoint, hook);
+		judgement_route(skb, packet, judgement, endpoint, hook | (old ? 0 : ROUTE_OPENS));
 	if (old) {
 		const __u32 untracked = FLOW_BOTH_SIDES & ~flow_tracked_sides(flow);
 
@@ -422,9 +393,14 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 	judgement->asked = POLICY_NOT_ASKED;
 	judgement->device = 0;
 	judgement->translated = false;
+	judgement->masquerades = false;
 	side = judgement->source_side & 1;
 	if (packet->kind == PACKET_FLOW && !packet->untracked)
 		entry = conntrack_find(packet);
+	if (entry && unlikely(entry_is_masquerade(entry))) {
+		packet_set_forged(packet); /* it has the address of this node as its source */
+		entry = NULL;
+	}
 	if (entry) {
 		const bool known = hook == METRICS_EGRESS ||
 				   (origin_is_peer(entry, side, receiving_ifindex(skb)) && !entry_is_frontend(entry));
@@ -439,7 +415,8 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 		} else if (conntrack_is_reopened(flags, side, packet->protocol, packet->tcp_flags)) {
 			judgement->put_flags = BPF_ANY;
 		} else if (endpoint_verdict_holds(skb, endpoint, entry, side, hook, &segment, judgement->now)) {
-			if (conntrack_denial_is_others(flags, side, packet->protocol) && !packet_opens_nothing(packet))
+			if (conntrack_denial_is_others(flags, side, packet->protocol) && !entry_is_masqueraded(entry) &&
+			    !packet_opens_nothing(packet))
 				judgement->put_flags = BPF_ANY;
 			else
 				return endpoint_follow_slowly(skb, endpoint, packet, entry, judgement, hook);

@@ -99,13 +99,15 @@ static __always_inline int endpoint_forward(struct __sk_buff *skb, const struct 
 
 /*
  * Returns whether the source of a packet is rewritten here: where it reaches its receiver. Before that it has the
- * source that the stack, and the program of the receiver, know the flow by.
+ * source that the stack, and the program of the receiver, know the flow by. That of a masqueraded flow is rewritten
+ * where it leaves by a device.
  */
 static __always_inline bool source_rewrite_is_due(const struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 						  const struct conntrack_entry *entry, enum conntrack_side source_side,
 						  enum metrics_direction hook, __u32 peer_id)
 {
-	return rewrite_applies(entry, source_side) && !rewrite_destination(entry) &&
+	return rewrite_applies(entry, source_side) &&
+	       !(entry->rewrite & (CONNTRACK_REWRITE_DESTINATION | CONNTRACK_REWRITE_MASQUERADE)) &&
 	       (hook == METRICS_INGRESS || (peer_id && frame_is_to_gateway(skb, endpoint)));
 }
 
@@ -179,6 +181,23 @@ static __always_inline int endpoint_forward_quickly(struct __sk_buff *skb, const
 }
 
 /*
+ * Sends a packet to the network with the source that its receiver knows. Where the stack has to handle it, it keeps the
+ * source of the workload, and the program of the device rewrites what comes out.
+ */
+static __always_inline int endpoint_send_rewritten(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						   const struct conntrack_entry *entry, __u8 family, __u8 protocol,
+						   __u32 ifindex)
+{
+	if (!frame_is_to_gateway(skb, endpoint) || !deliver_fits(skb, ifindex) || !deliver_lives(skb, family)) {
+		metrics_count(METRICS_EGRESS, DROP_NONE, skb->len);
+		return ACTION_PASS;
+	}
+	if (rewrite_quickly(skb, entry, family, protocol))
+		return action_drop(DROP_MALFORMED);
+	return endpoint_send(skb, endpoint, family, ifindex);
+}
+
+/*
  * The complete path of a packet that its entry rewrites. The destination is rewritten first, because the packet is
  * routed and forwarded by it, and the source last (source_rewrite_is_due).
  */
@@ -200,6 +219,10 @@ __global int endpoint_follow_rewritten(struct __sk_buff *skb, const struct endpo
 		translation_tell(skb, entry, segment, now, l4_offset);
 	}
 	endpoint_account(skb, endpoint, entry, side, hook);
+	if (hook == METRICS_EGRESS && !rewrite_destination(entry) &&
+	    entry->delivery_kind[1 - side] == CONNTRACK_TO_NEIGHBOUR)
+		return endpoint_send_rewritten(skb, endpoint, entry, family, segment->protocol,
+					       entry->delivery_index[1 - side]);
 	if (source_rewrite_is_due(skb, endpoint, entry, side, hook, conntrack_peer_of(entry, side)) &&
 	    rewrite_quickly(skb, entry, family, segment->protocol))
 		return action_drop(DROP_MALFORMED);

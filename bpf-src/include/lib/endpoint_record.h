@@ -25,8 +25,8 @@ struct judgement {
 	__u8 translated;  /* the packet was sent to a service, and is now one to its backend */
 	__u8 frontend_put_flags;
 	__u8 frontend_overflow;
-	__u8 reserved;
-	__be16 frontend_port_be; /* where a translated packet was sent to */
+	__u8 masquerades;        /* the flow gets the address below as its source */
+	__be16 frontend_port_be; /* where a translated packet was sent to, or the port of a masqueraded one */
 	__u32 service_id;
 	union address frontend;
 };
@@ -91,6 +91,24 @@ __local int frontend_put(const struct packet *packet, const struct judgement *ju
 	return conntrack6_update(&key, entry, packet->protocol, BPF_ANY);
 }
 
+/* Returns the entry of the tuple that a translated packet was sent with, or NULL. */
+__local struct conntrack_entry *frontend_find(const struct packet *packet, const struct judgement *judgement)
+{
+	if (packet->family == FAMILY_IPV4) {
+		struct conntrack4_key key __attribute__((aligned(8)));
+
+		conntrack4_key_of(&key, packet->source.v4, judgement->frontend.v4, packet->source_port_be,
+				  judgement->frontend_port_be, packet->protocol);
+		return conntrack4_lookup(&key, packet->protocol);
+	}
+
+	struct conntrack6_key key __attribute__((aligned(8)));
+
+	conntrack6_key_of(&key, &packet->source, &judgement->frontend, packet->source_port_be,
+			  judgement->frontend_port_be, packet->protocol);
+	return conntrack6_lookup(&key, packet->protocol);
+}
+
 static __always_inline __u64 conntrack_expiry(const struct judgement *judgement, __u32 flags, __u8 protocol)
 {
 	return judgement->now + conntrack_lifetime_ns(flags, protocol);
@@ -142,6 +160,25 @@ static __always_inline bool endpoint_flow_overflows(const struct packet *packet,
 	return flow_usage_open(by_source ? source : destination, flow_table(packet));
 }
 
+/* Fills the entry of a flow that a packet opens. */
+static __always_inline void flow_begin_entry(struct conntrack_entry *entry, const struct packet *packet,
+					     const struct judgement *judgement, enum conntrack_side side)
+{
+	const bool initiator = judgement->initiator == PACKET_SOURCE;
+
+	flow_fill_entry(entry, &judgement->flow, side);
+	entry->flags |= (initiator == (side == CONNTRACK_HIGH) ? CONNTRACK_INITIATOR_HIGH : 0) |
+			conntrack_flags_of(initiator, side, packet->protocol, packet->tcp_flags);
+	entry->expires_ns = conntrack_expiry(judgement, entry->flags, packet->protocol);
+	conntrack_note_acknowledged(entry, side, packet);
+}
+
+/* Returns when an entry is opened, in the unit of service_generation. */
+static __always_inline __u32 opened_at(__u64 now)
+{
+	return (__u32)(now >> 30);
+}
+
 /* Creates the conntrack entry; returns a drop reason. */
 __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *packet, const struct judgement *judgement)
 {
@@ -149,7 +186,6 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 		return DROP_CONNTRACK_FULL;
 
 	const enum conntrack_side side = judgement->source_side & 1;
-	const bool initiator = judgement->initiator == PACKET_SOURCE;
 	struct judge_scratch *memory = scratch();
 	struct conntrack_entry *entry;
 	int error;
@@ -157,11 +193,7 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 	if (!memory)
 		return DROP_CONNTRACK_FULL;
 	entry = &memory->entry;
-	flow_fill_entry(entry, &judgement->flow, side);
-	entry->flags |= (initiator == (side == CONNTRACK_HIGH) ? CONNTRACK_INITIATOR_HIGH : 0) |
-			conntrack_flags_of(initiator, side, packet->protocol, packet->tcp_flags);
-	entry->expires_ns = conntrack_expiry(judgement, entry->flags, packet->protocol);
-	conntrack_note_acknowledged(entry, side, packet);
+	flow_begin_entry(entry, packet, judgement, side);
 	if (judgement->translated) {
 		entry->service_id = judgement->service_id;
 		entry_set_rewrite(entry, 1 - side, 0, &packet->destination, &judgement->frontend,
@@ -172,6 +204,11 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 	if (endpoint_flow_overflows(packet, judgement))
 		entry->flags |= CONNTRACK_OVERFLOW;
 	entry_set_ways(entry, judgement);
+	if (judgement->masquerades) {
+		entry->service_generation = opened_at(judgement->now);
+		entry_set_rewrite(entry, side, CONNTRACK_REWRITE_MASQUERADE, &packet->source, &judgement->frontend,
+				  judgement->frontend_port_be);
+	}
 	error = conntrack_put(packet, entry, judgement->put_flags);
 	if (likely(!error))
 		return DROP_NONE;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Services for the packets of a workload that no program has translated at its socket: those of raw sockets, and of
- * control groups that are not under --cgroup-root. Only the first packet of a flow selects a backend.
+ * Services for packets: those of a workload that no program has translated at its socket, which are those of raw
+ * sockets and of control groups that are not under --cgroup-root, and those from outside. Only the first packet of a
+ * flow selects a backend.
  */
 #ifndef AGENT_LIB_ENDPOINT_SERVICE_H
 #define AGENT_LIB_ENDPOINT_SERVICE_H
 
-#include "lib/endpoint_record.h"
+#include "lib/masquerade.h"
 #include "lib/service.h"
 
 enum service_step {
@@ -16,8 +17,9 @@ enum service_step {
 	SERVICE_DROPS = 256, /* plus the drop reason */
 };
 
-/* A client of service_affinities that is an endpoint; cookies of network namespaces are counted from 1. */
+/* Clients of service_affinities beside network namespaces, whose cookies are counted from 1. */
 #define SERVICE_CLIENT_ENDPOINT (1ULL << 63)
+#define SERVICE_CLIENT_OUTSIDE (1ULL << 62)
 
 static __always_inline void end_of_packet(struct end *end, const struct packet *packet)
 {
@@ -30,20 +32,6 @@ static __always_inline void end_of_packet(struct end *end, const struct packet *
 		copy_address(end->address, &packet->destination);
 	}
 	end->port_be = packet->destination_port_be;
-}
-
-/* Returns an even number, which is the same for all packets of a tuple (the finalizer of MurmurHash3). */
-static __always_inline __u64 packet_hash(const struct packet *packet)
-{
-	__u64 hash = packet->source.halves[0] * 0x9e3779b97f4a7c15 ^ packet->source.halves[1];
-
-	hash = hash * 0x9e3779b97f4a7c15 ^ packet->destination.halves[0];
-	hash = hash * 0x9e3779b97f4a7c15 ^ packet->destination.halves[1];
-	hash = hash * 0x9e3779b97f4a7c15 ^
-	       ((__u64)packet->source_port_be << 32 | (__u32)packet->destination_port_be << 8 | packet->protocol);
-	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccd;
-	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53;
-	return hash ^ hash >> 33;
 }
 
 /* Makes the packet one to the backend, and keeps where it was sent to. */
@@ -105,7 +93,7 @@ static __always_inline bool service_keeps(const struct conntrack_entry *entry, _
  * Selects a backend for a packet to a service that opens a flow; returns an enum service_step. An IPv6 packet to an
  * IPv4-mapped address is to no service.
  */
-static __always_inline int service_open(struct packet *packet, struct judgement *judgement, __u32 endpoint_id)
+static __always_inline int service_open(struct packet *packet, struct judgement *judgement, __u64 client, __u8 scope)
 {
 	const struct service_entry *service;
 	union address address = {};
@@ -115,11 +103,11 @@ static __always_inline int service_open(struct packet *packet, struct judgement 
 	end_of_packet(&end, packet);
 	if (packet->family == FAMILY_IPV6 && end_is_mapped(&end))
 		return SERVICE_NONE;
-	service = service_of(&end, packet->protocol);
+	service = service_of(&end, packet->protocol, scope);
 	if (likely(!service))
 		return SERVICE_NONE;
 	hash = packet_hash(packet);
-	if (!service_select(service, SERVICE_CLIENT_ENDPOINT | endpoint_id, (__u32)hash, hash >> 32, &end))
+	if (!service_select(service, client, (__u32)hash, hash >> 32, &end))
 		return SERVICE_DROPS | DROP_SERVICE_UNSERVED;
 	if (packet->family == FAMILY_IPV4)
 		address.v4 = end.address[3];
@@ -158,11 +146,12 @@ __global int service_step(struct packet *packet, struct judgement *judgement, co
 	const bool translated = old && entry_is_frontend(old);
 	int step;
 
-	if ((!tcp && packet->protocol != IPPROTO_UDP) || (tcp && !translated && (old || packet->tcp_flags & TCP_RST)))
+	if ((!tcp && packet->protocol != IPPROTO_UDP && packet->protocol != IPPROTO_SCTP) ||
+	    (tcp && !translated && (old || packet->tcp_flags & TCP_RST)))
 		return SERVICE_NONE;
 	if (translated && service_keeps(old, packet->family))
 		return SERVICE_KEEPS;
-	step = service_open(packet, judgement, endpoint_id);
+	step = service_open(packet, judgement, SERVICE_CLIENT_ENDPOINT | endpoint_id, SERVICE_INSIDE);
 	return translated && step == SERVICE_NONE ? SERVICE_OPENS : step;
 }
 
@@ -243,13 +232,15 @@ __global int service_open_frontend(struct __sk_buff *skb, const struct packet *p
 	return frontend_put(packet, judgement, entry) ? DROP_CONNTRACK_FULL : DROP_NONE;
 }
 
-/* Creates the entries of a flow, of one leg or, where the packet is translated, of two; returns a drop reason. */
+/* Creates the entries of a flow, of one leg or, where its packets are translated, of two; returns a drop reason. */
 static __always_inline int flow_open(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement,
 				     enum metrics_direction hook)
 {
 	const bool translated = hook == METRICS_EGRESS && unlikely(judgement->translated);
 	int reason = translated ? service_prepare_leg(packet, judgement) : DROP_NONE;
 
+	if (hook == METRICS_EGRESS && judgement->masquerades)
+		reason = masquerade_open(skb, packet, judgement);
 	if (!reason)
 		reason = endpoint_open_flow(skb, packet, judgement);
 	if (!reason && translated)
@@ -275,16 +266,49 @@ static __always_inline void packet_tell_other_leg(struct __sk_buff *skb, const s
 		translation_tell(skb, entry, segment, now, packet->l4_offset);
 }
 
+/*
+ * Gives the verdict that was renewed for the backend's leg to the client's, which the program of the device follows;
+ * where that entry is gone, the client's next packet opens both again. The packet is one of the client from outside.
+ */
+__global int service_renew_frontend(const struct packet *packet, struct judgement *judgement)
+{
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry;
+	const struct conntrack_entry *old;
+
+	if (!packet || !judgement || !memory)
+		return 0;
+	entry = &memory->entry;
+	__builtin_memcpy(&judgement->frontend, entry->rewrite_address, sizeof(judgement->frontend));
+	judgement->frontend_port_be = entry->rewrite_port_be;
+	old = frontend_find(packet, judgement);
+	if (!old || !entry_is_frontend(old))
+		return 0;
+	if ((frontend_side(packet, judgement) & 1) != (judgement->source_side & 1))
+		entry_swap_sides(entry);
+	entry->flags = (entry->flags & ~CONNTRACK_LASTING) | (old->flags & CONNTRACK_LASTING);
+	conntrack_carry_over(entry, old);
+	return frontend_put(packet, judgement, entry);
+}
+
 /* Rewrites a packet whose entry was renewed, and tells that of the other leg; returns a drop reason. */
 static __always_inline int packet_finish_renewed(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
-						 const struct packet *packet, const struct judgement *judgement,
+						 const struct packet *packet, struct judgement *judgement,
 						 enum metrics_direction hook, __u32 peer_id)
 {
 	const enum conntrack_side side = judgement->source_side & 1;
 	const struct segment segment = packet_segment(packet);
 	struct judge_scratch *memory = scratch();
 
-	if (!memory || !rewrite_applies(&memory->entry, side))
+	if (!memory)
+		return DROP_NONE;
+	if (entry_is_masqueraded(&memory->entry))
+		masquerade_renew(packet, side);
+	else if (hook == METRICS_INGRESS && unlikely(memory->entry.flags & CONNTRACK_REWRITTEN) &&
+		 !rewrite_applies(&memory->entry, side) && !judgement->flow.endpoint_id[PACKET_SOURCE] &&
+		 !packet->later_fragment)
+		service_renew_frontend(packet, judgement);
+	if (!rewrite_applies(&memory->entry, side))
 		return DROP_NONE;
 	packet_tell_other_leg(skb, packet, &memory->entry, side, &segment, judgement->now);
 	return source_rewrite_is_due(skb, endpoint, &memory->entry, side, hook, peer_id) &&

@@ -7,6 +7,7 @@
 #define AGENT_LIB_ERROR_TRANSLATION_H
 
 #include "lib/endpoint_record.h"
+#include "lib/icmp_error.h"
 
 /* Returns a checksum whose words have gained so much in one's complement (RFC 1624, equation 3). */
 static __always_inline __u16 checksum_after(__u16 checksum, __u32 gained)
@@ -28,7 +29,8 @@ static __always_inline bool word_replace(struct __sk_buff *skb, __u32 offset, __
 static __always_inline bool quoted_checksum_replace(struct __sk_buff *skb, const struct packet *quoted, __u32 gained,
 						    __u32 *sum)
 {
-	const __u32 offset = rewrite_checksum_offset(quoted->protocol, quoted->l4_offset);
+	const __u32 offset = packet_is_icmp(quoted) ? quoted->l4_offset + ICMP_CHECKSUM_OFFSET
+						    : rewrite_checksum_offset(quoted->protocol, quoted->l4_offset);
 	const bool udp = quoted->protocol == IPPROTO_UDP;
 	__u16 old, checksum;
 
@@ -50,15 +52,18 @@ __global int quoted_rewrite(struct __sk_buff *skb, const struct packet *error, c
 
 	const __u32 ip_offset = error->l4_offset + ICMP_HEADER_BYTES;
 	const bool source = rewrite_destination(entry);
-	const __be16 old_port_be = source ? quoted->source_port_be : quoted->destination_port_be;
-	__u32 gained = entry->rewrite_checksum;
+	const bool icmp = packet_is_icmp(quoted);
+	const __be16 port_be = source ? quoted->source_port_be : quoted->destination_port_be;
+	const __be16 old_port_be = icmp ? icmp_identifier(quoted) : port_be;
+	__u32 gained = quoted->protocol == IPPROTO_ICMP ? 0 : entry->rewrite_checksum;
 	__u32 sum = entry->rewrite_checksum;
-	__u32 offset;
+	__u32 offset = source ? 0 : sizeof(__be16);
 
-	if (entry->rewrite_port_be) {
+	if (icmp)
+		offset = ICMP_IDENTIFIER_OFFSET;
+	if (entry->rewrite_port_be && protocol_has_ports(quoted)) {
 		gained += (__u16)~old_port_be + (__u32)entry->rewrite_port_be;
-		if (word_replace(skb, quoted->l4_offset + (source ? 0 : sizeof(__be16)), old_port_be,
-				 entry->rewrite_port_be, &sum))
+		if (word_replace(skb, quoted->l4_offset + offset, old_port_be, entry->rewrite_port_be, &sum))
 			return true;
 	}
 	if (quoted_checksum_replace(skb, quoted, gained, &sum))
@@ -82,9 +87,27 @@ __global int quoted_rewrite(struct __sk_buff *skb, const struct packet *error, c
 }
 
 /*
+ * Translates an error whose quoted packet, of the flow of the entry, is parsed; returns whether it failed. An error of
+ * the backend comes from the service, one of a router from the router.
+ */
+static __always_inline bool error_rewrite_fails(struct __sk_buff *skb, const struct packet *error,
+						const struct packet *quoted, const struct conntrack_entry *entry)
+{
+	if (quoted_rewrite(skb, error, quoted, entry))
+		return true;
+	return (rewrite_destination(entry) || address_equals(&error->source, &quoted->destination)) &&
+	       rewrite_packet(skb, entry, error->family, error->protocol | REWRITE_ADDRESS_ONLY, error->l4_offset);
+}
+
+/* Returns the key side of the sender of an error in the tuple of the quoted packet: of its receiver. */
+static __always_inline enum conntrack_side error_side(const struct packet *quoted)
+{
+	return 1 - (packet_conntrack_side(quoted) & 1);
+}
+
+/*
  * Translates an error that relates to the packet which judge_scratch has as the quoted one, where the entry of that
- * rewrites packets in the direction of the error, and this is where they are rewritten; returns whether it failed. An
- * error of the backend comes from the service, one of a router from the router.
+ * rewrites packets in the direction of the error, and this is where they are rewritten; returns whether it failed.
  */
 static __always_inline bool error_translation_fails(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 						    const struct packet *error, enum metrics_direction hook,
@@ -92,22 +115,36 @@ static __always_inline bool error_translation_fails(struct __sk_buff *skb, const
 {
 	struct judge_scratch *memory = scratch();
 	const struct conntrack_entry *entry;
-	const struct packet *quoted;
 	enum conntrack_side side;
 
 	if (!memory)
 		return true;
-	quoted = &memory->quoted;
-	side = 1 - (packet_conntrack_side(quoted) & 1);
-	entry = conntrack_find(quoted);
+	side = error_side(&memory->quoted);
+	entry = conntrack_find(&memory->quoted);
 	if (likely(!entry || !rewrite_applies(entry, side)))
 		return false;
 	if (!rewrite_destination(entry) && !source_rewrite_is_due(skb, endpoint, entry, side, hook, peer_id))
 		return false;
-	if (quoted_rewrite(skb, error, quoted, entry))
-		return true;
-	return (rewrite_destination(entry) || address_equals(&error->source, &quoted->destination)) &&
-	       rewrite_packet(skb, entry, error->family, error->protocol, error->l4_offset);
+	return error_rewrite_fails(skb, error, &memory->quoted, entry);
+}
+
+/*
+ * As error_translation_fails(), on a device of the network: an error from it where the entry rewrites destinations,
+ * and one to it where the entry rewrites sources. The error is translated only towards who has sent the quoted packet.
+ */
+__global int network_error_translation_fails(struct __sk_buff *skb, const struct packet *error, __u32 destination)
+{
+	struct judge_scratch *memory = scratch();
+	const struct conntrack_entry *entry;
+	enum conntrack_side side;
+
+	if (!error || !memory || !quoted_parse(skb, error, &memory->quoted) ||
+	    !address_equals(&memory->quoted.source, &error->destination))
+		return false;
+	side = error_side(&memory->quoted);
+	entry = conntrack_find(&memory->quoted);
+	return entry && !conntrack_is_expired(entry, now_ns()) && rewrite_applies(entry, side) &&
+	       rewrite_destination(entry) == destination && error_rewrite_fails(skb, error, &memory->quoted, entry);
 }
 
 #endif

@@ -7,9 +7,9 @@
 #define AGENT_LIB_FLOW_H
 
 #include "lib/icmp.h"
+#include "lib/ipcache.h"
 #include "lib/origin.h"
 #include "lib/policy.h"
-#include "maps/ipcache_map.h"
 
 /* Arrays are indexed by enum packet_side. */
 struct flow {
@@ -32,33 +32,6 @@ static __always_inline __u16 address_shard(const union address *address)
 	folded ^= folded >> 32;
 	folded ^= folded >> 16;
 	return bpf_ntohs((__u16)folded);
-}
-
-/*
- * Keys are stored in the word size with which the kernel loads them, since a load that spans two stores cannot be
- * forwarded from the store buffer. Padding before the prefix length aligns the address.
- */
-struct ipcache6_lookup {
-	__u32 padding;
-	__u32 prefix_length;
-	__u64 address[2];
-};
-
-static __always_inline const struct ipcache_entry *ipcache_find(const union address *address, __u8 family)
-{
-	if (family == FAMILY_IPV4) {
-		struct ipcache4_key key = { .prefix_length = 32 };
-
-		*(__be32 *)key.address = address->v4;
-		return bpf_map_lookup_elem(&ipcache4, &key);
-	}
-
-	const struct ipcache6_lookup lookup = {
-		.prefix_length = 128,
-		.address = { address->halves[0], address->halves[1] },
-	};
-
-	return bpf_map_lookup_elem(&ipcache6, &lookup.prefix_length);
 }
 
 static __always_inline void flow_set_world(struct flow *flow, enum packet_side side, __u8 family)
@@ -272,6 +245,21 @@ static __always_inline void flow_fill_entry(struct conntrack_entry *entry, const
 		flow_fill_side(entry, CONNTRACK_LOW, flow, PACKET_DESTINATION, tracked_sides);
 		flow_fill_side(entry, CONNTRACK_HIGH, flow, PACKET_SOURCE, tracked_sides);
 	}
+}
+
+/* Fills in what an entry says of the sides of its packet. */
+static __always_inline void flow_of_entry(struct flow *flow, const struct conntrack_entry *entry,
+					  enum conntrack_side source_side)
+{
+	const bool low = source_side == CONNTRACK_LOW;
+	const __u32 low_id = conntrack_endpoint(entry, CONNTRACK_LOW);
+	const __u32 high_id = conntrack_endpoint(entry, CONNTRACK_HIGH);
+
+	__builtin_memset(flow, 0, sizeof(*flow));
+	flow->identity[PACKET_SOURCE] = low ? entry->identity[0] : entry->identity[1];
+	flow->identity[PACKET_DESTINATION] = low ? entry->identity[1] : entry->identity[0];
+	flow->endpoint_id[PACKET_SOURCE] = low ? low_id : high_id;
+	flow->endpoint_id[PACKET_DESTINATION] = low ? high_id : low_id;
 }
 
 #endif

@@ -187,26 +187,45 @@ __global int answer_write_ipv6(struct __sk_buff *skb, const struct packet *packe
 }
 
 /*
- * Makes the packet the answer to it, and hands that to the workload; returns the action, or TC_ACT_SHOT where there is
- * none: to a reset, to a later fragment, and to a packet of several segments, whose length cannot be changed.
+ * Makes the packet the answer to it, but for the MAC addresses; returns whether there is one: none
+ * to a reset, to a later fragment, and to a packet of several segments, whose length cannot be changed.
  */
-__global int packet_reject(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint)
+static __always_inline bool answer_make(struct __sk_buff *skb, const struct packet *packet, struct answer *answer,
+					const void *macs)
 {
-	struct answer *answer = (struct answer *)scratch();
 	__u32 bytes;
 
-	if (!packet || !endpoint || !answer || packet->later_fragment ||
-	    (packet->protocol == IPPROTO_TCP && packet->tcp_flags & TCP_RST))
-		return TC_ACT_SHOT;
+	if (packet->later_fragment || (packet->protocol == IPPROTO_TCP && packet->tcp_flags & TCP_RST))
+		return false;
 	bytes = packet->family == FAMILY_IPV4 ? answer_write_ipv4(skb, packet, answer)
 					      : answer_write_ipv6(skb, packet, answer);
 	if (!bytes || bytes > sizeof(*answer) - sizeof(answer->padding) || bpf_skb_change_tail(skb, bytes, 0))
-		return TC_ACT_SHOT;
-	ethernet_write(answer->macs, endpoint->mac);
+		return false;
+	ethernet_write(answer->macs, macs);
 	answer->ethertype = skb->protocol;
-	if (bpf_skb_store_bytes(skb, 0, answer->macs, bytes, BPF_F_RECOMPUTE_CSUM | BPF_F_INVALIDATE_HASH))
+	return !bpf_skb_store_bytes(skb, 0, answer->macs, bytes, BPF_F_RECOMPUTE_CSUM | BPF_F_INVALIDATE_HASH);
+}
+
+/* Makes the packet the answer to it, and hands that to the workload; returns the action, or TC_ACT_SHOT. */
+__global int packet_reject(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint)
+{
+	struct answer *answer = (struct answer *)scratch();
+
+	if (!packet || !endpoint || !answer || !answer_make(skb, packet, answer, endpoint->mac))
 		return TC_ACT_SHOT;
 	return (int)bpf_redirect_peer(endpoint->ifindex, 0);
+}
+
+/* Makes the packet the answer to it, and sends that back by its device; returns the action, or TC_ACT_SHOT. */
+__global int packet_reject_back(struct __sk_buff *skb, const struct packet *packet)
+{
+	struct answer *answer = (struct answer *)scratch();
+	__u8 macs[2 * ETH_ALEN] __attribute__((aligned(4)));
+
+	if (!packet || !answer || bpf_skb_load_bytes(skb, ETH_ALEN, macs, ETH_ALEN) ||
+	    bpf_skb_load_bytes(skb, 0, macs + ETH_ALEN, ETH_ALEN) || !answer_make(skb, packet, answer, macs))
+		return TC_ACT_SHOT;
+	return (int)bpf_redirect(skb->ifindex, 0);
 }
 
 #endif

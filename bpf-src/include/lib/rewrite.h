@@ -4,12 +4,16 @@
 #define AGENT_LIB_REWRITE_H
 
 #include "lib/conntrack.h"
+#include "lib/masquerade_entry.h"
 #include "lib/parse_ipv4.h"
 #include "lib/parse_ipv6.h"
 
 #define TCP_CHECKSUM_OFFSET 16
 #define UDP_CHECKSUM_OFFSET 6
 #define ICMP_CHECKSUM_OFFSET 2
+#define ICMP_IDENTIFIER_OFFSET 4
+
+#define REWRITE_ADDRESS_ONLY 0x100 /* with a protocol */
 
 /* Returns the one's complement sum of 16-bit words whose carries are still in the upper half. */
 static __always_inline __u16 words_fold(__u32 sum)
@@ -25,10 +29,12 @@ static __always_inline bool rewrite_applies(const struct conntrack_entry *entry,
 	       !(entry->rewrite & CONNTRACK_REWRITE_FROM_HIGH) == (source_side == CONNTRACK_LOW);
 }
 
-/* Returns whether the entry has the tuple of a client's packets before they are translated. */
+/* Returns whether the entry has the tuple of a client's packets to a service before they are translated. */
 static __always_inline bool entry_is_frontend(const struct conntrack_entry *entry)
 {
-	return entry->flags & CONNTRACK_REWRITTEN && entry->rewrite & CONNTRACK_REWRITE_DESTINATION;
+	return entry->flags & CONNTRACK_REWRITTEN &&
+	       (entry->rewrite & (CONNTRACK_REWRITE_DESTINATION | CONNTRACK_REWRITE_MASQUERADE)) ==
+		       CONNTRACK_REWRITE_DESTINATION;
 }
 
 /* Returns the offset of the checksum that covers the pseudo header, or 0: there is none. RFC 9293, RFC 768, RFC 4443. */
@@ -64,8 +70,22 @@ static __always_inline int rewrite_port(struct __sk_buff *skb, const struct conn
 	       bpf_skb_store_bytes(skb, offset, &port_be, sizeof(port_be), 0);
 }
 
+/* Rewrites the identifier of an echo of a masqueraded flow. */
+static __always_inline int rewrite_identifier(struct __sk_buff *skb, const struct conntrack_entry *entry,
+					      __u32 l4_offset)
+{
+	const __u32 offset = l4_offset + ICMP_IDENTIFIER_OFFSET;
+	const __be16 identifier_be = entry->rewrite_port_be;
+	__be16 old_be;
+
+	return bpf_skb_load_bytes(skb, offset, &old_be, sizeof(old_be)) ||
+	       bpf_l4_csum_replace(skb, l4_offset + ICMP_CHECKSUM_OFFSET, old_be, identifier_be, sizeof(old_be)) ||
+	       bpf_skb_store_bytes(skb, offset, &identifier_be, sizeof(identifier_be), 0);
+}
+
 /*
- * Rewrites a packet; returns whether it failed. protocol: IPPROTO_NONE where the packet has no L4 header. The checksum
+ * Rewrites a packet; returns whether it failed. protocol: IPPROTO_NONE where the packet has no L4 header, and with
+ * REWRITE_ADDRESS_ONLY where the header has no port of the flow. The checksum
  * difference of the address is applied as it is in the entry; the kernel applies it to a checksum that is still to be
  * completed, too (RFC 1624).
  *
@@ -79,7 +99,7 @@ __global int rewrite_packet(struct __sk_buff *skb, const struct conntrack_entry 
 		return true;
 
 	const __u32 destination = rewrite_destination(entry);
-	const __u32 checksum_offset = rewrite_checksum_offset(protocol, l4_offset);
+	const __u32 checksum_offset = rewrite_checksum_offset(protocol & ~REWRITE_ADDRESS_ONLY, l4_offset);
 	const __u32 checksum_flags = protocol == IPPROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
 	const __u64 difference = entry->rewrite_checksum;
 
@@ -88,6 +108,9 @@ __global int rewrite_packet(struct __sk_buff *skb, const struct conntrack_entry 
 		return true;
 	if (entry->rewrite_port_be && (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP) &&
 	    rewrite_port(skb, entry, l4_offset, checksum_offset, checksum_flags))
+		return true;
+	if (entry->rewrite_port_be && entry->rewrite & CONNTRACK_REWRITE_MASQUERADE &&
+	    (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6) && rewrite_identifier(skb, entry, l4_offset))
 		return true;
 	if (family == FAMILY_IPV4)
 		return bpf_l3_csum_replace(skb, ETH_HLEN + offsetof(struct iphdr, check), 0, difference, 0) ||

@@ -50,15 +50,17 @@ static __always_inline bool route_copy_addresses(struct __sk_buff *skb, struct b
 	       bpf_skb_load_bytes(skb, from_peer ? source : destination, route->ipv6_dst, 16);
 }
 
+#define ROUTE_BY_STACK 0x10000 /* with the device: the stack must forward */
+
 /*
- * Returns the device by which a packet of an endpoint reaches its peer, or 0 where the stack must forward it: there is
- * no route by a device of the network, or the route allows smaller packets than the device, or the device smaller ones
- * than every packet that deliver_fits() takes. from_peer: the packet at hand is one of the peer.
+ * Returns the device of the network by which a packet of an endpoint reaches its peer, or 0 where there is none; with
+ * ROUTE_BY_STACK where the route allows smaller packets than the device, or the device smaller ones than every packet
+ * that deliver_fits() takes. from_peer: the packet at hand is one of the peer.
  *
  * The length of one byte asks for no check of the length and for the MTU of the route, which the kernel returns where
  * the neighbour is known.
  */
-__global int route_device(struct __sk_buff *skb, __u32 family, __u32 from_peer, __u32 endpoint_ifindex)
+__global int route_find(struct __sk_buff *skb, __u32 family, __u32 from_peer, __u32 endpoint_ifindex)
 {
 	struct bpf_fib_lookup route = { .ifindex = endpoint_ifindex, .tot_len = 1 };
 	__u32 mtu = 0;
@@ -75,8 +77,16 @@ __global int route_device(struct __sk_buff *skb, __u32 family, __u32 from_peer, 
 		return 0;
 	bpf_check_mtu(skb, device, &mtu, 0, 0); /* writes the MTU of the device */
 	if (mtu < DELIVERY_LEAST_MTU || (result == BPF_FIB_LKUP_RET_SUCCESS && route.mtu_result < mtu))
-		return 0;
+		return device | ROUTE_BY_STACK;
 	return device;
+}
+
+/* Returns the device by which a packet of an endpoint bypasses the stack, or 0 where the stack must forward it. */
+static __always_inline __u32 route_device(struct __sk_buff *skb, __u32 family, bool from_peer, __u32 endpoint_ifindex)
+{
+	const __u32 found = route_find(skb, family, from_peer, endpoint_ifindex);
+
+	return found & ROUTE_BY_STACK ? 0 : found;
 }
 
 /* Looks up again by which device a flow with an outside address bypasses the stack. */

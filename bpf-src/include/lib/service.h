@@ -5,6 +5,7 @@
 
 #include "lib/clock.h"
 #include "lib/compiler.h"
+#include "lib/ipcache.h"
 #include "maps/service_map.h"
 
 /* An address and port in the words in which the programs have them; an IPv4 address is an IPv4-mapped one. */
@@ -25,12 +26,36 @@ static __always_inline bool end_is_mapped(const struct end *end)
 	return !end->address[0] && !end->address[1] && end->address[2] == END_MAPPED;
 }
 
-static __always_inline const struct service_entry *service_of(const struct end *end, __u8 protocol)
+/* Returns whether this node has the address. */
+static __always_inline bool end_is_nodes(const struct end *end)
 {
-	struct service_key key = { .port_be = end->port_be, .protocol = protocol };
+	const bool ipv4 = end_is_mapped(end);
+	const struct ipcache_entry *entry;
+	union address address = {};
+
+	if (ipv4)
+		address.v4 = end->address[3];
+	else
+		copy_address(&address, end->address);
+	entry = ipcache_find(&address, ipv4 ? FAMILY_IPV4 : FAMILY_IPV6);
+	return entry && entry->flags & IPCACHE_FLAG_HOST;
+}
+
+/* Returns the service of a frontend: one of this very address, or one of all addresses of this node. */
+static __always_inline const struct service_entry *service_of(const struct end *end, __u8 protocol, __u8 scope)
+{
+	struct service_key key = { .port_be = end->port_be, .protocol = protocol, .scope = scope };
+	const struct service_entry *service;
 
 	copy_address(key.address, end->address);
-	return bpf_map_lookup_elem(&services, &key);
+	service = bpf_map_lookup_elem(&services, &key);
+	if (service)
+		return service;
+	__builtin_memset(&key.address[12], 0, 4);
+	if (!end_is_mapped(end))
+		__builtin_memset(key.address, 0, 12);
+	service = bpf_map_lookup_elem(&services, &key);
+	return unlikely(service) && end_is_nodes(end) ? service : NULL;
 }
 
 /* Returns 0 where the service has no such backend, else enum backend_state. */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The two entries of a translated flow. The entry of the first leg has the tuple that the client uses, and rewrites
- * the destination of what the client sends; that of the second leg has the tuple that the server sees, and rewrites
- * the source of what the server sends. Each direction finds its entry with one lookup, and they tell each other what
- * changes.
+ * The two entries of a translated flow. The entry of the first leg has the tuple that the client uses, that of the
+ * second leg the one that the server sees. Of a flow to a service, the first rewrites the destination of what the
+ * client sends, and the second the source of what the server sends; of a masqueraded flow, the first rewrites the
+ * source of what the client sends, and the second the destination of what the server sends. Each direction finds its
+ * entry with one lookup, and they tell each other what changes.
  */
 #ifndef AGENT_LIB_TRANSLATION_H
 #define AGENT_LIB_TRANSLATION_H
 
 #include "lib/quick_parse.h"
+#include "lib/icmp.h"
 #include "lib/rewrite.h"
 
 /* Returns the checksum difference of two addresses as rewrite_packet() applies it: one's complement, folded. */
@@ -127,10 +129,30 @@ struct tuple {
 	__be16 destination_port_be;
 };
 
-static __always_inline bool tuple_load(const struct __sk_buff *skb, struct tuple *tuple, __u32 family, __u32 l4_offset)
+/* Loads the ports of a packet as struct packet has them: those of an echo are its identifier. */
+static __always_inline bool tuple_load_ports(const struct __sk_buff *skb, struct tuple *tuple, __u8 protocol,
+					     __u32 l4_offset)
+{
+	struct icmp_header icmp;
+
+	if (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP)
+		return !bpf_skb_load_bytes(skb, l4_offset, &tuple->source_port_be, 2 * sizeof(__be16));
+	if (protocol != IPPROTO_ICMP && protocol != IPPROTO_ICMPV6)
+		return true;
+	if (bpf_skb_load_bytes(skb, l4_offset, &icmp, sizeof(icmp)))
+		return false;
+	if (icmp.type == ICMP4_ECHO_REQUEST || icmp.type == ICMP6_ECHO_REQUEST)
+		tuple->source_port_be = icmp.identifier_be;
+	else
+		tuple->destination_port_be = icmp.identifier_be;
+	return true;
+}
+
+static __always_inline bool tuple_load(const struct __sk_buff *skb, struct tuple *tuple, __u32 family, __u8 protocol,
+				       __u32 l4_offset)
 {
 	__builtin_memset(tuple, 0, sizeof(*tuple));
-	if (bpf_skb_load_bytes(skb, l4_offset, &tuple->source_port_be, 2 * sizeof(__be16)))
+	if (!tuple_load_ports(skb, tuple, protocol, l4_offset))
 		return false;
 	if (family == FAMILY_IPV4)
 		return !bpf_skb_load_bytes(skb, ETH_HLEN + offsetof(struct iphdr, saddr), &tuple->source, 4) &&
@@ -150,14 +172,14 @@ __global int translation_tell(const struct __sk_buff *skb, struct conntrack_entr
 		return 0;
 
 	const __u32 family = skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6;
-	const bool client = rewrite_destination(entry);
+	const bool client = !rewrite_destination(entry) == !!(entry->rewrite & CONNTRACK_REWRITE_MASQUERADE);
 	struct conntrack_entry *other;
 	struct tuple tuple;
 	__u32 side;
 
-	if (!tuple_load(skb, &tuple, family, l4_offset))
+	if (!tuple_load(skb, &tuple, family, segment->protocol, l4_offset))
 		return 0;
-	if (client) {
+	if (rewrite_destination(entry)) {
 		__builtin_memcpy(&tuple.destination, entry->rewrite_address, sizeof(tuple.destination));
 		tuple.destination_port_be = entry->rewrite_port_be;
 	} else {

@@ -110,6 +110,7 @@ enum conntrack_delivery {
 enum conntrack_rewrite {
 	CONNTRACK_REWRITE_DESTINATION = 1, /* else the source */
 	CONNTRACK_REWRITE_FROM_HIGH = 2,   /* the packets of the high side, else those of the low side */
+	CONNTRACK_REWRITE_MASQUERADE = 4,  /* between the address of an endpoint and one of this node */
 };
 
 /*
@@ -145,8 +146,8 @@ struct conntrack_entry {
 	__u64 packets[2];       /* sent by this side; counted only with ConntrackAccounting */
 	__u64 bytes[2];
 	__u32 identity[2];
-	__u32 service_id; /* 0: no service */
-	__u32 service_generation;
+	__u32 service_id;         /* 0: no service */
+	__u32 service_generation; /* of a masqueraded flow: when its entries were opened, in 2^30 ns */
 };
 _Static_assert(offsetof(struct conntrack_entry, packets) == 64, "the hot part of conntrack_entry");
 _Static_assert(sizeof(struct conntrack_entry) == 112, "conntrack_entry");

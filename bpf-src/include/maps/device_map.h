@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The devices of the network by which flows may bypass the stack. */
+/* The devices of the network by which flows may bypass the stack, and the addresses that their flows get there. */
 #ifndef AGENT_MAPS_DEVICE_MAP_H
 #define AGENT_MAPS_DEVICE_MAP_H
 
@@ -9,8 +9,16 @@
 
 enum device_size {
 	DEVICES_MAX = 1024,
-	DEVICE_GUARDED = 1, /* the value of each entry */
+	DEVICE_GUARDED = 1, /* the state of each entry */
 };
+
+/* An address that is zero: flows of its family keep the address of their endpoint. */
+struct device_entry {
+	__u32 state;
+	__u8 ipv4[4];
+	__u8 ipv6[16];
+};
+_Static_assert(sizeof(struct device_entry) == 24, "device_entry");
 
 /*
  * Has the interface index of each device with from_network on it, by which the answers of a flow come in: what leaves
@@ -20,7 +28,7 @@ enum device_size {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, __u32);
-	__type(value, __u32);
+	__type(value, struct device_entry);
 	__uint(max_entries, DEVICES_MAX);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } devices SEC(".maps");

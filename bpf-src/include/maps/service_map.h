@@ -20,13 +20,26 @@ enum service_size {
 	SOCKET_COUNTERS = 3,        /* number of values of enum socket_counter */
 };
 
+/* Whose packets a frontend takes. A service that is reachable from outside has an entry for each. */
+enum service_scope {
+	SERVICE_INSIDE = 0,  /* of this node and its workloads */
+	SERVICE_OUTSIDE = 1, /* those that a device of the network receives */
+};
+
+/* The unspecified address stands for every address of this node that has no entry of its own with this port. */
 struct service_key {
 	__u8 address[16];
 	__be16 port_be;
-	__u8 protocol; /* TCP or UDP; a frontend of any protocol has an entry for each */
-	__u8 reserved;
+	__u8 protocol; /* TCP, UDP or SCTP; a frontend of any protocol has entries for TCP and UDP */
+	__u8 scope;    /* enum service_scope */
 };
 _Static_assert(sizeof(struct service_key) == 20, "service_key");
+
+/*
+ * Where other backends take the packets from outside than those from inside, they are a service of their own, whose id
+ * has SERVICE_OUTSIDE_ID in addition.
+ */
+#define SERVICE_OUTSIDE_ID (1U << 31)
 
 struct service_entry {
 	__u32 service_id;
@@ -43,6 +56,21 @@ struct {
 	__uint(max_entries, SERVICES_MAX);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } services SEC(".maps");
+
+/* Neither is 0, which is what an array has before it is written. */
+enum service_gate {
+	SERVICE_GATE_CLOSED =
+		1, /* no entry above is of SERVICE_OUTSIDE: programs of devices do not look for services */
+	SERVICE_GATE_OPEN = 2,
+};
+
+/* Value: enum service_gate. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, __u32);
+	__uint(max_entries, 1);
+} service_gate SEC(".maps");
 
 struct service_slot_key {
 	__u32 service_id;
@@ -152,9 +180,9 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } service_backends SEC(".maps");
 
-/* A client is a network namespace: what has an address of its own. */
+/* A client is what has an address of its own: a network namespace, an endpoint, or an address outside. */
 struct service_affinity_key {
-	__u64 client; /* cookie of the network namespace */
+	__u64 client; /* cookie of the network namespace; with a SERVICE_CLIENT bit: endpoint id, or hash of the address */
 	__u32 service_id;
 	__u8 reserved[4];
 };

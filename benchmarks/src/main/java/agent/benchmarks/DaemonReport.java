@@ -21,6 +21,9 @@ final class DaemonReport {
   private static final int POLICY_ENDPOINTS = 4;
   private static final int CHANGE_SECONDS = 10;
   private static final long HEALTH_P99_GOAL_US = 5000;
+  private static final int SERVICES = 10_000;
+  private static final int SERVICE_RUNS = 3;
+  private static final long SERVICES_GOAL_MS = 5000;
 
   private final Path daemon;
   private final Report report =
@@ -37,6 +40,7 @@ final class DaemonReport {
     daemon.endpoints();
     daemon.reads();
     daemon.policyChanges();
+    daemon.services();
     return daemon.report;
   }
 
@@ -139,6 +143,18 @@ final class DaemonReport {
                 millis(result.changeP50Us()),
                 millis(result.changeP99Us()),
                 millis(result.healthP50Us())));
+  }
+
+  /** Services of an empty node, each answered when it is in force and on the disk. */
+  private void services() throws Exception {
+    final long[] times = new long[SERVICE_RUNS];
+    for (int i = 0; i < SERVICE_RUNS; i++) {
+      try (RunningDaemon running = new RunningDaemon(daemon)) {
+        running.until("/endpoint");
+        times[i] = running.serviceLoad().run(SERVICES) * 1000;
+      }
+    }
+    row("10,000 services of 10 backends, 16 connections", times, "–", SERVICES_GOAL_MS);
   }
 
   private void row(String work, long[] timesUs, String peer, long goalMs) {

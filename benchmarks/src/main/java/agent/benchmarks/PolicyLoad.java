@@ -2,9 +2,6 @@ package agent.benchmarks;
 
 import java.io.IOException;
 import java.net.UnixDomainSocketAddress;
-import java.nio.ByteBuffer;
-import java.nio.channels.SocketChannel;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -23,8 +20,6 @@ import java.util.concurrent.locks.LockSupport;
 final class PolicyLoad {
   private static final int CLIENTS = 64;
   private static final int HEALTH_INTERVAL_MS = 5;
-  private static final int LARGEST_ANSWER = 256 * 1024;
-  private static final String LENGTH = "Content-Length: ";
 
   private final UnixDomainSocketAddress address;
 
@@ -88,16 +83,17 @@ final class PolicyLoad {
   private List<Long> call(long firstNs, long endNs, long intervalNs, int client)
       throws IOException {
     final List<Long> times = new ArrayList<>();
-    try (SocketChannel channel = SocketChannel.open(address)) {
+    try (HttpConnection connection = new HttpConnection(address)) {
       long dueNs = firstNs;
       for (int i = 0; System.nanoTime() < endNs; i++) {
         for (long left = dueNs - System.nanoTime(); left > 0; left = dueNs - System.nanoTime()) {
           LockSupport.parkNanos(left);
         }
         dueNs += intervalNs;
-        final byte[] request = client < 0 ? bytes("GET /healthz", "") : change(client, i);
+        final byte[] request =
+            client < 0 ? HttpConnection.request("GET /healthz", "") : change(client, i);
         final long sentNs = System.nanoTime();
-        exchange(channel, request);
+        connection.exchange(request);
         times.add(System.nanoTime() - sentNs);
       }
     }
@@ -111,46 +107,6 @@ final class PolicyLoad {
         [{"matchLabels":{"app":"client"}}],"toPorts":[{"ports":[{"port":"%d","protocol":"TCP"}]}]}],\
         "labels":[{"key":"client","value":"%d"}]}]"""
             .formatted(1000 + client * 100 + number % 100, client);
-    return bytes("PUT /policy?replace=true", rule);
-  }
-
-  private static byte[] bytes(String line, String body) {
-    final String type = body.isEmpty() ? "" : "Content-Type: application/json\r\n";
-    final String head =
-        "%s HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n"
-            .formatted(line, type, body.length());
-    return (head + body).getBytes(StandardCharsets.US_ASCII);
-  }
-
-  /** Sends a request and reads its answer, which has to be a success. */
-  private static void exchange(SocketChannel channel, byte[] request) throws IOException {
-    final ByteBuffer out = ByteBuffer.wrap(request);
-    while (out.hasRemaining()) {
-      channel.write(out);
-    }
-    final ByteBuffer in = ByteBuffer.allocate(LARGEST_ANSWER);
-    do {
-      if (channel.read(in) < 0) {
-        throw new IOException("the daemon closed the connection");
-      }
-    } while (!isComplete(new String(in.array(), 0, in.position(), StandardCharsets.ISO_8859_1)));
-  }
-
-  /** The end of a chunked answer is that of its last chunk. */
-  private static boolean isComplete(String answer) throws IOException {
-    final int body = answer.indexOf("\r\n\r\n") + 4;
-    if (body < 4) {
-      return false;
-    }
-    if (answer.charAt(9) != '2') {
-      throw new IOException(answer);
-    }
-    final int length = answer.indexOf(LENGTH);
-    return length < 0 || length > body
-        ? answer.endsWith("\r\n0\r\n\r\n")
-        : answer.length()
-            >= body
-                + Integer.parseInt(
-                    answer.substring(length + LENGTH.length(), answer.indexOf('\r', length)));
+    return HttpConnection.request("PUT /policy?replace=true", rule);
   }
 }

@@ -138,6 +138,11 @@ final class RunningDaemon implements AutoCloseable {
     return new PolicyLoad(state.resolve("agent.sock"));
   }
 
+  /** Returns a load that creates services. */
+  ServiceLoad serviceLoad() {
+    return new ServiceLoad(state.resolve("agent.sock"));
+  }
+
   /** Creates the interface of a workload and returns the request that creates its endpoint. */
   String plumb(int index) {
     return plumb(index, "bench");

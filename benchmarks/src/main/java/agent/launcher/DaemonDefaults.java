@@ -39,7 +39,7 @@ public final class DaemonDefaults {
    * Returns the configuration of the datapath, concluded, on a node where nothing needs the stack.
    */
   public DatapathContext datapath(NodeAddressing addressing) {
-    return settings.datapath(addressing, Map.of(), true, PrefilterStore.inMemory());
+    return settings.datapath(addressing, Map.of(), Map.of(), true, PrefilterStore.inMemory());
   }
 
   /** Returns the ring of flows. */

@@ -13,6 +13,8 @@ import agent.maps.kernel.NodeMap;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.ShippedMaps;
 import agent.maps.layout.ConntrackEntryFlyweight;
+import agent.maps.layout.ConntrackFlag;
+import agent.maps.layout.ConntrackRewrite;
 import agent.maps.layout.ConntrackSweepFlyweight;
 import agent.maps.layout.ConntrackTable;
 import agent.testkit.HeapAllocation;
@@ -29,6 +31,9 @@ class ConntrackSweepKernelTest {
   private static final int CAPACITY = 16_384;
   private static final int TCP = 6;
   private static final int UDP = 17;
+  private static final int WORKLOAD = 0x0a00_0001;
+  private static final int NODE = 0xc000_0201;
+  private static final int OUTSIDE = 0xc633_6407;
   private static final long NOW_NS = 1_000_000_000_000L;
   private static final List<ConntrackTable> ALL = List.of(ConntrackTable.values());
 
@@ -80,6 +85,79 @@ class ConntrackSweepKernelTest {
     assertEquals(-Errno.ENOENT, left.find(0x0a000001, 2999, 0x0a000002, 80, TCP));
     assertEquals(0, left.find(0x0a000001, 3000, 0x0a000002, 80, TCP));
     assertEquals(NOW_NS + 1, left.found().expiresNs());
+  }
+
+  /** Each of the two entries of a masqueraded flow is in the others' way alone. */
+  @Test
+  void shouldDeleteTheEntriesOfMasqueradedFlowsWhoseOtherEntryIsGone() {
+    masquerade4(1, true, true, 0);
+    masquerade4(2, true, false, 0);
+    masquerade4(3, false, true, 0);
+    masquerade4(4, false, true, (int) (NOW_NS >> 30)); // its first leg is about to be written
+    assertEquals(0, sweeper.sweep(ConntrackTable.ANY4.number(), NOW_NS, result));
+    assertEquals(2, result.deleted());
+    assertEquals(3, any4.countEntries());
+    final Conntrack4Map left = new Conntrack4Map(any4);
+    assertEquals(0, left.find(WORKLOAD, 1, OUTSIDE, 53, UDP));
+    assertEquals(0, left.find(NODE, 1001, OUTSIDE, 53, UDP));
+    assertEquals(0, left.find(NODE, 1004, OUTSIDE, 53, UDP));
+
+    masquerade6(1, true, true);
+    masquerade6(2, true, false);
+    masquerade6(3, false, true);
+    assertEquals(0, sweeper.sweep(ConntrackTable.ANY6.number(), NOW_NS, result));
+    assertEquals(2, result.deleted());
+    assertEquals(2, any6.countEntries());
+  }
+
+  /** The port of a flow whose second entry was evicted may be another flow's by now. */
+  @Test
+  void shouldDeleteAnEntryWhoseOtherEntryIsOfAnotherFlow() {
+    masquerade4(1, true, true, 0);
+    final Conntrack4Map table = new Conntrack4Map(any4);
+    assertEquals(0, table.find(WORKLOAD, 1, OUTSIDE, 53, UDP));
+    table.foundKey().lowPort(2);
+    assertEquals(0, table.put());
+    assertEquals(0, sweeper.sweep(ConntrackTable.ANY4.number(), NOW_NS, result));
+    assertEquals(1, result.deleted());
+    assertEquals(-Errno.ENOENT, table.find(WORKLOAD, 2, OUTSIDE, 53, UDP));
+  }
+
+  private void masquerade4(int port, boolean hasFirst, boolean hasSecond, int openedAt) {
+    final Conntrack4Map table = new Conntrack4Map(any4);
+    for (final boolean isFirst : new boolean[] {true, false}) {
+      table.foundKey().clear().protocol(UDP).highAddress(OUTSIDE).highPort(53);
+      table.foundKey().lowAddress(isFirst ? WORKLOAD : NODE).lowPort(isFirst ? port : 1000 + port);
+      expire(table.found(), Long.MAX_VALUE);
+      table.found().rewriteAddress(isFirst ? NODE : WORKLOAD).service(0, openedAt);
+      masqueraded(table.found(), isFirst, port);
+      if (isFirst ? hasFirst : hasSecond) {
+        assertEquals(0, table.put());
+      }
+    }
+  }
+
+  private void masquerade6(int port, boolean hasFirst, boolean hasSecond) {
+    final Conntrack6Map table = new Conntrack6Map(any6);
+    for (final boolean isFirst : new boolean[] {true, false}) {
+      table.foundKey().clear().protocol(UDP).highAddress(OUTSIDE, 7).highPort(53);
+      table.foundKey().lowAddress(isFirst ? WORKLOAD : NODE, isFirst ? 1 : 2);
+      table.foundKey().lowPort(isFirst ? port : 1000 + port);
+      expire(table.found(), Long.MAX_VALUE);
+      table.found().rewriteAddress(isFirst ? NODE : WORKLOAD, isFirst ? 2 : 1);
+      masqueraded(table.found(), isFirst, port);
+      if (isFirst ? hasFirst : hasSecond) {
+        assertEquals(0, table.put());
+      }
+    }
+  }
+
+  private static void masqueraded(ConntrackEntryFlyweight entry, boolean isFirst, int port) {
+    final int answers = ConntrackRewrite.DESTINATION.number() | ConntrackRewrite.FROM_HIGH.number();
+    entry
+        .flags(ConntrackFlag.REWRITTEN.number())
+        .rewrite(ConntrackRewrite.MASQUERADE.number() | (isFirst ? 0 : answers))
+        .rewritePort(isFirst ? 1000 + port : port);
   }
 
   @Test

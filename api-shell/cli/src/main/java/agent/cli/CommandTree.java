@@ -76,6 +76,7 @@ final class CommandTree {
             "identity", "Identities: the numbers of sets of labels.", IdentityCommands::build),
         CommandSpec.group("ip", "Addresses of workloads.", IpCommands::build),
         CommandSpec.group("policy", "Policy rules.", PolicyCommands::build),
+        CommandSpec.group("fqdn", "DNS names of policy rules.", FqdnCommands::build),
         CommandSpec.group(
             "service", "Services: one address for many that serve.", ServiceCommands::build),
         CommandSpec.group(

@@ -232,6 +232,9 @@ final class MonitorLines {
           case "endpoint" ->
               "endpoint %s %s".formatted(members.get("endpoint"), members.get("state"));
           case "service" -> service(members);
+          case "dns" ->
+              "lookup of %s: %s, TTL %s s"
+                  .formatted(members.get("fqdn"), members.get("ips"), members.get("ttl"));
           default -> Text.of(members);
         };
     return Text.oneLine("%s %-7s %s%s".formatted(time(event.time()), "agent", what, message));

@@ -46,8 +46,8 @@ final class ServiceCommands {
                     .withLetter("-f"))
             .option(OptionSpec.text(FRONTEND, "ADDRESS:PORT", "What clients use."))
             .option(
-                OptionSpec.text(PROTOCOL, "PROTOCOL", "TCP, UDP or ANY. Default: ANY.")
-                    .among("TCP", "UDP", "ANY"))
+                OptionSpec.text(PROTOCOL, "PROTOCOL", "TCP, UDP, SCTP or ANY. Default: ANY.")
+                    .among("TCP", "UDP", "SCTP", "ANY"))
             .option(
                 OptionSpec.text(
                         BACKEND,

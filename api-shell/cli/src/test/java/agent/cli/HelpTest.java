@@ -88,9 +88,7 @@ class HelpTest {
 
   /** Services and DNS bring their commands with them; the document itself needs none. */
   private static boolean isOfALaterRelease(String operation) {
-    return operation.contains(" /service")
-        || operation.contains(" /fqdn")
-        || operation.endsWith(" /openapi.yaml");
+    return operation.contains(" /service") || operation.endsWith(" /openapi.yaml");
   }
 
   @Test

@@ -19,6 +19,7 @@ import agent.contract.endpoint.EndpointLabelsModel;
 import agent.contract.endpoint.EndpointLogEntryModel;
 import agent.contract.endpoint.EndpointModel;
 import agent.contract.endpoint.LabelConfigurationModel;
+import agent.contract.fqdn.FqdnLookupModel;
 import agent.contract.identity.IdentityInUseModel;
 import agent.contract.identity.IdentityModel;
 import agent.contract.ipam.IpamAllocationModel;
@@ -317,6 +318,31 @@ public final class AgentClient implements AutoCloseable {
   /** DELETE /service/{id}. */
   public void deleteService(int id) throws IOException {
     drain(send("DELETE", RequestPath.of("service", Integer.toString(id)), null));
+  }
+
+  /**
+   * GET /fqdn/cache.
+   *
+   * @param matchPattern pattern of names, or null for all
+   * @param cidr CIDR that has one of the addresses, or null for all
+   */
+  public List<FqdnLookupModel> names(String matchPattern, String cidr) throws IOException {
+    return list(FqdnLookupModel.class, get(matching(matchPattern, cidr, "fqdn", "cache")));
+  }
+
+  /** GET /fqdn/cache/{id}, with the parameters of {@link #names}. */
+  public List<FqdnLookupModel> namesOfEndpoint(String id, String matchPattern, String cidr)
+      throws IOException {
+    return list(FqdnLookupModel.class, get(matching(matchPattern, cidr, "fqdn", "cache", id)));
+  }
+
+  /** DELETE /fqdn/cache; without a pattern all names. */
+  public void deleteNames(String matchPattern) throws IOException {
+    drain(send("DELETE", matching(matchPattern, null, "fqdn", "cache"), null));
+  }
+
+  private static RequestPath matching(String pattern, String cidr, String... segments) {
+    return RequestPath.of(segments).query("matchpattern", pattern).query("cidr", cidr);
   }
 
   /** GET /prefilter. */

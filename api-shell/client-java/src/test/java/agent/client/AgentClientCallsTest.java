@@ -226,6 +226,25 @@ class AgentClientCallsTest {
   }
 
   @Test
+  void shouldReadAndRemoveNames() throws IOException {
+    final String names = "[{\"fqdn\":\"www.example.com.\"}]";
+    assertRead("/fqdn/cache", names, agent -> agent.names(null, null));
+    assertRead(
+        "/fqdn/cache?matchpattern=%2A.example.com&cidr=192.0.2.0%2F24",
+        names, agent -> agent.names("*.example.com", "192.0.2.0/24"));
+    assertRead(
+        "/fqdn/cache/7?cidr=::%2F0", names, agent -> agent.namesOfEndpoint("7", null, "::/0"));
+    assertCall(
+        "DELETE /fqdn/cache?matchpattern=www.example.com",
+        "",
+        "null",
+        agent -> {
+          agent.deleteNames("www.example.com");
+          return null;
+        });
+  }
+
+  @Test
   void shouldReadAndChangeServices() throws IOException {
     final String service = "{\"spec\":{\"id\":7}}";
     assertRead("/service", "[" + service + "]", AgentClient::services);

@@ -37,6 +37,7 @@ class GoldenJsonTest {
         agent.contract.endpoint.EndpointLogEntryModel.class,
         agent.contract.endpoint.EndpointModel.class,
         agent.contract.endpoint.LabelConfigurationModel.class,
+        agent.contract.fqdn.FqdnLookupModel.class,
         agent.contract.identity.IdentityInUseModel.class,
         agent.contract.identity.IdentityModel.class,
         agent.contract.ipam.IpamAllocationModel.class,

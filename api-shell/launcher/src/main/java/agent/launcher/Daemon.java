@@ -4,13 +4,17 @@ import agent.bindings.BindingsException;
 import agent.bindings.LibBpf;
 import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.DatapathManager;
+import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.thread.HealthBoard;
+import agent.dns.Names;
 import agent.endpoint.DaemonConfiguration;
 import agent.endpoint.EndpointConductor;
 import agent.endpoint.EndpointContext;
+import agent.endpoint.PolicyService;
 import agent.endpoint.config.RuntimeConfiguration;
 import agent.endpoint.config.RuntimeOptions;
 import agent.endpoint.restore.RestoreReport;
+import agent.identity.Identity;
 import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
 import agent.ipam.Ipam;
@@ -28,17 +32,20 @@ import agent.node.ClusterNodes;
 import agent.node.HostRoutingWatch;
 import agent.node.Node;
 import agent.node.NodeInventory;
+import agent.policy.PolicyContext;
 import agent.policy.PolicyEngine;
 import agent.server.ApiServer;
 import agent.server.metrics.MetricsServer;
 import agent.server.monitor.AgentEvents;
 import agent.server.monitor.EndpointEvents;
 import agent.server.monitor.MonitorServer;
+import agent.server.monitor.NameEvents;
 import agent.server.monitor.ServiceEvents;
 import agent.service.Services;
 import agent.state.AgentState;
 import agent.types.AlreadyInUseException;
 import agent.types.OperationException;
+import agent.types.Prefix;
 import agent.types.Refusal;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -48,6 +55,7 @@ import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -68,6 +76,7 @@ import org.apache.logging.log4j.Logger;
 final class Daemon implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Daemon.class);
   private static final String RESTORE_MODULE = "restore";
+  private static final String NAMES_MODULE = "names";
   private static final long LEAST_DESCRIPTORS = 256;
   private static final Duration STATE_RETRY = Duration.ofSeconds(1);
   private static final Duration ROUTING_POLL = Duration.ofSeconds(2);
@@ -121,7 +130,8 @@ final class Daemon implements AutoCloseable {
     final RuntimeConfiguration restored =
         RuntimeConfiguration.restore(settings.runtimeOptions(), state.configurationStore());
     final var rules = settings.policy(identities, cidrIdentities, state.policyStore());
-    final var policy = PolicyEngine.open(rules.mode(restored.wanted().enforcement()).conclude());
+    rules.mode(restored.wanted().enforcement());
+    final Names names = Names.open(settings.names().context(node.addressing(), state.nameStore()));
     final HostRoutingWatch routing = HostRoutingWatch.start(settings.hostRouting());
     final DatapathManager datapath = datapath(state, node, routing);
     final EndpointConductor conductor =
@@ -130,41 +140,67 @@ final class Daemon implements AutoCloseable {
                 .configuration(restored)
                 .identities(identities)
                 .ipam(ipam)
-                .policy(policy));
+                .policy(policy(rules, names, datapath)));
     configuration = conductor.configuration();
     load.enable(settings.logsSystemLoad());
-    final AtomicReference<NodeInventory> inventory = new AtomicReference<>(node.inventory());
-    final List<PeriodicController> controllers =
-        controllers(state, node, routing, datapath, inventory);
+    final var inventory = new AtomicReference<NodeInventory>(node.inventory());
+    final var controllers = controllers(state, node, routing, datapath, inventory);
     controllers.forEach(controller -> controller.start(conductor.agent()));
     keep(datapath.threads().start(conductor.agent(), CONDUCTOR_STALL_NS));
     addModules(datapath.health(), state, conductor, connections, routing);
     restore(datapath, conductor);
     final Services services = services(state, datapath);
     keep(HeapReturn.start(server::changes));
-    server.serve(
-        routes.ready(
-            new StartedParts(
-                node.addressing(),
-                inventory::get,
-                nodes(shown.self(), node, inventory),
-                routing::current,
-                ipam,
-                datapath,
-                monitor(datapath)::subscribers,
-                conductor.endpoints(),
-                conductor.policy(),
-                services,
-                configuration,
-                controllers),
-            identities,
-            cidrIdentities));
+    final StartedParts parts =
+        new StartedParts(
+            node.addressing(),
+            inventory::get,
+            nodes(shown.self(), node, inventory),
+            routing::current,
+            ipam,
+            datapath,
+            monitor(datapath)::subscribers,
+            conductor.endpoints(),
+            conductor.policy(),
+            services,
+            started(names, conductor.policy(), datapath.health()),
+            configuration,
+            controllers);
+    server.serve(routes.ready(parts, identities, cidrIdentities));
+  }
+
+  private static PolicyEngine policy(PolicyContext rules, Names names, DatapathManager datapath) {
+    return PolicyEngine.open(
+        rules.names(names.addresses()).formerNumbers(formerNumbers(datapath)).conclude());
+  }
+
+  private Names started(Names names, PolicyService policy, HealthBoard health) {
+    health.add(NAMES_MODULE, names.faults());
+    names.start(
+        policy::names,
+        policy::wantedNames,
+        settings.names().tellsLookups() ? new NameEvents(events) : (name, answer) -> {});
+    return keep(names);
+  }
+
+  /**
+   * Returns the numbers of the addresses that the kernel's ipcache has: those of names keep them,
+   * so that no address has the number that another one had.
+   */
+  private static Map<Prefix, Integer> formerNumbers(DatapathManager datapath) {
+    final Map<Prefix, Integer> numbers = new HashMap<>();
+    for (final IpcacheEntry entry : datapath.ipcache().read().join()) {
+      if (entry.identity() >= Identity.LOCAL_MIN && entry.prefix().isSingleAddress()) {
+        numbers.put(entry.prefix(), entry.identity());
+      }
+    }
+    return numbers;
   }
 
   /** Restores the services; those who listen learn of what changes from then on. */
   private Services services(AgentState state, DatapathManager datapath) {
     final Services services =
-        Services.restore(datapath.services(), state.serviceStore(), settings.nodeName());
+        Services.restore(datapath.services(), state.serviceStore(), HostName.read());
     services.observe(new ServiceEvents(events));
     return services;
   }
@@ -201,6 +237,7 @@ final class Daemon implements AutoCloseable {
                     settings.datapath(
                         node.addressing(),
                         node.guardedDevices().present(),
+                        node.guardedDevices().addresses(),
                         routing.current().bypassesStack(),
                         state.prefilterStore()),
                     settings.flows())));
@@ -258,7 +295,7 @@ final class Daemon implements AutoCloseable {
     return new EndpointContext()
         .node(node)
         .nodeDevices(settings.nodeDevices())
-        .guarded(node.guardedDevices(), datapath.devices())
+        .guarded(node.guardedDevices(), datapath.devices(), settings.masquerades())
         .datapath(datapath.endpoints(), datapath.policyMaps(), datapath.ipcache())
         .store(state.endpointStore())
         .storing(keep(new StateWriters()))
@@ -268,7 +305,7 @@ final class Daemon implements AutoCloseable {
         .labelFilter(settings.labelFilter())
         .keepsOptions(settings.keepsEndpointOptions())
         .clusterName(settings.clusterName())
-        .nodeName(settings.nodeName());
+        .nodeName(HostName.read());
   }
 
   private static ClusterNodes nodes(

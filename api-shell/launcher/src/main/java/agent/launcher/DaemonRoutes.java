@@ -13,6 +13,7 @@ import agent.server.handler.DaemonHandlers;
 import agent.server.handler.DebugHandlers;
 import agent.server.handler.DocumentHandler;
 import agent.server.handler.EndpointHandlers;
+import agent.server.handler.FqdnHandlers;
 import agent.server.handler.IdentityHandlers;
 import agent.server.handler.IpamHandlers;
 import agent.server.handler.MapHandlers;
@@ -94,6 +95,7 @@ final class DaemonRoutes {
         new IpamHandlers(parts.ipam(), parts.addressing()),
         new PolicyHandlers(parts.policy()),
         new ServiceHandlers(parts.services()),
+        new FqdnHandlers(parts.names(), parts.endpoints()),
         new PrefilterHandlers(parts.datapath().prefilter()),
         new MapHandlers(parts.datapath().mirrors()));
   }

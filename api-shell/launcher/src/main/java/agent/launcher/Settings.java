@@ -40,13 +40,13 @@ import agent.server.BodyLimits;
 import agent.server.RateLimits;
 import agent.server.metrics.MetricsServer;
 import agent.server.monitor.AgentEvents;
+import agent.types.AddressPair;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.FileSystems;
-import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -59,7 +59,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
 
-/** Converts the options to the contexts of the parts; only this class reads option values. */
+/** Converts the options to the contexts of the parts; those of names in {@link NameOptions}. */
 final class Settings {
   private static final String UNDEFINED = NodeOptions.UNDEFINED;
   private static final String SOCKET_NAME = "agent.sock";
@@ -180,10 +180,11 @@ final class Settings {
         Map.of(
             "config", options.configFile(),
             "state-dir", stateDirectory().toString(),
+            "tofqdns-min-ttl", names().leastTtlSec(),
             "bpf-root", bpfRoot().toString(),
             "socket-path", socketPath().toString(),
             "socket-group", socketGroup() == null ? PROCESS_GROUP : socketGroup()),
-        nodeName());
+        HostName.read());
   }
 
   /** Whether endpoints of the previous run keep their own options. */
@@ -371,6 +372,7 @@ final class Settings {
   DatapathContext datapath(
       NodeAddressing addressing,
       Map<String, Integer> guarded,
+      Map<String, AddressPair> addresses,
       boolean bypassesStack,
       PrefilterStore store) {
     return naming(
@@ -382,6 +384,9 @@ final class Settings {
                 .keepsSources(options.bool("keep-bpf-templates"))
                 .preallocates(options.bool("preallocate-bpf-maps"))
                 .devices(guarded)
+                .masquerading(
+                    new MasqueradeOptions(options)
+                        .masquerading(masquerades() ? addresses : Map.of(), addressing))
                 .bypassesStack(bypassesStack)
                 .prefilterDevice(device("prefilter-device"))
                 .prefilterMode(
@@ -407,6 +412,10 @@ final class Settings {
                 .payloadBytes(packetBytes())
                 .compileDebug(options.bool("bpf-compile-debug"))
                 .conclude());
+  }
+
+  boolean masquerades() {
+    return options.bool("masquerade");
   }
 
   HostRouting.Choice hostRouting() {
@@ -441,6 +450,10 @@ final class Settings {
         : Optional.of(LabelPrefixFile.read(path("label-prefix-file", file)));
   }
 
+  NameOptions names() {
+    return new NameOptions(options);
+  }
+
   FixedIdentities fixedIdentities() {
     return naming(
         "fixed-identity-mapping",
@@ -465,15 +478,6 @@ final class Settings {
       throw new OptionException("--cluster-name: '" + name + "': a name without ':' is wanted");
     }
     return name;
-  }
-
-  /** Reads the host name from the kernel, without a name service. */
-  String nodeName() {
-    try {
-      return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
-    } catch (IOException e) {
-      return "localhost";
-    }
   }
 
   /** Turns the refusal of a context into an error of the option. */

@@ -34,6 +34,7 @@ import agent.policy.EnforcementMode;
 import agent.policy.PolicyContext;
 import agent.policy.PolicyEngine;
 import agent.policy.PolicyStore;
+import agent.types.AddressPair;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.net.InetSocketAddress;
@@ -73,6 +74,9 @@ class OptionsReachTheirPartsTest {
   private static final NodeAddressing ONLY_IPV6 =
       new NodeAddressing(FamilyAddressing.DISABLED, FamilyAddressing.of(null, RANGE6));
 
+  private static final AddressPair OUTSIDE =
+      new AddressPair(IpAddress.parse("192.0.2.1"), IpAddress.parse("2001:db8::1"));
+
   /**
    * One place that an option configures.
    *
@@ -94,6 +98,7 @@ class OptionsReachTheirPartsTest {
     rows.addAll(datapathRows());
     rows.addAll(serviceRows());
     rows.addAll(domainRows());
+    rows.addAll(nameRows());
     rows.addAll(limitRows());
     return rows;
   }
@@ -114,6 +119,24 @@ class OptionsReachTheirPartsTest {
             "fd08::/64"),
         new Row("host-routing", "bpf", Settings::hostRouting, Choice.AUTO, Choice.BPF),
         new Row("host-routing", "legacy", Settings::hostRouting, Choice.AUTO, Choice.LEGACY),
+        new Row(
+            "masquerade",
+            "false",
+            s -> datapath(s).masquerading().addresses(),
+            Map.of("eth7", OUTSIDE),
+            Map.of()),
+        new Row(
+            "ipv4-native-routing-cidr",
+            "10.0.0.0/8",
+            s -> datapath(s).masquerading().native4(),
+            BOTH.ipv4().range(),
+            Prefix.parse("cidr", "10.0.0.0/8")),
+        new Row(
+            "ipv6-native-routing-cidr",
+            "fd00::/8",
+            s -> datapath(s).masquerading().native6(),
+            BOTH.ipv6().range(),
+            Prefix.parse("cidr", "fd00::/8")),
         new Row("mtu", "1400", Settings::mtu, 0, 1400),
         new Row("device", "eth7", s -> s.node().device(), "undefined", "eth7"),
         new Row("device", "eth7", Settings::nodeDevices, Set.of(), Set.of("eth7")),
@@ -247,6 +270,21 @@ class OptionsReachTheirPartsTest {
             "Medium"));
   }
 
+  private static List<Row> nameRows() {
+    return List.of(
+        new Row("tofqdns-enable-poller", "true", s -> s.names().polls(), false, true),
+        new Row(
+            "tofqdns-enable-poller-events", "false", s -> s.names().tellsLookups(), true, false),
+        new Row("tofqdns-endpoint-max-ip-per-hostname", "7", s -> s.names().mostAddresses(), 50, 7),
+        new Row("tofqdns-min-ttl", "7", s -> s.names().leastTtlSec(), 604_800L, 7L),
+        new Row(
+            "tofqdns-pre-cache",
+            "/n.json",
+            s -> s.names().preCache(),
+            Optional.empty(),
+            Optional.of(Path.of("/n.json"))));
+  }
+
   /** A limit holds for one request, and for what is held. */
   private static List<Row> limitRows() {
     return List.of(
@@ -364,11 +402,11 @@ class OptionsReachTheirPartsTest {
     assertTrue(both.enableIpv4() && both.enableIpv6());
 
     final DatapathContext ipv4 =
-        settings().datapath(ONLY_IPV4, Map.of(), true, PrefilterStore.inMemory());
+        settings().datapath(ONLY_IPV4, Map.of(), Map.of(), true, PrefilterStore.inMemory());
     assertTrue(ipv4.enableIpv4() && !ipv4.enableIpv6());
     assertNull(ipv4.gateway6());
     final DatapathContext ipv6 =
-        settings().datapath(ONLY_IPV6, Map.of(), true, PrefilterStore.inMemory());
+        settings().datapath(ONLY_IPV6, Map.of(), Map.of(), true, PrefilterStore.inMemory());
     assertTrue(!ipv6.enableIpv4() && ipv6.enableIpv6());
     assertNull(ipv6.gateway4());
   }
@@ -394,7 +432,8 @@ class OptionsReachTheirPartsTest {
     Ipam.open(settings().ipam(BOTH, leases)).allocate(AddressFamily.IPV4, "kept", null, false);
     assertEquals("kept", leases.load().getFirst().owner());
     final PrefilterStore prefilter = PrefilterStore.inMemory();
-    assertEquals(prefilter, settings().datapath(BOTH, Map.of(), true, prefilter).prefilterStore());
+    assertEquals(
+        prefilter, settings().datapath(BOTH, Map.of(), Map.of(), true, prefilter).prefilterStore());
   }
 
   private static Settings settings(String... arguments) {
@@ -402,7 +441,8 @@ class OptionsReachTheirPartsTest {
   }
 
   private static DatapathContext datapath(Settings settings) {
-    return settings.datapath(BOTH, Map.of("eth7", 7), true, PrefilterStore.inMemory());
+    return settings.datapath(
+        BOTH, Map.of("eth7", 7), Map.of("eth7", OUTSIDE), true, PrefilterStore.inMemory());
   }
 
   private static PolicyEngine engine(Settings settings) {

@@ -133,7 +133,7 @@ class SettingsTest {
   @Test
   void shouldShowTheNameOfTheNodeWithThatOfItsCluster() {
     final Settings settings = settings("--cluster-name=blue");
-    assertEquals("blue/" + settings.nodeName(), settings.shown().self());
+    assertEquals("blue/" + HostName.read(), settings.shown().self());
   }
 
   /** IPv6 needs 1280 (RFC 8200), IPv4 68 (RFC 791); 0 is that of the node. */
@@ -177,9 +177,8 @@ class SettingsTest {
 
   @Test
   void shouldTellTheNameThatTheKernelHas() throws Exception {
-    assertEquals(
-        Files.readString(Path.of("/proc/sys/kernel/hostname")).strip(), settings().nodeName());
-    assertFalse(settings().nodeName().isEmpty());
+    assertEquals(Files.readString(Path.of("/proc/sys/kernel/hostname")).strip(), HostName.read());
+    assertFalse(HostName.read().isEmpty());
   }
 
   @Test
@@ -195,8 +194,12 @@ class SettingsTest {
   @Test
   void shouldServeOneFamilyAlone() {
     assertTrue(
-        settings().datapath(ADDRESSING, Map.of(), true, PrefilterStore.inMemory()).enableIpv4());
+        settings()
+            .datapath(ADDRESSING, Map.of(), Map.of(), true, PrefilterStore.inMemory())
+            .enableIpv4());
     assertFalse(
-        settings().datapath(ADDRESSING, Map.of(), true, PrefilterStore.inMemory()).enableIpv6());
+        settings()
+            .datapath(ADDRESSING, Map.of(), Map.of(), true, PrefilterStore.inMemory())
+            .enableIpv6());
   }
 }

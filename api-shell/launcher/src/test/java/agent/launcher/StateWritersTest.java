@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.api.RecordedLog;
+import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentSkipListSet;
@@ -59,7 +61,10 @@ class StateWritersTest {
           written.incrementAndGet();
         });
     started.await();
-    writers.close();
+    try (RecordedLog log = RecordedLog.of(StateWriters.class)) {
+      writers.close();
+      assertEquals(List.of(), log.take());
+    }
     assertEquals(1, written.get());
     assertThrows(RejectedExecutionException.class, () -> writers.execute(() -> {}));
   }

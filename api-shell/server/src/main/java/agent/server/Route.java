@@ -62,6 +62,10 @@ public enum Route {
   PUT_SERVICE(PUT, "/service/{id}", SERVICE),
   DELETE_SERVICE(DELETE, "/service/{id}", SERVICE),
 
+  LIST_NAMES(GET, "/fqdn/cache", READ, "matchpattern", "cidr"),
+  DELETE_NAMES(DELETE, "/fqdn/cache", POLICY, "matchpattern"),
+  LIST_NAMES_OF_ENDPOINT(GET, "/fqdn/cache/{id}", READ, "matchpattern", "cidr"),
+
   GET_PREFILTER(GET, "/prefilter", READ),
   PATCH_PREFILTER(PATCH, "/prefilter", PREFILTER),
   DELETE_PREFILTER(DELETE, "/prefilter", PREFILTER),

@@ -1,9 +1,11 @@
 package agent.server;
 
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.contract.WireFormat;
 import agent.server.socket.UnixSocketListener;
+import io.undertow.UndertowOptions;
 import io.undertow.server.DefaultByteBufferPool;
 import io.undertow.server.protocol.http.HttpOpenListener;
 import java.nio.file.Path;
@@ -41,16 +43,21 @@ class WorkerOnConnectionTest {
     conduit.join().setReadReadyHandler(new Recorder(readers));
     atWork.countDown();
     nextSent.await();
-    final CountDownLatch noticed = new CountDownLatch(1); // that bytes have come
+    awaitSleep(source);
+    conduit.join().resumeReads();
+    final boolean isRead = readers.poll(200, TimeUnit.MILLISECONDS) != null;
+    conduit.join().setReadReadyHandler(new ReadReadyHandler.ChannelListenerHandler<>(source));
+    return isRead;
+  }
+
+  /** Returns after the I/O thread has noticed what has come before, and waits for more. */
+  private static void awaitSleep(ConduitStreamSourceChannel source) throws InterruptedException {
+    final CountDownLatch noticed = new CountDownLatch(1);
     source.getIoThread().execute(noticed::countDown);
     noticed.await();
     while (!isAsleep(source.getIoThread())) {
       Thread.sleep(5); // until the time limit of this test
     }
-    conduit.join().resumeReads();
-    final boolean isRead = readers.poll(200, TimeUnit.MILLISECONDS) != null;
-    conduit.join().setReadReadyHandler(new ReadReadyHandler.ChannelListenerHandler<>(source));
-    return isRead;
   }
 
   /** Tells that bytes may be read, and reads none. */
@@ -72,14 +79,14 @@ class WorkerOnConnectionTest {
         .anyMatch(frame -> frame.toString().contains("EPoll.wait"));
   }
 
-  /** Otherwise the I/O thread spins until the worker has ended. */
-  @Test
-  void shouldReadTheNextRequestWhenTheWorkerHasEnded() throws Exception {
+  /** Serves one client whose requests the handler answers. */
+  private void serve(ExecutorService workers, ApiHandler handler, Conversation client)
+      throws Exception {
     final Path socket = directory.resolve("agent.sock");
-    final ApiHandler handler = request -> Answer.ok(isReadDuringWork());
-    try (ExecutorService workers = Executors.newVirtualThreadPerTaskExecutor();
-        DefaultByteBufferPool buffers = new DefaultByteBufferPool(true, 16 << 10)) {
-      final HttpOpenListener http = new HttpOpenListener(buffers, OptionMap.EMPTY);
+    try (DefaultByteBufferPool buffers = new DefaultByteBufferPool(true, 16 << 10)) {
+      // The date of answers is kept by a timer, which wakes the I/O thread too.
+      final HttpOpenListener http =
+          new HttpOpenListener(buffers, OptionMap.create(UndertowOptions.ALWAYS_SET_DATE, false));
       http.setRootHandler(
           new ApiDispatcher(
               new ApiContext().socketPath(socket).conclude(),
@@ -99,18 +106,58 @@ class WorkerOnConnectionTest {
                 http.handleEvent(opened);
               })) {
         listener.start();
-        try (RawClient client = new RawClient(socket)) {
-          client.send(TestServer.request("PUT", "/policy", "[]"));
-          atWork.await();
-          client.send(TestServer.get("/healthz"));
-          nextSent.countDown();
-          final String first = client.readAnswer();
-          assertTrue(first.endsWith("\r\n\r\nfalse"), first);
-          final String second = client.readAnswer();
-          assertTrue(second.endsWith("\"getHealthz\""), second);
+        try (RawClient raw = new RawClient(socket)) {
+          client.holdWith(raw);
         }
         http.closeConnections();
       }
+    }
+  }
+
+  private interface Conversation {
+    void holdWith(RawClient client) throws Exception;
+  }
+
+  /** Otherwise the I/O thread spins until the worker has ended. */
+  @Test
+  void shouldReadTheNextRequestWhenTheWorkerHasEnded() throws Exception {
+    try (ExecutorService workers = Executors.newVirtualThreadPerTaskExecutor()) {
+      serve(
+          workers,
+          request -> Answer.ok(isReadDuringWork()),
+          client -> {
+            client.send(TestServer.request("PUT", "/policy", "[]"));
+            atWork.await();
+            client.send(TestServer.get("/healthz"));
+            nextSent.countDown();
+            final String first = client.readAnswer();
+            assertTrue(first.endsWith("\r\n\r\nfalse"), first);
+            final String second = client.readAnswer();
+            assertTrue(second.endsWith("\"getHealthz\""), second);
+          });
+    }
+  }
+
+  /** Otherwise the I/O thread sleeps on when this thread later wants the connection to be read. */
+  @Test
+  void shouldNotTakeAThreadForAWorkerThatWasOneBefore() throws Exception {
+    try (ExecutorService worker = Executors.newSingleThreadExecutor()) {
+      serve(
+          worker,
+          request -> Answer.ok(true),
+          client -> {
+            client.send(TestServer.request("PUT", "/policy", "[]"));
+            client.readAnswer();
+            worker.submit(() -> {}).get(); // after the end of the work
+            final ConduitStreamSourceChannel source = connection.join().getSourceChannel();
+            final BlockingQueue<Thread> readers = new ArrayBlockingQueue<>(1);
+            source.suspendReads();
+            conduit.join().setReadReadyHandler(new Recorder(readers));
+            client.send(TestServer.get("/healthz"));
+            awaitSleep(source);
+            worker.submit(() -> conduit.join().resumeReads()).get();
+            assertSame(source.getIoThread(), readers.take());
+          });
     }
   }
 }

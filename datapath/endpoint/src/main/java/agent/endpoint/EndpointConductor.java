@@ -98,7 +98,7 @@ public final class EndpointConductor {
             realization,
             ready);
     final PolicyCommits commits = new PolicyCommits(agent, context.policy(), realization, held);
-    policy = new PolicyProxy(agent, context.policy(), commits, ready);
+    policy = new PolicyProxy(agent, context.policy(), commits, realization, ready);
     restoration = restoration(context, parts);
     restoration.prepared().thenRun(() -> ready.complete(null));
     nodeWatch = watch(context, parts);

@@ -1,6 +1,7 @@
 package agent.endpoint;
 
 import agent.datapath.manager.thread.ConductorAgent;
+import agent.endpoint.build.PolicyRealization;
 import agent.policy.EnforcementMode;
 import agent.policy.PolicyChange;
 import agent.policy.PolicyEngine;
@@ -8,8 +9,13 @@ import agent.policy.PolicyQuery;
 import agent.policy.PolicySnapshot;
 import agent.policy.PolicyTrace;
 import agent.policy.SelectorListing;
+import agent.types.IpAddress;
+import java.util.Collection;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 
 /**
  * Serves policy requests of other threads: reads come from the engine, changes run on {@code
@@ -19,6 +25,7 @@ final class PolicyProxy implements PolicyService {
   private final ConductorAgent conductor;
   private final PolicyEngine engine;
   private final PolicyCommits commits;
+  private final PolicyRealization realization;
   private final CompletableFuture<Void> ready;
 
   /**
@@ -30,10 +37,12 @@ final class PolicyProxy implements PolicyService {
       ConductorAgent conductor,
       PolicyEngine engine,
       PolicyCommits commits,
+      PolicyRealization realization,
       CompletableFuture<Void> ready) {
     this.conductor = conductor;
     this.engine = engine;
     this.commits = commits;
+    this.realization = realization;
     this.ready = ready;
   }
 
@@ -63,6 +72,18 @@ final class PolicyProxy implements PolicyService {
   @Override
   public List<SelectorListing> selectors() {
     return engine.selectors();
+  }
+
+  @Override
+  public CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed) {
+    return ready
+        .thenCompose(done -> conductor.submit(() -> realization.realize(engine.names(changed))))
+        .thenCompose(Function.identity());
+  }
+
+  @Override
+  public Set<String> wantedNames() {
+    return engine.wantedNames();
   }
 
   @Override

@@ -6,7 +6,11 @@ import agent.policy.PolicyQuery;
 import agent.policy.PolicySnapshot;
 import agent.policy.PolicyTrace;
 import agent.policy.SelectorListing;
+import agent.types.IpAddress;
+import java.util.Collection;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 /**
@@ -39,6 +43,18 @@ public interface PolicyService {
 
   /** Returns the selectors of the rules and the identities that they select. */
   List<SelectorListing> selectors();
+
+  /**
+   * Gives names other addresses.
+   *
+   * @param changed names, with a dot at the end, and all addresses that they have now; none for a
+   *     name that is gone
+   * @return completes when the kernel has them
+   */
+  CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed);
+
+  /** Returns the names that rules select one by one; the same object while there are no others. */
+  Set<String> wantedNames();
 
   /** Returns the enforcement mode. */
   EnforcementMode mode();

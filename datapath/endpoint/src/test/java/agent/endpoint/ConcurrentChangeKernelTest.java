@@ -190,7 +190,7 @@ class ConcurrentChangeKernelTest {
       useSomeRules();
       relabelSome();
       final LabelSet labels = random.labels();
-      relabel(REPLACED, labels, labels);
+      replace(labels);
       alternate(
           probes(this::packetOfReplaced, ConcurrentChangeKernelTest::withoutReplaced),
           state -> {
@@ -202,6 +202,14 @@ class ConcurrentChangeKernelTest {
           });
     }
     checkThatPacketsRan();
+  }
+
+  /** A change of labels would leave the endpoint those that it was created with. */
+  private void replace(LabelSet labels) {
+    node.agent().delete(REPLACED);
+    node.create(REPLACED, labels);
+    states[0].labels(REPLACED, labels);
+    states[1].labels(REPLACED, labels);
   }
 
   /** Without the endpoint its address is one outside the cluster. */

@@ -131,6 +131,7 @@ class EndpointKernelTest {
             null,
             List.of(new PortRuleSpec(specs, null)),
             null,
+            null,
             null);
     return new RuleSpec(selector(from), null, List.of(peer), null, null, null, null);
   }

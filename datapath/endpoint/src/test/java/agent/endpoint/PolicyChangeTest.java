@@ -348,6 +348,7 @@ class PolicyChangeTest {
                 null,
                 List.of(new PortRuleSpec(ports, null)),
                 null,
+                null,
                 null)),
         null,
         null,

@@ -32,7 +32,7 @@ final class TestRules {
   /** Returns a rule that allows endpoints with the label to send to an entity. */
   static RuleSpec allowEgressTo(String from, String entity) {
     final PeerRuleSpec egress =
-        new PeerRuleSpec(null, null, null, null, List.of(entity), null, null, null);
+        new PeerRuleSpec(null, null, null, null, List.of(entity), null, null, null, null);
     return new RuleSpec(selector(from), null, List.of(egress), null, null, null, null);
   }
 
@@ -44,6 +44,7 @@ final class TestRules {
         null,
         null,
         List.of(new PortRuleSpec(List.of(new PortSpec(Integer.toString(port), null, "TCP")), null)),
+        null,
         null,
         null);
   }

@@ -1,6 +1,7 @@
 package agent.node;
 
 import agent.node.Devices.Device;
+import agent.types.AddressPair;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -55,6 +56,26 @@ public final class GuardedDevices {
           && !hostSides.contains(device.index())
           && selection.selects(name, facing.contains(name))) {
         found.put(name, device.index());
+      }
+    }
+    return found;
+  }
+
+  /**
+   * Returns the addresses that hosts of the network know each device by: of either family the first
+   * one that is valid beyond the link.
+   */
+  public Map<String, AddressPair> addresses() {
+    final Map<String, AddressPair> found = new TreeMap<>();
+    for (final LocalAddress local : addresses.all()) {
+      if (!local.isLoopback() && !local.isLinkLocal()) {
+        final AddressPair first = found.getOrDefault(local.device(), AddressPair.NONE);
+        final boolean isIpv4 = local.address().isIpv4();
+        found.put(
+            local.device(),
+            new AddressPair(
+                isIpv4 && first.ipv4() == null ? local.address() : first.ipv4(),
+                !isIpv4 && first.ipv6() == null ? local.address() : first.ipv6()));
       }
     }
     return found;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.node.Devices.Device;
+import agent.types.AddressPair;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.Prefix;
@@ -50,6 +51,25 @@ class GuardedDevicesTest {
     address("eth2", "fe80::7");
     assertEquals(Set.of("eth0", "eth1"), guarded("auto").facing());
     assertEquals(Map.of("eth0", 2, "eth1", 3), guarded("auto").present());
+  }
+
+  @Test
+  void shouldTellTheFirstAddressOfEachFamilyThatIsValidBeyondTheLink() {
+    address("lo", "127.0.0.1");
+    address("eth0", "169.254.0.7");
+    address("eth0", "192.0.2.1");
+    address("eth0", "192.0.2.2");
+    address("eth0", "fe80::1");
+    address("eth0", "2001:db8::1");
+    address("eth0", "2001:db8::2");
+    address("eth1", "198.51.100.1");
+    assertEquals(
+        Map.of(
+            "eth0",
+            new AddressPair(IpAddress.parse("192.0.2.1"), IpAddress.parse("2001:db8::1")),
+            "eth1",
+            new AddressPair(IpAddress.parse("198.51.100.1"), null)),
+        guarded("auto").addresses());
   }
 
   @Test

@@ -5,6 +5,7 @@ import agent.identity.Identity;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -54,7 +55,33 @@ final class CidrReferences {
     return allocator.acquire(prefix);
   }
 
-  void release(List<Rule> rules) {
+  /**
+   * Takes references with the numbers of the previous run, before a new prefix can be given one of
+   * these numbers.
+   *
+   * @return the numbers, to be released again
+   */
+  List<Integer> hold(Collection<Prefix> prefixes, Map<Prefix, Integer> former) {
+    final List<Integer> held = new ArrayList<>();
+    for (final Prefix prefix : prefixes) {
+      final Integer number = former.get(prefix);
+      if (number != null && !formerNumbers.containsKey(prefix)) {
+        try {
+          held.add(allocator.restore(number, prefix).id());
+        } catch (Refusal conflict) {
+          held.add(allocator.acquire(prefix).id());
+        }
+      }
+    }
+    return held;
+  }
+
+  /** Gives references back. */
+  void release(List<Integer> held) {
+    held.forEach(allocator::release);
+  }
+
+  void releaseOf(List<Rule> rules) {
     for (final Rule rule : rules) {
       for (final Prefix prefix : rule.prefixes()) {
         allocator.find(prefix).ifPresent(identity -> allocator.release(identity.id()));

@@ -4,6 +4,10 @@ import agent.identity.CidrIdentityAllocator;
 import agent.identity.IdentityDirectory;
 import agent.identity.LocalCidrIdentityAllocator;
 import agent.maps.layout.MapSize;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import java.util.Collection;
+import java.util.Map;
 import java.util.Objects;
 
 /** The configuration of {@link PolicyEngine} until {@link #conclude()}; immutable after it. */
@@ -16,6 +20,8 @@ public final class PolicyContext {
   private AllowLocalhost allowLocalhost = AllowLocalhost.AUTO;
   private int mapCapacity = MapSize.POLICY_MAP;
   private PolicyLimits limits = PolicyLimits.DEFAULT;
+  private Map<String, ? extends Collection<IpAddress>> names = Map.of();
+  private Map<Prefix, Integer> formerNumbers = Map.of();
 
   /** Sets the directory of identities of endpoints, of this node and of others; required. */
   public PolicyContext identities(IdentityDirectory value) {
@@ -59,6 +65,21 @@ public final class PolicyContext {
     return this;
   }
 
+  /** Sets the addresses that names have at the start, by name with a dot at the end. */
+  public PolicyContext names(Map<String, ? extends Collection<IpAddress>> value) {
+    names = changing(value);
+    return this;
+  }
+
+  /**
+   * Sets the numbers that addresses of names had in the previous run: those of the kernel's
+   * ipcache.
+   */
+  public PolicyContext formerNumbers(Map<Prefix, Integer> value) {
+    formerNumbers = changing(value);
+    return this;
+  }
+
   /**
    * Checks what was set; after it nothing can be set.
    *
@@ -72,6 +93,8 @@ public final class PolicyContext {
     Objects.requireNonNull(mode, "mode");
     Objects.requireNonNull(allowLocalhost, "allowLocalhost");
     Objects.requireNonNull(limits, "limits");
+    Objects.requireNonNull(names, "names");
+    Objects.requireNonNull(formerNumbers, "formerNumbers");
     if (mapCapacity < 2) {
       throw new IllegalArgumentException("policy map capacity: " + mapCapacity + " is less than 2");
     }
@@ -112,5 +135,13 @@ public final class PolicyContext {
 
   PolicyLimits limits() {
     return limits;
+  }
+
+  Map<String, ? extends Collection<IpAddress>> names() {
+    return names;
+  }
+
+  Map<Prefix, Integer> formerNumbers() {
+    return formerNumbers;
   }
 }

@@ -3,10 +3,12 @@ package agent.policy;
 import agent.identity.Identity;
 import agent.identity.IdentityDirectory.IdentityListener;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
+import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -26,8 +28,10 @@ import java.util.function.Supplier;
  */
 public final class PolicyEngine {
   private final PolicyContext context;
-  private final SelectorCache selectors = new SelectorCache();
+  private final SelectorCache selectors;
   private final CidrReferences cidrs;
+  private final NameReferences names;
+  private final RuleReferences references;
   private final PolicySubjects subjects = new PolicySubjects();
   private final Set<Integer> dirty = new TreeSet<>();
   private final RulesHold hold;
@@ -52,8 +56,11 @@ public final class PolicyEngine {
     final PolicyState state = stored.state();
     this.context = context;
     hold = new RulesHold(stored.unreadable());
-    resolution = new EnforcedResolution(selectors, hold, context);
     cidrs = new CidrReferences(context.cidrIdentities(), state);
+    names = new NameReferences(context.cidrIdentities(), context.names());
+    selectors = new SelectorCache(names);
+    references = new RuleReferences(cidrs, names, selectors);
+    resolution = new EnforcedResolution(selectors, hold, context);
     repository = new PolicyRepository(state.revision(), RuleReader.read(state.rules()));
   }
 
@@ -115,8 +122,7 @@ public final class PolicyEngine {
     context.cidrIdentities().addListener(listener);
     context.identities().list().forEach(selectors::add);
     context.cidrIdentities().list().forEach(selectors::add);
-    cidrs.acquire(repository.rules());
-    repository.rules().forEach(selectors::use);
+    references.restore(repository.rules(), context.formerNumbers());
   }
 
   private final class Listener implements IdentityListener {
@@ -246,7 +252,7 @@ public final class PolicyEngine {
   /** Stores an empty set of rules in place of those that cannot be read. */
   private PolicyCommit giveUp() {
     final PolicyRepository after = new PolicyRepository(repository.revision() + 1, List.of());
-    context.store().save(stateOf(after));
+    context.store().save(references.stateOf(after));
     repository = after;
     final List<Integer> kept = hold.end();
     dirty.addAll(subjects.ids());
@@ -264,8 +270,7 @@ public final class PolicyEngine {
     final List<Rule> removed = after.missing(repository);
     final List<Rule> added = repository.missing(after);
     final Set<Integer> dirtyBefore = new TreeSet<>(dirty);
-    cidrs.acquire(added);
-    added.forEach(selectors::use);
+    references.use(added);
     final Map<Integer, ResolvedPolicy> resolved = new TreeMap<>();
     final Map<Integer, ResolvedPolicy> bridged = new TreeMap<>();
     try {
@@ -274,30 +279,29 @@ public final class PolicyEngine {
       affected.forEach(endpoint -> bridge(endpoint, bridged));
       affected.addAll(subjects.selectedBy(added));
       affected.forEach(endpoint -> resolved.put(endpoint, resolve(endpoint, after)));
-      context.store().save(stateOf(after));
+      context.store().save(references.stateOf(after));
     } catch (RuntimeException e) {
-      added.forEach(selectors::drop);
-      cidrs.release(added);
+      references.drop(added);
+      references.release(added);
       throw e;
     }
     dirty.addAll(subjects.selectedBy(added));
     dirty.addAll(subjects.selectedBy(removed));
     previous = repository;
     repository = after;
-    removed.forEach(selectors::drop);
+    references.drop(removed);
     final List<EndpointPolicyChange> bridges = new ArrayList<>();
     bridged.forEach(
         (endpoint, policy) ->
             bridges.add(subjects.change(endpoint, subjects.get(endpoint).identity(), policy)));
     final PolicyUpdate update = settle(resolved).after(bridges);
-    cidrs.release(removed);
+    references.release(removed);
     return update.then(settle());
   }
 
   /**
-   * Resolves the present rules with the identities of new CIDRs: until the new rules are written,
-   * the old ones are to say of an address with such an identity what they said before. An endpoint
-   * whose map has no room for it does without.
+   * Resolves the present rules with the identities of new CIDRs, so that the old rules say of their
+   * addresses what they said before. An endpoint whose map has no room does without.
    */
   private void bridge(int endpoint, Map<Integer, ResolvedPolicy> bridged) {
     final PolicySubjects.Subject subject = subjects.get(endpoint);
@@ -306,11 +310,6 @@ public final class PolicyEngine {
     if (policy != null && policy.entries().size() <= context.mapCapacity()) {
       bridged.put(endpoint, policy);
     }
-  }
-
-  private PolicyState stateOf(PolicyRepository rules) {
-    return new PolicyState(
-        rules.revision(), rules.specs(rules.rules()), cidrs.numbersOf(rules.rules()));
   }
 
   /** Returns the policy of an endpoint with these rules; refused where its map cannot hold it. */
@@ -341,7 +340,8 @@ public final class PolicyEngine {
         }
       } catch (Refusal refusal) {
         failures.put(endpoint, refusal);
-        reduce(endpoint, subject, changes, denials);
+        final ResolvedPolicy whole = resolution.whole(subject.identity(), repository);
+        subjects.reduce(endpoint, whole, context.mapCapacity(), changes, denials);
       }
     }
     dirty.clear();
@@ -354,25 +354,6 @@ public final class PolicyEngine {
         cidrs.takeAdded(),
         cidrs.takeRemoved(),
         denials);
-  }
-
-  /** First the deletes that make room, then the new denies; the lists are written in this order. */
-  private void reduce(
-      int endpoint,
-      PolicySubjects.Subject subject,
-      List<EndpointPolicyChange> changes,
-      List<EndpointPolicyChange> denials) {
-    final ReducedPolicy reduced =
-        ReducedPolicy.of(
-            subject.policy(),
-            resolution.whole(subject.identity(), repository),
-            context.mapCapacity());
-    if (!reduced.kept().entries().equals(subject.policy().entries())) {
-      changes.add(subjects.change(endpoint, subject.identity(), reduced.kept()));
-    }
-    if (!reduced.whole().entries().equals(reduced.kept().entries())) {
-      denials.add(subjects.change(endpoint, subject.identity(), reduced.whole()));
-    }
   }
 
   /**
@@ -405,6 +386,24 @@ public final class PolicyEngine {
     hold.forget(endpointId);
     dirty.remove(endpointId);
     return settle().ofSameRules();
+  }
+
+  /**
+   * Gives names other addresses. Only the addresses of names that rules select have an identity.
+   *
+   * @param changed names with all addresses that they have now; none for a name that is gone
+   * @return the changes to carry out
+   */
+  public synchronized PolicyUpdate names(Map<String, ? extends Collection<IpAddress>> changed) {
+    dirty.addAll(subjects.dependingOn(references.change(changed)));
+    final PolicyUpdate update = settle().ofSameRules();
+    references.release(List.of());
+    return update.then(settle());
+  }
+
+  /** Returns the names that rules select one by one; any thread may call. */
+  public Set<String> wantedNames() {
+    return names.wanted();
   }
 
   /** Returns when policy is enforced. */
@@ -489,7 +488,8 @@ public final class PolicyEngine {
    */
   public PolicyTrace trace(PolicyQuery query) {
     hold.refuse();
-    return new PolicyTracer(repository, mode(), context.allowLocalhost()).trace(query);
+    return new PolicyTracer(repository, mode(), context.allowLocalhost(), references::selects)
+        .trace(query);
   }
 
   /** Returns the selectors of the rules and what they select. */

@@ -35,6 +35,26 @@ final class PolicySubjects {
     return new EndpointPolicyChange(endpointId, policy, delta);
   }
 
+  /**
+   * Gives an endpoint what fits of a policy: first the deletes that make room, then the new denies;
+   * the lists are written in this order.
+   */
+  void reduce(
+      int endpointId,
+      ResolvedPolicy wanted,
+      int mapCapacity,
+      List<EndpointPolicyChange> changes,
+      List<EndpointPolicyChange> denials) {
+    final Subject subject = subjects.get(endpointId);
+    final ReducedPolicy reduced = ReducedPolicy.of(subject.policy(), wanted, mapCapacity);
+    if (!reduced.kept().entries().equals(subject.policy().entries())) {
+      changes.add(change(endpointId, subject.identity(), reduced.kept()));
+    }
+    if (!reduced.whole().entries().equals(reduced.kept().entries())) {
+      denials.add(change(endpointId, subject.identity(), reduced.whole()));
+    }
+  }
+
   void remove(int endpointId) {
     subjects.remove(endpointId);
   }

@@ -13,6 +13,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.BiPredicate;
 import java.util.stream.Collectors;
 
 /**
@@ -26,11 +27,22 @@ final class PolicyTracer {
   private final PolicyRepository repository;
   private final EnforcementMode mode;
   private final AllowLocalhost allowLocalhost;
+  private final BiPredicate<PeerSelector, Identity> selection;
 
-  PolicyTracer(PolicyRepository repository, EnforcementMode mode, AllowLocalhost allowLocalhost) {
+  /**
+   * Creates a tracer.
+   *
+   * @param selection whether a selector selects an identity, with the addresses that names have now
+   */
+  PolicyTracer(
+      PolicyRepository repository,
+      EnforcementMode mode,
+      AllowLocalhost allowLocalhost,
+      BiPredicate<PeerSelector, Identity> selection) {
     this.repository = repository;
     this.mode = mode;
     this.allowLocalhost = allowLocalhost;
+    this.selection = selection;
   }
 
   /**
@@ -120,7 +132,7 @@ final class PolicyTracer {
     private Set<Integer> selected(PeerSelector selector) {
       final Set<Integer> identities = new HashSet<>();
       for (final Identity identity : List.of(subject, peer)) {
-        if (selector.selects(identity)) {
+        if (selection.test(selector, identity)) {
           identities.add(identity.id());
         }
       }
@@ -180,7 +192,7 @@ final class PolicyTracer {
       return section.everybody()
           || section.endpoints().stream().anyMatch(selector -> selector.selects(peer))
               && required.stream().allMatch(selector -> selector.selects(peer))
-          || section.outsiders().stream().anyMatch(selector -> selector.selects(peer));
+          || section.outsiders().stream().anyMatch(selector -> selection.test(selector, peer));
     }
 
     private boolean meansPort(Section section) {

@@ -7,17 +7,33 @@ import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.types.Refusal;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
+import java.util.Map;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /** Checks {@code toPorts} and {@code icmps}. */
 final class PortReader {
   private static final Pattern NUMBER = Pattern.compile("0|[1-9][0-9]{0,9}");
+  private static final Pattern INTEGER = Pattern.compile("-?[0-9]+");
   private static final Pattern NAME = Pattern.compile("(?=.*[a-zA-Z])[a-zA-Z0-9-]{1,15}");
   private static final int HIGHEST = 65535;
+  private static final int HIGHEST_TYPE = 255;
+
+  /** Numbers of protocols without ports, by their names in rules. */
+  private static final Map<String, Integer> PORTLESS = portless();
 
   private PortReader() {}
+
+  private static Map<String, Integer> portless() {
+    final Map<String, Integer> numbers = new LinkedHashMap<>();
+    numbers.put("ICMP", 1);
+    numbers.put("ICMPv6", 58);
+    numbers.put("VRRP", 112); // RFC 9568
+    numbers.put("IGMP", 2); // RFC 9776
+    return numbers;
+  }
 
   static List<PortTerm> read(String path, PeerRuleSpec spec) {
     if (spec.toPorts() != null && spec.icmps() != null) {
@@ -58,6 +74,11 @@ final class PortReader {
 
   private static PortTerm port(String path, PortSpec spec) {
     final String protocol = protocol(path + ".protocol", spec.protocol());
+    final Integer portless = PORTLESS.get(protocol);
+    if (portless != null) {
+      checkNoPort(path, protocol, spec);
+      return new PortTerm(protocol, List.of(PortMatch.ofProtocol(portless)));
+    }
     final int first = number(path + ".port", RuleReader.present(path + ".port", spec.port()));
     final int last = spec.endPort() == null ? first : spec.endPort();
     if (spec.endPort() != null && (first == 0 || last < first || last > HIGHEST)) {
@@ -79,15 +100,32 @@ final class PortReader {
     return new PortTerm(protocol + range, matches);
   }
 
+  /** Port 0 means every port also here. */
+  private static void checkNoPort(String path, String protocol, PortSpec spec) {
+    if (spec.port() != null && !spec.port().equals("0")) {
+      throw Refusal.invalid(
+          path + ".port", "'" + spec.port() + "': " + protocol + " has no ports: leave it out");
+    }
+    if (spec.endPort() != null) {
+      throw Refusal.invalid(path + ".endPort", protocol + " has no ports: leave it out");
+    }
+  }
+
   private static String protocol(String path, String text) {
     if (text == null || text.isEmpty()) {
       return "ANY";
     }
-    final String name = text.toUpperCase(Locale.ROOT);
-    return switch (name) {
-      case "TCP", "UDP", "SCTP", "ANY" -> name;
-      default -> throw Refusal.invalid(path, "'" + text + "' is none of TCP, UDP, SCTP, ANY");
-    };
+    return Stream.concat(Stream.of("TCP", "UDP", "SCTP", "ANY"), PORTLESS.keySet().stream())
+        .filter(text::equalsIgnoreCase)
+        .findFirst()
+        .orElseThrow(
+            () ->
+                Refusal.invalid(
+                    path,
+                    "'"
+                        + text
+                        + "' is none of TCP, UDP, SCTP, ANY, "
+                        + String.join(", ", PORTLESS.keySet())));
   }
 
   private static int[] protocolNumbers(String name) {
@@ -128,16 +166,35 @@ final class PortReader {
   }
 
   private static PortTerm icmp(String path, IcmpFieldSpec spec) {
-    final int type = RuleReader.present(path + ".type", spec.type());
-    if (type < 0 || type > 255) {
-      throw Refusal.invalid(path + ".type", "'" + type + "' is not a message type from 0 to 255");
-    }
     final String family = spec.family() == null ? "IPv4" : spec.family();
+    final String type = RuleReader.present(path + ".type", spec.type());
     return switch (family) {
-      case "IPv4" -> new PortTerm("ICMP/" + type, List.of(PortMatch.of(1, type)));
-      case "IPv6" -> new PortTerm("ICMPv6/" + type, List.of(PortMatch.of(58, type)));
+      case "IPv4" -> message("ICMP", 1, messageType(path, type, family, IcmpTypeNames.IPV4));
+      case "IPv6" -> message("ICMPv6", 58, messageType(path, type, family, IcmpTypeNames.IPV6));
       default ->
           throw Refusal.invalid(path + ".family", "'" + family + "' is neither IPv4 nor IPv6");
     };
+  }
+
+  private static PortTerm message(String name, int protocol, int type) {
+    return new PortTerm(name + "/" + type, List.of(PortMatch.of(protocol, type)));
+  }
+
+  private static int messageType(
+      String path, String text, String family, Map<String, Integer> names) {
+    if (INTEGER.matcher(text).matches()) {
+      if (NUMBER.matcher(text).matches() && Long.parseLong(text) <= HIGHEST_TYPE) {
+        return Integer.parseInt(text);
+      }
+      throw Refusal.invalid(path + ".type", "'" + text + "' is not a message type from 0 to 255");
+    }
+    final Integer named = names.get(text);
+    if (named == null) {
+      throw Refusal.invalid(
+          path + ".type",
+          "'%s' is neither a number from 0 to 255 nor a message of %s: %s"
+              .formatted(text, family, String.join(", ", names.keySet())));
+    }
+    return named;
   }
 }

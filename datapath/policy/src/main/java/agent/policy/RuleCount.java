@@ -2,6 +2,7 @@ package agent.policy;
 
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
+import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
@@ -100,9 +101,16 @@ record RuleCount(long rules, long peers, long cidrs, long labels, long character
 
     private void element(PeerRuleSpec element) {
       peers += 1 + size(element.endpoints()) + size(element.requires()) + size(element.entities());
+      peers += size(element.fqdns());
       cidrs += size(element.cidrs());
       texts(element.cidrs());
       texts(element.entities());
+      if (element.fqdns() != null) {
+        for (final FqdnSpec names : element.fqdns()) {
+          text(names.matchName());
+          text(names.matchPattern());
+        }
+      }
       if (element.endpoints() != null) {
         element.endpoints().forEach(this::selector);
       }

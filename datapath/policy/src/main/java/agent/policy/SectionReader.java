@@ -3,6 +3,7 @@ package agent.policy;
 import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
+import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.util.ArrayList;
@@ -11,8 +12,8 @@ import java.util.List;
 
 /**
  * Checks one element of {@code ingress}, {@code egress} or their deny forms. Labels, CIDRs, CIDR
- * sets and entities exclude each other in one element; two elements express both. An element with
- * nothing but {@code fromRequires} allows no peer, it only narrows other elements.
+ * sets, entities and names exclude each other in one element; two elements express both. An element
+ * with nothing but {@code fromRequires} allows no peer, it only narrows other elements.
  */
 final class SectionReader {
   private final String path;
@@ -33,6 +34,7 @@ final class SectionReader {
     final List<PeerSelector> outsiders = new ArrayList<>();
     outsiders.addAll(cidrs(spec.cidrs()));
     outsiders.addAll(cidrSets(spec.cidrSets()));
+    outsiders.addAll(fqdns(spec.fqdns()));
     final List<Entity> entities = entities(spec.entities());
     outsiders.addAll(entities);
     final boolean namesNoPeer =
@@ -40,6 +42,7 @@ final class SectionReader {
             && spec.requires() == null
             && spec.cidrs() == null
             && spec.cidrSets() == null
+            && spec.fqdns() == null
             && spec.entities() == null;
     return new Section(
         direction,
@@ -65,6 +68,7 @@ final class SectionReader {
     addNamed(named, "CIDR", spec.cidrs());
     addNamed(named, "CIDRSet", spec.cidrSets());
     addNamed(named, "Entities", spec.entities());
+    addNamed(named, "FQDNs", spec.fqdns());
     if (named.size() > 1) {
       throw Refusal.invalid(
           path, String.join(" and ", named) + " cannot stand in one element: use one for each");
@@ -93,6 +97,27 @@ final class SectionReader {
       final CidrSetSpec spec = RuleReader.present(field, specs.get(i));
       final Prefix prefix = prefix(field + ".cidr", spec.cidr());
       selectors.add(new CidrSelector(prefix, except(field + ".except", prefix, spec.except())));
+    }
+    return selectors;
+  }
+
+  /** An address of a name that is not known would pass a rule that denies the name. */
+  private List<FqdnSelector> fqdns(List<FqdnSpec> specs) {
+    if (specs != null && deny) {
+      throw Refusal.invalid(field("FQDNs"), "names can be allowed, not denied");
+    }
+    final List<FqdnSelector> selectors = new ArrayList<>();
+    for (int i = 0; specs != null && i < specs.size(); i++) {
+      final String field = field("FQDNs") + "[" + i + "]";
+      final FqdnSpec spec = RuleReader.present(field, specs.get(i));
+      if ((spec.matchName() == null) == (spec.matchPattern() == null)) {
+        throw Refusal.invalid(field, "one of matchName and matchPattern is wanted");
+      }
+      selectors.add(
+          new FqdnSelector(
+              spec.matchName() != null
+                  ? NamePattern.ofName(field + ".matchName", spec.matchName())
+                  : NamePattern.parse(field + ".matchPattern", spec.matchPattern())));
     }
     return selectors;
   }

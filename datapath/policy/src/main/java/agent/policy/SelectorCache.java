@@ -29,6 +29,11 @@ final class SelectorCache implements PolicyResolver.Selections {
   private final Map<PeerSelector, Selection> selections = new LinkedHashMap<>();
   private final Set<PeerSelector> otherSelectors = new HashSet<>();
   private final Map<Prefix, Set<CidrSelector>> cidrSelectors = new HashMap<>();
+  private final NameReferences names;
+
+  SelectorCache(NameReferences names) {
+    this.names = names;
+  }
 
   private void remember(Identity identity) {
     identities.put(identity.id(), identity);
@@ -42,6 +47,11 @@ final class SelectorCache implements PolicyResolver.Selections {
   }
 
   private Selection select(PeerSelector selector) {
+    if (selector instanceof FqdnSelector fqdn) {
+      final Selection selection = new Selection();
+      selection.identities.addAll(names.identitiesOf(fqdn));
+      return selection;
+    }
     final Collection<Identity> candidates;
     if (selector instanceof CidrSelector cidr) {
       cidrSelectors.computeIfAbsent(cidr.prefix(), prefix -> new HashSet<>()).add(cidr);
@@ -85,6 +95,16 @@ final class SelectorCache implements PolicyResolver.Selections {
     } else {
       otherSelectors.remove(selector);
     }
+  }
+
+  /** The selector has an address with this identity from now on. */
+  void include(FqdnSelector selector, int identity) {
+    selections.get(selector).identities.add(identity);
+  }
+
+  /** The selector has no address with this identity any more. */
+  void exclude(FqdnSelector selector, int identity) {
+    selections.get(selector).identities.remove(identity);
   }
 
   /** Equal rules count as several users of a selector. */

@@ -116,6 +116,7 @@ class PolicyEntriesTest {
             null,
             null,
             null,
+            null,
             null);
     add(
         engine,

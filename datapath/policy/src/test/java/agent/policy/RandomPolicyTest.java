@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 class RandomPolicyTest {
   private static final int RULE_SETS = 3000;
   private static final int PACKETS = 60;
-  private static final int[] PROTOCOLS = {6, 6, 6, 17, 132, 1, 58, 47};
+  private static final int[] PROTOCOLS = {6, 6, 6, 17, 132, 1, 58, 47, 112};
 
   private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
   private final PolicyEngine engine =
@@ -100,7 +100,7 @@ class RandomPolicyTest {
     final int port =
         switch (protocol) {
           case 1, 58 -> random.someIcmpType();
-          case 47 -> 0;
+          case 47, 112 -> 0;
           default -> random.somePort();
         };
     final NaivePeer peer;

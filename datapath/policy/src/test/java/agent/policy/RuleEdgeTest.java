@@ -12,6 +12,7 @@ import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.LocalIdentityAllocator;
 import agent.maps.layout.PolicyDirection;
+import agent.maps.layout.PolicyPrefix;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
@@ -20,6 +21,8 @@ import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.types.Refusal;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 /** The first and the last port and message type that a rule can name, and what it leaves out. */
@@ -47,7 +50,7 @@ class RuleEdgeTest {
   }
 
   private static PeerRuleSpec icmp(String family, int type) {
-    return on(HOST, new IcmpRuleSpec(List.of(new IcmpFieldSpec(family, type))));
+    return on(HOST, new IcmpRuleSpec(List.of(new IcmpFieldSpec(family, Integer.toString(type)))));
   }
 
   @Test
@@ -92,6 +95,54 @@ class RuleEdgeTest {
     }
   }
 
+  private static PeerRuleSpec icmpNamed(String family, String name) {
+    return on(HOST, new IcmpRuleSpec(List.of(new IcmpFieldSpec(family, name))));
+  }
+
+  /** One name means another number in the other family, or none. */
+  @Test
+  void shouldKnowTheNamesOfMessageTypesOfEachFamily() {
+    assertEquals(List.of(host(1, 8)), entries(icmpNamed(null, "EchoRequest")));
+    assertEquals(List.of(host(1, 3)), entries(icmpNamed("IPv4", "DestinationUnreachable")));
+    assertEquals(List.of(host(1, 43)), entries(icmpNamed("IPv4", "ExtendedEchoReply")));
+    assertEquals(List.of(host(58, 128)), entries(icmpNamed("IPv6", "EchoRequest")));
+    assertEquals(List.of(host(58, 1)), entries(icmpNamed("IPv6", "DestinationUnreachable")));
+    assertEquals(List.of(host(58, 2)), entries(icmpNamed("IPv6", "PacketTooBig")));
+    assertEquals(List.of(host(58, 161)), entries(icmpNamed("IPv6", "ExtendedEchoReply")));
+    for (final String none : new String[] {"PacketTooBig", "echorequest", "", " 8", "0x8"}) {
+      final String start = "[0].ingress[0].icmps[0].fields[0].type: '" + none + "' is neither ";
+      final String message = refused(icmpNamed("IPv4", none));
+      assertEquals(start, message.substring(0, start.length()));
+    }
+    for (final String odd : new String[] {"08", "-0", "99999999999999999999"}) {
+      assertEquals(
+          "[0].ingress[0].icmps[0].fields[0].type: '"
+              + odd
+              + "' is not a message type from 0 to 255",
+          refused(icmpNamed("IPv6", odd)));
+    }
+  }
+
+  @Test
+  void shouldMeanAllOfAProtocolWithoutPorts() {
+    final Map<String, Integer> numbers = Map.of("ICMP", 1, "ICMPv6", 58, "VRRP", 112, "IGMP", 2);
+    numbers.forEach(
+        (name, number) -> {
+          final List<PolicyEntry> all =
+              List.of(
+                  new PolicyEntry(
+                      1,
+                      PolicyDirection.INGRESS,
+                      number,
+                      0,
+                      PolicyPrefix.PROTOCOL,
+                      host(6, 1).verdict()));
+          assertEquals(all, entries(on(HOST, new PortSpec(null, null, name))));
+          assertEquals(
+              all, entries(on(HOST, new PortSpec("0", null, name.toLowerCase(Locale.ROOT)))));
+        });
+  }
+
   @Test
   void shouldReadEveryMessageTypeOfEveryElement() {
     final PeerRuleSpec several =
@@ -104,8 +155,9 @@ class RuleEdgeTest {
             null,
             List.of(
                 new IcmpRuleSpec(
-                    List.of(new IcmpFieldSpec("IPv4", 3), new IcmpFieldSpec("IPv4", 8))),
-                new IcmpRuleSpec(List.of(new IcmpFieldSpec("IPv6", 128)))),
+                    List.of(new IcmpFieldSpec("IPv4", "3"), new IcmpFieldSpec("IPv4", "8"))),
+                new IcmpRuleSpec(List.of(new IcmpFieldSpec("IPv6", "128")))),
+            null,
             null);
     assertEquals(List.of(host(1, 3), host(1, 8), host(58, 128)), entries(several));
   }
@@ -114,10 +166,10 @@ class RuleEdgeTest {
   void shouldRefuseListsThatCouldBeReadAsNothingOrAsEverything() {
     assertEquals(
         "[0].ingress[0].icmps: is empty: leave the field out to mean all traffic",
-        refused(new PeerRuleSpec(null, null, null, null, null, null, List.of(), null)));
+        refused(new PeerRuleSpec(null, null, null, null, null, null, List.of(), null, null)));
     assertEquals(
         "[0].ingress[0].toPorts: is empty: leave the field out to mean all ports",
-        refused(new PeerRuleSpec(null, null, null, null, null, List.of(), null, null)));
+        refused(new PeerRuleSpec(null, null, null, null, null, List.of(), null, null, null)));
     assertEquals(
         "[0].ingress[0].toPorts[0].ports: is empty: leave the field out to mean all ports",
         refused(on(HOST)));
@@ -131,13 +183,13 @@ class RuleEdgeTest {
     final String end = " cannot stand in one element: use one for each";
     assertEquals(
         "[0].ingress[0]: fromCIDR and fromCIDRSet" + end,
-        refused(new PeerRuleSpec(null, null, cidr, set, null, null, null, null)));
+        refused(new PeerRuleSpec(null, null, cidr, set, null, null, null, null, null)));
     assertEquals(
         "[0].ingress[0]: fromCIDR and fromEntities" + end,
-        refused(new PeerRuleSpec(null, null, cidr, null, host, null, null, null)));
+        refused(new PeerRuleSpec(null, null, cidr, null, host, null, null, null, null)));
     assertEquals(
         "[0].ingress[0]: fromCIDRSet and fromEntities" + end,
-        refused(new PeerRuleSpec(null, null, null, set, host, null, null, null)));
+        refused(new PeerRuleSpec(null, null, null, set, host, null, null, null, null)));
   }
 
   @Test

@@ -2,8 +2,10 @@ package agent.policy;
 
 import static agent.policy.RuleSpecs.cidrSet;
 import static agent.policy.RuleSpecs.cidrs;
+import static agent.policy.RuleSpecs.egress;
 import static agent.policy.RuleSpecs.endpoints;
 import static agent.policy.RuleSpecs.entities;
+import static agent.policy.RuleSpecs.fqdns;
 import static agent.policy.RuleSpecs.ingress;
 import static agent.policy.RuleSpecs.labels;
 import static agent.policy.RuleSpecs.on;
@@ -13,6 +15,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
+import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
@@ -64,7 +67,15 @@ class RuleReaderTest {
             "fromCIDRSet[0].except[0]: 10.0.0.0/8 is not a part of 10.0.0.0/8"),
         Arguments.of(
             new PeerRuleSpec(
-                null, null, null, List.of(new CidrSetSpec(null, null)), null, null, null, null),
+                null,
+                null,
+                null,
+                List.of(new CidrSetSpec(null, null)),
+                null,
+                null,
+                null,
+                null,
+                null),
             "fromCIDRSet[0].cidr: is missing"),
         Arguments.of(entities("world", "mars"), "fromEntities[1]: 'mars' is not an entity"),
         Arguments.of(
@@ -114,21 +125,44 @@ class RuleReaderTest {
             on(PeerRuleSpec.ALL, new PortSpec("0", 9, "TCP")),
             "toPorts[0].ports[0].endPort: port 0 means every port and has no range"),
         Arguments.of(
-            on(PeerRuleSpec.ALL, new PortSpec("80", null, "ICMP")),
-            "toPorts[0].ports[0].protocol: 'ICMP' is none of TCP, UDP, SCTP, ANY"),
+            on(PeerRuleSpec.ALL, new PortSpec("80", null, "GRE")),
+            "toPorts[0].ports[0].protocol: 'GRE' is none of TCP, UDP, SCTP, ANY, ICMP, ICMPv6,"
+                + " VRRP, IGMP"),
+        Arguments.of(
+            on(PeerRuleSpec.ALL, new PortSpec("8", null, "icmp")),
+            "toPorts[0].ports[0].port: '8': ICMP has no ports: leave it out"),
+        Arguments.of(
+            on(PeerRuleSpec.ALL, new PortSpec("0", 9, "VRRP")),
+            "toPorts[0].ports[0].endPort: VRRP has no ports: leave it out"),
+        Arguments.of(
+            on(PeerRuleSpec.ALL, new PortSpec(null, null, null)),
+            "toPorts[0].ports[0].port: is missing"));
+  }
+
+  static Stream<Arguments> badPortRules() {
+    return Stream.of(
         Arguments.of(ports(List.of()), "toPorts: is empty: leave the field out to mean all ports"),
         Arguments.of(ports(List.of(new PortRuleSpec(null, null))), "toPorts[0].ports: is missing"),
         Arguments.of(
             ports(List.of(new PortRuleSpec(List.of(tcp(80)), List.of("rules")))),
             "toPorts[0].rules: not served yet"),
         Arguments.of(
-            new PeerRuleSpec(null, null, null, null, null, null, null, List.of("toFQDNs")),
-            "toFQDNs: not served yet"),
+            new PeerRuleSpec(null, null, null, null, null, null, null, List.of("toServices"), null),
+            "toServices: not served yet"),
         Arguments.of(
-            on(PeerRuleSpec.ALL, new IcmpRuleSpec(List.of(new IcmpFieldSpec("IPv4", 256)))),
+            on(PeerRuleSpec.ALL, new IcmpRuleSpec(List.of(new IcmpFieldSpec("IPv4", "256")))),
             "icmps[0].fields[0].type: '256' is not a message type from 0 to 255"),
         Arguments.of(
-            on(PeerRuleSpec.ALL, new IcmpRuleSpec(List.of(new IcmpFieldSpec("IPX", 8)))),
+            on(PeerRuleSpec.ALL, new IcmpRuleSpec(List.of(new IcmpFieldSpec("IPv4", null)))),
+            "icmps[0].fields[0].type: is missing"),
+        Arguments.of(
+            on(PeerRuleSpec.ALL, new IcmpRuleSpec(List.of(new IcmpFieldSpec(null, "Packet")))),
+            "icmps[0].fields[0].type: 'Packet' is neither a number from 0 to 255 nor a message of"
+                + " IPv4: EchoReply, DestinationUnreachable, Redirect, EchoRequest,"
+                + " RouterAdvertisement, RouterSolicitation, TimeExceeded, ParameterProblem,"
+                + " Timestamp, TimestampReply, Photuris, ExtendedEchoRequest, ExtendedEchoReply"),
+        Arguments.of(
+            on(PeerRuleSpec.ALL, new IcmpRuleSpec(List.of(new IcmpFieldSpec("IPX", "8")))),
             "icmps[0].fields[0].family: 'IPX' is neither IPv4 nor IPv6"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new IcmpRuleSpec(List.of())),
@@ -140,11 +174,11 @@ class RuleReaderTest {
   }
 
   private static PeerRuleSpec ports(List<PortRuleSpec> rules) {
-    return new PeerRuleSpec(null, null, null, null, null, rules, null, null);
+    return new PeerRuleSpec(null, null, null, null, null, rules, null, null, null);
   }
 
   @ParameterizedTest
-  @MethodSource({"badPeers", "badPorts"})
+  @MethodSource({"badPeers", "badPorts", "badPortRules"})
   void shouldNameWhatIsWrongInAnElement(PeerRuleSpec element, String message) {
     assertEquals(
         "[1].ingress[1]." + message,
@@ -158,11 +192,66 @@ class RuleReaderTest {
         refusal(new RuleSpec(SelectorSpec.ALL, null, null, null, List.of(cidrs("x")), null, null)));
   }
 
+  static Stream<Arguments> badNames() {
+    return Stream.of(
+        Arguments.of(fqdns("a b"), "toFQDNs[0].matchName: 'a b' is not a DNS name"),
+        Arguments.of(
+            fqdns("a.b", "*..x"), "toFQDNs[1].matchPattern: '*..x' is not a pattern of DNS names"),
+        Arguments.of(
+            named(new FqdnSpec(null, null)),
+            "toFQDNs[0]: one of matchName and matchPattern is wanted"),
+        Arguments.of(
+            named(new FqdnSpec("a.b", "*.b")),
+            "toFQDNs[0]: one of matchName and matchPattern is wanted"),
+        Arguments.of(named((FqdnSpec) null), "toFQDNs[0]: is missing"));
+  }
+
+  private static PeerRuleSpec named(FqdnSpec... names) {
+    return new PeerRuleSpec(null, null, null, null, null, null, null, null, Arrays.asList(names));
+  }
+
+  @ParameterizedTest
+  @MethodSource("badNames")
+  void shouldNameWhatIsWrongWithNames(PeerRuleSpec element, String message) {
+    assertEquals("[0].egress[0]." + message, refusal(egress(SelectorSpec.ALL, element)));
+  }
+
+  @Test
+  void shouldRefuseNamesBesideOtherPeersAndInDenies() {
+    assertEquals(
+        "[0].egress[0]: toCIDR and toFQDNs cannot stand in one element: use one for each",
+        refusal(
+            egress(
+                SelectorSpec.ALL,
+                new PeerRuleSpec(
+                    null,
+                    null,
+                    List.of("10.0.0.0/8"),
+                    null,
+                    null,
+                    null,
+                    null,
+                    null,
+                    List.of(new FqdnSpec("a.b", null))))));
+    assertEquals(
+        "[0].egressDeny[0].toFQDNs: names can be allowed, not denied",
+        refusal(
+            new RuleSpec(SelectorSpec.ALL, null, null, null, List.of(fqdns("a.b")), null, null)));
+  }
+
   @Test
   void shouldRefuseKindsOfPeersThatExcludeEachOther() {
     final PeerRuleSpec both =
         new PeerRuleSpec(
-            List.of(SelectorSpec.ALL), null, List.of("10.0.0.0/8"), null, null, null, null, null);
+            List.of(SelectorSpec.ALL),
+            null,
+            List.of("10.0.0.0/8"),
+            null,
+            null,
+            null,
+            null,
+            null,
+            null);
     assertEquals(
         "[0].ingress[0]: fromEndpoints and fromCIDR cannot stand in one element: use one for each",
         refusal(ingress(SelectorSpec.ALL, both)));
@@ -174,7 +263,8 @@ class RuleReaderTest {
             null,
             null,
             List.of(new PortRuleSpec(List.of(tcp(80)), null)),
-            List.of(new IcmpRuleSpec(List.of(new IcmpFieldSpec(null, 8)))),
+            List.of(new IcmpRuleSpec(List.of(new IcmpFieldSpec(null, "8")))),
+            null,
             null);
     assertEquals(
         "[0].ingress[0]: toPorts and icmps cannot stand in one element: use one for each",

@@ -2,12 +2,14 @@ package agent.policy;
 
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
+import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
@@ -20,24 +22,50 @@ final class RuleSpecs {
   }
 
   static PeerRuleSpec endpoints(SelectorSpec... peers) {
-    return new PeerRuleSpec(List.of(peers), null, null, null, null, null, null, null);
+    return new PeerRuleSpec(List.of(peers), null, null, null, null, null, null, null, null);
   }
 
   static PeerRuleSpec requires(SelectorSpec... peers) {
-    return new PeerRuleSpec(null, List.of(peers), null, null, null, null, null, null);
+    return new PeerRuleSpec(null, List.of(peers), null, null, null, null, null, null, null);
   }
 
   static PeerRuleSpec cidrs(String... cidrs) {
-    return new PeerRuleSpec(null, null, List.of(cidrs), null, null, null, null, null);
+    return new PeerRuleSpec(null, null, List.of(cidrs), null, null, null, null, null, null);
   }
 
   static PeerRuleSpec cidrSet(String cidr, String... except) {
     return new PeerRuleSpec(
-        null, null, null, List.of(new CidrSetSpec(cidr, List.of(except))), null, null, null, null);
+        null,
+        null,
+        null,
+        List.of(new CidrSetSpec(cidr, List.of(except))),
+        null,
+        null,
+        null,
+        null,
+        null);
+  }
+
+  /** Patterns are those with a star. */
+  static PeerRuleSpec fqdns(String... names) {
+    return new PeerRuleSpec(
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        Arrays.stream(names).map(RuleSpecs::fqdn).toList());
+  }
+
+  private static FqdnSpec fqdn(String text) {
+    return text.indexOf('*') < 0 ? new FqdnSpec(text, null) : new FqdnSpec(null, text);
   }
 
   static PeerRuleSpec entities(String... entities) {
-    return new PeerRuleSpec(null, null, null, null, List.of(entities), null, null, null);
+    return new PeerRuleSpec(null, null, null, null, List.of(entities), null, null, null, null);
   }
 
   static PeerRuleSpec on(PeerRuleSpec peers, PortSpec... ports) {
@@ -49,7 +77,8 @@ final class RuleSpecs {
         peers.entities(),
         List.of(new PortRuleSpec(List.of(ports), null)),
         null,
-        null);
+        null,
+        peers.fqdns());
   }
 
   static PeerRuleSpec on(PeerRuleSpec peers, IcmpRuleSpec icmp) {
@@ -61,6 +90,7 @@ final class RuleSpecs {
         peers.entities(),
         null,
         List.of(icmp),
+        null,
         null);
   }
 

@@ -7,6 +7,8 @@ import java.util.List;
 public enum ServiceProtocol {
   TCP(6),
   UDP(17),
+  /** Its packets keep their ports, which the checksum covers (RFC 9260, section 6.8). */
+  SCTP(132),
   /** TCP and UDP. */
   ANY(6, 17);
 
@@ -32,9 +34,6 @@ public enum ServiceProtocol {
         return protocol;
       }
     }
-    if ("SCTP".equalsIgnoreCase(name)) {
-      throw Refusal.invalid(field, "services of SCTP are not enabled");
-    }
-    throw Refusal.invalid(field, "'" + name + "' is not TCP, UDP or ANY");
+    throw Refusal.invalid(field, "'" + name + "' is not TCP, UDP, SCTP or ANY");
   }
 }

@@ -3,17 +3,21 @@ package agent.service;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.layout.BackendState;
+import agent.maps.layout.ServiceScope;
 import agent.types.IpAddress;
 import agent.types.Refusal;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -28,6 +32,10 @@ public final class Services {
 
   /** Changes of services whose ids are equal modulo this wait for each other. */
   private static final int LOCKS = 64;
+
+  private static final Set<ServiceScope> INSIDE = Set.of(ServiceScope.INSIDE);
+  private static final Set<ServiceScope> OUTSIDE = Set.of(ServiceScope.OUTSIDE);
+  private static final Set<ServiceScope> BOTH = Set.of(ServiceScope.values());
 
   private final ServiceProxy datapath;
   private final ServiceStore store;
@@ -76,13 +84,16 @@ public final class Services {
     for (final Service service : stored.services()) {
       restored.take(service);
       restored.services.put(service.id(), service);
-      entries.add(restored.entriesOf(service));
+      entries.addAll(restored.entriesOf(service));
     }
-    await(datapath.restore(entries, restored.unreadable.keySet()))
+    final Set<Integer> kept = new HashSet<>();
+    restored.unreadable.keySet().forEach(id -> kept.addAll(List.of(id, outside(id))));
+    await(datapath.restore(entries, kept))
         .forEach(
-            kept ->
+            found ->
                 restored.listeners.putIfAbsent(
-                    new Listener(kept.address(), kept.port(), kept.protocol()), kept.serviceId()));
+                    new Listener(found.address(), found.port(), found.protocol()),
+                    found.serviceId() & ~ServiceEntries.OUTSIDE_ID));
     if (!entries.isEmpty()) {
       LOGGER.info("restored {} services", entries.size());
     }
@@ -163,13 +174,69 @@ public final class Services {
 
   /** Enforces first: a record that cannot be written is taken back out of the kernel. */
   private void enforceAndStore(Service before, Service service) {
-    await(datapath.put(entriesOf(service)));
+    enforce(before, service);
     try {
       store.save(service);
     } catch (RuntimeException failure) {
-      await(before == null ? datapath.remove(service.id()) : datapath.put(entriesOf(before)));
+      if (before == null) {
+        withdraw(service);
+      } else {
+        enforce(service, before);
+      }
       throw failure;
     }
+  }
+
+  /** Puts a service in the place of another or of none; where that fails, all is as it was. */
+  private void enforce(Service before, Service service) {
+    final List<ServiceEntries> wanted = entriesOf(service);
+    await(datapath.put(wanted.getFirst()));
+    if (wanted.size() > 1) {
+      try {
+        await(datapath.put(wanted.getLast()));
+      } catch (RuntimeException failure) {
+        await(
+            before == null
+                ? datapath.remove(service.id())
+                : datapath.put(entriesOf(before).getFirst()));
+        throw failure;
+      }
+    } else if (before != null && hasOthersOutside(before)) {
+      await(datapath.remove(outside(service.id())));
+    }
+  }
+
+  private void withdraw(Service service) {
+    if (hasOthersOutside(service)) {
+      await(datapath.remove(outside(service.id())));
+    }
+    await(datapath.remove(service.id()));
+  }
+
+  /** Returns whether other backends serve clients outside than those of the node. */
+  private boolean hasOthersOutside(Service service) {
+    return service.type().isOutside() && !inside(service).equals(offered(service));
+  }
+
+  private List<Backend> inside(Service service) {
+    return service.isLocal() ? served(service, nodeName::equals) : service.backends();
+  }
+
+  /**
+   * Returns the backends for clients outside: one of another node would answer them with an address
+   * that they have not asked.
+   */
+  private List<Backend> offered(Service service) {
+    return served(
+        service, name -> nodeName.equals(name) || (name == null && !service.isLocalOutside()));
+  }
+
+  private static List<Backend> served(Service service, Predicate<String> node) {
+    return service.backends().stream().filter(backend -> node.test(backend.nodeName())).toList();
+  }
+
+  private static int outside(int id) {
+    return id | ServiceEntries.OUTSIDE_ID;
   }
 
   /**
@@ -196,7 +263,12 @@ public final class Services {
     unreadable.remove(id);
     services.remove(id);
     try {
-      await(datapath.remove(id));
+      if (service == null) {
+        await(datapath.remove(outside(id)));
+        await(datapath.remove(id));
+      } else {
+        withdraw(service);
+      }
     } finally {
       releaseAll(id, service); // not before: another service's entry would be removed
     }
@@ -249,15 +321,30 @@ public final class Services {
         .toList();
   }
 
-  private ServiceEntries entriesOf(Service service) {
+  /** Returns a service as the datapath has it: two where other backends serve clients outside. */
+  private List<ServiceEntries> entriesOf(Service service) {
+    final int id = service.id();
+    if (!service.type().isOutside()) {
+      return List.of(entriesOf(service, id, INSIDE, inside(service)));
+    }
+    if (!hasOthersOutside(service)) {
+      return List.of(entriesOf(service, id, BOTH, inside(service)));
+    }
+    return List.of(
+        entriesOf(service, id, INSIDE, inside(service)),
+        entriesOf(service, outside(id), OUTSIDE, offered(service)));
+  }
+
+  private static ServiceEntries entriesOf(
+      Service service, int id, Set<ServiceScope> scopes, List<Backend> backends) {
     return new ServiceEntries(
-        service.id(),
+        id,
         service.frontend().address(),
         service.frontend().port(),
         service.frontend().protocol().numbers(),
         service.affinitySec(),
-        service.backends().stream()
-            .filter(backend -> !service.isLocal() || nodeName.equals(backend.nodeName()))
+        scopes,
+        backends.stream()
             .map(
                 backend ->
                     new ServiceEntries.Backend(

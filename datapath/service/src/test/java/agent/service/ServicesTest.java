@@ -31,6 +31,8 @@ class ServicesTest {
   private static final Frontend NAMES =
       new Frontend(IpAddress.parse("10.96.0.1"), 53, ServiceProtocol.ANY);
 
+  private static final int OUTSIDE = ServiceEntries.OUTSIDE_ID;
+
   private final Datapath datapath = new Datapath();
   private final Disk disk = new Disk();
   private Services services = Services.restore(datapath, disk, "n1");
@@ -41,6 +43,7 @@ class ServicesTest {
     Set<Integer> kept = Set.of();
     List<KeptFrontend> keptFrontends = List.of();
     RuntimeException failure;
+    boolean isFailingOutside; // only then
     Runnable beforeRemoval = () -> {};
 
     @Override
@@ -54,7 +57,7 @@ class ServicesTest {
 
     @Override
     public CompletableFuture<Void> put(ServiceEntries service) {
-      if (failure != null) {
+      if (failure != null && (!isFailingOutside || service.id() < 0)) {
         return CompletableFuture.failedFuture(failure);
       }
       held.put(service.id(), service);
@@ -174,6 +177,79 @@ class ServicesTest {
     services.put(new Service(1, WEB, all, true, 0, null, null));
     assertEquals(List.of(1), datapath.held.get(1).backends().stream().map(b -> b.port()).toList());
     assertEquals(3, services.get(1).backends().size());
+  }
+
+  private static final Backend HERE =
+      new Backend(IpAddress.parse("10.1.0.7"), 1, Backend.State.ACTIVE, 1, "n1");
+  private static final Backend ELSEWHERE =
+      new Backend(IpAddress.parse("10.1.0.7"), 2, Backend.State.ACTIVE, 1, "n2");
+
+  private static final Backend SOMEWHERE =
+      new Backend(IpAddress.parse("10.1.0.7"), 3, Backend.State.ACTIVE, 1, null);
+
+  private static Service offered(ServiceType type, boolean isLocal, boolean isLocalOutside) {
+    return new Service(
+        1, WEB, List.of(HERE, ELSEWHERE, SOMEWHERE), type, isLocal, isLocalOutside, 60, null, null);
+  }
+
+  /** What the datapath has, as id, scopes and ports of the backends. */
+  private List<String> held() {
+    return datapath.held.values().stream()
+        .map(
+            entries ->
+                (entries.id() & ~OUTSIDE)
+                    + " "
+                    + new TreeSet<>(entries.scopes())
+                    + " "
+                    + entries.backends().stream().map(b -> b.port()).toList())
+        .toList();
+  }
+
+  @Test
+  void shouldOfferAServiceOutsideByTheBackendsOfItsPolicies() {
+    for (final ServiceType type : ServiceType.values()) {
+      services.put(offered(type, false, false));
+      assertEquals(
+          type == ServiceType.CLUSTER_IP
+              ? List.of("1 [INSIDE] [1, 2, 3]")
+              : List.of("1 [OUTSIDE] [1, 3]", "1 [INSIDE] [1, 2, 3]"),
+          held(),
+          type.text());
+    }
+    services.put(offered(ServiceType.NODE_PORT, false, true));
+    assertEquals(List.of("1 [OUTSIDE] [1]", "1 [INSIDE] [1, 2, 3]"), held());
+    assertEquals(OUTSIDE + 1, datapath.held.keySet().iterator().next());
+    assertEquals(60, datapath.held.get(OUTSIDE + 1).affinitySec());
+    services.put(offered(ServiceType.NODE_PORT, true, false));
+    assertEquals(List.of("1 [OUTSIDE] [1, 3]", "1 [INSIDE] [1]"), held());
+    restart();
+    assertEquals(List.of("1 [OUTSIDE] [1, 3]", "1 [INSIDE] [1]"), held());
+    services.put(offered(ServiceType.NODE_PORT, true, true));
+    assertEquals(List.of("1 [INSIDE, OUTSIDE] [1]"), held());
+    final Backend unnamed = backend("10.1.0.8");
+    services.put(service(1, WEB, HERE, unnamed).offered(ServiceType.NODE_PORT, false));
+    assertEquals(List.of("1 [INSIDE, OUTSIDE] [1, 8080]"), held(), "the same backends");
+    services.put(offered(ServiceType.NODE_PORT, true, false));
+    services.remove(1);
+    assertEquals(List.of(), held());
+  }
+
+  @Test
+  void shouldLeaveAllAsItWasWhereAServiceOutsideCannotBeOffered() {
+    for (final boolean isNew : new boolean[] {true, false}) {
+      final List<String> before = held();
+      final Service with = offered(ServiceType.NODE_PORT, false, true);
+      datapath.failure = Refusal.exhausted("", "the map is full");
+      datapath.isFailingOutside = true;
+      refused(() -> services.put(with));
+      assertEquals(before, held(), isNew ? "none" : "the former one");
+      datapath.failure = null;
+      disk.isFull = true;
+      assertThrows(OperationException.class, () -> services.put(with));
+      assertEquals(before, held(), isNew ? "none" : "the former one");
+      disk.isFull = false;
+      services.put(offered(ServiceType.LOAD_BALANCER, true, true));
+    }
   }
 
   @Test
@@ -300,7 +376,7 @@ class ServicesTest {
   void shouldLeaveAServiceWhoseRecordCannotBeReadAsItIs() {
     disk.unreadable.put(5, "the file is damaged");
     restart();
-    assertEquals(Set.of(5), datapath.kept);
+    assertEquals(Set.of(5, OUTSIDE + 5), datapath.kept);
     assertEquals(Refusal.Kind.UNAVAILABLE, refused(() -> services.put(service(5, WEB))).kind());
     assertEquals("id: service 5: the file is damaged", refused(() -> services.get(5)).getMessage());
     services.remove(5);
@@ -349,11 +425,9 @@ class ServicesTest {
   void shouldReadProtocolsAndStatesAndNameWhatIsNone() {
     assertEquals(ServiceProtocol.UDP, ServiceProtocol.parse("p", "udp"));
     assertEquals(
-        "p: 'ICMP' is not TCP, UDP or ANY",
+        "p: 'ICMP' is not TCP, UDP, SCTP or ANY",
         refused(() -> ServiceProtocol.parse("p", "ICMP")).getMessage());
-    assertEquals(
-        "p: services of SCTP are not enabled",
-        refused(() -> ServiceProtocol.parse("p", "sctp")).getMessage());
+    assertEquals(ServiceProtocol.SCTP, ServiceProtocol.parse("p", "sctp"));
     for (final Backend.State state : Backend.State.values()) {
       assertEquals(state, Backend.State.parse("s", state.text()));
     }

@@ -3,6 +3,8 @@ package agent.state;
 import agent.datapath.manager.guard.Faults;
 import agent.datapath.manager.spec.PrefilterList;
 import agent.datapath.manager.spec.PrefilterStore;
+import agent.dns.NameLookup;
+import agent.dns.NameStore;
 import agent.endpoint.config.RuntimeOptionsStore;
 import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;
 import agent.endpoint.state.EndpointRecord;
@@ -39,6 +41,8 @@ public final class AgentState implements AutoCloseable {
   private final StateFolder<PrefilterList> prefilter;
   private final StateFolder<List<ChangedValue>> configuration;
   private final StateFolder<Service> services;
+  private final StateFolder<List<Service>> serviceBatches;
+  private final StateFolder<List<NameLookup>> names;
   private final PolicyFile policyFile;
   private final List<StateFolder<?>> folders;
 
@@ -53,8 +57,20 @@ public final class AgentState implements AutoCloseable {
     prefilter = folder("prefilter", "prefilter", new PrefilterCodec());
     configuration = folder("configuration", "configuration", new ConfigurationCodec());
     services = folder("services", "service", new ServiceCodec());
+    serviceBatches = folder("service-batches", "services", new ServiceListCodec());
+    names = folder("names", "names", new NameCodec());
     policyFile = new PolicyFile(policy, faults);
-    folders = List.of(endpoints, policy, leases, node, prefilter, configuration, services);
+    folders =
+        List.of(
+            endpoints,
+            policy,
+            leases,
+            node,
+            prefilter,
+            configuration,
+            services,
+            serviceBatches,
+            names);
   }
 
   private <T> StateFolder<T> folder(String name, String kind, Codec<T> codec) {
@@ -106,9 +122,14 @@ public final class AgentState implements AutoCloseable {
     return new PrefilterFile(prefilter, faults);
   }
 
-  /** Returns the store of services: {@code services/<id>.json}. */
+  /** Returns the store of services: {@code services/<id>.json}, {@code service-batches}. */
   public ServiceStore serviceStore() {
-    return new ServiceFiles(services, faults);
+    return new ServiceFiles(services, serviceBatches, faults);
+  }
+
+  /** Returns the store of the addresses of names: {@code names/cache.json}. */
+  public NameStore nameStore() {
+    return new NameFile(names, faults);
   }
 
   /** Returns the store of the daemon's configuration: {@code configuration/daemon.json}. */
@@ -123,8 +144,7 @@ public final class AgentState implements AutoCloseable {
    * @throws OperationException where a file cannot be removed
    */
   public void discard() {
-    for (final StateFolder<?> folder :
-        List.of(endpoints, policy, leases, prefilter, configuration, services)) {
+    for (final StateFolder<?> folder : folders.stream().filter(folder -> folder != node).toList()) {
       final List<String> documents = folder.names();
       documents.forEach(folder::remove);
       if (!documents.isEmpty()) {

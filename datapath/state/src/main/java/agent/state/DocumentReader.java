@@ -137,9 +137,33 @@ final class DocumentReader {
     return member(name, in -> in.event == Event.VALUE_NULL ? null : form.read(in));
   }
 
+  /**
+   * Reads the rest of an object: a member that earlier releases do not have, and the end.
+   *
+   * @return its value; null where it is missing
+   */
+  <T> T lastMember(String name, Value<T> form) throws DamagedStateException {
+    advance();
+    if (event == Event.END_OBJECT) {
+      depth--;
+      return null;
+    }
+    names[depth] = json.getString();
+    check(names[depth].equals(name), "is unknown or duplicate");
+    advance();
+    final T value = form.read(this);
+    endObject();
+    return value;
+  }
+
   String text() throws DamagedStateException {
     require(Event.VALUE_STRING, "a string");
     return json.getString();
+  }
+
+  /** Reads a string, or an integer as a string of its digits. */
+  String textOrInteger() throws DamagedStateException {
+    return event == Event.VALUE_NUMBER ? Integer.toString(integer()) : text();
   }
 
   int integer() throws DamagedStateException {

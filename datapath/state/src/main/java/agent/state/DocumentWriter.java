@@ -82,6 +82,15 @@ final class DocumentWriter {
     json.write(value.toString());
   }
 
+  /** Writes the digits of a number as an integer, and all else as a string. */
+  void textOrInteger(String value) {
+    if (value.matches("0|[1-9][0-9]{0,8}")) {
+      integer(Integer.parseInt(value));
+    } else {
+      text(value);
+    }
+  }
+
   void integer(int value) {
     json.write(value);
   }

@@ -241,6 +241,23 @@ class FolderFiles {
   }
 
   /**
+   * Gives a file another name.
+   *
+   * @throws IOException where it failed; the file has its name
+   */
+  void rename(String name, String to) throws IOException {
+    try (FileChannel directory = FileChannel.open(folder, StandardOpenOption.READ)) {
+      Files.move(path(name), path(to), StandardCopyOption.ATOMIC_MOVE);
+      try {
+        sync(folder, directory);
+      } catch (IOException e) {
+        undo(path(name), path(to), true, e);
+        throw e;
+      }
+    }
+  }
+
+  /**
    * Keeps what is in a file's place as {@code *.corrupt-<n>} before it is replaced. The file stays
    * where it is until the replacement is committed; only a directory has to be moved.
    *

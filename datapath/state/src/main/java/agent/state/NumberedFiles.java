@@ -1,6 +1,7 @@
 package agent.state;
 
 import agent.datapath.manager.guard.Faults;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -86,12 +87,24 @@ final class NumberedFiles<T> {
 
   /** Reports that a file cannot be used, and returns the message, which says what can be done. */
   String invalid(int id, String reason) {
-    final String message =
-        ("the record in %s cannot be read (%s); the %s %s. Restore the file and start the agent"
-                + " again, or delete the %s")
-            .formatted(folder.path(name(id)), reason, noun, consequence, noun);
+    final String message = unreadable(folder.path(name(id)), reason, noun, consequence);
     faults.failed(subject(id), noun + " " + id + ": " + message);
     return message;
+  }
+
+  /** Returns the message about a file that cannot be read. */
+  static String unreadable(Path file, String reason, String noun, String consequence) {
+    return ("the record in %s cannot be read (%s); the %s %s. Restore the file and start the agent"
+            + " again, or delete the %s")
+        .formatted(file, reason, noun, consequence, noun);
+  }
+
+  /** Returns the numbers of the files. */
+  List<Integer> numbers() {
+    return folder.names().stream()
+        .map(name -> number(name, largest))
+        .filter(number -> number != 0)
+        .toList();
   }
 
   void save(T document) {
@@ -116,9 +129,11 @@ final class NumberedFiles<T> {
     return Integer.toString(id);
   }
 
-  /**
-   * Returns the number that a file name tells, 1 to a largest one; 0 where it is not such a name.
-   */
+  /** Returns the number that a file name tells, at least 1; 0 where it is not such a name. */
+  static int number(String name) {
+    return number(name, Integer.MAX_VALUE);
+  }
+
   private static int number(String name, int largest) {
     try {
       final int number = Integer.parseInt(name);

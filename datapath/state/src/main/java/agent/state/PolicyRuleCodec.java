@@ -2,6 +2,7 @@ package agent.state;
 
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
+import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
@@ -109,23 +110,41 @@ final class PolicyRuleCodec {
         "toPorts", peer.toPorts(), (to, all) -> to.list(all, PolicyRuleCodec::writePorts));
     out.memberOrNull("icmps", peer.icmps(), (to, all) -> to.list(all, PolicyRuleCodec::writeIcmp));
     out.memberOrNull("unserved", peer.unserved(), DocumentWriter::texts);
+    if (peer.fqdns() != null) {
+      out.member("fqdns", peer.fqdns(), (to, all) -> to.list(all, PolicyRuleCodec::writeFqdn));
+    }
     out.endObject();
   }
 
   private static PeerRuleSpec readPeer(DocumentReader in) throws DamagedStateException {
     in.beginObject();
-    final PeerRuleSpec peer =
-        new PeerRuleSpec(
-            in.memberOrNull("endpoints", from -> from.list(PolicyRuleCodec::readSelector)),
-            in.memberOrNull("requires", from -> from.list(PolicyRuleCodec::readSelector)),
-            in.memberOrNull("cidrs", DocumentReader::texts),
-            in.memberOrNull("cidrSets", from -> from.list(PolicyRuleCodec::readCidrSet)),
-            in.memberOrNull("entities", DocumentReader::texts),
-            in.memberOrNull("toPorts", from -> from.list(PolicyRuleCodec::readPorts)),
-            in.memberOrNull("icmps", from -> from.list(PolicyRuleCodec::readIcmp)),
-            in.memberOrNull("unserved", DocumentReader::texts));
+    return new PeerRuleSpec(
+        in.memberOrNull("endpoints", from -> from.list(PolicyRuleCodec::readSelector)),
+        in.memberOrNull("requires", from -> from.list(PolicyRuleCodec::readSelector)),
+        in.memberOrNull("cidrs", DocumentReader::texts),
+        in.memberOrNull("cidrSets", from -> from.list(PolicyRuleCodec::readCidrSet)),
+        in.memberOrNull("entities", DocumentReader::texts),
+        in.memberOrNull("toPorts", from -> from.list(PolicyRuleCodec::readPorts)),
+        in.memberOrNull("icmps", from -> from.list(PolicyRuleCodec::readIcmp)),
+        in.memberOrNull("unserved", DocumentReader::texts),
+        in.lastMember("fqdns", from -> from.list(PolicyRuleCodec::readFqdn)));
+  }
+
+  private static void writeFqdn(DocumentWriter out, FqdnSpec names) {
+    out.beginObject();
+    out.memberOrNull("matchName", names.matchName(), DocumentWriter::text);
+    out.memberOrNull("matchPattern", names.matchPattern(), DocumentWriter::text);
+    out.endObject();
+  }
+
+  private static FqdnSpec readFqdn(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final FqdnSpec names =
+        new FqdnSpec(
+            in.memberOrNull("matchName", DocumentReader::text),
+            in.memberOrNull("matchPattern", DocumentReader::text));
     in.endObject();
-    return peer;
+    return names;
   }
 
   private static void writeCidrSet(DocumentWriter out, CidrSetSpec set) {
@@ -164,7 +183,7 @@ final class PolicyRuleCodec {
 
   private static void writePort(DocumentWriter out, PortSpec port) {
     out.beginObject();
-    out.member("port", port.port(), DocumentWriter::text);
+    out.memberOrNull("port", port.port(), DocumentWriter::text);
     out.memberOrNull("endPort", port.endPort(), DocumentWriter::integer);
     out.memberOrNull("protocol", port.protocol(), DocumentWriter::text);
     out.endObject();
@@ -174,7 +193,7 @@ final class PolicyRuleCodec {
     in.beginObject();
     final PortSpec port =
         new PortSpec(
-            in.member("port", DocumentReader::text),
+            in.memberOrNull("port", DocumentReader::text),
             in.memberOrNull("endPort", DocumentReader::integer),
             in.memberOrNull("protocol", DocumentReader::text));
     in.endObject();
@@ -199,7 +218,7 @@ final class PolicyRuleCodec {
   private static void writeIcmpField(DocumentWriter out, IcmpFieldSpec field) {
     out.beginObject();
     out.memberOrNull("family", field.family(), DocumentWriter::text);
-    out.member("type", field.type(), DocumentWriter::integer);
+    out.member("type", field.type(), DocumentWriter::textOrInteger);
     out.endObject();
   }
 
@@ -208,7 +227,7 @@ final class PolicyRuleCodec {
     final IcmpFieldSpec field =
         new IcmpFieldSpec(
             in.memberOrNull("family", DocumentReader::text),
-            in.member("type", DocumentReader::integer));
+            in.member("type", DocumentReader::textOrInteger));
     in.endObject();
     return field;
   }

@@ -4,6 +4,7 @@ import agent.service.Backend;
 import agent.service.Frontend;
 import agent.service.Service;
 import agent.service.ServiceProtocol;
+import agent.service.ServiceType;
 
 /** The codec of {@code services/<id>.json}. */
 final class ServiceCodec implements Codec<Service> {
@@ -20,7 +21,32 @@ final class ServiceCodec implements Codec<Service> {
     out.member("affinitySeconds", service.affinitySec(), DocumentWriter::integer);
     out.memberOrNull("name", service.name(), DocumentWriter::text);
     out.memberOrNull("namespace", service.namespace(), DocumentWriter::text);
+    if (service.type().isOutside()) {
+      out.member("outside", service, ServiceCodec::writeOutside);
+    }
     out.endObject();
+  }
+
+  private static void writeOutside(DocumentWriter out, Service service) {
+    out.beginObject();
+    out.member("type", service.type().text(), DocumentWriter::text);
+    out.member("local", service.isLocalOutside(), DocumentWriter::bool);
+    out.endObject();
+  }
+
+  private record Outside(ServiceType type, boolean isLocal) {}
+
+  private static Outside readOutside(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final Outside outside =
+        new Outside(
+            in.member("type", ServiceCodec::readType), in.member("local", DocumentReader::bool));
+    in.endObject();
+    return outside;
+  }
+
+  private static ServiceType readType(DocumentReader in) throws DamagedStateException {
+    return in.parsed(name -> ServiceType.parse("", name), "the type of a service");
   }
 
   @Override
@@ -35,8 +61,8 @@ final class ServiceCodec implements Codec<Service> {
             in.member("affinitySeconds", DocumentReader::integer),
             in.memberOrNull("name", DocumentReader::text),
             in.memberOrNull("namespace", DocumentReader::text));
-    in.endObject();
-    return service;
+    final Outside outside = in.lastMember("outside", ServiceCodec::readOutside);
+    return outside == null ? service : service.offered(outside.type(), outside.isLocal());
   }
 
   private static void writeFrontend(DocumentWriter out, Frontend frontend) {
@@ -83,7 +109,7 @@ final class ServiceCodec implements Codec<Service> {
   }
 
   private static ServiceProtocol readProtocol(DocumentReader in) throws DamagedStateException {
-    return in.parsed(name -> ServiceProtocol.parse("", name), "TCP, UDP or ANY");
+    return in.parsed(name -> ServiceProtocol.parse("", name), "TCP, UDP, SCTP or ANY");
   }
 
   private static Backend.State readState(DocumentReader in) throws DamagedStateException {

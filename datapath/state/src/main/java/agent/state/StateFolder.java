@@ -131,6 +131,24 @@ final class StateFolder<T> {
     succeeded();
   }
 
+  /**
+   * Gives a document another name durably; there is none of that name.
+   *
+   * @throws OperationException where it could not be renamed; it has its name
+   */
+  void rename(String name, String to) {
+    try {
+      files.rename(name + SUFFIX, to + SUFFIX);
+    } catch (IOException e) {
+      throw failed(0, FolderFiles.failure(path(name), "renamed", e));
+    }
+    final String problem = unreadable.remove(name);
+    if (problem != null) {
+      distrust(to, problem);
+    }
+    succeeded();
+  }
+
   /** Removes a document durably, as a step of another write; keeps one that cannot be read. */
   void delete(String name) throws IOException {
     final String problem = unreadable.get(name);

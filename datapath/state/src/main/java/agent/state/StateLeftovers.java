@@ -20,7 +20,16 @@ import java.util.regex.Pattern;
 public final class StateLeftovers implements AutoCloseable {
   /** Folders of every release. */
   private static final List<String> FOLDERS =
-      List.of("endpoints", "policy", "ipam", "node", "prefilter", "configuration", "services");
+      List.of(
+          "endpoints",
+          "policy",
+          "ipam",
+          "node",
+          "prefilter",
+          "configuration",
+          "services",
+          "service-batches",
+          "names");
 
   /** Documents, what was kept aside of them, and temporary files ({@link FolderFiles}). */
   private static final Pattern FILE = Pattern.compile("[a-z0-9-]+\\.json[a-z0-9.-]*|probe.*");

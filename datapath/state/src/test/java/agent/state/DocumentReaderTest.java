@@ -107,8 +107,8 @@ class DocumentReaderTest {
     refused(new PolicyCodec(), start + "[]", path + ": is not an object but an array");
     refused(
         new PolicyCodec(),
-        start + "{\"fields\":[{\"family\":\"IPv4\",\"type\":\"8\"",
-        path + ".fields[0].type: is not an integer but a string");
+        start + "{\"fields\":[{\"family\":\"IPv4\",\"type\":true",
+        path + ".fields[0].type: is not a string but a boolean");
   }
 
   @Test

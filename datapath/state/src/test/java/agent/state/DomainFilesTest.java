@@ -19,6 +19,8 @@ import agent.node.NodeStore.NodeRecord;
 import agent.policy.PolicyState;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
+import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
+import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.RuleSpec;
@@ -146,6 +148,22 @@ class DomainFilesTest {
                             List.of(new CidrSetSpec("10.0.0.0/8", List.of("10.1.0.0/16"))),
                             List.of("world"),
                             List.of(new PortRuleSpec(List.of(new PortSpec("80", 90, "TCP")), null)),
+                            null,
+                            null,
+                            null),
+                        new PeerRuleSpec(
+                            null,
+                            null,
+                            null,
+                            null,
+                            null,
+                            List.of(
+                                new PortRuleSpec(List.of(new PortSpec(null, null, "VRRP")), null)),
+                            List.of(
+                                new IcmpRuleSpec(
+                                    List.of(
+                                        new IcmpFieldSpec(null, "EchoRequest"),
+                                        new IcmpFieldSpec("IPv6", "128")))),
                             null,
                             null)),
                     null,

@@ -107,6 +107,19 @@ class DurabilityTest {
   }
 
   @Test
+  void shouldSyncTheFolderAfterANameChangesAndKeepTheNameWhereThatFails() throws Exception {
+    replace("old");
+    steps.clear();
+    failing = "folder";
+    assertThrows(IOException.class, () -> files.rename("a.json", "b.json"));
+    assertEquals("a.json=old", content());
+    failing = "";
+    steps.clear();
+    files.rename("a.json", "b.json");
+    assertEquals(List.of("sync folder of b.json=old"), steps);
+  }
+
+  @Test
   void shouldSyncTheFileAndTheFolderOfAProbeOfTheLengthThatFailed() throws Exception {
     final String zeros = "\0".repeat(70);
     files.probe(".json", zeros.length());

@@ -199,6 +199,7 @@ class ReleaseFilesTest {
                     List.of(new PortSpec("80", 90, "TCP"), new PortSpec("0", null, null)), null),
                 new PortRuleSpec(List.of(new PortSpec("53", null, "udp")), List.of())),
             null,
+            null,
             null);
     return new RuleSpec(
         new SelectorSpec(
@@ -210,7 +211,15 @@ class ReleaseFilesTest {
         null,
         List.of(
             new PeerRuleSpec(
-                null, null, List.of("10.0.0.0/8", "::/0"), null, null, null, null, List.of())),
+                null,
+                null,
+                List.of("10.0.0.0/8", "::/0"),
+                null,
+                null,
+                null,
+                null,
+                List.of(),
+                null)),
         List.of(),
         List.of(new LabelSpec("name", "näher", "user"), new LabelSpec("k", null, null)),
         "one \"quoted\" line\n\u001f\u007f \ud83d\ude00 \udc00 \\u001f");
@@ -231,6 +240,7 @@ class ReleaseFilesTest {
                 List.of(),
                 null,
                 null,
+                null,
                 null),
             new PeerRuleSpec(
                 null,
@@ -241,7 +251,8 @@ class ReleaseFilesTest {
                 null,
                 List.of(
                     new IcmpRuleSpec(
-                        List.of(new IcmpFieldSpec("IPv6", 128), new IcmpFieldSpec(null, 8)))),
+                        List.of(new IcmpFieldSpec("IPv6", "128"), new IcmpFieldSpec(null, "8")))),
+                null,
                 null)),
         null,
         null,

@@ -9,6 +9,7 @@ import agent.service.Frontend;
 import agent.service.Service;
 import agent.service.ServiceProtocol;
 import agent.service.ServiceStore;
+import agent.service.ServiceType;
 import agent.types.IpAddress;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -88,6 +89,29 @@ class ServiceFilesTest {
   }
 
   @Test
+  void shouldKeepWhereAServiceIsOffered() throws Exception {
+    for (final ServiceType type : ServiceType.values()) {
+      for (final boolean isLocal : new boolean[] {true, false}) {
+        final Service offered = SERVICE.offered(type, isLocal && type.isOutside());
+        state.serviceStore().save(offered);
+        assertEquals(List.of(offered), List.copyOf(reloaded().services()));
+      }
+    }
+    state.serviceStore().save(SERVICE.offered(ServiceType.HOST_PORT, true));
+    final String end = ",\"outside\":{\"type\":\"HostPort\",\"local\":true}}";
+    assertTrue(Files.readString(file()).strip().endsWith(end), Files.readString(file()));
+    for (final String wrong : List.of("\"Port\"", "null", "1")) {
+      write(DOCUMENT.substring(0, DOCUMENT.length() - 1) + end.replace("\"HostPort\"", wrong));
+      final String reason = reloaded().unreadable().get(7);
+      assertTrue(reason.contains("$.outside.type"), reason);
+      state.serviceStore().remove(7);
+      state.serviceStore().save(SERVICE);
+    }
+    write(DOCUMENT.substring(0, DOCUMENT.length() - 1) + ",\"more\":1}");
+    assertTrue(reloaded().unreadable().get(7).contains("$.more"));
+  }
+
+  @Test
   void shouldWriteTheStoredFormat() throws IOException {
     state.serviceStore().save(SERVICE);
     assertTrue(Files.readString(file()).strip().endsWith(DOCUMENT), Files.readString(file()));
@@ -106,7 +130,7 @@ class ServiceFilesTest {
       value = {
         "\"port\":53 | \"port\":0 | $.frontend.port",
         "\"port\":65535 | \"port\":65536 | $.backends[1].port",
-        "ANY | SCTP | $.frontend.protocol",
+        "ANY | ICMP | $.frontend.protocol",
         "terminating | gone | $.backends[0].state",
         "\"weight\":9 | \"weight\":-1 | $.backends[1]",
         "\"id\":7 | \"id\":8 | it holds service 8"

@@ -112,6 +112,11 @@ public final class IpAddress implements Comparable<IpAddress> {
     return !ipv4;
   }
 
+  /** Returns whether it is {@code 0.0.0.0} or {@code ::}. */
+  public boolean isUnspecified() {
+    return high == 0 && low == 0;
+  }
+
   /** 32 or 128. */
   public int bitLength() {
     return ipv4 ? IPV4_BITS : IPV6_BITS;

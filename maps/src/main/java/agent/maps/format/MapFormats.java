@@ -16,7 +16,7 @@ public final class MapFormats {
   public static final MapFormat INTERFACES_OVERFLOW = SlotFormat.ofInts("interface ", "endpoint ");
   public static final MapFormat FLOW_USAGE = new FlowUsageFormat();
   public static final MapFormat ENDPOINT_RATES = new EndpointRatesFormat();
-  public static final MapFormat DEVICES = SlotFormat.ofInts("interface ", "guarded ");
+  public static final MapFormat DEVICES = new DeviceFormat();
   public static final MapFormat SERVICES = new ServiceFormat();
   public static final MapFormat SERVICE_SLOTS = new ServiceSlotFormat();
   public static final MapFormat SERVICE_TABLES = new ServiceTableFormat();
@@ -24,6 +24,7 @@ public final class MapFormats {
   public static final MapFormat SERVICE_ENDS = new ServiceEndFormat();
   public static final MapFormat SERVICE_BACKENDS = new ServiceBackendFormat();
   public static final MapFormat SERVICE_AFFINITIES = new ServiceAffinityFormat();
+  public static final MapFormat SERVICE_GATE = SlotFormat.ofInts("gate ", "state ");
   public static final MapFormat SOCKET_METRICS = SlotFormat.ofLongs("counter ", "");
   public static final MapFormat METRICS = new MetricsFormat();
   public static final MapFormat GENERATIONS = new GenerationFormat();

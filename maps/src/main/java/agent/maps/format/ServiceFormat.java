@@ -2,9 +2,13 @@ package agent.maps.format;
 
 import agent.maps.layout.ServiceEntryFlyweight;
 import agent.maps.layout.ServiceKeyFlyweight;
+import agent.maps.layout.ServiceScope;
 import org.agrona.MutableDirectBuffer;
 
-/** Formats services as {@code 10.96.0.1:443 TCP} and {@code service 7 slots 3 affinity 0s}. */
+/**
+ * Formats services as {@code 10.96.0.1:443 TCP}, or {@code 10.96.0.1:443 TCP from outside}, and
+ * {@code service 7 slots 3 affinity 0s}.
+ */
 final class ServiceFormat implements MapFormat {
   @Override
   public void appendKey(
@@ -16,6 +20,9 @@ final class ServiceFormat implements MapFormat {
     final ServiceKeyFlyweight frontend = new ServiceKeyFlyweight().wrap(key, keyOffset);
     FieldText.end(out, frontend.addressHigh(), frontend.addressLow(), frontend.port());
     FieldText.protocol(out.append(' '), frontend.protocol());
+    if (frontend.scope() == ServiceScope.OUTSIDE.number()) {
+      out.append(" from outside");
+    }
   }
 
   @Override

@@ -45,6 +45,7 @@ public final class NodeMaps {
   public static final NodeMap PREFILTER6_NARROW_CELLS =
       read("prefilter6_narrow_cells", MapFormats.CELLS);
   public static final NodeMap SERVICES = read("services", MapFormats.SERVICES);
+  public static final NodeMap SERVICE_GATE = read("service_gate", MapFormats.SERVICE_GATE);
   public static final NodeMap SERVICE_SLOTS = read("service_slots", MapFormats.SERVICE_SLOTS);
   public static final NodeMap SERVICE_TABLES = read("service_tables", MapFormats.SERVICE_TABLES);
   public static final NodeMap SERVICE_CELLS = read("service_cells", MapFormats.SERVICE_CELLS);
@@ -65,6 +66,7 @@ public final class NodeMaps {
   public static final List<NodeMap> SOCKET =
       List.of(
           SERVICES,
+          SERVICE_GATE,
           SERVICE_SLOTS,
           SERVICE_TABLES,
           SERVICE_CELLS,
@@ -105,6 +107,7 @@ public final class NodeMaps {
           PREFILTER6_WIDE_CELLS,
           PREFILTER6_NARROW_CELLS,
           SERVICES,
+          SERVICE_GATE,
           SERVICE_SLOTS,
           SERVICE_TABLES,
           SERVICE_CELLS,

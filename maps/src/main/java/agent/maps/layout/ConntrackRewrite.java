@@ -8,7 +8,9 @@ public enum ConntrackRewrite implements Numbered {
   /** The destination, else the source. */
   DESTINATION(1),
   /** The packets of the high side, else those of the low side. */
-  FROM_HIGH(2);
+  FROM_HIGH(2),
+  /** Between the address of an endpoint and one of this node. */
+  MASQUERADE(4);
 
   public static final EnumSpec ENUM =
       EnumSpec.of("conntrack_rewrite", "CONNTRACK_REWRITE_", values());

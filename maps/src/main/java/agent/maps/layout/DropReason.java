@@ -32,8 +32,10 @@ public enum DropReason implements Numbered {
   EXTENSION_HEADERS(15),
   /** The packet is to a service without a backend. */
   SERVICE_UNSERVED(16),
-  /** The backend of a service has another connection of the client's port. */
-  TUPLE_IN_USE(17);
+  /** The receiver, such as a backend, has another connection with the tuple of the packet. */
+  TUPLE_IN_USE(17),
+  /** A masqueraded flow finds no free port of this node for its destination. */
+  PORTS_EXHAUSTED(18);
 
   public static final EnumSpec ENUM = EnumSpec.of("drop_reason", "DROP_", values());
 

@@ -60,7 +60,14 @@ import org.agrona.MutableDirectBuffer;
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |                       events_per_second                       |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
- * |         payload_bytes         |            reserved           |
+ * |         payload_bytes         | native4_length| native6_length|
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                            native4                            |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                            native6                            |
+ * |                           (16 bytes)                          |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |                            reserved                           |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * </pre>
  */
@@ -85,8 +92,12 @@ public final class NodeConfigFlyweight {
   public static final int FLOW_SHARE_PERCENT_OFFSET = ANY_CAPACITY_OFFSET + SIZE_OF_INT;
   public static final int EVENTS_PER_SECOND_OFFSET = FLOW_SHARE_PERCENT_OFFSET + SIZE_OF_INT;
   public static final int PAYLOAD_BYTES_OFFSET = EVENTS_PER_SECOND_OFFSET + SIZE_OF_INT;
-  public static final int RESERVED_OFFSET = PAYLOAD_BYTES_OFFSET + SIZE_OF_SHORT;
-  public static final int LENGTH = RESERVED_OFFSET + 2;
+  public static final int NATIVE4_LENGTH_OFFSET = PAYLOAD_BYTES_OFFSET + SIZE_OF_SHORT;
+  public static final int NATIVE6_LENGTH_OFFSET = NATIVE4_LENGTH_OFFSET + SIZE_OF_BYTE;
+  public static final int NATIVE4_OFFSET = NATIVE6_LENGTH_OFFSET + SIZE_OF_BYTE;
+  public static final int NATIVE6_OFFSET = NATIVE4_OFFSET + 4;
+  public static final int RESERVED_OFFSET = NATIVE6_OFFSET + 16;
+  public static final int LENGTH = RESERVED_OFFSET + 4;
 
   public static final StructSpec STRUCT =
       StructSpec.named("node_config", LENGTH)
@@ -108,7 +119,11 @@ public final class NodeConfigFlyweight {
           .scalar("flow_share_percent", FLOW_SHARE_PERCENT_OFFSET, U32)
           .scalar("events_per_second", EVENTS_PER_SECOND_OFFSET, U32)
           .scalar("payload_bytes", PAYLOAD_BYTES_OFFSET, U16)
-          .bytes("reserved", RESERVED_OFFSET, 2)
+          .scalar("native4_length", NATIVE4_LENGTH_OFFSET, U8)
+          .scalar("native6_length", NATIVE6_LENGTH_OFFSET, U8)
+          .bytes("native4", NATIVE4_OFFSET, 4)
+          .bytes("native6", NATIVE6_OFFSET, 16)
+          .bytes("reserved", RESERVED_OFFSET, 4)
           .build();
 
   private MutableDirectBuffer buffer;
@@ -323,6 +338,56 @@ public final class NodeConfigFlyweight {
   /** Sets {@code payload_bytes}, the first bytes of a packet in an event. */
   public NodeConfigFlyweight payloadBytes(int value) {
     buffer.putShort(offset + PAYLOAD_BYTES_OFFSET, (short) value);
+    return this;
+  }
+
+  /** Returns {@code native4_length}, the bits of {@code native4}; 0: there is no such prefix. */
+  public int native4Length() {
+    return buffer.getByte(offset + NATIVE4_LENGTH_OFFSET) & 0xff;
+  }
+
+  /** Sets {@code native4_length}, the bits of {@code native4}; 0: there is no such prefix. */
+  public NodeConfigFlyweight native4Length(int value) {
+    buffer.putByte(offset + NATIVE4_LENGTH_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** Returns {@code native6_length}, the bits of {@code native6}; 0: there is no such prefix. */
+  public int native6Length() {
+    return buffer.getByte(offset + NATIVE6_LENGTH_OFFSET) & 0xff;
+  }
+
+  /** Sets {@code native6_length}, the bits of {@code native6}; 0: there is no such prefix. */
+  public NodeConfigFlyweight native6Length(int value) {
+    buffer.putByte(offset + NATIVE6_LENGTH_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** Returns {@code native4}, the prefix to which packets are not masqueraded. */
+  public int native4() {
+    return buffer.getInt(offset + NATIVE4_OFFSET, BIG_ENDIAN);
+  }
+
+  /** Sets {@code native4}, the prefix to which packets are not masqueraded. */
+  public NodeConfigFlyweight native4(int value) {
+    buffer.putInt(offset + NATIVE4_OFFSET, value, BIG_ENDIAN);
+    return this;
+  }
+
+  /** Returns the upper 64 bits of {@code native6}. */
+  public long native6High() {
+    return buffer.getLong(offset + NATIVE6_OFFSET, BIG_ENDIAN);
+  }
+
+  /** Returns the lower 64 bits of {@code native6}. */
+  public long native6Low() {
+    return buffer.getLong(offset + NATIVE6_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
+  }
+
+  /** Sets {@code native6}, the prefix to which packets are not masqueraded. */
+  public NodeConfigFlyweight native6(long high, long low) {
+    buffer.putLong(offset + NATIVE6_OFFSET, high, BIG_ENDIAN);
+    buffer.putLong(offset + NATIVE6_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
     return this;
   }
 

@@ -20,7 +20,7 @@ import org.agrona.MutableDirectBuffer;
  * |                            address                            |
  * |                           (16 bytes)                          |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
- * |            port_be            |    protocol   |    reserved   |
+ * |            port_be            |    protocol   |     scope     |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * </pre>
  */
@@ -28,15 +28,15 @@ public final class ServiceKeyFlyweight {
   public static final int ADDRESS_OFFSET = 0;
   public static final int PORT_BE_OFFSET = ADDRESS_OFFSET + 16;
   public static final int PROTOCOL_OFFSET = PORT_BE_OFFSET + SIZE_OF_SHORT;
-  public static final int RESERVED_OFFSET = PROTOCOL_OFFSET + SIZE_OF_BYTE;
-  public static final int LENGTH = RESERVED_OFFSET + 1;
+  public static final int SCOPE_OFFSET = PROTOCOL_OFFSET + SIZE_OF_BYTE;
+  public static final int LENGTH = SCOPE_OFFSET + SIZE_OF_BYTE;
 
   public static final StructSpec STRUCT =
       StructSpec.named("service_key", LENGTH)
           .bytes("address", ADDRESS_OFFSET, 16)
           .scalar("port_be", PORT_BE_OFFSET, BE16)
           .scalar("protocol", PROTOCOL_OFFSET, U8)
-          .scalar("reserved", RESERVED_OFFSET, U8)
+          .scalar("scope", SCOPE_OFFSET, U8)
           .build();
 
   private MutableDirectBuffer buffer;
@@ -49,7 +49,7 @@ public final class ServiceKeyFlyweight {
     return this;
   }
 
-  /** Sets every byte to zero, including the reserved ones. */
+  /** Sets every byte to zero. */
   public ServiceKeyFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
@@ -91,6 +91,17 @@ public final class ServiceKeyFlyweight {
   /** Sets {@code protocol}, TCP or UDP. */
   public ServiceKeyFlyweight protocol(int value) {
     buffer.putByte(offset + PROTOCOL_OFFSET, (byte) value);
+    return this;
+  }
+
+  /** Returns {@code scope}, a {@link ServiceScope}. */
+  public int scope() {
+    return buffer.getByte(offset + SCOPE_OFFSET) & 0xff;
+  }
+
+  /** Sets {@code scope}, a {@link ServiceScope}. */
+  public ServiceKeyFlyweight scope(int value) {
+    buffer.putByte(offset + SCOPE_OFFSET, (byte) value);
     return this;
   }
 }

@@ -129,7 +129,7 @@ class ShippedLayoutTest {
           endpoints,               __u32,          endpoint_entry
           interfaces,              __u32,          interface_cell
           interfaces_overflow,     __u32,          __u32
-          devices,                 __u32,          __u32
+          devices,                 __u32,          device_entry
           generations,             __u32,          __u64
           policies,                __u32,          ''
           metrics,                 __u32,          metrics_entry
@@ -138,6 +138,7 @@ class ShippedLayoutTest {
           prefilter6_wide_cells,   __u32,          __u64
           prefilter6_narrow_cells, __u32,          __u64
           services,                service_key,    service_entry
+          service_gate,            __u32,          __u32
           service_slots,           service_slot_key, service_slot
           service_tables,          __u32,          service_table
           service_cells,           service_table_key, service_cells
@@ -214,8 +215,8 @@ class ShippedLayoutTest {
     for (final DataSectionLayout.Location location : rodata.variables()) {
       names.add(location.name() + " " + location.typeName() + " " + location.size());
     }
-    assertTrue(names.contains("node_config node_config 104"), names.toString());
-    assertEquals(104, rodata.variable("node_config").size());
+    assertTrue(names.contains("node_config node_config 128"), names.toString());
+    assertEquals(128, rodata.variable("node_config").size());
     assertTrue(rodata.variables().stream().noneMatch(it -> it.name().startsWith("endpoint")));
     assertTrue(rodata.has("node_config") && !rodata.has("absent"));
     assertThrows(BtfException.class, () -> rodata.variable("absent"));

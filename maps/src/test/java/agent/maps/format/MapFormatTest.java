@@ -9,6 +9,7 @@ import agent.maps.layout.Conntrack4KeyFlyweight;
 import agent.maps.layout.Conntrack6KeyFlyweight;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.maps.layout.ConntrackFlag;
+import agent.maps.layout.DeviceEntryFlyweight;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.EndpointEntryFlyweight;
 import agent.maps.layout.EndpointOption;
@@ -52,6 +53,16 @@ class MapFormatTest {
     final StringBuilder out = new StringBuilder();
     format.appendValue(out, key, 0, value, 0);
     return out.toString();
+  }
+
+  @Test
+  void shouldFormatDevicesWithTheAddressesOfTheirFlows() {
+    key.putInt(0, 2);
+    final DeviceEntryFlyweight device = new DeviceEntryFlyweight().wrap(value, 0).state(1);
+    assertEquals("interface 2", keyText(MapFormats.DEVICES));
+    assertEquals("guarded 1", valueText(MapFormats.DEVICES));
+    device.ipv4(0xc000_0201).ipv6(0x2001_0db8_0000_0000L, 7);
+    assertEquals("guarded 1 ipv4 192.0.2.1 ipv6 2001:db8::7", valueText(MapFormats.DEVICES));
   }
 
   @ParameterizedTest

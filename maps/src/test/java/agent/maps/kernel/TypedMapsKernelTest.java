@@ -193,8 +193,8 @@ class TypedMapsKernelTest {
     assertEquals(0, overflow.get(65_543));
     assertEquals(-Errno.ENOENT, overflow.remove(65_543));
     final DeviceMap devices = new DeviceMap(create(SHIPPED.get(NodeMaps.DEVICES)));
-    assertEquals(0, devices.add(7));
-    assertEquals(0, devices.add(7), "it is there already");
+    assertEquals(0, devices.add(7, 0, 0, 0));
+    assertEquals(0, devices.add(7, 0, 0, 0), "it is there already");
     assertEquals(0, devices.remove(7));
     assertEquals(-Errno.ENOENT, devices.remove(7));
   }

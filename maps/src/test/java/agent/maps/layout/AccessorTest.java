@@ -42,6 +42,7 @@ class AccessorTest {
         Conntrack6KeyFlyweight.class,
         ConntrackEntryFlyweight.class,
         ConntrackSweepFlyweight.class,
+        DeviceEntryFlyweight.class,
         EndpointEntryFlyweight.class,
         FlowEventFlyweight.class,
         Fragment4KeyFlyweight.class,

@@ -11,6 +11,7 @@ public final class Layouts {
           Conntrack6KeyFlyweight.STRUCT,
           ConntrackEntryFlyweight.STRUCT,
           ConntrackSweepFlyweight.STRUCT,
+          DeviceEntryFlyweight.STRUCT,
           EndpointEntryFlyweight.STRUCT,
           EndpointRatesFlyweight.STRUCT,
           EndpointRatesFlyweight.RATE,
@@ -67,6 +68,8 @@ public final class Layouts {
                   PrefilterCell.ENUM,
                   PrefilterGeometry.ENUM,
                   PrefilterTable.ENUM,
+                  ServiceGate.ENUM,
+                  ServiceScope.ENUM,
                   SocketCounter.ENUM))
           .toList();
 

@@ -17,13 +17,12 @@ public record PortRuleModel(
    * A port or a range of ports.
    *
    * @param endPort last port of a range
-   * @param port number or name
-   * @param protocol TCP, UDP, SCTP or ANY
+   * @param port number or name; absent for a protocol without ports
+   * @param protocol TCP, UDP, SCTP, ANY, or a protocol without ports
    */
   public record Port(
       @JsonProperty("endPort") Integer endPort,
-      @JsonProperty(value = "port", required = true) @JsonDeserialize(using = PortText.class)
-          String port,
+      @JsonProperty("port") @JsonDeserialize(using = NumberOrTextReader.class) String port,
       @JsonProperty("protocol") String protocol) {}
 
   /**

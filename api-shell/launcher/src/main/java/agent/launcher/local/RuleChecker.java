@@ -45,12 +45,12 @@ final class RuleChecker {
 
   /** A message is the path, a colon, and what is wrong there; a path has no space. */
   private static RuleFault fault(String message, List<String> known, boolean isName) {
-    final int colon = message.indexOf(": ");
-    final String path = colon < 0 ? "" : message.substring(0, colon);
+    final String[] parts = message.split(": ", 2);
+    final String path = parts.length == 2 ? parts[0] : "";
     final String inside = path.startsWith(START) ? path.substring(START.length()) : path;
     return new RuleFault(
         inside.startsWith(".") ? inside.substring(1) : inside,
-        message.substring(colon < 0 ? 0 : colon + 2),
+        parts[parts.length - 1],
         known,
         isName);
   }

@@ -49,14 +49,14 @@ final class OptionFile {
   }
 
   private Map<String, List<String>> options() {
-    final Map<String, List<String>> given = new LinkedHashMap<>();
     final Optional<Node> document = document(text());
     if (document.isEmpty() || isEmpty(document.get())) {
-      return given;
+      return Map.of();
     }
     if (!(document.get() instanceof MappingNode mapping)) {
       throw refused("not a mapping from options to values");
     }
+    final Map<String, List<String>> given = new LinkedHashMap<>();
     for (final NodeTuple entry : mapping.getValue()) {
       final Node key = entry.getKeyNode();
       final AgentOption option =

@@ -27,9 +27,9 @@ final class OptionSources {
       final String shown;
       String value;
       if (argument.startsWith("--") && argument.length() > 2) {
-        final int equals = argument.indexOf('=');
-        shown = equals < 0 ? argument : argument.substring(0, equals);
-        value = equals < 0 ? null : argument.substring(equals + 1);
+        final String[] parts = argument.split("=", 2);
+        shown = parts[0];
+        value = parts.length == 2 ? parts[1] : null;
         option = OptionTable.byName(shown.substring(2));
       } else if (argument.startsWith("-") && argument.length() > 1 && !argument.equals("--")) {
         shown = argument.substring(0, 2);

@@ -21,6 +21,7 @@ import static agent.launcher.options.OptionType.STRING;
 import static agent.launcher.options.OptionType.STRINGS;
 
 import agent.datapath.manager.spec.FlowRing;
+import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.layout.MapSize;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -240,14 +241,20 @@ public final class OptionTable {
             .needing("routes to other nodes"),
         later(ADDRESSING, "single-cluster-route", BOOL, "false", "One route for all nodes")
             .needing("routes to other nodes"),
-        later(
-                ADDRESSING,
-                "masquerade",
-                BOOL,
-                "true",
-                "Masquerade workloads with the node's address")
-            .needing("masquerading")
-            .withInert("false"),
+        served(
+            ADDRESSING, "masquerade", BOOL, "true", "Masquerade workloads with the node's address"),
+        served(
+            ADDRESSING,
+            "ipv4-native-routing-cidr",
+            STRING,
+            "auto",
+            "IPv4 prefix to which workloads send with their own address"),
+        served(
+            ADDRESSING,
+            "ipv6-native-routing-cidr",
+            STRING,
+            "auto",
+            "IPv6 prefix to which workloads send with their own address"),
         later(ADDRESSING, "install-iptables-rules", BOOL, "true", "Install iptables rules")
             .needing("iptables rules of the agent")
             .withInert("false"),
@@ -297,13 +304,17 @@ public final class OptionTable {
                 "Answer to a refused DNS request")
             .needing("the DNS proxy")
             .withChoices("nameError", "refused"),
-        later(DNS, "tofqdns-enable-poller", BOOL, "false", "Look up the names in rules"),
-        later(DNS, "tofqdns-enable-poller-events", BOOL, "true", "Show the poller's answers")
-            .withInert("false"),
-        later(DNS, "tofqdns-pre-cache", STRING, "", "File to fill the name cache from"),
-        later(DNS, "tofqdns-endpoint-max-ip-per-hostname", INT, "50", "Addresses kept per name")
+        served(DNS, "tofqdns-enable-poller", BOOL, "false", "Look up the names in rules"),
+        served(DNS, "tofqdns-enable-poller-events", BOOL, "true", "Show the poller's answers"),
+        served(DNS, "tofqdns-pre-cache", STRING, "", "File to fill the name cache from"),
+        served(DNS, "tofqdns-endpoint-max-ip-per-hostname", INT, "50", "Addresses kept per name")
             .withRange(1, 65_535),
-        later(DNS, "tofqdns-min-ttl", DURATION, "604800", "Least time a name is kept"),
+        served(
+            DNS,
+            "tofqdns-min-ttl",
+            DURATION,
+            "604800",
+            "Least time a name is kept; 3600 with the poller"),
         later(DNS, "tofqdns-proxy-port", INT, "0", "Port of the DNS proxy (0: any)")
             .needing("the DNS proxy")
             .withRange(0, 65_535));
@@ -351,8 +362,14 @@ public final class OptionTable {
         served(ORCHESTRATOR, "disable-orch-services", BOOL, "false", "Do not balance services"),
         served(ORCHESTRATOR, "service-algorithm", STRING, "maglev", "How packets select backends")
             .withChoices("maglev", "random"),
-        served(ORCHESTRATOR, "service-table-size", INT, "16381", "Most cells of a table")
-            .withChoices("251", "509", "1021", "2039", "4093", "8191", "16381"),
+        served(
+                ORCHESTRATOR,
+                "service-table-size",
+                INT,
+                ServiceProxy.TABLE_SIZES.getLast().toString(),
+                "Most cells of a table")
+            .withChoices(
+                ServiceProxy.TABLE_SIZES.stream().map(String::valueOf).toArray(String[]::new)),
         later(ORCHESTRATOR, "container-runtime", STRINGS, "auto", "Container runtimes to watch")
             .needing("a client of container runtimes")
             .withInert("none"),

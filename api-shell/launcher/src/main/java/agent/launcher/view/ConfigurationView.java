@@ -10,8 +10,10 @@ import agent.launcher.options.OptionsInForce;
 import agent.node.FamilyAddressing;
 import agent.node.NodeInventory;
 import agent.node.NodeInventory.SegmentSizes;
+import agent.node.NodeOptions;
 import agent.policy.EnforcementMode;
 import agent.server.handler.NodeEncoder;
+import agent.types.Prefix;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
@@ -29,19 +31,20 @@ public final class ConfigurationView {
       Set.of("enable-policy", "disable-conntrack", "monitor-aggregation", "enable-tracing");
 
   private final OptionValues options;
-  private final Map<String, String> paths;
+  private final Map<String, ?> chosen;
   private final String nodeName;
 
   /**
    * Creates the view.
    *
    * @param options the daemon's options
-   * @param paths the values of options that name files, directories and groups, expanded
+   * @param chosen the values of options that name files, directories and groups, expanded, and of
+   *     those whose default depends on others
    * @param nodeName the node's name
    */
-  public ConfigurationView(OptionValues options, Map<String, String> paths, String nodeName) {
+  public ConfigurationView(OptionValues options, Map<String, ?> chosen, String nodeName) {
     this.options = options;
-    this.paths = paths;
+    this.chosen = chosen;
     this.nodeName = nodeName;
   }
 
@@ -54,9 +57,39 @@ public final class ConfigurationView {
     return clusterName() + "/" + nodeName;
   }
 
-  static DaemonStatusModel.Masquerading masquerading() {
+  /** Flows are masqueraded where they bypass the stack. */
+  private boolean masquerades(StartedParts parts) {
+    return options.bool("masquerade") && parts.routing().get().bypassesStack();
+  }
+
+  private DaemonConfigurationModel.Protocols masqueradedFamilies(StartedParts parts) {
+    return masquerades(parts)
+        ? new DaemonConfigurationModel.Protocols(
+            parts.addressing().ipv4().enabled(), parts.addressing().ipv6().enabled())
+        : NO_FAMILY;
+  }
+
+  /** Encodes what is masqueraded now. */
+  DaemonStatusModel.Masquerading masquerading(StartedParts parts) {
+    final boolean isOn = masquerades(parts);
     return new DaemonStatusModel.Masquerading(
-        false, NO_FAMILY, false, "Disabled", null, null, null);
+        isOn,
+        masqueradedFamilies(parts),
+        false,
+        isOn ? "BPF" : "Disabled",
+        null,
+        isOn ? nativePrefix(parts.addressing().ipv4(), "ipv4-native-routing-cidr") : null,
+        isOn ? nativePrefix(parts.addressing().ipv6(), "ipv6-native-routing-cidr") : null);
+  }
+
+  private String nativePrefix(FamilyAddressing family, String option) {
+    if (!family.enabled()) {
+      return null;
+    }
+    final String text = options.text(option);
+    return text.equals(NodeOptions.AUTO)
+        ? family.range().toString()
+        : Prefix.parse(option, text).toString();
   }
 
   /**
@@ -86,8 +119,8 @@ public final class ConfigurationView {
             "",
             "embedded",
             Map.of(),
-            false,
-            NO_FAMILY,
+            masquerades(parts),
+            masqueradedFamilies(parts),
             monitor,
             null,
             null,
@@ -101,13 +134,20 @@ public final class ConfigurationView {
 
   /** Returns the values that differ from the given ones, or are chosen by the daemon. */
   private Map<String, Object> realized(StartedParts parts, NodeInventory node) {
-    final Map<String, Object> realized = new LinkedHashMap<>(paths);
+    final Map<String, Object> realized = new LinkedHashMap<>(chosen);
     final FamilyAddressing ipv4 = parts.addressing().ipv4();
     final FamilyAddressing ipv6 = parts.addressing().ipv6();
     realized.put("ipv4-node", text(ipv4.node()));
     realized.put("ipv6-node", text(ipv6.node()));
     realized.put("ipv4-range", text(ipv4.range()));
     realized.put("ipv6-range", text(ipv6.range()));
+    realized.put("masquerade", masquerades(parts));
+    realized.put(
+        "ipv4-native-routing-cidr",
+        text(nativePrefix(parts.addressing().ipv4(), "ipv4-native-routing-cidr")));
+    realized.put(
+        "ipv6-native-routing-cidr",
+        text(nativePrefix(parts.addressing().ipv6(), "ipv6-native-routing-cidr")));
     realized.put("device", String.join(",", node.guardedDevices()));
     realized.put("mtu", (long) node.mtu());
     realized.put("host-routing", parts.routing().get().mode().text().toLowerCase(Locale.ROOT));

@@ -1,6 +1,7 @@
 package agent.launcher.view;
 
 import agent.datapath.manager.DatapathManager;
+import agent.dns.Names;
 import agent.endpoint.DaemonConfiguration;
 import agent.endpoint.Endpoints;
 import agent.endpoint.PolicyService;
@@ -27,6 +28,7 @@ import java.util.function.Supplier;
  * @param endpoints the endpoints
  * @param policy the policy
  * @param services the services
+ * @param names the names that rules use
  * @param configuration what can change at run time
  * @param controllers the periodic tasks
  */
@@ -41,9 +43,11 @@ public record StartedParts(
     Endpoints endpoints,
     PolicyService policy,
     Services services,
+    Names names,
     DaemonConfiguration configuration,
     List<PeriodicController> controllers) {
   /** The daemon is starting: no part is ready. */
   static final StartedParts NONE =
-      new StartedParts(null, null, null, null, null, null, null, null, null, null, null, List.of());
+      new StartedParts(
+          null, null, null, null, null, null, null, null, null, null, null, null, List.of());
 }

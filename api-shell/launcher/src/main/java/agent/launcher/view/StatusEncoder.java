@@ -121,7 +121,7 @@ final class StatusEncoder {
         bigTcp(segments, true),
         bigTcp(segments, false),
         KVSTORE,
-        ConfigurationView.masquerading(),
+        configuration.masquerading(now),
         monitor(now),
         orchestrator(),
         proxyReplacement(now.datapath().services()),
@@ -223,7 +223,7 @@ final class StatusEncoder {
         now.subscribers().getAsInt());
   }
 
-  /** Services are balanced at the socket, or not at all. */
+  /** Services are balanced at the socket and by packet, or not at all. */
   private static ProxyReplacementModel proxyReplacement(ServiceProxy services) {
     final boolean atSocket = services.hooks() != ServiceProxy.Hooks.OFF;
     final Feature feature = new Feature(atSocket);
@@ -233,9 +233,9 @@ final class StatusEncoder {
         null,
         new ProxyReplacementModel.Features(
             false,
-            NO_FEATURE,
             feature,
-            NO_FEATURE,
+            feature,
+            feature,
             new ProxyReplacementModel.HostReachableServices(
                 atSocket, atSocket ? List.of("TCP", "UDP") : List.of()),
             new ProxyReplacementModel.Nat46X64(
@@ -247,14 +247,13 @@ final class StatusEncoder {
         atSocket ? "Partial" : OFF);
   }
 
-  /** Ports of the node are not served, but this is where the contract says how packets select. */
   private static ProxyReplacementModel.NodePort nodePort(boolean hasServices, int mostCells) {
     final boolean isByTable = mostCells > 0;
     return new ProxyReplacementModel.NodePort(
         null,
         hasServices ? isByTable ? "Maglev" : "Random" : null,
         null,
-        false,
+        hasServices,
         isByTable ? mostCells : null,
         null,
         null,

@@ -36,7 +36,7 @@ class ImportDirectionTest {
           List.of("agent.datapath.manager.."),
           List.of("agent.identity..", "agent.ipam..", "agent.ipcache.."),
           List.of("agent.policy.."),
-          List.of("agent.node..", "agent.service.."),
+          List.of("agent.node..", "agent.service..", "agent.dns.."),
           List.of("agent.endpoint.."),
           List.of("agent.state.."),
           List.of("agent.contract.."),
@@ -56,6 +56,7 @@ class ImportDirectionTest {
     "agent.policy..",
     "agent.node..",
     "agent.service..",
+    "agent.dns..",
     "agent.endpoint..",
     "agent.state.."
   };

@@ -31,7 +31,7 @@ class RuleCheckerTest {
         "~\"podSelector\":{}~ | podSelector | is not a known field",
         "~\"ingress\":[{\"fromCIDR\":[\"10.0.0.0/8\",\"10.0.0.0/33\"]}]~ | ingress[0].fromCIDR[1] | ~~",
         "~\"ingress\":[{\"fromEntities\":[\"wrld\"]}]~ | ingress[0].fromEntities[0] | 'wrld' is not an entity",
-        "~\"ingress\":[{\"toPorts\":[{\"ports\":[{\"port\":\"80\",\"protocol\":\"TPC\"}]}]}]~ | ingress[0].toPorts[0].ports[0].protocol | 'TPC' is none of TCP, UDP, SCTP, ANY",
+        "~\"ingress\":[{\"toPorts\":[{\"ports\":[{\"port\":\"80\",\"protocol\":\"TPC\"}]}]}]~ | ingress[0].toPorts[0].ports[0].protocol | 'TPC' is none of TCP, UDP, SCTP, ANY, ICMP, ICMPv6, VRRP, IGMP",
         "~\"ingress\":[{\"toPorts\":[{\"ports\":[{}]}]}]~ | ingress[0].toPorts[0].ports[0].port | is missing",
         "~\"description\":5,\"ingress\":[{}]~ | description | ~~",
         "~\"ingress\":{}~ | ingress | ~~",

@@ -5,12 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.launcher.process.SyslogReceiver;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.core.ErrorHandler;
 import org.apache.logging.log4j.core.LogEvent;
 import org.apache.logging.log4j.core.impl.Log4jLogEvent;
 import org.apache.logging.log4j.message.SimpleMessage;
@@ -104,6 +108,85 @@ class SyslogAppenderTest {
           received(daemon, 3));
     }
     appender.stop();
+  }
+
+  /** A daemon that is there and does not read has a full queue, also for another socket. */
+  @Test
+  void shouldCountWhatTheQueueOfTheDaemonHasNoRoomFor() throws Exception {
+    final Path socket = folder.resolve("log");
+    final int sent = 2000; // more than net.unix.max_dgram_qlen
+    try (SyslogReceiver daemon = SyslogReceiver.start(socket)) {
+      final SyslogAppender appender = connect(socket);
+      daemon.signal("STOP");
+      for (int i = 0; i < sent; i++) {
+        appender.append(event(Level.INFO, "waiting"));
+      }
+      daemon.signal("CONT");
+      final String last = head(21 * 8 + 6) + "Daemon: last";
+      final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+      while (!received(daemon, 1).contains(last) && System.nanoTime() < endNs) {
+        appender.append(event(Level.INFO, "last"));
+        Thread.sleep(10);
+      }
+      final List<String> lines = received(daemon, 1);
+      final long waiting = lines.stream().filter(line -> line.endsWith("Daemon: waiting")).count();
+      final long lost =
+          lines.stream()
+              .filter(line -> line.endsWith(" messages were lost"))
+              .mapToLong(line -> Long.parseLong(line.replaceAll(".*: (\\d+) mess.*", "$1")))
+              .sum(); // one line for each time the queue was full
+      assertTrue(waiting > 0 && lost > 0, waiting + " received, " + lost + " lost");
+      assertTrue(waiting + lost >= sent, waiting + " received, " + lost + " lost");
+      appender.stop();
+    }
+  }
+
+  @Test
+  void shouldCloseEachSocketAndTellWhyItHasNone() throws Exception {
+    final Path socket = folder.resolve("log");
+    final List<String> errors = new ArrayList<>();
+    final long before = openDescriptors();
+    for (int i = 0; i < 20; i++) {
+      final SyslogAppender appender;
+      try (SyslogReceiver _ = SyslogReceiver.start(socket)) {
+        appender = connect(socket);
+        appender.setHandler(new Recorder(errors));
+      }
+      Files.delete(socket);
+      appender.append(event(Level.INFO, "to no daemon"));
+      try (SyslogReceiver _ = SyslogReceiver.start(socket)) {
+        appender.append(event(Level.INFO, "to the next one"));
+        appender.stop();
+      }
+      Files.delete(socket);
+    }
+    assertEquals(20, errors.size(), () -> String.join("\n", errors));
+    assertTrue(errors.getFirst().startsWith("syslog: " + socket + ": connect"), errors.getFirst());
+    final long left = openDescriptors() - before;
+    assertTrue(left < 10, left + " descriptors of 40 sockets are left");
+  }
+
+  private static long openDescriptors() throws IOException {
+    try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
+      return open.count();
+    }
+  }
+
+  private record Recorder(List<String> errors) implements ErrorHandler {
+    @Override
+    public void error(String message) {
+      errors.add(message);
+    }
+
+    @Override
+    public void error(String message, Throwable failure) {
+      errors.add(message);
+    }
+
+    @Override
+    public void error(String message, LogEvent event, Throwable failure) {
+      errors.add(message);
+    }
   }
 
   @Test

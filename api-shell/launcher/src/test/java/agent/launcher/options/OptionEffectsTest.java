@@ -75,10 +75,12 @@ class OptionEffectsTest {
       install-iptables-rules ServedCheckTest#shouldTakeValuesThatAskForNothing
       ipsec-key-file refused
       ipv4-cluster-cidr-mask-size refused
+      ipv4-native-routing-cidr AgentMasqueradeKernelTest
       ipv4-node OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       ipv4-range AgentStartKernelTest#shouldNameAnAddressRangeThatIsNone
       ipv4-service-range refused
       ipv6-cluster-alloc-cidr OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      ipv6-native-routing-cidr AgentMasqueradeKernelTest
       ipv6-node OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       ipv6-range OptionsReachTheirPartsTest#shouldAllocateFromTheRangesOfTheNodeAndNeverItsOwnAddresses
       ipv6-service-range refused
@@ -95,7 +97,7 @@ class OptionEffectsTest {
       log-driver AgentOperatorOptionsKernelTest#shouldSendItsLogToTheLogDaemon
       log-opt AgentOperatorOptionsKernelTest#shouldSendItsLogToTheLogDaemon
       log-system-load AgentOperatorOptionsKernelTest#shouldLogTheLoadOfTheNode
-      masquerade ServedCheckTest#shouldTakeValuesThatAskForNothing
+      masquerade AgentMasqueradeKernelTest
       max-labels AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
       max-policy-cidrs AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
       max-policy-labels AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
@@ -130,11 +132,11 @@ class OptionEffectsTest {
       sockops-enable refused
       state-dir AgentStartKernelTest#shouldGiveItsSocketAndFilesTheModesOfTheContract
       tofqdns-dns-reject-response-code refused
-      tofqdns-enable-poller refused
-      tofqdns-enable-poller-events ServedCheckTest#shouldTakeValuesThatAskForNothing
-      tofqdns-endpoint-max-ip-per-hostname refused
-      tofqdns-min-ttl refused
-      tofqdns-pre-cache refused
+      tofqdns-enable-poller AgentNamesKernelTest#shouldFollowTheAddressesOfAName
+      tofqdns-enable-poller-events NameOptionsTest#shouldTellLookupsUnlessThatIsOff
+      tofqdns-endpoint-max-ip-per-hostname NameOptionsTest#shouldKeepSoManyAddressesOfAName
+      tofqdns-min-ttl NameOptionsTest#shouldKeepNamesForAShorterTimeWhereTheAgentLooksThemUp
+      tofqdns-pre-cache NameOptionsTest#shouldPreloadTheNamesOfAFile
       tofqdns-proxy-port refused
       trace-payloadlen AgentMonitorKernelTest#shouldSendTheFirstBytesOfPacketsToWhoAsksForThem
       tunnel refused

@@ -128,6 +128,8 @@ class OptionTableTest {
       flowobs-event-buffer-capacity int 4096
       flowobs-monitor-events strings
       host-routing string auto
+      ipv4-native-routing-cidr string auto
+      ipv6-native-routing-cidr string auto
       max-labels int 1000
       max-policy-cidrs int 50000
       max-policy-labels int 100000

@@ -27,14 +27,11 @@ class OptionsInForceTest {
   @ParameterizedTest
   @CsvSource({
     "tunnel, disabled",
-    "masquerade, false",
     "install-iptables-rules, false",
     "prepend-iptables-chains, false",
-    "tofqdns-enable-poller-events, false",
     "container-runtime, [none]",
     "runtime-socket, not enabled",
     "http-request-timeout, not enabled",
-    "tofqdns-min-ttl, not enabled",
     "enable-ipsec, false",
     "kvstore, ''",
     "kvstore-opt, {}",

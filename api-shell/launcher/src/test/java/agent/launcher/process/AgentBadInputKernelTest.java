@@ -87,7 +87,7 @@ class AgentBadInputKernelTest {
             400,
             "PUT",
             "/policy",
-            "[{\"endpointSelector\":{},\"egress\":[{\"toFQDNs\":[{\"matchName\":\"a.b\"}]}]}]"));
+            "[{\"endpointSelector\":{},\"egress\":[{\"toFQDNs\":[{\"matchName\":\"a b\"}]}]}]"));
   }
 
   @Test

@@ -44,7 +44,9 @@ class AgentGoClientKernelTest {
               "--prefilter-mode",
               "generic",
               "--cgroup-root",
-              group.path().toString());
+              group.path().toString(),
+              "--tofqdns-pre-cache",
+              node.preCache("www.example.com", "192.0.2.7").toString());
       final TestWorkload workload = node.plumbed(agent, "live", "k8s:app=live", "k8s:tier=1");
       final CheckedSocket socket = CheckedSocket.before(agent.socket());
       final Path output = directory.resolve("output");

@@ -58,7 +58,7 @@ class AgentHostRoutingKernelTest {
     world.ip("address add 198.18.0.1/32 dev lo");
     world.ip("-6 address add 2001:db8:18::1/128 dev lo nodad");
     routeWorldBy(0);
-    agent = node.agent("--device", "net0,net1");
+    agent = node.agent("--device", "net0,net1", "--masquerade=false");
     alice = node.workload(agent, "alice", "app=alice");
     bob = node.workload(agent, "bob", "app=bob");
   }
@@ -356,12 +356,12 @@ class AgentHostRoutingKernelTest {
   @Test
   void shouldRouteAsTheOptionSaysAndWarnWhereThatBypassesAFirewall() throws Exception {
     agent.terminate();
-    agent = node.agent("--device", "net0,net1", "--host-routing", "legacy");
+    agent = node.agent("--device", "net0,net1", "--masquerade=false", "--host-routing", "legacy");
     awaitRouting("Legacy", "--host-routing=legacy");
     assertInStack(ways().getFirst());
     agent.terminate();
     firewall();
-    agent = node.agent("--device", "net0,net1", "--host-routing", "bpf");
+    agent = node.agent("--device", "net0,net1", "--masquerade=false", "--host-routing", "bpf");
     awaitRouting("BPF", "--host-routing=bpf, and flows bypass this: nftables chain");
     final JsonNode status = agent.expect(200, "GET", "/healthz", null).json().get("agent");
     assertEquals("Warning", status.get("state").asString(), status::toString);

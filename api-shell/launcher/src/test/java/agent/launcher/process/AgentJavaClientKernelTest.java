@@ -14,6 +14,7 @@ import agent.contract.datapath.PrefilterListModel;
 import agent.contract.endpoint.EndpointChangeRequest;
 import agent.contract.endpoint.EndpointConfigurationSpecModel;
 import agent.contract.endpoint.EndpointModel;
+import agent.contract.fqdn.FqdnLookupModel;
 import agent.contract.node.NodeListModel;
 import agent.contract.policy.PolicyResolutionRequest;
 import agent.contract.service.ServiceModel;
@@ -64,7 +65,9 @@ class AgentJavaClientKernelTest {
               "--prefilter-mode",
               "generic",
               "--cgroup-root",
-              group.path().toString());
+              group.path().toString(),
+              "--tofqdns-pre-cache",
+              node.preCache("www.example.com", "192.0.2.7").toString());
       final TestWorkload workload = node.plumbed(process, "live", "k8s:app=live", "k8s:tier=1");
       final CheckedSocket socket = CheckedSocket.before(process.socket());
       try (AgentClient agent = AgentClient.of(socket.path().toString())) {
@@ -74,6 +77,7 @@ class AgentJavaClientKernelTest {
         policy(agent);
         prefilter(agent);
         services(agent);
+        names(agent);
         final EndpointChangeRequest request =
             WireFormat.strictMapper().readValue(workload.request(), EndpointChangeRequest.class);
         endpoints(agent, request);
@@ -153,6 +157,16 @@ class AgentJavaClientKernelTest {
         List.of(), agent.removeFromPrefilter(new PrefilterListModel(prefixes, null)).spec().deny());
   }
 
+  private static void names(AgentClient agent) throws Exception {
+    final FqdnLookupModel known = agent.names("*.example.com", "192.0.2.0/24").getFirst();
+    assertEquals("www.example.com.", known.fqdn());
+    assertEquals(List.of("192.0.2.7"), known.ips());
+    assertRefused(404, () -> agent.names(null, "198.51.100.0/24"));
+    assertRefused(404, () -> agent.namesOfEndpoint("9999", null, null));
+    agent.deleteNames("www.example.com");
+    assertEquals(List.of(), agent.names(null, null));
+  }
+
   private static void services(AgentClient agent) throws Exception {
     final ServiceSpecModel wanted =
         new ServiceSpecModel(
@@ -186,6 +200,7 @@ class AgentJavaClientKernelTest {
     assertEquals(List.of("k8s:owner=live"), agent.endpointLabels(id).spec().user());
     assertFalse(agent.endpointLog(id).isEmpty());
     assertEquals("OK", agent.endpointHealth(id).policy());
+    assertEquals(List.of(), agent.namesOfEndpoint(id, null, null));
 
     assertEquals(1, agent.identitiesInUse().size());
     final long identity = agent.endpoint(id).status().identity().id();

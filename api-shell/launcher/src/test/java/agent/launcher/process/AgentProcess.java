@@ -71,6 +71,26 @@ final class AgentProcess implements AutoCloseable {
     return start(List.of(node.inside(command)), state, bpfRoot, options);
   }
 
+  /** Starts it where the file is {@code /etc/resolv.conf}. */
+  static AgentProcess startWithResolverFile(
+      Path file, NetworkNamespace node, Path state, Path bpfRoot, String... options)
+      throws IOException {
+    final String[] command = {
+      "unshare",
+      "--mount",
+      "--propagation",
+      "private",
+      "--",
+      "sh",
+      "-c",
+      "mount --bind \"$1\" /etc/resolv.conf || exit 9; shift; exec \"$@\"",
+      "sh",
+      file.toString(),
+      java()
+    };
+    return start(List.of(node.inside(command)), state, bpfRoot, options);
+  }
+
   /** Starts it after a command of the shell, such as {@code umask 0}. */
   static AgentProcess startAfter(
       String command, NetworkNamespace node, Path state, Path bpfRoot, String... options)

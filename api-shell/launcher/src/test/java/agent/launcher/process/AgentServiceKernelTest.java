@@ -17,6 +17,11 @@ import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -149,6 +154,51 @@ class AgentServiceKernelTest {
       second.expect(200, "DELETE", "/service/" + id, null);
     }
     assertEquals(0, pins());
+  }
+
+  /** Services that are created together are stored together. */
+  @Test
+  void shouldHaveWhatItAnsweredWhereAKillEndsManyCreations() throws Exception {
+    final AgentProcess first = start();
+    final Set<Integer> answered = ConcurrentHashMap.newKeySet();
+    final List<Thread> clients = new ArrayList<>();
+    for (int client = 0; client < 16; client++) {
+      final int id = 1 + client;
+      clients.add(Thread.ofPlatform().start(() -> create(first, id, answered)));
+    }
+    while (answered.size() < 200) {
+      assertTrue(clients.stream().anyMatch(Thread::isAlive), "answered: " + answered);
+      Thread.onSpinWait();
+    }
+    first.kill();
+    for (final Thread client : clients) {
+      client.join();
+    }
+    final AgentProcess second = start();
+    final Set<Integer> found = new HashSet<>();
+    second
+        .expect(200, "GET", "/service", null)
+        .json()
+        .forEach(service -> found.add(service.at("/spec/id").asInt()));
+    answered.removeAll(found);
+    assertEquals(Set.of(), answered);
+    for (final int id : found) {
+      second.expect(200, "DELETE", "/service/" + id, null);
+    }
+    assertEquals(0, pins());
+  }
+
+  /** Creates services with every 16th id, until a call fails. */
+  private static void create(AgentProcess agent, int first, Set<Integer> answered) {
+    try {
+      for (int id = first; id < 1000; id += 16) {
+        final String frontend = "10.96." + (id >> 8) + "." + (id & 0xff);
+        agent.expect(201, "PUT", "/service/" + id, service(frontend, "10.1.0.7", "10.1.0.8"));
+        answered.add(id);
+      }
+    } catch (IOException killed) {
+      return;
+    }
   }
 
   private long pins() throws IOException {

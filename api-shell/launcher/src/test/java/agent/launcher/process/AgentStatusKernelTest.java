@@ -81,19 +81,26 @@ class AgentStatusKernelTest {
       assertEquals("Disabled", status.at(off).asString(), off);
     }
     assertEquals("Partial", status.at("/orch-proxy-replacement/mode").asString());
-    assertEquals("Disabled", status.at("/masquerading/mode").asString());
-    assertFalse(status.at("/masquerading/enabled").asBoolean());
-    assertFalse(status.at("/masquerading/enabledProtocols/ipv4").asBoolean());
+    final boolean bypasses = status.at("/host-routing/mode").asString().equals("BPF");
+    final JsonNode masquerading = status.get("masquerading");
+    assertEquals(bypasses ? "BPF" : "Disabled", masquerading.get("mode").asString());
+    assertEquals(bypasses, masquerading.get("enabled").asBoolean());
+    assertEquals(bypasses, masquerading.at("/enabledProtocols/ipv4").asBoolean());
     assertEquals(0, status.at("/proxy/total-redirects").asInt(-1));
     assertEquals("[]", status.at("/proxy/redirects").toString());
     final JsonNode features = status.at("/orch-proxy-replacement/features");
     for (final String on :
-        List.of("socketLB", "hostReachableServices", "sessionAffinity", "gracefulTermination")) {
+        List.of(
+            "socketLB",
+            "hostReachableServices",
+            "sessionAffinity",
+            "gracefulTermination",
+            "externalIPs",
+            "hostPort",
+            "nodePort")) {
       assertTrue(features.get(on).get("enabled").asBoolean(), on);
     }
-    for (final String off : List.of("externalIPs", "hostPort", "nodePort", "socketLBTracing")) {
-      assertFalse(features.get(off).get("enabled").asBoolean(true), off);
-    }
+    assertFalse(features.at("/socketLBTracing/enabled").asBoolean(true));
     assertEquals("[\"TCP\",\"UDP\"]", features.at("/hostReachableServices/protocols").toString());
     assertEquals("blue", status.at("/cluster/name").asString());
   }
@@ -161,7 +168,9 @@ class AgentStatusKernelTest {
     final JsonNode status = config.get("status");
     final JsonNode map = status.get("daemonConfigurationMap");
     assertEquals("disabled", map.get("tunnel").asString());
-    assertFalse(map.get("masquerade").asBoolean(true));
+    final boolean bypasses = map.get("host-routing").asString().equals("bpf");
+    assertEquals(bypasses, map.get("masquerade").asBoolean());
+    assertEquals("10.210.0.0/24", map.get("ipv4-native-routing-cidr").asString());
     assertFalse(map.get("install-iptables-rules").asBoolean(true));
     assertEquals(agent.socket().toString(), map.get("socket-path").asString());
     assertEquals(node.state().toString(), map.get("state-dir").asString());
@@ -194,7 +203,7 @@ class AgentStatusKernelTest {
     assertTrue(status.get("GSOIPv4MaxSize").asInt() > 0);
     assertTrue(status.get("nodeMonitor").get("seen").isNumber());
     assertEquals("", status.get("ipLocalReservedPorts").asString());
-    assertFalse(status.get("masquerade").asBoolean(true));
+    assertEquals(status.get("daemonConfigurationMap").get("masquerade"), status.get("masquerade"));
     assertEquals("embedded", status.get("ipam-mode").asString());
     node.namespace().exec("ip", "link", "set", "ext0", "mtu", "1290");
     final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);

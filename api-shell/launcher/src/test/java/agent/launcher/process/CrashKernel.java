@@ -19,13 +19,17 @@ import agent.maps.layout.EndpointEntryFlyweight;
 import agent.maps.layout.Ipcache4KeyFlyweight;
 import agent.maps.layout.Ipcache6KeyFlyweight;
 import agent.maps.layout.IpcacheEntryFlyweight;
+import agent.maps.layout.MapSize;
 import agent.maps.layout.PrefilterSlotFlyweight;
 import agent.maps.layout.PrefilterTable;
 import agent.maps.layout.ServiceBackendKeyFlyweight;
+import agent.maps.layout.ServiceEndFlyweight;
 import agent.maps.layout.ServiceEntryFlyweight;
 import agent.maps.layout.ServiceKeyFlyweight;
 import agent.maps.layout.ServiceSlotFlyweight;
 import agent.maps.layout.ServiceSlotKeyFlyweight;
+import agent.maps.layout.ServiceTableFlyweight;
+import agent.maps.layout.ServiceTableKeyFlyweight;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.io.IOException;
@@ -264,6 +268,7 @@ final class CrashKernel {
           final String end = end(slot.addressHigh(), slot.addressLow(), slot.port());
           lines.add(CrashService.drawn(number.serviceId(), end));
         });
+    addTables(lines);
     walk(
         NodeMaps.SERVICE_BACKENDS,
         (key, value) -> {
@@ -271,6 +276,52 @@ final class CrashKernel {
           final String end = end(backend.addressHigh(), backend.addressLow(), backend.port());
           lines.add(CrashService.backend(backend.serviceId(), end, value.getInt(0)));
         });
+  }
+
+  /** Cells and choices of a version that no table has are left. */
+  private void addTables(Set<String> lines) {
+    final Map<Long, Integer> parts = new TreeMap<>();
+    final ServiceTableFlyweight table = new ServiceTableFlyweight();
+    walk(
+        NodeMaps.SERVICE_TABLES,
+        (key, value) -> {
+          table.wrap(value, 0);
+          parts.put(
+              version(key.getInt(0), table.version()),
+              Math.ceilDiv(table.cells(), MapSize.SERVICE_CELLS));
+        });
+    final Set<Long> versions = Set.copyOf(parts.keySet());
+    final ServiceTableKeyFlyweight part = new ServiceTableKeyFlyweight();
+    walk(
+        NodeMaps.SERVICE_CELLS,
+        (key, value) -> {
+          part.wrap(key, 0);
+          parts.merge(version(part.serviceId(), part.version()), -1, Integer::sum);
+        });
+    parts.forEach(
+        (version, missing) -> {
+          final int id = (int) (version >>> Short.SIZE);
+          lines.add(
+              missing == 0
+                  ? CrashService.table(id)
+                  : "service " + id + ": cells of a table lack " + missing);
+        });
+    final ServiceEndFlyweight end = new ServiceEndFlyweight();
+    walk(
+        NodeMaps.SERVICE_ENDS,
+        (key, value) -> {
+          part.wrap(key, 0);
+          end.wrap(value, 0);
+          final String address = end(end.addressHigh(), end.addressLow(), end.port());
+          lines.add(
+              versions.contains(version(part.serviceId(), part.version()))
+                  ? CrashService.choice(part.serviceId(), address)
+                  : "service " + part.serviceId() + ": a choice of no table is " + address);
+        });
+  }
+
+  private static long version(int id, int version) {
+    return (long) id << Short.SIZE | version;
   }
 
   /** IPv4 addresses are IPv4-mapped ones. */

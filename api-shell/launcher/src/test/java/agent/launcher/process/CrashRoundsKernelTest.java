@@ -258,11 +258,18 @@ class CrashRoundsKernelTest {
         final boolean isOfService = file.getParent().endsWith("services");
         if (name.matches(".*\\.(new|tmp)|.*corrupt.*")
             || isOfEndpoint && !expected.contains(name)
-            || isOfService && !services.contains(name)) {
+            || isOfService && !services.contains(name)
+            || file.getParent().endsWith("service-batches") && !isOfServices(name)) {
           differences.add("left in the state directory: " + file);
         }
       }
     }
+  }
+
+  /** Returns whether the name of a file has the numbers of services that exist. */
+  private boolean isOfServices(String name) {
+    return Stream.of(name.substring(0, name.indexOf('.')).split("-"))
+        .allMatch(id -> node.withService().contains(Integer.parseInt(id)));
   }
 
   /**
@@ -286,9 +293,9 @@ class CrashRoundsKernelTest {
         });
   }
 
-  /** Two links of each endpoint, and those of the device: host program and prefilter. */
+  /** Two links of each endpoint, and those of the device: two host programs and the prefilter. */
   private static int linksOf(Collection<ShownEndpoint> endpoints) {
-    return 2 * endpoints.size() + 2;
+    return 2 * endpoints.size() + 3;
   }
 
   private static void await(List<String> differences, String what, Supplier<Set<String>> remaining)

@@ -122,6 +122,10 @@ record CrashService(
       lines.add(slot(id, slot));
       lines.add(drawn(id, drawn.get(slot).end()));
     }
+    if (drawn.size() > 1) {
+      lines.add(table(id));
+      drawn.forEach(backend -> lines.add(choice(id, backend.end())));
+    }
     for (final CrashBackend backend : backends) {
       final String state = backend.state.toUpperCase(Locale.ROOT);
       lines.add(backend(id, backend.end(), BackendState.valueOf(state).number()));
@@ -139,6 +143,15 @@ record CrashService(
 
   static String drawn(int id, String end) {
     return "service " + id + ": a slot of " + end;
+  }
+
+  /** A whole table; how many cells it has depends on the services before. */
+  static String table(int id) {
+    return "service " + id + ": a table with all of its cells";
+  }
+
+  static String choice(int id, String end) {
+    return "service " + id + ": a choice of its table is " + end;
   }
 
   static String backend(int id, String end, int state) {

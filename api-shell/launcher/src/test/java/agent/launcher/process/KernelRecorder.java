@@ -51,6 +51,7 @@ final class KernelRecorder {
   private static final Map<String, String> OBJECTS =
       Map.of(
           "from_network", "host",
+          "to_network", "host",
           "prefilter_generic", "prefilter",
           "from_endpoint", "endpoint",
           "to_endpoint", "endpoint");
@@ -84,7 +85,15 @@ final class KernelRecorder {
       }
     }
     for (final String folder :
-        List.of("endpoints", "ipam", "node", "policy", "prefilter", "services")) {
+        List.of(
+            "endpoints",
+            "ipam",
+            "node",
+            "policy",
+            "prefilter",
+            "services",
+            "service-batches",
+            "names")) {
       copy(state.resolve(folder), target.resolve("state").resolve(folder));
     }
   }

@@ -37,6 +37,12 @@ public final class SyslogReceiver implements AutoCloseable {
     return new SyslogReceiver(process, lines);
   }
 
+  /** Stops to receive ({@code STOP}), or goes on ({@code CONT}). */
+  public void signal(String name) throws Exception {
+    final String pid = Long.toString(process.pid());
+    new ProcessBuilder("kill", "-" + name, pid).start().waitFor();
+  }
+
   /** Returns all lines until now. */
   public String lines() throws IOException {
     return Files.readString(lines);

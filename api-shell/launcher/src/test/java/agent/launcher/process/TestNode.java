@@ -77,6 +77,17 @@ final class TestNode implements AutoCloseable {
     return agent;
   }
 
+  /** Starts an agent on this node's state, for which the file is {@code /etc/resolv.conf}. */
+  AgentProcess launchWithResolverFile(Path file, String... options) throws Exception {
+    final List<String> all = new ArrayList<>(List.of(RANGES));
+    all.addAll(List.of(options));
+    final AgentProcess agent =
+        AgentProcess.startWithResolverFile(
+            file, namespace, state, bpf.path(), all.toArray(String[]::new));
+    parts.add(agent);
+    return agent;
+  }
+
   /** Starts an agent on this node's state, for which the file is an empty one. */
   AgentProcess launchWithout(Path hidden) throws Exception {
     final AgentProcess agent =
@@ -99,6 +110,13 @@ final class TestNode implements AutoCloseable {
     final VethPair veth = VethPair.create(namespace, "wl-" + name, inside, "eth0");
     final JsonNode lease = agent.expect(201, "POST", "/ipam?owner=" + name, null).json();
     return TestWorkload.plumb(inside, veth, lease.get("ipv4"), lease.get("ipv6"), labels);
+  }
+
+  /** Writes a file of {@code --tofqdns-pre-cache} with one name. */
+  Path preCache(String name, String address) throws IOException {
+    return Files.writeString(
+        state.resolve("pre-cache.json"),
+        "[{\"fqdn\": \"%s\", \"ips\": [\"%s\"], \"ttl\": 60}]".formatted(name, address));
   }
 
   void keep(AutoCloseable part) {

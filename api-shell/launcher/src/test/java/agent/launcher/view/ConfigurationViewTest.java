@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.contract.daemon.DaemonConfigurationModel;
+import agent.contract.daemon.DaemonStatusModel;
 import agent.endpoint.DaemonConfiguration;
 import agent.endpoint.PolicyService;
 import agent.endpoint.config.RuntimeOptions;
@@ -25,8 +26,10 @@ import agent.policy.PolicyTrace;
 import agent.policy.SelectorListing;
 import agent.types.IpAddress;
 import agent.types.Prefix;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
@@ -64,6 +67,16 @@ class ConfigurationViewTest {
   /** A policy that is never enforced. */
   private static final class Never implements PolicyService {
     @Override
+    public CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public Set<String> wantedNames() {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
     public EnforcementMode mode() {
       return EnforcementMode.NEVER;
     }
@@ -90,25 +103,57 @@ class ConfigurationViewTest {
   }
 
   private DaemonConfigurationModel model(String... options) {
-    final StartedParts parts =
-        new StartedParts(
-            new NodeAddressing(
-                FamilyAddressing.of(IpAddress.parse("192.0.2.1"), Prefix.parse("10.5.0.0/24")),
-                FamilyAddressing.DISABLED),
-            () -> new NodeInventory(List.of("eth0", "eth1"), List.of(), 1450, segments),
-            null,
-            () -> new HostRouting(HostRouting.Mode.LEGACY, "netfilter", false),
-            null,
-            null,
-            null,
-            null,
-            new Never(),
-            null,
-            new Configuration(),
-            List.of());
+    return view(options).model(parts(HostRouting.Mode.LEGACY), Map.of("seen", 7L));
+  }
+
+  private static ConfigurationView view(String... options) {
     return new ConfigurationView(
-            OptionValues.read(List.of(options), Map.of()), Map.of("state-dir", "/var/x"), "node-1")
-        .model(parts, Map.of("seen", 7L));
+        OptionValues.read(List.of(options), Map.of()), Map.of("state-dir", "/var/x"), "node-1");
+  }
+
+  private StartedParts parts(HostRouting.Mode mode) {
+    return new StartedParts(
+        new NodeAddressing(
+            FamilyAddressing.of(IpAddress.parse("192.0.2.1"), Prefix.parse("10.5.0.0/24")),
+            FamilyAddressing.DISABLED),
+        () -> new NodeInventory(List.of("eth0", "eth1"), List.of(), 1450, segments),
+        null,
+        () -> new HostRouting(mode, "netfilter", false),
+        null,
+        null,
+        null,
+        null,
+        new Never(),
+        null,
+        null,
+        new Configuration(),
+        List.of());
+  }
+
+  @Test
+  void shouldSayWhatIsMasquerading() {
+    final DaemonStatusModel.Masquerading on = view().masquerading(parts(HostRouting.Mode.BPF));
+    assertTrue(on.enabled());
+    assertEquals("BPF", on.mode());
+    assertTrue(on.enabledProtocols().ipv4());
+    assertFalse(on.enabledProtocols().ipv6(), "the family is off");
+    assertEquals("10.5.0.0/24", on.snatExclusionCidrV4());
+    assertNull(on.snatExclusionCidrV6());
+    assertEquals(
+        "10.0.0.0/8",
+        view("--ipv4-native-routing-cidr=10.7.0.0/8")
+            .masquerading(parts(HostRouting.Mode.BPF))
+            .snatExclusionCidrV4());
+    for (final DaemonStatusModel.Masquerading off :
+        List.of(
+            view().masquerading(parts(HostRouting.Mode.LEGACY)),
+            view("--masquerade=false").masquerading(parts(HostRouting.Mode.BPF)))) {
+      assertFalse(off.enabled());
+      assertEquals("Disabled", off.mode());
+      assertFalse(off.enabledProtocols().ipv4());
+      assertNull(off.snatExclusionCidrV4());
+    }
+    assertFalse(model().status().masquerade());
   }
 
   private Map<String, Object> effective(String... options) {

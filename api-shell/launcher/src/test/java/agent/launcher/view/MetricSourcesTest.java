@@ -19,8 +19,12 @@ import agent.policy.PolicyTrace;
 import agent.policy.SelectorListing;
 import agent.server.metrics.MetricFamily;
 import agent.server.metrics.MetricText;
+import agent.types.IpAddress;
 import agent.types.Prefix;
+import java.util.Collection;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
@@ -56,6 +60,7 @@ class MetricSourcesTest {
             null,
             endpoints,
             new Revision(77),
+            null,
             null,
             null,
             List.of());
@@ -122,6 +127,16 @@ class MetricSourcesTest {
     @Override
     public List<SelectorListing> selectors() {
       return List.of();
+    }
+
+    @Override
+    public CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public Set<String> wantedNames() {
+      throw new UnsupportedOperationException();
     }
 
     @Override

@@ -1,7 +1,6 @@
 package agent.launcher.view;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
 import agent.contract.daemon.DaemonStatusModel;
@@ -28,10 +27,6 @@ class ViewsTest {
   void shouldNameTheNodeWithItsCluster() {
     assertEquals("blue", CONFIGURATION.clusterName());
     assertEquals("blue/node-1", CONFIGURATION.self());
-    final DaemonStatusModel.Masquerading masquerading = ConfigurationView.masquerading();
-    assertFalse(masquerading.enabled());
-    assertFalse(masquerading.enabledProtocols().ipv4());
-    assertEquals("Disabled", masquerading.mode());
   }
 
   @Test

@@ -3,6 +3,7 @@ package agent.server.handler;
 import agent.contract.policy.CidrSetModel;
 import agent.contract.policy.EgressModel;
 import agent.contract.policy.EndpointSelectorModel;
+import agent.contract.policy.FqdnModel;
 import agent.contract.policy.IcmpModel;
 import agent.contract.policy.IngressModel;
 import agent.contract.policy.LabelModel;
@@ -10,6 +11,7 @@ import agent.contract.policy.PortRuleModel;
 import agent.contract.policy.RuleModel;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
+import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
@@ -59,14 +61,12 @@ public final class RuleCodec {
         rule.fromEntities(),
         each(rule.toPorts(), RuleCodec::ports),
         each(rule.icmps(), RuleCodec::icmp),
+        null,
         null);
   }
 
   private static PeerRuleSpec egress(EgressModel rule) {
     final List<String> unserved = new ArrayList<>();
-    if (rule.toFQDNs() != null) {
-      unserved.add("toFQDNs");
-    }
     if (rule.toServices() != null) {
       unserved.add("toServices");
     }
@@ -78,7 +78,8 @@ public final class RuleCodec {
         rule.toEntities(),
         each(rule.toPorts(), RuleCodec::ports),
         each(rule.icmps(), RuleCodec::icmp),
-        unserved.isEmpty() ? null : unserved);
+        unserved.isEmpty() ? null : unserved,
+        each(rule.toFQDNs(), f -> new FqdnSpec(f.matchName(), f.matchPattern())));
   }
 
   private static PortRuleSpec ports(PortRuleModel rule) {
@@ -129,7 +130,7 @@ public final class RuleCodec {
         each(rule.cidrSets(), c -> new CidrSetModel(c.cidr(), c.except())),
         each(rule.endpoints(), RuleCodec::selector),
         rule.entities(),
-        null,
+        each(rule.fqdns(), f -> new FqdnModel(f.matchName(), f.matchPattern())),
         each(rule.toPorts(), RuleCodec::ports),
         each(rule.requires(), RuleCodec::selector),
         null);

@@ -8,6 +8,7 @@ import agent.service.Backend;
 import agent.service.Frontend;
 import agent.service.Service;
 import agent.service.ServiceProtocol;
+import agent.service.ServiceType;
 import agent.types.IpAddress;
 import agent.types.Refusal;
 import java.util.ArrayList;
@@ -23,7 +24,6 @@ final class ServiceDecoder {
   static final String NONE = "None";
   static final String CLUSTER = "Cluster";
   static final String LOCAL = "Local";
-  static final String CLUSTER_IP = "ClusterIP";
   static final String EXTERNAL = "external";
 
   private static final int MOST_PORT = 65_535;
@@ -41,17 +41,35 @@ final class ServiceDecoder {
     }
     final Frontend frontend = frontend(model.frontendAddress());
     final Flags flags = model.flags() == null ? NO_FLAGS : model.flags();
-    oneOf("flags.type", flags.type(), CLUSTER_IP);
-    oneOf("flags.extTrafficPolicy", flags.extTrafficPolicy(), CLUSTER);
+    final ServiceType type = type(flags, frontend);
+    oneOf("flags.extTrafficPolicy", flags.extTrafficPolicy(), CLUSTER, LOCAL);
     oneOf("flags.intTrafficPolicy", flags.intTrafficPolicy(), CLUSTER, LOCAL);
+    final boolean isLocalOutside = LOCAL.equals(flags.extTrafficPolicy());
+    if (isLocalOutside && !type.isOutside()) {
+      throw Refusal.invalid("flags.extTrafficPolicy", "has no effect with type " + type.text());
+    }
     return new Service(
         id,
         frontend,
         backends(frontend, model.backendAddresses()),
+        type,
         LOCAL.equals(flags.intTrafficPolicy()),
+        isLocalOutside,
         affinity(flags),
         name("flags.name", flags.name()),
         name("flags.namespace", flags.namespace()));
+  }
+
+  private static ServiceType type(Flags flags, Frontend frontend) {
+    final ServiceType type =
+        flags.type() == null
+            ? ServiceType.CLUSTER_IP
+            : ServiceType.parse("flags.type", flags.type());
+    if (frontend.address().isUnspecified() && !type.isOfNode()) {
+      throw Refusal.invalid(
+          FRONTEND + ".ip", frontend.address() + " is no address for type " + type.text());
+    }
+    return type;
   }
 
   private static Frontend frontend(FrontendAddress model) {
@@ -93,11 +111,20 @@ final class ServiceDecoder {
       throw Refusal.invalid(
           field + ".protocol", model.protocol() + " is not " + frontend.protocol());
     }
+    final int port = port(field, model.port());
+    if (frontend.protocol() == ServiceProtocol.SCTP && port != frontend.port()) {
+      throw Refusal.invalid(
+          field + ".port",
+          port
+              + " is not "
+              + frontend.port()
+              + ", the port of the frontend: packets of SCTP keep theirs, which the checksum covers");
+    }
     final int weight = model.weight() == null ? 1 : model.weight();
     range(field + ".weight", weight, 0, MOST_WEIGHT);
     return new Backend(
         address,
-        port(field, model.port()),
+        port,
         model.state() == null
             ? Backend.State.ACTIVE
             : Backend.State.parse(field + ".state", model.state()),

@@ -61,12 +61,12 @@ public final class ServiceHandlers implements ApiHandler.Group {
             service.backends().stream().map(backend -> encode(backend, protocol)).toList(),
             new Flags(
                 hasAffinity ? service.affinitySec() : null,
-                ServiceDecoder.CLUSTER,
+                service.isLocalOutside() ? ServiceDecoder.LOCAL : ServiceDecoder.CLUSTER,
                 service.isLocal() ? ServiceDecoder.LOCAL : ServiceDecoder.CLUSTER,
                 service.name(),
                 service.namespace(),
                 hasAffinity ? ServiceDecoder.CLIENT_IP : ServiceDecoder.NONE,
-                ServiceDecoder.CLUSTER_IP),
+                service.type().text()),
             new FrontendAddress(
                 service.frontend().address().toString(),
                 service.frontend().port(),

@@ -40,9 +40,11 @@ import java.io.IOException;
 import java.io.Reader;
 import java.io.StringReader;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -241,6 +243,16 @@ class DaemonOperationsTest {
     @Override
     public List<SelectorListing> selectors() {
       return List.of();
+    }
+
+    @Override
+    public CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public Set<String> wantedNames() {
+      throw new UnsupportedOperationException();
     }
 
     @Override

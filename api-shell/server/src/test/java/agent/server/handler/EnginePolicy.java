@@ -11,7 +11,11 @@ import agent.policy.PolicyQuery;
 import agent.policy.PolicySnapshot;
 import agent.policy.PolicyTrace;
 import agent.policy.SelectorListing;
+import agent.types.IpAddress;
+import java.util.Collection;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 /** The real rules of a node without endpoints. */
@@ -36,6 +40,16 @@ final class EnginePolicy implements PolicyService {
   @Override
   public PolicyTrace trace(PolicyQuery query) {
     return engine.trace(query);
+  }
+
+  @Override
+  public CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed) {
+    throw new UnsupportedOperationException();
+  }
+
+  @Override
+  public Set<String> wantedNames() {
+    throw new UnsupportedOperationException();
   }
 
   @Override

@@ -22,6 +22,8 @@ import agent.contract.policy.PolicyResolutionModel;
 import agent.contract.policy.PolicyResolutionRequest;
 import agent.datapath.manager.spec.Prefilter;
 import agent.datapath.manager.spec.PrefilterList;
+import agent.dns.Names;
+import agent.dns.NamesContext;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.identity.LocalCidrIdentityAllocator;
@@ -94,6 +96,7 @@ class HandlersTest {
             new PolicyHandlers(policy),
             new PrefilterHandlers(prefilter),
             new ServiceHandlers(services),
+            new FqdnHandlers(Names.open(new NamesContext().conclude()), endpoints),
             new MapHandlers(new MapMirrors(new MapRegistry(), () -> 0, () -> 0)))) {
       group.addTo(handlers);
     }
@@ -411,8 +414,8 @@ class HandlersTest {
   void shouldNameWhatARuleUsesThatIsNotServed() {
     assertRefused(
         400,
-        "[0].egress[0].toFQDNs: not served yet",
-        () -> client.importPolicy("[{\"endpointSelector\":{},\"egress\":[{\"toFQDNs\":[]}]}]"));
+        "[0].egress[0].toServices: not served yet",
+        () -> client.importPolicy("[{\"endpointSelector\":{},\"egress\":[{\"toServices\":[]}]}]"));
     assertRefused(
         400,
         "[0].egress[0].toPorts[0].rules: not served yet",

@@ -21,10 +21,12 @@ import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -90,6 +92,16 @@ class LargeAnswersTest {
     @Override
     public List<SelectorListing> selectors() {
       return List.of();
+    }
+
+    @Override
+    public CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public Set<String> wantedNames() {
+      throw new UnsupportedOperationException();
     }
 
     @Override

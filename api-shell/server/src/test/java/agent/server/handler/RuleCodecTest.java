@@ -21,9 +21,10 @@ class RuleCodecTest {
           + "\"matchLabels\":{\"app\":\"x\"}}";
 
   private static final String PORTS =
-      "[{\"ports\":[{\"endPort\":90,\"port\":\"80\",\"protocol\":\"TCP\"},{\"port\":\"http\"}]}]";
+      "[{\"ports\":[{\"endPort\":90,\"port\":\"80\",\"protocol\":\"TCP\"},{\"port\":\"http\"},{\"protocol\":\"VRRP\"}]}]";
 
-  private static final String ICMPS = "[{\"fields\":[{\"family\":\"IPv6\",\"type\":128}]}]";
+  private static final String ICMPS =
+      "[{\"fields\":[{\"family\":\"IPv6\",\"type\":128},{\"type\":\"EchoRequest\"}]}]";
 
   private static String ingress(int number) {
     return "[{\"fromCIDR\":[\"10.%d.0.0/16\"],\"fromCIDRSet\":[{\"cidr\":\"10.0.0.0/8\",\"except\":[\"10.1.0.0/16\"]}],\"fromEndpoints\":[%s],\"fromEntities\":[\"world\"],\"fromRequires\":[%s],\"icmps\":%s,\"toPorts\":%s}]"
@@ -67,6 +68,14 @@ class RuleCodecTest {
     }
   }
 
+  /** A rule says the same however its numbers are written. */
+  @Test
+  void shouldReadANumberOfAMessageTypeThatIsWrittenAsText() {
+    final String rule = "[{\"ingress\":[{\"icmps\":[{\"fields\":[{\"type\":%s}]}]}]}]";
+    assertEquals(decoded(rule.formatted("8")), decoded(rule.formatted("\"8\"")));
+    assertEquals(rule.formatted("8"), encoded(decoded(rule.formatted("\"8\""))));
+  }
+
   @Test
   void shouldNameWhatIsNotServed() {
     final PeerRuleSpec egress =
@@ -75,7 +84,7 @@ class RuleCodecTest {
             .getFirst()
             .egress()
             .getFirst();
-    assertEquals(List.of("toFQDNs", "toServices"), egress.unserved());
+    assertEquals(List.of("toServices"), egress.unserved());
     assertEquals(List.of("rules"), egress.toPorts().getFirst().unserved());
     assertNull(egress.toPorts().getLast().unserved());
     final RuleSpec served = decoded("[{\"egress\":[{}],\"ingress\":[{}]}]").getFirst();

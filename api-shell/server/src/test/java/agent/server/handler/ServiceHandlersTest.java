@@ -155,8 +155,10 @@ class ServiceHandlersTest {
         "\"port\": 80, | '' | 460 frontend-address.port: is missing",
         "\"port\": 80, | \"port\": 0, | 460 frontend-address.port: 0 is not in 1 to 65535",
         "\"port\": 80, | \"port\": 65536, | 460 frontend-address.port: 65536 is not in 1 to 65535",
-        "\"protocol\": \"TCP\", \"scope\" | \"protocol\": \"SCTP\", \"scope\" "
-            + "| 460 frontend-address.protocol: services of SCTP are not enabled",
+        "\"protocol\": \"TCP\", \"scope\" | \"protocol\": \"ICMP\", \"scope\" "
+            + "| 460 frontend-address.protocol: 'ICMP' is not TCP, UDP, SCTP or ANY",
+        "\"TCP\" | \"SCTP\" | 461 backend-addresses[0].port: 8080 is not 80, the port of the frontend:"
+            + " packets of SCTP keep theirs, which the checksum covers",
         "external | internal | 460 frontend-address.scope: 'internal' is not enabled, external is",
         "10.1.0.7 | fd00::7 | 461 backend-addresses[0].ip: fd00::7 is not of the family of 10.96.0.1",
         "8080 | 0 | 461 backend-addresses[0].port: 0 is not in 1 to 65535",
@@ -166,9 +168,14 @@ class ServiceHandlersTest {
         "\"weight\": 3 | \"weight\": -1 | 461 backend-addresses[0].weight: -1 is not in 0 to 65535",
         "\"protocol\": \"TCP\", \"state\" | \"protocol\": \"UDP\", \"state\" "
             + "| 461 backend-addresses[0].protocol: UDP is not TCP",
-        "ClusterIP | NodePort | 400 flags.type: 'NodePort' is not enabled, ClusterIP is",
+        "ClusterIP | nodePort | 400 flags.type: 'nodePort' is not ClusterIP, NodePort, ExternalIPs,"
+            + " HostPort or LoadBalancer",
         "\"extTrafficPolicy\": \"Cluster\" | \"extTrafficPolicy\": \"Local\" "
-            + "| 400 flags.extTrafficPolicy: 'Local' is not enabled, Cluster is",
+            + "| 400 flags.extTrafficPolicy: has no effect with type ClusterIP",
+        "\"extTrafficPolicy\": \"Cluster\" | \"extTrafficPolicy\": \"All\" "
+            + "| 400 flags.extTrafficPolicy: 'All' is not enabled, Cluster or Local is",
+        "10.96.0.1 | 0.0.0.0 "
+            + "| 460 frontend-address.ip: 0.0.0.0 is no address for type ClusterIP",
         "\"Local\" | \"None\" "
             + "| 400 flags.intTrafficPolicy: 'None' is not enabled, Cluster or Local is",
         "ClientIP | Cookie "

@@ -8,6 +8,7 @@ import agent.ipcache.Ipcache;
 import agent.node.Devices.Device;
 import agent.node.Gateways;
 import agent.node.LocalAddress;
+import agent.types.AddressPair;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
@@ -35,6 +36,7 @@ final class NodeRepair {
   private static final String COMPARISON = "comparison";
   private static final String DEVICES = "devices";
   private static final String GUARDING = "guarding of devices";
+  private static final String MASQUERADING = "masquerading";
 
   private final NodeSources node;
   private final Ipcache ipcache;
@@ -44,6 +46,7 @@ final class NodeRepair {
   private boolean hasParameterFault;
   private volatile Map<String, Integer> guarded = Map.of();
   private CompletableFuture<Void> guarding = CompletableFuture.completedFuture(null);
+  private volatile Map<String, AddressPair> masquerades;
 
   NodeRepair(NodeSources node, Ipcache ipcache, Faults faults, Repairs repairs) {
     this.node = node;
@@ -85,6 +88,7 @@ final class NodeRepair {
     if (node.guarded() == null) {
       return;
     }
+    masquerade();
     final Map<String, Integer> present = node.guarded().present().get();
     final Set<String> facing = present.isEmpty() ? node.guarded().facing().get() : Set.of();
     if (facing.isEmpty()) {
@@ -111,6 +115,28 @@ final class NodeRepair {
                   }
                   return null;
                 });
+  }
+
+  /** Tells the programs the addresses that the devices have now. */
+  private void masquerade() {
+    final Map<String, AddressPair> addresses = node.guarded().addresses().get();
+    if (addresses.equals(masquerades)) {
+      return;
+    }
+    masquerades = addresses;
+    node.guarded()
+        .proxy()
+        .masquerade(addresses)
+        .whenComplete(
+            (done, failure) -> {
+              if (failure == null) {
+                faults.clear(MASQUERADING);
+              } else {
+                masquerades = null; // not known: the next comparison tries again
+                LOGGER.warn("node: {}", failure.getMessage());
+                faults.failed(MASQUERADING, String.valueOf(failure.getMessage()));
+              }
+            });
   }
 
   /** Gives a prefix that was added to the local routing table the identity of the node. */

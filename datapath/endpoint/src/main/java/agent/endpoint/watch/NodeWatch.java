@@ -19,6 +19,7 @@ import agent.node.Gateways;
 import agent.node.LocalAddresses;
 import agent.node.NodeEvents;
 import agent.node.WorkloadRoutes;
+import agent.types.AddressPair;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
@@ -95,12 +96,14 @@ public final class NodeWatch implements NodeEvents.Handler {
    *
    * @param present returns the index of each device that is to be guarded, by name
    * @param facing returns the names of the devices that face the network, guarded or not
+   * @param addresses returns the addresses that flows of workloads get by each device
    * @param isNamed returns whether a device with this name is guarded as soon as it is there
    * @param proxy guards them
    */
   public record Guarded(
       Supplier<Map<String, Integer>> present,
       Supplier<Set<String>> facing,
+      Supplier<Map<String, AddressPair>> addresses,
       Predicate<String> isNamed,
       DeviceProxy proxy) {}
 

@@ -241,7 +241,12 @@ public final class DatapathManager implements AutoCloseable {
     guard.add(deviceEntries);
     networkDevices =
         new NetworkDevices(
-            conductor, devices, deviceEntries, hooks, () -> loaderAgent.load(ProgramFile.HOST));
+            conductor,
+            devices,
+            deviceEntries,
+            hooks,
+            context.masquerading().addresses(),
+            () -> loaderAgent.load(ProgramFile.HOST));
     if (!context.devices().isEmpty()) {
       try (BpfObject object = loader.load(ProgramFile.HOST, constants::write)) {
         context.devices().forEach((name, index) -> networkDevices.attach(name, index, object));

@@ -118,7 +118,7 @@ class DeviceGuardKernelTest {
     try (BpfMap map = opened("devices")) {
       final DeviceMap devices = new DeviceMap(map);
       assertEquals(0, devices.remove(ifindex()), "a guarded device has an entry");
-      assertEquals(0, devices.add(foreign));
+      assertEquals(0, devices.add(foreign, 0, 0, 0));
       watch.awaitRepair(Kind.MAP_ENTRY, 2);
       watch.awaitRight();
       assertEquals(-Errno.ENOENT, devices.remove(foreign));
@@ -126,7 +126,7 @@ class DeviceGuardKernelTest {
       assertEquals(0, map.countEntries(), "an entry ends with the program");
       ManagerTestNode.await(manager.devices().guard(Map.of(DEVICE, ifindex())));
       assertEquals(1, map.countEntries());
-      assertEquals(0, devices.add(foreign));
+      assertEquals(0, devices.add(foreign, 0, 0, 0));
     }
     manager.close();
     manager = node.launch(node.context().devices(Map.of(DEVICE, ifindex())));

@@ -163,7 +163,7 @@ class GuardAllocationKernelTest {
         new EndpointEntries(
             maps.get(NodeMaps.ENDPOINTS), cells, generations, faults, repairs, Set.of(), true);
     checks.add(entries);
-    assertEquals(0, new DeviceMap(maps.get(NodeMaps.DEVICES)).add(7));
+    assertEquals(0, new DeviceMap(maps.get(NodeMaps.DEVICES)).add(7, 0, 0, 0));
     final DeviceEntries devices = new DeviceEntries(maps.get(NodeMaps.DEVICES), faults, repairs);
     devices.removeOthers();
     checks.add(devices);
@@ -179,7 +179,8 @@ class GuardAllocationKernelTest {
     try (BpfObject host = load("host");
         BpfObject trivial = load("trivial")) {
       final BpfProgram program = host.program("from_network");
-      hooks.watch(0, "host", devices.attachHost(device, ifindex, program), () -> null, "");
+      hooks.watch(
+          0, "host", devices.attachHost(device, ifindex, "from_network", program), () -> null, "");
       if (mode == TcMode.TCX) {
         hooks.watch(
             0,

@@ -22,11 +22,14 @@ import agent.testkit.TestControlGroup;
 import agent.types.IpAddress;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.agrona.DirectBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -40,6 +43,9 @@ class ServiceTableKernelTest {
   private static final int ID = 7;
   private static final List<String> MAPS =
       List.of("service_tables", "service_cells", "service_ends");
+  private static final List<String> ALL_MAPS =
+      Stream.concat(MAPS.stream(), Stream.of("services", "service_slots", "service_backends"))
+          .toList();
 
   private ManagerTestNode node;
   private TestControlGroup group;
@@ -194,6 +200,55 @@ class ServiceTableKernelTest {
     assertEquals(List.of(seen.getFirst(), next), seen.stream().distinct().toList());
     assertTrue(seen.size() > 16 + backends, "after each write: " + seen.size());
     assertEquals(next, seen.getLast());
+  }
+
+  /** Of 10,000 services, the other 9,999 cost nothing when one changes. */
+  @Test
+  void shouldWriteOnlyWhatDiffersWhereAServiceChanges() {
+    for (int id = 1; id <= 20; id++) {
+      put(service(id, 10));
+    }
+    final List<String> written = new ArrayList<>();
+    for (final String name : ALL_MAPS) {
+      map(name).writeListener(new RecordedWrites(name, written));
+    }
+    put(service(ID, 10));
+    assertEquals(List.of(), written);
+    final List<Backend> backends = new ArrayList<>(service(ID, 10).backends());
+    backends.set(3, new Backend(backends.get(3).address(), 80, BackendState.TERMINATING, 0));
+    put(new ServiceEntries(ID, service(ID, 0).address(), 80, List.of(6, 17), 0, backends));
+    ALL_MAPS.forEach(name -> map(name).writeListener(MapWriteListener.NONE));
+    assertEquals(1, Collections.frequency(written, "service_backends of " + ID));
+    assertEquals(2, Collections.frequency(written, "services of " + ID), "TCP and UDP");
+    assertEquals(
+        ALL_MAPS.stream().map(name -> name + " of " + ID).collect(Collectors.toSet()),
+        Set.copyOf(written));
+    assertTrue(written.size() < 80, () -> written.size() + " writes");
+  }
+
+  private static final class RecordedWrites implements MapWriteListener {
+    private final String map;
+    private final List<String> written;
+
+    RecordedWrites(String map, List<String> written) {
+      this.map = map;
+      this.written = written;
+    }
+
+    @Override
+    public void onUpdate(BpfMap updated, DirectBuffer key, DirectBuffer value, int result) {
+      written.add(map + " of " + (map.equals("services") ? value : key).getInt(0));
+    }
+
+    @Override
+    public void onDelete(BpfMap deletedFrom, DirectBuffer key, int result) {
+      written.add(map + " of " + key.getInt(0));
+    }
+
+    @Override
+    public void onBulkWrite(BpfMap filled) {
+      written.add(map + " in bulk");
+    }
   }
 
   @Test

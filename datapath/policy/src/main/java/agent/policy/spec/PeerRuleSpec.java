@@ -14,7 +14,8 @@ import java.util.List;
  * @param toPorts the ports
  * @param icmps the ICMP message types
  * @param unserved names of fields that are present and that this agent does not serve ({@code
- *     toServices}, {@code toFQDNs}); such a rule is refused. Null for none
+ *     toServices}); such a rule is refused. Null for none
+ * @param fqdns {@code toFQDNs}
  */
 public record PeerRuleSpec(
     List<SelectorSpec> endpoints,
@@ -24,18 +25,27 @@ public record PeerRuleSpec(
     List<String> entities,
     List<PortRuleSpec> toPorts,
     List<IcmpRuleSpec> icmps,
-    List<String> unserved) {
+    List<String> unserved,
+    List<FqdnSpec> fqdns) {
   /** An element that names nothing: every peer, every port. */
   public static final PeerRuleSpec ALL =
-      new PeerRuleSpec(null, null, null, null, null, null, null, null);
+      new PeerRuleSpec(null, null, null, null, null, null, null, null, null);
+
+  /**
+   * One of {@code toFQDNs}: one of the two is there.
+   *
+   * @param matchName a name; null for none
+   * @param matchPattern a pattern of names; null for none
+   */
+  public record FqdnSpec(String matchName, String matchPattern) {}
 
   /**
    * One of {@code icmps[].fields}.
    *
    * @param family {@code IPv4} or {@code IPv6}; null for {@code IPv4}
-   * @param type the message type, 0 to 255
+   * @param type the message type: a number from 0 to 255, or its name in the registry of the family
    */
-  public record IcmpFieldSpec(String family, Integer type) {}
+  public record IcmpFieldSpec(String family, String type) {}
 
   /**
    * One of {@code icmps}.
@@ -55,9 +65,12 @@ public record PeerRuleSpec(
   /**
    * One of {@code toPorts[].ports}.
    *
-   * @param port a number; {@code 0} is every port of the protocol
+   * @param port a number; {@code 0} is every port of the protocol. Null for a protocol without
+   *     ports
    * @param endPort the last port of a range, null for one port
-   * @param protocol {@code TCP}, {@code UDP}, {@code SCTP} or {@code ANY}; null for {@code ANY}
+   * @param protocol {@code TCP}, {@code UDP}, {@code SCTP}, {@code ANY}, or one without ports:
+   *     {@code ICMP}, {@code ICMPv6}, {@code VRRP} or {@code IGMP}; null for {@code ANY}, which is
+   *     the first three
    */
   public record PortSpec(String port, Integer endPort, String protocol) {}
 

@@ -248,7 +248,8 @@ public final class NaivePolicy {
     }
     for (final IcmpRuleSpec rule : element.icmps()) {
       for (final IcmpFieldSpec field : rule.fields()) {
-        if (protocol == ("IPv6".equals(field.family()) ? 58 : 1) && port == field.type()) {
+        if (protocol == ("IPv6".equals(field.family()) ? 58 : 1)
+            && port == Integer.parseInt(field.type())) {
           return true;
         }
       }
@@ -261,11 +262,17 @@ public final class NaivePolicy {
       case "TCP" -> protocol == 6;
       case "UDP" -> protocol == 17;
       case "SCTP" -> protocol == 132;
+      case "ICMP" -> protocol == 1;
+      case "ICMPv6" -> protocol == 58;
+      case "VRRP" -> protocol == 112;
       default -> protocol == 6 || protocol == 17 || protocol == 132;
     };
   }
 
   private static boolean meansNumber(PortSpec spec, int port) {
+    if (spec.port() == null) {
+      return true;
+    }
     final int first = Integer.parseInt(spec.port());
     return first == 0 || port >= first && port <= (spec.endPort() == null ? first : spec.endPort());
   }

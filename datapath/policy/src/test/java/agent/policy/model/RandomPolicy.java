@@ -73,11 +73,15 @@ public final class RandomPolicy {
           "health",
           "none");
 
+  private static final List<String> PORTLESS = List.of("ICMP", "ICMPv6", "VRRP");
+
   private final Random random;
+  private final Random portless;
 
   /** Creates a generator with this seed. */
   public RandomPolicy(long seed) {
     random = new Random(seed);
+    portless = new Random(seed);
   }
 
   /** Returns labels of an endpoint, sometimes an empty set. */
@@ -97,7 +101,7 @@ public final class RandomPolicy {
     cidrs.addAll(CIDRS6);
     return new RuleSpec(
         new SelectorSpec(Map.of("app", "nobody"), null),
-        List.of(new PeerRuleSpec(null, null, cidrs, null, null, null, null, null)),
+        List.of(new PeerRuleSpec(null, null, cidrs, null, null, null, null, null, null)),
         null,
         null,
         null,
@@ -159,6 +163,7 @@ public final class RandomPolicy {
         entities,
         ports ? List.of(new PortRuleSpec(atLeastOne(this::port), null)) : null,
         icmp ? List.of(new IcmpRuleSpec(atLeastOne(this::icmp))) : null,
+        null,
         null);
   }
 
@@ -205,6 +210,9 @@ public final class RandomPolicy {
   }
 
   private PortSpec port() {
+    if (portless.nextInt(10) == 0) {
+      return new PortSpec(null, null, PORTLESS.get(portless.nextInt(PORTLESS.size())));
+    }
     final String protocol =
         random.nextInt(5) == 0 ? null : pick(List.of("TCP", "TCP", "UDP", "SCTP", "ANY"));
     if (random.nextInt(8) == 0) {
@@ -221,7 +229,7 @@ public final class RandomPolicy {
   private IcmpFieldSpec icmp() {
     return new IcmpFieldSpec(
         random.nextInt(3) == 0 ? null : random.nextBoolean() ? "IPv4" : "IPv6",
-        ICMP_TYPES[random.nextInt(ICMP_TYPES.length)]);
+        Integer.toString(ICMP_TYPES[random.nextInt(ICMP_TYPES.length)]));
   }
 
   /** Returns a port, most often at the boundary of a port range of the rules. */

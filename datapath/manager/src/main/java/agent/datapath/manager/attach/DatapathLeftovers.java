@@ -23,7 +23,11 @@ import java.util.stream.Stream;
 public final class DatapathLeftovers {
   /** Programs of this release and those before it that were attached to tc hooks. */
   private static final List<String> TC_PROGRAMS =
-      List.of(Pins.FROM_ENDPOINT, Pins.TO_ENDPOINT, DeviceAttachments.FROM_NETWORK);
+      List.of(
+          Pins.FROM_ENDPOINT,
+          Pins.TO_ENDPOINT,
+          DeviceAttachments.FROM_NETWORK,
+          DeviceAttachments.TO_NETWORK);
 
   private DatapathLeftovers() {}
 

@@ -8,6 +8,7 @@ import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.types.Refusal;
 import java.nio.file.Path;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -19,6 +20,10 @@ import org.apache.logging.log4j.Logger;
 public final class DeviceAttachments {
   private static final Logger LOGGER = LogManager.getLogger(DeviceAttachments.class);
   static final String FROM_NETWORK = "from_network";
+  static final String TO_NETWORK = "to_network";
+
+  /** The programs of the host object, in the order in which they are attached. */
+  static final List<String> HOST_PROGRAMS = List.of(TO_NETWORK, FROM_NETWORK);
 
   private final Pins pins;
   private final TcAttachmentChoice choice;
@@ -50,19 +55,24 @@ public final class DeviceAttachments {
   }
 
   /**
-   * Attaches the host program to the ingress tc hook of the device.
+   * Attaches a host program to its tc hook of the device.
    *
+   * @param name {@link #FROM_NETWORK} or {@link #TO_NETWORK}
    * @return the attachment, for comparisons with the kernel
    * @throws AttachException where the kernel refuses
    */
-  public Attachment attachHost(String interfaceName, int ifindex, BpfProgram program) {
-    final Path pin = pins.device(interfaceName, FROM_NETWORK);
-    final TcHook hook = new TcHook(interfaceName, ifindex, true, FROM_NETWORK, pin);
+  public Attachment attachHost(String interfaceName, int ifindex, String name, BpfProgram program) {
+    final TcHook hook = hostHook(interfaceName, ifindex, name);
     final Attachment attachment = choice.chosen(hook);
     attachment.attach(program).close();
     choice.other(hook).detach();
-    inUse.add(pin);
+    inUse.add(hook.pin());
     return attachment;
+  }
+
+  private TcHook hostHook(String interfaceName, int ifindex, String name) {
+    return new TcHook(
+        interfaceName, ifindex, name.equals(FROM_NETWORK), name, pins.device(interfaceName, name));
   }
 
   /**
@@ -85,15 +95,17 @@ public final class DeviceAttachments {
     return attachment;
   }
 
-  /** Detaches the host program from the device, which may be gone. */
+  /** Detaches the host programs from the device, which may be gone. */
   void detachHost(String interfaceName, int ifindex) {
-    final Path pin = pins.device(interfaceName, FROM_NETWORK);
-    try {
-      choice.chosen(new TcHook(interfaceName, ifindex, true, FROM_NETWORK, pin)).detach();
-    } catch (AttachException | BindingsException failure) {
-      LOGGER.warn("device {} cannot be detached: {}", interfaceName, failure.getMessage());
+    for (final String name : HOST_PROGRAMS.reversed()) {
+      final TcHook hook = hostHook(interfaceName, ifindex, name);
+      try {
+        choice.chosen(hook).detach();
+      } catch (AttachException | BindingsException failure) {
+        LOGGER.warn("device {} cannot be detached: {}", interfaceName, failure.getMessage());
+      }
+      inUse.remove(hook.pin());
     }
-    inUse.remove(pin);
   }
 
   /** Detaches every pinned device link that this object has not attached. */

@@ -10,7 +10,9 @@ import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.DeviceMap;
 import agent.maps.kernel.MapCursor;
+import agent.maps.layout.DeviceEntryFlyweight;
 import agent.maps.layout.MapSize;
+import agent.types.AddressPair;
 import java.util.ArrayList;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -25,7 +27,7 @@ public final class DeviceEntries implements Check {
   private final EntryComparison comparison;
   private final GuardedMap guarded;
   private final UnsafeBuffer key = new UnsafeBuffer(new byte[Integer.BYTES]);
-  private final UnsafeBuffer value = new UnsafeBuffer(new byte[Integer.BYTES]);
+  private final UnsafeBuffer value = new UnsafeBuffer(new byte[DeviceEntryFlyweight.LENGTH]);
 
   /** Takes the open map, whose entries are not desired until {@link #add}. */
   public DeviceEntries(BpfMap map, KernelFaults faults, Repairs repairs) {
@@ -33,20 +35,26 @@ public final class DeviceEntries implements Check {
     devices = new DeviceMap(map);
     comparison = new EntryComparison(faults, repairs);
     guarded = new GuardedMap(0, null, "map " + map.name(), map);
-    value.putInt(0, MapSize.DEVICE_GUARDED);
   }
 
   /**
-   * Adds a device on which the host program is attached.
+   * Adds a device on which the host program is attached, or gives it other addresses.
    *
+   * @param addresses the addresses that flows by the device get
    * @throws BpfMapException where the map is full; flows by the device stay in the stack
    */
-  void add(int ifindex) {
-    final int result = devices.add(ifindex);
+  void add(int ifindex, AddressPair addresses) {
+    final int result =
+        devices.add(ifindex, addresses.ipv4Number(), addresses.ipv6High(), addresses.ipv6Low());
     if (result < 0) {
       throw devices.failure("update", result);
     }
     key.putInt(0, ifindex);
+    new DeviceEntryFlyweight()
+        .wrap(value, 0)
+        .state(MapSize.DEVICE_GUARDED)
+        .ipv4(addresses.ipv4Number())
+        .ipv6(addresses.ipv6High(), addresses.ipv6Low());
     guarded.desired().put(key, value);
   }
 

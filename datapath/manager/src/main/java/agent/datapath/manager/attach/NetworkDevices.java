@@ -2,10 +2,10 @@ package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
 import agent.bindings.BpfObject;
-import agent.bindings.BpfProgram;
 import agent.datapath.manager.spec.DeviceProxy;
 import agent.datapath.manager.thread.ConductorAgent;
 import agent.maps.kernel.BpfMapException;
+import agent.types.AddressPair;
 import agent.types.OperationException;
 import java.util.List;
 import java.util.Map;
@@ -15,10 +15,9 @@ import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
-/** Keeps the host program on the devices that are to be guarded. */
+/** Keeps the host programs on the devices that are to be guarded. */
 public final class NetworkDevices implements DeviceProxy {
   private static final Logger LOGGER = LogManager.getLogger(NetworkDevices.class);
-  private static final String PROGRAM = "from_network";
 
   private final ConductorAgent conductor;
   private final DeviceAttachments attachments;
@@ -26,41 +25,57 @@ public final class NetworkDevices implements DeviceProxy {
   private final HookGuard hooks;
   private final Supplier<CompletableFuture<BpfObject>> loader;
   private final Map<String, Integer> guarded = new TreeMap<>();
+  private Map<String, AddressPair> masquerades;
 
   /**
    * Creates the keeper of no device.
    *
    * @param entries tells the programs by which devices flows may bypass the stack
-   * @param loader loads the object of the host program
+   * @param masquerades the addresses of {@link #masquerade} from the start
+   * @param loader loads the object of the host programs
    */
   public NetworkDevices(
       ConductorAgent conductor,
       DeviceAttachments attachments,
       DeviceEntries entries,
       HookGuard hooks,
+      Map<String, AddressPair> masquerades,
       Supplier<CompletableFuture<BpfObject>> loader) {
     this.conductor = conductor;
     this.attachments = attachments;
     this.entries = entries;
     this.hooks = hooks;
+    this.masquerades = Map.copyOf(masquerades);
     this.loader = loader;
   }
 
   /**
-   * Attaches the program to a device before the conductor's thread runs.
+   * Attaches the programs to a device before the conductor's thread runs.
    *
    * @throws AttachException where the kernel refuses
    */
   public void attach(String name, int ifindex, BpfObject object) {
-    final BpfProgram program = object.program(PROGRAM);
-    final Attachment attachment = attachments.attachHost(name, ifindex, program);
-    hooks.watch(0, subject(name), attachment, loader, PROGRAM);
+    try {
+      for (final String program : DeviceAttachments.HOST_PROGRAMS) {
+        final Attachment attachment =
+            attachments.attachHost(name, ifindex, program, object.program(program));
+        hooks.watch(0, subject(name, program), attachment, loader, program);
+      }
+    } catch (AttachException | BindingsException failure) {
+      detach(name, ifindex); // of a device that goes, or that has one of them
+      throw failure;
+    }
     guarded.put(name, ifindex);
-    entries.add(ifindex);
+    entries.add(ifindex, masquerades.getOrDefault(name, AddressPair.NONE));
   }
 
-  private static String subject(String name) {
-    return "device " + name + " " + PROGRAM;
+  private void detach(String name, int ifindex) {
+    DeviceAttachments.HOST_PROGRAMS.forEach(program -> hooks.forget(subject(name, program)));
+    attachments.detachHost(name, ifindex);
+  }
+
+  private static String subject(String name, String program) {
+    return "device " + name + " " + program;
   }
 
   @Override
@@ -75,13 +90,23 @@ public final class NetworkDevices implements DeviceProxy {
                     .whenComplete((done, failure) -> object.close()));
   }
 
+  @Override
+  public CompletableFuture<Void> masquerade(Map<String, AddressPair> addresses) {
+    final Map<String, AddressPair> wanted = Map.copyOf(addresses);
+    return conductor.run(
+        () -> {
+          masquerades = wanted;
+          guarded.forEach(
+              (name, ifindex) -> entries.add(ifindex, wanted.getOrDefault(name, AddressPair.NONE)));
+        });
+  }
+
   private void onGuard(Map<String, Integer> wanted, BpfObject object) {
     for (final String name : List.copyOf(guarded.keySet())) {
       if (!guarded.get(name).equals(wanted.get(name))) {
-        hooks.forget(subject(name));
         final int ifindex = guarded.remove(name);
         entries.remove(ifindex);
-        attachments.detachHost(name, ifindex);
+        detach(name, ifindex);
         LOGGER.info("device {} (ifindex {}): not guarded any more", name, ifindex);
       }
     }

@@ -2,6 +2,7 @@ package agent.datapath.manager.guard;
 
 import agent.bindings.Errno;
 import agent.bindings.MapFlag;
+import agent.bindings.MapType;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.MapCursor;
@@ -154,10 +155,16 @@ public final class EntryComparison {
     final EntryBuffer buffer = buffer();
     for (; nextSlot < end && failure == null; nextSlot++) {
       if (desired.copyUnseen(nextSlot, buffer.key(), buffer.value())) {
-        missing += repaired(map.update(buffer, MapFlag.NO_EXIST), "missing");
+        missing += repaired(map.update(buffer, insertion()), "missing");
       }
     }
     return failure != null || nextSlot >= desired.slots();
+  }
+
+  /** An array has all entries; the walk passes over those that are zero. */
+  private long insertion() {
+    final int type = map.definition().spec().type();
+    return type == MapType.ARRAY ? MapFlag.ANY : MapFlag.NO_EXIST;
   }
 
   private EntryBuffer buffer() {

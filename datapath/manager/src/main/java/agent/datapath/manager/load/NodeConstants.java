@@ -5,6 +5,7 @@ import agent.conntrack.EndpointShares;
 import agent.datapath.manager.spec.ConntrackLifetimes;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.types.IpAddress;
+import agent.types.Prefix;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -62,6 +63,15 @@ public final class NodeConstants {
     if (gateway6 != null) {
       final IpAddress node6 = context.node6();
       node.gateway6(gateway6.high(), gateway6.low()).node6(node6.high(), node6.low());
+    }
+    if (context.masquerading().native4() != null) {
+      final Prefix excluded = context.masquerading().native4();
+      node.native4((int) excluded.address().low()).native4Length(excluded.length());
+    }
+    if (context.masquerading().native6() != null) {
+      final IpAddress excluded = context.masquerading().native6().address();
+      node.native6(excluded.high(), excluded.low())
+          .native6Length(context.masquerading().native6().length());
     }
   }
 }

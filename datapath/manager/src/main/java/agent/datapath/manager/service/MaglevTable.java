@@ -1,7 +1,7 @@
 package agent.datapath.manager.service;
 
+import agent.datapath.manager.spec.ServiceProxy;
 import java.util.Arrays;
-import java.util.List;
 
 /**
  * A table for choosing one of several weighted choices by a hash, so that most hashes keep their
@@ -10,9 +10,6 @@ import java.util.List;
  * own, and as many turns as its weight says. The table is a function of the identities and weights.
  */
 final class MaglevTable {
-  /** Numbers of cells, all prime, so that each step from cell to cell reaches all of them. */
-  private static final List<Integer> SIZES = List.of(251, 509, 1021, 2039, 4093, 8191, 16_381);
-
   /** Cells for the smallest weight: a share is right but for one cell. */
   private static final int SMALLEST_SHARE = 100;
 
@@ -49,7 +46,8 @@ final class MaglevTable {
       if (credit[i] >= heaviest) {
         credit[i] -= heaviest;
         while (isTaken[next[i]]) {
-          next[i] = (next[i] + step[i]) % choices.length;
+          next[i] += step[i];
+          next[i] -= next[i] < choices.length ? 0 : choices.length; // a step is shorter
         }
         isTaken[next[i]] = true;
         choices[next[i]] = (short) i;
@@ -78,7 +76,7 @@ final class MaglevTable {
     final long sum = Arrays.stream(weights).asLongStream().sum();
     final long smallest = Arrays.stream(weights).min().orElse(1);
     int cells = 0;
-    for (final int size : SIZES) {
+    for (final int size : ServiceProxy.TABLE_SIZES) {
       if (size <= most && (cells < former || cells * smallest < SMALLEST_SHARE * sum)) {
         cells = size;
       }

@@ -5,8 +5,8 @@ import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
 import agent.types.IpAddress;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * The flows that a change of a service concerns. They are judged again by their next packet, which
@@ -15,6 +15,8 @@ import java.util.Set;
  */
 final class ServiceFlows {
   private final EndpointEntries endpoints;
+
+  private record Target(IpAddress address, int port) {}
 
   ServiceFlows(EndpointEntries endpoints) {
     this.endpoints = endpoints;
@@ -38,10 +40,12 @@ final class ServiceFlows {
   static Set<IpAddress> concerned(ServiceEntries former, ServiceEntries now) {
     final Set<IpAddress> addresses = new HashSet<>();
     if (former != null) {
-      final List<Backend> kept = now == null ? List.of() : now.backends();
-      former.backends().stream()
-          .filter(backend -> backend.keepsItsFlows() && !isKept(backend, kept))
-          .forEach(backend -> addresses.add(backend.address()));
+      final Set<Target> kept = now == null ? Set.of() : targets(now);
+      for (final Target target : targets(former)) {
+        if (!kept.contains(target)) {
+          addresses.add(target.address());
+        }
+      }
     }
     if (now != null && (former == null || !former.hasSameFrontend(now))) {
       addresses.add(now.address());
@@ -59,12 +63,11 @@ final class ServiceFlows {
     endpoints.renewFlows();
   }
 
-  private static boolean isKept(Backend backend, List<Backend> by) {
-    return by.stream()
-        .anyMatch(
-            other ->
-                other.keepsItsFlows()
-                    && other.port() == backend.port()
-                    && other.address().equals(backend.address()));
+  /** Returns where the flows of a service may go. */
+  private static Set<Target> targets(ServiceEntries service) {
+    return service.backends().stream()
+        .filter(Backend::keepsItsFlows)
+        .map(backend -> new Target(backend.address(), backend.port()))
+        .collect(Collectors.toSet());
   }
 }

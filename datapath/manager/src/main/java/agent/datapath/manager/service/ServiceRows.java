@@ -9,6 +9,7 @@ import agent.maps.layout.ServiceCellsFlyweight;
 import agent.maps.layout.ServiceEndFlyweight;
 import agent.maps.layout.ServiceEntryFlyweight;
 import agent.maps.layout.ServiceKeyFlyweight;
+import agent.maps.layout.ServiceScope;
 import agent.maps.layout.ServiceSlotFlyweight;
 import agent.maps.layout.ServiceSlotKeyFlyweight;
 import agent.maps.layout.ServiceTableFlyweight;
@@ -21,6 +22,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiPredicate;
+import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -43,6 +45,8 @@ record ServiceRows(
     Map<ByteBuffer, byte[]> backends) {
   private static final long IPV4_MAPPED = 0xffffL << Integer.SIZE; // RFC 4291, 2.5.5.2
   private static final long LOW_HALF = 0xffff_ffffL;
+  private static final Comparator<Backend> BY_ADDRESS =
+      Comparator.comparing(Backend::address).thenComparingInt(Backend::port);
 
   ServiceRows() {
     this(
@@ -61,8 +65,12 @@ record ServiceRows(
    *     than there are cells, need none
    */
   static ServiceRows of(ServiceEntries service, int cells) {
+    return of(service, drawn(service), cells);
+  }
+
+  /** As {@link #of(ServiceEntries, int)}, with what {@link #drawn} has returned. */
+  static ServiceRows of(ServiceEntries service, List<Backend> drawn, int cells) {
     final ServiceRows rows = new ServiceRows();
-    final List<Backend> drawn = drawn(service);
     rows.addFrontends(service, drawn.size());
     rows.addSlots(service.id(), drawn);
     if (drawn.size() > 1 && drawn.size() <= cells) {
@@ -73,20 +81,20 @@ record ServiceRows(
   }
 
   /** Returns the backends for new connections in the order of their addresses. */
-  private static List<Backend> drawn(ServiceEntries service) {
-    return service.backends().stream()
-        .filter(Backend::takesNew)
-        .sorted(Comparator.comparing(Backend::address).thenComparing(Backend::port))
-        .toList();
+  static List<Backend> drawn(ServiceEntries service) {
+    final List<Backend> drawn = new ArrayList<>(service.backends());
+    drawn.removeIf(backend -> !backend.takesNew());
+    drawn.sort(BY_ADDRESS);
+    return drawn;
   }
 
   /** Returns the weights of the backends for new connections. */
-  static int[] weights(ServiceEntries service) {
-    return weights(drawn(service));
-  }
-
-  private static int[] weights(List<Backend> drawn) {
-    return drawn.stream().mapToInt(Backend::weight).toArray();
+  static int[] weights(List<Backend> drawn) {
+    final int[] weights = new int[drawn.size()];
+    for (int i = 0; i < weights.length; i++) {
+      weights[i] = drawn.get(i).weight();
+    }
+    return weights;
   }
 
   /** Returns the entries without those of a table. */
@@ -102,13 +110,16 @@ record ServiceRows(
         .slots(drawn)
         .affinityS(service.affinitySec());
     for (final int protocol : service.protocols()) {
-      final byte[] key = new byte[ServiceKeyFlyweight.LENGTH];
-      new ServiceKeyFlyweight()
-          .wrap(new UnsafeBuffer(key), 0)
-          .address(high(service.address()), low(service.address()))
-          .port(service.port())
-          .protocol(protocol);
-      frontends.put(ByteBuffer.wrap(key), value);
+      for (final ServiceScope scope : service.scopes()) {
+        final byte[] key = new byte[ServiceKeyFlyweight.LENGTH];
+        new ServiceKeyFlyweight()
+            .wrap(new UnsafeBuffer(key), 0)
+            .address(high(service.address()), low(service.address()))
+            .port(service.port())
+            .protocol(protocol)
+            .scope(scope.number());
+        frontends.put(ByteBuffer.wrap(key), value);
+      }
     }
   }
 
@@ -231,6 +242,11 @@ record ServiceRows(
     return high == 0 && low >>> Integer.SIZE == IPV4_MAPPED >>> Integer.SIZE
         ? IpAddress.ofIpv4((int) low)
         : IpAddress.ofIpv6(high, low);
+  }
+
+  /** Returns whether the entry of a frontend is for those outside. */
+  static boolean isForOutside(DirectBuffer key) {
+    return key.getByte(ServiceKeyFlyweight.SCOPE_OFFSET) == ServiceScope.OUTSIDE.number();
   }
 
   /** Accepts the entries of {@code services} that belong to a service. */

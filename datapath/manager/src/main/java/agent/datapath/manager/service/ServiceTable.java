@@ -1,123 +1,40 @@
 package agent.datapath.manager.service;
 
-import agent.bindings.Errno;
-import agent.bindings.MapFlag;
-import agent.datapath.manager.guard.GuardedMap;
-import agent.maps.kernel.BpfMap;
-import agent.maps.kernel.EntryBuffer;
 import java.nio.ByteBuffer;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.BiPredicate;
 import org.agrona.MutableDirectBuffer;
 
-/** One map of services with its desired entries. For the conductor's thread. */
-final class ServiceTable {
-  private final BpfMap map;
-  private final GuardedMap guarded;
-  private final EntryBuffer entry;
+/** A table of entries of services, and which of them are desired. For the conductor's thread. */
+interface ServiceTable {
+  /** Returns whether the table has room for entries that it does not hold yet. */
+  boolean hasRoomFor(Map<ByteBuffer, byte[]> rows);
 
-  ServiceTable(BpfMap map) {
-    this.map = map;
-    guarded = new GuardedMap(0, null, "map " + map.name(), map);
-    entry = new EntryBuffer(map);
-  }
-
-  GuardedMap guarded() {
-    return guarded;
-  }
-
-  /** Returns whether the map has room for entries that it does not hold yet. */
-  boolean hasRoomFor(Map<ByteBuffer, byte[]> rows) {
-    int added = 0;
-    for (final ByteBuffer key : rows.keySet()) {
-      entry.key().putBytes(0, key.array());
-      added += guarded.desired().hasKey(entry.key()) ? 0 : 1;
-    }
-    return guarded.desired().size() + added <= map.maxEntries();
-  }
-
-  /** Begins without desired entries; the map stays as it is. */
-  void clear() {
-    guarded.desired().clear();
-  }
-
-  /** Writes the entries that the map does not hold yet. */
-  void put(Map<ByteBuffer, byte[]> rows) {
-    rows.forEach(
-        (key, value) -> {
-          entry.key().putBytes(0, key.array());
-          entry.value().putBytes(0, value);
-          if (guarded.desired().holds(entry.key(), entry.value())) {
-            return;
-          }
-          guarded.desired().put(entry.key(), entry.value());
-          final int result = map.update(entry, MapFlag.ANY);
-          if (result < 0) {
-            guarded.desired().remove(entry.key());
-            throw map.failure("update", entry, result);
-          }
-        });
-  }
-
-  /** Returns whether the map is to hold an entry with this value. */
-  boolean isDesired(ByteBuffer key, byte[] value) {
-    entry.key().putBytes(0, key.array());
-    entry.value().putBytes(0, value);
-    return guarded.desired().holds(entry.key(), entry.value());
-  }
+  /** Begins without desired entries; those that are there stay. */
+  void clear();
 
   /**
-   * Deletes the entries of the first table that the second one has not.
+   * Writes the entries that the table does not hold yet.
    *
-   * @throws agent.maps.kernel.BpfMapException where the kernel refused one; then the others are
-   *     deleted, and the comparison tries that one again
+   * @throws agent.maps.kernel.BpfMapException where one is refused
    */
-  void remove(Map<ByteBuffer, byte[]> rows, Map<ByteBuffer, byte[]> except) {
-    RuntimeException first = null;
-    for (final ByteBuffer key : rows.keySet()) {
-      if (!except.containsKey(key)) {
-        final int result = remove(key.array());
-        if (result < 0 && result != -Errno.ENOENT && first == null) {
-          first = map.failure("delete", entry, result);
-        }
-      }
-    }
-    if (first != null) {
-      throw first;
-    }
-  }
+  void put(Map<ByteBuffer, byte[]> rows);
 
-  private int remove(byte[] key) {
-    entry.key().putBytes(0, key);
-    guarded.desired().remove(entry.key());
-    return map.delete(entry);
-  }
+  /** Returns whether the table is to hold an entry with this value. */
+  boolean isDesired(ByteBuffer key, byte[] value);
 
-  /** Deletes the entries of the map that are not desired; returns how many there were. */
-  int removeOthers() {
-    final Map<ByteBuffer, byte[]> others = new LinkedHashMap<>();
-    read((key, value) -> !guarded.desired().hasKey(key), others);
-    remove(others, Map.of());
-    return others.size();
-  }
+  /**
+   * Deletes the entries of the first rows that the second ones have not.
+   *
+   * @throws agent.maps.kernel.BpfMapException where one is refused; then the others are deleted,
+   *     and none is desired any more
+   */
+  void remove(Map<ByteBuffer, byte[]> rows, Map<ByteBuffer, byte[]> except);
 
-  /** Collects the entries that the kernel holds and that a test accepts. */
+  /** Deletes the entries that are not desired; returns how many there were. */
+  int removeOthers();
+
+  /** Collects the entries that are there and that a test accepts. */
   void read(
-      BiPredicate<MutableDirectBuffer, MutableDirectBuffer> wanted, Map<ByteBuffer, byte[]> rows) {
-    map.forEachEntry(
-        cursor -> {
-          if (wanted.test(cursor.key(), cursor.value())) {
-            rows.put(
-                ByteBuffer.wrap(bytes(cursor.key(), map.keySize())),
-                bytes(cursor.value(), map.valueSize()));
-          }
-        });
-  }
-
-  private static byte[] bytes(MutableDirectBuffer buffer, int length) {
-    final byte[] bytes = new byte[length];
-    buffer.getBytes(0, bytes);
-    return bytes;
-  }
+      BiPredicate<MutableDirectBuffer, MutableDirectBuffer> wanted, Map<ByteBuffer, byte[]> rows);
 }

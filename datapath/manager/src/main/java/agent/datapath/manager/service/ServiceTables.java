@@ -1,15 +1,10 @@
 package agent.datapath.manager.service;
 
 import agent.bindings.Errno;
-import agent.datapath.manager.guard.Check;
-import agent.datapath.manager.guard.EntryComparison;
-import agent.datapath.manager.guard.KernelFaults;
-import agent.datapath.manager.guard.Repairs;
-import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.manager.spec.ServiceEntries.Backend;
 import agent.datapath.manager.spec.ServiceProxy.KeptFrontend;
 import agent.maps.kernel.BpfMapException;
-import agent.maps.kernel.NodeMaps;
 import agent.maps.layout.ServiceTableFlyweight;
 import java.nio.ByteBuffer;
 import java.util.Collection;
@@ -28,10 +23,9 @@ import org.apache.logging.log4j.Logger;
  * order in which the programs read, from the end: what an entry refers to is there before it, and
  * goes after it. For the conductor's thread.
  */
-final class ServiceTables implements Check {
+final class ServiceTables {
   private static final Logger LOGGER = LogManager.getLogger(ServiceTables.class);
 
-  private final EntryComparison comparison;
   private final int mostCells;
   private final ServiceTable frontends;
   private final ServiceTable slots;
@@ -44,22 +38,27 @@ final class ServiceTables implements Check {
   private final Map<Integer, ServiceRows> kept = new TreeMap<>();
   private final Map<Integer, Integer> cellsOf = new TreeMap<>(); // 0: no table
   private boolean isKnown;
-  private int next;
 
   /**
    * Creates the writer of maps whose content is not known.
    *
    * @param mostCells the largest number of cells of a service's table; 0 for no tables
    */
-  ServiceTables(NodeMapSet maps, KernelFaults faults, Repairs repairs, int mostCells) {
-    comparison = new EntryComparison(faults, repairs);
+  ServiceTables(
+      ServiceTable frontends,
+      ServiceTable slots,
+      ServiceTable headers,
+      ServiceTable cells,
+      ServiceTable ends,
+      ServiceTable backends,
+      int mostCells) {
+    this.frontends = frontends;
+    this.slots = slots;
+    this.headers = headers;
+    this.cells = cells;
+    this.ends = ends;
+    this.backends = backends;
     this.mostCells = mostCells;
-    frontends = new ServiceTable(maps.get(NodeMaps.SERVICES));
-    slots = new ServiceTable(maps.get(NodeMaps.SERVICE_SLOTS));
-    headers = new ServiceTable(maps.get(NodeMaps.SERVICE_TABLES));
-    cells = new ServiceTable(maps.get(NodeMaps.SERVICE_CELLS));
-    ends = new ServiceTable(maps.get(NodeMaps.SERVICE_ENDS));
-    backends = new ServiceTable(maps.get(NodeMaps.SERVICE_BACKENDS));
     tables = List.of(frontends, headers, cells, ends, slots, backends);
   }
 
@@ -163,8 +162,10 @@ final class ServiceTables implements Check {
   private ServiceRows writeSized(ServiceEntries service) {
     final int id = service.id();
     final int former = cellsOf.getOrDefault(id, 0);
-    cellsOf.put(id, MaglevTable.cells(ServiceRows.weights(service), former, mostCells));
-    final ServiceRows wanted = ServiceRows.of(service, cellsOf.get(id));
+    final List<Backend> drawn = ServiceRows.drawn(service);
+    final int size = MaglevTable.cells(ServiceRows.weights(drawn), former, mostCells);
+    cellsOf.put(id, size);
+    final ServiceRows wanted = ServiceRows.of(service, drawn, size);
     if (cells.hasRoomFor(wanted.cells()) && ends.hasRoomFor(wanted.ends())) {
       try {
         write(wanted);
@@ -199,6 +200,11 @@ final class ServiceTables implements Check {
     return service;
   }
 
+  /** Returns whether the maps hold what they are to hold, as far as the kernel took it. */
+  boolean isKnown() {
+    return isKnown;
+  }
+
   boolean isEmpty() {
     return services.isEmpty() && kept.isEmpty();
   }
@@ -219,31 +225,5 @@ final class ServiceTables implements Check {
     ends.remove(rows.ends(), except.ends());
     slots.remove(rows.slots(), except.slots());
     backends.remove(rows.backends(), except.backends());
-  }
-
-  @Override
-  public Progress step(long nowNs) {
-    if (!isKnown || next == tables.size()) {
-      next = 0;
-      return Progress.DONE;
-    }
-    if (comparison.guarded() == null) {
-      comparison.begin(tables.get(next).guarded());
-    }
-    final int repaired = comparison.step();
-    if (comparison.guarded() == null) {
-      next++;
-    }
-    return repaired == 0 ? Progress.COMPARED : Progress.REPAIRED;
-  }
-
-  @Override
-  public void close() {
-    comparison.abandon();
-  }
-
-  @Override
-  public String toString() {
-    return "services";
   }
 }

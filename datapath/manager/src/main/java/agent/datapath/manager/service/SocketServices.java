@@ -37,6 +37,7 @@ public final class SocketServices implements ServiceProxy {
   private static final int RESTORED_TOGETHER = 64;
 
   private final DatapathConductor conductor;
+  private final ServiceGuard guard;
   private final ServiceTables tables;
   private final ServiceFlows flows;
   private final SocketAttachments attachments;
@@ -67,12 +68,13 @@ public final class SocketServices implements ServiceProxy {
     mostCells = context.serviceTableMax();
     this.faults = faults;
     metrics = maps.get(NodeMaps.SOCKET_METRICS);
-    tables = new ServiceTables(maps, faults, repairs, mostCells);
+    guard = new ServiceGuard(maps, faults, repairs, mostCells);
+    tables = guard.tables();
   }
 
   /** Returns the comparison of the maps with the services. */
   public Check guard() {
-    return tables;
+    return guard;
   }
 
   /** In parts, so that the conductor has time for others between them. */

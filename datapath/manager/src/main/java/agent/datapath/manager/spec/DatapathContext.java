@@ -23,7 +23,7 @@ public final class DatapathContext {
   private static final int POLICY_MAP_LARGEST = 1 << 20;
   private static final int FLOW_SHARE_LARGEST = 10_000;
   private static final int PAYLOAD_LARGEST = 65_535;
-  private static final int SERVICE_TABLE_LARGEST = 16_381;
+  private static final int SERVICE_TABLE_LARGEST = ServiceProxy.TABLE_SIZES.getLast();
 
   private boolean isConcluded;
   private Path bpfRoot;
@@ -32,6 +32,7 @@ public final class DatapathContext {
   private boolean preallocates = true;
   private TcMode tcMode = TcMode.AUTO;
   private Map<String, Integer> devices = Map.of();
+  private Masquerading masquerading = Masquerading.NONE;
   private String prefilterDevice;
   private PrefilterMode prefilterMode = PrefilterMode.NATIVE;
   private PrefilterStore prefilterStore;
@@ -59,16 +60,8 @@ public final class DatapathContext {
   private boolean compileDebug;
   private List<String> clangCandidates =
       List.of(
-          "clang-19",
-          "clang-22",
-          "clang-21",
-          "clang-20",
-          "clang-18",
-          "clang-17",
-          "clang-16",
-          "clang-15",
-          "clang-14",
-          "clang");
+          "clang-19 clang-22 clang-21 clang-20 clang-18 clang-17 clang-16 clang-15 clang-14 clang"
+              .split(" "));
   private NanoClock nanoClock = SystemNanoClock.INSTANCE;
   private EpochClock epochClock = SystemEpochClock.INSTANCE;
   private ThreadFactory threadFactory =
@@ -175,6 +168,16 @@ public final class DatapathContext {
 
   public DatapathContext devices(Map<String, Integer> value) {
     devices = Map.copyOf(changing(value));
+    return this;
+  }
+
+  /** Returns which addresses flows of workloads get where they leave the node. */
+  public Masquerading masquerading() {
+    return masquerading;
+  }
+
+  public DatapathContext masquerading(Masquerading value) {
+    masquerading = changing(value);
     return this;
   }
 
@@ -485,9 +488,8 @@ public final class DatapathContext {
   }
 
   private static void range(String what, int value, int least, int most) {
-    check(
-        value >= least && value <= most,
-        what + ": " + value + " is not between " + least + " and " + most);
+    final boolean isValid = value >= least && value <= most;
+    check(isValid, what + ": " + value + " is not between " + least + " and " + most);
   }
 
   private static void check(boolean isValid, String message) {

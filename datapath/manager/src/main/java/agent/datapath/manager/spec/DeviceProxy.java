@@ -1,12 +1,24 @@
 package agent.datapath.manager.spec;
 
+import agent.types.AddressPair;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
 /** The host program on the devices by which packets of the network come in; for any thread. */
 public interface DeviceProxy {
   /** There are no devices to guard. */
-  DeviceProxy NONE = devices -> CompletableFuture.completedFuture(null);
+  DeviceProxy NONE =
+      new DeviceProxy() {
+        @Override
+        public CompletableFuture<Void> guard(Map<String, Integer> devices) {
+          return CompletableFuture.completedFuture(null);
+        }
+
+        @Override
+        public CompletableFuture<Void> masquerade(Map<String, AddressPair> addresses) {
+          return CompletableFuture.completedFuture(null);
+        }
+      };
 
   /**
    * Attaches the host program to these devices, and detaches it from all others. A device that
@@ -16,4 +28,13 @@ public interface DeviceProxy {
    * @return completes when they are guarded; fails naming the first device that is not
    */
   CompletableFuture<Void> guard(Map<String, Integer> devices);
+
+  /**
+   * Gives flows that workloads open by a guarded device an address of the device from now on. Those
+   * by a device without one keep the address of their workload; running flows keep what they have.
+   *
+   * @param addresses by the name of the device
+   * @return completes when the programs know them
+   */
+  CompletableFuture<Void> masquerade(Map<String, AddressPair> addresses);
 }

@@ -1,8 +1,10 @@
 package agent.datapath.manager.spec;
 
 import agent.maps.layout.BackendState;
+import agent.maps.layout.ServiceScope;
 import agent.types.IpAddress;
 import java.util.List;
+import java.util.Set;
 
 /**
  * A service as the datapath knows it.
@@ -12,6 +14,7 @@ import java.util.List;
  * @param port the port that clients use
  * @param protocols the protocol numbers that clients use
  * @param affinitySec how long a client keeps its backend after its last connection; 0: not at all
+ * @param scopes whose packets it takes, at least one
  * @param backends those that serve it, each address and port once
  */
 public record ServiceEntries(
@@ -20,15 +23,34 @@ public record ServiceEntries(
     int port,
     List<Integer> protocols,
     int affinitySec,
+    Set<ServiceScope> scopes,
     List<Backend> backends) {
+  /** In addition in the id of a service for those outside, where other backends serve those. */
+  public static final int OUTSIDE_ID = 1 << 31; // SERVICE_OUTSIDE_ID in maps/service_map.h
+
   public ServiceEntries {
     protocols = List.copyOf(protocols);
+    scopes = Set.copyOf(scopes);
     backends = List.copyOf(backends);
   }
 
-  /** Returns whether clients use the same address, port and protocols. */
+  /** A service for the node and its workloads. */
+  public ServiceEntries(
+      int id,
+      IpAddress address,
+      int port,
+      List<Integer> protocols,
+      int affinitySec,
+      List<Backend> backends) {
+    this(id, address, port, protocols, affinitySec, Set.of(ServiceScope.INSIDE), backends);
+  }
+
+  /** Returns whether the same clients use the same address, port and protocols. */
   public boolean hasSameFrontend(ServiceEntries other) {
-    return address.equals(other.address) && port == other.port && protocols.equals(other.protocols);
+    return address.equals(other.address)
+        && port == other.port
+        && protocols.equals(other.protocols)
+        && scopes.equals(other.scopes);
   }
 
   /**

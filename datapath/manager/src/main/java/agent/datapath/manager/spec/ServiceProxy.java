@@ -10,6 +10,12 @@ import java.util.concurrent.CompletableFuture;
 
 /** Changes the services of the datapath; only {@code datapath/service} uses it. */
 public interface ServiceProxy {
+  /**
+   * Numbers of cells of the tables that give a tuple its backend, in ascending order. All are
+   * prime, so that each step from cell to cell reaches all of them.
+   */
+  List<Integer> TABLE_SIZES = List.of(251, 509, 1021, 2039, 4093, 8191, 16_381);
+
   /** What there is of the programs at sockets. */
   enum Hooks {
     /** An option has switched them off. */

@@ -28,6 +28,7 @@ class ComplexityKernelTest {
       found.put("from_endpoint", node.verifiedInstructions(ScenarioHost.ALICE, "from_endpoint"));
       found.put("to_endpoint", node.verifiedInstructions(ScenarioHost.ALICE, "to_endpoint"));
       found.put("from_network", node.verifiedInstructions(ScenarioHost.HOST, "from_network"));
+      found.put("to_network", node.verifiedInstructions(ScenarioHost.HOST, "to_network"));
     }
     found.put("prefilter", loaded("prefilter", "prefilter"));
     for (final String hook : List.of("connect", "sendmsg", "recvmsg", "getpeername")) {

@@ -31,6 +31,21 @@ enum Family {
         : packet.options(noOperation).extension(IpPacket.DESTINATION_OPTIONS, 1);
   }
 
+  /** Returns the bytes of the IP headers of a packet of {@link #slow}. */
+  int headers(boolean isQuick) {
+    final int extended = this == IPV4 ? 4 : 8;
+    return (this == IPV4 ? 20 : 40) + (isQuick ? 0 : extended);
+  }
+
+  /** Returns the packet as one of TCP, UDP or SCTP; one of TCP has ACK set. */
+  static IpPacket ports(IpPacket packet, int protocol, int fromPort, int toPort) {
+    return switch (protocol) {
+      case WorkloadPolicy.TCP -> packet.tcp(fromPort, toPort).ack();
+      case WorkloadPolicy.UDP -> packet.udp(fromPort, toPort);
+      default -> packet.sctp(fromPort, toPort);
+    };
+  }
+
   String address(ScenarioHost host) {
     return this == IPV4 ? host.ipv4 : host.ipv6;
   }

@@ -128,6 +128,23 @@ record Outcome(
     return this;
   }
 
+  /** Asserts that another fragment than was sent passes, and is not counted. */
+  Outcome passesUncountedAs(byte[] expected) {
+    assertEquals(PASS, action, this::toString);
+    assertEquals(null, counted, this::toString);
+    assertArrayEquals(expected, frame);
+    return this;
+  }
+
+  /** Asserts that another packet than was sent passes, and is not counted. */
+  Outcome passesUncountedAs(IpPacket expected) {
+    assertEquals(PASS, action, this::toString);
+    assertEquals(null, counted, this::toString);
+    assertArrayEquals(expected.bytes(), frame);
+    assertTrue(parsed().checksumsAreRight(), "checksums");
+    return this;
+  }
+
   /** Asserts that another packet than was sent leaves by a device of the network. */
   Outcome leavesAs(IpPacket expected) {
     assertEquals(REDIRECT, action, this::toString);

@@ -4,6 +4,7 @@ import static agent.datapath.manager.scenario.Family.slow;
 import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
 import static agent.datapath.manager.scenario.ScenarioHost.BOB;
 import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
+import static agent.datapath.manager.scenario.WorkloadPolicy.SCTP;
 import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
 import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -61,15 +62,17 @@ class RejectKernelTest {
   @ParameterizedTest
   @EnumSource
   void shouldTellThatThePortOfAServiceWithoutABackendIsUnreachable(Family family) {
-    serve(family, UDP);
-    for (final boolean isQuick : new boolean[] {true, false}) {
-      for (final int length : new int[] {0, 1, 1000}) {
-        rejects(
-            slow(isQuick, udp(family).payloadOf(length)),
-            unreachable(family, slow(isQuick, udp(family).payloadOf(length)), isQuick));
+    for (final int protocol : new int[] {UDP, SCTP}) {
+      serve(family, protocol);
+      for (final boolean isQuick : new boolean[] {true, false}) {
+        for (final int length : new int[] {0, 1, 1000}) {
+          rejects(
+              datagram(family, protocol, length, isQuick),
+              unreachable(family, datagram(family, protocol, length, isQuick), isQuick));
+        }
       }
+      assertNull(node.flows().find(family, ALICE, CLIENT, STRANGER, PORT, protocol));
     }
-    assertNull(node.flows().find(family, ALICE, CLIENT, STRANGER, PORT, UDP));
   }
 
   @ParameterizedTest
@@ -122,6 +125,12 @@ class RejectKernelTest {
     return family.packet(ALICE, STRANGER).tcp(CLIENT, PORT).sequence(SEQUENCE);
   }
 
+  private static IpPacket datagram(Family family, int protocol, int length, boolean isQuick) {
+    return slow(
+        isQuick,
+        Family.ports(family.packet(ALICE, STRANGER).payloadOf(length), protocol, CLIENT, PORT));
+  }
+
   private static IpPacket udp(Family family) {
     return family.packet(ALICE, STRANGER).udp(CLIENT, PORT);
   }
@@ -136,9 +145,8 @@ class RejectKernelTest {
 
   /** The error quotes the IP headers and eight bytes. */
   private static IpPacket unreachable(Family family, IpPacket about, boolean isQuick) {
-    final int extended = family == Family.IPV4 ? 4 : 8;
-    final int headers = (family == Family.IPV4 ? 20 : 40) + (isQuick ? 0 : extended);
     final int code = family == Family.IPV4 ? 3 : 4;
-    return answer(family).icmpError(family.unreachableType(), code, about, headers + 8);
+    return answer(family)
+        .icmpError(family.unreachableType(), code, about, family.headers(isQuick) + 8);
   }
 }

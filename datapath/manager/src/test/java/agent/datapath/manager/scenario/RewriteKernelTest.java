@@ -260,12 +260,7 @@ class RewriteKernelTest {
 
   private static IpPacket packet(
       Family family, ScenarioHost from, ScenarioHost to, int protocol, int fromPort, int toPort) {
-    final IpPacket packet = family.packet(from, to).payload(PAYLOAD);
-    return switch (protocol) {
-      case TCP -> packet.tcp(fromPort, toPort).ack();
-      case UDP -> packet.udp(fromPort, toPort);
-      default -> packet.sctp(fromPort, toPort);
-    };
+    return Family.ports(family.packet(from, to).payload(PAYLOAD), protocol, fromPort, toPort);
   }
 
   /** The checksum is the last word of the header before the payload. */

@@ -271,7 +271,15 @@ final class ScenarioNode implements AutoCloseable {
 
   /** Has the host program on a device. */
   void guard(int ifindex) {
-    assertEquals(0, new DeviceMap(map("devices")).add(ifindex));
+    assertEquals(0, new DeviceMap(map("devices")).add(ifindex, 0, 0, 0));
+  }
+
+  /** Masquerades flows by a device with the addresses of a host. */
+  ScenarioNode masquerade(int ifindex, ScenarioHost host) {
+    final DeviceMap devices = new DeviceMap(map("devices"));
+    assertEquals(
+        0, devices.add(ifindex, host.ipv4Number(), host.ipv6High(), host.ipv6Low()), "devices");
+    return this;
   }
 
   /** Takes the host program off a device. */
@@ -396,7 +404,34 @@ final class ScenarioNode implements AutoCloseable {
   }
 
   Outcome fromNetwork(IpPacket packet) {
-    return run(hostProgram(), packet.bytes(), MetricsDirection.NETWORK);
+    return fromNetwork(packet.bytes());
+  }
+
+  Outcome fromNetwork(byte[] frame) {
+    return run(hostProgram("from_network"), frame, MetricsDirection.NETWORK);
+  }
+
+  /** Runs to_network on a packet that the stack sends by a device of the network. */
+  Outcome toNetwork(IpPacket packet) {
+    return toNetwork(packet.bytes());
+  }
+
+  Outcome toNetwork(byte[] frame) {
+    return run(hostProgram("to_network"), frame, MetricsDirection.NETWORK);
+  }
+
+  /** Runs to_network on a packet of an interface of the node that the stack forwards. */
+  Outcome forwardedToNetwork(IpPacket packet) {
+    return forwardedToNetwork(packet.bytes());
+  }
+
+  Outcome forwardedToNetwork(byte[] frame) {
+    run.receivedBy(LOOPBACK_IFINDEX);
+    try {
+      return toNetwork(frame);
+    } finally {
+      run.receivedBy(0);
+    }
   }
 
   /** Runs a program on a packet of an interface that no endpoint has. */
@@ -441,7 +476,7 @@ final class ScenarioNode implements AutoCloseable {
 
   /** Runs from_network on a packet of which the device has computed the checksum. */
   int checksummedFromNetwork(IpPacket packet) {
-    return ChecksummedRun.run(hostProgram(), packet.bytes());
+    return ChecksummedRun.run(hostProgram("from_network"), packet.bytes());
   }
 
   /**
@@ -464,7 +499,7 @@ final class ScenarioNode implements AutoCloseable {
    */
   int actionOf(String name, ScenarioHost workload, byte[] frame) {
     final BpfProgram program =
-        name.equals("from_network") ? hostProgram() : program(workload, name);
+        name.endsWith("_network") ? hostProgram(name) : program(workload, name);
     run.input(frame);
     return run.run(program, frame.length, 0, 1) == 0 ? run.returnValue() : REFUSED;
   }
@@ -528,7 +563,8 @@ final class ScenarioNode implements AutoCloseable {
 
   /** Returns the number of instructions that the verifier processed for a program. */
   int verifiedInstructions(ScenarioHost owner, String name) {
-    final BpfProgram program = owner == ScenarioHost.HOST ? hostProgram() : program(owner, name);
+    final BpfProgram program =
+        owner == ScenarioHost.HOST ? hostProgram(name) : program(owner, name);
     return program.info().verifiedInstructions();
   }
 
@@ -549,11 +585,11 @@ final class ScenarioNode implements AutoCloseable {
     return programs;
   }
 
-  private BpfProgram hostProgram() {
+  private BpfProgram hostProgram(String name) {
     if (host == null) {
       host = loadHost();
     }
-    return host.program("from_network");
+    return host.program(name);
   }
 
   private int optionsOf(ScenarioHost workload) {
@@ -605,7 +641,13 @@ final class ScenarioNode implements AutoCloseable {
     final int entries =
         switch (definition.name()) {
           case "endpoints", "policies", "flow_usage", "endpoint_rates" -> ENDPOINTS;
-          case "generations", "metrics", "events", "events_lost", "interfaces", "socket_metrics" ->
+          case "generations",
+              "metrics",
+              "events",
+              "events_lost",
+              "interfaces",
+              "socket_metrics",
+              "service_gate" ->
               definition.spec().maxEntries();
           case "fragments4", "fragments6", "fragments4_overflow", "fragments6_overflow" ->
               definition.spec().maxEntries();

@@ -11,11 +11,14 @@ import agent.maps.layout.ServiceBackendKeyFlyweight;
 import agent.maps.layout.ServiceCellsFlyweight;
 import agent.maps.layout.ServiceEndFlyweight;
 import agent.maps.layout.ServiceEntryFlyweight;
+import agent.maps.layout.ServiceGate;
 import agent.maps.layout.ServiceKeyFlyweight;
+import agent.maps.layout.ServiceScope;
 import agent.maps.layout.ServiceSlotFlyweight;
 import agent.maps.layout.ServiceSlotKeyFlyweight;
 import agent.maps.layout.ServiceTableFlyweight;
 import agent.maps.layout.ServiceTableKeyFlyweight;
+import agent.types.IpAddress;
 import java.util.List;
 import java.util.Map;
 
@@ -29,6 +32,7 @@ final class ScenarioServices {
 
   private final Family family;
   private final BpfMap services;
+  private final BpfMap gate;
   private final BpfMap slots;
   private final BpfMap tables;
   private final BpfMap cells;
@@ -38,6 +42,7 @@ final class ScenarioServices {
   ScenarioServices(Family family, Map<String, BpfMap> maps) {
     this.family = family;
     services = maps.get("services");
+    gate = maps.get("service_gate");
     slots = maps.get("service_slots");
     tables = maps.get("service_tables");
     cells = maps.get("service_cells");
@@ -45,9 +50,40 @@ final class ScenarioServices {
     backends = maps.get("service_backends");
   }
 
+  /** Writes a service for packets of this node to an address, which may be of all. */
+  void putInside(int id, String frontend, int port, int protocol, Server... servers) {
+    putSlots(id, servers);
+    putEntry(
+        frontend(IpAddress.parse(frontend), port, protocol, ServiceScope.INSIDE),
+        id,
+        0,
+        servers.length);
+  }
+
+  /** Writes a service for packets from outside to an address of the family, which may be of all. */
+  ScenarioServices putOutside(
+      int id, String frontend, int port, int protocol, int affinitySec, Server... servers) {
+    putSlots(id, servers);
+    putEntry(
+        frontend(IpAddress.parse(frontend), port, protocol, ServiceScope.OUTSIDE),
+        id,
+        affinitySec,
+        servers.length);
+    final EntryBuffer open = new EntryBuffer(gate);
+    open.value().putInt(0, ServiceGate.OPEN.number());
+    assertEquals(0, gate.update(open, MapFlag.ANY));
+    return this;
+  }
+
   /** Writes a service of which each server takes new flows. */
   ScenarioServices put(
       int id, ScenarioHost frontend, int port, int protocol, int affinitySec, Server... servers) {
+    putSlots(id, servers);
+    putEntry(frontend(frontend, port, protocol), id, affinitySec, servers.length);
+    return this;
+  }
+
+  private void putSlots(int id, Server... servers) {
     for (int slot = 0; slot < servers.length; slot++) {
       final EntryBuffer entry = new EntryBuffer(slots);
       new ServiceSlotKeyFlyweight().wrap(entry.key(), 0).clear().serviceId(id).slot(slot);
@@ -61,18 +97,19 @@ final class ScenarioServices {
       assertEquals(0, slots.update(entry, MapFlag.ANY));
       state(id, server, BackendState.ACTIVE);
     }
-    final EntryBuffer entry = frontend(frontend, port, protocol);
+    final EntryBuffer further = new EntryBuffer(slots);
+    new ServiceSlotKeyFlyweight().wrap(further.key(), 0).clear().serviceId(id).slot(servers.length);
+    slots.delete(further); // of one server more, where there was one
+  }
+
+  private void putEntry(EntryBuffer entry, int id, int affinitySec, int slots) {
     new ServiceEntryFlyweight()
         .wrap(entry.value(), 0)
         .clear()
         .serviceId(id)
-        .slots(servers.length)
+        .slots(slots)
         .affinityS(affinitySec);
     assertEquals(0, services.update(entry, MapFlag.ANY));
-    final EntryBuffer further = new EntryBuffer(slots);
-    new ServiceSlotKeyFlyweight().wrap(further.key(), 0).clear().serviceId(id).slot(servers.length);
-    slots.delete(further); // of one server more, where there was one
-    return this;
   }
 
   /** Gives a service a table, whose cells have the indexes of servers. */
@@ -135,13 +172,21 @@ final class ScenarioServices {
   }
 
   private EntryBuffer frontend(ScenarioHost frontend, int port, int protocol) {
+    final IpAddress address = IpAddress.parse(family.address(frontend));
+    return frontend(address, port, protocol, ServiceScope.INSIDE);
+  }
+
+  private EntryBuffer frontend(IpAddress address, int port, int protocol, ServiceScope scope) {
     final EntryBuffer entry = new EntryBuffer(services);
     new ServiceKeyFlyweight()
         .wrap(entry.key(), 0)
         .clear()
-        .address(high(frontend), low(frontend))
+        .address(
+            address.isIpv4() ? 0 : address.high(),
+            address.isIpv4() ? IPV4_MAPPED | address.low() & LOW_HALF : address.low())
         .port(port)
-        .protocol(protocol);
+        .protocol(protocol)
+        .scope(scope.number());
     return entry;
   }
 

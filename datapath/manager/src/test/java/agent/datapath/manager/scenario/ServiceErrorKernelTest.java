@@ -191,11 +191,11 @@ class ServiceErrorKernelTest {
 
   private static IpPacket error(
       Family family, ScenarioHost from, ScenarioHost to, IpPacket about, int l4, boolean isQuick) {
-    final int extended = family == Family.IPV4 ? 4 : 8;
-    final int headers = (family == Family.IPV4 ? 20 : 40) + (isQuick ? 0 : extended);
     return slow(
         isQuick,
-        family.packet(from, to).icmpError(family.unreachableType(), 1, about, headers + l4));
+        family
+            .packet(from, to)
+            .icmpError(family.unreachableType(), 1, about, family.headers(isQuick) + l4));
   }
 
   private static IpPacket sent(Family family, ScenarioHost client, int protocol, boolean isQuick) {
@@ -217,8 +217,6 @@ class ServiceErrorKernelTest {
       boolean isQuick) {
     final IpPacket packet =
         family.packet(from, to).payload("forty-four bytes, which is more than the quote.");
-    return slow(
-        isQuick,
-        protocol == TCP ? packet.tcp(fromPort, toPort).ack() : packet.udp(fromPort, toPort));
+    return slow(isQuick, Family.ports(packet, protocol, fromPort, toPort));
   }
 }

@@ -717,8 +717,6 @@ class ServiceFlowKernelTest {
       int toPort,
       boolean isQuick) {
     final IpPacket packet = family.packet(from, to).payload("an odd number of b.");
-    return slow(
-        isQuick,
-        protocol == TCP ? packet.tcp(fromPort, toPort).ack() : packet.udp(fromPort, toPort));
+    return slow(isQuick, Family.ports(packet, protocol, fromPort, toPort));
   }
 }

@@ -5,8 +5,8 @@ import tools.jackson.core.JsonToken;
 import tools.jackson.databind.DeserializationContext;
 import tools.jackson.databind.ValueDeserializer;
 
-/** Reads a port, which people write as {@code "80"}, as {@code 80} or by its name. */
-final class PortText extends ValueDeserializer<String> {
+/** Reads what people write as {@code "80"}, as {@code 80} or by a name. */
+final class NumberOrTextReader extends ValueDeserializer<String> {
   @Override
   public String deserialize(JsonParser parser, DeserializationContext context) {
     if (parser.hasToken(JsonToken.VALUE_STRING) || parser.hasToken(JsonToken.VALUE_NUMBER_INT)) {

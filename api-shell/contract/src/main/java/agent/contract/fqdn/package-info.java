@@ -1,0 +1,2 @@
+/** Bodies of the names that policy uses. */
+package agent.contract.fqdn;

@@ -1,0 +1,58 @@
+package agent.launcher;
+
+import agent.datapath.manager.spec.Masquerading;
+import agent.launcher.options.OptionException;
+import agent.launcher.options.OptionValues;
+import agent.node.FamilyAddressing;
+import agent.node.NodeAddressing;
+import agent.node.NodeOptions;
+import agent.types.AddressPair;
+import agent.types.Prefix;
+import agent.types.Refusal;
+import java.util.Map;
+
+/** The options of masquerading. */
+final class MasqueradeOptions {
+  private final OptionValues options;
+
+  MasqueradeOptions(OptionValues options) {
+    this.options = options;
+  }
+
+  Masquerading masquerading(Map<String, AddressPair> addresses, NodeAddressing addressing) {
+    return new Masquerading(addresses, native4(addressing), native6(addressing));
+  }
+
+  /** Returns the IPv4 prefix to which packets are not masqueraded; null without IPv4. */
+  private Prefix native4(NodeAddressing addressing) {
+    return nativePrefix("ipv4-native-routing-cidr", addressing.ipv4(), true);
+  }
+
+  /** Returns the IPv6 prefix to which packets are not masqueraded; null without IPv6. */
+  private Prefix native6(NodeAddressing addressing) {
+    return nativePrefix("ipv6-native-routing-cidr", addressing.ipv6(), false);
+  }
+
+  private Prefix nativePrefix(String option, FamilyAddressing family, boolean isIpv4) {
+    final String text = options.text(option);
+    if (!family.enabled()) {
+      return null;
+    }
+    if (text.equals(NodeOptions.AUTO)) {
+      return family.range();
+    }
+    final Prefix prefix = parsed(option, text);
+    if (prefix.address().isIpv4() != isIpv4) {
+      throw new OptionException("--" + option + ": '" + text + "' is of the other family");
+    }
+    return prefix;
+  }
+
+  private static Prefix parsed(String option, String text) {
+    try {
+      return Prefix.parse(option, text);
+    } catch (Refusal e) {
+      throw new OptionException("--" + e.getMessage());
+    }
+  }
+}

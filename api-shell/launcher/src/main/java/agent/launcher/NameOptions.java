@@ -1,0 +1,83 @@
+package agent.launcher;
+
+import agent.dns.DnsNameResolver;
+import agent.dns.NameStore;
+import agent.dns.NamesContext;
+import agent.dns.ResolverFile;
+import agent.launcher.options.OptionException;
+import agent.launcher.options.OptionValues;
+import agent.node.NodeAddressing;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Optional;
+
+/** Converts the options of names to their context. */
+final class NameOptions {
+  private static final String LEAST_TTL = "tofqdns-min-ttl";
+  private static final long LEAST_TTL_OF_POLLER_SEC = 3_600;
+  private static final Path RESOLVER_FILE = Path.of("/etc/resolv.conf");
+  private static final Duration SERVER_TIMEOUT = Duration.ofSeconds(2);
+
+  private final OptionValues options;
+
+  NameOptions(OptionValues options) {
+    this.options = options;
+  }
+
+  /** Whether the agent looks up the names of rules. */
+  boolean polls() {
+    return options.bool("tofqdns-enable-poller");
+  }
+
+  /** Whether the answers of the poller are events. */
+  boolean tellsLookups() {
+    return options.bool("tofqdns-enable-poller-events");
+  }
+
+  /** Returns {@code --tofqdns-min-ttl}, whose default depends on the poller. */
+  long leastTtlSec() {
+    return polls() && options.isDefault(LEAST_TTL)
+        ? LEAST_TTL_OF_POLLER_SEC
+        : options.number(LEAST_TTL);
+  }
+
+  int mostAddresses() {
+    return (int) options.number("tofqdns-endpoint-max-ip-per-hostname");
+  }
+
+  /** Returns the file of names that are there at the start. */
+  Optional<Path> preCache() {
+    final String file = options.text(NameFileReader.OPTION);
+    try {
+      return file.isEmpty()
+          ? Optional.empty()
+          : Optional.of(Path.of(file).toAbsolutePath().normalize());
+    } catch (InvalidPathException e) {
+      throw new OptionException("--" + NameFileReader.OPTION + ": " + e.getReason());
+    }
+  }
+
+  /**
+   * Returns the context of the names.
+   *
+   * @throws OptionException where the file of names cannot be read
+   */
+  NamesContext context(NodeAddressing addressing, NameStore store) {
+    final NamesContext context =
+        new NamesContext()
+            .store(store)
+            .leastTtl(Duration.ofSeconds(leastTtlSec()))
+            .mostAddresses(mostAddresses());
+    preCache().ifPresent(file -> context.preloaded(NameFileReader.read(file)));
+    if (polls()) {
+      context.resolver(
+          new DnsNameResolver(
+              new ResolverFile(RESOLVER_FILE),
+              addressing.ipv4().enabled(),
+              addressing.ipv6().enabled(),
+              SERVER_TIMEOUT));
+    }
+    return context.conclude();
+  }
+}

@@ -1,0 +1,232 @@
+package agent.launcher.process;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.testkit.KernelTest;
+import agent.testkit.NetworkNamespace;
+import agent.testkit.TcpConnection;
+import agent.testkit.TcpConnection.Outcome;
+import agent.testkit.TcpEchoServer;
+import agent.testkit.TestControlGroup;
+import agent.testkit.UdpEchoServer;
+import agent.testkit.UdpStream;
+import agent.testkit.VethPair;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.ResourceLock;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Services for clients outside through the API, on packets that a device of the node receives. */
+@KernelTest
+@ResourceLock(TestControlGroup.LOCK)
+class AgentNodePortKernelTest {
+  private static final int PORT = 30080;
+  private static final int SERVED = 8080;
+  private static final int TIMEOUT_MS = 3000;
+  private static final List<String> NODE = List.of("198.51.100.1", "2001:db8:100::1");
+  private static final List<String> OUTSIDE = List.of("198.51.100.8", "2001:db8:100::8");
+  private static final List<String> ROUTED = List.of("203.0.113.80", "2001:db8:80::80");
+
+  private TestNode node;
+  private TestControlGroup group;
+  private NetworkNamespace outside;
+
+  @BeforeEach
+  void create() throws IOException {
+    node = new TestNode();
+    group = TestControlGroup.create();
+    outside = NetworkNamespace.create("outside");
+    node.keep(outside);
+    VethPair.create(node.namespace(), "ext0", outside, "eth0");
+    address(node.namespace(), "ext0", NODE);
+    address(outside, "eth0", OUTSIDE);
+    outside.exec("ip", "route", "add", ROUTED.get(0) + "/32", "via", NODE.get(0));
+    outside.exec("ip", "route", "add", ROUTED.get(1) + "/128", "via", NODE.get(1));
+  }
+
+  private static void address(NetworkNamespace namespace, String device, List<String> addresses) {
+    namespace.exec("ip", "address", "add", addresses.get(0) + "/24", "dev", device);
+    namespace.exec("ip", "address", "add", addresses.get(1) + "/64", "dev", device, "nodad");
+  }
+
+  @AfterEach
+  void remove() throws Exception {
+    node.close();
+    group.close();
+  }
+
+  private AgentProcess start(String... options) throws Exception {
+    return node.agent(
+        Stream.concat(
+                Stream.of("--cgroup-root", group.path().toString(), "--device", "ext0"),
+                Stream.of(options))
+            .toArray(String[]::new));
+  }
+
+  private static String service(String type, String flags, String frontend, String... backends) {
+    final StringBuilder all = new StringBuilder();
+    for (final String backend : backends) {
+      final String[] parts = backend.split("@", 2);
+      all.append(all.isEmpty() ? "" : ",")
+          .append("{\"ip\":\"%s\",\"port\":%d".formatted(parts[0], SERVED))
+          .append(parts.length > 1 ? ",\"nodeName\":\"" + parts[1] + "\"}" : "}");
+    }
+    return """
+        {"frontend-address": {"ip": "%s", "port": %d}, "backend-addresses": [%s],
+         "flags": {"type": "%s"%s}}
+        """
+        .formatted(frontend, PORT, all, type, flags);
+  }
+
+  /** Connects from a socket that no program translates. */
+  private static Outcome attempt(NetworkNamespace from, String address) {
+    return TcpConnection.attempt(from, address, PORT, TIMEOUT_MS);
+  }
+
+  /** Connects from a socket of the node's control group. */
+  private Outcome attemptOfNode(String address) throws Exception {
+    return group.run(() -> attempt(node.namespace(), address));
+  }
+
+  private void serve(TestWorkload server) throws IOException {
+    node.keep(TcpEchoServer.start(server.namespace(), SERVED));
+    node.keep(UdpEchoServer.start(server.namespace(), server.ipv4(), SERVED));
+    node.keep(UdpEchoServer.start(server.namespace(), server.ipv6(), SERVED));
+  }
+
+  /** Each type, with and without the stack; a client inside reaches the same address. */
+  @ParameterizedTest
+  @ValueSource(strings = {"bpf", "legacy"})
+  void shouldServeClientsOutsideByTheAddressOfEachType(String routing) throws Exception {
+    final AgentProcess agent = start("--host-routing", routing);
+    final TestWorkload server = node.workload(agent, "server");
+    final TestWorkload client = node.workload(agent, "client");
+    serve(server);
+    int id = 1;
+    for (final String type : List.of("NodePort", "HostPort", "ExternalIPs", "LoadBalancer")) {
+      final boolean isOfNode = type.endsWith("Port");
+      final List<String> frontends = isOfNode ? List.of("0.0.0.0", "::") : ROUTED;
+      final List<String> reached = isOfNode ? NODE : ROUTED;
+      agent.expect(
+          201, "PUT", "/service/" + id, service(type, "", frontends.get(0), server.ipv4()));
+      agent.expect(
+          201, "PUT", "/service/" + (id + 1), service(type, "", frontends.get(1), server.ipv6()));
+      for (final String address : reached) {
+        assertEquals(Outcome.CONNECTED, attempt(outside, address), type + " " + address);
+        assertEquals(Outcome.CONNECTED, attempt(client.namespace(), address), type + " inside");
+        assertEquals(Outcome.CONNECTED, attemptOfNode(address), type + " of the node");
+        assertTrue(UdpStream.isAnswered(outside, address, PORT, TIMEOUT_MS), type + " " + address);
+      }
+      agent.expect(200, "DELETE", "/service/" + id, null);
+      agent.expect(200, "DELETE", "/service/" + (id + 1), null);
+      for (final String address : isOfNode ? NODE : List.<String>of()) {
+        assertEquals(Outcome.REFUSED, attempt(outside, address), type + " was removed");
+      }
+      id += 2;
+    }
+  }
+
+  @Test
+  void shouldJudgeClientsOutsideByThePolicyOfTheBackend() throws Exception {
+    final AgentProcess agent = start();
+    final TestWorkload server = node.workload(agent, "server", "app=server");
+    serve(server);
+    agent.expect(201, "PUT", "/service/1", service("NodePort", "", "0.0.0.0", server.ipv4()));
+    agent.expect(201, "PUT", "/service/2", service("NodePort", "", "::", server.ipv6()));
+    agent.expect(
+        200,
+        "PUT",
+        "/policy",
+        """
+        [{"endpointSelector": {"matchLabels": {"app": "server"}},
+          "ingress": [{"fromCIDR": ["198.51.100.8/32", "2001:db8:100::8/128"]}]}]
+        """);
+    outside.exec("ip", "address", "add", "198.51.100.9/24", "dev", "eth0");
+    for (final String address : NODE) {
+      assertEquals(Outcome.CONNECTED, attempt(outside, address), "allowed to " + address);
+    }
+    agent.expect(200, "DELETE", "/policy", null);
+    agent.expect(
+        200,
+        "PUT",
+        "/policy",
+        """
+        [{"endpointSelector": {"matchLabels": {"app": "server"}},
+          "ingress": [{"fromCIDR": ["198.51.100.9/32"]}]}]
+        """);
+    for (final String address : NODE) {
+      assertEquals(Outcome.UNANSWERED, attempt(outside, address), "denied to " + address);
+    }
+  }
+
+  /** Without a backend for them, clients get a refusal at once. */
+  @Test
+  void shouldServeByTheBackendsOfThisNodeWherePolicyOfTrafficSaysSo() throws Exception {
+    final AgentProcess agent = start();
+    final TestWorkload server = node.workload(agent, "server");
+    serve(server);
+    final String name = Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
+    final String local = ", \"extTrafficPolicy\": \"Local\"";
+    agent.expect(
+        201,
+        "PUT",
+        "/service/1",
+        service("NodePort", local, "0.0.0.0", server.ipv4() + "@elsewhere"));
+    assertEquals(Outcome.REFUSED, attempt(outside, NODE.getFirst()));
+    assertEquals(Outcome.CONNECTED, attemptOfNode(NODE.getFirst()), "inside by all");
+    agent.expect(
+        200,
+        "PUT",
+        "/service/1",
+        service("NodePort", local, "0.0.0.0", server.ipv4() + "@" + name));
+    assertEquals(Outcome.CONNECTED, attempt(outside, NODE.getFirst()));
+    final String inside = ", \"intTrafficPolicy\": \"Local\"";
+    agent.expect(200, "PUT", "/service/1", service("NodePort", inside, "0.0.0.0", server.ipv4()));
+    assertEquals(Outcome.CONNECTED, attempt(outside, NODE.getFirst()), "outside by all");
+    assertEquals(Outcome.REFUSED, attemptOfNode(NODE.getFirst()));
+    agent.expect(
+        200, "PUT", "/service/1", service("ClusterIP", "", NODE.getFirst(), server.ipv4()));
+    assertEquals(Outcome.REFUSED, attempt(outside, NODE.getFirst()), "not offered outside");
+  }
+
+  /** A socket of the node serves, and its answers have the address that the client has asked. */
+  @Test
+  void shouldServeClientsOutsideByTheNodeItself() throws Exception {
+    final AgentProcess agent = start();
+    node.keep(TcpEchoServer.start(node.namespace(), SERVED));
+    agent.expect(201, "PUT", "/service/1", service("ExternalIPs", "", ROUTED.get(0), NODE.get(0)));
+    agent.expect(201, "PUT", "/service/2", service("ExternalIPs", "", ROUTED.get(1), NODE.get(1)));
+    for (final String address : ROUTED) {
+      assertEquals(Outcome.CONNECTED, attempt(outside, address), address);
+    }
+  }
+
+  @Test
+  void shouldKeepConnectionsWhereTheAgentIsKilled() throws Exception {
+    final AgentProcess agent = start();
+    final TestWorkload server = node.workload(agent, "server");
+    serve(server);
+    agent.expect(201, "PUT", "/service/1", service("NodePort", "", "0.0.0.0", server.ipv4()));
+    agent.expect(201, "PUT", "/service/2", service("NodePort", "", "::", server.ipv6()));
+    final String before = agent.expect(200, "GET", "/service", null).text();
+    try (TcpConnection ipv4 = TcpConnection.open(outside, NODE.get(0), PORT);
+        TcpConnection ipv6 = TcpConnection.open(outside, NODE.get(1), PORT)) {
+      assertTrue(ipv4.exchangesMore(10, TIMEOUT_MS) && ipv6.exchangesMore(10, TIMEOUT_MS));
+      agent.kill();
+      assertTrue(ipv4.exchangesMore(10, TIMEOUT_MS) && ipv6.exchangesMore(10, TIMEOUT_MS));
+      assertEquals(Outcome.CONNECTED, attempt(outside, NODE.get(0)), "without an agent");
+      final AgentProcess next = start();
+      assertEquals(before, next.expect(200, "GET", "/service", null).text());
+      assertTrue(ipv4.exchangesMore(10, TIMEOUT_MS) && ipv6.exchangesMore(10, TIMEOUT_MS));
+      assertEquals(Outcome.CONNECTED, attempt(outside, NODE.get(1)), "with the next agent");
+    }
+  }
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Masquerading: what a workload sends to the outside leaves with the address of this node on its device. The entry of
+ * the first leg has the tuple of the workload, and rewrites the source where a packet leaves; that of the second leg has
+ * the tuple that the outside sees, and rewrites the destination where an answer comes in (lib/translation.h). So the
+ * programs of the workload, and the stack, know the flow by the workload's own tuple. No two flows have one tuple
+ * outside: the second leg is inserted only where there is no entry yet.
+ */
+#ifndef AGENT_LIB_MASQUERADE_H
+#define AGENT_LIB_MASQUERADE_H
+
+#include "lib/endpoint_record.h"
+
+#define MASQUERADE_TRIES 64
+#define MASQUERADE_PORT_FIRST 1024
+#define MASQUERADE_PORTS (65536 - MASQUERADE_PORT_FIRST)
+
+enum masquerade_try {
+	MASQUERADE_TAKEN = 0, /* the port belongs to another flow or to a socket of this node */
+	MASQUERADE_OPENED = 1,
+	MASQUERADE_FULL = 2, /* the table takes no entry */
+};
+
+static __always_inline bool prefix4_contains(const volatile __u8 *prefix, __u32 length, __be32 address)
+{
+	const __u32 mask = length ? ~0U << (32 - length) : 0;
+
+	return !((bpf_ntohl(*(const volatile __be32 *)prefix) ^ bpf_ntohl(address)) & mask);
+}
+
+static __always_inline bool prefix6_contains(const volatile __u8 *prefix, __u32 length, const union address *address)
+{
+	const volatile __u32 *words = (const volatile __u32 *)prefix;
+
+	unrolled
+	for (__u32 i = 0; i < 4; i++) {
+		const __u32 bits = length > 32 * i ? length - 32 * i : 0;
+		const __u32 mask = bits >= 32 ? ~0U : bits ? ~0U << (32 - bits) : 0;
+
+		if ((bpf_ntohl(words[i]) ^ bpf_ntohl(address->words[i])) & mask)
+			return false;
+	}
+	return true;
+}
+
+/* Returns whether packets to an IPv4 address may leave masqueraded: it is one of another host, and not of the link. */
+static __always_inline bool masquerade4_is_due(__be32 address)
+{
+	const __u32 host = bpf_ntohl(address);
+
+	return host >> 28 < 0xe && host >> 24 && host >> 24 != 127 && host >> 16 != 0xa9fe &&
+	       !(node_config.native4_length &&
+		 prefix4_contains(node_config.native4, node_config.native4_length, address));
+}
+
+static __always_inline bool masquerade6_is_due(const union address *address)
+{
+	const __u32 first = bpf_ntohl(address->words[0]);
+
+	return first >> 24 != 0xff && first >> 22 != 0xfe80 >> 6 && (address->halves[0] || address->words[2]) &&
+	       !(node_config.native6_length &&
+		 prefix6_contains(node_config.native6, node_config.native6_length, address));
+}
+
+/* Returns whether a workload opens a flow to the outside by this packet with its own address. */
+static __always_inline bool flow_leaves(const struct endpoint_entry *endpoint, const struct packet *packet,
+					const struct judgement *judgement)
+{
+	const __u32 needed = OPTION_HOST_ROUTING | OPTION_CONNTRACK;
+
+	if ((endpoint->options & needed) != needed || packet->kind != PACKET_FLOW || judgement->translated ||
+	    judgement->initiator != PACKET_SOURCE || judgement->flow.endpoint_id[PACKET_DESTINATION] ||
+	    judgement->flow.entry_flags & CONNTRACK_TO_NODE)
+		return false;
+	if (packet->protocol == IPPROTO_TCP && (packet->tcp_flags & (TCP_SYN | TCP_ACK)) == (TCP_SYN | TCP_ACK))
+		return false; /* an answer to a connection whose entry was lost */
+	if (packet->family == FAMILY_IPV4)
+		return *(const __be32 *)endpoint->ipv4 == packet->source.v4 &&
+		       masquerade4_is_due(packet->destination.v4);
+	return address_equals((const union address *)endpoint->ipv6, &packet->source) &&
+	       masquerade6_is_due(&packet->destination);
+}
+
+/* Takes the address of a device for a flow that leaves by it; a device without one leaves the flow its own. */
+static __always_inline void masquerade_by(struct judgement *judgement, __u8 family, __u32 ifindex)
+{
+	const struct device_entry *device = bpf_map_lookup_elem(&devices, &ifindex);
+
+	if (!device)
+		return;
+	__builtin_memset(&judgement->frontend, 0, sizeof(judgement->frontend));
+	if (family == FAMILY_IPV4)
+		judgement->frontend.v4 = *(const __be32 *)device->ipv4;
+	else
+		__builtin_memcpy(&judgement->frontend, device->ipv6, sizeof(judgement->frontend));
+	judgement->masquerades = judgement->frontend.halves[0] || judgement->frontend.halves[1];
+}
+
+#define ROUTE_OPENS 2 /* with the hook: the packet opens the flow */
+
+/*
+ * Finds the device by which a flow with an outside address bypasses the stack, and the address that one which the
+ * packet opens gets there.
+ */
+__global int judgement_route(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement,
+			     const struct endpoint_entry *endpoint, __u32 hook)
+{
+	if (!packet || !judgement || !endpoint)
+		return 0;
+
+	const struct flow *flow = &judgement->flow;
+	const bool leaves = hook == (METRICS_EGRESS | ROUTE_OPENS) && flow_leaves(endpoint, packet, judgement);
+	const bool bypasses = !(flow->endpoint_id[PACKET_SOURCE] && flow->endpoint_id[PACKET_DESTINATION]) &&
+			      ENDPOINT_OPTION(CONNTRACK) && route_may_bypass(endpoint, flow->entry_flags);
+	__u32 found;
+
+	if (!leaves && !bypasses)
+		return 0;
+	found = route_find(skb, packet->family, (hook & 1) == METRICS_INGRESS, endpoint->ifindex);
+	if (bypasses && !(found & ROUTE_BY_STACK))
+		judgement->device = found;
+	if (leaves)
+		masquerade_by(judgement, packet->family, found & ~ROUTE_BY_STACK);
+	return 0;
+}
+
+/* Returns whether a socket of this node takes the answers to a packet, or would take a connection by its peer. */
+static __always_inline bool node_has_socket(struct __sk_buff *skb, const struct packet *shown)
+{
+	struct bpf_sock_tuple tuple;
+	struct bpf_sock *socket = NULL;
+	__u32 bytes = sizeof(tuple.ipv4);
+
+	if (shown->protocol != IPPROTO_TCP && shown->protocol != IPPROTO_UDP)
+		return false;
+	__builtin_memset(&tuple, 0, sizeof(tuple));
+	if (shown->family == FAMILY_IPV4) {
+		tuple.ipv4.saddr = shown->destination.v4;
+		tuple.ipv4.daddr = shown->source.v4;
+		tuple.ipv4.sport = shown->destination_port_be;
+		tuple.ipv4.dport = shown->source_port_be;
+	} else {
+		__builtin_memcpy(tuple.ipv6.saddr, &shown->destination, sizeof(tuple.ipv6.saddr));
+		__builtin_memcpy(tuple.ipv6.daddr, &shown->source, sizeof(tuple.ipv6.daddr));
+		tuple.ipv6.sport = shown->destination_port_be;
+		tuple.ipv6.dport = shown->source_port_be;
+		bytes = sizeof(tuple.ipv6);
+	}
+	if (shown->protocol == IPPROTO_TCP)
+		socket = bpf_skc_lookup_tcp(skb, &tuple, bytes, BPF_F_CURRENT_NETNS, 0);
+	else
+		socket = bpf_sk_lookup_udp(skb, &tuple, bytes, BPF_F_CURRENT_NETNS, 0);
+	if (!socket)
+		return false;
+	bpf_sk_release(socket);
+	return true;
+}
+
+/* A function of its own, whose stack holds nothing else. */
+__global int masquerade_meets_socket(struct __sk_buff *skb, const struct packet *shown)
+{
+	return shown && node_has_socket(skb, shown);
+}
+
+/* Returns whether this flow takes the place of an expired one, of which only one CPU can. */
+static __always_inline bool entry_is_claimed(struct conntrack_entry *taken, __u64 now)
+{
+	const __u64 expires_ns = READ_ONCE(taken->expires_ns);
+
+	return expires_ns <= now &&
+	       __sync_val_compare_and_swap(&taken->expires_ns, expires_ns, now + NS_PER_SECOND) == expires_ns;
+}
+
+/* Returns whether the entry is the second leg of the same flow of the same workload. */
+static __always_inline bool masquerade_is_own(const struct conntrack_entry *taken, const struct conntrack_entry *wanted)
+{
+	const __u64 *address = (const __u64 *)taken->rewrite_address;
+	const __u64 *own = (const __u64 *)wanted->rewrite_address;
+
+	return entry_is_masquerade(taken) && taken->rewrite_port_be == wanted->rewrite_port_be &&
+	       address[0] == own[0] && address[1] == own[1];
+}
+
+/* Tries to open the second leg, which judge_scratch has, with a port; returns an enum masquerade_try. */
+__global int masquerade_try(struct __sk_buff *skb, __u64 now, __u32 port)
+{
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry, *taken;
+	struct packet *shown;
+	__u64 flags = BPF_NOEXIST;
+	int error;
+
+	if (!memory)
+		return MASQUERADE_FULL;
+	entry = &memory->entry;
+	shown = &memory->quoted;
+	shown->source_port_be = bpf_htons(port);
+	taken = conntrack_find(shown);
+	if (taken) {
+		if (!masquerade_is_own(taken, entry) && !entry_is_claimed(taken, now))
+			return MASQUERADE_TAKEN;
+		entry->flags = (entry->flags & ~CONNTRACK_OVERFLOW) | (taken->flags & CONNTRACK_OVERFLOW);
+		flags = BPF_ANY;
+	}
+	if (masquerade_meets_socket(skb, shown))
+		return MASQUERADE_TAKEN;
+	error = conntrack_put(shown, entry, flags);
+	if (!error)
+		return MASQUERADE_OPENED;
+	return error == ERRNO_EXISTS ? MASQUERADE_TAKEN : MASQUERADE_FULL;
+}
+
+/* Returns whether a flow may get another port: one whose header has it, and that has one itself. */
+static __always_inline bool port_is_free(const struct packet *packet)
+{
+	return packet->source_port_be &&
+	       (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP || packet_is_icmp(packet));
+}
+
+/* Returns an even number, which is the same for all packets of a tuple (the finalizer of MurmurHash3). */
+static __always_inline __u64 packet_hash(const struct packet *packet)
+{
+	__u64 hash = packet->source.halves[0] * 0x9e3779b97f4a7c15 ^ packet->source.halves[1];
+
+	hash = hash * 0x9e3779b97f4a7c15 ^ packet->destination.halves[0];
+	hash = hash * 0x9e3779b97f4a7c15 ^ packet->destination.halves[1];
+	hash = hash * 0x9e3779b97f4a7c15 ^
+	       ((__u64)packet->source_port_be << 32 | (__u32)packet->destination_port_be << 8 | packet->protocol);
+	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccd;
+	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53;
+	return hash ^ hash >> 33;
+}
+
+/*
+ * Opens the second leg with the port of the workload, or another where that is taken; returns an enum masquerade_try.
+ */
+__global int masquerade_take_port(struct __sk_buff *skb, const struct packet *packet, __u64 now)
+{
+	__u64 number;
+	int result;
+
+	if (!packet)
+		return MASQUERADE_FULL;
+	result = masquerade_try(skb, now, bpf_ntohs(packet->source_port_be));
+	if (result != MASQUERADE_TAKEN || !port_is_free(packet))
+		return result;
+	number = packet_hash(packet);
+	unrolled
+	for (int i = 1; i < MASQUERADE_TRIES; i++) {
+		result = masquerade_try(skb, now, MASQUERADE_PORT_FIRST + (number >> 32) % MASQUERADE_PORTS);
+		if (result != MASQUERADE_TAKEN)
+			return result;
+		number = number * 0x5851f42d4c957f2d + 1; /* a sequence of its own: equal steps would meet in runs */
+	}
+	return MASQUERADE_TAKEN;
+}
+
+/* Fills judge_scratch with the second leg of a flow; returns whether there is memory for it. */
+__global int masquerade_prepare(const struct packet *packet, const struct judgement *judgement)
+{
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry;
+	enum conntrack_side side;
+	struct packet *shown;
+
+	if (!packet || !judgement || !memory)
+		return false;
+	entry = &memory->entry;
+	shown = &memory->quoted;
+	__builtin_memcpy(shown, packet, sizeof(*shown));
+	shown->source = judgement->frontend;
+	side = packet_conntrack_side(shown) & 1;
+	flow_begin_entry(entry, packet, judgement, side);
+	entry->service_generation = opened_at(judgement->now);
+	entry_set_rewrite(entry, 1 - side, CONNTRACK_REWRITE_DESTINATION | CONNTRACK_REWRITE_MASQUERADE,
+			  &judgement->frontend, &packet->source, packet->source_port_be);
+	if (flow_usage_open(judgement->flow.endpoint_id[PACKET_SOURCE], flow_table(packet)))
+		entry->flags |= CONNTRACK_OVERFLOW;
+	entry_set_ways(entry, judgement);
+	return true;
+}
+
+/* Opens the second leg of a flow, before endpoint_open_flow() opens the first; returns a drop reason. */
+static __always_inline int masquerade_open(struct __sk_buff *skb, const struct packet *packet,
+					   struct judgement *judgement)
+{
+	const struct judge_scratch *memory = scratch();
+	int result;
+
+	if (!memory || !masquerade_prepare(packet, judgement))
+		return DROP_CONNTRACK_FULL;
+	result = masquerade_take_port(skb, packet, judgement->now);
+	judgement->frontend_port_be = memory->quoted.source_port_be;
+	if (result == MASQUERADE_OPENED)
+		return DROP_NONE;
+	return result == MASQUERADE_TAKEN ? DROP_PORTS_EXHAUSTED : DROP_CONNTRACK_FULL;
+}
+
+/* Gives the second leg the verdict of the first, which judge_scratch has and the packet has renewed. */
+__global int masquerade_renew(const struct packet *packet, __u32 source_side)
+{
+	struct judge_scratch *memory = scratch();
+	const struct conntrack_entry *first;
+	struct conntrack_entry *second;
+	enum conntrack_side outside, outside_there;
+	struct packet *shown;
+	bool outgoing;
+
+	if (!packet || !memory)
+		return 0;
+	first = &memory->entry;
+	shown = &memory->quoted;
+	outgoing = rewrite_applies(first, source_side & 1);
+	__builtin_memcpy(shown, packet, sizeof(*shown));
+	if (outgoing) {
+		__builtin_memcpy(&shown->source, first->rewrite_address, sizeof(shown->source));
+		shown->source_port_be = first->rewrite_port_be;
+	} else {
+		__builtin_memcpy(&shown->destination, first->rewrite_address, sizeof(shown->destination));
+		shown->destination_port_be = first->rewrite_port_be;
+	}
+	second = conntrack_find(shown);
+	if (!second || !entry_is_masquerade(second))
+		return 0;
+	outside = (outgoing ? 1 - source_side : source_side) & 1;
+	outside_there = (outgoing ? 1 - packet_conntrack_side(shown) : packet_conntrack_side(shown)) & 1;
+	second->delivery_kind[outside_there] = first->delivery_kind[outside];
+	second->delivery_index[outside_there] = first->delivery_index[outside];
+	if (first->flags & CONNTRACK_BY_STACK)
+		conntrack_set_flags(second, CONNTRACK_BY_STACK);
+	else
+		__sync_fetch_and_and(&second->flags, ~CONNTRACK_BY_STACK);
+	WRITE_ONCE(second->generation, first->generation);
+	return 0;
+}
+
+#endif

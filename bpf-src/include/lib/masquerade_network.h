@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The packets of masqueraded flows (lib/masquerade.h) at a device of the network: answers get the address of their
+ * workload before the stack sees them, and packets that the stack forwards that of this node after it.
+ */
+#ifndef AGENT_LIB_MASQUERADE_NETWORK_H
+#define AGENT_LIB_MASQUERADE_NETWORK_H
+
+#include "lib/error_translation.h"
+#include "lib/origin.h"
+
+/* Returns whether the flow of an entry ended, or was of another owner of its addresses. */
+static __always_inline bool masquerade_is_over(const struct conntrack_entry *entry, __u64 now)
+{
+	return conntrack_is_expired(entry, now) ||
+	       (conntrack_generation(entry) ^ READ_ONCE(entry->generation)) >> GENERATION_OWNER_SHIFT;
+}
+
+#define MASQUERADE_NONE -1 /* in the place of a drop reason: the packet is of no masqueraded flow */
+
+/* Rewrites a packet that the slow parser has read; returns a drop reason. */
+static __always_inline int masquerade_rewrite(struct __sk_buff *skb, const struct packet *packet,
+					      const struct conntrack_entry *entry)
+{
+	return rewrite_packet(skb, entry, packet->family, packet->later_fragment ? IPPROTO_NONE : packet->protocol,
+			      packet->l4_offset)
+		       ? DROP_MALFORMED
+		       : DROP_NONE;
+}
+
+/* Gives an answer that the quick parser does not read the address of its workload; returns a drop reason. */
+__global int masquerade_answer(struct __sk_buff *skb, const struct packet *packet)
+{
+	const __u64 now = now_ns();
+	struct conntrack_entry *entry;
+	enum conntrack_side side;
+	struct segment segment;
+
+	if (!packet)
+		return MASQUERADE_NONE;
+	side = packet_conntrack_side(packet) & 1;
+	entry = conntrack_find(packet);
+	if (!entry || !entry_is_masquerade(entry) || !rewrite_applies(entry, side) || masquerade_is_over(entry, now) ||
+	    conntrack_is_reopened(READ_ONCE(entry->flags), side, packet->protocol, packet->tcp_flags))
+		return MASQUERADE_NONE;
+	segment = packet_segment(packet);
+	if (packet->first_fragment)
+		fragment_remember(packet, conntrack_endpoint(entry, 1 - side));
+	if (!conntrack_rests(entry, side, &segment, now)) {
+		conntrack_advance(entry, side, &segment, now);
+		if (!packet->later_fragment)
+			translation_tell(skb, entry, &segment, now, packet->l4_offset);
+	}
+	return masquerade_rewrite(skb, packet, entry);
+}
+
+/*
+ * Returns whether a socket of this node sends with the tuple that the outside sees of a masqueraded flow. Its answers
+ * would go to the workload.
+ */
+static __always_inline bool masquerade_is_met(const struct __sk_buff *skb, const struct conntrack_entry *entry)
+{
+	return unlikely(entry_is_masquerade(entry)) && !receiving_ifindex(skb);
+}
+
+/*
+ * Gives a packet that leaves by a device the address of this node; returns a drop reason. What an endpoint program has
+ * sent has the tuple of the second leg already, which rewrites nothing that leaves.
+ */
+__global int masquerade_leaving(struct __sk_buff *skb, const struct packet *packet)
+{
+	const struct conntrack_entry *entry;
+
+	if (!packet)
+		return MASQUERADE_NONE;
+	entry = conntrack_find(packet);
+	if (!entry || !entry_is_masqueraded(entry))
+		return MASQUERADE_NONE;
+	if (masquerade_is_met(skb, entry))
+		return masquerade_is_over(entry, now_ns()) ? MASQUERADE_NONE : DROP_TUPLE_IN_USE;
+	return rewrite_applies(entry, packet_conntrack_side(packet) & 1) ? masquerade_rewrite(skb, packet, entry)
+									 : MASQUERADE_NONE;
+}
+
+#endif

@@ -1,0 +1,170 @@
+package agent.dns;
+
+import agent.types.IpAddress;
+import agent.types.OperationException;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
+import org.xbill.DNS.AAAARecord;
+import org.xbill.DNS.ARecord;
+import org.xbill.DNS.CNAMERecord;
+import org.xbill.DNS.DClass;
+import org.xbill.DNS.Message;
+import org.xbill.DNS.Name;
+import org.xbill.DNS.Rcode;
+import org.xbill.DNS.Record;
+import org.xbill.DNS.Section;
+import org.xbill.DNS.SimpleResolver;
+import org.xbill.DNS.TextParseException;
+import org.xbill.DNS.Type;
+
+/**
+ * Asks recursive DNS servers for the addresses of a name, one server after the other until one
+ * answers. Over UDP, and over TCP where an answer is truncated (RFC 7766).
+ */
+public final class DnsNameResolver implements NameResolver {
+  /** A chain of aliases that is longer is taken for a loop. */
+  private static final int MOST_ALIASES = 16;
+
+  private final Supplier<List<InetSocketAddress>> servers;
+  private final List<Integer> types;
+  private final Duration timeout;
+  private final Map<InetSocketAddress, SimpleResolver> resolvers = new ConcurrentHashMap<>();
+
+  /**
+   * Creates a resolver.
+   *
+   * @param servers returns the servers in the order in which they are asked
+   * @param ipv4 whether IPv4 addresses are wanted
+   * @param ipv6 whether IPv6 addresses are wanted
+   * @param timeout how long one server has for an answer
+   */
+  public DnsNameResolver(
+      Supplier<List<InetSocketAddress>> servers, boolean ipv4, boolean ipv6, Duration timeout) {
+    this.servers = servers;
+    this.timeout = timeout;
+    types = new ArrayList<>();
+    if (ipv4) {
+      types.add(Type.A);
+    }
+    if (ipv6) {
+      types.add(Type.AAAA);
+    }
+  }
+
+  @Override
+  public CompletableFuture<Resolved> resolve(String name) {
+    final List<InetSocketAddress> asked = servers.get();
+    CompletableFuture<Resolved> all =
+        CompletableFuture.completedFuture(new Resolved(List.of(), Long.MAX_VALUE));
+    for (final int type : types) {
+      final CompletableFuture<Resolved> one = ask(name, type, asked, 0, "there is no DNS server");
+      all = all.thenCombine(one, DnsNameResolver::together);
+    }
+    return all.thenApply(found -> found.addresses().isEmpty() ? new Resolved(List.of(), 0) : found);
+  }
+
+  private static Resolved together(Resolved one, Resolved other) {
+    final List<IpAddress> addresses = new ArrayList<>(one.addresses());
+    addresses.addAll(other.addresses());
+    return new Resolved(addresses, Math.min(one.ttlSec(), other.ttlSec()));
+  }
+
+  private CompletableFuture<Resolved> ask(
+      String name, int type, List<InetSocketAddress> asked, int index, String lastFailure) {
+    if (index == asked.size()) {
+      return CompletableFuture.failedFuture(
+          new OperationException("%s %s: %s".formatted(name, Type.string(type), lastFailure)));
+    }
+    final InetSocketAddress server = asked.get(index);
+    final Message query;
+    try {
+      query = Message.newQuery(Record.newRecord(Name.fromString(name), type, DClass.IN));
+    } catch (TextParseException e) {
+      return CompletableFuture.failedFuture(new OperationException(name + ": " + e.getMessage()));
+    }
+    return resolver(server)
+        .sendAsync(query)
+        .toCompletableFuture()
+        .handle(
+            (answer, failure) -> {
+              final String problem = problem(server, answer, failure);
+              return problem == null
+                  ? CompletableFuture.completedFuture(read(query.getQuestion().getName(), answer))
+                  : ask(name, type, asked, index + 1, problem);
+            })
+        .thenCompose(next -> next);
+  }
+
+  private SimpleResolver resolver(InetSocketAddress server) {
+    return resolvers.computeIfAbsent(
+        server,
+        address -> {
+          final SimpleResolver resolver = new SimpleResolver(address);
+          resolver.setTimeout(timeout);
+          return resolver;
+        });
+  }
+
+  /** Returns what is wrong with an answer; null where it says which addresses there are. */
+  private static String problem(InetSocketAddress server, Message answer, Throwable failure) {
+    final String from = server.getAddress().getHostAddress() + " port " + server.getPort() + ": ";
+    if (failure != null) {
+      final Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+      final boolean hasReason = cause instanceof IOException && cause.getMessage() != null;
+      return from + (hasReason ? cause.getMessage() : "no answer");
+    }
+    final int code = answer.getRcode();
+    return code == Rcode.NOERROR || code == Rcode.NXDOMAIN ? null : from + Rcode.string(code);
+  }
+
+  /** Reads the addresses of a name from an answer, which has the aliases that lead to them. */
+  static Resolved read(Name name, Message answer) {
+    final List<Record> records = answer.getSection(Section.ANSWER);
+    long ttlSec = Long.MAX_VALUE;
+    Name at = name;
+    final Set<Name> seen = new HashSet<>();
+    for (boolean isAlias = true; isAlias && seen.size() < MOST_ALIASES && seen.add(at); ) {
+      isAlias = false;
+      for (final Record record : records) {
+        if (record instanceof CNAMERecord alias && alias.getName().equals(at) && !isAlias) {
+          ttlSec = Math.min(ttlSec, alias.getTTL());
+          at = alias.getTarget();
+          isAlias = true;
+        }
+      }
+    }
+    final List<IpAddress> addresses = new ArrayList<>();
+    for (final Record record : records) {
+      if (record.getName().equals(at) && isAddress(record)) {
+        addresses.add(IpAddress.of(record.rdataToWireCanonical()));
+        ttlSec = Math.min(ttlSec, record.getTTL());
+      }
+    }
+    return new Resolved(addresses, ttlSec);
+  }
+
+  /** Addresses on which no server outside can be are left out. */
+  private static boolean isAddress(Record record) {
+    return switch (record) {
+      case ARecord ipv4 -> isOutside(ipv4.getAddress());
+      case AAAARecord ipv6 -> isOutside(ipv6.getAddress());
+      default -> false;
+    };
+  }
+
+  private static boolean isOutside(java.net.InetAddress address) {
+    return !address.isAnyLocalAddress()
+        && !address.isLoopbackAddress()
+        && !address.isMulticastAddress();
+  }
+}

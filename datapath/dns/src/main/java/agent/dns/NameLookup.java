@@ -1,0 +1,45 @@
+package agent.dns;
+
+import agent.types.IpAddress;
+import java.time.Instant;
+import java.util.List;
+
+/**
+ * Addresses of a name that were found together.
+ *
+ * @param name in lower case, with a dot at the end
+ * @param addresses in order, at least one
+ * @param ttlSec the time to live of the answer
+ * @param lookupTime when they were found
+ * @param expirationTime until when rules use them
+ * @param source where they come from
+ */
+public record NameLookup(
+    String name,
+    List<IpAddress> addresses,
+    long ttlSec,
+    Instant lookupTime,
+    Instant expirationTime,
+    Source source) {
+
+  /** Where addresses come from. */
+  public enum Source {
+    /** The answer of a DNS server. */
+    LOOKUP,
+    /** A file that was read at the start. */
+    PRECACHE
+  }
+
+  /** Sorts the addresses. */
+  public NameLookup {
+    addresses = addresses.stream().distinct().sorted().toList();
+  }
+
+  NameLookup with(List<IpAddress> others) {
+    return new NameLookup(name, others, ttlSec, lookupTime, expirationTime, source);
+  }
+
+  NameLookup until(Instant time) {
+    return new NameLookup(name, addresses, ttlSec, lookupTime, time, source);
+  }
+}

@@ -1,0 +1,223 @@
+package agent.dns;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.dns.NameResolver.Resolved;
+import agent.types.IpAddress;
+import java.io.IOException;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.xbill.DNS.Flags;
+import org.xbill.DNS.Master;
+import org.xbill.DNS.Message;
+import org.xbill.DNS.Name;
+import org.xbill.DNS.Rcode;
+import org.xbill.DNS.Record;
+import org.xbill.DNS.Section;
+import org.xbill.DNS.Type;
+
+class DnsNameResolverTest {
+  private final List<DatagramSocket> sockets = new ArrayList<>();
+  private final List<String> questions = new CopyOnWriteArrayList<>();
+
+  @AfterEach
+  void close() {
+    sockets.forEach(DatagramSocket::close);
+  }
+
+  /** Starts a server on the loopback interface that answers with the records of its zone. */
+  private InetSocketAddress server(String zone, UnaryOperator<Message> change) throws IOException {
+    final DatagramSocket socket = new DatagramSocket(0, InetAddress.getLoopbackAddress());
+    sockets.add(socket);
+    final List<Record> records = records(zone);
+    Thread.ofPlatform().daemon().start(() -> serve(socket, records, change));
+    return new InetSocketAddress(InetAddress.getLoopbackAddress(), socket.getLocalPort());
+  }
+
+  private static List<Record> records(String zone) throws IOException {
+    final List<Record> records = new ArrayList<>();
+    try (Master master = new Master(new java.io.ByteArrayInputStream(zone.getBytes()), Name.root)) {
+      for (Record next = master.nextRecord(); next != null; next = master.nextRecord()) {
+        records.add(next);
+      }
+    }
+    return records;
+  }
+
+  private void serve(DatagramSocket socket, List<Record> records, UnaryOperator<Message> change) {
+    final byte[] buffer = new byte[4096];
+    try {
+      while (true) {
+        final DatagramPacket packet = new DatagramPacket(buffer, buffer.length);
+        socket.receive(packet);
+        final Message query = new Message(Arrays.copyOf(buffer, packet.getLength()));
+        final int type = query.getQuestion().getType();
+        questions.add(query.getQuestion().getName() + " " + Type.string(type));
+        final Message answer = new Message(query.getHeader().getID());
+        answer.getHeader().setFlag(Flags.QR);
+        answer.addRecord(query.getQuestion(), Section.QUESTION);
+        for (final Record record : records) {
+          if (record.getType() == type || record.getType() == Type.CNAME) {
+            answer.addRecord(record, Section.ANSWER);
+          }
+        }
+        final Message sent = change.apply(answer);
+        if (sent != null) {
+          final byte[] wire = sent.toWire();
+          socket.send(new DatagramPacket(wire, wire.length, packet.getSocketAddress()));
+        }
+      }
+    } catch (IOException closed) {
+      return;
+    }
+  }
+
+  private static UnaryOperator<Message> code(int rcode) {
+    return answer -> {
+      answer.getHeader().setRcode(rcode);
+      return answer;
+    };
+  }
+
+  private static Resolved ask(boolean ipv6, InetSocketAddress... servers) {
+    return new DnsNameResolver(() -> List.of(servers), true, ipv6, Duration.ofMillis(300))
+        .resolve("www.example.com.")
+        .join();
+  }
+
+  private static List<IpAddress> sorted(Resolved resolved) {
+    return resolved.addresses().stream().sorted().toList();
+  }
+
+  @Test
+  void shouldFindTheAddressesOfBothFamiliesAndTheLeastTime() throws IOException {
+    final InetSocketAddress server =
+        server(
+            """
+            www.example.com. 300 IN A 192.0.2.7
+            www.example.com. 200 IN A 192.0.2.8
+            www.example.com. 100 IN AAAA 2001:db8::7
+            other.example.com. 1 IN A 192.0.2.9
+            """,
+            answer -> answer);
+    final Resolved both = ask(true, server);
+    assertEquals(
+        List.of(
+            IpAddress.parse("192.0.2.7"),
+            IpAddress.parse("192.0.2.8"),
+            IpAddress.parse("2001:db8::7")),
+        sorted(both));
+    assertEquals(100, both.ttlSec());
+    assertEquals(200, ask(false, server).ttlSec());
+  }
+
+  @Test
+  void shouldFollowAliasesToTheirEndAndNotALoop() throws IOException {
+    final InetSocketAddress server =
+        server(
+            """
+            b.example.net. 300 IN A 192.0.2.7
+            a.example.com. 50 IN CNAME b.example.net.
+            www.example.com. 70 IN CNAME a.example.com.
+            a.example.com. 60 IN A 192.0.2.66
+            """,
+            answer -> answer);
+    final Resolved found = ask(false, server);
+    assertEquals(List.of(IpAddress.parse("192.0.2.7")), sorted(found));
+    assertEquals(50, found.ttlSec());
+    final InetSocketAddress loop =
+        server(
+            """
+            www.example.com. 70 IN CNAME a.example.com.
+            a.example.com. 50 IN CNAME www.example.com.
+            """,
+            answer -> answer);
+    assertEquals(new Resolved(List.of(), 0), ask(false, loop));
+  }
+
+  @Test
+  void shouldLeaveOutAddressesThatNoServerOutsideCanHave() throws IOException {
+    final InetSocketAddress server =
+        server(
+            """
+            www.example.com. 300 IN A 0.0.0.0
+            www.example.com. 300 IN A 127.0.0.1
+            www.example.com. 300 IN A 224.0.0.1
+            www.example.com. 300 IN AAAA ::1
+            www.example.com. 300 IN AAAA ff02::1
+            www.example.com. 300 IN AAAA 2001:db8::7
+            """,
+            answer -> answer);
+    assertEquals(List.of(IpAddress.parse("2001:db8::7")), sorted(ask(true, server)));
+  }
+
+  @Test
+  void shouldTakeANameThatDoesNotExistForOneWithoutAddresses() throws IOException {
+    final InetSocketAddress server = server("", code(Rcode.NXDOMAIN));
+    assertEquals(new Resolved(List.of(), 0), ask(true, server));
+    assertEquals(2, questions.size());
+  }
+
+  @Test
+  void shouldAskTheNextServerWhereOneFailsOrIsSilent() throws IOException {
+    final InetSocketAddress good = server("www.example.com. 300 IN A 192.0.2.7", answer -> answer);
+    for (final UnaryOperator<Message> bad :
+        List.<UnaryOperator<Message>>of(
+            code(Rcode.SERVFAIL), code(Rcode.REFUSED), answer -> null)) {
+      assertEquals(
+          List.of(IpAddress.parse("192.0.2.7")), sorted(ask(false, server("", bad), good)));
+    }
+  }
+
+  @Test
+  void shouldSayWhichServerDidNotAnswer() throws IOException {
+    final InetSocketAddress silent = server("", answer -> null);
+    final String why =
+        assertThrows(CompletionException.class, () -> ask(false, silent)).getCause().getMessage();
+    assertTrue(
+        why.startsWith("www.example.com. A: 127.0.0.1 port " + silent.getPort() + ": "), why);
+    final InetSocketAddress refusing = server("", code(Rcode.REFUSED));
+    final String refused =
+        assertThrows(CompletionException.class, () -> ask(false, refusing)).getCause().getMessage();
+    assertTrue(refused.endsWith(": REFUSED"), refused);
+    assertEquals(
+        "www.example.com. A: there is no DNS server",
+        assertThrows(CompletionException.class, () -> ask(false)).getCause().getMessage());
+  }
+
+  @Test
+  void shouldNotBelieveAnAnswerToAnotherQuestion() throws IOException {
+    final InetSocketAddress wrongId =
+        server(
+            "www.example.com. 300 IN A 192.0.2.66",
+            answer -> {
+              answer.getHeader().setID(answer.getHeader().getID() ^ 1);
+              return answer;
+            });
+    assertThrows(CompletionException.class, () -> ask(false, wrongId));
+    final InetSocketAddress wrongName =
+        server(
+            "www.example.com. 300 IN A 192.0.2.66",
+            answer -> {
+              answer.removeAllRecords(Section.QUESTION);
+              answer.addRecord(
+                  Record.newRecord(Name.fromConstantString("x.example.com."), Type.A, 1),
+                  Section.QUESTION);
+              return answer;
+            });
+    assertThrows(CompletionException.class, () -> ask(false, wrongName));
+  }
+}

@@ -1,0 +1,322 @@
+package agent.dns;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.spec.ModuleHealth;
+import agent.dns.NameLookup.Source;
+import agent.dns.NameResolver.Resolved;
+import agent.policy.NamePattern;
+import agent.types.IpAddress;
+import agent.types.OperationException;
+import agent.types.UnreadableStateException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class NamesTest {
+  private static final String WWW = "www.example.com.";
+  private static final Instant START = Instant.parse("2026-11-20T10:00:00Z");
+
+  /** A store that can be made to fail. */
+  private static final class Store implements NameStore {
+    private volatile List<NameLookup> saved = List.of();
+    private volatile String unreadable;
+    private volatile boolean fails;
+    private volatile int saves;
+
+    @Override
+    public List<NameLookup> load() {
+      if (unreadable != null) {
+        throw new UnreadableStateException(unreadable);
+      }
+      return saved;
+    }
+
+    @Override
+    public void save(List<NameLookup> lookups) {
+      if (fails) {
+        throw new OperationException("disk full");
+      }
+      saves++;
+      saved = List.copyOf(lookups);
+    }
+  }
+
+  private final Store store = new Store();
+  private final AtomicReference<Instant> now = new AtomicReference<>(START);
+  private final Map<String, Resolved> zone = new TreeMap<>();
+  private final Map<String, Set<IpAddress>> enforced = new TreeMap<>();
+  private final List<Boolean> storedBefore = new ArrayList<>();
+  private volatile Set<String> wanted = Set.of();
+  private volatile CompletableFuture<Void> enforcing = CompletableFuture.completedFuture(null);
+  private Names names;
+
+  private NamesContext context() {
+    return new NamesContext()
+        .store(store)
+        .leastTtl(Duration.ofSeconds(60))
+        .pauses(new NamePoller.Pauses(1, 1))
+        .resolver(this::lookup)
+        .clocks(
+            now::get,
+            () -> TimeUnit.MILLISECONDS.toNanos(now.get().toEpochMilli() - START.toEpochMilli()));
+  }
+
+  private CompletableFuture<Resolved> lookup(String name) {
+    synchronized (zone) {
+      final Resolved answer = zone.get(name);
+      return answer == null
+          ? CompletableFuture.failedFuture(new OperationException("no answer"))
+          : CompletableFuture.completedFuture(answer);
+    }
+  }
+
+  private void answers(String name, String... texts) {
+    synchronized (zone) {
+      zone.put(name, new Resolved(List.copyOf(addresses(texts)), 5));
+    }
+  }
+
+  private static Set<IpAddress> addresses(String... texts) {
+    return Arrays.stream(texts).map(IpAddress::parse).collect(java.util.stream.Collectors.toSet());
+  }
+
+  private CompletableFuture<Void> enforce(Map<String, ? extends Collection<IpAddress>> changed) {
+    synchronized (enforced) {
+      changed.forEach(
+          (name, addresses) -> {
+            final Set<IpAddress> stored = new java.util.HashSet<>();
+            store.saved.stream()
+                .filter(lookup -> lookup.name().equals(name))
+                .forEach(lookup -> stored.addAll(lookup.addresses()));
+            storedBefore.add(stored.containsAll(addresses));
+            enforced.put(name, Set.copyOf(addresses));
+          });
+    }
+    return enforcing;
+  }
+
+  private Names start(NamesContext context) {
+    names = Names.open(context.conclude());
+    names.start(this::enforce, () -> wanted, (name, answer) -> {});
+    return names;
+  }
+
+  @AfterEach
+  void stop() {
+    if (names != null) {
+      names.close();
+    }
+  }
+
+  /** Time goes on with each look, so that pauses end. */
+  private void await(BooleanSupplier condition) throws InterruptedException {
+    for (int i = 0; !condition.getAsBoolean(); i++) {
+      assertTrue(i < 1000, "waited too long: " + enforced);
+      Thread.sleep(10);
+    }
+  }
+
+  private void awaitEnforced(String name, String... texts) throws InterruptedException {
+    await(
+        () -> {
+          now.updateAndGet(time -> time.plusMillis(2));
+          synchronized (enforced) {
+            return addresses(texts).equals(enforced.get(name));
+          }
+        });
+  }
+
+  @Test
+  void shouldStoreAnAnswerBeforeRulesUseItAndCloseWhenItExpires() throws Exception {
+    answers(WWW, "192.0.2.7", "2001:db8::7");
+    wanted = Set.of(WWW);
+    start(context());
+    awaitEnforced(WWW, "192.0.2.7", "2001:db8::7");
+    answers(WWW, "192.0.2.8");
+    awaitEnforced(WWW, "192.0.2.7", "2001:db8::7", "192.0.2.8");
+    wanted = Set.of();
+    now.updateAndGet(time -> time.plusSeconds(61));
+    awaitEnforced(WWW);
+    assertEquals(List.of(), store.saved);
+    assertFalse(storedBefore.contains(false), "enforced before it was stored");
+  }
+
+  @Test
+  void shouldKnowEveryStoredNameAfterARestart() throws Exception {
+    store.saved =
+        List.of(
+            new NameLookup(
+                WWW,
+                List.of(IpAddress.parse("192.0.2.7")),
+                5,
+                START.minusSeconds(100),
+                START.minusSeconds(1),
+                Source.LOOKUP));
+    final Names restored = start(context());
+    assertEquals(Map.of(WWW, addresses("192.0.2.7")), restored.addresses());
+    now.updateAndGet(time -> time.plusSeconds(29));
+    Thread.sleep(250);
+    assertEquals(Map.of(WWW, addresses("192.0.2.7")), restored.addresses());
+    now.updateAndGet(time -> time.plusSeconds(2));
+    awaitEnforced(WWW);
+  }
+
+  @Test
+  void shouldStoreALongerTimeWithADelay() throws Exception {
+    answers(WWW, "192.0.2.7");
+    wanted = Set.of(WWW);
+    start(context());
+    awaitEnforced(WWW, "192.0.2.7");
+    final int saves = store.saves;
+    final Instant first = store.saved.getFirst().expirationTime();
+    for (int i = 0; i < 5; i++) {
+      now.updateAndGet(time -> time.plusMillis(10));
+      Thread.sleep(150);
+    }
+    assertEquals(saves, store.saves, "each answer would sync the disk");
+    now.updateAndGet(time -> time.plusSeconds(20));
+    await(() -> store.saves > saves);
+    assertTrue(store.saved.getFirst().expirationTime().isAfter(first));
+  }
+
+  @Test
+  void shouldTakeNoNewAddressWhileTheStoreFailsAndStillCloseOldOnes() throws Exception {
+    answers(WWW, "192.0.2.7");
+    wanted = Set.of(WWW);
+    start(context());
+    awaitEnforced(WWW, "192.0.2.7");
+    store.fails = true;
+    answers(WWW, "192.0.2.8");
+    await(
+        () -> {
+          now.updateAndGet(time -> time.plusMillis(2));
+          return names.addresses().get(WWW).size() == 2;
+        });
+    Thread.sleep(300);
+    assertEquals(addresses("192.0.2.7"), enforced.get(WWW));
+    now.updateAndGet(time -> time.plusSeconds(61));
+    awaitEnforced(WWW);
+    store.fails = false;
+    now.updateAndGet(time -> time.plusSeconds(2));
+    awaitEnforced(WWW, "192.0.2.8");
+    assertFalse(storedBefore.contains(false), "enforced before it was stored");
+  }
+
+  @Test
+  void shouldRemoveNamesAndLookThemUpAgain() throws Exception {
+    answers(WWW, "192.0.2.7");
+    wanted = Set.of(WWW);
+    start(context());
+    awaitEnforced(WWW, "192.0.2.7");
+    wanted = Set.of();
+    names.remove(NamePattern.parse("p", "other.example.com")).join();
+    assertEquals(1, names.list().size());
+    names.remove(NamePattern.parse("p", "*.example.com")).join();
+    assertEquals(List.of(), names.list());
+    assertEquals(List.of(), store.saved);
+    assertEquals(Set.of(), enforced.get(WWW));
+    wanted = Set.of(WWW);
+    awaitEnforced(WWW, "192.0.2.7");
+  }
+
+  @Test
+  void shouldAnswerARemovalOnlyWhenRulesDoWithoutIt() throws Exception {
+    answers(WWW, "192.0.2.7");
+    wanted = Set.of(WWW);
+    final CompletableFuture<Void> held = new CompletableFuture<>();
+    enforcing = held;
+    start(context());
+    awaitEnforced(WWW, "192.0.2.7");
+    wanted = Set.of();
+    final CompletableFuture<Void> removed = names.remove(NamePattern.ALL);
+    Thread.sleep(200);
+    assertFalse(removed.isDone());
+    enforcing = CompletableFuture.completedFuture(null);
+    held.complete(null);
+    removed.get(10, TimeUnit.SECONDS);
+    assertEquals(Set.of(), enforced.get(WWW));
+  }
+
+  @Test
+  void shouldChangeNothingWhereARemovalCannotBeStored() throws Exception {
+    answers(WWW, "192.0.2.7");
+    wanted = Set.of(WWW);
+    start(context());
+    awaitEnforced(WWW, "192.0.2.7");
+    wanted = Set.of();
+    store.fails = true;
+    final CompletableFuture<Void> removed = names.remove(NamePattern.ALL);
+    assertEquals(
+        "disk full",
+        assertThrows(CompletionException.class, removed::join).getCause().getMessage());
+    assertEquals(addresses("192.0.2.7"), names.addresses().get(WWW));
+    assertEquals(addresses("192.0.2.7"), enforced.get(WWW));
+  }
+
+  @Test
+  void shouldStayClosedWhileTheStoredNamesCannotBeRead() throws Exception {
+    store.unreadable = "names: damaged";
+    answers(WWW, "192.0.2.7");
+    wanted = Set.of(WWW);
+    final Names closed = start(context());
+    assertEquals(Map.of(), closed.addresses());
+    assertEquals(
+        "names: damaged", assertThrows(OperationException.class, closed::list).getMessage());
+    Thread.sleep(300);
+    assertEquals(Map.of(), enforced);
+    assertEquals(0, store.saves);
+    final CompletableFuture<Void> some = closed.remove(NamePattern.parse("p", "*.example.com"));
+    assertThrows(CompletionException.class, some::join);
+    closed.remove(NamePattern.ALL).join();
+    awaitEnforced(WWW, "192.0.2.7");
+  }
+
+  @Test
+  void shouldTellOfAFailedChangeUntilOneSucceeds() throws Exception {
+    answers(WWW, "192.0.2.7");
+    wanted = Set.of(WWW);
+    enforcing = CompletableFuture.failedFuture(new OperationException("ENOSPC"));
+    start(context());
+    await(() -> names.faults().read().level() == ModuleHealth.Level.DEGRADED);
+    assertEquals("addresses of names: ENOSPC", names.faults().read().message());
+    enforcing = CompletableFuture.completedFuture(null);
+    answers(WWW, "192.0.2.8");
+    awaitEnforced(WWW, "192.0.2.7", "192.0.2.8");
+    await(() -> names.faults().read().level() == ModuleHealth.Level.OK);
+  }
+
+  @Test
+  void shouldHavePreloadedNamesFromTheStartOn() throws Exception {
+    final NameLookup one =
+        new NameLookup(
+            WWW,
+            List.of(IpAddress.parse("192.0.2.7")),
+            5,
+            Instant.EPOCH,
+            Instant.EPOCH,
+            Source.PRECACHE);
+    start(context().preloaded(List.of(one)));
+    final NameLookup loaded = names.list().getFirst();
+    assertEquals(Source.PRECACHE, loaded.source());
+    assertEquals(START, loaded.lookupTime());
+    assertEquals(START.plusSeconds(60), loaded.expirationTime());
+    await(() -> store.saves > 0);
+  }
+}

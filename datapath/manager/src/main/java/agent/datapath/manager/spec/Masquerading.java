@@ -1,0 +1,28 @@
+package agent.datapath.manager.spec;
+
+import agent.types.AddressPair;
+import agent.types.Prefix;
+import java.util.Map;
+
+/**
+ * Which addresses flows of workloads get where they leave the node.
+ *
+ * @param addresses those that they get by each device at the start, by its name; none where {@code
+ *     --masquerade} is off
+ * @param native4 the IPv4 prefix to which packets are not masqueraded, or null
+ * @param native6 the IPv6 prefix to which packets are not masqueraded, or null
+ */
+public record Masquerading(Map<String, AddressPair> addresses, Prefix native4, Prefix native6) {
+  /** Flows keep their addresses. */
+  public static final Masquerading NONE = new Masquerading(Map.of(), null, null);
+
+  public Masquerading {
+    addresses = Map.copyOf(addresses);
+    if (native4 != null && !native4.address().isIpv4()) {
+      throw new IllegalArgumentException("native4: no IPv4 prefix");
+    }
+    if (native6 != null && native6.address().isIpv4()) {
+      throw new IllegalArgumentException("native6: no IPv6 prefix");
+    }
+  }
+}

@@ -1,0 +1,496 @@
+package agent.datapath.manager.scenario;
+
+import static agent.datapath.manager.scenario.Family.slow;
+import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
+import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.FAR;
+import static agent.datapath.manager.scenario.ScenarioHost.NODE;
+import static agent.datapath.manager.scenario.ScenarioHost.PEER;
+import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
+import static agent.datapath.manager.scenario.ScenarioNetwork.DEVICE;
+import static agent.datapath.manager.scenario.ScenarioNode.DEVICE_MAC;
+import static agent.datapath.manager.scenario.WorkloadPolicy.SCTP;
+import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
+import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import agent.maps.layout.DropReason;
+import agent.maps.layout.EndpointOption;
+import agent.testkit.IpPacket;
+import agent.testkit.KernelTest;
+import java.net.DatagramSocket;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Flows of workloads to the network, which leave with the address of this node. Each result is
+ * compared with a packet that is built with the other address.
+ */
+@KernelTest
+class MasqueradeKernelTest {
+  private static final int PORT = 53;
+  private static final int OWN = 40000;
+  private static final int[] PROTOCOLS = {TCP, UDP};
+  private static final List<ScenarioHost> PEERS = List.of(PEER, FAR, STRANGER);
+
+  private final ScenarioNode node =
+      new ScenarioNode().withoutPolicy().routed().masquerade(DEVICE, NODE);
+
+  @AfterEach
+  void close() {
+    node.close();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldGiveFlowsTheAddressOfTheNodeInBothDirections(Family family) {
+    for (final ScenarioHost peer : PEERS) {
+      for (final int protocol : PROTOCOLS) {
+        for (final boolean isQuick : new boolean[] {true, false}) {
+          final int port = isQuick ? OWN : OWN + 1;
+          node.fromWorkload(ALICE, sent(family, ALICE, port, peer, protocol, isQuick)).passes();
+          node.forwardedToNetwork(sent(family, ALICE, port, peer, protocol, isQuick))
+              .passesUncountedAs(shown(family, ALICE, port, peer, protocol, isQuick));
+          for (int i = 0; i < 2; i++) {
+            final IpPacket answer = answer(family, port, peer, protocol, isQuick);
+            final IpPacket expected = back(family, ALICE, port, peer, protocol, isQuick);
+            if (isQuick) {
+              node.fromNetwork(answer).reachesAs(ALICE, expected);
+              node.fromWorkload(ALICE, sent(family, ALICE, port, peer, protocol, true))
+                  .leavesAs(shown(family, ALICE, port, peer, protocol, true));
+            } else {
+              node.fromNetwork(answer).passesUncountedAs(expected.from(answerMac()).to(DEVICE_MAC));
+              node.forwardedToWorkload(ALICE, back(family, ALICE, port, peer, protocol, false))
+                  .passes();
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /** What an endpoint program has sent has the tuple of the other leg already. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldLeaveWhatIsMasqueradedAsItIs(Family family) {
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, TCP, true)).passes();
+    node.forwardedToNetwork(shown(family, ALICE, OWN, PEER, TCP, true)).passesUncounted();
+    node.forwardedToNetwork(sent(family, ALICE, OWN + 1, PEER, TCP, true)).passesUncounted();
+  }
+
+  /** The answers would go to the workload. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldRefuseASocketOfTheNodeTheTupleOfAMasqueradedFlow(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, protocol, true)).passes();
+      for (final boolean isQuick : new boolean[] {true, false}) {
+        node.toNetwork(slow(isQuick, packet(family, NODE, OWN, PEER, PORT, protocol)))
+            .dropsFor(DropReason.TUPLE_IN_USE);
+        node.toNetwork(slow(isQuick, packet(family, NODE, OWN + 1, PEER, PORT, protocol)))
+            .passesUncounted();
+      }
+    }
+    node.flows().expireAfter(Duration.ofSeconds(-1), family, NODE, OWN, PEER, PORT, UDP);
+    node.toNetwork(packet(family, NODE, OWN, PEER, PORT, UDP)).passesUncounted();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldKeepTheChecksumOfTheDeviceRight(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, protocol, true)).passes();
+      for (final boolean isQuick : new boolean[] {true, false}) {
+        final IpPacket answer = answer(family, OWN, PEER, protocol, isQuick);
+        assertEquals(0, node.checksummedFromNetwork(answer), "protocol " + protocol);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldGiveEachWorkloadAPortOfItsOwn(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, protocol, true)).passes();
+      node.fromWorkload(BOB, sent(family, BOB, OWN, PEER, protocol, true)).passes();
+      final int port = portOf(family, BOB, protocol);
+      assertNotEquals(OWN, port);
+      for (int i = 0; i < 2; i++) {
+        node.fromNetwork(answer(family, OWN, PEER, protocol, true))
+            .reachesAs(ALICE, back(family, ALICE, OWN, PEER, protocol, true));
+        node.fromNetwork(packet(family, PEER, PORT, NODE, port, protocol).to(DEVICE_MAC))
+            .reachesAs(BOB, back(family, BOB, OWN, PEER, protocol, true));
+        node.fromWorkload(BOB, sent(family, BOB, OWN, PEER, protocol, true))
+            .leavesAs(
+                packet(family, NODE, port, PEER, PORT, protocol).from(BOB.mac()).to(BOB.hostMac()));
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldTranslateEchoAndItsIdentifier(Family family) {
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1)).passes();
+    node.forwardedToNetwork(family.packet(ALICE, PEER).echoRequest(7, 1))
+        .passesUncountedAs(ofLink(ALICE, family.packet(NODE, PEER)).echoRequest(7, 1));
+    node.fromWorkload(BOB, family.packet(BOB, PEER).echoRequest(7, 1)).passes();
+    final byte[] other =
+        node.forwardedToNetwork(family.packet(BOB, PEER).echoRequest(7, 1)).frame();
+    final int at = other.length - 4;
+    final int identifier = (other[at] & 0xff) << 8 | other[at + 1] & 0xff;
+    assertNotEquals(7, identifier);
+    node.forwardedToNetwork(family.packet(BOB, PEER).echoRequest(7, 2))
+        .passesUncountedAs(ofLink(BOB, family.packet(NODE, PEER)).echoRequest(identifier, 2));
+    for (final ScenarioHost client : List.of(ALICE, BOB)) {
+      final int shown = client == ALICE ? 7 : identifier;
+      node.fromNetwork(family.packet(PEER, NODE).to(DEVICE_MAC).echoReply(shown, 1))
+          .passesUncountedAs(
+              family.packet(PEER, client).from(answerMac()).to(DEVICE_MAC).echoReply(7, 1));
+      node.forwardedToWorkload(client, family.packet(PEER, client).echoReply(7, 1)).passes();
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldTranslateFragmentsInBothDirections(Family family) {
+    final List<byte[]> out =
+        family.packet(ALICE, PEER).udp(OWN, PORT).payloadOf(8000).fragments(1480);
+    final List<byte[]> shown =
+        ofLink(ALICE, family.packet(NODE, PEER)).udp(OWN, PORT).payloadOf(8000).fragments(1480);
+    for (int i = 0; i < out.size(); i++) {
+      node.fromWorkload(ALICE, out.get(i)).passes();
+      node.forwardedToNetwork(out.get(i)).passesUncountedAs(shown.get(i));
+    }
+    final List<byte[]> in =
+        family.packet(PEER, NODE).to(DEVICE_MAC).udp(PORT, OWN).payloadOf(8000).fragments(1480);
+    final List<byte[]> back =
+        family
+            .packet(PEER, ALICE)
+            .from(answerMac())
+            .to(DEVICE_MAC)
+            .udp(PORT, OWN)
+            .payloadOf(8000)
+            .fragments(1480);
+    for (int i = 0; i < in.size(); i++) {
+      node.fromNetwork(in.get(i)).passesUncountedAs(back.get(i));
+      node.forwardedToWorkload(1, ALICE, back.get(i)).passes();
+    }
+  }
+
+  /** A router of the network tells that a packet does not get through, or the peer does. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldTranslateErrorsOfTheNetwork(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.fromWorkload(BOB, sent(family, BOB, OWN, PEER, protocol, true)).passes();
+      node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, protocol, true)).passes();
+      final int port = portOf(family, ALICE, protocol);
+      final IpPacket about = packet(family, NODE, port, PEER, PORT, protocol);
+      final IpPacket meant = packet(family, ALICE, OWN, PEER, PORT, protocol);
+      for (final ScenarioHost sender : List.of(PEER, STRANGER)) {
+        final int type = family.unreachableType();
+        node.fromNetwork(family.packet(sender, NODE).to(DEVICE_MAC).icmpError(type, 4, about))
+            .passesUncountedAs(
+                family
+                    .packet(sender, ALICE)
+                    .from(answerMac())
+                    .to(DEVICE_MAC)
+                    .icmpError(type, 4, meant));
+        node.forwardedToWorkload(ALICE, family.packet(sender, ALICE).icmpError(type, 4, meant))
+            .passes();
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldTranslateErrorsAboutEcho(Family family) {
+    node.fromWorkload(BOB, family.packet(BOB, PEER).echoRequest(7, 1)).passes();
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).echoRequest(7, 1)).passes();
+    final byte[] sent =
+        node.forwardedToNetwork(family.packet(ALICE, PEER).echoRequest(7, 1)).frame();
+    final int at = sent.length - 4;
+    final int identifier = (sent[at] & 0xff) << 8 | sent[at + 1] & 0xff;
+    assertNotEquals(7, identifier);
+    final int type = family.unreachableType();
+    final IpPacket about = family.packet(NODE, PEER).echoRequest(identifier, 1);
+    final IpPacket meant = family.packet(ALICE, PEER).echoRequest(7, 1);
+    node.fromNetwork(family.packet(STRANGER, NODE).to(DEVICE_MAC).icmpError(type, 1, about))
+        .passesUncountedAs(
+            family
+                .packet(STRANGER, ALICE)
+                .from(answerMac())
+                .to(DEVICE_MAC)
+                .icmpError(type, 1, meant));
+  }
+
+  /** The workload refuses an answer, or the node cannot deliver it. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldTranslateErrorsAboutAnswers(Family family) {
+    final int type = family.unreachableType();
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, UDP, true)).passes();
+    final IpPacket about = packet(family, PEER, PORT, ALICE, OWN, UDP);
+    final IpPacket meant = packet(family, PEER, PORT, NODE, OWN, UDP);
+    node.fromWorkload(ALICE, family.packet(ALICE, PEER).icmpError(type, 3, about)).passes();
+    node.forwardedToNetwork(family.packet(ALICE, PEER).icmpError(type, 3, about))
+        .passesUncountedAs(ofLink(ALICE, family.packet(NODE, PEER)).icmpError(type, 3, meant));
+    node.forwardedToNetwork(family.packet(ScenarioHost.HOST, PEER).icmpError(type, 1, about))
+        .passesUncountedAs(family.packet(ScenarioHost.HOST, PEER).icmpError(type, 1, meant));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropAFlowThatFindsNoPort(Family family) {
+    node.fromWorkload(ALICE, packet(family, ALICE, OWN, PEER, PORT, SCTP)).passes();
+    node.fromWorkload(BOB, packet(family, BOB, OWN, PEER, PORT, SCTP))
+        .dropsFor(DropReason.PORTS_EXHAUSTED);
+    node.fromWorkload(BOB, packet(family, BOB, OWN + 1, PEER, PORT, SCTP)).passes();
+    node.forwardedToNetwork(packet(family, ALICE, OWN, PEER, PORT, SCTP))
+        .passesUncountedAs(ofLink(ALICE, packet(family, NODE, OWN, PEER, PORT, SCTP)));
+  }
+
+  /** A flow is dropped only after many tries: half of the ports of a destination are taken here. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldFindAPortForEachOfManyFlowsOfOnePort(Family family) {
+    final Set<Integer> ports = new HashSet<>();
+    for (int i = 0; i < 500; i++) {
+      for (final ScenarioHost client : List.of(ALICE, BOB)) {
+        node.fromWorkload(client, sent(family, client, 2000 + i, PEER, UDP, true)).passes();
+        final byte[] shown =
+            node.forwardedToNetwork(sent(family, client, 2000 + i, PEER, UDP, true)).frame();
+        final int at = family == Family.IPV4 ? 34 : 54;
+        ports.add((shown[at] & 0xff) << 8 | shown[at + 1] & 0xff);
+      }
+    }
+    assertEquals(1000, ports.size());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotTakeThePortOfASocketOfTheNode(Family family) throws Exception {
+    final ServerSocket listener =
+        node.network()
+            .call(
+                () -> {
+                  final ServerSocket socket = new ServerSocket();
+                  socket.bind(new InetSocketAddress("::", OWN));
+                  return socket;
+                });
+    final DatagramSocket datagrams =
+        node.network().call(() -> new DatagramSocket(new InetSocketAddress("::", OWN)));
+    try (listener;
+        datagrams) {
+      for (final int protocol : PROTOCOLS) {
+        node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, protocol, true)).passes();
+        assertNotEquals(OWN, portOf(family, ALICE, protocol));
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldTakeTheSamePortForAFlowThatIsOpenedAgain(Family family) {
+    node.fromWorkload(BOB, sent(family, BOB, OWN, PEER, UDP, true)).passes();
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, UDP, true)).passes();
+    final int port = portOf(family, ALICE, UDP);
+    node.flows().expireAfter(Duration.ofSeconds(-1), family, ALICE, OWN, PEER, PORT, UDP);
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, UDP, true)).passes();
+    assertEquals(port, portOf(family, ALICE, UDP));
+    node.flows().delete(family, ALICE, OWN, PEER, PORT, UDP);
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, UDP, true)).passes();
+    assertEquals(port, portOf(family, ALICE, UDP));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldTakeThePortOfAFlowThatHasExpired(Family family) {
+    node.fromWorkload(BOB, sent(family, BOB, OWN, PEER, UDP, true)).passes();
+    node.flows().expireAfter(Duration.ofSeconds(-1), family, NODE, OWN, PEER, PORT, UDP);
+    node.fromNetwork(answer(family, OWN, PEER, UDP, true)).passesUncounted();
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, UDP, true)).passes();
+    assertEquals(OWN, portOf(family, ALICE, UDP));
+    node.fromNetwork(answer(family, OWN, PEER, UDP, true))
+        .reachesAs(ALICE, back(family, ALICE, OWN, PEER, UDP, true));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldTellBothEntriesWhatTheFlowDoes(Family family) {
+    for (final boolean isQuick : new boolean[] {true, false}) {
+      final int port = isQuick ? OWN : OWN + 1;
+      node.fromWorkload(ALICE, slow(isQuick, tcp(family, port).syn()));
+      lifetime(family, port, 60);
+      node.fromNetwork(slow(isQuick, reply(family, port).syn().ack()));
+      node.fromWorkload(ALICE, slow(isQuick, tcp(family, port).ack()));
+      lifetime(family, port, 21_600);
+      node.fromWorkload(ALICE, slow(isQuick, tcp(family, port).fin().ack()));
+      node.fromNetwork(slow(isQuick, reply(family, port).fin().ack()));
+      lifetime(family, port, 10);
+    }
+  }
+
+  /** The policy of the workload judges its flow, not what the network sees of it. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldLeaveAnswersToThePolicyWhereItHasChanged(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, protocol, true)).passes();
+      node.raiseGeneration(ALICE.id);
+      node.fromNetwork(answer(family, OWN, PEER, protocol, true))
+          .passesUncountedAs(
+              back(family, ALICE, OWN, PEER, protocol, true).from(answerMac()).to(DEVICE_MAC));
+      node.forwardedToWorkload(ALICE, back(family, ALICE, OWN, PEER, protocol, true)).passes();
+      node.fromNetwork(answer(family, OWN, PEER, protocol, true))
+          .reachesAs(ALICE, back(family, ALICE, OWN, PEER, protocol, true));
+      node.raiseGeneration(ALICE.id);
+      node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, protocol, true)).passes();
+      node.fromNetwork(answer(family, OWN, PEER, protocol, true))
+          .reachesAs(ALICE, back(family, ALICE, OWN, PEER, protocol, true));
+      node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, protocol, true))
+          .leavesAs(shown(family, ALICE, OWN, PEER, protocol, true));
+      node.policyOf(ALICE).denyTo(PEER, protocol, PORT);
+      node.raiseGeneration(ALICE.id);
+      node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, protocol, true))
+          .dropsFor(DropReason.POLICY_DENY_RULE);
+      node.fromNetwork(answer(family, OWN, PEER, protocol, true))
+          .passesUncountedAs(
+              back(family, ALICE, OWN, PEER, protocol, true).from(answerMac()).to(DEVICE_MAC));
+      node.forwardedToWorkload(ALICE, back(family, ALICE, OWN, PEER, protocol, true))
+          .dropsFor(DropReason.POLICY_DENY_RULE);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotDeliverAnswersToTheNextOwnerOfAnAddress(Family family) {
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, UDP, true)).passes();
+    node.reassign(ALICE);
+    node.fromNetwork(answer(family, OWN, PEER, UDP, true)).passesUncounted();
+    node.fromNetwork(answer(family, OWN, PEER, UDP, false)).passesUncounted();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldLeaveTheAddressesOfOtherFlows(Family family) {
+    node.forwardedToWorkload(ALICE, packet(family, PEER, PORT, ALICE, OWN, TCP)).passes();
+    node.forwardedToNetwork(sent(family, ALICE, OWN, PEER, TCP, true)).passesUncounted();
+    node.fromWorkload(ALICE, packet(family, ALICE, OWN, BOB, PORT, UDP)).reaches(BOB);
+    node.fromWorkload(ALICE, packet(family, ALICE, OWN, NODE, PORT, UDP)).passes();
+    final IpPacket synAck = family.packet(ALICE, FAR).tcp(PORT, OWN).syn().ack();
+    node.fromWorkload(ALICE, synAck).passes();
+    node.forwardedToNetwork(synAck).passesUncounted();
+    node.without(EndpointOption.HOST_ROUTING);
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN, STRANGER, UDP, true)).passes();
+    node.forwardedToNetwork(sent(family, ALICE, OWN, STRANGER, UDP, true)).passesUncounted();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldLeaveAFlowItsAddressThatHadItBefore(Family family) {
+    node.guard(DEVICE); // without addresses
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, UDP, true)).passes();
+    node.masquerade(DEVICE, NODE);
+    for (int i = 0; i < 2; i++) {
+      node.raiseGeneration(ALICE.id);
+      node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, UDP, true)).passes();
+      node.forwardedToNetwork(sent(family, ALICE, OWN, PEER, UDP, true)).passesUncounted();
+    }
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, UDP, true)).leaves();
+    assertNull(node.flows().find(family, NODE, OWN, PEER, PORT, UDP));
+  }
+
+  /** A packet that the stack has to answer with an error or to split keeps its source for that. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldLeaveTheSourceOfPacketsForTheStack(Family family) {
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, UDP, true)).passes();
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, UDP, true).ttl(1)).passes();
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, UDP, true).payloadOf(1500)).passes();
+    node.fromWorkload(ALICE, sent(family, ALICE, OWN, PEER, UDP, true).to("02:00:00:00:77:77"))
+        .passes();
+  }
+
+  private void lifetime(Family family, int port, long seconds) {
+    for (final ScenarioHost host : List.of(ALICE, NODE)) {
+      final Flows.Flow flow = node.flows().find(family, host, port, PEER, PORT, TCP);
+      assertNotNull(flow, host + " port " + port);
+      assertEquals(seconds, flow.lifetime().toSeconds(), 2, host + " port " + port);
+      assertEquals(host, flow.initiator());
+    }
+  }
+
+  private int portOf(Family family, ScenarioHost client, int protocol) {
+    final byte[] frame =
+        node.forwardedToNetwork(sent(family, client, OWN, PEER, protocol, true)).frame();
+    final int at = family == Family.IPV4 ? 34 : 54;
+    return (frame[at] & 0xff) << 8 | frame[at + 1] & 0xff;
+  }
+
+  private static String answerMac() {
+    return PEER.hostMac();
+  }
+
+  private static IpPacket tcp(Family family, int port) {
+    return family.packet(ALICE, PEER).tcp(port, PORT);
+  }
+
+  private static IpPacket reply(Family family, int port) {
+    return family.packet(PEER, NODE).to(DEVICE_MAC).tcp(PORT, port);
+  }
+
+  private static IpPacket ofLink(ScenarioHost workload, IpPacket packet) {
+    return packet.from(workload.mac()).to(workload.hostMac());
+  }
+
+  private static IpPacket sent(
+      Family family,
+      ScenarioHost from,
+      int port,
+      ScenarioHost peer,
+      int protocol,
+      boolean isQuick) {
+    return slow(isQuick, packet(family, from, port, peer, PORT, protocol));
+  }
+
+  private static IpPacket shown(
+      Family family,
+      ScenarioHost from,
+      int port,
+      ScenarioHost peer,
+      int protocol,
+      boolean isQuick) {
+    return ofLink(from, slow(isQuick, packet(family, NODE, port, peer, PORT, protocol)));
+  }
+
+  private static IpPacket answer(
+      Family family, int port, ScenarioHost peer, int protocol, boolean isQuick) {
+    return slow(isQuick, packet(family, peer, PORT, NODE, port, protocol)).to(DEVICE_MAC);
+  }
+
+  private static IpPacket back(
+      Family family, ScenarioHost to, int port, ScenarioHost peer, int protocol, boolean isQuick) {
+    return slow(isQuick, packet(family, peer, PORT, to, port, protocol));
+  }
+
+  private static IpPacket packet(
+      Family family, ScenarioHost from, int fromPort, ScenarioHost to, int toPort, int protocol) {
+    final IpPacket packet = family.packet(from, to).payload("an odd number of b.");
+    return switch (protocol) {
+      case TCP -> packet.tcp(fromPort, toPort).ack();
+      case UDP -> packet.udp(fromPort, toPort);
+      default -> packet.sctp(fromPort, toPort);
+    };
+  }
+}

@@ -1,0 +1,150 @@
+package agent.policy;
+
+import agent.types.Refusal;
+import java.util.List;
+import java.util.Locale;
+import java.util.regex.Pattern;
+
+/**
+ * A pattern of DNS names: {@code *} stands for any number of the characters of one label (letters,
+ * digits, {@code -} and {@code _}) and does not match a dot; alone it matches every name. Without a
+ * {@code *} it is one name. Case is folded, and names are written with the dot of the root at the
+ * end.
+ */
+public final class NamePattern {
+  private static final String EVERY = "*";
+  private static final int LONGEST_NAME = 253;
+  private static final int LONGEST_LABEL = 63;
+  private static final Pattern NAME = Pattern.compile("[-a-z0-9_]+(\\.[-a-z0-9_]+)*");
+  private static final Pattern PATTERN = Pattern.compile("[-a-z0-9_*]+(\\.[-a-z0-9_*]+)*");
+
+  /** The pattern that every name matches. */
+  public static final NamePattern ALL = new NamePattern(EVERY);
+
+  private final String text;
+  private final List<String> labels;
+
+  private NamePattern(String text) {
+    this.text = text;
+    labels = labelsOf(text);
+  }
+
+  private static List<String> labelsOf(String text) {
+    return List.of(text.split("\\."));
+  }
+
+  /**
+   * Reads a pattern.
+   *
+   * @param field the field that holds it
+   * @param text the pattern, with or without a dot at the end
+   * @return the pattern
+   * @throws Refusal INVALID
+   */
+  public static NamePattern parse(String field, String text) {
+    return text.equals(EVERY)
+        ? ALL
+        : new NamePattern(canonical(field, text, PATTERN, "pattern of DNS names"));
+  }
+
+  /**
+   * Reads a name.
+   *
+   * @param field the field that holds it
+   * @param text the name, with or without a dot at the end
+   * @return the name in lower case, with a dot at the end
+   * @throws Refusal INVALID
+   */
+  public static String name(String field, String text) {
+    return canonical(field, text, NAME, "DNS name");
+  }
+
+  /** Returns the pattern that matches one name alone. */
+  static NamePattern ofName(String field, String text) {
+    return new NamePattern(name(field, text));
+  }
+
+  private static String canonical(String field, String text, Pattern form, String what) {
+    final String lower = text.toLowerCase(Locale.ROOT);
+    final String body = lower.endsWith(".") ? lower.substring(0, lower.length() - 1) : lower;
+    if (body.length() > LONGEST_NAME
+        || !form.matcher(body).matches()
+        || labelsOf(body).stream().anyMatch(label -> label.length() > LONGEST_LABEL)) {
+      final String shown = text.length() > LONGEST_NAME ? text.substring(0, 64) + "..." : text;
+      throw Refusal.invalid(field, "'" + shown + "' is not a " + what);
+    }
+    return body + ".";
+  }
+
+  /** Returns whether it is one name. */
+  public boolean isName() {
+    return text.indexOf('*') < 0;
+  }
+
+  /** Returns whether every name matches. */
+  public boolean isEvery() {
+    return text.equals(EVERY);
+  }
+
+  /**
+   * Returns whether a name matches.
+   *
+   * @param name as {@link #name} returns it
+   */
+  public boolean matches(String name) {
+    if (isName() || isEvery()) {
+      return isEvery() || text.equals(name);
+    }
+    final List<String> others = labelsOf(name);
+    if (others.size() != labels.size()) {
+      return false;
+    }
+    for (int i = 0; i < labels.size(); i++) {
+      if (!matchesLabel(labels.get(i), others.get(i))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Where a character does not match, the last star takes one more: no other is tried again. */
+  private static boolean matchesLabel(String pattern, String label) {
+    int at = 0;
+    int star = -1;
+    int afterStar = 0;
+    for (int i = 0; i < label.length(); ) {
+      if (at < pattern.length() && pattern.charAt(at) == '*') {
+        star = at++;
+        afterStar = i;
+      } else if (at < pattern.length() && pattern.charAt(at) == label.charAt(i)) {
+        at++;
+        i++;
+      } else if (star >= 0) {
+        at = star + 1;
+        i = ++afterStar;
+      } else {
+        return false;
+      }
+    }
+    while (at < pattern.length() && pattern.charAt(at) == '*') {
+      at++;
+    }
+    return at == pattern.length();
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof NamePattern that && text.equals(that.text);
+  }
+
+  @Override
+  public int hashCode() {
+    return text.hashCode();
+  }
+
+  /** Returns the name or the pattern, in lower case, with a dot at the end. */
+  @Override
+  public String toString() {
+    return text;
+  }
+}

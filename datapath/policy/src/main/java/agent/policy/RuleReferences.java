@@ -1,0 +1,101 @@
+package agent.policy;
+
+import agent.identity.Identity;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import agent.types.Refusal;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * What rules refer to: the identities of CIDRs and of the addresses of names, and selectors with
+ * the identities that they select.
+ */
+final class RuleReferences {
+  private final CidrReferences cidrs;
+  private final NameReferences names;
+  private final SelectorCache selectors;
+
+  RuleReferences(CidrReferences cidrs, NameReferences names, SelectorCache selectors) {
+    this.cidrs = cidrs;
+    this.names = names;
+    this.selectors = selectors;
+  }
+
+  /**
+   * Takes the references of the rules of the previous run.
+   *
+   * @param former the numbers that addresses of names had, which they keep
+   */
+  void restore(List<Rule> rules, Map<Prefix, Integer> former) {
+    final List<Integer> held = cidrs.hold(names.prefixesOf(rules), former);
+    use(rules);
+    cidrs.release(held);
+  }
+
+  /** Takes the references of rules, all or none. */
+  void use(List<Rule> rules) {
+    cidrs.acquire(rules);
+    try {
+      names.acquire(rules);
+    } catch (Refusal refusal) {
+      cidrs.releaseOf(rules);
+      throw refusal;
+    }
+    rules.forEach(selectors::use);
+  }
+
+  /** Ends the use of selectors; identities stay until {@link #release}. */
+  void drop(List<Rule> rules) {
+    rules.forEach(selectors::drop);
+    names.drop(rules);
+  }
+
+  /** Releases the identities of rules that are dropped, and of addresses that names lost. */
+  void release(List<Rule> rules) {
+    names.release();
+    cidrs.releaseOf(rules);
+  }
+
+  /**
+   * Gives names other addresses; {@link #release} releases those that no name has any more.
+   *
+   * @param changed names with all addresses that they have now
+   * @return the selectors that select other identities now
+   */
+  Set<PeerSelector> change(Map<String, ? extends Collection<IpAddress>> changed) {
+    final Set<PeerSelector> affected = new HashSet<>();
+    names.change(
+        changed,
+        new NameReferences.Listener() {
+          @Override
+          public void onGained(FqdnSelector selector, int identity) {
+            selectors.include(selector, identity);
+            affected.add(selector);
+          }
+
+          @Override
+          public void onLost(FqdnSelector selector, int identity) {
+            selectors.exclude(selector, identity);
+            affected.add(selector);
+          }
+        });
+    return affected;
+  }
+
+  /** Returns whether a selector of the rules selects an identity now. */
+  boolean selects(PeerSelector selector, Identity identity) {
+    return selector instanceof FqdnSelector fqdn
+        ? names.selects(fqdn, identity)
+        : selector.selects(identity);
+  }
+
+  /** Returns what outlives a restart. */
+  PolicyState stateOf(PolicyRepository rules) {
+    return new PolicyState(
+        rules.revision(), rules.specs(rules.rules()), cidrs.numbersOf(rules.rules()));
+  }
+}
