@@ -73,6 +73,9 @@ class NetworkServiceKernelTest {
           }
           assertEquals(
               0, node.checksummedFromNetwork(query(family, client, frontend, protocol, true)));
+          assertEquals(
+              client,
+              node.flows().find(family, client, CLIENT, frontend, PORT, protocol).initiator());
           node.flows().delete(family, client, CLIENT, BOB, SERVED, protocol);
         }
       }
@@ -170,6 +173,7 @@ class NetworkServiceKernelTest {
   @EnumSource
   void shouldLeaveOtherPacketsAsTheyAre(Family family) {
     node.services(family).put(ID, NODE, PORT, UDP, 0, BOBS);
+    serve(family, HOST, UDP, BOBS);
     node.fromNetwork(query(family, FAR, NODE, UDP, true)).passesUncounted(); // inside alone
     serve(family, NODE, UDP, BOBS);
     node.fromNetwork(query(family, FAR, NODE, TCP, true)).passesUncounted();

@@ -14,7 +14,7 @@ enum ScenarioHost {
   /** An address without an ipcache entry. */
   STRANGER(0, 0, ScenarioNode.WORLD_IDENTITY, "198.51.100.7", "2001:db8::7"),
   /** This node itself, by the gateway of the workloads. */
-  HOST(0, 0, 1, "10.0.0.1", "fd00::1"),
+  HOST(0, 0, 1, "10.0.0.1", "fd00::8:0:1"),
   /** This node by its own address. */
   NODE(0, 0, 1, "192.0.2.77", "2001:db8:77::1");
 
