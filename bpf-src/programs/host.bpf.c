@@ -63,19 +63,12 @@ __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 	return reason == DROP_SERVICE_UNSERVED ? packet_reject_back(skb, &packet) : TC_ACT_SHOT;
 }
 
-static __always_inline int network_judge(struct __sk_buff *skb, __u8 family)
+/* Judges a packet of no known flow; one that the quick parser does not read may be of a masqueraded one. */
+static __always_inline int network_judge(struct __sk_buff *skb, __u8 family, bool parsed)
 {
 	if (unlikely(network_source_is_local(skb, family, ETH_HLEN)))
 		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
-	return unlikely(node_serves()) ? network_translate_slowly(skb, family) : ACTION_PASS;
-}
-
-/* As network_judge(), for a packet that the quick parser does not read, which may be of a masqueraded flow. */
-static __always_inline int network_judge_slowly(struct __sk_buff *skb, __u8 family)
-{
-	if (unlikely(network_source_is_local(skb, family, ETH_HLEN)))
-		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
-	return network_translate_slowly(skb, family);
+	return !parsed || unlikely(node_serves()) ? network_translate_slowly(skb, family) : ACTION_PASS;
 }
 
 /*
@@ -193,10 +186,10 @@ static __always_inline int network_follow(struct __sk_buff *skb, struct conntrac
 
 		copy.source_side = source_side;
 		action = network_follow_masquerade(skb, entry, &copy, now);
-		return unlikely(action == NETWORK_JUDGE) ? network_judge(skb, family) : action;
+		return unlikely(action == NETWORK_JUDGE) ? network_judge(skb, family, true) : action;
 	}
 	if (!network_may_deliver(entry, source_side, segment, now))
-		return network_judge(skb, family);
+		return network_judge(skb, family, true);
 	endpoint_id = entry->delivery_index[1 - source_side];
 	endpoint = bpf_map_lookup_elem(&endpoints, &endpoint_id);
 	if (unlikely(!endpoint || !endpoint->ifindex))
@@ -216,11 +209,11 @@ static __always_inline int network_ipv4(struct __sk_buff *skb)
 	enum conntrack_side side;
 
 	if (!ip)
-		return network_judge_slowly(skb, FAMILY_IPV4);
+		return network_judge(skb, FAMILY_IPV4, false);
 	side = conntrack4_key_of(&key, ip->saddr, ip->daddr, l4.source_port_be, l4.destination_port_be,
 				 l4.segment.protocol);
 	entry = conntrack4_lookup(&key, l4.segment.protocol);
-	return entry ? network_follow(skb, entry, side, FAMILY_IPV4, &l4) : network_judge(skb, FAMILY_IPV4);
+	return entry ? network_follow(skb, entry, side, FAMILY_IPV4, &l4) : network_judge(skb, FAMILY_IPV4, true);
 }
 
 static __always_inline int network_ipv6(struct __sk_buff *skb)
@@ -232,11 +225,11 @@ static __always_inline int network_ipv6(struct __sk_buff *skb)
 	enum conntrack_side side;
 
 	if (!ip)
-		return network_judge_slowly(skb, FAMILY_IPV6);
+		return network_judge(skb, FAMILY_IPV6, false);
 	side = conntrack6_key_of(&key, (const union address *)&ip->saddr, (const union address *)&ip->daddr,
 				 l4.source_port_be, l4.destination_port_be, l4.segment.protocol);
 	entry = conntrack6_lookup(&key, l4.segment.protocol);
-	return entry ? network_follow(skb, entry, side, FAMILY_IPV6, &l4) : network_judge(skb, FAMILY_IPV6);
+	return entry ? network_follow(skb, entry, side, FAMILY_IPV6, &l4) : network_judge(skb, FAMILY_IPV6, true);
 }
 
 SEC("tc")

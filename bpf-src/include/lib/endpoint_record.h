@@ -51,13 +51,19 @@ static __always_inline struct judge_scratch *scratch(void)
 	return bpf_map_lookup_elem(&judge_scratch, &index);
 }
 
+/* Rewrites a packet by its entry; returns whether that failed. */
+static __always_inline bool packet_rewrite(struct __sk_buff *skb, const struct packet *packet,
+					   const struct conntrack_entry *entry)
+{
+	return rewrite_packet(skb, entry, packet->family, packet->later_fragment ? IPPROTO_NONE : packet->protocol,
+			      packet->l4_offset);
+}
+
 /* Rewrites a packet where its entry says so; returns whether that failed. */
 static __always_inline bool packet_rewrite_fails(struct __sk_buff *skb, const struct packet *packet,
 						 const struct conntrack_entry *entry, enum conntrack_side source_side)
 {
-	return unlikely(rewrite_applies(entry, source_side)) &&
-	       rewrite_packet(skb, entry, packet->family, packet->later_fragment ? IPPROTO_NONE : packet->protocol,
-			      packet->l4_offset);
+	return unlikely(rewrite_applies(entry, source_side)) && packet_rewrite(skb, packet, entry);
 }
 
 /* Returns the key side of the source of a translated packet in the tuple that it was sent with. */

@@ -18,16 +18,6 @@ static __always_inline bool masquerade_is_over(const struct conntrack_entry *ent
 
 #define MASQUERADE_NONE -1 /* in the place of a drop reason: the packet is of no masqueraded flow */
 
-/* Rewrites a packet that the slow parser has read; returns a drop reason. */
-static __always_inline int masquerade_rewrite(struct __sk_buff *skb, const struct packet *packet,
-					      const struct conntrack_entry *entry)
-{
-	return rewrite_packet(skb, entry, packet->family, packet->later_fragment ? IPPROTO_NONE : packet->protocol,
-			      packet->l4_offset)
-		       ? DROP_MALFORMED
-		       : DROP_NONE;
-}
-
 /* Gives an answer that the quick parser does not read the address of its workload; returns a drop reason. */
 __global int masquerade_answer(struct __sk_buff *skb, const struct packet *packet)
 {
@@ -51,7 +41,7 @@ __global int masquerade_answer(struct __sk_buff *skb, const struct packet *packe
 		if (!packet->later_fragment)
 			translation_tell(skb, entry, &segment, now, packet->l4_offset);
 	}
-	return masquerade_rewrite(skb, packet, entry);
+	return packet_rewrite(skb, packet, entry) ? DROP_MALFORMED : DROP_NONE;
 }
 
 /*
@@ -78,8 +68,9 @@ __global int masquerade_leaving(struct __sk_buff *skb, const struct packet *pack
 		return MASQUERADE_NONE;
 	if (masquerade_is_met(skb, entry))
 		return masquerade_is_over(entry, now_ns()) ? MASQUERADE_NONE : DROP_TUPLE_IN_USE;
-	return rewrite_applies(entry, packet_conntrack_side(packet) & 1) ? masquerade_rewrite(skb, packet, entry)
-									 : MASQUERADE_NONE;
+	if (!rewrite_applies(entry, packet_conntrack_side(packet) & 1))
+		return MASQUERADE_NONE;
+	return packet_rewrite(skb, packet, entry) ? DROP_MALFORMED : DROP_NONE;
 }
 
 #endif

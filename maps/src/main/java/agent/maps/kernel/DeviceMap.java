@@ -3,6 +3,7 @@ package agent.maps.kernel;
 import agent.bindings.MapFlag;
 import agent.maps.layout.DeviceEntryFlyweight;
 import agent.maps.layout.MapSize;
+import org.agrona.DirectBuffer;
 
 /**
  * Typed access to the map {@code devices}: the interface indexes of the devices by which flows may
@@ -30,6 +31,11 @@ public final class DeviceMap {
     entry.key().putInt(0, ifindex);
     device.state(MapSize.DEVICE_GUARDED).ipv4(ipv4).ipv6(ipv6High, ipv6Low);
     return map.update(entry, MapFlag.ANY);
+  }
+
+  /** Returns the value that was written last. */
+  public DirectBuffer written() {
+    return entry.value();
   }
 
   /** Deletes the entry of a device; -ENOENT where it has none. */

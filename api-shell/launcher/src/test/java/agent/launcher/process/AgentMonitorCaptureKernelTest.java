@@ -73,6 +73,7 @@ class AgentMonitorCaptureKernelTest {
         awaitMarker(monitor, client, web); // what came before it has been reported
         reported = reported(monitor.output(), client);
         assertTrue(capture.isRunning());
+        Capture.await(file, filter(client), reported.size()); // a stop loses what is not written yet
       }
       final List<Seen> captured = captured(file, client);
       assertTrue(captured.size() > 2 * (3 + 50 + 20 + 2 + 1 + 1), captured.size() + " packets");
@@ -153,14 +154,11 @@ class AgentMonitorCaptureKernelTest {
   }
 
   private static List<Seen> captured(Path file, TestWorkload client) throws Exception {
-    final String filter =
-        "(ip.src == %s or ipv6.src == %s) and (tcp or (udp and udp.dstport != %d) or icmp.type == 8"
-            + " or icmpv6.type == 128)";
     final List<Seen> seen = new ArrayList<>();
     for (final String line :
         Capture.packets(
             file,
-            filter.formatted(client.ipv4(), client.ipv6(), MARKER),
+            filter(client),
             "ip.dst ipv6.dst ip.proto ipv6.nxt tcp.srcport udp.srcport tcp.dstport udp.dstport"
                 + " frame.len")) {
       final String[] words = line.split("\\|", -1);
@@ -174,6 +172,12 @@ class AgentMonitorCaptureKernelTest {
               "captured"));
     }
     return seen;
+  }
+
+  private static String filter(TestWorkload client) {
+    return ("(ip.src == %s or ipv6.src == %s) and (tcp or (udp and udp.dstport != %d)"
+            + " or icmp.type == 8 or icmpv6.type == 128)")
+        .formatted(client.ipv4(), client.ipv6(), MARKER);
   }
 
   private static int number(String text) {

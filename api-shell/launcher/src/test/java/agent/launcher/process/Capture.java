@@ -39,6 +39,24 @@ final class Capture implements AutoCloseable {
     }
   }
 
+  /** Waits until the file of a running capture has so many packets that match a display filter. */
+  static void await(Path file, String filter, int packets) throws Exception {
+    final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+    while (count(file, filter) < packets) {
+      assertTrue(System.nanoTime() < endNs, file + " has " + packets + " packets in time");
+      Thread.sleep(50);
+    }
+  }
+
+  private static long count(Path file, String filter) {
+    return Commands.attempt(
+            "tshark", "-n", "-r", "" + file, "-Y", filter, "-T", "fields", "-e", "frame.len")
+        .output()
+        .lines()
+        .filter(line -> line.matches("\\d+")) // the last packet may be written in part
+        .count();
+  }
+
   /** Returns the fields of each packet that matches a display filter of Wireshark, sorted. */
   static List<String> packets(Path file, String filter, String fields) {
     final List<String> line = new ArrayList<>(List.of("tshark", "-n", "-r", "" + file));

@@ -10,8 +10,6 @@ import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.DeviceMap;
 import agent.maps.kernel.MapCursor;
-import agent.maps.layout.DeviceEntryFlyweight;
-import agent.maps.layout.MapSize;
 import agent.types.AddressPair;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,7 +25,6 @@ public final class DeviceEntries implements Check {
   private final EntryComparison comparison;
   private final GuardedMap guarded;
   private final UnsafeBuffer key = new UnsafeBuffer(new byte[Integer.BYTES]);
-  private final UnsafeBuffer value = new UnsafeBuffer(new byte[DeviceEntryFlyweight.LENGTH]);
 
   /** Takes the open map, whose entries are not desired until {@link #add}. */
   public DeviceEntries(BpfMap map, KernelFaults faults, Repairs repairs) {
@@ -50,12 +47,7 @@ public final class DeviceEntries implements Check {
       throw devices.failure("update", result);
     }
     key.putInt(0, ifindex);
-    new DeviceEntryFlyweight()
-        .wrap(value, 0)
-        .state(MapSize.DEVICE_GUARDED)
-        .ipv4(addresses.ipv4Number())
-        .ipv6(addresses.ipv6High(), addresses.ipv6Low());
-    guarded.desired().put(key, value);
+    guarded.desired().put(key, devices.written());
   }
 
   /** Removes a device from which the host program is about to be detached. */

@@ -45,12 +45,8 @@ final class GatedFrontends implements ServiceTable {
   @Override
   public void put(Map<ByteBuffer, byte[]> rows) {
     frontends.put(rows);
-    rows.keySet().stream().filter(GatedFrontends::isForOutside).forEach(outside::add);
+    rows.keySet().stream().filter(ServiceRows::isForOutside).forEach(outside::add);
     writeGate();
-  }
-
-  private static boolean isForOutside(ByteBuffer key) {
-    return ServiceRows.isForOutside(new UnsafeBuffer(key.array()));
   }
 
   @Override

@@ -22,7 +22,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiPredicate;
-import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -245,8 +244,8 @@ record ServiceRows(
   }
 
   /** Returns whether the entry of a frontend is for those outside. */
-  static boolean isForOutside(DirectBuffer key) {
-    return key.getByte(ServiceKeyFlyweight.SCOPE_OFFSET) == ServiceScope.OUTSIDE.number();
+  static boolean isForOutside(ByteBuffer key) {
+    return key.get(ServiceKeyFlyweight.SCOPE_OFFSET) == ServiceScope.OUTSIDE.number();
   }
 
   /** Accepts the entries of {@code services} that belong to a service. */
