@@ -234,6 +234,7 @@ static __always_inline int endpoint_enter(struct __sk_buff *skb, enum metrics_di
 SEC("tc")
 int from_endpoint(struct __sk_buff *skb)
 {
+	packet_set_incomplete(skb);
 	return endpoint_enter(skb, METRICS_EGRESS);
 }
 

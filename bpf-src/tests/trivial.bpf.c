@@ -10,6 +10,8 @@
 #include <linux/types.h>
 #include <bpf/bpf_helpers.h>
 
+#include "lib/completion.h"
+
 #define VARIATIONS 65536
 
 struct variation {
@@ -73,6 +75,14 @@ static __always_inline struct variation *next_variation(void)
 		void *end = (void *)(long)(context)->data_end;          \
 		start + (length) > end ? (void *)0 : start;             \
 	})
+
+/* What a workload with privileges in its namespace could do to its packets. */
+SEC("tc")
+int pretend_complete(struct __sk_buff *skb)
+{
+	packet_set_complete(skb);
+	return TC_ACT_UNSPEC;
+}
 
 SEC("tc")
 int trivial_tc(struct __sk_buff *skb)

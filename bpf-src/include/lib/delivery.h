@@ -4,6 +4,7 @@
 #define AGENT_LIB_DELIVERY_H
 
 #include "lib/action.h"
+#include "lib/completion.h"
 #include "lib/parse_ipv4.h"
 #include "lib/parse_ipv6.h"
 
@@ -110,6 +111,7 @@ static __always_inline int deliver_to_neighbour(struct __sk_buff *skb, __u8 fami
 {
 	if (unlikely(!deliver_fits(skb, ifindex)) || unlikely(!deliver_hop(skb, family)))
 		return ACTION_PASS;
+	packet_set_complete(skb);
 	return (int)bpf_redirect_neigh(ifindex, NULL, 0, 0);
 }
 

@@ -11,15 +11,19 @@ import agent.testkit.TcpEchoServer;
 import agent.testkit.UdpEchoServer;
 import agent.testkit.VethPair;
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
 
 /**
@@ -75,6 +79,24 @@ class AgentMasqueradeKernelTest {
         alice.namespace().exec("ping", "-c", "2", "-i", "0.2", "-s", "8000", "-W", "5", address);
       }
       assertEquals(4, server.connections());
+    }
+  }
+
+  /** One that may load programs into its namespace marks its packets as the agent's do theirs. */
+  @Test
+  void shouldMasqueradeWhateverMarkAPacketHas(@TempDir Path directory) throws Exception {
+    final AgentProcess agent = node.agent("--device", "net0");
+    final TestWorkload alice = node.workload(agent, "alice", "app=alice");
+    final Path programs = directory.resolve("programs.o");
+    try (InputStream elf = getClass().getResourceAsStream("/bpf/trivial.bpf.o")) {
+      Files.copy(elf, programs);
+    }
+    alice.namespace().exec("tc", "qdisc", "add", "dev", "eth0", "clsact");
+    final String filter =
+        "tc filter add dev eth0 egress bpf da obj " + programs + " program pretend_complete";
+    alice.namespace().exec(filter.split(" "));
+    for (final String address : WORLD) { // by the stack, as all that is no TCP or UDP
+      alice.namespace().exec("ping", "-c", "2", "-i", "0.2", "-W", "5", address);
     }
   }
 

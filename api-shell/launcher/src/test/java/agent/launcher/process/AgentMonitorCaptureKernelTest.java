@@ -73,7 +73,8 @@ class AgentMonitorCaptureKernelTest {
         awaitMarker(monitor, client, web); // what came before it has been reported
         reported = reported(monitor.output(), client);
         assertTrue(capture.isRunning());
-        Capture.await(file, filter(client), reported.size()); // a stop loses what is not written yet
+        Capture.await(
+            file, filter(client), reported.size()); // a stop loses what is not written yet
       }
       final List<Seen> captured = captured(file, client);
       assertTrue(captured.size() > 2 * (3 + 50 + 20 + 2 + 1 + 1), captured.size() + " packets");
