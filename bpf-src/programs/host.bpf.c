@@ -301,7 +301,7 @@ static __always_inline bool network_passes_ipv6(struct __sk_buff *skb)
 SEC("tc")
 int to_network(struct __sk_buff *skb)
 {
-	if (packet_is_complete(skb))
+	if (packet_take_complete(skb))
 		return ACTION_PASS;
 	if (skb->protocol == bpf_htons(ETH_P_IP) && node_config.enable_ipv4)
 		return likely(network_passes_ipv4(skb)) ? ACTION_PASS : network_complete(skb, FAMILY_IPV4);
