@@ -4,11 +4,13 @@ import agent.bindings.LibBpf;
 import agent.datapath.manager.attach.DatapathLeftovers;
 import agent.datapath.manager.compile.LibraryLeftovers;
 import agent.datapath.manager.service.ControlGroup;
+import agent.launcher.kernel.NodePrograms;
 import agent.launcher.log.AgentLog;
 import agent.launcher.log.LogOptions;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;
 import agent.node.NodeLeftovers;
+import agent.node.netfilter.MasqueradeGuard;
 import agent.server.socket.SocketFile;
 import agent.state.StateLeftovers;
 import agent.types.IoFailure;
@@ -42,8 +44,8 @@ final class CleanupCommand {
       Usage: agent cleanup [--dry-run] [--force] [OPTION]...
 
       Removes all that agents left on this node and in this network namespace: programs, pinned maps,
-      routes and neighbours of workloads, gateway addresses, state files and compiled programs. Nothing
-      of other programs is removed. Workloads lose their connectivity and their policy.
+      routes and neighbours of workloads, gateway addresses, masquerading rules, state files and
+      compiled programs. Nothing of other programs is removed. Workloads lose their connectivity and their policy.
 
             --dry-run   print what would be removed, and change nothing
             --force     do not ask
@@ -130,6 +132,7 @@ final class CleanupCommand {
         new ArrayList<>(DatapathLeftovers.find(settings.bpfRoot(), NodeLeftovers.interfaces()));
     found.addAll(ControlGroup.leftovers());
     found.addAll(NodeLeftovers.find(state.node()));
+    found.addAll(MasqueradeGuard.leftovers(new NodePrograms()));
     SocketFile.unused(settings.socketPath()).map(Leftover::of).ifPresent(found::add);
     SocketFile.unused(settings.monitorPath()).map(Leftover::of).ifPresent(found::add);
     found.addAll(LibraryLeftovers.find(settings.libDirectory()));

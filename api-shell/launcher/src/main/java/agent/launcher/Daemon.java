@@ -4,6 +4,7 @@ import agent.bindings.BindingsException;
 import agent.bindings.LibBpf;
 import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.DatapathManager;
+import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.thread.HealthBoard;
 import agent.dns.Names;
@@ -54,6 +55,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -61,6 +63,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
@@ -80,6 +84,7 @@ final class Daemon implements AutoCloseable {
   private static final long LEAST_DESCRIPTORS = 256;
   private static final Duration STATE_RETRY = Duration.ofSeconds(1);
   private static final Duration ROUTING_POLL = Duration.ofSeconds(2);
+  private static final Duration RULES_POLL = Duration.ofSeconds(1);
   private static final Duration INVENTORY_POLL = Duration.ofSeconds(5);
   private static final Duration LOAD_INTERVAL = Duration.ofMinutes(1);
   private static final long CONDUCTOR_STALL_NS = TimeUnit.SECONDS.toNanos(2);
@@ -122,8 +127,7 @@ final class Daemon implements AutoCloseable {
       state.discard();
     }
 
-    final Node node =
-        refusalNamesOption(() -> Node.open(settings.node(), settings.mtu(), state.nodeStore()));
+    final Node node = node(state);
     final var identities = new LocalIdentityAllocator(settings.fixedIdentities());
     final var cidrIdentities = new LocalCidrIdentityAllocator();
     final Ipam ipam = Ipam.open(settings.ipam(node.addressing(), state.leaseStore()));
@@ -133,6 +137,7 @@ final class Daemon implements AutoCloseable {
     rules.mode(restored.wanted().enforcement());
     final Names names = Names.open(settings.names().context(node.addressing(), state.nameStore()));
     final HostRoutingWatch routing = HostRoutingWatch.start(settings.hostRouting());
+    final NodeMasquerading masquerading = masquerading(node, routing);
     final DatapathManager datapath = datapath(state, node, routing);
     final EndpointConductor conductor =
         EndpointConductor.launch(
@@ -142,11 +147,11 @@ final class Daemon implements AutoCloseable {
                 .ipam(ipam)
                 .policy(policy(rules, names, datapath)));
     configuration = conductor.configuration();
-    load.enable(settings.logsSystemLoad());
     final var inventory = new AtomicReference<NodeInventory>(node.inventory());
     final var controllers = controllers(state, node, routing, datapath, inventory);
     controllers.forEach(controller -> controller.start(conductor.agent()));
     keep(datapath.threads().start(conductor.agent(), CONDUCTOR_STALL_NS));
+    controllers.add(maintain(masquerading, datapath));
     addModules(datapath.health(), state, conductor, connections, routing);
     restore(datapath, conductor);
     final Services services = services(state, datapath);
@@ -157,6 +162,7 @@ final class Daemon implements AutoCloseable {
             inventory::get,
             nodes(shown.self(), node, inventory),
             routing::current,
+            masquerading::mode,
             ipam,
             datapath,
             monitor(datapath)::subscribers,
@@ -253,11 +259,36 @@ final class Daemon implements AutoCloseable {
       HostRoutingWatch routing,
       DatapathManager datapath,
       AtomicReference<NodeInventory> inventory) {
-    return List.of(
-        controller("state-write-retry", STATE_RETRY, state::retry),
-        controller("host-routing-watch", ROUTING_POLL, () -> routing.poll(datapath::bypassStack)),
-        controller("node-inventory", INVENTORY_POLL, () -> inventory.set(node.inventory())),
-        controller("system-load", LOAD_INTERVAL, load::log));
+    load.enable(settings.logsSystemLoad());
+    return new ArrayList<>(
+        List.of(
+            controller("state-write-retry", STATE_RETRY, state::retry),
+            controller(
+                "host-routing-watch", ROUTING_POLL, () -> routing.poll(datapath::bypassStack)),
+            controller("node-inventory", INVENTORY_POLL, () -> inventory.set(node.inventory())),
+            controller("system-load", LOAD_INTERVAL, load::log)));
+  }
+
+  private Node node(AgentState state) {
+    return refusalNamesOption(() -> Node.open(settings.node(), settings.mtu(), state.nodeStore()));
+  }
+
+  private NodeMasquerading masquerading(Node node, HostRoutingWatch routing) {
+    return NodeMasquerading.start(settings.masquerade(), node.addressing(), routing::current);
+  }
+
+  /** Starts the thread that waits for programs of the node. */
+  private PeriodicController maintain(NodeMasquerading masquerading, DatapathManager datapath) {
+    final Repairs repairs = datapath.repairs();
+    datapath.health().add(NodeMasquerading.MODULE, masquerading.health());
+    final ScheduledExecutorService thread =
+        keep(
+            Executors.newSingleThreadScheduledExecutor(
+                Thread.ofPlatform().name("node-rules").daemon().factory()));
+    final PeriodicController controller =
+        controller("masquerade-rules", RULES_POLL, () -> masquerading.keep(repairs));
+    controller.start(thread);
+    return controller;
   }
 
   /** Takes over what can change while the agent runs; the log is not among it. */
@@ -295,7 +326,7 @@ final class Daemon implements AutoCloseable {
     return new EndpointContext()
         .node(node)
         .nodeDevices(settings.nodeDevices())
-        .guarded(node.guardedDevices(), datapath.devices(), settings.masquerades())
+        .guarded(node.guardedDevices(), datapath.devices(), settings.masquerade().isOn())
         .datapath(datapath.endpoints(), datapath.policyMaps(), datapath.ipcache())
         .store(state.endpointStore())
         .storing(keep(new StateWriters()))

@@ -6,9 +6,13 @@ import agent.launcher.options.OptionValues;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
 import agent.node.NodeOptions;
+import agent.node.netfilter.MasqueradeRules;
+import agent.node.netfilter.MasqueradedRange;
 import agent.types.AddressPair;
 import agent.types.Prefix;
 import agent.types.Refusal;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 
 /** The options of masquerading. */
@@ -19,8 +23,34 @@ final class MasqueradeOptions {
     this.options = options;
   }
 
+  boolean isOn() {
+    return options.bool("masquerade");
+  }
+
   Masquerading masquerading(Map<String, AddressPair> addresses, NodeAddressing addressing) {
-    return new Masquerading(addresses, native4(addressing), native6(addressing));
+    return new Masquerading(
+        isOn() ? addresses : Map.of(), native4(addressing), native6(addressing));
+  }
+
+  /** Whether rules of the agent masquerade where the stack routes flows. */
+  boolean installsRules() {
+    return isOn() && options.bool("install-iptables-rules");
+  }
+
+  MasqueradeRules rules(NodeAddressing addressing) {
+    final List<MasqueradedRange> ranges = new ArrayList<>();
+    add(ranges, addressing.ipv4(), native4(addressing));
+    add(ranges, addressing.ipv6(), native6(addressing));
+    return new MasqueradeRules(ranges, options.bool("prepend-iptables-chains"));
+  }
+
+  private static void add(
+      List<MasqueradedRange> ranges, FamilyAddressing family, Prefix nativeRouting) {
+    if (family.enabled()) {
+      ranges.add(
+          MasqueradedRange.of(
+              family.range(), List.of(family.gateway(), family.node()), nativeRouting));
+    }
   }
 
   /** Returns the IPv4 prefix to which packets are not masqueraded; null without IPv4. */

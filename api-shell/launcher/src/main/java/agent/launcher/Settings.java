@@ -384,9 +384,7 @@ final class Settings {
                 .keepsSources(options.bool("keep-bpf-templates"))
                 .preallocates(options.bool("preallocate-bpf-maps"))
                 .devices(guarded)
-                .masquerading(
-                    new MasqueradeOptions(options)
-                        .masquerading(masquerades() ? addresses : Map.of(), addressing))
+                .masquerading(masquerade().masquerading(addresses, addressing))
                 .bypassesStack(bypassesStack)
                 .prefilterDevice(device("prefilter-device"))
                 .prefilterMode(
@@ -414,8 +412,8 @@ final class Settings {
                 .conclude());
   }
 
-  boolean masquerades() {
-    return options.bool("masquerade");
+  MasqueradeOptions masquerade() {
+    return new MasqueradeOptions(options);
   }
 
   HostRouting.Choice hostRouting() {

@@ -137,6 +137,14 @@ class OptionsReachTheirPartsTest {
             s -> datapath(s).masquerading().native6(),
             BOTH.ipv6().range(),
             Prefix.parse("cidr", "fd00::/8")),
+        new Row(
+            "install-iptables-rules", "false", s -> s.masquerade().installsRules(), true, false),
+        new Row(
+            "prepend-iptables-chains",
+            "false",
+            s -> s.masquerade().rules(BOTH).areFirst(),
+            true,
+            false),
         new Row("mtu", "1400", Settings::mtu, 0, 1400),
         new Row("device", "eth7", s -> s.node().device(), "undefined", "eth7"),
         new Row("device", "eth7", Settings::nodeDevices, Set.of(), Set.of("eth7")),

@@ -3,6 +3,7 @@ package agent.node;
 import agent.bindings.BindingsException;
 import agent.bindings.Errno;
 import agent.bindings.NetlinkException;
+import agent.node.netfilter.NftablesRules;
 import agent.node.netlink.ChainMessage;
 import agent.node.netlink.IpsecNetlink;
 import agent.node.netlink.NetfilterNetlink;
@@ -18,7 +19,8 @@ import java.util.function.Consumer;
 /**
  * Reads what is configured on this node that only the stack does with forwarded packets: filters,
  * translation, routing by other things than the destination, encryption. In the network namespace
- * of the calling thread; for one thread at a time. What cannot be read counts as configured.
+ * of the calling thread; for one thread at a time. What cannot be read counts as configured. The
+ * rules of the agent itself do not count.
  */
 final class StackUses {
   private static final Path PROC_NET = Path.of("/proc/thread-self/net");
@@ -59,7 +61,7 @@ final class StackUses {
       if (generation != readGeneration) {
         chains =
             netfilter.baseChains().stream()
-                .filter(ChainMessage::concernsForwarding)
+                .filter(chain -> chain.concernsForwarding() && !NftablesRules.isOwn(chain))
                 .map(StackUses::text)
                 .toList();
         readGeneration = generation;

@@ -1,18 +1,17 @@
 package agent.launcher.kernel;
 
 import agent.launcher.options.ServedCheck;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
+import agent.node.netfilter.NodeCommand;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.TimeUnit;
 
 /**
  * Tries a kernel feature in a network namespace that exists only during the attempt, so that
  * nothing stays and the kernel loads modules as in a real use.
  */
 public final class FeatureProbe implements ServedCheck.KernelProbe {
-  private static final long LONGEST_SEC = 10;
+  /** Exit codes above it are those of a program that a signal has ended. */
+  private static final int KILLED = 128;
 
   @Override
   public Optional<String> missingSymbol(String option, String value) {
@@ -49,22 +48,11 @@ public final class FeatureProbe implements ServedCheck.KernelProbe {
   }
 
   private static String run(String script) {
-    try {
-      final Process process =
-          new ProcessBuilder(List.of("unshare", "--net", "--", "sh", "-c", script))
-              .redirectErrorStream(true)
-              .start();
-      process.getOutputStream().close();
-      if (!process.waitFor(LONGEST_SEC, TimeUnit.SECONDS)) {
-        process.destroyForcibly();
-        throw new IllegalStateException("kernel probe '" + script + "': not finished after 10 s");
-      }
-      return new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    } catch (IOException e) {
-      throw new IllegalStateException("kernel probe '" + script + "': " + e.getMessage(), e);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new IllegalStateException("kernel probe '" + script + "': interrupted", e);
+    final NodeCommand.Result result =
+        new NodePrograms().run(List.of("unshare", "--net", "--", "sh", "-c", script), "");
+    if (result.status() == NodeCommand.NOT_STARTED || result.status() > KILLED) {
+      throw new IllegalStateException("kernel probe '" + script + "': " + result.output());
     }
+    return result.output();
   }
 }

@@ -255,12 +255,18 @@ public final class OptionTable {
             STRING,
             "auto",
             "IPv6 prefix to which workloads send with their own address"),
-        later(ADDRESSING, "install-iptables-rules", BOOL, "true", "Install iptables rules")
-            .needing("iptables rules of the agent")
-            .withInert("false"),
-        later(ADDRESSING, "prepend-iptables-chains", BOOL, "true", "Put the agent's chains first")
-            .needing("iptables rules of the agent")
-            .withInert("false"));
+        served(
+            ADDRESSING,
+            "install-iptables-rules",
+            BOOL,
+            "true",
+            "Masquerade by rules where the stack routes flows"),
+        served(
+            ADDRESSING,
+            "prepend-iptables-chains",
+            BOOL,
+            "true",
+            "Put these rules before those of others, else after"));
   }
 
   private static List<AgentOption> policy() {

@@ -11,6 +11,7 @@ import agent.node.FamilyAddressing;
 import agent.node.NodeInventory;
 import agent.node.NodeInventory.SegmentSizes;
 import agent.node.NodeOptions;
+import agent.node.netfilter.MasqueradeGuard;
 import agent.policy.EnforcementMode;
 import agent.server.handler.NodeEncoder;
 import agent.types.Prefix;
@@ -57,9 +58,13 @@ public final class ConfigurationView {
     return clusterName() + "/" + nodeName;
   }
 
-  /** Flows are masqueraded where they bypass the stack. */
-  private boolean masquerades(StartedParts parts) {
-    return options.bool("masquerade") && parts.routing().get().bypassesStack();
+  private static boolean masquerades(StartedParts parts) {
+    return parts.masquerading().get() != MasqueradeGuard.Mode.DISABLED;
+  }
+
+  /** Rules masquerade where flows go through the stack. */
+  private static boolean hasRules(StartedParts parts) {
+    return masquerades(parts) && parts.masquerading().get() != MasqueradeGuard.Mode.BPF;
   }
 
   private DaemonConfigurationModel.Protocols masqueradedFamilies(StartedParts parts) {
@@ -71,12 +76,13 @@ public final class ConfigurationView {
 
   /** Encodes what is masqueraded now. */
   DaemonStatusModel.Masquerading masquerading(StartedParts parts) {
-    final boolean isOn = masquerades(parts);
+    final MasqueradeGuard.Mode mode = parts.masquerading().get();
+    final boolean isOn = mode != MasqueradeGuard.Mode.DISABLED;
     return new DaemonStatusModel.Masquerading(
         isOn,
         masqueradedFamilies(parts),
         false,
-        isOn ? "BPF" : "Disabled",
+        mode.text(),
         null,
         isOn ? nativePrefix(parts.addressing().ipv4(), "ipv4-native-routing-cidr") : null,
         isOn ? nativePrefix(parts.addressing().ipv6(), "ipv6-native-routing-cidr") : null);
@@ -142,6 +148,9 @@ public final class ConfigurationView {
     realized.put("ipv4-range", text(ipv4.range()));
     realized.put("ipv6-range", text(ipv6.range()));
     realized.put("masquerade", masquerades(parts));
+    realized.put("install-iptables-rules", hasRules(parts));
+    realized.put(
+        "prepend-iptables-chains", hasRules(parts) && options.bool("prepend-iptables-chains"));
     realized.put(
         "ipv4-native-routing-cidr",
         text(nativePrefix(parts.addressing().ipv4(), "ipv4-native-routing-cidr")));

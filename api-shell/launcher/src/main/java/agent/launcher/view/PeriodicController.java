@@ -7,13 +7,15 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.UUID;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * A task that runs at an interval on the thread of an agent, with its successes and failures. A
- * failed run is logged where its message is new, and repeated after the interval. Any thread may
- * read the counters.
+ * A task that runs at an interval on the thread of an agent or of its own, with its successes and
+ * failures. A failed run is logged where its message is new, and repeated after the interval. Any
+ * thread may read the counters.
  */
 public final class PeriodicController {
   private static final Logger LOGGER = LogManager.getLogger(PeriodicController.class);
@@ -53,6 +55,12 @@ public final class PeriodicController {
           run();
           start(agent);
         });
+  }
+
+  /** Starts to run the task on threads that may wait; the first run is after one interval. */
+  public void start(ScheduledExecutorService threads) {
+    threads.scheduleWithFixedDelay(
+        this::run, interval.toNanos(), interval.toNanos(), TimeUnit.NANOSECONDS);
   }
 
   void run() {

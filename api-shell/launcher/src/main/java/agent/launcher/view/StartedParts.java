@@ -10,6 +10,7 @@ import agent.node.ClusterNodes;
 import agent.node.HostRouting;
 import agent.node.NodeAddressing;
 import agent.node.NodeInventory;
+import agent.node.netfilter.MasqueradeGuard;
 import agent.service.Services;
 import java.util.List;
 import java.util.function.IntSupplier;
@@ -22,6 +23,7 @@ import java.util.function.Supplier;
  * @param inventory reads what the node has now
  * @param nodes the nodes of the cluster
  * @param routing reads how flows are routed now
+ * @param masquerading reads what masquerades now
  * @param ipam address allocation for workloads
  * @param datapath the datapath
  * @param subscribers counts the subscribers of live events
@@ -37,6 +39,7 @@ public record StartedParts(
     Supplier<NodeInventory> inventory,
     ClusterNodes nodes,
     Supplier<HostRouting> routing,
+    Supplier<MasqueradeGuard.Mode> masquerading,
     Ipam ipam,
     DatapathManager datapath,
     IntSupplier subscribers,
@@ -49,5 +52,5 @@ public record StartedParts(
   /** The daemon is starting: no part is ready. */
   static final StartedParts NONE =
       new StartedParts(
-          null, null, null, null, null, null, null, null, null, null, null, null, List.of());
+          null, null, null, null, null, null, null, null, null, null, null, null, null, List.of());
 }

@@ -72,7 +72,7 @@ class OptionEffectsTest {
       http-request-timeout refused
       http-retry-count refused
       http-retry-timeout refused
-      install-iptables-rules ServedCheckTest#shouldTakeValuesThatAskForNothing
+      install-iptables-rules AgentLegacyMasqueradeKernelTest#shouldRefuseToStartWithoutAToolUnlessTheOptionIsOff
       ipsec-key-file refused
       ipv4-cluster-cidr-mask-size refused
       ipv4-native-routing-cidr AgentMasqueradeKernelTest
@@ -117,7 +117,7 @@ class OptionEffectsTest {
       preallocate-bpf-maps AgentOperatorOptionsKernelTest#shouldAllocateEntriesOfHashMapsOnDemand
       prefilter-device AgentOptionsKernelTest#shouldAttachThePrefilterInTheModeOfTheOption
       prefilter-mode AgentOptionsKernelTest#shouldAttachThePrefilterInTheModeOfTheOption
-      prepend-iptables-chains ServedCheckTest#shouldTakeValuesThatAskForNothing
+      prepend-iptables-chains AgentLegacyMasqueradeKernelTest#shouldMasqueradeByIptablesWithoutNft
       prometheus-serve-addr AgentOperatorOptionsKernelTest#shouldServeItsMetricsOnTheAddress
       proxy-connect-timeout refused
       proxy-engine-log refused

@@ -27,8 +27,6 @@ class OptionsInForceTest {
   @ParameterizedTest
   @CsvSource({
     "tunnel, disabled",
-    "install-iptables-rules, false",
-    "prepend-iptables-chains, false",
     "container-runtime, [none]",
     "runtime-socket, not enabled",
     "http-request-timeout, not enabled",

@@ -60,7 +60,6 @@ class ServedCheckTest {
             check(
                 NOTHING_MISSING,
                 "--tunnel=disabled",
-                "--install-iptables-rules=false",
                 "--container-runtime=none",
                 "--ipvlan-master-device=undefined",
                 "--enable-ipsec=false",

@@ -83,9 +83,9 @@ class AgentStatusKernelTest {
     assertEquals("Partial", status.at("/orch-proxy-replacement/mode").asString());
     final boolean bypasses = status.at("/host-routing/mode").asString().equals("BPF");
     final JsonNode masquerading = status.get("masquerading");
-    assertEquals(bypasses ? "BPF" : "Disabled", masquerading.get("mode").asString());
-    assertEquals(bypasses, masquerading.get("enabled").asBoolean());
-    assertEquals(bypasses, masquerading.at("/enabledProtocols/ipv4").asBoolean());
+    assertEquals(bypasses ? "BPF" : "nftables", masquerading.get("mode").asString());
+    assertTrue(masquerading.get("enabled").asBoolean());
+    assertTrue(masquerading.at("/enabledProtocols/ipv4").asBoolean());
     assertEquals(0, status.at("/proxy/total-redirects").asInt(-1));
     assertEquals("[]", status.at("/proxy/redirects").toString());
     final JsonNode features = status.at("/orch-proxy-replacement/features");
@@ -169,9 +169,9 @@ class AgentStatusKernelTest {
     final JsonNode map = status.get("daemonConfigurationMap");
     assertEquals("disabled", map.get("tunnel").asString());
     final boolean bypasses = map.get("host-routing").asString().equals("bpf");
-    assertEquals(bypasses, map.get("masquerade").asBoolean());
+    assertTrue(map.get("masquerade").asBoolean());
     assertEquals("10.210.0.0/24", map.get("ipv4-native-routing-cidr").asString());
-    assertFalse(map.get("install-iptables-rules").asBoolean(true));
+    assertEquals(!bypasses, map.get("install-iptables-rules").asBoolean());
     assertEquals(agent.socket().toString(), map.get("socket-path").asString());
     assertEquals(node.state().toString(), map.get("state-dir").asString());
     assertFalse(map.get("config").asString().contains("$"), map.get("config").toString());

@@ -68,6 +68,11 @@ final class TestNode implements AutoCloseable {
     return launchAfter("ulimit -n " + limit, options);
   }
 
+  /** Starts an agent on this node's state that finds programs in one directory alone. */
+  AgentProcess launchWithPrograms(Path directory, String... options) throws Exception {
+    return launchAfter("PATH=" + directory + "; export PATH", options);
+  }
+
   private AgentProcess launchAfter(String command, String... options) throws Exception {
     final List<String> all = new ArrayList<>(List.of(RANGES));
     all.addAll(List.of(options));

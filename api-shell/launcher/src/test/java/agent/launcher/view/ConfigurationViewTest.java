@@ -18,6 +18,7 @@ import agent.node.HostRouting;
 import agent.node.NodeAddressing;
 import agent.node.NodeInventory;
 import agent.node.NodeInventory.SegmentSizes;
+import agent.node.netfilter.MasqueradeGuard;
 import agent.policy.EnforcementMode;
 import agent.policy.PolicyChange;
 import agent.policy.PolicyQuery;
@@ -103,7 +104,7 @@ class ConfigurationViewTest {
   }
 
   private DaemonConfigurationModel model(String... options) {
-    return view(options).model(parts(HostRouting.Mode.LEGACY), Map.of("seen", 7L));
+    return view(options).model(parts(MasqueradeGuard.Mode.DISABLED), Map.of("seen", 7L));
   }
 
   private static ConfigurationView view(String... options) {
@@ -111,14 +112,15 @@ class ConfigurationViewTest {
         OptionValues.read(List.of(options), Map.of()), Map.of("state-dir", "/var/x"), "node-1");
   }
 
-  private StartedParts parts(HostRouting.Mode mode) {
+  private StartedParts parts(MasqueradeGuard.Mode masquerading) {
     return new StartedParts(
         new NodeAddressing(
             FamilyAddressing.of(IpAddress.parse("192.0.2.1"), Prefix.parse("10.5.0.0/24")),
             FamilyAddressing.DISABLED),
         () -> new NodeInventory(List.of("eth0", "eth1"), List.of(), 1450, segments),
         null,
-        () -> new HostRouting(mode, "netfilter", false),
+        () -> new HostRouting(HostRouting.Mode.LEGACY, "netfilter", false),
+        () -> masquerading,
         null,
         null,
         null,
@@ -132,7 +134,7 @@ class ConfigurationViewTest {
 
   @Test
   void shouldSayWhatIsMasquerading() {
-    final DaemonStatusModel.Masquerading on = view().masquerading(parts(HostRouting.Mode.BPF));
+    final DaemonStatusModel.Masquerading on = view().masquerading(parts(MasqueradeGuard.Mode.BPF));
     assertTrue(on.enabled());
     assertEquals("BPF", on.mode());
     assertTrue(on.enabledProtocols().ipv4());
@@ -142,18 +144,37 @@ class ConfigurationViewTest {
     assertEquals(
         "10.0.0.0/8",
         view("--ipv4-native-routing-cidr=10.7.0.0/8")
-            .masquerading(parts(HostRouting.Mode.BPF))
+            .masquerading(parts(MasqueradeGuard.Mode.BPF))
             .snatExclusionCidrV4());
-    for (final DaemonStatusModel.Masquerading off :
-        List.of(
-            view().masquerading(parts(HostRouting.Mode.LEGACY)),
-            view("--masquerade=false").masquerading(parts(HostRouting.Mode.BPF)))) {
-      assertFalse(off.enabled());
-      assertEquals("Disabled", off.mode());
-      assertFalse(off.enabledProtocols().ipv4());
-      assertNull(off.snatExclusionCidrV4());
-    }
+    final DaemonStatusModel.Masquerading off =
+        view().masquerading(parts(MasqueradeGuard.Mode.DISABLED));
+    assertFalse(off.enabled());
+    assertEquals("Disabled", off.mode());
+    assertFalse(off.enabledProtocols().ipv4());
+    assertNull(off.snatExclusionCidrV4());
     assertFalse(model().status().masquerade());
+  }
+
+  @Test
+  void shouldShowTheRulesThatMasquerade() {
+    for (final MasqueradeGuard.Mode rules :
+        List.of(MasqueradeGuard.Mode.NFTABLES, MasqueradeGuard.Mode.IPTABLES)) {
+      assertEquals(rules.text(), view().masquerading(parts(rules)).mode());
+      assertTrue(view().model(parts(rules), Map.of()).status().masquerade());
+      assertTrue(isShown(rules, "install-iptables-rules"));
+      assertTrue(isShown(rules, "prepend-iptables-chains"));
+      assertFalse(isShown(rules, "prepend-iptables-chains", "--prepend-iptables-chains=false"));
+    }
+    for (final MasqueradeGuard.Mode none :
+        List.of(MasqueradeGuard.Mode.BPF, MasqueradeGuard.Mode.DISABLED)) {
+      assertFalse(isShown(none, "install-iptables-rules"));
+      assertFalse(isShown(none, "prepend-iptables-chains"));
+    }
+  }
+
+  private boolean isShown(MasqueradeGuard.Mode mode, String option, String... options) {
+    final var status = view(options).model(parts(mode), Map.of()).status();
+    return (boolean) status.daemonConfigurationMap().get(option);
   }
 
   private Map<String, Object> effective(String... options) {

@@ -69,7 +69,8 @@ class DaemonStatusKernelTest {
 
   private StartedParts parts() {
     return new StartedParts(
-        null, null, null, null, null, datapath, () -> 0, null, null, null, null, null, List.of());
+        null, null, null, null, null, null, datapath, () -> 0, null, null, null, null, null,
+        List.of());
   }
 
   @Test

@@ -55,6 +55,7 @@ class MetricSourcesTest {
             null,
             null,
             null,
+            null,
             ipam,
             null,
             null,

@@ -22,7 +22,9 @@ public final class Repairs {
     /** A kernel parameter was set again. */
     SYSCTL,
     /** A device was set up again. */
-    DEVICE
+    DEVICE,
+    /** Rules of netfilter were installed again. */
+    NETFILTER
   }
 
   private final AtomicLongArray counts = new AtomicLongArray(Kind.values().length);

@@ -1,0 +1,90 @@
+package agent.launcher;
+
+import agent.datapath.manager.guard.Faults;
+import agent.datapath.manager.guard.Repairs;
+import agent.datapath.manager.thread.HealthBoard;
+import agent.launcher.kernel.NodePrograms;
+import agent.launcher.options.OptionException;
+import agent.node.HostRouting;
+import agent.node.NodeAddressing;
+import agent.node.netfilter.MasqueradeGuard;
+import agent.node.netfilter.MasqueradeGuard.Mode;
+import agent.types.OperationException;
+import java.util.function.Supplier;
+
+/** What masquerades on this node: the programs, or rules where flows go through the stack. */
+final class NodeMasquerading {
+  /** Name of the health module. */
+  static final String MODULE = "masquerading";
+
+  private final boolean isOn;
+  private final Supplier<HostRouting> routing;
+  private final MasqueradeGuard rules;
+  private final Faults faults = new Faults("masquerading is as configured");
+
+  private NodeMasquerading(
+      MasqueradeOptions options, NodeAddressing addressing, Supplier<HostRouting> routing) {
+    this.isOn = options.isOn();
+    this.routing = routing;
+    this.rules =
+        new MasqueradeGuard(
+            options.rules(addressing),
+            () -> options.installsRules() && !routing.get().bypassesStack(),
+            new NodePrograms());
+  }
+
+  /**
+   * Installs the rules where they are wanted, and removes those of a previous run where they are
+   * not.
+   *
+   * @param routing reads how flows are routed now
+   * @throws OptionException where the rules are wanted and this node cannot have them
+   */
+  static NodeMasquerading start(
+      MasqueradeOptions options, NodeAddressing addressing, Supplier<HostRouting> routing) {
+    final NodeMasquerading started = new NodeMasquerading(options, addressing, routing);
+    try {
+      started.rules.keep(started.observer(new Repairs()));
+    } catch (OperationException failure) {
+      throw new OptionException("--install-iptables-rules: " + failure.getMessage());
+    }
+    return started;
+  }
+
+  /** Compares the rules with those that are wanted; for one thread, which may wait. */
+  void keep(Repairs repairs) {
+    rules.keep(observer(repairs));
+  }
+
+  private MasqueradeGuard.Observer observer(Repairs repairs) {
+    return new MasqueradeGuard.Observer() {
+      @Override
+      public void repaired(String found) {
+        repairs.count(Repairs.Kind.NETFILTER, 1);
+        faults.degraded(MODULE, found);
+      }
+
+      @Override
+      public void failed(String reason) {
+        faults.failed(MODULE, reason);
+      }
+
+      @Override
+      public void inOrder() {
+        faults.clear(MODULE);
+      }
+    };
+  }
+
+  /** Returns what masquerades now. */
+  Mode mode() {
+    if (routing.get().bypassesStack()) {
+      return isOn ? Mode.BPF : Mode.DISABLED;
+    }
+    return rules.mode();
+  }
+
+  HealthBoard.Probe health() {
+    return faults;
+  }
+}

@@ -1,0 +1,310 @@
+package agent.launcher.process;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.testkit.KernelTest;
+import agent.testkit.NetworkNamespace;
+import agent.testkit.Nftables;
+import agent.testkit.TcpConnection;
+import agent.testkit.TcpEchoServer;
+import agent.testkit.UdpEchoServer;
+import agent.testkit.UdpStream;
+import agent.testkit.VethPair;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+
+/**
+ * Where flows go through the stack, rules of the agent masquerade them: the network knows this node
+ * alone, so that whatever is answered was sent with the address of the node.
+ */
+@KernelTest
+class AgentLegacyMasqueradeKernelTest {
+  private static final int PORT = 8080;
+  private static final long REPAIR_NS = Duration.ofSeconds(10).toNanos();
+  private static final List<String> WORLD = List.of("192.0.2.2", "2001:db8:2::2");
+  private static final List<String> NATIVE = List.of("198.51.100.2", "2001:db8:51::2");
+  private static final String[] OPTIONS = {
+    "--device=net0",
+    "--host-routing=legacy",
+    "--ipv4-native-routing-cidr=198.51.100.0/24",
+    "--ipv6-native-routing-cidr=2001:db8:51::/64"
+  };
+
+  @TempDir Path programs;
+  private TestNode node;
+  private NetworkNamespace world;
+
+  @BeforeEach
+  void start() throws IOException {
+    node = new TestNode();
+    world = NetworkNamespace.create("world");
+    node.keep(world);
+    VethPair.create(node.namespace(), "net0", world, "eth0");
+    node.namespace().ip("address add 192.0.2.1/24 dev net0");
+    world.ip("address add 192.0.2.2/24 dev eth0");
+    for (final String prefix : List.of("2001:db8:2::", "fe80::")) {
+      node.namespace().ip("-6 address replace " + prefix + "1/64 dev net0 nodad");
+      world.ip("-6 address replace " + prefix + "2/64 dev eth0 nodad");
+    }
+    world.ip("address add 198.51.100.2/32 dev lo");
+    world.ip("-6 address add 2001:db8:51::2/128 dev lo nodad");
+    node.namespace().ip("route add 198.51.100.0/24 via 192.0.2.2");
+    node.namespace().ip("-6 route add 2001:db8:51::/64 via 2001:db8:2::2");
+  }
+
+  @AfterEach
+  void stop() throws Exception {
+    node.close();
+  }
+
+  private static JsonNode masquerading(AgentProcess agent) throws IOException {
+    return agent.expect(200, "GET", "/healthz", null).json().get("masquerading");
+  }
+
+  private static void assertMode(AgentProcess agent, String mode) throws IOException {
+    final JsonNode status = masquerading(agent);
+    final boolean isOn = !mode.equals("Disabled");
+    assertEquals(mode, status.get("mode").asString(), agent.log());
+    assertEquals(isOn, status.get("enabled").asBoolean());
+    assertEquals(isOn, status.at("/enabledProtocols/ipv6").asBoolean());
+    final JsonNode config = agent.expect(200, "GET", "/config", null).json().get("status");
+    assertEquals(isOn, config.get("masquerade").asBoolean());
+    assertEquals(
+        List.of("nftables", "iptables").contains(mode),
+        config.at("/daemonConfigurationMap/install-iptables-rules").asBoolean());
+  }
+
+  private static void awaitMode(AgentProcess agent, String mode) throws IOException {
+    final long startNs = System.nanoTime();
+    while (!masquerading(agent).get("mode").asString().equals(mode)) {
+      assertTrue(System.nanoTime() - startNs < REPAIR_NS, () -> "not " + mode);
+      LockSupport.parkNanos(Duration.ofMillis(20).toNanos());
+    }
+  }
+
+  /** Waits until the health module has the level, and returns its message. */
+  private static String awaitHealth(AgentProcess agent, String level) throws IOException {
+    final long startNs = System.nanoTime();
+    while (true) {
+      final JsonNode health = agent.expect(200, "GET", "/health", null).json();
+      for (final JsonNode module : health.get("modules")) {
+        if (module.get("module-id").asString().equals("masquerading")
+            && module.get("level").asString().equals(level)) {
+          return module.get("message").asString();
+        }
+      }
+      assertTrue(System.nanoTime() - startNs < REPAIR_NS, () -> "not " + level + ": " + health);
+      LockSupport.parkNanos(Duration.ofMillis(20).toNanos());
+    }
+  }
+
+  private static boolean reaches(TestWorkload client, String address, int withinMs) {
+    return TcpConnection.attempt(client.namespace(), address, PORT, withinMs)
+        == TcpConnection.Outcome.CONNECTED;
+  }
+
+  private void assertReachesTheWorld(TestWorkload client) throws Exception {
+    for (final String address : WORLD) {
+      try (UdpEchoServer udp = UdpEchoServer.start(world, address, PORT)) {
+        assertTrue(reaches(client, address, 5000), address);
+        assertTrue(UdpStream.isAnswered(client.namespace(), address, PORT, 3000), address);
+        assertEquals(1, udp.datagrams());
+      }
+      client.namespace().exec("ping", "-c", "1", "-W", "5", address);
+    }
+  }
+
+  /** The world answers workloads only once it has a route to them. */
+  private void assertSendsItsOwnAddressToTheNativeRange(TestWorkload client) {
+    for (final String address : NATIVE) {
+      assertFalse(reaches(client, address, 300), address);
+    }
+    world.ip("route add 10.210.0.0/24 via 192.0.2.1");
+    world.ip("-6 route add fd00:210::/96 via 2001:db8:2::1");
+    for (final String address : NATIVE) {
+      assertTrue(reaches(client, address, 5000), address);
+    }
+    world.ip("route del 10.210.0.0/24");
+    world.ip("-6 route del fd00:210::/96");
+  }
+
+  private void assertMends(AgentProcess agent, String what, int repairs) throws Exception {
+    final String message = awaitHealth(agent, "Degraded");
+    assertTrue(message.contains(what) && message.contains("are put back"), message);
+    awaitHealth(agent, "OK");
+    final String metrics = agent.expect(200, "GET", "/metrics/", null).text();
+    final String counter = "{\"kind\":\"netfilter\"},\"name\":\"agent_repairs_total\",\"value\":";
+    assertTrue(metrics.contains(counter + repairs + ".0"), metrics);
+    assertTrue(agent.log().contains(message), agent.log());
+  }
+
+  private AgentProcess.Ended cleanup() throws Exception {
+    final AgentProcess.Ended ended =
+        AgentProcess.run(
+            node.namespace(),
+            "",
+            "cleanup",
+            "--force",
+            "--state-dir=" + node.state(),
+            "--bpf-root=" + node.bpfRoot(),
+            "--lib-dir=" + node.state().resolve("lib"));
+    Files.createDirectories(node.state()); // for the end of the test
+    return ended;
+  }
+
+  private String ruleset() {
+    return node.namespace().exec("nft", "list", "ruleset");
+  }
+
+  @Test
+  void shouldMasqueradeByNftablesAndKeepItsRules() throws Exception {
+    final AgentProcess agent = node.agent(OPTIONS);
+    final TestWorkload alice = node.workload(agent, "alice", "app=alice");
+    final TestWorkload bob = node.workload(agent, "bob", "app=bob");
+    assertMode(agent, "nftables");
+    try (TcpEchoServer server = TcpEchoServer.start(world, PORT);
+        TcpEchoServer local = TcpEchoServer.start(bob.namespace(), PORT)) {
+      assertReachesTheWorld(alice);
+      assertSendsItsOwnAddressToTheNativeRange(alice);
+      assertTrue(reaches(alice, bob.ipv4(), 5000) && reaches(alice, bob.ipv6(), 5000));
+      final String rules = ruleset();
+      node.namespace().exec("nft", "flush", "ruleset");
+      assertMends(agent, "gone", 1);
+      assertEquals(rules, ruleset());
+      node.namespace().exec("nft", "flush chain inet agent_masquerade postrouting");
+      assertMends(agent, "changed", 2);
+      assertEquals(rules, ruleset());
+      assertReachesTheWorld(alice);
+      try (TcpConnection ipv4 = TcpConnection.open(alice.namespace(), WORLD.get(0), PORT);
+          TcpConnection ipv6 = TcpConnection.open(alice.namespace(), WORLD.get(1), PORT)) {
+        agent.kill();
+        assertTrue(ipv4.exchangesMore(10, 5000) && ipv6.exchangesMore(10, 5000), "alone");
+        assertTrue(reaches(alice, WORLD.get(0), 5000), "a new one without the agent");
+        final AgentProcess next = node.agent(OPTIONS);
+        assertTrue(ipv4.exchangesMore(20, 5000) && ipv6.exchangesMore(20, 5000), "next agent");
+        assertMode(next, "nftables");
+        assertEquals(rules, ruleset());
+        next.kill();
+      }
+      assertTrue(server.connections() > 0 && local.connections() == 2);
+    }
+    final AgentProcess.Ended ended = cleanup();
+    assertTrue(ended.output().contains("masquerading rules of nftables"), ended.output());
+    assertEquals("", ruleset());
+  }
+
+  /** Offers the tools of iptables alone, so that nft is not found. */
+  private void offerIptables() throws IOException {
+    for (final String tool :
+        List.of("iptables", "iptables-restore", "ip6tables", "ip6tables-restore")) {
+      final Path found =
+          List.of(System.getenv("PATH").split(":")).stream()
+              .map(directory -> Path.of(directory, tool))
+              .filter(Files::isExecutable)
+              .findFirst()
+              .orElseThrow(() -> new IllegalStateException("there is no " + tool));
+      final Path script =
+          Files.writeString(programs.resolve(tool), "#!/bin/sh\nexec %s \"$@\"\n".formatted(found));
+      Files.setPosixFilePermissions(script, PosixFilePermissions.fromString("rwxr-xr-x"));
+    }
+  }
+
+  @Test
+  void shouldMasqueradeByIptablesWithoutNft() throws Exception {
+    offerIptables();
+    node.namespace().exec("iptables", "-t", "nat", "-A", "POSTROUTING", "-d", "10.9.9.9");
+    final AgentProcess agent = node.launchWithPrograms(programs, OPTIONS).ready();
+    final TestWorkload alice = node.workload(agent, "alice", "app=alice");
+    assertMode(agent, "iptables");
+    try (TcpEchoServer server = TcpEchoServer.start(world, PORT)) {
+      assertReachesTheWorld(alice);
+      assertSendsItsOwnAddressToTheNativeRange(alice);
+      final List<String> rules = postrouting();
+      assertEquals("-A POSTROUTING -j AGENT-MASQUERADE", rules.get(1), "before those of others");
+      node.namespace().exec("iptables", "-t", "nat", "-F");
+      assertMends(agent, "changed", 1);
+      assertEquals(List.of(rules.get(0), rules.get(1)), postrouting());
+      assertReachesTheWorld(alice);
+      assertTrue(server.connections() > 0);
+    }
+    agent.kill();
+    final AgentProcess next =
+        node.launchWithPrograms(
+                programs, "--host-routing=legacy", "--prepend-iptables-chains=false")
+            .ready();
+    assertMode(next, "iptables");
+    assertEquals(2, postrouting().size(), "still one jump");
+    next.kill();
+    final AgentProcess.Ended ended = cleanup();
+    assertTrue(ended.output().contains("masquerading rules of iptables"), ended.output());
+    for (final String tool : List.of("iptables", "ip6tables")) {
+      final String left = node.namespace().exec(tool, "-t", "nat", "-S");
+      assertFalse(left.contains("AGENT"), left);
+    }
+  }
+
+  private List<String> postrouting() {
+    return node.namespace().exec("iptables", "-t", "nat", "-S", "POSTROUTING").lines().toList();
+  }
+
+  @Test
+  void shouldRefuseToStartWithoutAToolUnlessTheOptionIsOff() throws Exception {
+    node.namespace()
+        .exec(
+            "nft",
+            "add table inet agent_masquerade; add chain inet"
+                + " agent_masquerade postrouting { type nat hook postrouting priority 90; }");
+    final AgentProcess refused = node.launchWithPrograms(programs, OPTIONS);
+    assertEquals(2, refused.exitCode());
+    final String reason = refused.log();
+    assertTrue(reason.contains("--install-iptables-rules: the stack cannot masquerade"), reason);
+    assertTrue(reason.contains("CONFIG_NFT_MASQ") && reason.contains("iptables-restore"), reason);
+    final AgentProcess agent =
+        node.agent("--host-routing=legacy", "--install-iptables-rules=false");
+    assertMode(agent, "Disabled");
+    assertEquals("", ruleset(), "those of a previous run");
+  }
+
+  @Test
+  void shouldHaveRulesOnlyWhileFlowsGoThroughTheStack() throws Exception {
+    final AgentProcess agent = node.agent("--device=net0");
+    final TestWorkload alice = node.workload(agent, "alice", "app=alice");
+    assertMode(agent, "BPF");
+    assertEquals("", ruleset());
+    try (TcpEchoServer server = TcpEchoServer.start(world, PORT);
+        TcpConnection ipv4 = TcpConnection.open(alice.namespace(), WORLD.get(0), PORT);
+        TcpConnection ipv6 = TcpConnection.open(alice.namespace(), WORLD.get(1), PORT)) {
+      assertTrue(ipv4.exchangesMore(10, 5000) && ipv6.exchangesMore(10, 5000));
+      final Nftables firewall =
+          Nftables.create(node.namespace(), Nftables.INET, "firewall")
+              .filter("forward", Nftables.FORWARD, false)
+              .rule("forward", Nftables.state(Nftables.INVALID), Nftables.drop());
+      awaitMode(agent, "nftables");
+      assertTrue(ipv4.exchangesMore(50, 10_000), "a connection of the programs goes on");
+      assertTrue(ipv6.exchangesMore(50, 10_000), "a connection of the programs goes on");
+      assertReachesTheWorld(alice);
+      firewall.delete();
+      awaitMode(agent, "BPF");
+      awaitHealth(agent, "OK");
+      assertTrue(ipv4.exchangesMore(50, 10_000) && ipv6.exchangesMore(50, 10_000));
+      assertReachesTheWorld(alice);
+      assertTrue(server.connections() > 0);
+    }
+    final long startNs = System.nanoTime();
+    while (!ruleset().isEmpty()) {
+      assertTrue(System.nanoTime() - startNs < REPAIR_NS, this::ruleset);
+    }
+  }
+}

@@ -1,0 +1,286 @@
+package agent.node.netfilter;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.node.netfilter.MasqueradeGuard.Mode;
+import agent.types.IpAddress;
+import agent.types.OperationException;
+import agent.types.Prefix;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class MasqueradeGuardTest {
+  private static final MasqueradedRange IPV4 =
+      MasqueradedRange.of(
+          Prefix.parse("10.5.0.0/24"),
+          List.of(IpAddress.parse("10.5.0.1"), IpAddress.parse("192.0.2.1")),
+          Prefix.parse("10.0.0.0/8"));
+  private static final MasqueradedRange IPV6 =
+      MasqueradedRange.of(
+          Prefix.parse("fd00:5::/96"),
+          List.of(IpAddress.parse("fd00:5::1"), IpAddress.parse("fd00:5::1")),
+          Prefix.parse("fd00:5::/96"));
+  private static final MasqueradeRules RULES = new MasqueradeRules(List.of(IPV4, IPV6), true);
+
+  /** A table in memory, which may refuse. */
+  private static class Table implements RuleTable {
+    final Mode mode;
+    String content = "";
+    String refusal;
+    int installs;
+
+    Table(Mode mode) {
+      this.mode = mode;
+    }
+
+    @Override
+    public Mode mode() {
+      return mode;
+    }
+
+    @Override
+    public void install(MasqueradeRules rules) {
+      if (refusal != null) {
+        throw new OperationException(refusal);
+      }
+      installs++;
+      content = "a masquerade\nb MASQUERADE";
+    }
+
+    @Override
+    public String read() {
+      return content;
+    }
+
+    @Override
+    public boolean mayHaveChanged() {
+      return true;
+    }
+
+    @Override
+    public boolean isPresent() {
+      return !content.isEmpty();
+    }
+
+    @Override
+    public void remove() {
+      content = "";
+    }
+  }
+
+  /** Writes down what it learns. */
+  private static final class Log implements MasqueradeGuard.Observer {
+    final List<String> lines = new ArrayList<>();
+
+    @Override
+    public void repaired(String found) {
+      lines.add("repaired: " + found);
+    }
+
+    @Override
+    public void failed(String reason) {
+      lines.add("failed: " + reason);
+    }
+
+    @Override
+    public void inOrder() {
+      lines.add("in order");
+    }
+
+    void assertLast(String expected) {
+      assertEquals(expected, lines.getLast());
+    }
+  }
+
+  private final Table first = new Table(Mode.NFTABLES);
+  private final Table second = new Table(Mode.IPTABLES);
+  private final Log log = new Log();
+  private boolean isWanted = true;
+  private final MasqueradeGuard guard =
+      new MasqueradeGuard(RULES, () -> isWanted, List.of(first, second));
+
+  private void assertMode(Mode expected) {
+    assertEquals(expected, guard.mode());
+  }
+
+  @Test
+  void shouldUseTheFirstTableAndRemoveTheRulesOfTheOther() {
+    second.content = "of a previous run";
+    assertMode(Mode.DISABLED);
+    guard.keep(log);
+    assertMode(Mode.NFTABLES);
+    assertEquals("", second.content);
+    log.assertLast("in order");
+    guard.keep(log);
+    assertEquals(1, first.installs, "nothing has changed");
+  }
+
+  @Test
+  void shouldUseTheSecondTableWhereTheNodeLacksTheFirst() {
+    first.refusal = "no nft";
+    guard.keep(log);
+    assertMode(Mode.IPTABLES);
+    log.assertLast("in order");
+  }
+
+  @Test
+  void shouldNameWhatEachToolSaysWhereNoneCan() {
+    first.refusal = "no nft";
+    second.refusal = "no iptables";
+    assertEquals(
+        "the stack cannot masquerade: no nft; no iptables",
+        assertThrows(OperationException.class, () -> guard.keep(log)).getMessage());
+    log.assertLast("failed: the stack cannot masquerade: no nft; no iptables");
+    assertMode(Mode.DISABLED);
+    second.refusal = null;
+    guard.keep(log);
+    assertMode(Mode.IPTABLES);
+    log.assertLast("in order");
+  }
+
+  @Test
+  void shouldPutRulesBackAndSaySoUntilTheyAreFoundInOrder() {
+    guard.keep(log);
+    first.content = "";
+    guard.keep(log);
+    log.assertLast("repaired: the rules of nftables were gone and are put back");
+    assertMode(Mode.NFTABLES);
+    guard.keep(log);
+    log.assertLast("in order");
+    first.content = "a masquerade";
+    guard.keep(log);
+    log.assertLast("repaired: the rules of nftables were changed and are put back");
+    assertEquals("a masquerade\nb MASQUERADE", first.content);
+    assertEquals(3, first.installs);
+  }
+
+  @Test
+  void shouldNotSayThatItMasqueradesWhereTheRulesAreNotInForce() {
+    first.refusal = null;
+    final Table broken =
+        new Table(Mode.NFTABLES) {
+          @Override
+          public void install(MasqueradeRules rules) {
+            content = "a masquerade"; // of one family alone
+          }
+        };
+    final MasqueradeGuard other = new MasqueradeGuard(RULES, () -> true, List.of(broken));
+    assertEquals(
+        "the stack cannot masquerade: nftables: the rules were gone at once",
+        assertThrows(OperationException.class, () -> other.keep(log)).getMessage());
+    assertEquals(Mode.DISABLED, other.mode());
+  }
+
+  @Test
+  void shouldNotMasqueradeWhileARepairFails() {
+    guard.keep(log);
+    first.content = "";
+    first.refusal = "busy";
+    second.refusal = "no iptables";
+    assertThrows(OperationException.class, () -> guard.keep(log));
+    assertMode(Mode.DISABLED);
+    first.refusal = null;
+    guard.keep(log);
+    assertMode(Mode.NFTABLES);
+    log.assertLast("in order");
+  }
+
+  @Test
+  void shouldRemoveTheRulesOnceWhileTheyAreNotWanted() {
+    isWanted = false;
+    first.content = "of a previous run";
+    guard.keep(log);
+    assertEquals("", first.content);
+    log.assertLast("in order");
+    first.content = "later";
+    guard.keep(log);
+    assertEquals("later", first.content, "asked only once");
+    isWanted = true;
+    guard.keep(log);
+    assertMode(Mode.NFTABLES);
+    isWanted = false;
+    guard.keep(log);
+    assertMode(Mode.DISABLED);
+    assertTrue(first.content.isEmpty());
+  }
+
+  @Test
+  void shouldWriteATransactionOfNftables() {
+    assertEquals(
+        """
+        add table inet agent_masquerade
+        delete table inet agent_masquerade
+        table inet agent_masquerade {
+        	chain postrouting {
+        		type nat hook postrouting priority 90; policy accept;
+        		ip saddr 10.5.0.1 return
+        		ip saddr 10.5.0.0/24 ip daddr 0.0.0.0/8 return
+        		ip saddr 10.5.0.0/24 ip daddr 10.0.0.0/8 return
+        		ip saddr 10.5.0.0/24 ip daddr 10.5.0.0/24 return
+        		ip saddr 10.5.0.0/24 ip daddr 127.0.0.0/8 return
+        		ip saddr 10.5.0.0/24 ip daddr 169.254.0.0/16 return
+        		ip saddr 10.5.0.0/24 ip daddr 224.0.0.0/3 return
+        		ip saddr 10.5.0.0/24 tcp flags & (fin | syn | rst | ack) != syn return
+        		ip saddr 10.5.0.0/24 masquerade
+        		ip6 saddr fd00:5::1 return
+        		ip6 saddr fd00:5::/96 ip6 daddr ::/96 return
+        		ip6 saddr fd00:5::/96 ip6 daddr fd00:5::/96 return
+        		ip6 saddr fd00:5::/96 ip6 daddr fe80::/10 return
+        		ip6 saddr fd00:5::/96 ip6 daddr ff00::/8 return
+        		ip6 saddr fd00:5::/96 tcp flags & (fin | syn | rst | ack) != syn return
+        		ip6 saddr fd00:5::/96 masquerade
+        	}
+        }
+        """,
+        NftablesRules.text(RULES));
+    assertTrue(
+        NftablesRules.text(new MasqueradeRules(List.of(IPV4), false)).contains("priority 110;"));
+  }
+
+  @Test
+  void shouldWriteRulesOfIptables() {
+    final String chain =
+        """
+        *nat
+        :AGENT-MASQUERADE - [0:0]
+        -A AGENT-MASQUERADE ! -s 10.5.0.0/24 -j RETURN
+        -A AGENT-MASQUERADE -s 10.5.0.1 -j RETURN
+        -A AGENT-MASQUERADE -d 0.0.0.0/8 -j RETURN
+        -A AGENT-MASQUERADE -d 10.0.0.0/8 -j RETURN
+        -A AGENT-MASQUERADE -d 10.5.0.0/24 -j RETURN
+        -A AGENT-MASQUERADE -d 127.0.0.0/8 -j RETURN
+        -A AGENT-MASQUERADE -d 169.254.0.0/16 -j RETURN
+        -A AGENT-MASQUERADE -d 224.0.0.0/3 -j RETURN
+        -A AGENT-MASQUERADE -p tcp -m tcp ! --tcp-flags FIN,SYN,RST,ACK SYN -j RETURN
+        -A AGENT-MASQUERADE -j MASQUERADE
+        """;
+    assertEquals(
+        chain + "-I POSTROUTING -j AGENT-MASQUERADE\nCOMMIT\n", IptablesRules.text(IPV4, true, 0));
+    assertEquals(
+        chain
+            + "-D POSTROUTING -j AGENT-MASQUERADE\n".repeat(2)
+            + "-A POSTROUTING -j AGENT-MASQUERADE\nCOMMIT\n",
+        IptablesRules.text(IPV4, false, 2));
+  }
+
+  @Test
+  void shouldSayWhatAToolAnswers() {
+    final NftablesRules nft =
+        new NftablesRules(
+            (command, input) -> {
+              assertEquals(List.of("nft", "-f", "-"), command);
+              return new NodeCommand.Result(1, "\n  Error: not supported  \nmasquerade\n");
+            });
+    assertEquals(
+        "nftables (nft; CONFIG_NF_TABLES_INET, CONFIG_NFT_MASQ): Error: not supported",
+        assertThrows(OperationException.class, () -> nft.install(RULES)).getMessage());
+    final NftablesRules silent = new NftablesRules((c, input) -> new NodeCommand.Result(3, ""));
+    assertTrue(
+        assertThrows(OperationException.class, () -> silent.install(RULES))
+            .getMessage()
+            .endsWith(": exit code 3"));
+  }
+}
