@@ -18,6 +18,7 @@ public final class Node {
   private final NodeAddressing addressing;
   private final NetlinkGateways gateways;
   private final GuardedDevices guardedDevices;
+  private final int mtu;
 
   private Node(
       Devices devices,
@@ -28,6 +29,7 @@ public final class Node {
     this.guardedDevices =
         new GuardedDevices(selection, devices, localAddresses, NetlinkWorkloadRoutes::devices);
     this.forwarding = new SysctlForwarding(Sysctls.ofKernel(), addressing, mtu);
+    this.mtu = mtu;
     this.devices = devices;
     this.localAddresses = localAddresses;
     this.addressing = addressing;
@@ -87,7 +89,7 @@ public final class Node {
 
   /** Reads what the node has now. */
   public NodeInventory inventory() {
-    return NodeInventory.read(guardedDevices, localAddresses);
+    return NodeInventory.read(guardedDevices, localAddresses, mtu);
   }
 
   /** Returns the gateways of workloads. */

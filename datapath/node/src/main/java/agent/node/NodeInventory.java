@@ -14,13 +14,19 @@ import java.util.stream.Stream;
  *
  * @param guardedDevices the devices that have the host program, sorted by name
  * @param addresses the addresses of all devices
- * @param mtu the MTU for workloads: that of the device of the default route, else the smallest one
- *     of the devices that face the network
+ * @param deviceMtu the MTU of the interfaces of workloads: that of {@code --mtu}, else the one of
+ *     {@code routeMtu}
+ * @param routeMtu the MTU of routes to the network: that of the device of the default route, else
+ *     the smallest one of the devices that face the network; not above {@code --mtu}
  * @param segments the largest packets of the devices of workloads; of those that face the network
  *     where there is no workload; null where there is neither
  */
 public record NodeInventory(
-    List<String> guardedDevices, List<LocalAddress> addresses, int mtu, SegmentSizes segments) {
+    List<String> guardedDevices,
+    List<LocalAddress> addresses,
+    int deviceMtu,
+    int routeMtu,
+    SegmentSizes segments) {
   /** The MTU of Ethernet (RFC 894), where no device faces the network. */
   private static final int ETHERNET_MTU = 1500;
 
@@ -61,15 +67,26 @@ public record NodeInventory(
     }
   }
 
-  /** Reads it in the network namespace of the calling thread. */
-  static NodeInventory read(GuardedDevices guarded, LocalAddresses addresses) {
+  /**
+   * Reads it in the network namespace of the calling thread.
+   *
+   * @param wantedMtu {@code --mtu}, or 0
+   */
+  static NodeInventory read(GuardedDevices guarded, LocalAddresses addresses, int wantedMtu) {
     final List<LinkSizes> links = NetlinkCall.run(RouteNetlink::linkSizes);
     final Set<String> facing = guarded.facing();
     final Set<Integer> hostSides = NetlinkWorkloadRoutes.devices();
     final Optional<String> uplink =
         Stream.of(true, false).flatMap(ipv4 -> addresses.defaultDevice(ipv4).stream()).findFirst();
-    return of(
-        List.copyOf(guarded.present().keySet()), addresses.all(), links, uplink, facing, hostSides);
+    final NodeInventory found =
+        of(
+            List.copyOf(guarded.present().keySet()),
+            addresses.all(),
+            links,
+            uplink,
+            facing,
+            hostSides);
+    return found.withMtu(wantedMtu);
   }
 
   static NodeInventory of(
@@ -83,11 +100,21 @@ public record NodeInventory(
         links.stream().filter(link -> hostSides.contains(link.index())).toList();
     final List<LinkSizes> outward =
         links.stream().filter(link -> facing.contains(link.name())).toList();
+    final int detected = mtu(links, outward, uplink);
     return new NodeInventory(
         guardedDevices,
         addresses,
-        mtu(links, outward, uplink),
+        detected,
+        detected,
         SegmentSizes.smallest(workloads.isEmpty() ? outward : workloads));
+  }
+
+  /** Returns it with an MTU that workloads get instead of the detected one; 0: none. */
+  NodeInventory withMtu(int wanted) {
+    return wanted == 0
+        ? this
+        : new NodeInventory(
+            guardedDevices, addresses, wanted, Math.min(wanted, routeMtu), segments);
   }
 
   private static int mtu(List<LinkSizes> links, List<LinkSizes> outward, Optional<String> uplink) {

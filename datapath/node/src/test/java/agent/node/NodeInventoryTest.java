@@ -29,10 +29,23 @@ class NodeInventoryTest {
   @Test
   void shouldTakeTheMtuOfTheDefaultRouteElseTheSmallestThatFacesTheNetwork() {
     final Set<String> facing = Set.of("eth0", "eth1");
-    assertEquals(9000, of(Optional.of("eth0"), facing).mtu());
-    assertEquals(1400, of(Optional.empty(), facing).mtu());
-    assertEquals(1400, of(Optional.of("gone0"), facing).mtu());
-    assertEquals(1500, of(Optional.empty(), Set.of()).mtu());
+    assertMtu(9000, 9000, of(Optional.of("eth0"), facing));
+    assertMtu(1400, 1400, of(Optional.empty(), facing));
+    assertMtu(1400, 1400, of(Optional.of("gone0"), facing));
+    assertMtu(1500, 1500, of(Optional.empty(), Set.of()));
+  }
+
+  private static void assertMtu(int device, int route, NodeInventory inventory) {
+    assertEquals(device, inventory.deviceMtu());
+    assertEquals(route, inventory.routeMtu());
+  }
+
+  @Test
+  void shouldTakeTheMtuOfTheOptionAndNoMoreThanTheNetworkHasForRoutes() {
+    final NodeInventory detected = of(Optional.empty(), Set.of("eth1"));
+    assertMtu(1400, 1400, detected.withMtu(0));
+    assertMtu(1300, 1300, detected.withMtu(1300));
+    assertMtu(9000, 1400, detected.withMtu(9000));
   }
 
   @Test

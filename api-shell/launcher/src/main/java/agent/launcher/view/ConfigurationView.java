@@ -119,7 +119,7 @@ public final class ConfigurationView {
             NodeEncoder.encode(parts.addressing()),
             effective,
             options.text("datapath-mode"),
-            node.mtu(),
+            node.deviceMtu(),
             false,
             OptionsInForce.text(effective, CHANGEABLE),
             "",
@@ -131,7 +131,7 @@ public final class ConfigurationView {
             null,
             null,
             spec(realized, parts.policy().mode()),
-            node.mtu()));
+            node.routeMtu()));
   }
 
   private static DaemonConfigurationModel.Spec spec(RuntimeOptions options, EnforcementMode mode) {
@@ -158,7 +158,7 @@ public final class ConfigurationView {
         "ipv6-native-routing-cidr",
         text(nativePrefix(parts.addressing().ipv6(), "ipv6-native-routing-cidr")));
     realized.put("device", String.join(",", node.guardedDevices()));
-    realized.put("mtu", (long) node.mtu());
+    realized.put("mtu", (long) node.deviceMtu());
     realized.put("host-routing", parts.routing().get().mode().text().toLowerCase(Locale.ROOT));
     realized.put("datapath-mode", options.text("datapath-mode"));
     realized.put("preallocate-bpf-maps", true);

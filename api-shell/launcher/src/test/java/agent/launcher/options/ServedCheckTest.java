@@ -86,6 +86,10 @@ class ServedCheckTest {
     assertRefused(
         "--lb eth0: needs the load balancer, which this version does not have", "--lb", "eth0");
     assertRefused(
+        "--nat46-range 64:ff9b::/96: needs translation between IPv4 and IPv6, which this version does"
+            + " not have",
+        "--nat46-range=64:ff9b::/96");
+    assertRefused(
         "--tunnel geneve: needs the overlay between nodes, which this version does not have",
         "-t",
         "geneve");

@@ -190,6 +190,10 @@ class AgentOperatorOptionsKernelTest {
   void shouldGiveInterfacesOfWorkloadsTheMtuAndKeepIt() throws Exception {
     final String show = "ip link show dev " + first.veth().hostInterface();
     assertTrue(node.namespace().exec(show.split(" ")).contains(" mtu 1400 "));
+    final JsonNode config = agent.expect(200, "GET", "/config", null).json().get("status");
+    assertEquals(1400, config.get("deviceMTU").asInt());
+    assertEquals(1400, config.get("routeMTU").asInt());
+    assertEquals(1400, config.at("/daemonConfigurationMap/mtu").asInt());
     node.namespace().exec("ip", "link", "set", first.veth().hostInterface(), "mtu", "1500");
     final long endNs = System.nanoTime() + LONGEST_NS;
     while (!node.namespace().exec(show.split(" ")).contains(" mtu 1400 ")) {

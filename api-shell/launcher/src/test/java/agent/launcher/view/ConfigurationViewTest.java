@@ -117,7 +117,7 @@ class ConfigurationViewTest {
         new NodeAddressing(
             FamilyAddressing.of(IpAddress.parse("192.0.2.1"), Prefix.parse("10.5.0.0/24")),
             FamilyAddressing.DISABLED),
-        () -> new NodeInventory(List.of("eth0", "eth1"), List.of(), 1450, segments),
+        () -> new NodeInventory(List.of("eth0", "eth1"), List.of(), 1450, 1430, segments),
         null,
         () -> new HostRouting(HostRouting.Mode.LEGACY, "netfilter", false),
         () -> masquerading,
@@ -194,7 +194,7 @@ class ConfigurationViewTest {
   void shouldShowWhatTheNodeHas() {
     final DaemonConfigurationModel.Status status = model().status();
     assertEquals(1450, status.deviceMTU());
-    assertEquals(1450, status.routeMTU());
+    assertEquals(1430, status.routeMTU());
     assertEquals(Map.of("seen", 7L), status.nodeMonitor());
     assertEquals("10.5.0.0/24", status.addressing().ipv4().allocRange());
     assertEquals(
