@@ -191,7 +191,6 @@ public final class EndpointConductor {
             context.store(),
             context.ipam(),
             context.devices(),
-            registry,
             parts.journal(),
             parts.arrival(),
             context.restoredDefaults()),

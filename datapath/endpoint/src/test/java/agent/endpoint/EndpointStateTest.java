@@ -202,7 +202,10 @@ class EndpointStateTest {
     endpoint.route(endpoint.wantedRoute());
     endpoint.routeFault(new Fault(Part.PROGRAMS, false, "refused"));
     endpoint.peerNamespaceId(4);
+    endpoint.reachability().asked(endpoint.record().addressing(), 1, 10, 10);
+    assertFalse(endpoint.reachability().isDue(2));
     endpoint.interfaceLost();
+    assertTrue(endpoint.reachability().isDue(2), "it is asked anew on the next interface");
     assertTrue(endpoint.isInterfaceLost());
     assertNull(endpoint.attached());
     assertNull(endpoint.hooked());
@@ -289,13 +292,14 @@ class EndpointStateTest {
   @Test
   void shouldAssignIdsInOrderAndReuseThemLast() {
     assertEquals(1, registry.freeId());
-    registry.add(endpoint(7));
+    final Endpoint seventh = endpoint(7);
+    registry.add(seventh);
     assertEquals(8, registry.freeId());
     registry.add(endpoint(EndpointIdentifier.MAX_LOCAL_ID));
     assertEquals(1, registry.freeId());
     registry.add(endpoint(6));
     assertEquals(8, registry.freeId(), "7 is in use");
-    registry.forget(7);
+    registry.remove(seventh);
     assertEquals(7, registry.freeId());
     assertNull(registry.find(7));
     assertTrue(registry.find(EndpointIdentifier.local(7)).isEmpty());

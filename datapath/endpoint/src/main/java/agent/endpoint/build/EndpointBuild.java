@@ -268,7 +268,6 @@ public final class EndpointBuild {
       endpoint.route(null); // what is added before a failure stays
       routes.add(wanted);
       endpoint.route(wanted);
-      endpoint.hostSideUp(true);
     }
   }
 

@@ -13,7 +13,8 @@ import agent.ipcache.Ipcache;
 import agent.policy.PolicyUpdate;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.policy.ResolvedPolicy;
-import java.util.ArrayList;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -39,7 +40,7 @@ final class UpdateRealization {
   private final Function<Identity, ResolvedPolicy> wanted;
   private final Map<Endpoint, RuntimeException> failed = new LinkedHashMap<>();
   private final Set<Endpoint> building = new HashSet<>();
-  private final List<CompletableFuture<Map<Integer, RuntimeException>>> asked = new ArrayList<>();
+  private final Deque<CompletableFuture<Map<Integer, RuntimeException>>> asked = new ArrayDeque<>();
   private RuntimeException ipcacheFailure;
 
   /**
@@ -122,7 +123,6 @@ final class UpdateRealization {
   }
 
   private CompletableFuture<?> ask(List<EndpointPolicyChange> changes) {
-    asked.clear();
     Map<Integer, PolicyChange> next = new LinkedHashMap<>();
     for (final EndpointPolicyChange change : changes) {
       final Endpoint endpoint = registry.find(change.endpointId());
@@ -158,30 +158,30 @@ final class UpdateRealization {
   }
 
   private void collect() {
-    asked.forEach(
-        answer ->
-            answer
-                .join()
-                .forEach(
-                    (id, failure) -> {
-                      final Endpoint endpoint = registry.find(id);
-                      if (endpoint != null) {
-                        endpoint.distrustPolicyMap();
-                        failed.put(
-                            endpoint, Answers.named("endpoint " + id + ": policy map", failure));
-                      }
-                    }));
+    while (!asked.isEmpty()) {
+      asked
+          .poll()
+          .join()
+          .forEach(
+              (id, failure) -> {
+                final Endpoint endpoint = registry.find(id);
+                if (endpoint != null) {
+                  endpoint.distrustPolicyMap();
+                  failed.put(endpoint, Answers.named("endpoint " + id + ": policy map", failure));
+                }
+              });
+    }
   }
 
   private void end() {
-    final Map<Endpoint, Boolean> changed = new HashMap<>();
+    final Set<Endpoint> changed = new HashSet<>();
     for (final List<EndpointPolicyChange> list :
         List.of(update.bridges(), update.endpoints(), update.cleanups())) {
       for (final EndpointPolicyChange change : list) {
         final Endpoint endpoint = registry.find(change.endpointId());
         if (endpoint != null && endpoint.isPolicyMapTrusted()) {
           endpoint.realized(change.policy(), !change.diff().isEmpty());
-          changed.merge(endpoint, !change.diff().isEmpty(), Boolean::logicalOr);
+          changed.add(endpoint);
         }
       }
     }
@@ -197,7 +197,7 @@ final class UpdateRealization {
       if (endpoint.isPolicyMapTrusted() && !failed.containsKey(endpoint) && isBehind) {
         endpoint.realizedRevision(update.revision());
         registry.publish(endpoint);
-      } else if (changed.containsKey(endpoint) || building.contains(endpoint)) {
+      } else if (changed.contains(endpoint)) {
         registry.publish(endpoint);
       }
     }

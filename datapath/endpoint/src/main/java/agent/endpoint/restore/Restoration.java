@@ -31,6 +31,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.stream.Gatherers;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -214,7 +215,9 @@ public final class Restoration {
 
   /** Adds the steps that bring policy maps and ipcache to the present policy. */
   private void prepare(StepSequence steps, Set<Integer> known) {
-    inBatches(steps, batch -> batch.forEach(endpoint -> resolve(endpoint, known)));
+    for (final List<Endpoint> batch : batches()) {
+      steps.then(() -> batch.forEach(endpoint -> resolve(endpoint, known)));
+    }
     steps.then(
         () -> {
           live.engine().refresh(); // the comparison of the ipcache includes the CIDRs
@@ -254,11 +257,8 @@ public final class Restoration {
                             "endpoint {}: policy map gains: {}", id, failure.getMessage())));
   }
 
-  private void inBatches(StepSequence steps, Consumer<List<Endpoint>> work) {
-    for (int i = 0; i < endpoints.size(); i += BATCH) {
-      final List<Endpoint> batch = endpoints.subList(i, Math.min(i + BATCH, endpoints.size()));
-      steps.then(() -> work.accept(batch));
-    }
+  private List<List<Endpoint>> batches() {
+    return endpoints.stream().gather(Gatherers.windowFixed(BATCH)).toList();
   }
 
   private void resolve(Endpoint endpoint, Set<Integer> known) {
@@ -286,8 +286,7 @@ public final class Restoration {
       String what,
       Function<Endpoint, CompletableFuture<?>> ask,
       Consumer<Endpoint> done) {
-    for (int i = 0; i < endpoints.size(); i += BATCH) {
-      final List<Endpoint> batch = endpoints.subList(i, Math.min(i + BATCH, endpoints.size()));
+    for (final List<Endpoint> batch : batches()) {
       final Map<Endpoint, CompletableFuture<?>> asked = new HashMap<>();
       steps
           .thenAwait(

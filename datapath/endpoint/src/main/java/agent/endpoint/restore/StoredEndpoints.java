@@ -11,7 +11,6 @@ import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointJournal;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.EndpointRecord;
-import agent.endpoint.state.EndpointRegistry;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.EndpointStore;
 import agent.endpoint.state.LabelDerivation;
@@ -40,7 +39,6 @@ public final class StoredEndpoints {
   private final EndpointStore store;
   private final Ipam ipam;
   private final Devices devices;
-  private final EndpointRegistry registry;
   private final EndpointJournal journal;
   private final IdentityArrival arrival;
   private final Defaults defaults;
@@ -62,14 +60,12 @@ public final class StoredEndpoints {
       EndpointStore store,
       Ipam ipam,
       Devices devices,
-      EndpointRegistry registry,
       EndpointJournal journal,
       IdentityArrival arrival,
       Defaults defaults) {
     this.store = store;
     this.ipam = ipam;
     this.devices = devices;
-    this.registry = registry;
     this.journal = journal;
     this.arrival = arrival;
     this.defaults = defaults;
@@ -85,7 +81,6 @@ public final class StoredEndpoints {
       try {
         enter(record, present, errors);
       } catch (RuntimeException failure) {
-        registry.forget(record.id());
         errors.add("endpoint " + record.id() + ": " + failure.getMessage());
         store.invalid(record.id(), String.valueOf(failure.getMessage()));
       }

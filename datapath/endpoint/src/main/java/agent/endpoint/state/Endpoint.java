@@ -283,7 +283,7 @@ public final class Endpoint {
     hooked = record.device();
   }
 
-  /** Returns whether the agent has set the host side up since it is on this device. */
+  /** Returns whether the agent has set the host side of an endpoint without a route up. */
   public boolean isHostSideUp() {
     return isHostSideUp;
   }

@@ -74,14 +74,9 @@ public final class EndpointRegistry {
 
   /** Removes an endpoint and its snapshot. */
   public void remove(Endpoint endpoint) {
-    forget(endpoint.id());
-  }
-
-  /** Removes an endpoint by id, if it was added. */
-  public void forget(int id) {
-    live.remove(id);
+    live.remove(endpoint.id());
     membership++;
-    published.remove(id);
+    published.remove(endpoint.id());
     version.incrementAndGet();
   }
 
