@@ -11,6 +11,7 @@ import agent.node.Devices.Device;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
@@ -231,6 +232,28 @@ class AddressWatchTest {
     agent.advance(Duration.ofSeconds(12));
     assertEquals(100, new HashSet<>(workloads.asked).size());
     assertTrue(workloads.asked.size() <= 500, () -> workloads.asked.size() + " requests");
+  }
+
+  /** Endpoints with other ids have other intervals, none of them longer than three seconds. */
+  @Test
+  void shouldAskEndpointsAtIntervalsThatDriftApart() {
+    final Map<Integer, Integer> requestsInAMinute = Map.of(1, 20, 31, 23, 63, 25, 64, 20);
+    for (final int id : List.of(1, 31, 63, 64)) {
+      agent.node.hasDevice("drift" + id, 1000 + id);
+      workloads.has(1000 + id, "10.5.0." + (50 + id));
+      agent.create("" + id, Requests.on("drift" + id).ipv4("10.5.0." + (50 + id)));
+    }
+    agent.advance(Duration.ofSeconds(10));
+    workloads.asked.clear();
+    for (int i = 0; i < 300; i++) {
+      agent.advance(Duration.ofMillis(200));
+    }
+    requestsInAMinute.forEach(
+        (id, wanted) -> {
+          final String request = (1000 + id) + " 10.5.0." + (50 + id);
+          final long asked = workloads.asked.stream().filter(request::equals).count();
+          assertTrue(Math.abs(asked - wanted) <= 1, request + ": " + asked + " times");
+        });
   }
 
   @Test

@@ -11,6 +11,7 @@ import agent.datapath.manager.spec.PolicyEntry;
 import agent.endpoint.config.RuntimeOptions;
 import agent.endpoint.config.RuntimeOptionsStore.ChangedValue;
 import agent.endpoint.state.DatapathConfiguration;
+import agent.endpoint.state.EndpointIdentifier;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.MutableOption;
@@ -21,8 +22,11 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Changes of the daemon's configuration while it runs: on all endpoints, or on none. */
 class DaemonConfigurationTest {
@@ -144,6 +148,31 @@ class DaemonConfigurationTest {
     assertEquals("Disabled", rig.get("2").realizedOptions().get("TraceNotification"));
   }
 
+  /** An endpoint whose deletion is queued before the change needs none. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void shouldNotFailForAnEndpointThatIsDeletedBeforeItsTurn(boolean isFinished) {
+    twoEndpoints();
+    rig.datapath.holds = call -> call.equals("attach 2");
+    rig.conductor
+        .endpoints()
+        .configure(EndpointIdentifier.local(2), Map.of("Debug", "Enabled"), null);
+    rig.run();
+    rig.datapath.fails = call -> !isFinished && call.equals("detach 2");
+    rig.conductor.endpoints().delete(EndpointIdentifier.local(2));
+    rig.run();
+    final CompletableFuture<Void> answer =
+        rig.conductor.configuration().change(Map.of("TraceNotification", "Disabled"), null);
+    rig.run();
+    rig.datapath.holds = call -> false;
+    rig.datapath.answerHeld();
+    rig.now(answer);
+    assertEquals("Disabled", wanted().toMap().get("TraceNotification"));
+    assertEquals(wanted(), realized());
+    assertEquals("Disabled", rig.get("1").realizedOptions().get("TraceNotification"));
+    assertEquals(isFinished ? 1 : 2, rig.conductor.endpoints().list(List.of()).size());
+  }
+
   @Test
   void shouldEnforcePolicyAsWantedAndKeepTheRevision() {
     twoEndpoints();
@@ -210,6 +239,21 @@ class DaemonConfigurationTest {
     assertEquals("Disabled", wanted().toMap().get("Debug"));
     assertEquals("Disabled", wanted().toMap().get("DropNotification"));
     assertEquals(1, rig.configuration.saved.size());
+  }
+
+  /** The file stays for the person who repairs it, until the next change replaces it. */
+  @Test
+  void shouldBeAsStartedWhereTheStoredChangesCannotBeRead() {
+    rig.configuration.saved = List.of(new ChangedValue("Debug", "Enabled", "Disabled"));
+    rig.configuration.isUnreadable = true;
+    rig.restart();
+    assertEquals("Disabled", wanted().toMap().get("Debug"));
+    assertEquals(wanted(), realized());
+    assertEquals(1, rig.configuration.saved.size());
+    change(Map.of("DropNotification", "Disabled"), null);
+    assertEquals(
+        List.of(new ChangedValue("DropNotification", "Disabled", "Enabled")),
+        rig.configuration.saved);
   }
 
   @Test

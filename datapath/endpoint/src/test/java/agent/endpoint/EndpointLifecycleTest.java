@@ -291,6 +291,20 @@ class EndpointLifecycleTest {
   }
 
   @Test
+  void shouldGiveBackTheAddressThatWasClaimedBeforeTheRefusedOne() {
+    final IpAddress leased = IpAddress.parse("10.5.0.77");
+    agent.ipam.allocateAddress("ip", leased, "cni", null);
+    agent.store.onSaved =
+        record -> agent.ipam.claim("ip", record.addressing().ipv6(), 99, null, null);
+    assertRefused(
+        Refusal.Kind.CONFLICT,
+        "addressing.ipv6",
+        () -> agent.create("12", Requests.on("lxc1").ipv4("10.5.0.77").ipv6("f00d::5:0:10")));
+    assertEquals(0, agent.ipam.find(leased).orElseThrow().endpointId());
+    assertEquals("cni", agent.ipam.find(leased).orElseThrow().owner());
+  }
+
+  @Test
   void shouldNeitherAllocateNorReleaseExternalAddresses() {
     final DatapathConfiguration external =
         new DatapathConfiguration(null, true, null, null, null, null);

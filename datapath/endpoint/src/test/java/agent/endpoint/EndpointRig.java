@@ -38,6 +38,7 @@ import java.util.concurrent.TimeUnit;
  */
 abstract class EndpointRig {
   private static final long TIMEOUT_NS = TimeUnit.SECONDS.toNanos(30);
+  private static final int MAX_CYCLES = 1_000_000;
 
   IdentityAllocator identities;
   Ipam ipam;
@@ -128,7 +129,10 @@ abstract class EndpointRig {
   /** Runs the conductor until it has no work. */
   void run() {
     final ConductorAgent agent = conductor.agent();
-    while (agent.doWork() > 0) {
+    for (int cycles = 0; agent.doWork() > 0; cycles++) {
+      if (cycles == MAX_CYCLES) {
+        throw new IllegalStateException("the conductor does not come to rest");
+      }
       Thread.onSpinWait();
     }
   }

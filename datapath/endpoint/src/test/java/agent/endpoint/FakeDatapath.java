@@ -87,7 +87,7 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
       return failure(call);
     }
     closed.put(endpointId, ifindex);
-    return CompletableFuture.completedFuture(null);
+    return answer(call, null);
   }
 
   @Override
@@ -127,6 +127,9 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
 
   @Override
   public CompletableFuture<Map<Integer, RuntimeException>> apply(List<PolicyChange> changes) {
+    if (fails.test("all changes")) {
+      return failure("all changes");
+    }
     final Map<Integer, RuntimeException> failures = new TreeMap<>();
     for (final PolicyChange change : changes) {
       final CompletableFuture<Void> applied = applyOne(change.endpointId(), change.delta());
@@ -232,7 +235,8 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
   @Override
   public CompletableFuture<KernelEntry> entryOf(int endpointId) {
     final EndpointSpec spec = attached.get(endpointId);
-    return CompletableFuture.completedFuture(
+    return answer(
+        "entry " + endpointId,
         spec == null
             ? new KernelEntry(0, 0, MacAddress.of(0), MacAddress.of(0))
             : new KernelEntry(
@@ -241,9 +245,13 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
 
   @Override
   public CompletableFuture<HostSide> hostSideOf(int endpointId) {
+    final String call = "host side " + endpointId;
+    if (fails.test(call)) {
+      return failure(call);
+    }
     final EndpointSpec spec = attached.get(endpointId);
     return answer(
-        "host side " + endpointId,
+        call,
         spec == null
             ? new HostSide(closed.getOrDefault(endpointId, 0), null, closed.containsKey(endpointId))
             : new HostSide(spec.ifindex(), spec.hostMac(), hasLinks));
@@ -256,13 +264,17 @@ final class FakeDatapath implements EndpointProxy, PolicyMapProxy, IpcacheProxy 
       return failure(call);
     }
     remembered.add(endpointId);
-    return CompletableFuture.completedFuture(null);
+    return answer(call, null);
   }
 
   @Override
   public CompletableFuture<Void> forgetRemoval(int endpointId) {
+    final String call = "forget " + endpointId;
+    if (fails.test(call)) {
+      return failure(call);
+    }
     remembered.remove(endpointId);
-    return CompletableFuture.completedFuture(null);
+    return answer(call, null);
   }
 
   @Override

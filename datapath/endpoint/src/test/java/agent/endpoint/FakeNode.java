@@ -17,6 +17,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -29,8 +30,22 @@ import java.util.function.Consumer;
 final class FakeNode {
   final Map<String, Device> present = new TreeMap<>();
   final Map<Integer, Device> peers = new TreeMap<>();
+
+  /** Devices that the list of all leaves out, because they came while it was read. */
+  final Set<Device> unlisted = new HashSet<>();
+
   final List<LocalAddress> addresses = new ArrayList<>();
   final Set<WorkloadRoute> routed = new LinkedHashSet<>();
+
+  /** How often routes were compared. */
+  int routeComparisons;
+
+  /** Destinations of the local routing table beside the addresses. */
+  final List<Prefix> localRoutes = new ArrayList<>();
+
+  /** How often a device was looked for by its index. */
+  int readsByIndex;
+
   final List<String> interfacesSetDown = new ArrayList<>();
   final Set<String> down = new LinkedHashSet<>();
   boolean routesFail;
@@ -38,7 +53,7 @@ final class FakeNode {
   /** Whether {@code add} fails after a part of it is done. */
   boolean routesFailLate;
 
-  /** Whether {@code repair} cannot read the routes. */
+  /** Whether {@code repair} and {@code synchronize} cannot read the routes. */
   boolean routesAreUnreadable;
 
   /** Events that the conductor has not read yet. */
@@ -52,8 +67,14 @@ final class FakeNode {
   /** The number of times that the gateways were compared. */
   int gatewayComparisons;
 
+  /** The addresses with which they were compared last. */
+  Set<IpAddress> comparedAddresses = Set.of();
+
   /** Parameters that another program has changed; the key of those of the node is empty. */
   final Map<String, List<String>> changedParameters = new TreeMap<>();
+
+  /** The MTU of interfaces to which another program has given another one. */
+  final Map<String, String> changedMtus = new TreeMap<>();
 
   /** What cannot be read or written; null where all can. */
   String gatewayFailure;
@@ -69,12 +90,13 @@ final class FakeNode {
 
         @Override
         public Optional<Device> byIndex(int index) {
+          readsByIndex++;
           return present.values().stream().filter(device -> device.index() == index).findFirst();
         }
 
         @Override
         public List<Device> all() {
-          return List.copyOf(present.values());
+          return present.values().stream().filter(device -> !unlisted.contains(device)).toList();
         }
 
         @Override
@@ -92,7 +114,7 @@ final class FakeNode {
 
         @Override
         public List<Prefix> routedHere() {
-          return List.of();
+          return List.copyOf(localRoutes);
         }
 
         @Override
@@ -134,6 +156,7 @@ final class FakeNode {
 
         @Override
         public List<RouteRepair> repair(Collection<WorkloadRoute> wanted) {
+          routeComparisons++;
           if (routesAreUnreadable) {
             throw new OperationException("IPv4 routes: list: ENOBUFS");
           }
@@ -169,6 +192,9 @@ final class FakeNode {
 
         @Override
         public List<String> synchronize(Collection<WorkloadRoute> wanted) {
+          if (routesAreUnreadable) {
+            throw new OperationException("IPv4 routes: list: ENOBUFS");
+          }
           routed.retainAll(wanted);
           return List.of();
         }
@@ -177,6 +203,7 @@ final class FakeNode {
   final Gateways gateways =
       present -> {
         gatewayComparisons++;
+        comparedAddresses = present;
         if (gatewayFailure != null) {
           throw new OperationException(gatewayFailure);
         }
@@ -200,6 +227,12 @@ final class FakeNode {
           }
           final List<String> changed = changedParameters.remove(interfaceName);
           return changed == null ? List.of() : changed;
+        }
+
+        @Override
+        public List<String> keepMtu(String interfaceName) {
+          final String changed = changedMtus.remove(interfaceName);
+          return changed == null ? List.of() : List.of(changed);
         }
       };
 

@@ -8,6 +8,7 @@ import agent.endpoint.config.RuntimeOptionsStore;
 import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.EndpointRecord;
+import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointStore;
 import agent.identity.IdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
@@ -18,12 +19,15 @@ import agent.policy.EnforcementMode;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
+import agent.types.UnreadableStateException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
@@ -38,6 +42,12 @@ final class FakeRig extends EndpointRig {
   final Map<Integer, List<Fault>> faults = new HashMap<>();
   final Repairs repairs = new Repairs();
 
+  /** Every snapshot in the order of its publication. */
+  final List<EndpointSnapshot> published = new ArrayList<>();
+
+  /** What runs writes to the store. */
+  Executor storing = Runnable::run;
+
   /** The reasons by id of records that the next start cannot read. */
   Map<Integer, String> damagedAtLoad = Map.of();
 
@@ -49,6 +59,9 @@ final class FakeRig extends EndpointRig {
 
   boolean keepsOptions = true;
 
+  /** What guards the devices of the node from the next start on; null where nothing does. */
+  FakeGuard guard;
+
   private final Supplier<IdentityAllocator> allocators;
   private final FakeProbes probes;
   private ManualClock clock;
@@ -57,9 +70,13 @@ final class FakeRig extends EndpointRig {
   static final class ConfigurationStore implements RuntimeOptionsStore {
     List<ChangedValue> saved = List.of();
     boolean fails;
+    boolean isUnreadable;
 
     @Override
     public List<ChangedValue> load() {
+      if (isUnreadable) {
+        throw new UnreadableStateException("the configuration is damaged");
+      }
       return saved;
     }
 
@@ -182,6 +199,9 @@ final class FakeRig extends EndpointRig {
   @Override
   EndpointContext baseContext() {
     final EndpointContext context = silentContext();
+    if (guard != null) {
+      context.guarded(guard.devices(node), guard, guard.masquerades);
+    }
     return probes == null ? context : context.addressProbes(probes::open);
   }
 
@@ -196,6 +216,8 @@ final class FakeRig extends EndpointRig {
         .forwarding(node.forwarding)
         .events(node::subscribe)
         .repairs(repairs)
+        .observer(published::add)
+        .storing(work -> storing.execute(work))
         .faults(id -> faults.getOrDefault(id, List.of()))
         .nanoClock(clock)
         .clock(clock)

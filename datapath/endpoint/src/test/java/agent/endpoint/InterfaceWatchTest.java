@@ -326,6 +326,41 @@ class InterfaceWatchTest {
     assertEquals(HealthLevel.FAILURE, agent.get("1").health().overall());
   }
 
+  /** Only an event or the next comparison reads a device again. */
+  @Test
+  void shouldReadADeviceOnceForEachEvent() {
+    onDevice("lxc1");
+    final int read = agent.node.readsByIndex;
+    agent.advance(Duration.ofSeconds(2));
+    assertEquals(read, agent.node.readsByIndex);
+    remove();
+    final int readGone = agent.node.readsByIndex;
+    agent.advance(Duration.ofSeconds(2));
+    assertEquals(readGone, agent.node.readsByIndex);
+  }
+
+  @Test
+  void shouldBuildAgainByAnEventAndOtherwiseLeaveItToTheRetry() {
+    remove();
+    agent.datapath.fails = call -> call.equals("attach 1");
+    agent.node.hasDevice("lxc1", 101);
+    onDevice("lxc1");
+    agent.advance(Duration.ofMillis(7500)); // retries after 1, 2 and 4 seconds; then after 8
+    assertEquals(EndpointState.NOT_READY, agent.get("1").state());
+    agent.datapath.calls.clear();
+    agent.advance(Duration.ofSeconds(7));
+    assertEquals(List.of(), without("ipcache"), "comparisons do not repeat the build");
+    onDevice("lxc1");
+    assertEquals(List.of("attach 1 fails"), attachments());
+    agent.datapath.fails = call -> false;
+    onDevice("lxc1");
+    assertOk();
+  }
+
+  private List<String> attachments() {
+    return agent.datapath.calls.stream().filter(call -> call.startsWith("attach")).toList();
+  }
+
   @Test
   void shouldTryAgainToCloseWhereTheWriteFailed() {
     agent.datapath.fails = call -> call.startsWith("stop delivery");

@@ -14,6 +14,8 @@ import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.BeforeEach;
@@ -85,9 +87,11 @@ class NodeWatchTest {
     agent.node.addresses.removeIf(local -> local.address().equals(GATEWAY));
     agent.node.missingGateways.add(GATEWAY);
     agent.node.routed.clear();
+    agent.datapath.calls.clear();
     on(NodeEvents.Handler::onAddress);
     assertEquals(1, repaired(Repairs.Kind.ADDRESS));
     assertEquals(List.of(), agent.node.missingGateways);
+    assertEquals(List.of(), agent.datapath.calls, "its entry was the node's all the time");
     assertTrue(isHost("10.5.0.1/32"), "the gateway that was added is an address of the node");
     assertEquals(1, agent.node.routed.size());
     assertEquals(1, repaired(Repairs.Kind.ROUTE));
@@ -106,12 +110,56 @@ class NodeWatchTest {
   @Test
   void shouldReportGatewaysThatCannotBeAddedUntilTheyAre() {
     agent.node.gatewayFailure = "address 10.5.0.1/32: ENOMEM";
+    agent.node.routed.clear();
     on(NodeEvents.Handler::onAddress);
+    assertEquals(0, agent.node.routed.size(), "no route went with an address");
     assertFault(Level.DEGRADED, "gateway addresses are missing: address 10.5.0.1/32: ENOMEM");
     agent.node.gatewayFailure = null;
     on(NodeEvents.Handler::onAddress);
     assertHealthy();
     assertEquals(0, repaired(Repairs.Kind.ADDRESS));
+  }
+
+  @Test
+  void shouldCompareTheGatewaysWithTheAddressesOfAllDevices() {
+    agent.node.hasAddress("192.0.2.77");
+    on(NodeEvents.Handler::onAddress);
+    assertEquals(
+        Set.of(IpAddress.parse("192.0.2.1"), GATEWAY, IpAddress.parse("192.0.2.77")),
+        agent.node.comparedAddresses);
+  }
+
+  /** Packets to a new destination must not wait for the next repair. */
+  @Test
+  void shouldGiveANewLocalDestinationTheIdentityOfTheNodeInTheCycleThatReadsIt() {
+    agent.node.events.add(NodeEvents.Handler::onAddress);
+    agent.run();
+    final int before = agent.node.gatewayComparisons;
+    final Prefix added = Prefix.parse("203.0.113.0/24");
+    agent.node.localRoutes.add(added);
+    agent.node.events.add(handler -> handler.onLocalRoute(added, true));
+    agent.run();
+    assertEquals(before, agent.node.gatewayComparisons, "the repair is not due yet");
+    assertTrue(isHost("203.0.113.0/24"));
+    agent.node.localRoutes.clear();
+    agent.node.events.add(handler -> handler.onLocalRoute(added, false));
+    agent.run();
+    assertTrue(isHost("203.0.113.0/24"), "what is gone is found by reading the table");
+    agent.advance(PAUSE);
+    assertFalse(isHost("203.0.113.0/24"));
+    agent.node.events.add(handler -> handler.onLocalRoute(added, false));
+    agent.run();
+    assertFalse(isHost("203.0.113.0/24"));
+  }
+
+  @Test
+  void shouldSetTheMtuOfTheInterfacesOfEndpointsAgain() {
+    agent.create("2", Requests.on("lxc2").ipv6("f00d::5:0:22"));
+    agent.node.changedMtus.put("lxc1", "lxc1: MTU 1500, was 9000");
+    agent.node.changedMtus.put("lxc2", "lxc2: MTU 1500, was 9000");
+    agent.advance(COMPARISON);
+    assertEquals(Map.of(), agent.node.changedMtus);
+    assertEquals(2, repaired(Repairs.Kind.SYSCTL));
   }
 
   @Test
@@ -214,6 +262,29 @@ class NodeWatchTest {
     on(handler -> handler.onRoute(IpAddress.parse("f00d::5:0:22"), 102, false));
     assertEquals(
         List.of("lxc2"), agent.node.routed.stream().map(route -> route.interfaceName()).toList());
+  }
+
+  @Test
+  void shouldCompareARouteOnceForAnEvent() {
+    final int before = agent.node.routeComparisons;
+    on(handler -> handler.onRoute(WEB, 101, false));
+    agent.advance(Duration.ofSeconds(1));
+    assertEquals(before + 1, agent.node.routeComparisons);
+  }
+
+  /** Without its interface an endpoint has no routes, so none of them is wrong. */
+  @Test
+  void shouldReportNoRouteOfAnInterfaceThatIsDown() {
+    agent.node.routed.clear();
+    agent.node.routesFail = true;
+    on(handler -> handler.onRoute(WEB, 101, false));
+    assertEquals("refused", agent.get("1").health().reason());
+    agent.node.hasDevice("lxc1", 101, "veth", false);
+    agent.advance(COMPARISON);
+    assertEquals("interface 'lxc1' is down", agent.get("1").health().reason());
+    assertTrue(
+        agent.get("1").log().stream()
+            .anyMatch(entry -> entry.message().equals("the routes to the endpoint are right")));
   }
 
   @Test

@@ -2,9 +2,11 @@ package agent.endpoint;
 
 import static agent.endpoint.EndpointRig.assertFailed;
 import static agent.endpoint.EndpointRig.assertRefused;
+import static agent.endpoint.TestRules.allowEgressToName;
 import static agent.endpoint.TestRules.allowIngress;
 import static agent.endpoint.TestRules.allowIngressFromCidr;
 import static agent.endpoint.TestRules.denyIngress;
+import static agent.endpoint.TestRules.manyPorts;
 import static agent.endpoint.TestRules.named;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -20,16 +22,15 @@ import agent.endpoint.state.PolicyEnforcement;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.maps.layout.PolicyDirection;
+import agent.policy.PolicyQuery;
 import agent.policy.PolicySnapshot;
-import agent.policy.spec.PeerRuleSpec;
-import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
-import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.RuleSpec;
 import agent.types.IpAddress;
 import agent.types.Refusal;
 import java.time.Duration;
 import java.util.List;
-import java.util.stream.IntStream;
+import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -217,6 +218,25 @@ class PolicyChangeTest {
   }
 
   @Test
+  void shouldReportEveryEndpointOfACallThatFailsAsAWhole() {
+    agent.datapath.fails = call -> call.equals("all changes");
+    agent.importRules(
+        allowIngress("app=web", "app=client", 80), allowIngress("app=other", "app=client", 80));
+    for (final String id : List.of("1", "3")) {
+      assertEquals(EndpointState.NOT_READY, agent.get(id).state());
+      assertEquals(
+          "endpoint " + id + ": policy map: the kernel refused",
+          agent.get(id).log().getFirst().message());
+    }
+    assertEquals(EndpointState.READY, agent.get("2").state());
+    agent.datapath.fails = call -> false;
+    agent.advance(Duration.ofSeconds(1));
+    assertEquals(EndpointState.READY, agent.get("1").state());
+    assertTrue(webLetsIn(CLIENT, 80));
+    assertFalse(webLetsIn(OTHER, 80));
+  }
+
+  @Test
   void shouldCompareTheWholeIpcacheAfterAWriteThatFailed() {
     agent.datapath.fails = call -> call.startsWith("ipcache +");
     assertFailed(() -> agent.importRules(allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
@@ -281,7 +301,7 @@ class PolicyChangeTest {
 
   @Test
   void shouldWarnWhereALaterIdentityOverflowsThePolicyMap() {
-    agent.importRules(manyPortsFrom("group=g"));
+    agent.importRules(manyPorts("app=web", "group=g"));
     agent.create("4", Requests.on("lxc4").labels("group=g", "n=1"));
     assertEquals(EndpointState.READY, agent.get("1").state());
     agent.create("5", Requests.on("lxc5").labels("group=g", "n=2"));
@@ -300,7 +320,7 @@ class PolicyChangeTest {
 
   @Test
   void shouldTellTheWantedPolicyOfAnEndpointThatCannotBeBuilt() {
-    agent.importRules(manyPortsFrom("group=g"));
+    agent.importRules(manyPorts("app=web", "group=g"));
     agent.create("4", Requests.on("lxc4").labels("group=g", "n=1"));
     agent.create("5", Requests.on("lxc5").labels("app=db"));
     agent.delete("1");
@@ -316,7 +336,7 @@ class PolicyChangeTest {
 
   @Test
   void shouldDropEverythingWhereTheDenyEntriesDoNotFit() {
-    final RuleSpec rule = manyPortsFrom("group=g");
+    final RuleSpec rule = manyPorts("app=web", "group=g");
     agent.importRules(
         allowIngress("app=web", "app=client", 80),
         new RuleSpec(rule.endpointSelector(), null, null, rule.ingress(), null, null, null));
@@ -332,29 +352,33 @@ class PolicyChangeTest {
     assertTrue(webLetsIn(CLIENT, 80));
   }
 
-  private static RuleSpec manyPortsFrom(String peer) {
-    final List<PortSpec> ports =
-        IntStream.range(0, 9000)
-            .mapToObj(i -> new PortSpec("" + (2 * i + 1), null, "TCP"))
-            .toList();
-    return new RuleSpec(
-        TestRules.selector("app=web"),
-        List.of(
-            new PeerRuleSpec(
-                List.of(TestRules.selector(peer)),
-                null,
-                null,
-                null,
-                null,
-                List.of(new PortRuleSpec(ports, null)),
-                null,
-                null,
-                null)),
-        null,
-        null,
-        null,
-        null,
-        null);
+  @Test
+  void shouldAllowTheAddressesThatANameHasNow() {
+    agent.importRules(allowEgressToName("app=web", "example.org"));
+    final Set<String> names = agent.conductor.policy().wantedNames();
+    assertEquals(1, names.size());
+    final String name = names.iterator().next();
+    assertTrue(name.startsWith("example.org"), name);
+    assertFalse(agent.datapath.allows(1, PolicyDirection.EGRESS, OUTSIDE, 6, 443));
+    agent.now(agent.conductor.policy().names(Map.of(name, List.of(OUTSIDE))));
+    assertTrue(agent.datapath.allows(1, PolicyDirection.EGRESS, OUTSIDE, 6, 443));
+    agent.now(agent.conductor.policy().names(Map.of(name, List.of())));
+    assertFalse(agent.datapath.allows(1, PolicyDirection.EGRESS, OUTSIDE, 6, 443));
+  }
+
+  @Test
+  void shouldTraceWhatTheRulesSayOfAFlow() {
+    agent.importRules(allowIngress("app=web", "app=client", 80));
+    for (final String from : List.of("app=client", "app=other")) {
+      final PolicyQuery query =
+          new PolicyQuery(
+              LabelSet.parse("from", List.of(from)),
+              LabelSet.parse("to", List.of("app=web")),
+              List.of(new PolicyQuery.Port("80", List.of(6), 80)),
+              false);
+      assertEquals(
+          from.equals("app=client"), agent.conductor.policy().trace(query).isAllowed(), from);
+    }
   }
 
   /** Only of the endpoints whose maps change. */

@@ -2,6 +2,7 @@ package agent.endpoint;
 
 import static agent.endpoint.TestRules.allowIngress;
 import static agent.endpoint.TestRules.allowIngressFromCidr;
+import static agent.endpoint.TestRules.manyPorts;
 import static agent.endpoint.TestRules.named;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -113,6 +114,38 @@ class PolicyCommitsTest {
     assertEquals(4, agent.conductor.policy().get(List.of()).rules().size());
     assertFalse(
         agent.datapath.allows(1, PolicyDirection.INGRESS, IpAddress.parse("198.51.100.7"), 6, 80));
+  }
+
+  @Test
+  void shouldCommitAtMost256ChangesTogether() throws InterruptedException {
+    for (int i = 0; i < 300; i++) {
+      change(rule(i));
+    }
+    answerAll();
+    assertEquals(
+        List.of("apply 1 +1 -1", "apply 1 +256 -0", "apply 1 +43 -0"), agent.datapath.calls);
+  }
+
+  /** What cannot be enforced together is committed in parts, of which one can fail alone. */
+  @Test
+  void shouldAnswerEachPartOfAGroupForItself() throws InterruptedException {
+    agent.create("4", Requests.on("lxc4").labels("group=g", "n=1"));
+    agent.create("5", Requests.on("lxc5").labels("group=g", "n=2"));
+    agent.datapath.fails = call -> call.startsWith("ipcache +") && call.contains("198.51.100.0/24");
+    change(rule(0));
+    change(named("bad", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
+    change(rule(1));
+    change(named("large", manyPorts("app=web", "group=g")));
+    change(rule(2));
+    answerAll();
+    assertEquals(1, answers.get(0).join().rules().size());
+    for (final int i : new int[] {1, 2}) {
+      final String message = answers.get(i).exceptionNow().getMessage();
+      assertTrue(message.endsWith("stays: it was followed by others"), message);
+    }
+    assertTrue(answers.get(3).exceptionNow() instanceof Refusal);
+    assertEquals(4, answers.get(4).join().rules().size());
+    assertTrue(webLetsIn(80) && webLetsIn(81) && webLetsIn(82));
   }
 
   @Test

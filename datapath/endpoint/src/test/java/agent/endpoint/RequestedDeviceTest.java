@@ -2,6 +2,7 @@ package agent.endpoint;
 
 import static agent.endpoint.EndpointRig.assertRefused;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import agent.endpoint.request.AddressingRequest;
 import agent.endpoint.state.DatapathConfiguration;
@@ -16,6 +17,7 @@ import agent.types.Refusal;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 /** What a request may leave out or contradict, and what it may not ask for. */
 class RequestedDeviceTest {
@@ -196,6 +198,27 @@ class RequestedDeviceTest {
         () -> agent.modify("12", bare().addressing(ipv4("10.5.0.9", "nosuch"))));
   }
 
+  @Test
+  void shouldSayWhatIsWrongWithAnAddressOrItsTimer() {
+    agent.create("12", bare().index(101).addressing(ipv4("10.5.0.9", null)));
+    assertMessage(
+        "cannot be changed, it is 10.5.0.9",
+        () -> agent.modify("12", bare().addressing(ipv4("10.5.0.10", null))));
+    assertMessage(
+        "the endpoint has none, and cannot get one",
+        () -> agent.modify("12", bare().addressing(ipv6("f00d::5:0:9", null))));
+    assertMessage(
+        "'nosuch' is given without the address that it belongs to",
+        () -> agent.create("13", bare().index(104).addressing(ipv4(null, "nosuch"))));
+    assertMessage(
+        "10.5.0.10 has no lease with the timer 'nosuch'",
+        () -> agent.create("13", bare().index(104).addressing(ipv4("10.5.0.10", "nosuch"))));
+  }
+
+  private static void assertMessage(String reason, Executable call) {
+    assertEquals(reason, assertThrows(Refusal.class, call).reason());
+  }
+
   private void assertUnclaimed(String field, Requests request) {
     assertRefused(Refusal.Kind.INVALID, field, () -> agent.create("12", request));
     assertEquals(List.of(), agent.ipam.leases());
@@ -230,6 +253,17 @@ class RequestedDeviceTest {
             agent.modify(
                 "12",
                 bare().addressing(new AddressingRequest(null, null, "other", null, null, null))));
+    assertRefused(
+        Refusal.Kind.INVALID,
+        "addressing.ipv6-pool-name",
+        () ->
+            agent.modify(
+                "12",
+                bare().addressing(new AddressingRequest(null, null, null, null, null, "other"))));
+    assertRefused(
+        Refusal.Kind.INVALID,
+        "addressing.ipv6-expiration-uuid",
+        () -> agent.modify("12", bare().addressing(ipv6(null, "nosuch"))));
     assertRefused(
         Refusal.Kind.INVALID,
         "addressing.ipv6",

@@ -350,6 +350,8 @@ class RestorationTest {
     final EndpointSnapshot invalid = agent.get("2");
     assertEquals(EndpointState.INVALID, invalid.state());
     assertEquals(Map.of(), agent.datapath.policies.get(2), "closed");
+    assertEquals(
+        List.of("endpoint 2: addressing: 172.20.0.1 is outside every pool"), agent.report.errors());
     assertFalse(agent.datapath.ipcache.containsKey(Prefix.parse("172.20.0.1/32")));
     assertTrue(agent.node.routed.stream().noneMatch(r -> r.interfaceName().equals("lxc2")));
     assertEquals(HealthLevel.FAILURE, invalid.health().overall());

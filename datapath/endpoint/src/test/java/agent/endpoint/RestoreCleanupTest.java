@@ -84,11 +84,27 @@ class RestoreCleanupTest {
     agent.node.routesFail = true;
     agent.restart();
     assertTrue(agent.datapath.attached.containsKey(1), "its workload has policy by its programs");
-    assertTrue(message().contains("endpoint 1 no longer exists and is not removed"), message());
+    assertEquals(
+        "endpoint 1 no longer exists and is not removed:"
+            + " ip link set down: Operation not permitted",
+        message());
     agent.node.routesFail = false;
     agent.advance(Duration.ofSeconds(2));
     assertFalse(agent.datapath.attached.containsKey(1));
     assertTrue(agent.node.down.contains("lxc1"));
+    assertEquals(Level.OK, level());
+  }
+
+  @Test
+  void shouldKeepAnOrphanAttachedWhoseInterfaceIsNotFoundOut() {
+    agent.store.remove(1);
+    agent.datapath.fails = call -> call.equals("host side 1");
+    agent.restart();
+    assertTrue(agent.datapath.attached.containsKey(1));
+    assertEquals("endpoint 1 no longer exists and is not removed: the kernel refused", message());
+    agent.datapath.fails = call -> false;
+    agent.advance(Duration.ofSeconds(2));
+    assertFalse(agent.datapath.attached.containsKey(1));
     assertEquals(Level.OK, level());
   }
 
@@ -191,6 +207,8 @@ class RestoreCleanupTest {
         Refusal.Kind.CONFLICT,
         "addressing.ipv4",
         () -> agent.create("5", Requests.on("lxc5").ipv4(WEB.toString())));
+    agent.delete("1");
+    assertTrue(agent.identities.find(identity).isEmpty(), "its number is free again");
   }
 
   private void damage(int id) {

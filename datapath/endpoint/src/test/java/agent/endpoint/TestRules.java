@@ -1,6 +1,7 @@
 package agent.endpoint;
 
 import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.RuleSpec;
@@ -8,6 +9,7 @@ import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 /** Factories of rules for tests. */
 final class TestRules {
@@ -25,6 +27,26 @@ final class TestRules {
     return rule(to, List.of(peer(null, List.of(cidr), port)), null);
   }
 
+  /** Returns a rule with 9000 ports: a policy map holds it for one identity, and not for two. */
+  static RuleSpec manyPorts(String to, String from) {
+    final List<PortSpec> ports =
+        IntStream.range(0, 9000)
+            .mapToObj(i -> new PortSpec("" + (2 * i + 1), null, "TCP"))
+            .toList();
+    final PeerRuleSpec peer =
+        new PeerRuleSpec(
+            List.of(selector(from)),
+            null,
+            null,
+            null,
+            null,
+            List.of(new PortRuleSpec(ports, null)),
+            null,
+            null,
+            null);
+    return rule(to, List.of(peer), null);
+  }
+
   static RuleSpec denyIngress(String to, String from, int port) {
     return rule(to, null, List.of(peer(List.of(selector(from)), null, port)));
   }
@@ -33,6 +55,14 @@ final class TestRules {
   static RuleSpec allowEgressTo(String from, String entity) {
     final PeerRuleSpec egress =
         new PeerRuleSpec(null, null, null, null, List.of(entity), null, null, null, null);
+    return new RuleSpec(selector(from), null, List.of(egress), null, null, null, null);
+  }
+
+  /** Returns a rule that allows endpoints with the label to send to the addresses of a name. */
+  static RuleSpec allowEgressToName(String from, String name) {
+    final PeerRuleSpec egress =
+        new PeerRuleSpec(
+            null, null, null, null, null, null, null, null, List.of(new FqdnSpec(name, null)));
     return new RuleSpec(selector(from), null, List.of(egress), null, null, null, null);
   }
 

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
+import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.time.Duration;
@@ -127,6 +128,25 @@ class UnfinishedRemovalTest {
     assertTrue(
         errors.getFirst().contains("but a restart of the agent before that restores"),
         errors.toString());
+    heal();
+    agent.advance(Duration.ofSeconds(8));
+    assertGone();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"detach 12", "remember 12"})
+  void shouldRepeatARemovalWithACallThatThrows(String failing) {
+    agent.store.fails = true;
+    agent.datapath.fails =
+        call -> {
+          if (call.equals(failing)) {
+            throw new OperationException("the queue is full");
+          }
+          return false;
+        };
+    final List<String> errors = agent.delete("12");
+    assertEquals("the queue is full", errors.getLast(), errors.toString());
+    assertUnfinished();
     heal();
     agent.advance(Duration.ofSeconds(8));
     assertGone();

@@ -28,7 +28,7 @@ public final class GuardedDevices {
    *
    * @param workloads reads the indexes of the devices to which the agent has added a route
    */
-  GuardedDevices(
+  public GuardedDevices(
       DeviceSelection selection,
       Devices devices,
       LocalAddresses addresses,

@@ -3,34 +3,13 @@ package agent.endpoint.watch;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.spec.EndpointFaults;
-import agent.datapath.manager.thread.ConductorAgent;
-import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.Endpoint;
-import agent.endpoint.state.EndpointAddressing;
-import agent.endpoint.state.EndpointDevice;
-import agent.endpoint.state.EndpointJournal;
-import agent.endpoint.state.EndpointLookup;
-import agent.endpoint.state.EndpointOptions;
-import agent.endpoint.state.EndpointRecord;
-import agent.endpoint.state.EndpointRegistry;
-import agent.endpoint.state.EndpointSnapshots;
-import agent.endpoint.state.ExternalIdentifiers;
-import agent.endpoint.state.LabelDerivation;
 import agent.endpoint.state.Reachability;
-import agent.endpoint.state.WorkloadDescription;
-import agent.identity.LabelFilter;
-import agent.identity.ReservedIdentity;
 import agent.node.AddressProbes;
-import agent.node.FamilyAddressing;
-import agent.node.NodeAddressing;
 import agent.testkit.HeapAllocation;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
-import agent.types.Prefix;
 import java.time.Duration;
-import java.time.InstantSource;
-import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** The cost of a duty cycle with a thousand endpoints. */
@@ -38,25 +17,9 @@ class AddressWatchAllocationTest {
   private static final int ENDPOINTS = 1000;
   private static final long CYCLE_NS = Duration.ofMillis(10).toNanos();
 
-  private final EndpointRegistry registry =
-      new EndpointRegistry(
-          new EndpointSnapshots(
-              new NodeAddressing(
-                  FamilyAddressing.of(null, Prefix.parse("10.5.0.0/16")),
-                  FamilyAddressing.DISABLED)),
-          new EndpointLookup("c1", "n1"),
-          EndpointFaults.NONE,
-          snapshot -> {});
-  private final EndpointJournal journal =
-      new EndpointJournal(
-          registry,
-          new ConductorAgent("test", System::nanoTime),
-          InstantSource.system(),
-          Duration.ofSeconds(1),
-          Duration.ofSeconds(1),
-          true);
+  private final ProbedEndpoints endpoints = new ProbedEndpoints();
   private final Loopback workloads = new Loopback();
-  private final AddressWatch watch = new AddressWatch(registry, journal, workloads, 0);
+  private final AddressWatch watch = endpoints.watch(workloads);
   private long nowNs;
 
   /** Workloads that answer every request in the next cycle. */
@@ -91,22 +54,7 @@ class AddressWatchAllocationTest {
 
   private void addEndpoints() {
     for (int id = 1; id <= ENDPOINTS; id++) {
-      final IpAddress ipv4 = IpAddress.ofIpv4((10 << 24) + (5 << 16) + id);
-      final EndpointRecord record =
-          new EndpointRecord(
-              id,
-              0,
-              new EndpointAddressing(ipv4, null, null, null, null, null),
-              new ExternalIdentifiers(null, null, null, null, null, null, null, null, false),
-              new EndpointDevice("lxc" + id, 100 + id, MacAddress.of(id), MacAddress.of(id)),
-              new EndpointRecord.LabelSources(List.of(), List.of()),
-              new EndpointRecord.Configuration(
-                  EndpointOptions.defaults().toMap(), DatapathConfiguration.DEFAULT),
-              new WorkloadDescription(null, null, null, null, null));
-      final Endpoint endpoint =
-          journal.begin(record, LabelDerivation.of(record, LabelFilter.defaults()), "created");
-      endpoint.identify(ReservedIdentity.INIT.identity());
-      endpoint.attached(endpoint.spec());
+      endpoints.add(id);
     }
   }
 
@@ -124,7 +72,7 @@ class AddressWatchAllocationTest {
       cycle();
     }
     assertEquals(0, HeapAllocation.steady(1000, this::cycle));
-    for (final Endpoint endpoint : registry.all()) {
+    for (final Endpoint endpoint : endpoints.registry.all()) {
       assertEquals(Reachability.Status.ANSWERED, endpoint.reachability().status());
     }
   }

@@ -1,0 +1,166 @@
+package agent.endpoint;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.spec.ModuleHealth.Level;
+import agent.endpoint.restore.RestoreReport;
+import agent.endpoint.state.EndpointAddressing;
+import agent.endpoint.state.EndpointIdentifier;
+import agent.endpoint.state.EndpointRecord;
+import agent.endpoint.state.EndpointState;
+import agent.node.WorkloadRoutes.WorkloadRoute;
+import agent.types.IpAddress;
+import agent.types.MacAddress;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A start waits for the kernel without blocking, and continues what the former run left. */
+class RestoreOrderTest {
+  private static final MacAddress WORKLOAD = MacAddress.parse("02:00:00:00:00:aa");
+
+  private final FakeRig agent = new FakeRig();
+
+  @BeforeEach
+  void createEndpoints() {
+    agent.create("1", Requests.on("lxc1").ipv4("10.5.0.9").labels("app=web"));
+    agent.create("2", Requests.on("lxc2").ipv4("10.5.0.10").labels("app=client"));
+    agent.importRules(TestRules.allowIngress("app=web", "app=client", 80));
+    agent.datapath.calls.clear();
+  }
+
+  /** Starts, and runs until it waits for the answers that the datapath holds. */
+  private CompletableFuture<RestoreReport> startHolding(String call) {
+    agent.datapath.holds = call::equals;
+    final CompletableFuture<RestoreReport> restored = agent.beginRestart();
+    agent.run();
+    assertFalse(restored.isDone());
+    return restored;
+  }
+
+  private void answer(CompletableFuture<RestoreReport> restored) {
+    agent.datapath.holds = call -> false;
+    agent.datapath.answerHeld();
+    agent.run();
+    assertEquals(List.of(1, 2), restored.join().restored());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"known", "remembered"})
+  @Timeout(30)
+  void shouldLoadNoRecordBeforeItKnowsWhatTheKernelHolds(String call) {
+    final CompletableFuture<RestoreReport> restored = startHolding(call);
+    assertFalse(agent.conductor.loaded().isDone());
+    answer(restored);
+    assertTrue(agent.conductor.loaded().isDone());
+  }
+
+  /** Until it is closed, an endpoint without labels could still send by its former policy. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void shouldNotBeLoadedBeforeInvalidEndpointsAreClosed(boolean isDamaged) {
+    if (isDamaged) {
+      agent.store.remove(2);
+      agent.damagedAtLoad = Map.of(2, "checksum differs");
+    } else {
+      final EndpointRecord record = agent.store.load().get(1);
+      agent.store.save(
+          record.withAddressing(
+              new EndpointAddressing(IpAddress.parse("10.5.0.9"), null, null, null, null, null)));
+    }
+    agent.datapath.holds = "entry 2"::equals;
+    final CompletableFuture<RestoreReport> restored = agent.beginRestart();
+    agent.run();
+    assertFalse(agent.conductor.loaded().isDone());
+    agent.datapath.holds = call -> false;
+    agent.datapath.answerHeld();
+    agent.run();
+    assertEquals(List.of(1), restored.join().restored());
+    assertEquals(EndpointState.INVALID, agent.get("2").state());
+  }
+
+  @Test
+  void shouldFindAnInterfaceThatTheListOfAllLeftOut() {
+    agent.node.unlisted.add(agent.node.present.get("lxc2"));
+    agent.restart();
+    assertEquals(List.of(1, 2), agent.report.restored());
+    assertEquals(EndpointState.READY, agent.get("2").state());
+  }
+
+  /** Entries that policy maps lose are those of identities that the ipcache still has. */
+  @Test
+  void shouldTakeNoPolicyEntryAwayBeforeTheIpcacheIsCompared() {
+    final CompletableFuture<RestoreReport> restored = startHolding("ipcache read");
+    assertTrue(agent.datapath.calls.stream().noneMatch(call -> call.startsWith("synchronize")));
+    answer(restored);
+    assertTrue(agent.datapath.calls.contains("synchronize 1"));
+  }
+
+  @Test
+  void shouldNotSayThatItRestoresAfterItHasFailed() {
+    agent.node.routesAreUnreadable = true;
+    final CompletableFuture<RestoreReport> restored = agent.beginRestart();
+    agent.run();
+    assertEquals("IPv4 routes: list: ENOBUFS", restored.exceptionNow().getMessage());
+    assertEquals(Level.OK, agent.conductor.restoreProgress().read().level());
+    assertEquals(EndpointState.READY, agent.get("1").state());
+  }
+
+  @Test
+  void shouldRemoveTheRouteOfAnInvalidEndpoint() {
+    final IpAddress web = IpAddress.parse("10.5.0.9");
+    final EndpointRecord record = agent.store.load().get(1);
+    agent.store.save(
+        record.withAddressing(new EndpointAddressing(web, null, null, null, null, null)));
+    agent.node.routed.add(new WorkloadRoute("lxc2", WORKLOAD, web, null));
+    agent.restart();
+    assertEquals(EndpointState.INVALID, agent.get("2").state());
+    assertEquals(List.of(new WorkloadRoute("lxc1", WORKLOAD, web, null)), routed());
+  }
+
+  private List<WorkloadRoute> routed() {
+    return List.copyOf(agent.node.routed);
+  }
+
+  @Test
+  void shouldForgetARememberedRemovalThatFinishesByARetry() {
+    agent.store.fails = true;
+    agent.delete("2");
+    assertEquals(Set.of(2), agent.datapath.remembered);
+    agent.store.fails = false;
+    agent.datapath.fails = call -> call.equals("detach 2");
+    agent.restart();
+    assertEquals(EndpointState.DISCONNECTING, agent.get("2").state());
+    agent.datapath.fails = call -> false;
+    agent.advance(Duration.ofSeconds(8));
+    assertEquals(Set.of(), agent.datapath.remembered);
+    assertEquals(1, agent.conductor.endpoints().list(List.of()).size());
+  }
+
+  /** A request about an endpoint whose removal continues waits until the attempt has ended. */
+  @Test
+  void shouldRunNoOtherOperationBesideARemovalThatContinues() {
+    agent.store.fails = true;
+    agent.delete("2");
+    agent.store.fails = false;
+    agent.datapath.holds = call -> call.equals("host side 2");
+    agent.beginRestart();
+    agent.run();
+    final CompletableFuture<List<String>> again =
+        agent.conductor.endpoints().delete(EndpointIdentifier.local(2));
+    agent.run();
+    assertEquals(1, agent.datapath.answerHeld(), "the second removal has not begun");
+    agent.datapath.holds = call -> false;
+    agent.run();
+    assertTrue(again.isDone());
+  }
+}
