@@ -86,7 +86,6 @@ class DeviceGuardTest {
 
   @Test
   void shouldGuardAgainWhatWasRefusedAndReportItMeanwhile() {
-    agent.guard = new FakeGuard("ext0", false);
     final FakeGuard guard = start("ext0", false);
     guard.failure = "device eth1: attach: EPERM";
     agent.node.hasDevice("ext0", 77, null);

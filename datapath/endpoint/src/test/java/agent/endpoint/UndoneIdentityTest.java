@@ -10,6 +10,7 @@ import agent.endpoint.state.EndpointState;
 import agent.identity.DelayedIdentityAllocator;
 import agent.identity.Identity;
 import agent.types.OperationException;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
@@ -117,7 +118,7 @@ class UndoneIdentityTest {
     final String failure = "endpoint 2: identity: the kernel refused";
     assertTrue(one.exceptionNow().getMessage().startsWith(failure), one.toString());
     assertTrue(two.exceptionNow().getMessage().startsWith(failure), two.toString());
-    agent.advance(java.time.Duration.ofSeconds(10));
+    agent.advance(Duration.ofSeconds(10));
     arrive();
     assertReadyWithItsFirstLabels();
   }
