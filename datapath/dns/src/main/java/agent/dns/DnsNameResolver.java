@@ -6,10 +6,8 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
@@ -116,7 +114,7 @@ public final class DnsNameResolver implements NameResolver {
   }
 
   /** Returns what is wrong with an answer; null where it says which addresses there are. */
-  private static String problem(InetSocketAddress server, Message answer, Throwable failure) {
+  static String problem(InetSocketAddress server, Message answer, Throwable failure) {
     final String from = server.getAddress().getHostAddress() + " port " + server.getPort() + ": ";
     if (failure != null) {
       final Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
@@ -132,16 +130,11 @@ public final class DnsNameResolver implements NameResolver {
     final List<Record> records = answer.getSection(Section.ANSWER);
     long ttlSec = Long.MAX_VALUE;
     Name at = name;
-    final Set<Name> seen = new HashSet<>();
-    for (boolean isAlias = true; isAlias && seen.size() < MOST_ALIASES && seen.add(at); ) {
-      isAlias = false;
-      for (final Record record : records) {
-        if (record instanceof CNAMERecord alias && alias.getName().equals(at) && !isAlias) {
-          ttlSec = Math.min(ttlSec, alias.getTTL());
-          at = alias.getTarget();
-          isAlias = true;
-        }
-      }
+    CNAMERecord alias = alias(at, records);
+    for (int aliases = 0; alias != null && aliases < MOST_ALIASES; aliases++) {
+      ttlSec = Math.min(ttlSec, alias.getTTL());
+      at = alias.getTarget();
+      alias = alias(at, records);
     }
     final List<IpAddress> addresses = new ArrayList<>();
     for (final Record record : records) {
@@ -151,6 +144,15 @@ public final class DnsNameResolver implements NameResolver {
       }
     }
     return new Resolved(addresses, ttlSec);
+  }
+
+  private static CNAMERecord alias(Name name, List<Record> records) {
+    for (final Record record : records) {
+      if (record instanceof CNAMERecord alias && alias.getName().equals(name)) {
+        return alias;
+      }
+    }
+    return null;
   }
 
   /** Addresses on which no server outside can be are left out. */

@@ -48,7 +48,7 @@ public final class Names implements AutoCloseable {
           work -> Thread.ofPlatform().daemon().name("names").unstarted(work));
   private final Map<String, Set<IpAddress>> enforced = new HashMap<>();
   private final Set<String> pending = new TreeSet<>();
-  private final List<CompletableFuture<Void>> waiting = new ArrayList<>();
+  private List<CompletableFuture<Void>> waiting = new ArrayList<>();
   private volatile String unreadable;
   private Enforcement enforcement;
   private Supplier<Set<String>> wanted;
@@ -216,7 +216,8 @@ public final class Names implements AutoCloseable {
       }
     }
     pending.addAll(cache.expire(now, MOST_EXPIRIES));
-    if (isEnforcing || pending.isEmpty() && !(isOutdated && nowMs - storeAtMs >= 0)) {
+    final boolean isStoreDue = isOutdated && nowMs - storeAtMs >= 0;
+    if (isEnforcing || pending.isEmpty() && waiting.isEmpty() && !isStoreDue) {
       return;
     }
     if (!isStoreFailing || nowMs - storeAtMs >= 0) {
@@ -278,8 +279,8 @@ public final class Names implements AutoCloseable {
     }
     pending.clear();
     pending.addAll(later);
-    final List<CompletableFuture<Void>> answers = List.copyOf(waiting);
-    waiting.clear();
+    final List<CompletableFuture<Void>> answers = waiting;
+    waiting = new ArrayList<>();
     if (changes.isEmpty()) {
       answers.forEach(answer -> answer.complete(null));
       return;
@@ -308,10 +309,6 @@ public final class Names implements AutoCloseable {
       LOGGER.warn("addresses of names: {}", failure.getMessage());
       answers.forEach(answer -> answer.completeExceptionally(failure));
     }
-    if (!waiting.isEmpty()) {
-      store(nowMs());
-      enforce(!isStoreFailing);
-    }
   }
 
   /** Ends the thread; what is not stored yet is stored. */
@@ -319,7 +316,7 @@ public final class Names implements AutoCloseable {
   public void close() {
     thread.execute(
         () -> {
-          if (isOutdated && unreadable == null) {
+          if (isOutdated) {
             store(nowMs());
           }
         });

@@ -3,6 +3,7 @@ package agent.dns;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -33,20 +34,25 @@ public final class ResolverFile implements Supplier<List<InetSocketAddress>> {
   @Override
   public List<InetSocketAddress> get() {
     final List<InetSocketAddress> servers = new ArrayList<>();
-    try {
-      for (final String line : Files.readAllLines(file)) {
-        final String[] words = line.strip().split("\\s+");
-        if (words.length > 1 && words[0].equals(KEYWORD) && servers.size() < MOST_SERVERS) {
-          add(servers, words[1]);
-        }
+    for (final String line : lines()) {
+      final String[] words = line.strip().split("\\s+");
+      if (words.length > 1 && words[0].equals(KEYWORD) && servers.size() < MOST_SERVERS) {
+        add(servers, words[1]);
       }
-    } catch (IOException e) {
-      servers.clear();
     }
     if (servers.isEmpty()) {
       servers.add(new InetSocketAddress(InetAddress.getLoopbackAddress(), PORT));
     }
     return servers;
+  }
+
+  /** Comments may be in any encoding. */
+  private List<String> lines() {
+    try {
+      return Files.readAllLines(file, StandardCharsets.ISO_8859_1);
+    } catch (IOException e) {
+      return List.of();
+    }
   }
 
   /** Takes addresses alone: a name would have to be looked up. */

@@ -220,4 +220,57 @@ class DnsNameResolverTest {
             });
     assertThrows(CompletionException.class, () -> ask(false, wrongName));
   }
+
+  /** An answer with so many aliases, and an address at their end. */
+  private static Resolved chain(int aliases) throws IOException {
+    final StringBuilder zone = new StringBuilder();
+    for (int i = 0; i < aliases; i++) {
+      zone.append("n%d.example.com. 300 IN CNAME n%d.example.com.\n".formatted(i, i + 1));
+    }
+    zone.append("n%d.example.com. 300 IN A 192.0.2.7\n".formatted(aliases));
+    final Message answer = new Message();
+    records(zone.toString()).forEach(record -> answer.addRecord(record, Section.ANSWER));
+    return DnsNameResolver.read(Name.fromConstantString("n0.example.com."), answer);
+  }
+
+  @Test
+  void shouldFollowSixteenAliasesAndNoMore() throws IOException {
+    assertEquals(List.of(IpAddress.parse("192.0.2.7")), chain(16).addresses());
+    assertEquals(List.of(), chain(17).addresses());
+  }
+
+  @Test
+  void shouldSayWhyThereIsNoAnswerWhereTheReasonIsKnown() {
+    final InetSocketAddress server = new InetSocketAddress(InetAddress.getLoopbackAddress(), 5353);
+    final IOException reason = new IOException("connection refused");
+    for (final Throwable failure : List.of(reason, new CompletionException(reason))) {
+      assertEquals(
+          "127.0.0.1 port 5353: connection refused",
+          DnsNameResolver.problem(server, null, failure));
+    }
+    for (final Throwable failure :
+        List.of(
+            new IOException(),
+            new CompletionException(new IOException()),
+            new IllegalStateException("closed"),
+            new CompletionException("other", null))) {
+      assertEquals(
+          "127.0.0.1 port 5353: no answer", DnsNameResolver.problem(server, null, failure));
+    }
+  }
+
+  @Test
+  void shouldFailForANameThatDnsCannotHave() {
+    final InetSocketAddress server = new InetSocketAddress(InetAddress.getLoopbackAddress(), 5353);
+    final String why =
+        assertThrows(
+                CompletionException.class,
+                () ->
+                    new DnsNameResolver(() -> List.of(server), true, false, Duration.ofMillis(300))
+                        .resolve("a..example.com.")
+                        .join())
+            .getCause()
+            .getMessage();
+    assertTrue(why.startsWith("a..example.com.: "), why);
+  }
 }

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -53,7 +54,6 @@ class NamePollerTest {
     names = Set.of("a.");
     assertEquals(List.of("a."), stepAsks(1000));
     assertEquals(List.of(), stepAsks(1000));
-    poller.step(1000, names);
   }
 
   @Test
@@ -143,5 +143,85 @@ class NamePollerTest {
     assertEquals(List.of("b."), stepAsks(1));
     poller.again(List.of("b."), 2);
     assertTrue(stepAsks(2).isEmpty(), "it is on its way");
+  }
+
+  @Test
+  void shouldNotLookUpANameThatFallsDueWhenNoRuleHasItAnyMore() {
+    names = Set.of("a.", "b.");
+    stepAsks(0);
+    answer(ANSWER);
+    stepAsks(0);
+    names = Set.of("b.");
+    assertEquals(List.of("b."), stepAsks(20_000), "both are due, one is wanted");
+    names = Set.of("c.");
+    assertEquals(List.of("c."), stepAsks(20_001));
+    answer(ANSWER);
+    assertEquals(List.of(), stepAsks(20_002));
+    assertEquals(List.of("c."), stepAsks(40_002));
+    assertEquals(List.of(), stepAsks(100_000), "the lookup of c. is on its way");
+  }
+
+  @Test
+  void shouldNotLookUpANameThatWaitedForItsTurnWhenNoRuleHasItAnyMore() {
+    final Set<String> all =
+        IntStream.range(0, 70).mapToObj(i -> i + ".").collect(Collectors.toSet());
+    names = all;
+    final List<String> first = stepAsks(0);
+    final List<CompletableFuture<Resolved>> slow = List.copyOf(asked.values());
+    final String waiting =
+        all.stream().filter(name -> !first.contains(name)).findFirst().orElseThrow();
+    names = Set.of(waiting);
+    assertEquals(List.of(), stepAsks(1), "no lookup has ended");
+    slow.forEach(one -> one.complete(ANSWER));
+    assertEquals(List.of(waiting), stepAsks(2));
+    assertEquals(List.of(), stepAsks(100_000));
+  }
+
+  @Test
+  void shouldTakeOneAnswerOfANameThatARuleHasAgain() {
+    names = Set.of("a.");
+    stepAsks(0);
+    final CompletableFuture<Resolved> former = asked.get("a.");
+    names = Set.of();
+    stepAsks(1);
+    names = Set.of("a.");
+    assertEquals(List.of("a."), stepAsks(2), "it is a new name");
+    former.complete(new Resolved(List.of(IpAddress.parse("192.0.2.66")), 20));
+    asked.get("a.").complete(ANSWER);
+    assertEquals(List.of(new NamePoller.Found("a.", ANSWER)), List.copyOf(poller.step(3, names)));
+    assertEquals(List.of("a."), stepAsks(20_003), "once");
+  }
+
+  @Test
+  void shouldPauseNoLongerThanTheLongestPauseHoweverManyFailuresThereAre() {
+    names = Set.of("a.");
+    long nowMs = 0;
+    for (final long pauseMs : new long[] {5_000, 10_000, 20_000, 40_000, 60_000}) {
+      assertEquals(List.of("a."), stepAsks(nowMs));
+      fail();
+      assertEquals(List.of(), stepAsks(nowMs));
+      assertEquals(List.of(), stepAsks(nowMs + pauseMs - 1));
+      nowMs += pauseMs;
+    }
+    for (int failures = 5; failures < 80; failures++) {
+      assertEquals(List.of("a."), stepAsks(nowMs));
+      fail();
+      assertEquals(List.of(), stepAsks(nowMs));
+      assertEquals(List.of(), stepAsks(nowMs + 59_999), failures + " failures");
+      nowMs += 60_000;
+    }
+  }
+
+  @Test
+  void shouldCountTheNamesThatFailAndQuoteTheFirst() {
+    names = Set.of("a.", "b.", "c.");
+    stepAsks(0);
+    asked.get("c.").completeExceptionally(new OperationException("c. fails"));
+    asked
+        .get("b.")
+        .completeExceptionally(new CompletionException(new OperationException("b. fails")));
+    asked.get("a.").complete(ANSWER);
+    stepAsks(0);
+    assertEquals("2 of 3 names are not looked up: b. fails", faults.read().message());
   }
 }

@@ -22,7 +22,10 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
@@ -39,6 +42,7 @@ class NamesTest {
     private volatile String unreadable;
     private volatile boolean fails;
     private volatile int saves;
+    private volatile int attempts;
 
     @Override
     public List<NameLookup> load() {
@@ -50,6 +54,7 @@ class NamesTest {
 
     @Override
     public void save(List<NameLookup> lookups) {
+      attempts++;
       if (fails) {
         throw new OperationException("disk full");
       }
@@ -66,6 +71,7 @@ class NamesTest {
   private volatile Set<String> wanted = Set.of();
   private volatile CompletableFuture<Void> enforcing = CompletableFuture.completedFuture(null);
   private Names names;
+  private boolean isClosed;
 
   private NamesContext context() {
     return new NamesContext()
@@ -120,9 +126,14 @@ class NamesTest {
 
   @AfterEach
   void stop() {
-    if (names != null) {
+    if (names != null && !isClosed) {
       names.close();
     }
+  }
+
+  private void close() {
+    isClosed = true;
+    names.close();
   }
 
   /** Time goes on with each look, so that pauses end. */
@@ -226,9 +237,9 @@ class NamesTest {
     start(context());
     awaitEnforced(WWW, "192.0.2.7");
     wanted = Set.of();
-    names.remove(NamePattern.parse("p", "other.example.com")).join();
+    names.remove(NamePattern.parse("p", "other.example.com")).get(10, TimeUnit.SECONDS);
     assertEquals(1, names.list().size());
-    names.remove(NamePattern.parse("p", "*.example.com")).join();
+    names.remove(NamePattern.parse("p", "*.example.com")).get(10, TimeUnit.SECONDS);
     assertEquals(List.of(), names.list());
     assertEquals(List.of(), store.saved);
     assertEquals(Set.of(), enforced.get(WWW));
@@ -265,7 +276,9 @@ class NamesTest {
     final CompletableFuture<Void> removed = names.remove(NamePattern.ALL);
     assertEquals(
         "disk full",
-        assertThrows(CompletionException.class, removed::join).getCause().getMessage());
+        assertThrows(ExecutionException.class, () -> removed.get(10, TimeUnit.SECONDS))
+            .getCause()
+            .getMessage());
     assertEquals(addresses("192.0.2.7"), names.addresses().get(WWW));
     assertEquals(addresses("192.0.2.7"), enforced.get(WWW));
   }
@@ -283,8 +296,8 @@ class NamesTest {
     assertEquals(Map.of(), enforced);
     assertEquals(0, store.saves);
     final CompletableFuture<Void> some = closed.remove(NamePattern.parse("p", "*.example.com"));
-    assertThrows(CompletionException.class, some::join);
-    closed.remove(NamePattern.ALL).join();
+    assertThrows(ExecutionException.class, () -> some.get(10, TimeUnit.SECONDS));
+    closed.remove(NamePattern.ALL).get(10, TimeUnit.SECONDS);
     awaitEnforced(WWW, "192.0.2.7");
   }
 
@@ -318,5 +331,163 @@ class NamesTest {
     assertEquals(START, loaded.lookupTime());
     assertEquals(START.plusSeconds(60), loaded.expirationTime());
     await(() -> store.saves > 0);
+  }
+
+  @Test
+  void shouldTellOfEachAnswerAlsoOfOneWithoutAddresses() throws Exception {
+    synchronized (zone) {
+      zone.put(WWW, new Resolved(List.of(), 0));
+    }
+    answers("b.example.com.", "192.0.2.8");
+    wanted = Set.of(WWW, "b.example.com.");
+    final Map<String, Resolved> heard = new ConcurrentHashMap<>();
+    names = Names.open(context().conclude());
+    names.start(this::enforce, () -> wanted, heard::put);
+    awaitEnforced("b.example.com.", "192.0.2.8");
+    await(() -> heard.size() == 2);
+    assertEquals(zone, heard);
+    assertEquals(Set.of("b.example.com."), enforced.keySet());
+  }
+
+  @Test
+  void shouldStoreALongerTimeWhenItIsClosed() throws Exception {
+    answers(WWW, "192.0.2.7");
+    wanted = Set.of(WWW);
+    final List<String> heard = new CopyOnWriteArrayList<>();
+    names = Names.open(context().conclude());
+    names.start(this::enforce, () -> wanted, (name, answer) -> heard.add(name));
+    awaitEnforced(WWW, "192.0.2.7");
+    final Instant first = store.saved.getFirst().expirationTime();
+    final int lookups = heard.size();
+    now.updateAndGet(time -> time.plusSeconds(1));
+    await(
+        () -> {
+          now.updateAndGet(time -> time.plusMillis(2));
+          return heard.size() > lookups + 1;
+        });
+    assertEquals(first, store.saved.getFirst().expirationTime());
+    close();
+    assertTrue(store.saved.getFirst().expirationTime().isAfter(first));
+    assertThrows(RejectedExecutionException.class, () -> names.remove(NamePattern.ALL));
+  }
+
+  @Test
+  void shouldTryAStoreThatFailsAgainAfterASecondAndNotInEachCycle() throws Exception {
+    answers(WWW, "192.0.2.7");
+    wanted = Set.of(WWW);
+    store.fails = true;
+    start(context());
+    await(() -> store.attempts > 0);
+    wanted = Set.of();
+    now.updateAndGet(time -> time.plusMillis(999));
+    Thread.sleep(250);
+    assertEquals(1, store.attempts);
+    now.updateAndGet(time -> time.plusMillis(1));
+    await(() -> store.attempts > 1);
+    store.fails = false;
+    now.updateAndGet(time -> time.plusMillis(1000));
+    awaitEnforced(WWW, "192.0.2.7");
+  }
+
+  @Test
+  void shouldKeepAndRemovePreloadedNamesWithoutAResolver() throws Exception {
+    final NameLookup one =
+        new NameLookup(
+            WWW,
+            List.of(IpAddress.parse("192.0.2.7")),
+            5,
+            Instant.EPOCH,
+            Instant.EPOCH,
+            Source.PRECACHE);
+    wanted = Set.of(WWW);
+    start(context().resolver(null).preloaded(List.of(one)));
+    await(() -> store.saves > 0);
+    assertEquals(List.of(WWW), store.saved.stream().map(NameLookup::name).toList());
+    names.remove(NamePattern.ALL).get(10, TimeUnit.SECONDS);
+    assertEquals(Map.of(), names.addresses());
+    assertEquals(Set.of(), enforced.get(WWW));
+  }
+
+  @Test
+  void shouldStoreNothingWhenItIsClosedWhereNothingHasChanged() throws Exception {
+    answers(WWW, "192.0.2.7");
+    wanted = Set.of(WWW);
+    start(context().pauses(NamePoller.Pauses.DEFAULT));
+    await(
+        () -> {
+          synchronized (enforced) {
+            return enforced.containsKey(WWW);
+          }
+        });
+    final int saves = store.saves;
+    Thread.currentThread().interrupt();
+    close();
+    assertTrue(Thread.interrupted(), "the caller learns of its interruption");
+    assertEquals(saves, store.saves);
+  }
+
+  @Test
+  void shouldLookARemovedNameUpAtOnce() throws Exception {
+    answers(WWW, "192.0.2.7");
+    wanted = Set.of(WWW);
+    start(context().pauses(NamePoller.Pauses.DEFAULT));
+    await(() -> names.addresses().containsKey(WWW));
+    answers(WWW, "192.0.2.8");
+    names.remove(NamePattern.ALL).get(10, TimeUnit.SECONDS);
+    await(() -> addresses("192.0.2.8").equals(names.addresses().get(WWW)));
+    assertEquals(START, now.get(), "no pause has ended");
+  }
+
+  @Test
+  void shouldLookUpNoNameThatIsNotWantedAnyMore() throws Exception {
+    answers(WWW, "192.0.2.7");
+    answers("b.example.com.", "192.0.2.8");
+    wanted = Set.of(WWW, "b.example.com.");
+    final List<String> heard = new CopyOnWriteArrayList<>();
+    names = Names.open(context().conclude());
+    names.start(this::enforce, () -> wanted, (name, answer) -> heard.add(name));
+    awaitEnforced(WWW, "192.0.2.7");
+    awaitEnforced("b.example.com.", "192.0.2.8");
+    wanted = Set.of(WWW);
+    for (int i = 0; i < 2; i++) {
+      heard.clear();
+      await(
+          () -> {
+            now.updateAndGet(time -> time.plusMillis(2));
+            return heard.stream().filter(WWW::equals).count() > 1;
+          });
+    }
+    assertEquals(Set.of(WWW), Set.copyOf(heard), "from the cycle after the change on");
+  }
+
+  @Test
+  void shouldAnswerARemovalOfNothingAfterTheChangeThatIsOnItsWay() throws Exception {
+    answers(WWW, "192.0.2.7");
+    wanted = Set.of(WWW);
+    final CompletableFuture<Void> held = new CompletableFuture<>();
+    enforcing = held;
+    start(context());
+    awaitEnforced(WWW, "192.0.2.7");
+    wanted = Set.of();
+    final CompletableFuture<Void> removed = names.remove(NamePattern.parse("p", "b.example.com"));
+    held.complete(null);
+    removed.get(10, TimeUnit.SECONDS);
+    assertEquals(addresses("192.0.2.7"), enforced.get(WWW));
+  }
+
+  @Test
+  void shouldFailARemovalThatCannotBeEnforced() throws Exception {
+    answers(WWW, "192.0.2.7");
+    wanted = Set.of(WWW);
+    start(context());
+    awaitEnforced(WWW, "192.0.2.7");
+    wanted = Set.of();
+    enforcing = CompletableFuture.failedFuture(new OperationException("EIO"));
+    final CompletableFuture<Void> removed = names.remove(NamePattern.ALL);
+    assertEquals(
+        "EIO",
+        assertThrows(ExecutionException.class, () -> removed.get(10, TimeUnit.SECONDS))
+            .getCause()
+            .getMessage());
   }
 }

@@ -3,6 +3,7 @@ package agent.dns;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -43,5 +44,13 @@ class ResolverFileTest {
     assertEquals(List.of("127.0.0.1 53"), servers(""));
     assertEquals(
         1, new ResolverFile(directory.resolve("missing")).get().size(), "as the C library does");
+  }
+
+  @Test
+  void shouldReadServersBesideACommentInAnotherEncoding() throws IOException {
+    final Path file = directory.resolve("resolv.conf");
+    Files.write(file, "# B\u00fcro\nnameserver ::1\n".getBytes(StandardCharsets.ISO_8859_1));
+    assertEquals(
+        "0:0:0:0:0:0:0:1", new ResolverFile(file).get().getFirst().getAddress().getHostAddress());
   }
 }
