@@ -7,11 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import agent.contract.datapath.PrefilterListModel;
 import agent.contract.endpoint.EndpointChangeRequest;
 import agent.contract.endpoint.EndpointModel;
+import agent.contract.policy.IcmpModel;
 import agent.contract.policy.RuleModel;
 import java.time.Instant;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.json.JsonMapper;
@@ -98,11 +100,32 @@ class WireFormatTest {
             RuleModel.class);
     final var ports = rule.ingress().getFirst().toPorts().getFirst().ports();
     assertEquals(List.of("80", "80", "http"), ports.stream().map(port -> port.port()).toList());
-    assertThrows(
-        JacksonException.class,
-        () ->
-            strict.readValue(
-                "{\"ingress\":[{\"toPorts\":[{\"ports\":[{\"port\":8.5}]}]}]}", RuleModel.class));
+    for (final String wrong : List.of("8.5", "true", "[80]", "{}")) {
+      assertThrows(
+          JacksonException.class,
+          () ->
+              strict.readValue(
+                  "{\"ingress\":[{\"toPorts\":[{\"ports\":[{\"port\":" + wrong + "}]}]}]}",
+                  RuleModel.class),
+          wrong);
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "8, 8",
+    "0, 0",
+    "999999999, 999999999",
+    "EchoRequest, '\"EchoRequest\"'",
+    "08, '\"08\"'",
+    "1000000000, '\"1000000000\"'",
+    "-1, '\"-1\"'",
+    "8x, '\"8x\"'",
+  })
+  void shouldWriteTheDigitsOfATypeAsANumberAndAllElseAsText(String type, String json) {
+    assertEquals(
+        "{\"family\":\"IPv4\",\"type\":" + json + "}",
+        strict.writeValueAsString(new IcmpModel.Field("IPv4", type)));
   }
 
   @Test

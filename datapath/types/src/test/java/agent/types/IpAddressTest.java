@@ -247,4 +247,10 @@ class IpAddressTest {
     assertTrue(IpAddress.parse("::").isIpv6());
     assertFalse(IpAddress.parse("0.0.0.0").isIpv6());
   }
+
+  @ParameterizedTest
+  @CsvSource({"0.0.0.0, true", "::, true", "0.0.0.1, false", "::1, false", "1::, false"})
+  void shouldTellTheUnspecifiedAddressFromOthers(String text, boolean isUnspecified) {
+    assertEquals(isUnspecified, IpAddress.parse(text).isUnspecified());
+  }
 }

@@ -9,9 +9,9 @@ import tools.jackson.databind.ValueDeserializer;
 final class NumberOrTextReader extends ValueDeserializer<String> {
   @Override
   public String deserialize(JsonParser parser, DeserializationContext context) {
-    if (parser.hasToken(JsonToken.VALUE_STRING) || parser.hasToken(JsonToken.VALUE_NUMBER_INT)) {
-      return parser.getString();
+    if (!parser.hasToken(JsonToken.VALUE_STRING) && !parser.hasToken(JsonToken.VALUE_NUMBER_INT)) {
+      context.handleUnexpectedToken(context.constructType(String.class), parser); // throws
     }
-    return (String) context.handleUnexpectedToken(context.constructType(String.class), parser);
+    return parser.getString();
   }
 }
