@@ -50,7 +50,7 @@ final class UnrealisedWrites {
 
   /** Removes the refused write of a key, because the kernel now holds the desired entry. */
   void realised(int serial, DirectBuffer key) {
-    if (size > 0) {
+    if (size != 0) {
       synchronized (this) {
         writes.remove(new Subject(serial, ByteBuffer.wrap(bytes(key))));
         size = writes.size();
@@ -60,7 +60,7 @@ final class UnrealisedWrites {
 
   /** Removes the refused writes of a map that is closed or whose writer starts over. */
   void forgetMap(int serial) {
-    if (size > 0) {
+    if (size != 0) {
       synchronized (this) {
         writes.keySet().removeIf(subject -> subject.serial == serial);
         size = writes.size();

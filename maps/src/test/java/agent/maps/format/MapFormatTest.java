@@ -120,6 +120,8 @@ class MapFormatTest {
     assertEquals("10.1.0.7:43210 -> 10.1.0.9:80 TCP local", keyText(MapFormats.CONNTRACK4));
     entry.flags(ConntrackFlag.INITIATOR_HIGH.number()).party(1, 0);
     assertEquals("10.1.0.9:80 -> 10.1.0.7:43210 TCP in", keyText(MapFormats.CONNTRACK4));
+    entry.party(0, 0).party(1, 8);
+    assertEquals("10.1.0.9:80 -> 10.1.0.7:43210 TCP out", keyText(MapFormats.CONNTRACK4));
   }
 
   @Test
@@ -333,6 +335,11 @@ class MapFormatTest {
     value.putLong(FlowUsageFlyweight.OVERFLOWED_OFFSET, 9);
     assertTrue(MapFormats.FLOW_USAGE.present(value, 0));
     assertEquals("overflowed 9", valueText(MapFormats.FLOW_USAGE));
+    value.setMemory(0, FlowUsageFlyweight.LENGTH, (byte) 0);
+    value.putInt(FlowUsageFlyweight.OPENED_OFFSET, 3);
+    value.putInt(FlowUsageFlyweight.CREDIT_OFFSET, 3);
+    assertFalse(MapFormats.FLOW_USAGE.present(value, 0), "all flows have ended");
+    assertEquals("overflowed 0", valueText(MapFormats.FLOW_USAGE));
   }
 
   @Test
@@ -463,6 +470,7 @@ class MapFormatTest {
     "0:1:0:1:0:1:0:1, 0:1:0:1:0:1:0:1",
     "1:0:0:0:0:0:0:0, 1::",
     "fe80:0:0:0:0:0:abcd:1, fe80::abcd:1",
+    "0:0:1:1:0:1:0:0, ::1:1:0:1:0:0",
   })
   void shouldWriteIpv6AddressesInTheFormOfRfc5952(String address, String text) throws Exception {
     final ByteBuffer bytes = ByteBuffer.wrap(InetAddress.getByName(address).getAddress());

@@ -2,6 +2,7 @@ package agent.maps.format;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.maps.layout.BackendState;
 import agent.maps.layout.ServiceAffinityFlyweight;
@@ -11,6 +12,7 @@ import agent.maps.layout.ServiceCellsFlyweight;
 import agent.maps.layout.ServiceEndFlyweight;
 import agent.maps.layout.ServiceEntryFlyweight;
 import agent.maps.layout.ServiceKeyFlyweight;
+import agent.maps.layout.ServiceScope;
 import agent.maps.layout.ServiceSlotFlyweight;
 import agent.maps.layout.ServiceSlotKeyFlyweight;
 import agent.maps.layout.ServiceTableFlyweight;
@@ -48,6 +50,19 @@ class ServiceFormatTest {
         .protocol(17);
     new ServiceEntryFlyweight().wrap(value, 0).serviceId(7).slots(3).affinityS(600);
     assertText(text + " UDP", "service 7 slots 3 affinity 600s", MapFormats.SERVICES);
+  }
+
+  @Test
+  void shouldShowWhichFrontendsAreForClientsOutside() {
+    final ServiceKeyFlyweight frontend =
+        new ServiceKeyFlyweight().wrap(key, 0).address(0, MAPPED | 0x0a600001).port(80).protocol(6);
+    new ServiceEntryFlyweight().wrap(value, 0).serviceId(7).slots(3);
+    frontend.scope(ServiceScope.INSIDE.number());
+    assertText("10.96.0.1:80 TCP", "service 7 slots 3 affinity 0s", MapFormats.SERVICES);
+    frontend.scope(ServiceScope.OUTSIDE.number());
+    assertText(
+        "10.96.0.1:80 TCP from outside", "service 7 slots 3 affinity 0s", MapFormats.SERVICES);
+    assertTrue(MapFormats.SERVICES.present(value, 0));
   }
 
   @Test

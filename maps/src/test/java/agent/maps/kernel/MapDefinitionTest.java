@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 
+import agent.bindings.Errno;
 import agent.bindings.MapFlag;
 import agent.bindings.MapSpec;
 import agent.bindings.MapType;
@@ -81,5 +82,12 @@ class MapDefinitionTest {
       assertEquals(1234, map.spec().maxEntries());
       assertFalse(map.hasMirror());
     }
+  }
+
+  @Test
+  void shouldReportTheErrorOfAMapBesideItsText() {
+    final BpfMapException failure = new BpfMapException("map m: update: ENOSPC", Errno.ENOSPC);
+    assertEquals(Errno.ENOSPC, failure.errno());
+    assertEquals("map m: update: ENOSPC", failure.getMessage());
   }
 }

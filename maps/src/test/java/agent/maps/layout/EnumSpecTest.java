@@ -22,4 +22,10 @@ class EnumSpecTest {
     assertEquals(
         List.of("CELL_NONE", "CELL_PART", "CELL_WHOLE"), List.copyOf(cells.constants().keySet()));
   }
+
+  @Test
+  void shouldNumberTheStatesOfTheGateFromOneOn() {
+    assertEquals(1, ServiceGate.CLOSED.number(), "0: the map is new");
+    assertEquals(2, ServiceGate.OPEN.number());
+  }
 }

@@ -2,6 +2,7 @@ package agent.maps.mirror;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Map;
@@ -44,6 +45,7 @@ class MirrorStoreTest {
         final int valueAt = keyAt + MirrorStore.valueOffset(KEY_SIZE);
         assertEquals(0x7f, copy.getByte(keyAt + KEY_SIZE - 1));
         assertEquals(0x3f, copy.getByte(valueAt + VALUE_SIZE - 1));
+        assertEquals(0, copy.getByte(keyAt + KEY_SIZE), "no byte of the value");
         found.put(copy.getInt(keyAt), copy.getInt(valueAt));
       }
     }
@@ -83,5 +85,14 @@ class MirrorStoreTest {
     assertTrue(store.retain());
     store.release();
     assertEquals(Map.of(10, -10), contents(1));
+  }
+
+  @Test
+  void shouldCloseWithTheLastRelease() {
+    final MirrorStore other = new MirrorStore();
+    assertTrue(other.put(1, key, 0, KEY_SIZE, value, 0, VALUE_SIZE));
+    other.release();
+    assertThrows(
+        IllegalStateException.class, () -> other.put(2, key, 0, KEY_SIZE, value, 0, VALUE_SIZE));
   }
 }
