@@ -24,7 +24,7 @@ struct node_config {
 	__u32 flow_share_percent; /* an endpoint may have this part of the free entries of a table */
 	__u32 events_per_second;  /* of one endpoint; 0: no limit */
 	__u16 payload_bytes;      /* first bytes of a packet in an event, where a subscriber wants them */
-	__u8 native4_length;      /* packets to this prefix are not masqueraded */
+	__u8 native4_length;      /* bits and 1; packets to this prefix are not masqueraded */
 	__u8 native6_length;
 	__u8 native4[4];
 	__u8 native6[16];

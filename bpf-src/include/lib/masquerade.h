@@ -50,7 +50,7 @@ static __always_inline bool masquerade4_is_due(__be32 address)
 
 	return host >> 28 < 0xe && host >> 24 && host >> 24 != 127 && host >> 16 != 0xa9fe &&
 	       !(node_config.native4_length &&
-		 prefix4_contains(node_config.native4, node_config.native4_length, address));
+		 prefix4_contains(node_config.native4, node_config.native4_length - 1, address));
 }
 
 static __always_inline bool masquerade6_is_due(const union address *address)
@@ -59,7 +59,7 @@ static __always_inline bool masquerade6_is_due(const union address *address)
 
 	return first >> 24 != 0xff && first >> 22 != 0xfe80 >> 6 && (address->halves[0] || address->words[2]) &&
 	       !(node_config.native6_length &&
-		 prefix6_contains(node_config.native6, node_config.native6_length, address));
+		 prefix6_contains(node_config.native6, node_config.native6_length - 1, address));
 }
 
 /* Returns whether a workload opens a flow to the outside by this packet with its own address. */

@@ -341,23 +341,27 @@ public final class NodeConfigFlyweight {
     return this;
   }
 
-  /** Returns {@code native4_length}, the bits of {@code native4}; 0: there is no such prefix. */
+  /**
+   * Returns {@code native4_length}, the bits of {@code native4} and 1; 0: there is no such prefix.
+   */
   public int native4Length() {
     return buffer.getByte(offset + NATIVE4_LENGTH_OFFSET) & 0xff;
   }
 
-  /** Sets {@code native4_length}, the bits of {@code native4}; 0: there is no such prefix. */
+  /** Sets {@code native4_length}, the bits of {@code native4} and 1; 0: there is no such prefix. */
   public NodeConfigFlyweight native4Length(int value) {
     buffer.putByte(offset + NATIVE4_LENGTH_OFFSET, (byte) value);
     return this;
   }
 
-  /** Returns {@code native6_length}, the bits of {@code native6}; 0: there is no such prefix. */
+  /**
+   * Returns {@code native6_length}, the bits of {@code native6} and 1; 0: there is no such prefix.
+   */
   public int native6Length() {
     return buffer.getByte(offset + NATIVE6_LENGTH_OFFSET) & 0xff;
   }
 
-  /** Sets {@code native6_length}, the bits of {@code native6}; 0: there is no such prefix. */
+  /** Sets {@code native6_length}, the bits of {@code native6} and 1; 0: there is no such prefix. */
   public NodeConfigFlyweight native6Length(int value) {
     buffer.putByte(offset + NATIVE6_LENGTH_OFFSET, (byte) value);
     return this;

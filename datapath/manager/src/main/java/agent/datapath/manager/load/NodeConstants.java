@@ -66,12 +66,12 @@ public final class NodeConstants {
     }
     if (context.masquerading().native4() != null) {
       final Prefix excluded = context.masquerading().native4();
-      node.native4((int) excluded.address().low()).native4Length(excluded.length());
+      node.native4((int) excluded.address().low()).native4Length(excluded.length() + 1);
     }
     if (context.masquerading().native6() != null) {
       final IpAddress excluded = context.masquerading().native6().address();
       node.native6(excluded.high(), excluded.low())
-          .native6Length(context.masquerading().native6().length());
+          .native6Length(context.masquerading().native6().length() + 1);
     }
   }
 }
