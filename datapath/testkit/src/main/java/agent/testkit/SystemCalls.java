@@ -47,7 +47,15 @@ final class SystemCalls {
   private static final MethodHandle POLL =
       handle("poll", FunctionDescriptor.of(INT, ValueLayout.ADDRESS, LONG, INT));
 
+  private static final MethodHandle SCHED_GETAFFINITY = affinityHandle("sched_getaffinity");
+  private static final MethodHandle SCHED_SETAFFINITY = affinityHandle("sched_setaffinity");
+  private static final int CPU_SET_BYTES = 128; // cpu_set_t of sched.h
+
   private SystemCalls() {}
+
+  private static MethodHandle affinityHandle(String name) {
+    return handle(name, FunctionDescriptor.of(INT, INT, LONG, ValueLayout.ADDRESS));
+  }
 
   @SuppressWarnings("restricted")
   private static MethodHandle handle(String name, FunctionDescriptor descriptor) {
@@ -161,6 +169,31 @@ final class SystemCalls {
       final MemorySegment state = arena.allocate(CAPTURED);
       final long result = (long) SYSCALL.invokeExact(state, number, 1L, MemorySegment.NULL, 0L);
       check("membarrier", state, (int) result);
+    } catch (Throwable failure) {
+      throw sneaky(failure);
+    }
+  }
+
+  /** Returns the CPUs on which the calling thread may run, a bit for each. */
+  static byte[] cpusOfThisThread() {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(CAPTURED);
+      final MemorySegment cpus = arena.allocate(CPU_SET_BYTES, Long.BYTES);
+      final int result = (int) SCHED_GETAFFINITY.invokeExact(state, 0, (long) CPU_SET_BYTES, cpus);
+      check("sched_getaffinity", state, result);
+      return cpus.toArray(ValueLayout.JAVA_BYTE);
+    } catch (Throwable failure) {
+      throw sneaky(failure);
+    }
+  }
+
+  static void setCpusOfThisThread(byte[] cpus) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(CAPTURED);
+      final MemorySegment set = arena.allocate(CPU_SET_BYTES, Long.BYTES);
+      MemorySegment.copy(cpus, 0, set, ValueLayout.JAVA_BYTE, 0, cpus.length);
+      final int result = (int) SCHED_SETAFFINITY.invokeExact(state, 0, (long) CPU_SET_BYTES, set);
+      check("sched_setaffinity", state, result);
     } catch (Throwable failure) {
       throw sneaky(failure);
     }

@@ -11,6 +11,7 @@ import agent.maps.layout.DropReason;
 import agent.maps.layout.PolicyDirection;
 import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
+import agent.testkit.OneCpu;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -25,11 +26,13 @@ class VerdictCacheKernelTest {
   private static final int PORTS = 32;
   private static final int COLLIDING_ID = 382;
 
+  private final OneCpu cpu = OneCpu.ofThisThread(); // each CPU has a cache of its own
   private final ScenarioNode node = new ScenarioNode();
 
   @AfterEach
   void close() {
     node.close();
+    cpu.close();
   }
 
   @ParameterizedTest
