@@ -47,6 +47,7 @@ final class IptablesRules implements RuleTable {
   }
 
   private final NodeCommand command;
+  private int readGeneration = -1;
 
   IptablesRules(NodeCommand command) {
     this.command = command;
@@ -115,6 +116,7 @@ final class IptablesRules implements RuleTable {
 
   @Override
   public String read() {
+    readGeneration = isLegacy() ? -1 : NftablesRules.generation();
     final List<String> lines = new ArrayList<>();
     for (final Family family : used()) {
       lines.addAll(list(family, CHAIN));
@@ -123,9 +125,14 @@ final class IptablesRules implements RuleTable {
     return String.join("\n", lines);
   }
 
+  /** Legacy tables have no number of changes. */
   @Override
   public boolean mayHaveChanged() {
-    return true;
+    return isLegacy() || NftablesRules.generation() != readGeneration;
+  }
+
+  private static boolean isLegacy() {
+    return Arrays.stream(Family.values()).anyMatch(IptablesRules::isLegacy);
   }
 
   /** Returns the families that have a table for translation now. */

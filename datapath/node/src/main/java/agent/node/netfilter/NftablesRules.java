@@ -86,13 +86,13 @@ public final class NftablesRules implements RuleTable {
     return "";
   }
 
-  /** The kernel numbers the changes of all its tables. */
   @Override
   public boolean mayHaveChanged() {
     return generation() != readGeneration;
   }
 
-  private static int generation() {
+  /** Returns the number that the kernel gives to the changes of all its tables. */
+  static int generation() {
     try (NetfilterNetlink netfilter = NetfilterNetlink.open()) {
       return netfilter.generation();
     } catch (BindingsException failure) {
