@@ -34,6 +34,7 @@ public final class Names implements AutoCloseable {
   private static final int MOST_EXPIRIES = 1_000;
   private static final long CYCLE_MS = 100;
   private static final long STORE_RETRY_MS = 1_000;
+  private static final long ENFORCEMENT_RETRY_MS = 1_000;
   private static final String ENFORCEMENT = "enforcement";
 
   /** An address that only stays longer than stored is stored so late; a restart adds the time. */
@@ -48,6 +49,10 @@ public final class Names implements AutoCloseable {
           work -> Thread.ofPlatform().daemon().name("names").unstarted(work));
   private final Map<String, Set<IpAddress>> enforced = new HashMap<>();
   private final Set<String> pending = new TreeSet<>();
+
+  /** Names whose addresses in the kernel are not known, since a change failed. */
+  private final Set<String> failed = new TreeSet<>();
+
   private List<CompletableFuture<Void>> waiting = new ArrayList<>();
   private volatile String unreadable;
   private Enforcement enforcement;
@@ -57,6 +62,7 @@ public final class Names implements AutoCloseable {
   private boolean isOutdated;
   private boolean isStoreFailing;
   private long storeAtMs;
+  private long enforceAtMs;
 
   /** Has the rules use other addresses. */
   @FunctionalInterface
@@ -220,6 +226,9 @@ public final class Names implements AutoCloseable {
     if (isEnforcing || pending.isEmpty() && waiting.isEmpty() && !isStoreDue) {
       return;
     }
+    if (!failed.isEmpty() && nowMs - enforceAtMs < 0) {
+      return;
+    }
     if (!isStoreFailing || nowMs - storeAtMs >= 0) {
       store(nowMs);
     }
@@ -273,7 +282,7 @@ public final class Names implements AutoCloseable {
       if (!isStored && after.retainAll(before)) {
         later.add(name);
       }
-      if (!after.equals(before)) {
+      if (!after.equals(before) || failed.contains(name)) {
         changes.put(name, after);
       }
     }
@@ -296,15 +305,22 @@ public final class Names implements AutoCloseable {
         });
     enforcement
         .enforce(changes)
-        .whenComplete((done, failure) -> thread.execute(() -> onEnforced(answers, failure)));
+        .whenComplete(
+            (done, failure) ->
+                thread.execute(() -> onEnforced(changes.keySet(), answers, failure)));
   }
 
-  private void onEnforced(List<CompletableFuture<Void>> answers, Throwable failure) {
+  private void onEnforced(
+      Set<String> names, List<CompletableFuture<Void>> answers, Throwable failure) {
     isEnforcing = false;
     if (failure == null) {
+      failed.removeAll(names);
       faults.clear(ENFORCEMENT);
       answers.forEach(answer -> answer.complete(null));
     } else {
+      failed.addAll(names);
+      pending.addAll(names);
+      enforceAtMs = nowMs() + ENFORCEMENT_RETRY_MS;
       faults.degraded(ENFORCEMENT, "addresses of names: " + failure.getMessage());
       LOGGER.warn("addresses of names: {}", failure.getMessage());
       answers.forEach(answer -> answer.completeExceptionally(failure));

@@ -316,6 +316,22 @@ class NamesTest {
   }
 
   @Test
+  void shouldEnforceAgainWhatCouldNotBe() throws Exception {
+    answers(WWW, "192.0.2.7");
+    wanted = Set.of(WWW);
+    enforcing = CompletableFuture.failedFuture(new OperationException("ENOSPC"));
+    start(context());
+    await(() -> names.faults().read().level() == ModuleHealth.Level.DEGRADED);
+    synchronized (enforced) {
+      assertEquals(1, storedBefore.size(), "not before a pause");
+      enforced.clear();
+    }
+    enforcing = CompletableFuture.completedFuture(null);
+    awaitEnforced(WWW, "192.0.2.7");
+    await(() -> names.faults().read().level() == ModuleHealth.Level.OK);
+  }
+
+  @Test
   void shouldHavePreloadedNamesFromTheStartOn() throws Exception {
     final NameLookup one =
         new NameLookup(
