@@ -36,6 +36,15 @@ class NamesTest {
   private static final String WWW = "www.example.com.";
   private static final Instant START = Instant.parse("2026-11-20T10:00:00Z");
 
+  private static final NameLookup PRELOADED =
+      new NameLookup(
+          WWW,
+          List.of(IpAddress.parse("192.0.2.7")),
+          5,
+          Instant.EPOCH,
+          Instant.EPOCH,
+          Source.PRECACHE);
+
   /** A store that can be made to fail. */
   private static final class Store implements NameStore {
     private volatile List<NameLookup> saved = List.of();
@@ -333,15 +342,7 @@ class NamesTest {
 
   @Test
   void shouldHavePreloadedNamesFromTheStartOn() throws Exception {
-    final NameLookup one =
-        new NameLookup(
-            WWW,
-            List.of(IpAddress.parse("192.0.2.7")),
-            5,
-            Instant.EPOCH,
-            Instant.EPOCH,
-            Source.PRECACHE);
-    start(context().preloaded(List.of(one)));
+    start(context().preloaded(List.of(PRELOADED)));
     final NameLookup loaded = names.list().getFirst();
     assertEquals(Source.PRECACHE, loaded.source());
     assertEquals(START, loaded.lookupTime());
@@ -407,16 +408,8 @@ class NamesTest {
 
   @Test
   void shouldKeepAndRemovePreloadedNamesWithoutAResolver() throws Exception {
-    final NameLookup one =
-        new NameLookup(
-            WWW,
-            List.of(IpAddress.parse("192.0.2.7")),
-            5,
-            Instant.EPOCH,
-            Instant.EPOCH,
-            Source.PRECACHE);
     wanted = Set.of(WWW);
-    start(context().resolver(null).preloaded(List.of(one)));
+    start(context().resolver(null).preloaded(List.of(PRELOADED)));
     await(() -> store.saves > 0);
     assertEquals(List.of(WWW), store.saved.stream().map(NameLookup::name).toList());
     names.remove(NamePattern.ALL).get(10, TimeUnit.SECONDS);

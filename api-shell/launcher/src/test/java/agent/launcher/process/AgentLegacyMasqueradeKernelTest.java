@@ -11,7 +11,6 @@ import agent.testkit.TcpConnection;
 import agent.testkit.TcpEchoServer;
 import agent.testkit.UdpEchoServer;
 import agent.testkit.UdpStream;
-import agent.testkit.VethPair;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -33,7 +32,6 @@ import tools.jackson.databind.JsonNode;
 class AgentLegacyMasqueradeKernelTest {
   private static final int PORT = 8080;
   private static final long REPAIR_NS = Duration.ofSeconds(10).toNanos();
-  private static final List<String> WORLD = List.of("192.0.2.2", "2001:db8:2::2");
   private static final List<String> NATIVE = List.of("198.51.100.2", "2001:db8:51::2");
   private static final String[] OPTIONS = {
     "--device=net0",
@@ -49,15 +47,7 @@ class AgentLegacyMasqueradeKernelTest {
   @BeforeEach
   void start() throws IOException {
     node = new TestNode();
-    world = NetworkNamespace.create("world");
-    node.keep(world);
-    VethPair.create(node.namespace(), "net0", world, "eth0");
-    node.namespace().ip("address add 192.0.2.1/24 dev net0");
-    world.ip("address add 192.0.2.2/24 dev eth0");
-    for (final String prefix : List.of("2001:db8:2::", "fe80::")) {
-      node.namespace().ip("-6 address replace " + prefix + "1/64 dev net0 nodad");
-      world.ip("-6 address replace " + prefix + "2/64 dev eth0 nodad");
-    }
+    world = WorldNetwork.connect(node);
     world.ip("address add 198.51.100.2/32 dev lo");
     world.ip("-6 address add 2001:db8:51::2/128 dev lo nodad");
     node.namespace().ip("route add 198.51.100.0/24 via 192.0.2.2");
@@ -116,7 +106,7 @@ class AgentLegacyMasqueradeKernelTest {
   }
 
   private void assertReachesTheWorld(TestWorkload client) throws Exception {
-    for (final String address : WORLD) {
+    for (final String address : WorldNetwork.ADDRESSES) {
       try (UdpEchoServer udp = UdpEchoServer.start(world, address, PORT)) {
         assertTrue(reaches(client, address, 5000), address);
         assertTrue(UdpStream.isAnswered(client.namespace(), address, PORT, 3000), address);
@@ -187,11 +177,14 @@ class AgentLegacyMasqueradeKernelTest {
       assertMends(agent, "changed", 2);
       assertEquals(rules, ruleset());
       assertReachesTheWorld(alice);
-      try (TcpConnection ipv4 = TcpConnection.open(alice.namespace(), WORLD.get(0), PORT);
-          TcpConnection ipv6 = TcpConnection.open(alice.namespace(), WORLD.get(1), PORT)) {
+      try (TcpConnection ipv4 =
+              TcpConnection.open(alice.namespace(), WorldNetwork.ADDRESSES.get(0), PORT);
+          TcpConnection ipv6 =
+              TcpConnection.open(alice.namespace(), WorldNetwork.ADDRESSES.get(1), PORT)) {
         agent.kill();
         assertTrue(ipv4.exchangesMore(10, 5000) && ipv6.exchangesMore(10, 5000), "alone");
-        assertTrue(reaches(alice, WORLD.get(0), 5000), "a new one without the agent");
+        assertTrue(
+            reaches(alice, WorldNetwork.ADDRESSES.get(0), 5000), "a new one without the agent");
         final AgentProcess next = node.agent(OPTIONS);
         assertTrue(ipv4.exchangesMore(20, 5000) && ipv6.exchangesMore(20, 5000), "next agent");
         assertMode(next, "nftables");
@@ -284,8 +277,10 @@ class AgentLegacyMasqueradeKernelTest {
     assertMode(agent, "BPF");
     assertEquals("", ruleset());
     try (TcpEchoServer server = TcpEchoServer.start(world, PORT);
-        TcpConnection ipv4 = TcpConnection.open(alice.namespace(), WORLD.get(0), PORT);
-        TcpConnection ipv6 = TcpConnection.open(alice.namespace(), WORLD.get(1), PORT)) {
+        TcpConnection ipv4 =
+            TcpConnection.open(alice.namespace(), WorldNetwork.ADDRESSES.get(0), PORT);
+        TcpConnection ipv6 =
+            TcpConnection.open(alice.namespace(), WorldNetwork.ADDRESSES.get(1), PORT)) {
       assertTrue(ipv4.exchangesMore(10, 5000) && ipv6.exchangesMore(10, 5000));
       final Nftables firewall =
           Nftables.create(node.namespace(), Nftables.INET, "firewall")

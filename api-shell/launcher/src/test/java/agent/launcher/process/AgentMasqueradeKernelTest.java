@@ -9,7 +9,6 @@ import agent.testkit.NetworkNamespace;
 import agent.testkit.TcpConnection;
 import agent.testkit.TcpEchoServer;
 import agent.testkit.UdpEchoServer;
-import agent.testkit.VethPair;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
@@ -35,7 +34,6 @@ class AgentMasqueradeKernelTest {
   private static final int PORT = 8080;
   private static final int FLOWS_OF_EACH = 25_000;
   private static final int FIRST_PORT = 2000;
-  private static final List<String> WORLD = List.of("192.0.2.2", "2001:db8:2::2");
 
   private TestNode node;
   private NetworkNamespace world;
@@ -43,15 +41,7 @@ class AgentMasqueradeKernelTest {
   @BeforeEach
   void start() throws IOException {
     node = new TestNode();
-    world = NetworkNamespace.create("world");
-    node.keep(world);
-    VethPair.create(node.namespace(), "net0", world, "eth0");
-    node.namespace().ip("address add 192.0.2.1/24 dev net0");
-    world.ip("address add 192.0.2.2/24 dev eth0");
-    for (final String prefix : List.of("2001:db8:2::", "fe80::")) {
-      node.namespace().ip("-6 address replace " + prefix + "1/64 dev net0 nodad");
-      world.ip("-6 address replace " + prefix + "2/64 dev eth0 nodad");
-    }
+    world = WorldNetwork.connect(node);
   }
 
   @AfterEach
@@ -69,7 +59,7 @@ class AgentMasqueradeKernelTest {
     assertTrue(status.at("/enabledProtocols/ipv6").asBoolean());
     assertEquals("10.210.0.0/24", status.get("snat-exclusion-cidr-v4").asString());
     try (TcpEchoServer server = TcpEchoServer.start(world, PORT)) {
-      for (final String address : WORLD) {
+      for (final String address : WorldNetwork.ADDRESSES) {
         try (TcpConnection running = TcpConnection.open(alice.namespace(), address, PORT);
             TcpConnection own = TcpConnection.open(node.namespace(), address, PORT)) {
           assertTrue(running.exchangesMore(50, 10_000), address + "\n" + agent.log());
@@ -95,7 +85,8 @@ class AgentMasqueradeKernelTest {
     final String filter =
         "tc filter add dev eth0 egress bpf da obj " + programs + " program pretend_complete";
     alice.namespace().exec(filter.split(" "));
-    for (final String address : WORLD) { // by the stack, as all that is no TCP or UDP
+    for (final String address :
+        WorldNetwork.ADDRESSES) { // by the stack, as all that is no TCP or UDP
       alice.namespace().exec("ping", "-c", "2", "-i", "0.2", "-W", "5", address);
     }
   }
@@ -105,14 +96,17 @@ class AgentMasqueradeKernelTest {
     final AgentProcess agent = node.agent("--device", "net0");
     final TestWorkload alice = node.workload(agent, "alice", "app=alice");
     try (TcpEchoServer server = TcpEchoServer.start(world, PORT);
-        TcpConnection ipv4 = TcpConnection.open(alice.namespace(), WORLD.get(0), PORT);
-        TcpConnection ipv6 = TcpConnection.open(alice.namespace(), WORLD.get(1), PORT)) {
+        TcpConnection ipv4 =
+            TcpConnection.open(alice.namespace(), WorldNetwork.ADDRESSES.get(0), PORT);
+        TcpConnection ipv6 =
+            TcpConnection.open(alice.namespace(), WorldNetwork.ADDRESSES.get(1), PORT)) {
       assertTrue(ipv4.exchangesMore(20, 5000));
       assertTrue(ipv6.exchangesMore(20, 5000));
       agent.kill();
       assertTrue(ipv4.exchangesMore(20, 5000), "without the agent");
       assertTrue(ipv6.exchangesMore(20, 5000), "without the agent");
-      try (TcpConnection another = TcpConnection.open(alice.namespace(), WORLD.get(0), PORT)) {
+      try (TcpConnection another =
+          TcpConnection.open(alice.namespace(), WorldNetwork.ADDRESSES.get(0), PORT)) {
         assertTrue(another.exchangesMore(20, 5000), "a new one without the agent");
       }
       node.agent("--device", "net0");
@@ -128,7 +122,7 @@ class AgentMasqueradeKernelTest {
     final AgentProcess agent = node.agent("--device", "net0", "--bpf-ct-global-any-max", "262144");
     final TestWorkload alice = node.workload(agent, "alice", "app=alice");
     final TestWorkload bob = node.workload(agent, "bob", "app=bob");
-    try (UdpEchoServer server = UdpEchoServer.start(world, WORLD.get(0), PORT);
+    try (UdpEchoServer server = UdpEchoServer.start(world, WorldNetwork.ADDRESSES.get(0), PORT);
         DatagramChannel own = node.namespace().run(() -> bound(FIRST_PORT + 7))) {
       assertTrue(isAnswered(own, 1));
       for (final TestWorkload client : List.of(alice, bob)) {
@@ -150,11 +144,11 @@ class AgentMasqueradeKernelTest {
             "--ipv6-native-routing-cidr=::/0");
     final TestWorkload alice = node.workload(agent, "alice", "app=alice");
     try (TcpEchoServer server = TcpEchoServer.start(world, PORT)) {
-      assertFalse(reaches(alice, WORLD.get(0), 1500), "by its own address");
-      assertFalse(reaches(alice, WORLD.get(1), 1500), "by its own address");
+      assertFalse(reaches(alice, WorldNetwork.ADDRESSES.get(0), 1500), "by its own address");
+      assertFalse(reaches(alice, WorldNetwork.ADDRESSES.get(1), 1500), "by its own address");
       routeBack();
-      assertTrue(reaches(alice, WORLD.get(0), 10_000));
-      assertTrue(reaches(alice, WORLD.get(1), 10_000));
+      assertTrue(reaches(alice, WorldNetwork.ADDRESSES.get(0), 10_000));
+      assertTrue(reaches(alice, WorldNetwork.ADDRESSES.get(1), 10_000));
       assertEquals(0, server.bytes(), "only connections");
     }
   }
@@ -167,11 +161,11 @@ class AgentMasqueradeKernelTest {
     assertFalse(status.get("enabled").asBoolean(), status::toString);
     assertEquals("Disabled", status.get("mode").asString());
     try (TcpEchoServer server = TcpEchoServer.start(world, PORT)) {
-      assertFalse(reaches(alice, WORLD.get(0), 1500));
-      assertFalse(reaches(alice, WORLD.get(1), 1500));
+      assertFalse(reaches(alice, WorldNetwork.ADDRESSES.get(0), 1500));
+      assertFalse(reaches(alice, WorldNetwork.ADDRESSES.get(1), 1500));
       routeBack();
-      assertTrue(reaches(alice, WORLD.get(0), 10_000));
-      assertTrue(reaches(alice, WORLD.get(1), 10_000));
+      assertTrue(reaches(alice, WorldNetwork.ADDRESSES.get(0), 10_000));
+      assertTrue(reaches(alice, WorldNetwork.ADDRESSES.get(1), 10_000));
       assertEquals(0, server.bytes(), "only connections");
     }
   }
@@ -190,7 +184,8 @@ class AgentMasqueradeKernelTest {
     final DatagramChannel channel = DatagramChannel.open();
     channel.setOption(StandardSocketOptions.SO_REUSEADDR, true);
     channel.bind(new InetSocketAddress("0.0.0.0", port));
-    channel.connect(new InetSocketAddress(InetAddress.ofLiteral(WORLD.get(0)), PORT));
+    channel.connect(
+        new InetSocketAddress(InetAddress.ofLiteral(WorldNetwork.ADDRESSES.get(0)), PORT));
     channel.socket().setSoTimeout(2000);
     return channel;
   }
