@@ -97,7 +97,7 @@ public final class Conversation {
     final boolean byOpener =
         isReset
             ? RESET_AND_BOTH_ASK[said.size()] != 'a'
-            : said.isEmpty() ? random.below(8) != 0 : random.below(2) == 0;
+            : random.below(said.isEmpty() && protocol != TCP ? 8 : 2) != 0;
     final ModelHost source = byOpener ? opener : acceptor;
     final ModelHost destination = byOpener ? acceptor : opener;
     return switch (subject) {
@@ -165,7 +165,7 @@ public final class Conversation {
     if (kind == 3) {
       return packet.tcp(RST | ACK, sequence + resetDistance(random), acknowledged);
     }
-    final boolean answersSyn = kind < 6 && !byOpener || step == 1 && kind < 12;
+    final boolean answersSyn = !byOpener && kind < (step == 0 ? 12 : 6) || step == 1 && kind < 12;
     final int flags = answersSyn ? SYN : kind == 6 ? FIN : 0;
     return packet.tcp(flags | ACK, sequence, acknowledged);
   }
