@@ -35,17 +35,11 @@ __global int network_source_is_local(struct __sk_buff *skb, __u32 family, __u32 
 	return entry && (entry->endpoint_id || entry->flags & IPCACHE_FLAG_HOST);
 }
 
-static __always_inline int network_drop(const struct __sk_buff *skb, enum drop_reason reason)
-{
-	metrics_count(METRICS_NETWORK, reason, skb->len);
-	return TC_ACT_SHOT;
-}
-
 /* Translates an answer to a masqueraded packet, or a packet to a service, on its way to the stack. */
 __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 {
 	struct packet packet;
-	int reason;
+	int reason, action;
 
 	if (!network_parse(skb, &packet, family))
 		return ACTION_PASS;
@@ -56,11 +50,18 @@ __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 		if (!node_serves())
 			return ACTION_PASS;
 	}
+	if (packet.kind == PACKET_ICMP_ERROR) {
+		action = relay_error(skb, &packet);
+		if (action != NETWORK_JUDGE)
+			return action;
+	}
 	reason = network_translate(skb, &packet);
-	if (likely(!reason))
-		return ACTION_PASS;
+	if (likely(!reason)) {
+		action = network_is_relayed() ? relay_slowly(skb, &packet) : ACTION_PASS;
+		return action == NETWORK_JUDGE ? network_drop(skb, DROP_CONNTRACK_FULL) : action;
+	}
 	network_drop(skb, reason);
-	return reason == DROP_SERVICE_UNSERVED ? packet_reject_back(skb, &packet) : TC_ACT_SHOT;
+	return reason == DROP_SERVICE_UNSERVED ? packet_answer_back(skb, &packet, 0) : TC_ACT_SHOT;
 }
 
 /* Judges a packet of no known flow; one that the quick parser does not read may be of a masqueraded one. */
@@ -142,8 +143,6 @@ static __always_inline void network_advance(struct __sk_buff *skb, struct conntr
 		translation_tell_by(skb, entry, segment, now, quick_l4_offset(family));
 }
 
-#define NETWORK_JUDGE -2 /* in the place of an action: the packet is of no flow that is known here */
-
 /*
  * The complete path of an answer to a masqueraded packet. It gets the address of its workload wherever it goes on: where
  * the verdict of its flow does not hold any more, the program of the workload judges it.
@@ -180,12 +179,13 @@ static __always_inline int network_follow(struct __sk_buff *skb, struct conntrac
 	const __u64 now = now_ns();
 	const __u32 bytes = skb->len;
 
-	if (unlikely(entry_is_masquerade(entry))) {
+	if (unlikely(entry_is_masquerade(entry) || entry_is_relayed(entry))) {
 		struct segment copy = *segment;
 		int action;
 
 		copy.source_side = source_side;
-		action = network_follow_masquerade(skb, entry, &copy, now);
+		action = entry_is_relayed(entry) ? relay_quickly(skb, entry, &copy, now)
+						 : network_follow_masquerade(skb, entry, &copy, now);
 		return unlikely(action == NETWORK_JUDGE) ? network_judge(skb, family, true) : action;
 	}
 	if (!network_may_deliver(entry, source_side, segment, now))

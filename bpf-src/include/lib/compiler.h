@@ -34,6 +34,12 @@
  */
 #define keep_call_apart(value) asm volatile("" : "+r"(value) : "i"(__COUNTER__))
 
+/*
+ * Use after a call of a global function, before its result is checked. Clang knows what the function can return, and
+ * would remove the check; the verifier does not know.
+ */
+#define forget_range(value) asm volatile("" : "+r"(value))
+
 #define READ_ONCE(x) (*(const volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
 

@@ -71,8 +71,9 @@ static __always_inline void *deliver_hop(struct __sk_buff *skb, __u8 family)
 static __always_inline bool deliver_lives(const struct __sk_buff *skb, __u8 family)
 {
 	const void *ip = (void *)(long)skb->data + ETH_HLEN;
+	const __u32 bytes = family == FAMILY_IPV4 ? IPV4_HEADER_BYTES : IPV6_HEADER_BYTES;
 
-	if (ip + IPV6_HEADER_BYTES > (void *)(long)skb->data_end)
+	if (ip + bytes > (void *)(long)skb->data_end)
 		return false;
 	return (family == FAMILY_IPV4 ? ((const struct iphdr *)ip)->ttl : ((const struct ipv6hdr *)ip)->hop_limit) > 1;
 }

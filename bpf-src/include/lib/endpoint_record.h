@@ -26,6 +26,7 @@ struct judgement {
 	__u8 frontend_put_flags;
 	__u8 frontend_overflow;
 	__u8 masquerades;        /* the flow gets the address below as its source */
+	__u8 relayed;            /* the packet is of a flow that this node relays (lib/relay.h) */
 	__be16 frontend_port_be; /* where a translated packet was sent to, or the port of a masqueraded one */
 	__u32 service_id;
 	union address frontend;

@@ -81,6 +81,16 @@ static __always_inline bool flow_leaves(const struct endpoint_entry *endpoint, c
 	       masquerade6_is_due(&packet->destination);
 }
 
+/* Copies the address that flows by a device get there; zero where it has none. */
+static __always_inline void device_address(const struct device_entry *device, __u8 family, union address *address)
+{
+	__builtin_memset(address, 0, sizeof(*address));
+	if (family == FAMILY_IPV4)
+		address->v4 = *(const __be32 *)device->ipv4;
+	else
+		__builtin_memcpy(address, device->ipv6, sizeof(*address));
+}
+
 /* Takes the address of a device for a flow that leaves by it; a device without one leaves the flow its own. */
 static __always_inline void masquerade_by(struct judgement *judgement, __u8 family, __u32 ifindex)
 {
@@ -88,11 +98,7 @@ static __always_inline void masquerade_by(struct judgement *judgement, __u8 fami
 
 	if (!device)
 		return;
-	__builtin_memset(&judgement->frontend, 0, sizeof(judgement->frontend));
-	if (family == FAMILY_IPV4)
-		judgement->frontend.v4 = *(const __be32 *)device->ipv4;
-	else
-		__builtin_memcpy(&judgement->frontend, device->ipv6, sizeof(judgement->frontend));
+	device_address(device, family, &judgement->frontend);
 	judgement->masquerades = judgement->frontend.halves[0] || judgement->frontend.halves[1];
 }
 
@@ -171,13 +177,21 @@ static __always_inline bool entry_is_claimed(struct conntrack_entry *taken, __u6
 	       __sync_val_compare_and_swap(&taken->expires_ns, expires_ns, now + NS_PER_SECOND) == expires_ns;
 }
 
-/* Returns whether the entry is the second leg of the same flow of the same workload. */
+/* Returns whether two entries that rewrite both addresses do so in the same way. */
+static __always_inline bool others_are_same(const struct conntrack_entry *taken, const struct conntrack_entry *wanted)
+{
+	return taken->packets[0] == wanted->packets[0] && taken->packets[1] == wanted->packets[1] &&
+	       taken->bytes[0] == wanted->bytes[0];
+}
+
+/* Returns whether the entry is the second leg of the same flow of the same workload, or of the same client outside. */
 static __always_inline bool masquerade_is_own(const struct conntrack_entry *taken, const struct conntrack_entry *wanted)
 {
 	const __u64 *address = (const __u64 *)taken->rewrite_address;
 	const __u64 *own = (const __u64 *)wanted->rewrite_address;
+	const bool same = entry_is_masquerade(taken) || (entry_is_relayed(taken) && others_are_same(taken, wanted));
 
-	return entry_is_masquerade(taken) && taken->rewrite_port_be == wanted->rewrite_port_be &&
+	return same && taken->rewrite == wanted->rewrite && taken->rewrite_port_be == wanted->rewrite_port_be &&
 	       address[0] == own[0] && address[1] == own[1];
 }
 

@@ -45,12 +45,13 @@ __global int masquerade_answer(struct __sk_buff *skb, const struct packet *packe
 }
 
 /*
- * Returns whether a socket of this node sends with the tuple that the outside sees of a masqueraded flow. Its answers
- * would go to the workload.
+ * Returns whether a socket of this node sends with the tuple that the outside sees of a masqueraded flow, or a backend
+ * of a relayed one. Its answers would go to the workload, or to the client.
  */
 static __always_inline bool masquerade_is_met(const struct __sk_buff *skb, const struct conntrack_entry *entry)
 {
-	return unlikely(entry_is_masquerade(entry)) && !receiving_ifindex(skb);
+	return unlikely(entry_is_masquerade(entry) || (entry_is_relayed(entry) && !rewrite_destination(entry))) &&
+	       !receiving_ifindex(skb);
 }
 
 /*
@@ -64,11 +65,11 @@ __global int masquerade_leaving(struct __sk_buff *skb, const struct packet *pack
 	if (!packet)
 		return MASQUERADE_NONE;
 	entry = conntrack_find(packet);
-	if (!entry || !entry_is_masqueraded(entry))
+	if (!entry)
 		return MASQUERADE_NONE;
 	if (masquerade_is_met(skb, entry))
 		return masquerade_is_over(entry, now_ns()) ? MASQUERADE_NONE : DROP_TUPLE_IN_USE;
-	if (!rewrite_applies(entry, packet_conntrack_side(packet) & 1))
+	if (!entry_is_masqueraded(entry) || !rewrite_applies(entry, packet_conntrack_side(packet) & 1))
 		return MASQUERADE_NONE;
 	return packet_rewrite(skb, packet, entry) ? DROP_MALFORMED : DROP_NONE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * Services for clients outside: packets from a device of the network to a frontend. The backend is a workload of this
- * node, or this node itself. No policy of the node judges them here: the entries of a new flow have the parties and a
+ * node, this node itself, or another host (lib/relay.h). No policy of the node judges them here: the entries of a new flow have the parties and a
  * generation that is never valid, so that the program of the workload judges the first packet and what follows a change
  * of policy; its verdict is copied to the client's leg, which is delivered here from then on (host.bpf.c).
  */
@@ -9,8 +9,7 @@
 #define AGENT_LIB_NETWORK_SERVICE_H
 
 #include "lib/endpoint_service.h"
-#include "lib/error_translation.h"
-#include "lib/reject.h"
+#include "lib/relay.h"
 
 /* The generation of an entry that no policy has judged. Sums of two parties keep their lowest half less than this. */
 #define GENERATION_UNJUDGED ((1ULL << GENERATION_OWNER_SHIFT) - 1)
@@ -59,10 +58,7 @@ static __always_inline void flow_find_outside(struct flow *flow, enum packet_sid
 		flow_set_world(flow, side, family);
 }
 
-/*
- * Finds the parties of a packet to its backend; returns a drop reason. A backend that is elsewhere would answer the
- * client itself, with an address that this does not know: it is as if it was not there.
- */
+/* Finds the parties of a packet to its backend; returns a drop reason. */
 __global int network_find_parties(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement)
 {
 	const struct ipcache_entry *backend;
@@ -78,8 +74,7 @@ __global int network_find_parties(struct __sk_buff *skb, const struct packet *pa
 		flow->generation |= GENERATION_UNJUDGED;
 		return reason;
 	}
-	if (!backend || !(backend->flags & IPCACHE_FLAG_HOST))
-		return DROP_SERVICE_UNSERVED;
+	judgement->relayed = !backend || !(backend->flags & IPCACHE_FLAG_HOST);
 	__builtin_memset(flow, 0, sizeof(*flow));
 	flow_find_outside(flow, PACKET_SOURCE, &packet->source, packet->family);
 	flow_find_outside(flow, PACKET_DESTINATION, &packet->destination, packet->family);
@@ -91,6 +86,8 @@ static __always_inline int network_open(struct __sk_buff *skb, const struct pack
 {
 	int reason = network_find_parties(skb, packet, judgement);
 
+	if (!reason && judgement->relayed)
+		return relay_open(skb, packet, judgement);
 	if (!reason && service_rewrite(skb, packet, judgement))
 		reason = DROP_MALFORMED;
 	if (!reason)
@@ -142,13 +139,20 @@ static __always_inline int network_serve(struct __sk_buff *skb, struct packet *p
 	judgement->initiator = PACKET_SOURCE;
 	if (entry) {
 		const __u32 flags = READ_ONCE(entry->flags);
+		const __u64 generation = conntrack_generation(entry);
 
 		expired = conntrack_is_expired(entry, judgement->now);
+		judgement->relayed = !expired && entry_is_relayed(entry) && rewrite_applies(entry, side);
 		if (!expired && !(entry_is_frontend(entry) && rewrite_applies(entry, side)))
 			return DROP_NONE; /* another flow */
 		if (!expired && !conntrack_is_reopened(flags, side, packet->protocol, packet->tcp_flags) &&
-		    service_keeps(entry, packet->family))
-			return network_keep(skb, packet, judgement, entry);
+		    service_keeps(entry, packet->family)) {
+			if (!judgement->relayed)
+				return network_keep(skb, packet, judgement, entry);
+			WRITE_ONCE(entry->generation, generation);
+			return DROP_NONE;
+		}
+		judgement->relayed = false;
 		judgement->put_flags = BPF_ANY;
 		judgement->overflow = !!(flags & CONNTRACK_OVERFLOW);
 	}
@@ -169,17 +173,26 @@ __global int network_translate(struct __sk_buff *skb, struct packet *packet)
 
 	if (!packet || !memory)
 		return DROP_NONE;
+	memory->judgement.translated = false;
+	memory->judgement.relayed = false;
 	if (packet->kind == PACKET_ICMP_ERROR)
 		return network_error_translation_fails(skb, packet, CONNTRACK_REWRITE_DESTINATION) ? DROP_MALFORMED
 												   : DROP_NONE;
 	if (!packet_may_be_served(packet))
 		return DROP_NONE;
-	memory->judgement.translated = false;
 	reason = network_serve(skb, packet, &memory->judgement);
 	packet_restore(packet);
 	if (first_fragment && !reason && memory->judgement.translated)
 		fragment_remember(packet, 0);
 	return reason;
+}
+
+/* Returns whether network_translate() has found the packet to be one of a relayed flow. */
+static __always_inline bool network_is_relayed(void)
+{
+	const struct judge_scratch *memory = scratch();
+
+	return memory && memory->judgement.relayed;
 }
 
 /*

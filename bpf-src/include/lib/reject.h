@@ -11,6 +11,13 @@
 #define ICMP4_CODE_PORT_UNREACHABLE 3
 #define ICMP6_CODE_PORT_UNREACHABLE 4
 #define REJECT_TTL 64
+
+/* What an ICMP error says in the place of an unreachable port: its type, its code, and an MTU in the lower half. */
+#define REJECT4_TOO_BIG (3 << 24 | 4 << 16) /* RFC 1191 */
+#define REJECT6_TOO_BIG (2 << 24)           /* RFC 4443, section 3.2 */
+#define REJECT4_TIME_EXCEEDED (11 << 24)    /* RFC 792 */
+#define REJECT6_TIME_EXCEEDED (3 << 24)     /* RFC 4443, section 3.3 */
+
 #define REJECT_QUOTED_MAX 128 /* bytes: headers with the most options, and eight of the L4 header */
 
 struct tcp_answer {
@@ -103,7 +110,7 @@ static __always_inline __u32 reset_write(struct __sk_buff *skb, const struct pac
 
 /* Writes an ICMP error without its checksum, which quotes eight bytes of the L4 header; returns its length, or 0. */
 static __always_inline __u32 unreachable_write(struct __sk_buff *skb, const struct packet *packet,
-					       struct icmp_answer *icmp)
+					       struct icmp_answer *icmp, __u32 error)
 {
 	const bool ipv4 = packet->family == FAMILY_IPV4;
 	const __u32 quoted = (__u32)packet->l4_offset + 8 - ETH_HLEN;
@@ -114,29 +121,35 @@ static __always_inline __u32 unreachable_write(struct __sk_buff *skb, const stru
 	__builtin_memset(&icmp->header, 0, sizeof(icmp->header));
 	icmp->header.type = ipv4 ? ICMP4_UNREACHABLE : ICMP6_UNREACHABLE;
 	icmp->header.code = ipv4 ? ICMP4_CODE_PORT_UNREACHABLE : ICMP6_CODE_PORT_UNREACHABLE;
+	if (error) {
+		icmp->header.type = (__u8)(error >> 24);
+		icmp->header.code = (__u8)(error >> 16);
+		icmp->header.sequence_be = bpf_htons((__u16)error);
+	}
 	return sizeof(icmp->header) + quoted;
 }
 
 /* Writes what follows the IP header, without its checksum; returns its length, or 0. */
-__global int l4_answer_write(struct __sk_buff *skb, const struct packet *packet, union l4_answer *l4)
+__global int l4_answer_write(struct __sk_buff *skb, const struct packet *packet, union l4_answer *l4, __u32 error)
 {
 	if (!packet || !l4)
 		return 0;
-	return packet->protocol == IPPROTO_TCP ? reset_write(skb, packet, &l4->tcp)
-					       : unreachable_write(skb, packet, &l4->icmp);
+	return packet->protocol == IPPROTO_TCP && !error ? reset_write(skb, packet, &l4->tcp)
+							 : unreachable_write(skb, packet, &l4->icmp, error);
 }
 
 /* Returns the length of the frame, or 0. */
-__global int answer_write_ipv4(struct __sk_buff *skb, const struct packet *packet, struct answer *answer)
+__global int answer_write_ipv4(struct __sk_buff *skb, const struct packet *packet, struct answer *answer, __u32 error)
 {
 	if (!packet || !answer)
 		return 0;
 
 	struct iphdr *ip = &answer->ipv4.ip;
 	union l4_answer *l4 = &answer->ipv4.l4;
-	const bool tcp = packet->protocol == IPPROTO_TCP;
-	const __u32 bytes = l4_answer_write(skb, packet, l4);
+	const bool tcp = packet->protocol == IPPROTO_TCP && !error;
+	__u32 bytes = l4_answer_write(skb, packet, l4, error);
 
+	forget_range(bytes);
 	if (bytes < sizeof(struct icmp_header) || bytes > sizeof(*l4))
 		return 0;
 	__builtin_memset(ip, 0, sizeof(*ip));
@@ -157,17 +170,18 @@ __global int answer_write_ipv4(struct __sk_buff *skb, const struct packet *packe
 	return ETH_HLEN + sizeof(*ip) + bytes;
 }
 
-__global int answer_write_ipv6(struct __sk_buff *skb, const struct packet *packet, struct answer *answer)
+__global int answer_write_ipv6(struct __sk_buff *skb, const struct packet *packet, struct answer *answer, __u32 error)
 {
 	if (!packet || !answer)
 		return 0;
 
 	struct ipv6hdr *ip = &answer->ipv6.ip;
 	union l4_answer *l4 = &answer->ipv6.l4;
-	const bool tcp = packet->protocol == IPPROTO_TCP;
-	const __u32 bytes = l4_answer_write(skb, packet, l4);
+	const bool tcp = packet->protocol == IPPROTO_TCP && !error;
+	__u32 bytes = l4_answer_write(skb, packet, l4, error);
 	__u16 checksum;
 
+	forget_range(bytes);
 	if (bytes < sizeof(struct icmp_header) || bytes > sizeof(*l4))
 		return 0;
 	__builtin_memset(ip, 0, sizeof(*ip));
@@ -191,14 +205,15 @@ __global int answer_write_ipv6(struct __sk_buff *skb, const struct packet *packe
  * to a reset, to a later fragment, and to a packet of several segments, whose length cannot be changed.
  */
 static __always_inline bool answer_make(struct __sk_buff *skb, const struct packet *packet, struct answer *answer,
-					const void *macs)
+					const void *macs, __u32 error)
 {
 	__u32 bytes;
 
 	if (packet->later_fragment || (packet->protocol == IPPROTO_TCP && packet->tcp_flags & TCP_RST))
 		return false;
-	bytes = packet->family == FAMILY_IPV4 ? answer_write_ipv4(skb, packet, answer)
-					      : answer_write_ipv6(skb, packet, answer);
+	bytes = packet->family == FAMILY_IPV4 ? answer_write_ipv4(skb, packet, answer, error)
+					      : answer_write_ipv6(skb, packet, answer, error);
+	forget_range(bytes);
 	if (!bytes || bytes > sizeof(*answer) - sizeof(answer->padding) || bpf_skb_change_tail(skb, bytes, 0))
 		return false;
 	ethernet_write(answer->macs, macs);
@@ -211,19 +226,22 @@ __global int packet_reject(struct __sk_buff *skb, const struct packet *packet, c
 {
 	struct answer *answer = (struct answer *)scratch();
 
-	if (!packet || !endpoint || !answer || !answer_make(skb, packet, answer, endpoint->mac))
+	if (!packet || !endpoint || !answer || !answer_make(skb, packet, answer, endpoint->mac, 0))
 		return TC_ACT_SHOT;
 	return (int)bpf_redirect_peer(endpoint->ifindex, 0);
 }
 
-/* Makes the packet the answer to it, and sends that back by its device; returns the action, or TC_ACT_SHOT. */
-__global int packet_reject_back(struct __sk_buff *skb, const struct packet *packet)
+/*
+ * Makes the packet the answer to it, and sends that back by its device; returns the action, or TC_ACT_SHOT. error: an
+ * ICMP error as above, or 0 for what refuses a connection or a datagram.
+ */
+__global int packet_answer_back(struct __sk_buff *skb, const struct packet *packet, __u32 error)
 {
 	struct answer *answer = (struct answer *)scratch();
 	__u8 macs[2 * ETH_ALEN] __attribute__((aligned(4)));
 
 	if (!packet || !answer || bpf_skb_load_bytes(skb, ETH_ALEN, macs, ETH_ALEN) ||
-	    bpf_skb_load_bytes(skb, 0, macs + ETH_ALEN, ETH_ALEN) || !answer_make(skb, packet, answer, macs))
+	    bpf_skb_load_bytes(skb, 0, macs + ETH_ALEN, ETH_ALEN) || !answer_make(skb, packet, answer, macs, error))
 		return TC_ACT_SHOT;
 	return (int)bpf_redirect(skb->ifindex, 0);
 }

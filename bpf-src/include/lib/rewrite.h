@@ -37,6 +37,12 @@ static __always_inline bool entry_is_frontend(const struct conntrack_entry *entr
 		       CONNTRACK_REWRITE_DESTINATION;
 }
 
+/* Returns whether the entry rewrites both addresses of a packet (lib/relay.h). */
+static __always_inline bool entry_is_relayed(const struct conntrack_entry *entry)
+{
+	return entry->flags & CONNTRACK_REWRITTEN && entry->rewrite & CONNTRACK_REWRITE_BOTH;
+}
+
 /* Returns the offset of the checksum that covers the pseudo header, or 0: there is none. RFC 9293, RFC 768, RFC 4443. */
 static __always_inline __u32 rewrite_checksum_offset(__u32 protocol, __u32 l4_offset)
 {

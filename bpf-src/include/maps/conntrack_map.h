@@ -111,6 +111,7 @@ enum conntrack_rewrite {
 	CONNTRACK_REWRITE_DESTINATION = 1, /* else the source */
 	CONNTRACK_REWRITE_FROM_HIGH = 2,   /* the packets of the high side, else those of the low side */
 	CONNTRACK_REWRITE_MASQUERADE = 4,  /* between the address of an endpoint and one of this node */
+	CONNTRACK_REWRITE_BOTH = 8,        /* both addresses: of a flow that this node relays (lib/relay.h) */
 };
 
 /*
@@ -125,7 +126,8 @@ enum conntrack_rewrite {
  *
  * acknowledged[] and pending[] are what a packet may have to write. The former is written once per 64 KiB and tells a
  * TCP reset of the flow from a blind one. The latter collects packets and bytes, which are added to the counters
- * behind the first 64 bytes once per CONNTRACK_PENDING_PACKETS packets.
+ * behind the first 64 bytes once per CONNTRACK_PENDING_PACKETS packets. With CONNTRACK_REWRITE_BOTH, nothing is counted:
+ * packets[] has the other address, and bytes[0] its port in network byte order with its checksum in the upper half.
  *
  * Arrays of two are indexed by enum conntrack_side.
  */

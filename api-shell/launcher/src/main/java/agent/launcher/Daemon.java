@@ -326,7 +326,7 @@ final class Daemon implements AutoCloseable {
     return new EndpointContext()
         .node(node)
         .nodeDevices(settings.nodeDevices())
-        .guarded(node.guardedDevices(), datapath.devices(), settings.masquerade().isOn())
+        .guarded(node.guardedDevices(), datapath.devices())
         .datapath(datapath.endpoints(), datapath.policyMaps(), datapath.ipcache())
         .store(state.endpointStore())
         .storing(keep(new StateWriters()))

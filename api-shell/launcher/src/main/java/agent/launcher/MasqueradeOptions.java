@@ -27,9 +27,11 @@ final class MasqueradeOptions {
     return options.bool("masquerade");
   }
 
+  /** Returns what the programs masquerade: without the option, no flow of a workload. */
   Masquerading masquerading(Map<String, AddressPair> addresses, NodeAddressing addressing) {
-    return new Masquerading(
-        isOn() ? addresses : Map.of(), native4(addressing), native6(addressing));
+    return isOn()
+        ? new Masquerading(addresses, native4(addressing), native6(addressing))
+        : new Masquerading(addresses, Prefix.ALL_IPV4, Prefix.ALL_IPV6);
   }
 
   /** Whether rules of the agent masquerade where the stack routes flows. */

@@ -32,7 +32,6 @@ import agent.policy.PolicyEngine;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Executor;
@@ -143,18 +142,12 @@ public final class EndpointContext {
   /**
    * Sets the devices by which packets of the network come in and what guards them; by default none
    * are guarded here.
-   *
-   * @param masquerades whether flows of workloads get the address of the device
    */
-  public EndpointContext guarded(GuardedDevices present, DeviceProxy proxy, boolean masquerades) {
+  public EndpointContext guarded(GuardedDevices present, DeviceProxy proxy) {
     guarded =
         changing(
             new NodeWatch.Guarded(
-                present::present,
-                present::facing,
-                masquerades ? present::addresses : Map::of,
-                present::names,
-                proxy));
+                present::present, present::facing, present::addresses, present::names, proxy));
     return this;
   }
 

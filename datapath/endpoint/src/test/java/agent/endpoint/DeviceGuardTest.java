@@ -18,10 +18,10 @@ class DeviceGuardTest {
 
   private final FakeRig agent = new FakeRig();
 
-  private FakeGuard start(String selection, boolean masquerades) {
+  private FakeGuard start(String selection) {
     agent.node.hasDevice("lo", 1, null);
     agent.node.hasDevice("ext0", 2, null);
-    agent.guard = new FakeGuard(selection, masquerades);
+    agent.guard = new FakeGuard(selection);
     agent.restart();
     agent.advance(COMPARISON);
     return agent.guard;
@@ -43,7 +43,7 @@ class DeviceGuardTest {
 
   @Test
   void shouldGuardADeviceThatIsNamedAsSoonAsItIsThere() {
-    final FakeGuard guard = start("ext0,eth+", false);
+    final FakeGuard guard = start("ext0,eth+");
     assertEquals(List.of(Map.of("ext0", 2)), guard.guarded);
     agent.node.hasDevice("eth1", 31, null);
     onDevice("eth1");
@@ -59,7 +59,7 @@ class DeviceGuardTest {
 
   @Test
   void shouldNotCompareTheNodeForADeviceThatNoNameSelects() {
-    final FakeGuard guard = start("ext0", false);
+    final FakeGuard guard = start("ext0");
     final int before = agent.node.gatewayComparisons;
     agent.node.hasDevice("eth1", 31, null);
     onDevice("eth1");
@@ -69,7 +69,7 @@ class DeviceGuardTest {
 
   @Test
   void shouldReportANetworkWithoutAnyGuardedDeviceUntilThereIsOne() {
-    final FakeGuard guard = start("auto", false);
+    final FakeGuard guard = start("auto");
     assertEquals(List.of(), guard.guarded);
     assertFault(Level.DEGRADED, "no device is guarded: --device selects none of [eth0]");
     agent.node.hasDevice("eth0", 30, null);
@@ -86,7 +86,7 @@ class DeviceGuardTest {
 
   @Test
   void shouldGuardAgainWhatWasRefusedAndReportItMeanwhile() {
-    final FakeGuard guard = start("ext0", false);
+    final FakeGuard guard = start("ext0");
     guard.failure = "device eth1: attach: EPERM";
     agent.node.hasDevice("ext0", 77, null);
     onDevice("ext0");
@@ -103,7 +103,7 @@ class DeviceGuardTest {
 
   @Test
   void shouldNotGuardOtherDevicesBeforeTheFormerCallHasEnded() {
-    final FakeGuard guard = start("ext0", false);
+    final FakeGuard guard = start("ext0");
     guard.holds = true;
     agent.node.hasDevice("ext0", 77, null);
     onDevice("ext0");
@@ -119,7 +119,7 @@ class DeviceGuardTest {
 
   @Test
   void shouldMasqueradeByTheAddressesThatDevicesHaveNow() {
-    final FakeGuard guard = start("ext0", true);
+    final FakeGuard guard = start("ext0");
     final AddressPair first = new AddressPair(IpAddress.parse("192.0.2.1"), null);
     assertEquals(List.of(Map.of("eth0", first)), guard.masqueraded);
     agent.node.addresses.add(new LocalAddress(IpAddress.parse("2001:db8::1"), 64, "ext0"));
@@ -134,7 +134,7 @@ class DeviceGuardTest {
 
   @Test
   void shouldWriteAddressesAgainThatWereRefusedAndReportItMeanwhile() {
-    final FakeGuard guard = start("ext0", true);
+    final FakeGuard guard = start("ext0");
     guard.failure = "map masquerade: update: E2BIG";
     agent.node.addresses.add(new LocalAddress(IpAddress.parse("198.51.100.9"), 24, "ext0"));
     agent.node.events.add(handler -> handler.onAddress());
@@ -145,14 +145,5 @@ class DeviceGuardTest {
     agent.advance(COMPARISON);
     assertEquals(refused + 1, guard.masqueraded.size());
     assertHealthy();
-  }
-
-  @Test
-  void shouldMasqueradeNothingWhereItIsNotAskedTo() {
-    final FakeGuard guard = start("ext0", false);
-    assertEquals(List.of(Map.of()), guard.masqueraded);
-    agent.node.addresses.add(new LocalAddress(IpAddress.parse("198.51.100.9"), 24, "ext0"));
-    agent.advance(COMPARISON);
-    assertEquals(1, guard.masqueraded.size());
   }
 }

@@ -15,7 +15,6 @@ import java.util.concurrent.CompletableFuture;
 final class FakeGuard implements DeviceProxy {
   final List<Map<String, Integer>> guarded = new ArrayList<>();
   final List<Map<String, AddressPair>> masqueraded = new ArrayList<>();
-  final boolean masquerades;
 
   /** The failure of the next calls, or null. */
   String failure;
@@ -31,9 +30,8 @@ final class FakeGuard implements DeviceProxy {
    *
    * @param selection the value of {@code --device}
    */
-  FakeGuard(String selection, boolean masquerades) {
+  FakeGuard(String selection) {
     this.selection = DeviceSelection.parse(selection);
-    this.masquerades = masquerades;
   }
 
   /** Returns the devices of the node that are selected. */

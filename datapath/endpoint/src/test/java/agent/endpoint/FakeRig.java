@@ -200,7 +200,7 @@ final class FakeRig extends EndpointRig {
   EndpointContext baseContext() {
     final EndpointContext context = silentContext();
     if (guard != null) {
-      context.guarded(guard.devices(node), guard, guard.masquerades);
+      context.guarded(guard.devices(node), guard);
     }
     return probes == null ? context : context.addressProbes(probes::open);
   }

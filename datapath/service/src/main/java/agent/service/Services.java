@@ -222,13 +222,9 @@ public final class Services {
     return service.isLocal() ? served(service, nodeName::equals) : service.backends();
   }
 
-  /**
-   * Returns the backends for clients outside: one of another node would answer them with an address
-   * that they have not asked.
-   */
+  /** Returns the backends for clients outside. */
   private List<Backend> offered(Service service) {
-    return served(
-        service, name -> nodeName.equals(name) || (name == null && !service.isLocalOutside()));
+    return service.isLocalOutside() ? served(service, nodeName::equals) : service.backends();
   }
 
   private static List<Backend> served(Service service, Predicate<String> node) {

@@ -212,7 +212,7 @@ class ServicesTest {
       assertEquals(
           type == ServiceType.CLUSTER_IP
               ? List.of("1 [INSIDE] [1, 2, 3]")
-              : List.of("1 [OUTSIDE] [1, 3]", "1 [INSIDE] [1, 2, 3]"),
+              : List.of("1 [INSIDE, OUTSIDE] [1, 2, 3]"),
           held(),
           type.text());
     }
@@ -221,9 +221,9 @@ class ServicesTest {
     assertEquals(OUTSIDE + 1, datapath.held.keySet().iterator().next());
     assertEquals(60, datapath.held.get(OUTSIDE + 1).affinitySec());
     services.put(offered(ServiceType.NODE_PORT, true, false));
-    assertEquals(List.of("1 [OUTSIDE] [1, 3]", "1 [INSIDE] [1]"), held());
+    assertEquals(List.of("1 [OUTSIDE] [1, 2, 3]", "1 [INSIDE] [1]"), held());
     restart();
-    assertEquals(List.of("1 [OUTSIDE] [1, 3]", "1 [INSIDE] [1]"), held());
+    assertEquals(List.of("1 [OUTSIDE] [1, 2, 3]", "1 [INSIDE] [1]"), held());
     services.put(offered(ServiceType.NODE_PORT, true, true));
     assertEquals(List.of("1 [INSIDE, OUTSIDE] [1]"), held());
     final Backend unnamed = backend("10.1.0.8");

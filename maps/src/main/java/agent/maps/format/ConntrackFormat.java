@@ -123,6 +123,10 @@ final class ConntrackFormat implements MapFormat {
     out.append(", endpoints ").append(entry.endpointId(first));
     out.append(" -> ").append(entry.endpointId(second));
     out.append(", generation ").append(Long.toUnsignedString(entry.generation()));
+    if (entry.isRelayed()) {
+      out.append(", relayed");
+      return;
+    }
     out.append(", packets ").append(entry.packets(first)).append('/').append(entry.packets(second));
     out.append(", bytes ").append(entry.bytes(first)).append('/').append(entry.bytes(second));
   }

@@ -231,6 +231,12 @@ public final class ConntrackEntryFlyweight {
     return this;
   }
 
+  /** Returns whether both addresses of packets are rewritten: such an entry counts none. */
+  public boolean isRelayed() {
+    return (flags() & ConntrackFlag.REWRITTEN.number()) != 0
+        && (buffer.getByte(offset + REWRITE_OFFSET) & ConntrackRewrite.BOTH.number()) != 0;
+  }
+
   /** Sets {@code rewrite}, bits of {@link ConntrackRewrite}. */
   public ConntrackEntryFlyweight rewrite(int value) {
     buffer.putByte(offset + REWRITE_OFFSET, (byte) value);

@@ -10,7 +10,9 @@ public enum ConntrackRewrite implements Numbered {
   /** The packets of the high side, else those of the low side. */
   FROM_HIGH(2),
   /** Between the address of an endpoint and one of this node. */
-  MASQUERADE(4);
+  MASQUERADE(4),
+  /** Both addresses of a packet, of a flow that this node relays. */
+  BOTH(8);
 
   public static final EnumSpec ENUM =
       EnumSpec.of("conntrack_rewrite", "CONNTRACK_REWRITE_", values());

@@ -35,7 +35,9 @@ public enum DropReason implements Numbered {
   /** The receiver, such as a backend, has another connection with the tuple of the packet. */
   TUPLE_IN_USE(17),
   /** A masqueraded flow finds no free port of this node for its destination. */
-  PORTS_EXHAUSTED(18);
+  PORTS_EXHAUSTED(18),
+  /** Relayed, and its hop limit ends here, or the way on takes only smaller ones. */
+  NOT_FORWARDABLE(19);
 
   public static final EnumSpec ENUM = EnumSpec.of("drop_reason", "DROP_", values());
 

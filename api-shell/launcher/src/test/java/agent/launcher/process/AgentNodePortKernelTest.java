@@ -64,9 +64,13 @@ class AgentNodePortKernelTest {
   }
 
   private AgentProcess start(String... options) throws Exception {
+    return startOn("ext0", options);
+  }
+
+  private AgentProcess startOn(String devices, String... options) throws Exception {
     return node.agent(
         Stream.concat(
-                Stream.of("--cgroup-root", group.path().toString(), "--device", "ext0"),
+                Stream.of("--cgroup-root", group.path().toString(), "--device", devices),
                 Stream.of(options))
             .toArray(String[]::new));
   }
@@ -195,6 +199,39 @@ class AgentNodePortKernelTest {
     agent.expect(
         200, "PUT", "/service/1", service("ClusterIP", "", NODE.getFirst(), server.ipv4()));
     assertEquals(Outcome.REFUSED, attempt(outside, NODE.getFirst()), "not offered outside");
+  }
+
+  /** Another host serves, which knows the clients by the address of the node. */
+  @ParameterizedTest
+  @ValueSource(strings = {"bpf", "legacy"})
+  void shouldServeClientsOutsideByAnotherHost(String routing) throws Exception {
+    final NetworkNamespace backend = NetworkNamespace.create("backend");
+    node.keep(backend);
+    VethPair.create(node.namespace(), "ext1", backend, "eth0");
+    address(node.namespace(), "ext1", List.of("192.0.2.1", "2001:db8:200::1"));
+    address(backend, "eth0", List.of("192.0.2.8", "2001:db8:200::8")); // without a default route
+    node.keep(TcpEchoServer.start(backend, SERVED));
+    node.keep(UdpEchoServer.start(backend, "192.0.2.8", SERVED));
+    node.keep(UdpEchoServer.start(backend, "2001:db8:200::8", SERVED));
+    final String[] options = {"--host-routing", routing, "--masquerade=false"};
+    final AgentProcess agent = startOn("ext0,ext1", options);
+    agent.expect(201, "PUT", "/service/1", service("NodePort", "", "0.0.0.0", "192.0.2.8@other"));
+    agent.expect(201, "PUT", "/service/2", service("NodePort", "", "::", "2001:db8:200::8@other"));
+    try (TcpConnection ipv4 = TcpConnection.open(outside, NODE.get(0), PORT);
+        TcpConnection ipv6 = TcpConnection.open(outside, NODE.get(1), PORT)) {
+      assertTrue(ipv4.exchangesMore(1000, TIMEOUT_MS) && ipv6.exchangesMore(1000, TIMEOUT_MS));
+      for (final String address : NODE) {
+        assertTrue(UdpStream.isAnswered(outside, address, PORT, TIMEOUT_MS), address);
+      }
+      agent.kill();
+      assertTrue(ipv4.exchangesMore(10, TIMEOUT_MS) && ipv6.exchangesMore(10, TIMEOUT_MS));
+      assertEquals(Outcome.CONNECTED, attempt(outside, NODE.get(0)), "without an agent");
+      final AgentProcess next = startOn("ext0,ext1", options);
+      assertTrue(ipv4.exchangesMore(10, TIMEOUT_MS) && ipv6.exchangesMore(10, TIMEOUT_MS));
+      next.expect(200, "DELETE", "/service/1", null);
+      assertEquals(Outcome.REFUSED, attempt(outside, NODE.get(0)));
+      assertEquals(Outcome.CONNECTED, attempt(outside, NODE.get(1)));
+    }
   }
 
   /** A socket of the node serves, and its answers have the address that the client has asked. */

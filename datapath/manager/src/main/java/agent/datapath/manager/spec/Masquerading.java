@@ -5,10 +5,10 @@ import agent.types.Prefix;
 import java.util.Map;
 
 /**
- * Which addresses flows of workloads get where they leave the node.
+ * Which addresses flows of workloads, and of clients outside to backends outside, get where they
+ * leave the node.
  *
- * @param addresses those that they get by each device at the start, by its name; none where {@code
- *     --masquerade} is off
+ * @param addresses those that they get by each device at the start, by its name
  * @param native4 the IPv4 prefix to which packets are not masqueraded, or null
  * @param native6 the IPv6 prefix to which packets are not masqueraded, or null
  */

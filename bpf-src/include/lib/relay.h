@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Flows of clients outside to a backend of a service that is outside, too: this node relays them, and the backend knows
+ * the client by the address of this node. Both entries of such a flow rewrite both addresses of a packet: that of the
+ * tuple with the frontend those of what the client sends, that of the tuple with the node's address those of what the
+ * backend answers. The stack never sees a packet of them, since it takes none from the network with its own address as
+ * the source; what cannot be sent on is answered in its place, or dropped.
+ */
+#ifndef AGENT_LIB_RELAY_H
+#define AGENT_LIB_RELAY_H
+
+#include "lib/endpoint_service.h"
+#include "lib/error_translation.h"
+#include "lib/metrics.h"
+#include "lib/reject.h"
+
+#define NETWORK_JUDGE -2 /* in the place of an action: the packet is of no flow that is known here */
+
+static __always_inline int network_drop(const struct __sk_buff *skb, enum drop_reason reason)
+{
+	metrics_count(METRICS_NETWORK, reason, skb->len);
+	return TC_ACT_SHOT;
+}
+
+/* What entry_set_rewrite() does, for the other address of the packets that the entry rewrites. */
+static __always_inline void entry_set_rewrite_other(struct conntrack_entry *entry, const union address *from,
+						    const union address *to, __be16 port_be)
+{
+	entry->rewrite |= CONNTRACK_REWRITE_BOTH;
+	copy_address(entry->packets, to);
+	entry->bytes[0] = (__u32)address_difference(from, to) << 16 | port_be;
+	entry->bytes[1] = 0;
+}
+
+/* Returns an entry that rewrites the other address, or NULL; it is valid until the next entry is prepared. */
+static __always_inline struct conntrack_entry *rewrite_other(const struct conntrack_entry *entry)
+{
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *other;
+
+	if (!memory)
+		return NULL;
+	other = &memory->entry;
+	other->flags = entry->flags;
+	other->rewrite = (entry->rewrite ^ CONNTRACK_REWRITE_DESTINATION) & ~CONNTRACK_REWRITE_BOTH;
+	copy_address(other->rewrite_address, entry->packets);
+	other->rewrite_port_be = (__be16)entry->bytes[0];
+	other->rewrite_checksum = (__u16)(entry->bytes[0] >> 16);
+	return other;
+}
+
+/* Sets the device by which packets to a side of the flow leave, without an index that is variable. */
+static __always_inline void entry_set_device(struct conntrack_entry *entry, bool to_low, __u32 device)
+{
+	if (to_low) {
+		entry->delivery_kind[CONNTRACK_LOW] = CONNTRACK_TO_NEIGHBOUR;
+		entry->delivery_index[CONNTRACK_LOW] = device;
+	} else {
+		entry->delivery_kind[CONNTRACK_HIGH] = CONNTRACK_TO_NEIGHBOUR;
+		entry->delivery_index[CONNTRACK_HIGH] = device;
+	}
+}
+
+/* Returns the device of the network by which packets to an address leave, or 0. */
+__global int relay_device(struct __sk_buff *skb, const union address *to, __u32 family)
+{
+	struct bpf_fib_lookup route = { .ifindex = skb->ifindex, .tot_len = 1 };
+	__u32 device;
+	long result;
+
+	if (!to)
+		return 0;
+	if (family == FAMILY_IPV4) {
+		route.family = ROUTE_FAMILY_IPV4;
+		route.ipv4_dst = to->v4;
+	} else {
+		route.family = ROUTE_FAMILY_IPV6;
+		copy_address(route.ipv6_dst, to);
+	}
+	result = bpf_fib_lookup(skb, &route, sizeof(route), 0);
+	if (result != BPF_FIB_LKUP_RET_SUCCESS && result != BPF_FIB_LKUP_RET_NO_NEIGH)
+		return 0;
+	device = route.ifindex;
+	return !(device >> 16) && bpf_map_lookup_elem(&devices, &device) ? device : 0;
+}
+
+/* Fills judge_scratch with the entry of what the backend answers, and its tuple; returns whether it may be opened. */
+__global int relay_prepare(const struct packet *packet, const struct judgement *judgement, __u32 to_client,
+			   __u32 to_backend)
+{
+	const struct device_entry *device = bpf_map_lookup_elem(&devices, &to_backend);
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry;
+	enum conntrack_side side;
+	struct packet *shown;
+
+	if (!packet || !judgement || !memory || !device)
+		return false;
+	entry = &memory->entry;
+	shown = &memory->quoted;
+	__builtin_memcpy(shown, packet, sizeof(*shown));
+	device_address(device, packet->family, &shown->source);
+	if (!shown->source.halves[0] && !shown->source.halves[1])
+		return false;
+	side = packet_conntrack_side(shown) & 1;
+	flow_begin_entry(entry, packet, judgement, side);
+	entry->service_id = judgement->service_id;
+	entry_set_rewrite(entry, 1 - side, 0, &packet->destination, &judgement->frontend, judgement->frontend_port_be);
+	entry_set_rewrite_other(entry, &shown->source, &packet->source, packet->source_port_be);
+	entry_set_device(entry, side == CONNTRACK_LOW, to_client);
+	return true;
+}
+
+/* Creates the entry of what the client sends from the tuple of the other, which was created last; returns a drop reason. */
+__global int relay_open_frontend(const struct packet *packet, struct judgement *judgement, __u32 to_backend)
+{
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry;
+	enum conntrack_side side;
+
+	if (!packet || !judgement || !memory)
+		return DROP_CONNTRACK_FULL;
+	entry = &memory->entry;
+	side = frontend_side(packet, judgement) & 1;
+	flow_begin_entry(entry, packet, judgement, side);
+	entry->service_id = judgement->service_id;
+	entry_set_rewrite(entry, side, CONNTRACK_REWRITE_DESTINATION, &judgement->frontend, &packet->destination,
+			  packet->destination_port_be);
+	entry_set_rewrite_other(entry, &packet->source, &memory->quoted.source, memory->quoted.source_port_be);
+	entry_set_device(entry, side != CONNTRACK_LOW, to_backend);
+	if (endpoint_flow_overflows(packet, judgement))
+		entry->flags |= CONNTRACK_OVERFLOW;
+	return frontend_put(packet, judgement, entry) ? DROP_CONNTRACK_FULL : DROP_NONE;
+}
+
+/*
+ * Opens a flow to the backend that was selected, where the kernel has routes to both ends by guarded devices; returns a
+ * drop reason.
+ */
+__global int relay_open(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement)
+{
+	__u32 to_client, to_backend;
+	int result;
+
+	if (!packet || !judgement)
+		return DROP_SERVICE_UNSERVED;
+	to_client = relay_device(skb, &packet->source, packet->family);
+	to_backend = relay_device(skb, &packet->destination, packet->family);
+	if (!to_client || !to_backend || !relay_prepare(packet, judgement, to_client, to_backend))
+		return DROP_SERVICE_UNSERVED;
+	result = masquerade_take_port(skb, packet, judgement->now);
+	if (result != MASQUERADE_OPENED)
+		return result == MASQUERADE_TAKEN ? DROP_PORTS_EXHAUSTED : DROP_CONNTRACK_FULL;
+	return relay_open_frontend(packet, judgement, to_backend);
+}
+
+/* Answers a packet that cannot be sent on as a router does (RFC 792, RFC 1191, RFC 4443); returns an action. */
+__global int relay_refuse(struct __sk_buff *skb, const struct packet *packet, __u32 device)
+{
+	__u32 mtu = 0;
+	__u32 error;
+	bool ipv4;
+
+	if (!packet)
+		return TC_ACT_SHOT;
+	ipv4 = packet->family == FAMILY_IPV4;
+	if (!deliver_lives(skb, packet->family)) {
+		error = ipv4 ? REJECT4_TIME_EXCEEDED : REJECT6_TIME_EXCEEDED;
+	} else {
+		bpf_check_mtu(skb, device, &mtu, 0, 0); /* writes the MTU of the device */
+		error = (ipv4 ? REJECT4_TOO_BIG : REJECT6_TOO_BIG) | (mtu & 0xffff);
+	}
+	network_drop(skb, DROP_NOT_FORWARDABLE);
+	return packet_answer_back(skb, packet, error);
+}
+
+/* The same for a packet that the quick parser has read. */
+__global int relay_refuse_quickly(struct __sk_buff *skb, __u32 family, __u32 device)
+{
+	struct packet packet;
+
+	__builtin_memset(&packet, 0, sizeof(packet));
+	if (family == FAMILY_IPV4 ? parse_ipv4(skb, &packet) : parse_ipv6(skb, &packet))
+		return network_drop(skb, DROP_MALFORMED);
+	return relay_refuse(skb, &packet, device);
+}
+
+/* Refreshes the device by which packets of a flow leave; the packet is rewritten already. */
+__global int relay_refresh(struct __sk_buff *skb, struct conntrack_entry *entry, __u32 side, __u32 family)
+{
+	__u32 device;
+
+	if (!entry)
+		return 0;
+	device = route_find(skb, family, false, skb->ifindex) & ~ROUTE_BY_STACK;
+	if (device)
+		WRITE_ONCE(entry->delivery_index[1 - (side & 1)], (__u16)device);
+	return 0;
+}
+
+/* Sends a packet on that is rewritten; returns an action. */
+static __always_inline int relay_forward(struct __sk_buff *skb, __u8 family, __u32 device)
+{
+	const __u32 bytes = skb->len;
+	int action;
+
+	deliver_prepare(skb);
+	action = deliver_to_neighbour(skb, family, device);
+	if (action == ACTION_PASS)
+		return network_drop(skb, DROP_NOT_FORWARDABLE);
+	metrics_count(METRICS_NETWORK, DROP_NONE, bytes);
+	return action;
+}
+
+/* The same for one of a flow, whose entries it changes. l4_offset: 0 where the packet has no ports. */
+__global int relay_send(struct __sk_buff *skb, struct conntrack_entry *entry, const struct segment *segment, __u64 now,
+			__u32 l4_offset)
+{
+	if (!entry || !segment)
+		return TC_ACT_SHOT;
+
+	const __u8 family = skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6;
+	const enum conntrack_side side = segment->source_side & 1;
+
+	if (!conntrack_rests(entry, side, segment, now)) {
+		if (conntrack_advance(entry, side, segment, now) == CONNTRACK_REFRESHED)
+			relay_refresh(skb, entry, side, family);
+		if (l4_offset)
+			translation_tell(skb, entry, segment, now, l4_offset);
+	}
+	return relay_forward(skb, family, entry->delivery_index[1 - side]);
+}
+
+/* Returns whether the packet can be sent on by the device of its flow. */
+static __always_inline bool relay_passes(struct __sk_buff *skb, __u8 family, __u32 device)
+{
+	return deliver_lives(skb, family) && deliver_fits(skb, device);
+}
+
+/* Returns whether the entry relays a packet of this side, of a flow that goes on. */
+static __always_inline bool relay_holds(const struct conntrack_entry *entry, const struct segment *segment,
+					enum conntrack_side side, __u64 now)
+{
+	return entry_is_relayed(entry) && rewrite_applies(entry, side) && !conntrack_is_expired(entry, now) &&
+	       !conntrack_is_reopened(READ_ONCE(entry->flags), side, segment->protocol, segment->tcp_flags);
+}
+
+/* The complete path of a packet of a relayed flow that the quick parser reads; returns an action or NETWORK_JUDGE. */
+__global int relay_quickly(struct __sk_buff *skb, struct conntrack_entry *entry, const struct segment *segment,
+			   __u64 now)
+{
+	if (!entry || !segment)
+		return NETWORK_JUDGE;
+
+	const __u8 family = skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6;
+	const enum conntrack_side side = segment->source_side & 1;
+	const __u32 device = entry->delivery_index[1 - side];
+	const struct conntrack_entry *other;
+
+	if (!relay_holds(entry, segment, side, now) || (rewrite_destination(entry) && !conntrack_is_current(entry)))
+		return NETWORK_JUDGE;
+	if (!relay_passes(skb, family, device))
+		return relay_refuse_quickly(skb, family, device);
+	other = rewrite_other(entry);
+	if (!other || rewrite_quickly(skb, entry, family, segment->protocol) ||
+	    rewrite_quickly(skb, other, family, segment->protocol))
+		return network_drop(skb, DROP_MALFORMED);
+	return relay_send(skb, entry, segment, now, quick_l4_offset(family));
+}
+
+/* The same for a packet that it does not read, or that has opened its flow or keeps it by a change of backends. */
+__global int relay_slowly(struct __sk_buff *skb, const struct packet *packet)
+{
+	const __u64 now = now_ns();
+	const struct conntrack_entry *other;
+	struct conntrack_entry *entry;
+	struct segment segment;
+	enum conntrack_side side;
+	__u32 device;
+
+	if (!packet)
+		return NETWORK_JUDGE;
+	side = packet_conntrack_side(packet) & 1;
+	segment = packet_segment(packet);
+	segment.source_side = side;
+	entry = conntrack_find(packet);
+	if (!entry || !relay_holds(entry, &segment, side, now))
+		return NETWORK_JUDGE;
+	device = entry->delivery_index[1 - side];
+	deliver_prepare(skb);
+	if (!relay_passes(skb, packet->family, device))
+		return relay_refuse(skb, packet, device);
+	if (packet->first_fragment)
+		fragment_remember(packet, 0);
+	other = rewrite_other(entry);
+	if (!other || packet_rewrite(skb, packet, entry) || packet_rewrite(skb, packet, other))
+		return network_drop(skb, DROP_MALFORMED);
+	return relay_send(skb, entry, &segment, now, packet->later_fragment ? 0 : packet->l4_offset);
+}
+
+/* Translates an ICMP error about a packet that was relayed, and sends it to who sent that; as relay_slowly(). */
+__global int relay_error(struct __sk_buff *skb, const struct packet *error)
+{
+	struct judge_scratch *memory = scratch();
+	const struct conntrack_entry *entry, *other;
+	enum conntrack_side side;
+	__u32 device;
+
+	if (!error || !memory || !quoted_parse(skb, error, &memory->quoted) ||
+	    !address_equals(&memory->quoted.source, &error->destination))
+		return NETWORK_JUDGE;
+	side = error_side(&memory->quoted) & 1;
+	entry = conntrack_find(&memory->quoted);
+	if (!entry || !entry_is_relayed(entry) || conntrack_is_expired(entry, now_ns()) ||
+	    !rewrite_applies(entry, side))
+		return NETWORK_JUDGE;
+	device = entry->delivery_index[1 - side];
+	deliver_prepare(skb);
+	if (!relay_passes(skb, error->family, device))
+		return network_drop(skb, DROP_NOT_FORWARDABLE);
+	other = rewrite_other(entry);
+	if (!other || error_rewrite_fails(skb, error, &memory->quoted, entry) ||
+	    error_rewrite_fails(skb, error, &memory->quoted, other))
+		return network_drop(skb, DROP_MALFORMED);
+	return relay_forward(skb, error->family, device);
+}
+
+#endif
