@@ -1,10 +1,12 @@
 package agent.testkit;
 
 import java.io.IOException;
+import java.net.DatagramPacket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -48,6 +50,16 @@ public final class UdpStream implements AutoCloseable {
 
   /** Returns whether the echo server answers one datagram within the time-out. */
   public static boolean isAnswered(NetworkNamespace from, String address, int port, int timeoutMs) {
+    return isAnswered(from, address, port, 3, timeoutMs);
+  }
+
+  /** Returns whether the echo server answers one datagram of so many bytes with the same ones. */
+  public static boolean isAnswered(
+      NetworkNamespace from, String address, int port, int bytes, int timeoutMs) {
+    final byte[] sent = new byte[bytes];
+    for (int i = 0; i < bytes; i++) {
+      sent[i] = (byte) (i ^ i >> 8);
+    }
     try {
       final DatagramChannel channel =
           from.run(
@@ -55,10 +67,11 @@ public final class UdpStream implements AutoCloseable {
                   DatagramChannel.open()
                       .connect(new InetSocketAddress(InetAddress.ofLiteral(address), port)));
       try (channel) {
-        channel.write(ByteBuffer.wrap(new byte[] {1, 2, 3}));
+        channel.write(ByteBuffer.wrap(sent));
         channel.socket().setSoTimeout(timeoutMs);
-        channel.socket().receive(new java.net.DatagramPacket(new byte[16], 16));
-        return true;
+        final DatagramPacket answer = new DatagramPacket(new byte[bytes + 1], bytes + 1);
+        channel.socket().receive(answer);
+        return Arrays.equals(answer.getData(), 0, answer.getLength(), sent, 0, bytes);
       } catch (IOException unanswered) {
         return false;
       }

@@ -255,7 +255,7 @@ final class StatusEncoder {
         null,
         hasServices,
         isByTable ? mostCells : null,
-        null,
+        hasServices ? "SNAT" : null,
         null,
         null);
   }

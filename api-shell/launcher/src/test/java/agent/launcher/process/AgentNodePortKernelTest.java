@@ -35,6 +35,8 @@ class AgentNodePortKernelTest {
   private static final List<String> OUTSIDE = List.of("198.51.100.8", "2001:db8:100::8");
   private static final List<String> ROUTED = List.of("203.0.113.80", "2001:db8:80::80");
 
+  private static final List<String> BACKEND = List.of("192.0.2.8", "2001:db8:200::8");
+
   private TestNode node;
   private TestControlGroup group;
   private NetworkNamespace outside;
@@ -201,22 +203,68 @@ class AgentNodePortKernelTest {
     assertEquals(Outcome.REFUSED, attempt(outside, NODE.getFirst()), "not offered outside");
   }
 
-  /** Another host serves, which knows the clients by the address of the node. */
-  @ParameterizedTest
-  @ValueSource(strings = {"bpf", "legacy"})
-  void shouldServeClientsOutsideByAnotherHost(String routing) throws Exception {
+  /** Connects a host that serves, and has no route but to the node. */
+  private void connectBackend() throws IOException {
     final NetworkNamespace backend = NetworkNamespace.create("backend");
     node.keep(backend);
     VethPair.create(node.namespace(), "ext1", backend, "eth0");
     address(node.namespace(), "ext1", List.of("192.0.2.1", "2001:db8:200::1"));
-    address(backend, "eth0", List.of("192.0.2.8", "2001:db8:200::8")); // without a default route
+    address(backend, "eth0", BACKEND);
     node.keep(TcpEchoServer.start(backend, SERVED));
-    node.keep(UdpEchoServer.start(backend, "192.0.2.8", SERVED));
-    node.keep(UdpEchoServer.start(backend, "2001:db8:200::8", SERVED));
+    for (final String address : BACKEND) {
+      node.keep(UdpEchoServer.start(backend, address, SERVED));
+    }
+  }
+
+  /** Datagrams of 8,000 bytes pass in fragments by each way that there is. */
+  @ParameterizedTest
+  @ValueSource(strings = {"bpf", "legacy"})
+  void shouldPassLargeDatagramsByEachPath(String routing) throws Exception {
+    connectBackend();
+    final AgentProcess agent = startOn("ext0,ext1", "--host-routing", routing);
+    final TestWorkload server = node.workload(agent, "server");
+    final TestWorkload client = node.workload(agent, "client");
+    serve(server);
+    final List<String> servers = List.of(server.ipv4(), server.ipv6());
+    for (int family = 0; family < 2; family++) {
+      final int id = 1 + 2 * family;
+      final String local = servers.get(family);
+      final String routed = ROUTED.get(family);
+      final String own = NODE.get(family);
+      final String all = family == 0 ? "0.0.0.0" : "::";
+      agent.expect(201, "PUT", "/service/" + id, service("LoadBalancer", "", routed, local));
+      agent.expect(
+          201, "PUT", "/service/" + (id + 1), service("NodePort", "", all, BACKEND.get(family)));
+      passes(client.namespace(), local, SERVED, "between workloads");
+      passes(node.namespace(), local, SERVED, "from the node");
+      passes(client.namespace(), BACKEND.get(family), SERVED, "to the network");
+      passes(client.namespace(), routed, PORT, "to a service, by packet");
+      group.run(
+          () -> {
+            passes(client.namespace(), routed, PORT, "to a service, at the socket");
+            return null;
+          });
+      passes(client.namespace(), own, PORT, "to a service with a backend outside");
+      passes(outside, routed, PORT, "from outside to a workload");
+      passes(outside, own, PORT, "from outside to a backend outside");
+    }
+  }
+
+  private static void passes(NetworkNamespace from, String address, int port, String path) {
+    assertTrue(UdpStream.isAnswered(from, address, port, 8000, TIMEOUT_MS), path + " " + address);
+  }
+
+  /** Another host serves, which knows the clients by the address of the node. */
+  @ParameterizedTest
+  @ValueSource(strings = {"bpf", "legacy"})
+  void shouldServeClientsOutsideByAnotherHost(String routing) throws Exception {
+    connectBackend();
     final String[] options = {"--host-routing", routing, "--masquerade=false"};
     final AgentProcess agent = startOn("ext0,ext1", options);
-    agent.expect(201, "PUT", "/service/1", service("NodePort", "", "0.0.0.0", "192.0.2.8@other"));
-    agent.expect(201, "PUT", "/service/2", service("NodePort", "", "::", "2001:db8:200::8@other"));
+    agent.expect(
+        201, "PUT", "/service/1", service("NodePort", "", "0.0.0.0", BACKEND.get(0) + "@other"));
+    agent.expect(
+        201, "PUT", "/service/2", service("NodePort", "", "::", BACKEND.get(1) + "@other"));
     try (TcpConnection ipv4 = TcpConnection.open(outside, NODE.get(0), PORT);
         TcpConnection ipv6 = TcpConnection.open(outside, NODE.get(1), PORT)) {
       assertTrue(ipv4.exchangesMore(1000, TIMEOUT_MS) && ipv6.exchangesMore(1000, TIMEOUT_MS));

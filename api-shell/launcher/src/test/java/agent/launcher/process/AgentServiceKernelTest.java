@@ -223,6 +223,7 @@ class AgentServiceKernelTest {
     assertEquals(0, first.terminate());
     final AgentProcess second = start();
     assertEquals("Maglev", features(second).at("/nodePort/algorithm").asString());
+    assertEquals("SNAT", features(second).at("/nodePort/mode").asString());
     assertEquals(16_381, features(second).at("/nodePort/lutSize").asInt());
     final String table = second.expect(200, "GET", "/map/service_tables", null).text();
     assertTrue(table.contains("cells 509"), table);
