@@ -13,35 +13,68 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Stores each service in a file of its own, {@code services/<id>.json}, but those that are created
  * while another one is written: these have a file together ({@link ServiceBatches}) until they
  * change, since a file costs more than a record. A file of its own is newer than that record.
+ *
+ * <p>Who writes a group waits a moment for as many as were there the last time: clients that create
+ * one service after the other come back while the next group gathers.
  */
 final class ServiceFiles implements ServiceStore {
   private static final String NOUN = "service";
   private static final String CONSEQUENCE = "stays as the kernel has it";
+
+  /** How long a group waits at most for those who were there the last time. */
+  private static final long GATHERING_NS = TimeUnit.MILLISECONDS.toNanos(5);
 
   private final NumberedFiles<Service> files;
   private final ServiceBatches batches;
   private final Set<Integer> recorded = ConcurrentHashMap.newKeySet();
   private final ReentrantLock writing = new ReentrantLock();
   private final Queue<Creation> waiting = new ConcurrentLinkedQueue<>();
+  private final AtomicInteger arrived = new AtomicInteger(); // those in the queue
+  private final long gatheringNs;
+  private volatile Thread gathering;
+  private volatile int expected = 1;
 
-  /** A service without a record; written, or failed, once it has left the queue. */
+  /** A service without a record, and the thread that waits until it is written or has failed. */
   private static final class Creation {
     private final Service service;
-    private boolean isDone;
+    private final Thread caller = Thread.currentThread();
     private RuntimeException failure;
+    private volatile boolean isDone;
 
     Creation(Service service) {
       this.service = service;
     }
+
+    void done() {
+      isDone = true;
+      LockSupport.unpark(caller);
+    }
   }
 
   ServiceFiles(StateFolder<Service> folder, StateFolder<List<Service>> together, Faults faults) {
+    this(folder, together, faults, GATHERING_NS);
+  }
+
+  /**
+   * Creates a store of two folders.
+   *
+   * @param gatheringNs how long a group waits at most; a test has another time
+   */
+  ServiceFiles(
+      StateFolder<Service> folder,
+      StateFolder<List<Service>> together,
+      Faults faults,
+      long gatheringNs) {
+    this.gatheringNs = gatheringNs;
     files = new NumberedFiles<>(folder, faults, Service::id, Integer.MAX_VALUE, NOUN, CONSEQUENCE);
     batches = new ServiceBatches(together, faults);
     recorded.addAll(files.numbers());
@@ -72,17 +105,53 @@ final class ServiceFiles implements ServiceStore {
     }
     final Creation own = new Creation(service);
     waiting.add(own);
-    writing.lock();
-    try {
-      while (!own.isDone) { // more than one group can be before it
-        writeWaiting();
+    if (arrived.incrementAndGet() >= expected) {
+      LockSupport.unpark(gathering);
+    }
+    while (!own.isDone) {
+      if (writing.tryLock()) {
+        try {
+          writeUnless(own);
+        } finally {
+          writing.unlock();
+          wakeNext();
+        }
+      } else {
+        LockSupport.park(this);
       }
-    } finally {
-      writing.unlock();
     }
     if (own.failure != null) {
       throw new OperationException(own.failure.getMessage(), own.failure);
     }
+  }
+
+  private void writeUnless(Creation own) {
+    if (!own.isDone) {
+      gather();
+      writeWaiting();
+    }
+  }
+
+  /** One that came while the files were written writes the next group. */
+  private void wakeNext() {
+    final Creation next = waiting.peek();
+    if (next != null) {
+      LockSupport.unpark(next.caller);
+    }
+  }
+
+  /** Waits until as many are there as the last time, or there is no time left. */
+  private void gather() {
+    final long startNs = System.nanoTime();
+    gathering = Thread.currentThread();
+    while (arrived.get() < expected) {
+      final long leftNs = gatheringNs - (System.nanoTime() - startNs);
+      if (leftNs <= 0) {
+        break;
+      }
+      LockSupport.parkNanos(this, leftNs);
+    }
+    gathering = null;
   }
 
   /** Writes the first of those that wait, with one sync of the disk. */
@@ -91,6 +160,7 @@ final class ServiceFiles implements ServiceStore {
     while (group.size() < ServiceBatches.MOST_TOGETHER && !waiting.isEmpty()) {
       group.add(waiting.poll());
     }
+    arrived.addAndGet(-group.size());
     try {
       if (group.size() == 1) {
         files.save(group.getFirst().service);
@@ -101,7 +171,8 @@ final class ServiceFiles implements ServiceStore {
     } catch (RuntimeException failure) {
       group.forEach(one -> one.failure = failure);
     }
-    group.forEach(one -> one.isDone = true);
+    expected = Math.min(ServiceBatches.MOST_TOGETHER, group.size() + arrived.get());
+    group.forEach(Creation::done);
   }
 
   /** Removes the older record first: a file of its own that is left has the service as it was. */

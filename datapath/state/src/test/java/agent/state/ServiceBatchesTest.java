@@ -24,6 +24,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -65,6 +66,10 @@ class ServiceBatchesTest {
 
   @BeforeEach
   void open() {
+    open(0);
+  }
+
+  private void open(long gatheringNs) {
     store =
         new ServiceFiles(
             new StateFolder<>(
@@ -77,7 +82,8 @@ class ServiceBatchesTest {
                 "services",
                 new ServiceListCodec(),
                 faults),
-            faults);
+            faults,
+            gatheringNs);
   }
 
   private static Service service(int id, int port) {
@@ -182,6 +188,31 @@ class ServiceBatchesTest {
       client.join();
     }
     assertEquals(Set.of(), missing);
+  }
+
+  /** Otherwise half of the clients are in each file: the others come back while it is written. */
+  @Test
+  void shouldWaitForThoseWhoCameTogetherTheLastTime() throws Exception {
+    final int clients = ServiceBatches.MOST_TOGETHER;
+    final int each = 20;
+    open(TimeUnit.SECONDS.toNanos(1));
+    final List<Thread> threads = new ArrayList<>();
+    for (int client = 1; client <= clients; client++) {
+      final int first = client;
+      threads.add(
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    for (int id = first; id <= each * clients; id += clients) {
+                      store.save(service(id, id));
+                    }
+                  }));
+    }
+    for (final Thread thread : threads) {
+      thread.join();
+    }
+    final int written = files("services").size() + files("service-batches").size();
+    assertTrue(written <= each + each / 4, written + " files");
   }
 
   private boolean isWritten(int id) {
