@@ -51,8 +51,12 @@ public final class DesiredEntries {
     seen = 0;
   }
 
-  /** Puts an entry, whose key and value are at the start of the buffers. */
-  public void put(DirectBuffer key, DirectBuffer value) {
+  /**
+   * Puts an entry, whose key and value are at the start of the buffers.
+   *
+   * @return false where the table has it already
+   */
+  public boolean put(DirectBuffer key, DirectBuffer value) {
     if ((size + 1) * 3 > (mask + 1) * 2) {
       grow();
     }
@@ -65,10 +69,13 @@ public final class DesiredEntries {
       words[slot * stride] = round;
       size++;
       seen++;
+    } else if (isValueOf(slot, value)) {
+      return false;
     }
     for (int i = 0; i < valueWords; i++) {
       words[slot * stride + 1 + keyWords + i] = value.getInt(i * Integer.BYTES);
     }
+    return true;
   }
 
   /** Removes the entry of a key, if there is one. */

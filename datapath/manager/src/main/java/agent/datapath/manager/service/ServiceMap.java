@@ -1,8 +1,8 @@
 package agent.datapath.manager.service;
 
 import agent.bindings.Errno;
-import agent.bindings.MapFlag;
 import agent.datapath.manager.guard.GuardedMap;
+import agent.maps.kernel.BatchWriter;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EntryBuffer;
 import java.nio.ByteBuffer;
@@ -13,14 +13,19 @@ import org.agrona.MutableDirectBuffer;
 
 /** One map of services, and its desired entries for the comparison. */
 final class ServiceMap implements ServiceTable {
+  /** Entries that one system call writes; a service has about as many in a map. */
+  private static final int TOGETHER = 32;
+
   private final BpfMap map;
   private final GuardedMap guarded;
   private final EntryBuffer entry;
+  private final BatchWriter batch;
 
   ServiceMap(BpfMap map) {
     this.map = map;
     guarded = new GuardedMap(0, null, "map " + map.name(), map);
     entry = new EntryBuffer(map);
+    batch = new BatchWriter(map, TOGETHER);
   }
 
   GuardedMap guarded() {
@@ -51,16 +56,27 @@ final class ServiceMap implements ServiceTable {
         (key, value) -> {
           entry.key().putBytes(0, key.array());
           entry.value().putBytes(0, value);
-          if (guarded.desired().holds(entry.key(), entry.value())) {
-            return;
-          }
-          guarded.desired().put(entry.key(), entry.value());
-          final int result = map.update(entry, MapFlag.ANY);
-          if (result < 0) {
-            guarded.desired().remove(entry.key());
-            throw map.failure("update", entry, result);
+          if (guarded.desired().put(entry.key(), entry.value())) {
+            batch.keys().putBytes(batch.keyOffset(), key.array());
+            batch.values().putBytes(batch.valueOffset(), value);
+            if (batch.add()) {
+              write();
+            }
           }
         });
+    write();
+  }
+
+  /** Writes what is collected with one system call. */
+  private void write() {
+    final int added = batch.size();
+    final int result = batch.writeEach();
+    if (result < 0) {
+      for (int i = batch.done(); i < added; i++) {
+        guarded.desired().remove(batch.key(i));
+      }
+      throw batch.failure("update", result);
+    }
   }
 
   @Override
