@@ -3,6 +3,7 @@ package agent.endpoint;
 import static agent.endpoint.EndpointRig.assertFailed;
 import static agent.endpoint.EndpointRig.assertRefused;
 import static agent.endpoint.TestRules.allowEgressToName;
+import static agent.endpoint.TestRules.allowEgressToNames;
 import static agent.endpoint.TestRules.allowIngress;
 import static agent.endpoint.TestRules.allowIngressFromCidr;
 import static agent.endpoint.TestRules.denyIngress;
@@ -28,9 +29,12 @@ import agent.policy.spec.RuleSpec;
 import agent.types.IpAddress;
 import agent.types.Refusal;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -364,6 +368,35 @@ class PolicyChangeTest {
     assertTrue(agent.datapath.allows(1, PolicyDirection.EGRESS, OUTSIDE, 6, 443));
     agent.now(agent.conductor.policy().names(Map.of(name, List.of())));
     assertFalse(agent.datapath.allows(1, PolicyDirection.EGRESS, OUTSIDE, 6, 443));
+  }
+
+  /** The writes are counted: they are those of the address, whatever else the rules select. */
+  @Test
+  void shouldWriteANewAddressOfOneNameAndNothingElse() {
+    final Map<String, List<IpAddress>> names = new TreeMap<>();
+    for (int i = 0; i < 1_000; i++) {
+      final int first = 0xc612_0000 + 5 * i; // 198.18.0.0/15
+      names.put(
+          "n" + i + ".example.org.",
+          IntStream.range(first, first + 5).mapToObj(IpAddress::ofIpv4).toList());
+    }
+    agent.now(agent.conductor.policy().names(names));
+    agent.importRules(
+        allowEgressToNames("app=web", "*.example.org"),
+        allowEgressToName("app=other", "n8.example.org"));
+    assertTrue(
+        agent.datapath.allows(
+            1, PolicyDirection.EGRESS, names.get("n7.example.org.").getLast(), 6, 443));
+    agent.datapath.calls.clear();
+    final List<IpAddress> more = new ArrayList<>(names.get("n7.example.org."));
+    more.add(OUTSIDE);
+    agent.now(agent.conductor.policy().names(Map.of("n7.example.org.", more)));
+    assertEquals(List.of("apply 1 +1 -0", "ipcache +[198.51.100.7/32]"), agent.datapath.calls);
+    assertTrue(agent.datapath.allows(1, PolicyDirection.EGRESS, OUTSIDE, 6, 443));
+    agent.datapath.calls.clear();
+    agent.now(agent.conductor.policy().names(Map.of("n7.example.org.", List.of(OUTSIDE))));
+    assertEquals(2, agent.datapath.calls.size(), agent.datapath.calls.toString());
+    assertEquals("apply 1 +0 -5", agent.datapath.calls.getFirst());
   }
 
   @Test

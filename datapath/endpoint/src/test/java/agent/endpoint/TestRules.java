@@ -60,9 +60,17 @@ final class TestRules {
 
   /** Returns a rule that allows endpoints with the label to send to the addresses of a name. */
   static RuleSpec allowEgressToName(String from, String name) {
+    return allowEgressTo(from, new FqdnSpec(name, null));
+  }
+
+  /** Returns a rule that allows endpoints with the label to send to the addresses of names. */
+  static RuleSpec allowEgressToNames(String from, String pattern) {
+    return allowEgressTo(from, new FqdnSpec(null, pattern));
+  }
+
+  private static RuleSpec allowEgressTo(String from, FqdnSpec names) {
     final PeerRuleSpec egress =
-        new PeerRuleSpec(
-            null, null, null, null, null, null, null, null, List.of(new FqdnSpec(name, null)));
+        new PeerRuleSpec(null, null, null, null, null, null, null, null, List.of(names));
     return new RuleSpec(selector(from), null, List.of(egress), null, null, null, null);
   }
 

@@ -57,13 +57,7 @@ public record Identity(int id, LabelSet labels) implements Comparable<Identity> 
 
   /** Returns the CIDR that it is made from, if any. */
   public Optional<Prefix> cidr() {
-    if (!isLocal()) {
-      return Optional.empty();
-    }
-    return labels.stream()
-        .filter(label -> label.source().equals(Label.CIDR))
-        .map(label -> Prefix.parse(label.key()))
-        .findFirst();
+    return isLocal() ? labels.cidr() : Optional.empty();
   }
 
   /** See {@link LabelSet#sha256()}. */

@@ -1,5 +1,6 @@
 package agent.identity;
 
+import agent.types.Prefix;
 import agent.types.Refusal;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
@@ -9,6 +10,7 @@ import java.util.Collection;
 import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 
@@ -22,10 +24,24 @@ public final class LabelSet implements Iterable<Label> {
 
   private final List<Label> labels;
   private final int hash;
+  private final Prefix cidrOrNull;
 
   private LabelSet(List<Label> sorted) {
+    this(sorted, null);
+  }
+
+  private LabelSet(List<Label> sorted, Prefix cidrOrNull) {
     labels = sorted;
     hash = sorted.hashCode();
+    this.cidrOrNull = cidrOrNull;
+  }
+
+  /**
+   * Returns the labels of a CIDR outside the cluster: {@code cidr:prefix}, {@code reserved:world}.
+   */
+  static LabelSet ofCidr(Prefix prefix) {
+    final Label cidr = new Label(Label.CIDR, prefix.toString(), "");
+    return new LabelSet(List.of(cidr, ReservedIdentity.WORLD.label()), prefix); // in their order
   }
 
   /** Returns the set of these labels; the same label may be named more than once. */
@@ -106,6 +122,16 @@ public final class LabelSet implements Iterable<Label> {
   /** Returns the labels in order. */
   public Stream<Label> stream() {
     return labels.stream();
+  }
+
+  /** Returns the CIDR that one of the labels names, if any. */
+  Optional<Prefix> cidr() {
+    return cidrOrNull != null
+        ? Optional.of(cidrOrNull)
+        : labels.stream()
+            .filter(label -> label.source().equals(Label.CIDR))
+            .map(label -> Prefix.parse(label.key()))
+            .findFirst();
   }
 
   /** Returns whether there is no label. */

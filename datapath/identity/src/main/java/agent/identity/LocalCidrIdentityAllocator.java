@@ -32,8 +32,7 @@ public final class LocalCidrIdentityAllocator implements CidrIdentityAllocator {
     if (prefix.length() == 0) {
       return ReservedIdentity.world(prefix.isIpv4()).identity().labels();
     }
-    return LabelSet.of(
-        new Label(Label.CIDR, prefix.toString(), ""), ReservedIdentity.WORLD.label());
+    return LabelSet.ofCidr(prefix);
   }
 
   @Override

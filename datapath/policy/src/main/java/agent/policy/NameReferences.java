@@ -22,18 +22,26 @@ import java.util.concurrent.ConcurrentHashMap;
  * A name that no rule selects has none.
  */
 final class NameReferences {
-  /** What a selector has: each address with the number of its names. */
+  /** What a selector has. */
   private static final class Use {
-    private final Map<Prefix, Integer> addresses = new ConcurrentHashMap<>();
+    private final Map<Prefix, Held> addresses = new ConcurrentHashMap<>();
     private int rules;
   }
+
+  /**
+   * An address of a selector.
+   *
+   * @param identity the identity to which the selector has a reference
+   * @param names how many of its names have the address
+   */
+  private record Held(int identity, int names) {}
 
   private final CidrIdentityAllocator allocator;
   private final Map<String, Set<Prefix>> names = new TreeMap<>();
   private final Map<FqdnSelector, Use> uses = new ConcurrentHashMap<>();
   private final Map<String, FqdnSelector> ofOneName = new HashMap<>();
   private final Set<FqdnSelector> ofManyNames = new HashSet<>();
-  private final List<Prefix> released = new ArrayList<>();
+  private final List<Integer> released = new ArrayList<>();
   private volatile Set<String> wanted = Set.of();
 
   NameReferences(
@@ -97,12 +105,13 @@ final class NameReferences {
     }
     final Use use = new Use();
     use.rules = 1;
-    use.addresses.putAll(matching(selector));
-    final List<Integer> identities = new ArrayList<>();
     try {
-      use.addresses.keySet().forEach(prefix -> identities.add(allocator.acquire(prefix).id()));
+      matching(selector)
+          .forEach(
+              (prefix, count) ->
+                  use.addresses.put(prefix, new Held(allocator.acquire(prefix).id(), count)));
     } catch (Refusal refusal) {
-      identities.forEach(allocator::release);
+      use.addresses.values().forEach(held -> allocator.release(held.identity()));
       throw refusal;
     }
     uses.put(selector, use);
@@ -113,6 +122,7 @@ final class NameReferences {
     }
   }
 
+  /** Returns each address of the names of a selector with the number of these names. */
   private Map<Prefix, Integer> matching(FqdnSelector selector) {
     final Map<Prefix, Integer> found = new HashMap<>();
     if (selector.pattern().isName()) {
@@ -142,7 +152,7 @@ final class NameReferences {
       uses.remove(selector);
       ofOneName.remove(selector.pattern().toString());
       ofManyNames.remove(selector);
-      released.addAll(use.addresses.keySet());
+      use.addresses.values().forEach(held -> released.add(held.identity()));
     }
   }
 
@@ -154,9 +164,7 @@ final class NameReferences {
 
   /** Gives back the references that are not needed any more. */
   void release() {
-    for (final Prefix prefix : released) {
-      allocator.find(prefix).ifPresent(identity -> allocator.release(identity.id()));
-    }
+    released.forEach(allocator::release);
     released.clear();
   }
 
@@ -165,9 +173,7 @@ final class NameReferences {
     final Set<Integer> identities = new TreeSet<>();
     final Use use = uses.get(selector);
     if (use != null) {
-      for (final Prefix prefix : use.addresses.keySet()) {
-        allocator.find(prefix).ifPresent(identity -> identities.add(identity.id()));
-      }
+      use.addresses.values().forEach(held -> identities.add(held.identity()));
     }
     return identities;
   }
@@ -204,17 +210,19 @@ final class NameReferences {
   private void change(String name, Set<Prefix> after, Listener listener) {
     final Set<Prefix> before = names.getOrDefault(name, Set.of());
     for (final FqdnSelector selector : selecting(name)) {
-      final Map<Prefix, Integer> addresses = uses.get(selector).addresses;
+      final Map<Prefix, Held> addresses = uses.get(selector).addresses;
       for (final Prefix prefix : after) {
-        if (!before.contains(prefix) && addresses.merge(prefix, 1, Integer::sum) == 1) {
-          listener.onGained(selector, allocator.acquire(prefix).id());
+        if (!before.contains(prefix) && gain(addresses, prefix)) {
+          listener.onGained(selector, addresses.get(prefix).identity());
         }
       }
       for (final Prefix prefix : before) {
-        if (!after.contains(prefix)
-            && addresses.computeIfPresent(prefix, (p, n) -> n == 1 ? null : n - 1) == null) {
-          allocator.find(prefix).ifPresent(identity -> listener.onLost(selector, identity.id()));
-          released.add(prefix);
+        if (!after.contains(prefix)) {
+          final int lost = lose(addresses, prefix);
+          if (lost != 0) {
+            listener.onLost(selector, lost);
+            released.add(lost);
+          }
         }
       }
     }
@@ -223,6 +231,28 @@ final class NameReferences {
     } else {
       names.put(name, after);
     }
+  }
+
+  /** Returns whether no other name of the selector has the address. */
+  private boolean gain(Map<Prefix, Held> addresses, Prefix prefix) {
+    final Held held = addresses.get(prefix);
+    addresses.put(
+        prefix,
+        held == null
+            ? new Held(allocator.acquire(prefix).id(), 1)
+            : new Held(held.identity(), held.names() + 1));
+    return held == null;
+  }
+
+  /** Returns the identity of an address that no name of the selector has any more; or 0. */
+  private static int lose(Map<Prefix, Held> addresses, Prefix prefix) {
+    final Held held = addresses.get(prefix);
+    if (held == null || held.names() > 1) {
+      addresses.computeIfPresent(prefix, (p, h) -> new Held(h.identity(), h.names() - 1));
+      return 0;
+    }
+    addresses.remove(prefix);
+    return held.identity();
   }
 
   private List<FqdnSelector> selecting(String name) {
