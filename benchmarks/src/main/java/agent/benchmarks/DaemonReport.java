@@ -4,6 +4,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
@@ -24,6 +25,10 @@ final class DaemonReport {
   private static final int SERVICES = 10_000;
   private static final int SERVICE_RUNS = 3;
   private static final long SERVICES_GOAL_MS = 5000;
+  private static final int NAMES = 10_000;
+  private static final int ADDRESSES = 5;
+  private static final int NAME_RUNS = 3;
+  private static final long NAMES_GOAL_MS = 2000;
 
   private final Path daemon;
   private final Report report =
@@ -41,6 +46,7 @@ final class DaemonReport {
     daemon.reads();
     daemon.policyChanges();
     daemon.services();
+    daemon.names();
     return daemon.report;
   }
 
@@ -155,6 +161,44 @@ final class DaemonReport {
       }
     }
     row("10,000 services of 10 backends, 16 connections", times, "–", SERVICES_GOAL_MS);
+  }
+
+  /** A rule of one endpoint that selects names, answered when the kernel has their addresses. */
+  private void names() throws Exception {
+    final long[] times = new long[NAME_RUNS];
+    final Path file = Files.createTempFile("agent-names-", ".json");
+    try {
+      Files.writeString(
+          file,
+          IntStream.range(0, NAMES)
+              .mapToObj(DaemonReport::name)
+              .collect(Collectors.joining(",", "[", "]")));
+      final String[] options = {
+        "--tofqdns-pre-cache", file.toString(), "--bpf-policy-map-max", "65536"
+      };
+      for (int i = 0; i < NAME_RUNS; i++) {
+        try (RunningDaemon running = new RunningDaemon(daemon, options)) {
+          running.until("/endpoint");
+          running.create(plumb(running, 1));
+          times[i] =
+              running.importRules(
+                  """
+                  [{"endpointSelector":{"matchLabels":{"app":"bench"}},
+                  "egress":[{"toFQDNs":[{"matchPattern":"*.example.org"}]}]}]""");
+        }
+      }
+    } finally {
+      Files.delete(file);
+    }
+    row("import of a rule with 10,000 names of 5 addresses", times, "–", NAMES_GOAL_MS);
+  }
+
+  private static String name(int number) {
+    final String addresses =
+        IntStream.range(number * ADDRESSES, (number + 1) * ADDRESSES)
+            .mapToObj(i -> "\"198.%d.%d.%d\"".formatted(18 + (i >> 16), i >> 8 & 0xff, i & 0xff))
+            .collect(Collectors.joining(","));
+    return "{\"fqdn\":\"n%d.example.org\",\"ips\":[%s],\"ttl\":3600}".formatted(number, addresses);
   }
 
   private void row(String work, long[] timesUs, String peer, long goalMs) {

@@ -6,6 +6,7 @@ import agent.testkit.VethPair;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
@@ -29,18 +30,13 @@ final class RunningDaemon implements AutoCloseable {
   private Process process;
   private long startedNs;
 
-  RunningDaemon(Path daemon) throws IOException {
-    command =
-        node.inside(
-            daemon.toString(),
-            "--state-dir",
-            state.toString(),
-            "--bpf-root",
-            bpffs.path().toString(),
-            "--ipv4-range",
-            "10.201.0.0/16",
-            "--ipv6-range",
-            "fd00:201::/96");
+  RunningDaemon(Path daemon, String... options) throws IOException {
+    final List<String> line = new ArrayList<>();
+    line.add(daemon.toString());
+    line.addAll(List.of("--state-dir", state.toString(), "--bpf-root", bpffs.path().toString()));
+    line.addAll(List.of("--ipv4-range", "10.201.0.0/16", "--ipv6-range", "fd00:201::/96"));
+    line.addAll(List.of(options));
+    command = node.inside(line.toArray(String[]::new));
     start();
   }
 
@@ -177,6 +173,16 @@ final class RunningDaemon implements AutoCloseable {
       }
     }
     return times;
+  }
+
+  /** Adds rules; returns how many microseconds that took. */
+  long importRules(String rules) throws IOException {
+    final long start = System.nanoTime();
+    final UnixHttp.Answer answer = http.call("PUT", "/policy", rules);
+    if (answer.status() != 200) {
+      throw new IllegalStateException("PUT /policy: " + answer.text());
+    }
+    return elapsedUs(start);
   }
 
   long residentKb() throws IOException {
