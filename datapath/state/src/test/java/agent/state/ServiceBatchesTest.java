@@ -26,6 +26,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -205,6 +206,7 @@ class ServiceBatchesTest {
                   () -> {
                     for (int id = first; id <= each * clients; id += clients) {
                       store.save(service(id, id));
+                      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1)); // asks again
                     }
                   }));
     }
