@@ -20,6 +20,7 @@ import agent.maps.layout.ServiceTableKeyFlyweight;
 import agent.testkit.KernelTest;
 import agent.testkit.TestControlGroup;
 import agent.types.IpAddress;
+import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -31,6 +32,7 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.agrona.DirectBuffer;
+import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -147,26 +149,34 @@ class ServiceTableKernelTest {
   private List<String> selected() {
     final EntryBuffer header = new EntryBuffer(map("service_tables"));
     header.key().putInt(0, ID);
-    assertEquals(0, map("service_tables").lookup(header));
-    final ServiceTableFlyweight table = new ServiceTableFlyweight().wrap(header.value(), 0);
+    final ServiceTableFlyweight table =
+        new ServiceTableFlyweight().wrap(found("service_tables", header), 0);
     final List<String> found = new ArrayList<>();
     for (int first = 0; first < table.cells(); first += MapSize.SERVICE_CELLS) {
-      final EntryBuffer part =
+      final UnsafeBuffer part =
           part("service_cells", table.version(), first / MapSize.SERVICE_CELLS);
-      final ServiceCellsFlyweight cells = new ServiceCellsFlyweight().wrap(part.value(), 0);
+      final ServiceCellsFlyweight cells = new ServiceCellsFlyweight().wrap(part, 0);
       for (int i = 0; i < MapSize.SERVICE_CELLS && first + i < table.cells(); i++) {
-        final EntryBuffer end = part("service_ends", table.version(), cells.backends(i));
-        found.add(Long.toHexString(new ServiceEndFlyweight().wrap(end.value(), 0).addressLow()));
+        final UnsafeBuffer end = part("service_ends", table.version(), cells.backends(i));
+        found.add(Long.toHexString(new ServiceEndFlyweight().wrap(end, 0).addressLow()));
       }
     }
     return found;
   }
 
-  private EntryBuffer part(String name, int version, int index) {
+  private UnsafeBuffer part(String name, int version, int index) {
     final EntryBuffer entry = new EntryBuffer(map(name));
     new ServiceTableKeyFlyweight().wrap(entry.key(), 0).serviceId(ID).version(version).index(index);
-    assertEquals(0, map(name).lookup(entry), () -> name + ' ' + index);
-    return entry;
+    return found(name, entry);
+  }
+
+  /** Returns a copy of the value of a key: the memory of the entry is freed with the entry. */
+  private UnsafeBuffer found(String name, EntryBuffer entry) {
+    assertEquals(0, map(name).lookup(entry), name);
+    final byte[] value = new byte[map(name).valueSize()];
+    entry.value().getBytes(0, value);
+    Reference.reachabilityFence(entry);
+    return new UnsafeBuffer(value);
   }
 
   /** What a kill of the agent leaves: all of the former table, or all of the next one. */
