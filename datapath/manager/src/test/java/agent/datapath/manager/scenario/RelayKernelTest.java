@@ -166,6 +166,7 @@ class RelayKernelTest {
     node.fromNetwork(query).leavesAs(relayed(family, UDP, CLIENT, true));
     node.raiseGeneration(0);
     node.fromNetwork(query.ttl(64)).leavesAs(relayed(family, UDP, CLIENT, true));
+    serve(family, NODE, UDP, STRANGERS);
     node.services(family).state(ID, PEERS, null); // which the quick path does not ask
     node.fromNetwork(query).leavesAs(relayed(family, UDP, CLIENT, true));
   }
@@ -214,12 +215,15 @@ class RelayKernelTest {
   void shouldRejectWhatItCannotRelay(Family family) {
     serve(family, NODE, UDP, PEERS);
     final IpPacket query = query(family, FAR, NODE, UDP, true);
+    node.masquerade(ScenarioNode.LOOPBACK_IFINDEX, NODE); // which receives the packets
     node.network().route(PEER, "unreachable");
     isRejected(query);
     node.network().route(PEER, byDevice(OTHER_DEVICE));
     isRejected(query);
     node.network().route(PEER, byDevice(DEVICE));
     node.network().route(FAR, "unreachable");
+    isRejected(query);
+    node.network().route(FAR, byDevice(OTHER_DEVICE));
     isRejected(query);
     node.network().route(FAR, byDevice(DEVICE));
     node.guard(DEVICE); // without an address

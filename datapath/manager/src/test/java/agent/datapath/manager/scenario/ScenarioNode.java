@@ -67,7 +67,7 @@ final class ScenarioNode implements AutoCloseable {
   private final Map<ScenarioHost, WorkloadPolicy> policies = new EnumMap<>(ScenarioHost.class);
   private final Map<ScenarioHost, Integer> options = new EnumMap<>(ScenarioHost.class);
   private final Map<ScenarioHost, Integer> ids = new EnumMap<>(ScenarioHost.class);
-  private static final int LOOPBACK_IFINDEX = 1;
+  static final int LOOPBACK_IFINDEX = 1;
 
   private final ProgramTestRun run = new ProgramTestRun(4096);
   private final MetricsMap metrics;
