@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.types.AlreadyInUseException;
 import java.io.IOException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Files;
@@ -13,6 +14,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -90,5 +92,72 @@ class SocketFileTest {
     final IOException failure =
         assertThrows(IOException.class, () -> new SocketFile(path).listen(null));
     assertEquals("socket " + path + ": not a directory", failure.getMessage());
+  }
+
+  @Test
+  void shouldFindOnlyASocketOnWhichNoProcessListens() throws IOException {
+    final Path path = directory.resolve("agent.sock");
+    assertEquals(Optional.empty(), SocketFile.unused(path), "nothing is there");
+    try (ServerSocketChannel _ = new SocketFile(path).listen(null)) {
+      assertEquals(Optional.empty(), SocketFile.unused(path), "this process listens");
+    }
+    assertEquals(Optional.of(path), SocketFile.unused(path), "left by a process that was killed");
+    final Path link = Files.createSymbolicLink(directory.resolve("link"), path);
+    assertEquals(Optional.empty(), SocketFile.unused(link), "a link to it");
+    final Path file = Files.writeString(directory.resolve("file"), "precious");
+    assertEquals(Optional.empty(), SocketFile.unused(file), "another file");
+    assertEquals(Optional.empty(), SocketFile.unused(directory), "a directory");
+  }
+
+  @Test
+  void shouldListenInPlaceOfASocketOnWhichNoProcessListens() throws IOException {
+    final Path path = directory.resolve("agent.sock");
+    new SocketFile(path).listen(null).close();
+    try (ServerSocketChannel _ = new SocketFile(path).listen(null)) {
+      assertEquals(Optional.empty(), SocketFile.unused(path), "this process listens");
+      final SocketFile second = new SocketFile(path);
+      assertThrows(AlreadyInUseException.class, () -> second.listen(null));
+    }
+  }
+
+  @Test
+  void shouldRemoveNothingInPlaceOfItsSocket() throws IOException {
+    final Path path = directory.resolve("agent.sock");
+    final SocketFile file = new SocketFile(path);
+    try (ServerSocketChannel _ = file.listen(null)) {
+      Files.delete(path);
+      Files.writeString(path, "precious");
+      file.remove();
+      assertEquals("precious", Files.readString(path));
+    }
+  }
+
+  @Test
+  void shouldCloseTheSocketThatItCannotServe() throws IOException {
+    final SocketFile file = new SocketFile(directory.resolve("agent.sock"));
+    final int tries = 200; // other tests of this process may open or close a few meanwhile
+    final long before = openSockets();
+    for (int i = 0; i < tries; i++) {
+      final IOException failure = assertThrows(IOException.class, () -> file.listen("no group"));
+      assertTrue(failure.getMessage().endsWith(": there is no group 'no group'"));
+    }
+    assertTrue(openSockets() - before < tries / 2);
+    try (Stream<Path> left = Files.list(directory)) {
+      assertEquals(List.of(), left.toList());
+    }
+  }
+
+  private static long openSockets() throws IOException {
+    try (Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
+      return descriptors.filter(SocketFileTest::isSocket).count();
+    }
+  }
+
+  private static boolean isSocket(Path descriptor) {
+    try {
+      return Files.readSymbolicLink(descriptor).toString().startsWith("socket:");
+    } catch (IOException closed) {
+      return false;
+    }
   }
 }

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedSelectorException;
 import java.nio.channels.Pipe;
@@ -183,5 +185,16 @@ class UnixIoThreadTest {
           ClosedSelectorException.class,
           () -> thread.register(source, SelectionKey.OP_READ, readyOps -> ran.incrementAndGet()));
     }
+  }
+
+  @Test
+  void shouldUseNoProcessorUntilItsNextTimer() throws InterruptedException {
+    thread.executeAfter(() -> {}, 1, TimeUnit.HOURS);
+    assertSame(thread, runner());
+    final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+    final long beforeNs = threads.getThreadCpuTime(thread.threadId());
+    Thread.sleep(300);
+    final long usedNs = threads.getThreadCpuTime(thread.threadId()) - beforeNs;
+    assertTrue(usedNs < TimeUnit.MILLISECONDS.toNanos(50), usedNs + " ns");
   }
 }
