@@ -1,10 +1,13 @@
 package agent.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.server.monitor.AgentEvents;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.function.Consumer;
@@ -33,11 +36,15 @@ class ApiContextTest {
     assertEquals(60_000, context.stallLimitMs());
     assertEquals(16_384, context.maxConnections());
     assertSame(RateLimits.NONE, context.rateLimits());
+    assertSame(BodyLimits.DEFAULT, context.bodyLimits());
+    assertFalse(context.profiling());
   }
 
   @Test
   void shouldKeepWhatIsSet() {
     final RateLimits limits = RateLimits.parse(java.util.Map.of("read", "1"), () -> 0L);
+    final AgentEvents events = new AgentEvents();
+    final BodyLimits bodyLimits = new BodyLimits(1, 1, 1, 1, 1, 1);
     final ApiContext context =
         context()
             .socketGroup("g")
@@ -46,6 +53,9 @@ class ApiContextTest {
             .stallLimitMs(1)
             .maxConnections(1)
             .rateLimits(limits)
+            .bodyLimits(bodyLimits)
+            .profiling(true)
+            .events(events)
             .conclude();
     assertEquals("g", context.socketGroup());
     assertEquals(1, context.maxBodyBytes());
@@ -53,6 +63,9 @@ class ApiContextTest {
     assertEquals(1, context.stallLimitMs());
     assertEquals(1, context.maxConnections());
     assertSame(limits, context.rateLimits());
+    assertSame(bodyLimits, context.bodyLimits());
+    assertTrue(context.profiling());
+    assertSame(events, context.events());
   }
 
   @Test
@@ -88,7 +101,10 @@ class ApiContextTest {
             c -> c.ioThreads(1),
             c -> c.stallLimitMs(1),
             c -> c.maxConnections(1),
-            c -> c.rateLimits(RateLimits.NONE));
+            c -> c.rateLimits(RateLimits.NONE),
+            c -> c.bodyLimits(BodyLimits.DEFAULT),
+            c -> c.profiling(true),
+            c -> c.events(new AgentEvents()));
     for (final Consumer<ApiContext> change : changes) {
       assertEquals(
           "the context is concluded",

@@ -1,6 +1,9 @@
 package agent.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -15,9 +18,17 @@ import java.io.SequenceInputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+import tools.jackson.core.exc.StreamReadException;
+import tools.jackson.core.io.SerializedString;
+import tools.jackson.core.sym.PropertyNameMatcher;
+import tools.jackson.core.sym.SimpleNameMatcher;
 import tools.jackson.databind.json.JsonMapper;
 
 /** So many rules, peers, CIDRs, labels and prefixes are taken from a body, and one more is not. */
@@ -115,5 +126,80 @@ class CountingParserTest {
             HttpRefusal.class,
             () -> rules(new SequenceInputStream(bytes("["), unlimited), BodyLimits.DEFAULT));
     assertEquals(413, refusal.status());
+  }
+
+  private static CountingParser parser(String body) {
+    return new CountingParser(MAPPER.createParser(bytes(body)), LIMITS, Unit.ENTRIES);
+  }
+
+  /** Which calls read a body depends on the form of what it is read into. */
+  @Test
+  void shouldReadNamesAndValuesByEachCallOfTheParser() {
+    try (CountingParser parser = parser("{'a':1,'b':2,'c':3,'x':4,'d':[]}")) {
+      final PropertyNameMatcher names =
+          SimpleNameMatcher.construct(Locale.ROOT, List.of("b", "c", "e"));
+      assertEquals(JsonToken.START_OBJECT, parser.nextValue());
+      assertEquals(JsonToken.VALUE_NUMBER_INT, parser.nextValue());
+      assertEquals("a", parser.currentName());
+      assertEquals(0, parser.nextNameMatch(names));
+      assertEquals(PropertyNameMatcher.MATCH_ODD_TOKEN, parser.nextNameMatch(names), "a number");
+      assertEquals(1, parser.nextNameMatch(names));
+      assertNull(parser.nextName(), "a number");
+      assertEquals(PropertyNameMatcher.MATCH_UNKNOWN_NAME, parser.nextNameMatch(names));
+      assertFalse(parser.nextName(new SerializedString("x")), "a number");
+      assertTrue(parser.nextName(new SerializedString("d")));
+      assertEquals(JsonToken.START_ARRAY, parser.nextValue());
+      assertEquals(JsonToken.END_ARRAY, parser.nextValue());
+      assertEquals(PropertyNameMatcher.MATCH_END_OBJECT, parser.nextNameMatch(names));
+    }
+    try (CountingParser parser = parser("{'a':1}")) {
+      parser.nextToken();
+      assertFalse(parser.nextName(new SerializedString("b")), "another name");
+    }
+  }
+
+  @Test
+  void shouldCountByEachCallOfTheParser() {
+    final PropertyNameMatcher none = SimpleNameMatcher.construct(Locale.ROOT, List.of("x"));
+    final List<Consumer<CountingParser>> calls =
+        List.of(
+            JsonParser::nextValue,
+            JsonParser::nextName,
+            parser -> parser.nextName(new SerializedString("x")),
+            parser -> parser.nextNameMatch(none));
+    for (final Consumer<CountingParser> call : calls) {
+      try (CountingParser parser = parser("[1,2,3,4]")) {
+        for (int i = 0; i < 4; i++) { // the begin of the array, and as many as the limit allows
+          call.accept(parser);
+        }
+        assertThrows(CountingParser.OverLimitException.class, () -> call.accept(parser));
+      }
+    }
+  }
+
+  @Test
+  void shouldPassOverOneValueAndCountIt() {
+    try (CountingParser parser = parser("[[{'a':1}],{'b':{}},4]")) {
+      assertSame(parser, parser.skipChildren(), "before the first");
+      assertNull(parser.currentToken());
+      parser.nextToken();
+      parser.nextToken();
+      assertSame(parser, parser.skipChildren());
+      assertEquals(JsonToken.END_ARRAY, parser.currentToken());
+      assertEquals(JsonToken.START_OBJECT, parser.nextToken());
+      assertSame(parser, parser.skipChildren());
+      assertEquals(JsonToken.END_OBJECT, parser.currentToken());
+      assertThrows(CountingParser.OverLimitException.class, parser::nextToken);
+      parser.skipChildren();
+      assertEquals(4, parser.getIntValue(), "it has no children");
+    }
+    try (CountingParser parser = parser("[[1,2,3,4]]")) {
+      parser.nextToken();
+      assertThrows(CountingParser.OverLimitException.class, parser::skipChildren);
+    }
+    try (CountingParser parser = parser("[{'a':")) {
+      parser.nextToken();
+      assertThrows(StreamReadException.class, parser::skipChildren, "the body ends");
+    }
   }
 }
