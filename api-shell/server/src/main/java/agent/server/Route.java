@@ -109,8 +109,7 @@ public enum Route {
   public String operationId() {
     final StringBuilder id = new StringBuilder();
     for (final String word : name().split("_")) {
-      id.append(id.isEmpty() ? word.charAt(0) : Character.toUpperCase(word.charAt(0)));
-      id.append(word.substring(1).toLowerCase(java.util.Locale.ROOT));
+      id.append(word.charAt(0)).append(word.substring(1).toLowerCase(java.util.Locale.ROOT));
     }
     id.setCharAt(0, Character.toLowerCase(id.charAt(0)));
     return id.toString();

@@ -74,6 +74,16 @@ class RouteTableTest {
   }
 
   @Test
+  void shouldServeTheHandlersOfAllGroups() {
+    final Map<Route, ApiHandler> handlers = new EnumMap<>(TestServer.withNames(Map.of()));
+    final ApiHandler map = handlers.remove(Route.GET_MAP);
+    final RouteTable table =
+        RouteTable.of(added -> added.putAll(handlers), added -> added.put(Route.GET_MAP, map));
+    assertSame(map, table.find("GET", List.of("map", "x")).handler());
+    assertSame(handlers.get(Route.GET_POLICY), table.find("GET", List.of("policy")).handler());
+  }
+
+  @Test
   void shouldNeedAHandlerForEveryRoute() {
     final Map<Route, ApiHandler> handlers = new EnumMap<>(TestServer.withNames(Map.of()));
     handlers.remove(Route.GET_MAP);

@@ -139,4 +139,29 @@ class RouteTest {
     assertEquals(503, Route.PUT_POLICY.statusOf(Refusal.Kind.UNAVAILABLE));
     assertEquals(400, Route.PUT_POLICY.statusOf(Refusal.Kind.INVALID));
   }
+
+  @Test
+  void shouldTellWhichPartOfAServiceIsRefused() {
+    assertEquals(460, invalid(Route.PUT_SERVICE, "frontend-address.port"));
+    assertEquals(461, invalid(Route.PUT_SERVICE, "backend-addresses[1].ip"));
+    assertEquals(400, invalid(Route.PUT_SERVICE, "id"));
+    assertEquals(400, invalid(Route.PUT_ENDPOINT, "frontend-address"));
+    assertEquals(461, invalid(Route.PATCH_PREFILTER, "frontend-address"));
+    assertEquals(
+        404, Route.GET_SERVICE.statusOf(Refusal.notFound("frontend-address", "is not there")));
+  }
+
+  private static int invalid(Route route, String field) {
+    return route.statusOf(Refusal.invalid(field, "is not valid"));
+  }
+
+  @Test
+  void shouldNeverLimitTheRateOfWhatWatchesTheAgent() {
+    for (final Route route : Route.values()) {
+      assertEquals(
+          route != Route.GET_HEALTHZ && route != Route.GET_METRICS,
+          route.isRateLimited(),
+          "" + route);
+    }
+  }
 }
