@@ -38,7 +38,7 @@ record RequestTarget(List<String> segments, Map<String, List<String>> query) {
 
   private static String withoutAuthority(String target) {
     final int scheme = target.indexOf("://");
-    if (target.startsWith("/") || scheme < 0) {
+    if (target.startsWith("/") || scheme <= 0) {
       return target;
     }
     final int slash = target.indexOf('/', scheme + 3);

@@ -1,11 +1,18 @@
 package agent.server;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -64,5 +71,61 @@ class BodyBudgetTest {
     unknown.read(LARGEST);
     unknown.close();
     large.get().close();
+  }
+
+  @Test
+  void shouldGiveTheSmallShareBackForALargeOne() throws Exception {
+    final BodyBudget.Share unknown = budget.take(-1);
+    for (int i = 1; i < 126; i++) {
+      budget.take(SMALL);
+    }
+    unknown.read(SMALL + 1);
+    taking(SMALL).get().close();
+    unknown.close();
+  }
+
+  @Test
+  void shouldRefuseTheBodyOfAThreadThatIsToEnd() {
+    Thread.currentThread().interrupt();
+    final HttpRefusal refusal = assertThrows(HttpRefusal.class, () -> budget.take(SMALL));
+    assertTrue(Thread.interrupted());
+    assertEquals("503 the agent stops", refusal.status() + " " + refusal.getMessage());
+  }
+
+  /** Whatever its coding, what is read of a body of unknown length counts. */
+  @Test
+  void shouldTakeALargeShareWhenMoreWasRead() throws Exception {
+    final byte[] bytes = new byte[SMALL + 1];
+    final ByteArrayOutputStream encoded = new ByteArrayOutputStream();
+    try (GZIPOutputStream gzip = new GZIPOutputStream(encoded)) {
+      gzip.write(bytes);
+    }
+    final BodyBudget.Share plain = budget.take(-1);
+    assertTakesALargeShare(plain, new BoundedBody(new ByteArrayInputStream(bytes), LARGEST, plain));
+    final BodyBudget.Share decoded = budget.take(-1);
+    assertTakesALargeShare(
+        decoded,
+        new DecodedBody(new ByteArrayInputStream(encoded.toByteArray()), LARGEST, decoded));
+  }
+
+  private void assertTakesALargeShare(BodyBudget.Share share, InputStream body) throws Exception {
+    assertEquals(SMALL + 1, body.readAllBytes().length);
+    final CompletableFuture<BodyBudget.Share> next = taking(LARGEST);
+    assertWaits(next);
+    share.close();
+    next.get().close();
+  }
+
+  @Test
+  void shouldDecodeSingleBytes() throws IOException {
+    final ByteArrayOutputStream encoded = new ByteArrayOutputStream();
+    try (GZIPOutputStream gzip = new GZIPOutputStream(encoded)) {
+      gzip.write(new byte[] {0, (byte) 0xff});
+    }
+    try (DecodedBody body =
+        new DecodedBody(
+            new ByteArrayInputStream(encoded.toByteArray()), LARGEST, budget.take(-1))) {
+      assertEquals("0 255 -1", body.read() + " " + body.read() + " " + body.read());
+    }
   }
 }

@@ -34,7 +34,9 @@ class RateLimitsTest {
     final RateLimits limits = RateLimits.parse(Map.of("policy", "6/m"), nowNs::get);
     assertEquals(0, limits.secondsUntilAllowed(OperationClass.POLICY));
     assertEquals(10, limits.secondsUntilAllowed(OperationClass.POLICY));
-    nowNs.addAndGet(TimeUnit.SECONDS.toNanos(10));
+    nowNs.addAndGet(TimeUnit.SECONDS.toNanos(5));
+    assertEquals(5, limits.secondsUntilAllowed(OperationClass.POLICY));
+    nowNs.addAndGet(TimeUnit.SECONDS.toNanos(5));
     assertEquals(0, limits.secondsUntilAllowed(OperationClass.POLICY));
   }
 

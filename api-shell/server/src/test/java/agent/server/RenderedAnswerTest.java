@@ -3,9 +3,11 @@ package agent.server;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -73,5 +75,23 @@ class RenderedAnswerTest {
     assertEquals("Json[value=streamed]", rendered(1), "not tried again before a change");
     version++;
     assertEquals("\"small\"", rendered(1));
+  }
+
+  @Test
+  void shouldTellThatAValueCannotBeRead() {
+    value =
+        new Iterator<String>() {
+          @Override
+          public boolean hasNext() {
+            throw new IllegalStateException("planned");
+          }
+
+          @Override
+          public String next() {
+            return "";
+          }
+        };
+    final RuntimeException failure = assertThrows(RuntimeException.class, () -> rendered(1));
+    assertEquals("planned", ErrorAnswers.unwrapped(failure).getMessage());
   }
 }

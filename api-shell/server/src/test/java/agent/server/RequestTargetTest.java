@@ -48,6 +48,7 @@ class RequestTargetTest {
     assertEquals(List.of("b"), RequestTarget.parse("http://a/b", null).segments());
     assertEquals(List.of("b", ""), RequestTarget.parse("http:///b/", null).segments());
     assertRefused("path: does not start with '/'", "http:/a", null);
+    assertRefused("path: does not start with '/'", "://a/b", null);
   }
 
   @Test
