@@ -116,6 +116,28 @@ class NamedPeersTest {
   }
 
   @Test
+  void shouldReachTheAddressesOfEachKnownNameThatAPatternMatches() {
+    engine.endpointSet(1, web);
+    resolve("www.example.com.", "192.0.2.7");
+    resolve("db.example.com.", "192.0.2.9");
+    resolve("www.example.org.", "192.0.2.8");
+    add(engine, List.of(EVERY), false);
+    assertEquals(Set.of("192.0.2.7/32", "192.0.2.9/32"), reached(engine));
+  }
+
+  @Test
+  void shouldReachTheAddressesWhileOneOfTwoRulesSelectsTheName() {
+    engine.endpointSet(1, web);
+    resolve("www.example.com.", "192.0.2.7");
+    add(engine, List.of(WWW), false);
+    add(engine, List.of(named(egress(WEB, fqdns("www.example.com")), "n", "again")), false);
+    Changes.delete(engine, List.of("n=www"));
+    assertEquals(Set.of("192.0.2.7/32"), reached(engine));
+    Changes.delete(engine, List.of("n=again"));
+    assertEquals(List.of(), engine.cidrIdentities());
+  }
+
+  @Test
   void shouldReachNothingBeforeTheNameHasAnAddress() {
     engine.endpointSet(1, web);
     add(engine, List.of(WWW), false);

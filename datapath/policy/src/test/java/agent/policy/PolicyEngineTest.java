@@ -533,7 +533,9 @@ class PolicyEngineTest {
         List.<Executable>of(
             () -> add(held, List.of(good), true),
             () -> delete(held, List.of("any:name=x")),
-            () -> held.snapshot(List.of("any:name=x")))) {
+            () -> held.snapshot(List.of("any:name=x")),
+            () -> held.enforce(EnforcementMode.ALWAYS),
+            () -> held.trace(new PolicyQuery(LabelSet.EMPTY, LabelSet.EMPTY, List.of(), false)))) {
       assertEquals(why, assertThrows(OperationException.class, call).getMessage());
     }
     assertEquals(stored, store.load(any -> {}).orElseThrow());
@@ -615,5 +617,20 @@ class PolicyEngineTest {
         new PolicyDelta(List.of(in(null, 80)), List.of(OPEN_IN)),
         update.endpoints().getLast().diff());
     assertEquals(web.id(), update.endpoints().getLast().policy().identity());
+  }
+
+  @Test
+  void shouldChangeThePolicyOfAllEndpointsWithTheMode() {
+    engine.endpointSet(1, web);
+    engine.endpointSet(2, db);
+    assertEquals(List.of(OPEN_IN, OPEN_OUT), entries(1));
+    final PolicyUpdate closed = engine.enforce(EnforcementMode.ALWAYS);
+    assertEquals(
+        List.of(1, 2),
+        closed.endpoints().stream().map(PolicyUpdate.EndpointPolicyChange::endpointId).toList());
+    assertEquals(EnforcementMode.ALWAYS, engine.mode());
+    assertFalse(entries(1).contains(OPEN_IN) || entries(2).contains(OPEN_OUT));
+    engine.enforce(EnforcementMode.NEVER);
+    assertEquals(List.of(OPEN_IN, OPEN_OUT), entries(2));
   }
 }

@@ -10,6 +10,7 @@ import static agent.policy.RuleSpecs.ingressDeny;
 import static agent.policy.RuleSpecs.labels;
 import static agent.policy.RuleSpecs.named;
 import static agent.policy.RuleSpecs.on;
+import static agent.policy.RuleSpecs.requires;
 import static agent.policy.RuleSpecs.tcp;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -128,6 +129,65 @@ class PolicyTracerTest {
     assertTrue(
         verbose.contains("  ingress of to: denies everything: another peer"), verbose::toString);
     assertEquals("ingress of to [unspec:app=web]: enforced, allowed", verbose.getLast());
+  }
+
+  private List<String> lines(LabelSet from, List<PolicyQuery.Port> ports) {
+    final PolicyQuery query = new PolicyQuery(from, set("app=web"), ports, true);
+    return engine.trace(query).log().lines().toList();
+  }
+
+  private void assertSays(String expected, LabelSet from, List<PolicyQuery.Port> ports) {
+    final List<String> lines = lines(from, ports);
+    assertTrue(lines.contains("rule [0] []: ingress of to: " + expected), lines::toString);
+  }
+
+  @Test
+  void shouldTellWhichPeersARuleMeans() {
+    final List<PolicyQuery.Port> http = List.of(PolicyQuery.Port.of("p", 80, "TCP"));
+    add(engine, List.of(ingress(WEB, cidrs("10.0.0.0/8"), endpoints(DB))), false);
+    assertSays("allows", set("cidr:10.0.0.1/32"), http);
+    assertSays("enforced, does not match", set("cidr:11.0.0.1/32"), http);
+    assertSays("allows", set("app=db"), http);
+    add(
+        engine,
+        List.of(
+            ingress(WEB, requires(labels("env", "prod"))),
+            ingress(labels("app", "else"), requires(labels("env", "none")))),
+        false);
+    assertSays("enforced, does not match", set("app=db"), http);
+    assertSays("allows", set("app=db", "env=prod"), http);
+    assertSays("enforced, does not match", set("app=else", "env=prod"), http);
+    Changes.delete(engine, List.of());
+    add(
+        engine,
+        List.of(ingressDeny(WEB, endpoints(DB)), ingress(WEB, requires(labels("env", "prod")))),
+        false);
+    assertSays("denies", set("app=db"), http);
+  }
+
+  @Test
+  void shouldTellWhatARuleSaysOfAllPorts() {
+    add(engine, List.of(ingress(WEB, on(endpoints(DB), tcp(80)))), false);
+    assertSays("enforced, does not match", set("app=db"), List.of());
+    Changes.delete(engine, List.of());
+    add(engine, List.of(ingress(WEB, endpoints(DB))), false);
+    assertSays("allows", set("app=db"), List.of());
+    Changes.delete(engine, List.of());
+    add(engine, List.of(ingressDeny(WEB, on(endpoints(DB), tcp(80)))), false);
+    assertSays("denies", set("app=db"), List.of());
+  }
+
+  @Test
+  void shouldSumUpBothEnds() {
+    add(engine, List.of(ingress(WEB, endpoints(DB))), false);
+    final List<String> host = lines(set("reserved:host"), List.of());
+    assertEquals(
+        List.of(
+            "egress of from [reserved:host]: no endpoint, so without policy",
+            "ingress of to [unspec:app=web]: enforced, denied"),
+        host.subList(host.size() - 2, host.size()));
+    final List<String> db = lines(set("app=db"), List.of());
+    assertEquals("egress of from [unspec:app=db]: not enforced, allowed", db.get(db.size() - 2));
   }
 
   @Test

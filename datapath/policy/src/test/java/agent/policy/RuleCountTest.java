@@ -1,0 +1,78 @@
+package agent.policy;
+
+import static agent.policy.RuleSpecs.cidrSet;
+import static agent.policy.RuleSpecs.cidrs;
+import static agent.policy.RuleSpecs.egress;
+import static agent.policy.RuleSpecs.endpoints;
+import static agent.policy.RuleSpecs.entities;
+import static agent.policy.RuleSpecs.fqdns;
+import static agent.policy.RuleSpecs.ingress;
+import static agent.policy.RuleSpecs.ingressDeny;
+import static agent.policy.RuleSpecs.labels;
+import static agent.policy.RuleSpecs.on;
+import static agent.policy.RuleSpecs.requires;
+import static agent.policy.RuleSpecs.tcp;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
+import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
+import agent.policy.spec.RuleSpec;
+import agent.policy.spec.RuleSpec.LabelSpec;
+import agent.policy.spec.SelectorSpec;
+import agent.policy.spec.SelectorSpec.ExpressionSpec;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** What counts towards the limits of the rules. */
+class RuleCountTest {
+  private static final SelectorSpec ONE = labels("a", "bb");
+
+  private static void assertCounts(
+      int peers, int cidrs, int labels, int characters, PeerRuleSpec element) {
+    assertEquals(
+        new RuleCount(1, peers, cidrs, labels, characters),
+        RuleCount.of(ingress(null, element)),
+        element::toString);
+  }
+
+  @Test
+  void shouldCountEachPartOfAnElement() {
+    assertCounts(3, 0, 2, 6, endpoints(ONE, ONE));
+    assertCounts(3, 0, 2, 6, requires(ONE, ONE));
+    assertCounts(1, 2, 0, 14, cidrs("10.0.0.0/8", "::/0"));
+    assertCounts(1, 3, 0, 25, cidrSet("10.0.0.0/8", "10.1.0.0/16", "::/0"));
+    assertCounts(3, 0, 0, 9, entities("host", "world"));
+    assertCounts(3, 0, 0, 7, fqdns("a.b", "*.cc"));
+    assertCounts(4, 0, 0, 0, on(PeerRuleSpec.ALL, tcp(80), tcp(81)));
+    final IcmpFieldSpec echo = new IcmpFieldSpec("IPv4", "8");
+    assertCounts(4, 0, 0, 0, on(PeerRuleSpec.ALL, new IcmpRuleSpec(List.of(echo, echo))));
+    assertCounts(1, 0, 0, 0, PeerRuleSpec.ALL);
+  }
+
+  @Test
+  void shouldCountTheTextsOfARule() {
+    final SelectorSpec subject =
+        new SelectorSpec(
+            Map.of("a", "bb"),
+            List.of(
+                new ExpressionSpec("ccc", "In", List.of("d", "ee")),
+                new ExpressionSpec("f", "Exists", null)));
+    final RuleSpec rule =
+        new RuleSpec(
+            subject, null, null, null, null, List.of(new LabelSpec("k", "vv", "src")), "text");
+    assertEquals(new RuleCount(1, 0, 0, 6, 20), RuleCount.of(rule));
+  }
+
+  @Test
+  void shouldCountEachDirectionAndAddRules() {
+    final RuleCount both =
+        RuleCount.of(ingress(ONE, endpoints(ONE))).plus(RuleCount.of(egress(null, cidrs("::/0"))));
+    assertEquals(new RuleCount(2, 3, 1, 2, 10), both);
+    assertEquals(new RuleCount(1, 2, 0, 0, 4), RuleCount.of(ingressDeny(null, entities("host"))));
+    assertEquals(
+        new RuleCount(1, 2, 0, 0, 4),
+        RuleCount.of(new RuleSpec(null, null, null, null, List.of(entities("host")), null, null)));
+  }
+}
