@@ -1,6 +1,7 @@
 package agent.state;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -204,5 +205,25 @@ class DocumentReaderTest {
         assertThrows(DamagedStateException.class, () -> read(codec, document));
     assertTrue(refusal.getMessage().contains(message), refusal.getMessage());
     return refusal;
+  }
+
+  /** A file of an earlier release lacks it. */
+  @Test
+  void shouldTakeALaterMemberOnlyByItsName() throws Exception {
+    assertEquals("x", later("{\"later\":\"x\"}"));
+    assertNull(later("{}"));
+    assertTrue(
+        assertThrows(DamagedStateException.class, () -> later("{\"other\":\"x\"}"))
+            .getMessage()
+            .contains("$.other: is unknown or duplicate"));
+  }
+
+  private static String later(String document) throws DamagedStateException {
+    return DocumentReader.read(
+        ByteBuffer.wrap(document.getBytes(StandardCharsets.UTF_8)),
+        in -> {
+          in.beginObject();
+          return in.lastMember("later", DocumentReader::text);
+        });
   }
 }
