@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* Never loaded. Its BTF contains every struct and enum that Java shares with the programs, for the layout check. */
+#include "config/balancer_config.h"
 #include "config/conntrack_sweep.h"
 #include "config/node_config.h"
 #include "config/prefilter_config.h"
 #include "lib/drop_reason.h"
+#include "maps/balancer_map.h"
 #include "maps/conntrack_map.h"
 #include "maps/device_map.h"
 #include "maps/endpoint_map.h"
@@ -24,6 +26,9 @@
 SHOW(struct, conntrack_sweep);
 SHOW(struct, node_config);
 SHOW(struct, prefilter_config);
+SHOW(struct, balancer_config);
+SHOW(struct, balancer_flow);
+SHOW(struct, balancer_flow_key);
 SHOW(struct, conntrack4_key);
 SHOW(struct, conntrack6_key);
 SHOW(struct, conntrack_entry);
@@ -58,6 +63,7 @@ SHOW(struct, share_rate);
 
 SHOW(enum, aggregation_level);
 SHOW(enum, backend_state);
+SHOW(enum, balancer_size);
 SHOW(enum, conntrack_delivery);
 SHOW(enum, conntrack_flag);
 SHOW(enum, conntrack_pending);

@@ -213,6 +213,80 @@ int restore_service6(struct __sk_buff *skb)
 	return TC_ACT_SHOT;
 }
 
+/* Takes the header of bytes after the Ethernet header away; returns whether that failed. */
+static __always_inline int strip_header(struct xdp_md *context, int bytes)
+{
+	void *frame = BYTES_AT(context, 0, 14);
+	__u8 ethernet[14];
+
+	if (!frame)
+		return 1;
+	__builtin_memcpy(ethernet, frame, sizeof(ethernet));
+	if (bpf_xdp_adjust_head(context, bytes))
+		return 1;
+	frame = BYTES_AT(context, 0, 14);
+	if (!frame)
+		return 1;
+	__builtin_memcpy(frame, ethernet, sizeof(ethernet));
+	return 0;
+}
+
+/* Takes the outer IP header of a packet away, if it has one. */
+static __always_inline void strip_outer(struct xdp_md *context)
+{
+	const __u8 *header = BYTES_AT(context, 12, 20);
+
+	if (!header)
+		return;
+	if (header[0] == 0x08 && header[11] == 4)
+		strip_header(context, 20);
+	else if (header[0] == 0x86 && header[8] == 41)
+		strip_header(context, 40);
+}
+
+/* What a backend does with the packets of the load balancer. */
+SEC("xdp.frags")
+int decapsulate(struct xdp_md *context)
+{
+	strip_outer(context);
+	return XDP_PASS;
+}
+
+/* Makes what the load balancer has sent again what it received, with a source port of its own. */
+SEC("xdp.frags")
+int restore_outer4(struct xdp_md *context)
+{
+	struct variation *variation = next_variation();
+	__u8 *header;
+
+	strip_outer(context);
+	header = BYTES_AT(context, 0, 36);
+	if (header && variation) {
+		__builtin_memcpy(header, variation->macs, 12);
+		header[22] = variation->hop_limit;
+		__builtin_memcpy(header + 34, &variation->port_be, 2);
+	}
+	bpf_tail_call(context, &next_xdp, 0);
+	return XDP_ABORTED;
+}
+
+SEC("xdp.frags")
+int restore_outer6(struct xdp_md *context)
+{
+	struct variation *variation = next_variation();
+	__u8 *header;
+
+	strip_outer(context);
+	header = BYTES_AT(context, 0, 56);
+	if (header && variation) {
+		__builtin_memcpy(header, variation->macs, 12);
+		header[21] = variation->hop_limit;
+		__builtin_memcpy(header + 54, &variation->port_be, 2);
+	}
+	bpf_tail_call(context, &next_xdp, 0);
+	return XDP_ABORTED;
+}
+
 static long write_event(__u32 index, void *request)
 {
 	struct ring_event event = { .words = { index } };

@@ -23,7 +23,7 @@ enum drop_reason {
 	DROP_SERVICE_UNSERVED = 16,  /* to a service without a backend */
 	DROP_TUPLE_IN_USE = 17,      /* its receiver has another connection with this tuple */
 	DROP_PORTS_EXHAUSTED = 18,   /* masqueraded or relayed, and no port of the node was free for its destination */
-	DROP_NOT_FORWARDABLE = 19,   /* relayed, and its hop limit ends here, or the way on takes only smaller ones */
+	DROP_NOT_FORWARDABLE = 19,   /* to another host, and its hop limit ends here or the way takes smaller ones */
 };
 
 #endif

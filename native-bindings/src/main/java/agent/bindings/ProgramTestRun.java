@@ -23,9 +23,14 @@ public final class ProgramTestRun implements AutoCloseable {
   private static final int SK_BUFF_INGRESS_IFINDEX_OFFSET = 36;
   private static final int SK_BUFF_IFINDEX_OFFSET = 40;
 
+  private static final int XDP_BYTES = 24;
+  private static final int XDP_DATA_END_OFFSET = 4;
+  private static final int XDP_INGRESS_IFINDEX_OFFSET = 12;
+
   private final Arena arena = Arena.ofShared();
   private final MemorySegment options = bpf_test_run_opts.allocate(arena);
   private final MemorySegment skBuff = arena.allocate(SK_BUFF_BYTES, 8);
+  private final MemorySegment xdpContext = arena.allocate(XDP_BYTES, 8);
   private final MemorySegment input;
   private final MemorySegment output;
   private int receivingIfindex;
@@ -79,6 +84,25 @@ public final class ProgramTestRun implements AutoCloseable {
       bpf_test_run_opts.ctx_out(options, skBuff);
       bpf_test_run_opts.ctx_size_out(options, SK_BUFF_BYTES);
     }
+    return Libbpf.bpf_prog_test_run_opts(program.fd(), options);
+  }
+
+  /**
+   * Runs an XDP program on the packet in {@link #input()} as one that an interface has received.
+   *
+   * @param length of the packet, in bytes
+   * @param ifindex interface of this network namespace
+   * @param repeat number of repeats, at least 1; the packet is not restored between repeats
+   * @return 0 or -errno
+   * @throws IllegalStateException if the program is closed
+   */
+  public int runXdp(BpfProgram program, int length, int ifindex, int repeat) {
+    prepare(length, repeat);
+    xdpContext.fill((byte) 0);
+    xdpContext.set(JAVA_INT, XDP_DATA_END_OFFSET, length);
+    xdpContext.set(JAVA_INT, XDP_INGRESS_IFINDEX_OFFSET, ifindex);
+    bpf_test_run_opts.ctx_in(options, xdpContext);
+    bpf_test_run_opts.ctx_size_in(options, XDP_BYTES);
     return Libbpf.bpf_prog_test_run_opts(program.fd(), options);
   }
 

@@ -98,6 +98,18 @@ public final class NetworkNamespace implements AutoCloseable {
     exec(("ip " + arguments).split(" "));
   }
 
+  /**
+   * Has the stack complete the checksums of what it sends by an interface: a native XDP program at
+   * the other end of a veth pair gets none that are left to the device.
+   */
+  public void completeChecksums(String interfaceName) throws Exception {
+    run(
+        () -> {
+          SystemCalls.completeChecksums(interfaceName);
+          return null;
+        });
+  }
+
   /** Runs a command in the namespace that may fail. */
   public Commands.Outcome attempt(String... command) {
     return Commands.attempt(inside(command));

@@ -10,6 +10,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.VarHandle;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.Optional;
 
 /** Calls functions of the C library for tests; a failure throws with the errno. */
@@ -47,22 +48,54 @@ final class SystemCalls {
   private static final MethodHandle POLL =
       handle("poll", FunctionDescriptor.of(INT, ValueLayout.ADDRESS, LONG, INT));
 
+  private static final MethodHandle IOCTL =
+      handle(
+          "ioctl",
+          FunctionDescriptor.of(INT, INT, LONG, ValueLayout.ADDRESS),
+          Linker.Option.firstVariadicArg(2));
+
   private static final MethodHandle SCHED_GETAFFINITY = affinityHandle("sched_getaffinity");
   private static final MethodHandle SCHED_SETAFFINITY = affinityHandle("sched_setaffinity");
   private static final int CPU_SET_BYTES = 128; // cpu_set_t of sched.h
 
+  private static final long SIOCETHTOOL = 0x8946; // linux/sockios.h
+  private static final int ETHTOOL_STXCSUM = 0x17; // linux/ethtool.h
+  private static final int IFREQ_BYTES = 40;
+  private static final int IFREQ_DATA_OFFSET = 16;
+
   private SystemCalls() {}
+
+  /** Has the stack of the calling thread's namespace complete checksums before an interface. */
+  static void completeChecksums(String interfaceName) {
+    final int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment value = arena.allocate(2L * Integer.BYTES, Integer.BYTES);
+      value.set(INT, 0, ETHTOOL_STXCSUM);
+      final MemorySegment request = arena.allocate(IFREQ_BYTES, Long.BYTES);
+      request.setString(0, interfaceName);
+      request.set(ValueLayout.ADDRESS, IFREQ_DATA_OFFSET, value);
+      final MemorySegment state = arena.allocate(CAPTURED);
+      check(
+          "ioctl " + interfaceName,
+          state,
+          (int) IOCTL.invokeExact(state, fd, SIOCETHTOOL, request));
+    } catch (Throwable failure) {
+      throw sneaky(failure);
+    } finally {
+      closeDescriptor(fd);
+    }
+  }
 
   private static MethodHandle affinityHandle(String name) {
     return handle(name, FunctionDescriptor.of(INT, INT, LONG, ValueLayout.ADDRESS));
   }
 
   @SuppressWarnings("restricted")
-  private static MethodHandle handle(String name, FunctionDescriptor descriptor) {
-    return LINKER.downcallHandle(
-        LINKER.defaultLookup().findOrThrow(name),
-        descriptor,
-        Linker.Option.captureCallState("errno"));
+  private static MethodHandle handle(
+      String name, FunctionDescriptor descriptor, Linker.Option... others) {
+    final Linker.Option[] options = Arrays.copyOf(others, others.length + 1);
+    options[others.length] = Linker.Option.captureCallState("errno");
+    return LINKER.downcallHandle(LINKER.defaultLookup().findOrThrow(name), descriptor, options);
   }
 
   /** Moves the calling thread into the network namespace that is mounted at the path. */

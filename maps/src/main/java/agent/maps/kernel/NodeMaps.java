@@ -44,6 +44,7 @@ public final class NodeMaps {
       read("prefilter6_wide_cells", MapFormats.CELLS);
   public static final NodeMap PREFILTER6_NARROW_CELLS =
       read("prefilter6_narrow_cells", MapFormats.CELLS);
+  public static final NodeMap BALANCER_FLOWS = read("balancer_flows", MapFormats.BALANCER_FLOWS);
   public static final NodeMap SERVICES = read("services", MapFormats.SERVICES);
   public static final NodeMap SERVICE_GATE = read("service_gate", MapFormats.SERVICE_GATE);
   public static final NodeMap SERVICE_SLOTS = read("service_slots", MapFormats.SERVICE_SLOTS);
@@ -106,6 +107,7 @@ public final class NodeMaps {
           PREFILTER4_CELLS,
           PREFILTER6_WIDE_CELLS,
           PREFILTER6_NARROW_CELLS,
+          BALANCER_FLOWS,
           SERVICES,
           SERVICE_GATE,
           SERVICE_SLOTS,

@@ -36,7 +36,7 @@ public enum DropReason implements Numbered {
   TUPLE_IN_USE(17),
   /** A masqueraded flow finds no free port of this node for its destination. */
   PORTS_EXHAUSTED(18),
-  /** Relayed, and its hop limit ends here, or the way on takes only smaller ones. */
+  /** To a backend on another host; its hop limit ends here, or the way takes smaller ones. */
   NOT_FORWARDABLE(19);
 
   public static final EnumSpec ENUM = EnumSpec.of("drop_reason", "DROP_", values());

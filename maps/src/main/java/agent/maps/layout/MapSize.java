@@ -5,8 +5,9 @@ import java.util.Map;
 
 /**
  * Capacities of maps that the agent needs before it opens the maps: defaults of options and ranges
- * of ids. {@code enum conntrack_size}, {@code device_size}, {@code endpoint_size}, {@code
- * interface_size}, {@code policy_size} and {@code service_size} in the headers of the maps.
+ * of ids. {@code enum balancer_size}, {@code conntrack_size}, {@code device_size}, {@code
+ * endpoint_size}, {@code interface_size}, {@code policy_size} and {@code service_size} in the
+ * headers of the maps.
  */
 public final class MapSize {
   /** Default capacity for TCP flows of one address family, unless the option changes it. */
@@ -36,8 +37,12 @@ public final class MapSize {
   /** Cells in one entry of the map {@code service_cells}. */
   public static final int SERVICE_CELLS = 64;
 
+  /** Most flows whose backends the load balancer keeps. */
+  public static final int BALANCER_FLOWS = 262_144;
+
   static final List<EnumSpec> ENUMS =
       List.of(
+          EnumSpec.of("balancer_size", Map.of("BALANCER_FLOWS_MAX", BALANCER_FLOWS)),
           EnumSpec.of(
               "conntrack_size",
               Map.of(

@@ -87,7 +87,16 @@ class ShippedLayoutTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"endpoint", "host", "prefilter", "conntrack_gc", "socket"})
+  @ValueSource(
+      strings = {
+        "endpoint",
+        "host",
+        "prefilter",
+        "balancer",
+        "prefilter_balancer",
+        "conntrack_gc",
+        "socket"
+      })
   void shouldAgreeWithEachProgramOnWhatItUses(String object) {
     final Btf btf = Btf.of(ShippedObjects.read(object));
     final LayoutCheck check = new LayoutCheck(btf);
@@ -137,6 +146,7 @@ class ShippedLayoutTest {
           prefilter4_cells,        __u32,          __u64
           prefilter6_wide_cells,   __u32,          __u64
           prefilter6_narrow_cells, __u32,          __u64
+          balancer_flows,          balancer_flow_key, balancer_flow
           services,                service_key,    service_entry
           service_gate,            __u32,          __u32
           service_slots,           service_slot_key, service_slot
@@ -168,7 +178,16 @@ class ShippedLayoutTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"endpoint", "host", "prefilter", "conntrack_gc", "socket"})
+  @ValueSource(
+      strings = {
+        "endpoint",
+        "host",
+        "prefilter",
+        "balancer",
+        "prefilter_balancer",
+        "conntrack_gc",
+        "socket"
+      })
   void shouldDeclareEachMapAlikeInEveryObject(String object) {
     final List<BtfMap> inHeaders = BtfMap.of(layouts);
     final List<BtfMap> declared =
@@ -180,7 +199,7 @@ class ShippedLayoutTest {
 
   @Test
   void shouldReadTheShapesOfMapsAsLibbpfDoes() {
-    final ShippedMaps shipped = ShippedMaps.of("endpoint", "prefilter", "socket");
+    final ShippedMaps shipped = ShippedMaps.of("endpoint", "prefilter", "balancer", "socket");
     for (final BtfMap inC : BtfMap.of(layouts)) {
       final MapSpec read =
           shipped.all().stream()

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.maps.layout.BackendState;
+import agent.maps.layout.BalancerFlowFlyweight;
+import agent.maps.layout.BalancerFlowKeyFlyweight;
 import agent.maps.layout.ServiceAffinityFlyweight;
 import agent.maps.layout.ServiceAffinityKeyFlyweight;
 import agent.maps.layout.ServiceBackendKeyFlyweight;
@@ -106,6 +108,23 @@ class ServiceFormatTest {
     assertText("service 7 [fd00::7]:80", "quarantined", MapFormats.SERVICE_BACKENDS);
     value.putInt(0, 9);
     assertText("service 7 [fd00::7]:80", "state 9", MapFormats.SERVICE_BACKENDS);
+  }
+
+  @Test
+  void shouldFormatFlowsOfTheLoadBalancer() {
+    final BalancerFlowKeyFlyweight flow =
+        new BalancerFlowKeyFlyweight().wrap(key, 0).clientPort(31337).frontendPort(80).protocol(6);
+    flow.client(0, MAPPED | 0xc0000209L).frontend(0, MAPPED | 0xcb007101L);
+    new BalancerFlowFlyweight()
+        .wrap(value, 0)
+        .clear()
+        .serviceId(7)
+        .address(0, MAPPED | 0x0a010007)
+        .port(81);
+    final String key = "192.0.2.9:31337 203.0.113.1:80 TCP";
+    assertText(key, "service 7 backend 10.1.0.7:81", MapFormats.BALANCER_FLOWS);
+    new BalancerFlowFlyweight().wrap(value, 0).byStack(1);
+    assertText(key, "service 7 backend 10.1.0.7:81 by stack", MapFormats.BALANCER_FLOWS);
   }
 
   @Test

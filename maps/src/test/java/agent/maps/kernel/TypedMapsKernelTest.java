@@ -25,7 +25,8 @@ import org.junit.jupiter.api.Test;
 
 @KernelTest
 class TypedMapsKernelTest {
-  private static final ShippedMaps SHIPPED = ShippedMaps.of("endpoint", "prefilter", "socket");
+  private static final ShippedMaps SHIPPED =
+      ShippedMaps.of("endpoint", "prefilter", "balancer", "socket");
 
   private static final int WARM_UP = 20_000;
   private static final int MEASURED = 2_000;

@@ -38,6 +38,9 @@ class AccessorTest {
 
   static Stream<Class<?>> flyweights() {
     return Stream.of(
+        BalancerConfigFlyweight.class,
+        BalancerFlowFlyweight.class,
+        BalancerFlowKeyFlyweight.class,
         Conntrack4KeyFlyweight.class,
         Conntrack6KeyFlyweight.class,
         ConntrackEntryFlyweight.class,

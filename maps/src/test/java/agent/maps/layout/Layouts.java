@@ -7,6 +7,9 @@ import java.util.stream.Stream;
 public final class Layouts {
   public static final List<StructSpec> STRUCTS =
       List.of(
+          BalancerConfigFlyweight.STRUCT,
+          BalancerFlowFlyweight.STRUCT,
+          BalancerFlowKeyFlyweight.STRUCT,
           Conntrack4KeyFlyweight.STRUCT,
           Conntrack6KeyFlyweight.STRUCT,
           ConntrackEntryFlyweight.STRUCT,

@@ -34,6 +34,7 @@ class DatapathMetricSourceTest {
                   "6.12",
                   "1.6",
                   null,
+                  null,
                   31,
                   new DatapathStatus.Conntrack(60, 32, 33, 34, 35, 1_500_000, 36)));
 
@@ -117,6 +118,7 @@ class DatapathMetricSourceTest {
                         TcMode.TCX,
                         "",
                         "",
+                        null,
                         null,
                         0,
                         new DatapathStatus.Conntrack(0, 0, 0, 0, 0, 0, 0)));

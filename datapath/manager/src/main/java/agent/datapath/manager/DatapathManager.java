@@ -51,6 +51,7 @@ import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.datapath.manager.spec.Prefilter;
+import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.datapath.manager.thread.AgentThreads;
 import agent.datapath.manager.thread.HealthBoard;
@@ -86,7 +87,6 @@ public final class DatapathManager implements AutoCloseable {
   /** Health module of what endpoints use of the conntrack tables. */
   private static final String SHARES = "conntrack-shares";
 
-  private static final String PREFILTER_PROGRAM = "prefilter";
   private static final long MIRROR_IDLE_MS = 50;
   private static final int RECONCILE_WRITES_PER_CYCLE = 32;
   private static final long CONDUCTOR_STALL_NS = TimeUnit.SECONDS.toNanos(1);
@@ -112,6 +112,7 @@ public final class DatapathManager implements AutoCloseable {
   private IpcacheMaps ipcache;
   private NetworkDevices networkDevices;
   private Prefilter prefilter = new NoPrefilter();
+  private PrefilterMode balancerMode;
   private ServiceProxy services = new NoServices();
   private EventsAgent events;
   private KernelMetrics metrics;
@@ -253,28 +254,25 @@ public final class DatapathManager implements AutoCloseable {
       }
     }
     deviceEntries.removeOthers();
-    if (context.prefilterDevice() != null) {
-      final int ifindex = DeviceAttachments.ifindex("prefilter-device", context.prefilterDevice());
-      final PrefilterMaps prefilterMaps = resources.add(new PrefilterMaps(maps));
-      final DevicePrefilter restored =
-          DevicePrefilter.restore(context, prefilterMaps, conductor, faults, repairs);
-      guard.add(restored.guard());
-      prefilter = restored;
-      try (BpfObject object = loader.load(ProgramFile.PREFILTER, constants::write)) {
-        hooks.watch(
-            0,
-            "device " + context.prefilterDevice() + " " + PREFILTER_PROGRAM,
-            devices.attachPrefilter(
-                context.prefilterDevice(),
-                ifindex,
-                context.prefilterMode(),
-                object.program(PREFILTER_PROGRAM)),
-            () -> loaderAgent.load(ProgramFile.PREFILTER),
-            PREFILTER_PROGRAM);
-      }
+    final PrefilterMaps prefilterMaps = restorePrefilter();
+    balancerMode = new XdpDevices(context, devices, hooks, loader, constants, loaderAgent).attach();
+    if (prefilterMaps != null) {
       prefilterMaps.unpinPrevious();
     }
     devices.detachOthers();
+  }
+
+  /** Writes the list of the prefilter, if there is one, before its program is attached. */
+  private PrefilterMaps restorePrefilter() {
+    if (context.prefilterDevice() == null) {
+      return null;
+    }
+    final PrefilterMaps prefilterMaps = resources.add(new PrefilterMaps(maps));
+    final DevicePrefilter restored =
+        DevicePrefilter.restore(context, prefilterMaps, conductor, faults, repairs);
+    guard.add(restored.guard());
+    prefilter = restored;
+    return prefilterMaps;
   }
 
   private void createServices(Pins pins, LoaderAgent loaderAgent) {
@@ -455,6 +453,7 @@ public final class DatapathManager implements AutoCloseable {
         kernel.features().release(),
         kernel.libbpf().toString(),
         context.prefilterDevice() == null ? null : context.prefilterMode(),
+        balancerMode,
         endpoints.attachedCount(),
         sweeps.status());
   }

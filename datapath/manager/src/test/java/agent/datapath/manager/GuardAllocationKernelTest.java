@@ -185,8 +185,12 @@ class GuardAllocationKernelTest {
         hooks.watch(
             0,
             "XDP",
-            devices.attachPrefilter(
-                device, ifindex, PrefilterMode.GENERIC, trivial.program("trivial_xdp")),
+            devices.attachXdp(
+                device,
+                ifindex,
+                DeviceAttachments.PREFILTER,
+                PrefilterMode.GENERIC,
+                trivial.program("trivial_xdp")),
             () -> null,
             "");
       }

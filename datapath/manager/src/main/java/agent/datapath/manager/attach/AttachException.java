@@ -1,6 +1,7 @@
 package agent.datapath.manager.attach;
 
 import agent.bindings.BindingsException;
+import agent.bindings.Errno;
 
 /** A program cannot be attached to its hook or detached from it. */
 public final class AttachException extends RuntimeException {
@@ -12,5 +13,10 @@ public final class AttachException extends RuntimeException {
 
   AttachException(Attachment attachment, BindingsException cause) {
     this(attachment + ": " + cause.getMessage(), cause);
+  }
+
+  /** Returns whether the driver of the device does not have what was asked for. */
+  public boolean isUnsupported() {
+    return getCause() instanceof BindingsException cause && cause.errno() == Errno.EOPNOTSUPP;
   }
 }

@@ -22,6 +22,14 @@ public final class DeviceAttachments {
   static final String FROM_NETWORK = "from_network";
   static final String TO_NETWORK = "to_network";
 
+  /** Name of the pin of the link of the prefilter, also of one with the load balancer behind it. */
+  public static final String PREFILTER = "prefilter";
+
+  /** Name of the pin of the link of the load balancer on a device without the prefilter. */
+  public static final String BALANCER = "balancer";
+
+  private static final List<String> XDP_PINS = List.of(PREFILTER, BALANCER);
+
   /** The programs of the host object, in the order in which they are attached. */
   static final List<String> HOST_PROGRAMS = List.of(TO_NETWORK, FROM_NETWORK);
 
@@ -76,23 +84,41 @@ public final class DeviceAttachments {
   }
 
   /**
-   * Attaches the prefilter program to the XDP hook of the device.
+   * Attaches the XDP program of a device, in place of any other of the agent: a device has at most
+   * one, and the mode of a link cannot change.
    *
+   * @param pin {@link #PREFILTER} or {@link #BALANCER}, the name of the link, which stays where its
+   *     program changes
    * @return the attachment, for comparisons with the kernel
    * @throws AttachException where the driver does not support the mode, or another program is
    *     attached
    */
-  public Attachment attachPrefilter(
-      String interfaceName, int ifindex, PrefilterMode mode, BpfProgram program) {
-    final boolean isNative = mode == PrefilterMode.NATIVE;
-    final Path pin = prefilterPin(interfaceName, isNative);
-    // A device has at most one XDP program, and the mode of a link cannot change.
-    detach(prefilterPin(interfaceName, !isNative));
-    final Attachment attachment =
-        new XdpAttachment(interfaceName, ifindex, isNative ? XdpMode.NATIVE : XdpMode.GENERIC, pin);
+  public Attachment attachXdp(
+      String interfaceName, int ifindex, String pin, PrefilterMode mode, BpfProgram program) {
+    final Path own = xdpPin(interfaceName, pin, mode);
+    for (final String name : XDP_PINS) {
+      for (final PrefilterMode each : PrefilterMode.values()) {
+        final Path other = xdpPin(interfaceName, name, each);
+        if (!other.equals(own)) {
+          detach(other);
+        }
+      }
+    }
+    final Attachment attachment = xdp(interfaceName, ifindex, own, mode);
     attachment.attach(program).close();
-    inUse.add(pin);
+    inUse.add(own);
     return attachment;
+  }
+
+  /** Returns whether the link of a previous run is attached to the device in generic mode. */
+  public boolean isGeneric(String interfaceName, int ifindex, String pin) {
+    final Path path = xdpPin(interfaceName, pin, PrefilterMode.GENERIC);
+    return xdp(interfaceName, ifindex, path, PrefilterMode.GENERIC).isAttached();
+  }
+
+  private static Attachment xdp(String interfaceName, int ifindex, Path pin, PrefilterMode mode) {
+    final XdpMode xdpMode = mode == PrefilterMode.NATIVE ? XdpMode.NATIVE : XdpMode.GENERIC;
+    return new XdpAttachment(interfaceName, ifindex, xdpMode, pin);
   }
 
   /** Detaches the host programs from the device, which may be gone. */
@@ -118,8 +144,8 @@ public final class DeviceAttachments {
     }
   }
 
-  private Path prefilterPin(String interfaceName, boolean isNative) {
-    return pins.device(interfaceName, isNative ? "prefilter" : "prefilter_generic");
+  private Path xdpPin(String interfaceName, String pin, PrefilterMode mode) {
+    return pins.device(interfaceName, mode == PrefilterMode.NATIVE ? pin : pin + "_generic");
   }
 
   private static void detach(Path pin) {

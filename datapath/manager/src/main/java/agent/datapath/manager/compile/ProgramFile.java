@@ -5,6 +5,8 @@ public enum ProgramFile {
   ENDPOINT("endpoint"),
   HOST("host"),
   PREFILTER("prefilter"),
+  BALANCER("balancer"),
+  PREFILTER_BALANCER("prefilter_balancer"),
   CONNTRACK_GC("conntrack_gc"),
   SOCKET("socket");
 

@@ -2,6 +2,7 @@ package agent.datapath.manager.load;
 
 import agent.bindings.BpfObject;
 import agent.maps.btf.DataSectionLayout;
+import agent.maps.layout.BalancerConfigFlyweight;
 import agent.maps.layout.NodeConfigFlyweight;
 import agent.maps.layout.PrefilterConfigFlyweight;
 import java.lang.foreign.MemorySegment;
@@ -32,6 +33,13 @@ public final class Constants {
   PrefilterConfigFlyweight prefilter() {
     return new PrefilterConfigFlyweight()
         .wrap(at("prefilter_config", PrefilterConfigFlyweight.LENGTH), 0)
+        .clear();
+  }
+
+  /** Returns {@code balancer_config}, cleared. */
+  BalancerConfigFlyweight balancer() {
+    return new BalancerConfigFlyweight()
+        .wrap(at("balancer_config", BalancerConfigFlyweight.LENGTH), 0)
         .clear();
   }
 

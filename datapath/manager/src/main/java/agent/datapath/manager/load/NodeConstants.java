@@ -4,23 +4,30 @@ import agent.bindings.LibBpf;
 import agent.conntrack.EndpointShares;
 import agent.datapath.manager.spec.ConntrackLifetimes;
 import agent.datapath.manager.spec.DatapathContext;
+import agent.maps.layout.BalancerConfigFlyweight;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Writes the options of the node into the load-time constants {@code node_config} and {@code
- * prefilter_config}.
+ * Writes the options of the node into the load-time constants {@code node_config}, {@code
+ * prefilter_config} and {@code balancer_config}.
  */
 public final class NodeConstants {
   /** An eighth of a table of fragments (maps/fragment_map.h). */
   private static final int FRAGMENTS_PER_SECOND = 1024;
 
   private final DatapathContext context;
+  private volatile long balancerMac;
 
   /** Creates a writer of the options of a concluded context. */
   public NodeConstants(DatapathContext context) {
     this.context = context;
+  }
+
+  /** Sets the MAC address of the device of the load balancer, first octet most significant. */
+  public void balancerMac(long mac) {
+    balancerMac = mac;
   }
 
   /** Writes the constants that the object declares. */
@@ -33,6 +40,21 @@ public final class NodeConstants {
           .prefilter()
           .enableIpv4(context.enableIpv4() ? 1 : 0)
           .enableIpv6(context.enableIpv6() ? 1 : 0);
+    }
+    if (constants.has("balancer_config")) {
+      writeBalancer(constants.balancer());
+    }
+  }
+
+  private void writeBalancer(BalancerConfigFlyweight balancer) {
+    final IpAddress source4 = context.balancing().sources().ipv4();
+    final IpAddress source6 = context.balancing().sources().ipv6();
+    balancer.mac(balancerMac);
+    if (context.enableIpv4() && source4 != null) {
+      balancer.enableIpv4(1).source4((int) source4.low());
+    }
+    if (context.enableIpv6() && source6 != null) {
+      balancer.enableIpv6(1).source6(source6.high(), source6.low());
     }
   }
 

@@ -75,6 +75,9 @@ public final class NodeMapSet implements AutoCloseable {
         unpin(pins, NodeMaps.PREFILTER);
         NodeMaps.PREFILTER_BEFORE.forEach(previous -> BpfFileSystem.unpin(pins.map(previous)));
       }
+      if (!context.balancing().isOn()) {
+        unpin(pins, List.of(NodeMaps.BALANCER_FLOWS));
+      }
       set.carryOver.copyToFresh(set.get(NodeMaps.GENERATIONS));
       return set;
     } catch (RuntimeException failure) {
@@ -92,6 +95,9 @@ public final class NodeMapSet implements AutoCloseable {
     }
     if (context.enableServices()) {
       objects.add(ProgramFile.SOCKET.stem());
+    }
+    if (context.balancing().isOn()) {
+      objects.add(ProgramFile.BALANCER.stem());
     }
     return objects.toArray(String[]::new);
   }

@@ -1,5 +1,8 @@
 package agent.datapath.manager.spec;
 
+import static agent.datapath.manager.spec.OptionChecks.check;
+import static agent.datapath.manager.spec.OptionChecks.range;
+
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.maps.layout.MapSize;
 import agent.maps.layout.PrefilterGeometry;
@@ -36,6 +39,7 @@ public final class DatapathContext {
   private String prefilterDevice;
   private PrefilterMode prefilterMode = PrefilterMode.NATIVE;
   private PrefilterStore prefilterStore;
+  private Balancing balancing = Balancing.NONE;
   private boolean enableServices = true;
   private int serviceTableMax = SERVICE_TABLE_LARGEST;
   private Path cgroupRoot;
@@ -64,12 +68,7 @@ public final class DatapathContext {
               .split(" "));
   private NanoClock nanoClock = SystemNanoClock.INSTANCE;
   private EpochClock epochClock = SystemEpochClock.INSTANCE;
-  private ThreadFactory threadFactory =
-      work -> {
-        final Thread thread = new Thread(work);
-        thread.setDaemon(true);
-        return thread;
-      };
+  private ThreadFactory threadFactory = Thread.ofPlatform().daemon().factory();
 
   /**
    * Checks ranges and dependencies between options, and makes the context immutable.
@@ -101,6 +100,7 @@ public final class DatapathContext {
     check(
         prefilterDevice == null || prefilterStore != null,
         "prefilter-device: a prefilter needs a store");
+    check(!balancing.isOn() || enableServices, "lb: services are not balanced");
     isConcluded = true;
     return this;
   }
@@ -188,6 +188,16 @@ public final class DatapathContext {
 
   public DatapathContext prefilterDevice(String value) {
     prefilterDevice = changing(value);
+    return this;
+  }
+
+  /** Returns what {@code --lb} asks for, {@link Balancing#NONE} by default. */
+  public Balancing balancing() {
+    return balancing;
+  }
+
+  public DatapathContext balancing(Balancing value) {
+    balancing = changing(value);
     return this;
   }
 
@@ -485,16 +495,5 @@ public final class DatapathContext {
       throw new IllegalStateException("the context is concluded");
     }
     return value;
-  }
-
-  private static void range(String what, int value, int least, int most) {
-    final boolean isValid = value >= least && value <= most;
-    check(isValid, what + ": " + value + " is not between " + least + " and " + most);
-  }
-
-  private static void check(boolean isValid, String message) {
-    if (!isValid) {
-      throw new IllegalArgumentException(message);
-    }
   }
 }

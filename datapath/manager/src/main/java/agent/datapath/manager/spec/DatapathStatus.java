@@ -9,6 +9,7 @@ import agent.datapath.manager.spec.Prefilter.PrefilterMode;
  * @param kernelRelease release of the running kernel
  * @param libbpfVersion version of the loaded library
  * @param prefilterMode XDP mode of the prefilter, or null without one
+ * @param balancerMode XDP mode of the load balancer, or null without one
  * @param endpoints number of attached endpoints
  * @param conntrack status of the conntrack garbage collector
  */
@@ -17,6 +18,7 @@ public record DatapathStatus(
     String kernelRelease,
     String libbpfVersion,
     PrefilterMode prefilterMode,
+    PrefilterMode balancerMode,
     int endpoints,
     Conntrack conntrack) {
 

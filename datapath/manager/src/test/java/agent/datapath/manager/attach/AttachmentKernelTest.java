@@ -356,7 +356,10 @@ class AttachmentKernelTest {
     final Path map = pins.device("gone0", "prefilter");
     final DeviceAttachments before = new DeviceAttachments(pins, choice(TcMode.CLSACT));
     pinMap(map);
-    onHost(() -> before.attachPrefilter(DEVICE, ifindex, PrefilterMode.GENERIC, program));
+    onHost(
+        () ->
+            before.attachXdp(
+                DEVICE, ifindex, DeviceAttachments.PREFILTER, PrefilterMode.GENERIC, program));
     new DeviceAttachments(pins, choice(TcMode.CLSACT)).detachOthers();
     assertFalse(Files.exists(pins.device(DEVICE, "prefilter_generic")));
     final int fd = BpfFileSystem.open(map);

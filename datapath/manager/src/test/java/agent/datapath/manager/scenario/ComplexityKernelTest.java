@@ -3,6 +3,7 @@ package agent.datapath.manager.scenario;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 
+import agent.maps.layout.BalancerConfigFlyweight;
 import agent.testkit.KernelTest;
 import java.io.IOException;
 import java.io.InputStream;
@@ -30,7 +31,9 @@ class ComplexityKernelTest {
       found.put("from_network", node.verifiedInstructions(ScenarioHost.HOST, "from_network"));
       found.put("to_network", node.verifiedInstructions(ScenarioHost.HOST, "to_network"));
     }
-    found.put("prefilter", loaded("prefilter", "prefilter"));
+    for (final String program : List.of("prefilter", "balancer", "prefilter_balancer")) {
+      found.put(program, loaded(program, program));
+    }
     for (final String hook : List.of("connect", "sendmsg", "recvmsg", "getpeername")) {
       for (final String family : List.of("4", "6")) {
         final String program = "socket_" + hook + family;
@@ -61,7 +64,12 @@ class ComplexityKernelTest {
           opened.setMaxEntries(map, 64);
         }
       }
-      if (name.equals("prefilter")) {
+      if (name.endsWith("balancer")) {
+        final var config =
+            new BalancerConfigFlyweight().wrap(object.constant("balancer_config"), 0);
+        config.enableIpv4(1).enableIpv6(1);
+      }
+      if (name.startsWith("prefilter")) {
         object.constant("prefilter_config").putShort(0, (short) 0x0101);
       }
       opened.load();

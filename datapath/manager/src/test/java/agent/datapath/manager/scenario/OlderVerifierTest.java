@@ -21,7 +21,8 @@ class OlderVerifierTest {
   private static final String UNROLLED = "unrolled";
 
   @ParameterizedTest
-  @ValueSource(strings = {"endpoint", "host", "prefilter", "conntrack_gc"})
+  @ValueSource(
+      strings = {"endpoint", "host", "prefilter", "balancer", "prefilter_balancer", "conntrack_gc"})
   void shouldStayWithinTheStackLimitOfOlderKernels(String object) throws IOException {
     final CallChains.Chain deepest = CallChains.deepest(read("/bpf/" + object + ".bpf.o"));
     assertFalse(deepest.functions().isEmpty());

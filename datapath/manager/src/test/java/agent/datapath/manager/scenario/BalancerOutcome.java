@@ -1,0 +1,77 @@
+package agent.datapath.manager.scenario;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import agent.maps.layout.DropReason;
+import agent.testkit.ParsedPacket;
+import agent.types.IpAddress;
+import java.util.Arrays;
+
+/**
+ * What the load balancer did with a frame.
+ *
+ * @param action the XDP_ number
+ * @param sent the input frame
+ * @param frame the output frame
+ * @param counted the reason under which it was counted; NONE for a forwarded packet, null where it
+ *     was not counted
+ */
+record BalancerOutcome(int action, byte[] sent, byte[] frame, DropReason counted) {
+  static final int DROP = 1;
+  static final int PASS = 2;
+  static final int TX = 3;
+  static final int REDIRECT = 4;
+
+  private static final int ETHERNET_BYTES = 14;
+
+  /** Asserts that the stack gets the frame as it was. */
+  void passes() {
+    assertEquals(PASS, action, this::toString);
+    assertArrayEquals(sent, frame);
+    assertEquals(null, counted, this::toString);
+  }
+
+  void dropsFor(DropReason reason) {
+    assertEquals(DROP, action, this::toString);
+    assertEquals(reason, counted, this::toString);
+  }
+
+  /** Asserts that the frame is another one, but for the flow label of IPv6, and is counted. */
+  void becomes(int wantedAction, byte[] wanted) {
+    assertEquals(wantedAction, action, this::toString);
+    assertEquals(DropReason.NONE, counted, this::toString);
+    assertArrayEquals(wanted, withoutLabel(), this::toString);
+  }
+
+  /** Asserts that the packet is answered by the way that it came. */
+  void isAnsweredBy(byte[] wanted) {
+    assertEquals(TX, action, this::toString);
+    assertEquals(DropReason.NOT_FORWARDABLE, counted, this::toString);
+    assertArrayEquals(wanted, frame, this::toString);
+  }
+
+  /** Returns the outer destination: the backend. */
+  String backend() {
+    return IpAddress.parse(ParsedPacket.of(frame).destination()).toString();
+  }
+
+  int flowLabel() {
+    return (frame[15] & 0xf) << 16 | (frame[16] & 0xff) << 8 | frame[17] & 0xff;
+  }
+
+  private byte[] withoutLabel() {
+    final byte[] copy = frame.clone();
+    if (copy[ETHERNET_BYTES] >> 4 == 6) {
+      copy[15] &= (byte) 0xf0;
+      copy[16] = 0;
+      copy[17] = 0;
+    }
+    return copy;
+  }
+
+  @Override
+  public String toString() {
+    return "action %d, counted %s, %s".formatted(action, counted, Arrays.toString(frame));
+  }
+}
