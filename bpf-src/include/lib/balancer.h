@@ -28,18 +28,40 @@ static __always_inline bool balancer_is_needed(void)
 	return state && READ_ONCE(*state) == SERVICE_GATE_OPEN;
 }
 
-/* Returns an even number, which is the same for all packets of a tuple (the finalizer of MurmurHash3). */
-static __always_inline __u64 balancer_hash(const struct balancer_flow_key *key)
+/* The halves of an address as struct packet has them. */
+static __always_inline void balancer_halves(__u64 *halves, const void *mapped, bool ipv4)
 {
-	const __u64 *words = (const __u64 *)key;
-	__u64 hash = words[0] * 0x9e3779b97f4a7c15 ^ words[1];
+	halves[0] = ipv4 ? ((const __u32 *)mapped)[3] : ((const __u64 *)mapped)[0];
+	halves[1] = ipv4 ? 0 : ((const __u64 *)mapped)[1];
+}
 
-	hash = hash * 0x9e3779b97f4a7c15 ^ words[2];
-	hash = hash * 0x9e3779b97f4a7c15 ^ words[3];
-	hash = hash * 0x9e3779b97f4a7c15 ^ words[4];
+/*
+ * Returns the number of packet_hash() for the tuple: what is left to the stack goes to the backend that was selected
+ * here, since that selects by the same table.
+ */
+static __always_inline __u64 balancer_hash(const struct balancer_flow_key *key, bool ipv4)
+{
+	__u64 client[2], frontend[2], hash;
+
+	balancer_halves(client, key->client, ipv4);
+	balancer_halves(frontend, key->frontend, ipv4);
+	hash = client[0] * 0x9e3779b97f4a7c15 ^ client[1];
+	hash = hash * 0x9e3779b97f4a7c15 ^ frontend[0];
+	hash = hash * 0x9e3779b97f4a7c15 ^ frontend[1];
+	hash = hash * 0x9e3779b97f4a7c15 ^
+	       ((__u64)key->client_port_be << 32 | (__u32)key->frontend_port_be << 8 | key->protocol);
 	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccd;
 	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53;
 	return hash ^ hash >> 33;
+}
+
+/* Returns the number of outside_client() for a client. */
+static __always_inline __u64 balancer_client(const struct balancer_flow_key *key, bool ipv4)
+{
+	__u64 halves[2];
+
+	balancer_halves(halves, key->client, ipv4);
+	return CLIENT_OUTSIDE | ((halves[0] * 0x9e3779b97f4a7c15 ^ halves[1]) * 0xff51afd7ed558ccd) >> 2;
 }
 
 static __always_inline const struct ipcache_entry *balancer_ipcache(const void *mapped, bool ipv4)
@@ -80,9 +102,8 @@ __global int balancer_select(const struct balanced *packet, struct balancer_flow
 	service = service_of(&end, key.protocol, SERVICE_OUTSIDE);
 	if (!service || balancer_is_local(key.client, packet->ipv4))
 		return false;
-	hash = balancer_hash(&key);
-	client = ((const __u64 *)key.client)[0] * 0x9e3779b97f4a7c15 ^ ((const __u64 *)key.client)[1];
-	client = CLIENT_OUTSIDE | (client * 0xff51afd7ed558ccd) >> 2;
+	hash = balancer_hash(&key, packet->ipv4);
+	client = balancer_client(&key, packet->ipv4);
 	if (!service_select(service, client, (__u32)hash, hash >> 32, &end))
 		return false;
 	fresh.service_id = service->service_id;
@@ -172,7 +193,8 @@ static __always_inline void outer_fill_ipv6(struct ipv6hdr *outer, const struct 
 					    const void *destination)
 {
 	struct ipv6hdr *inner = outer + 1;
-	const __u32 label = balancer_hash(&packet->key) & IPV6_FLOW_LABEL; /* for the paths of the network: RFC 6438 */
+	/* For the paths of the network: RFC 6438. */
+	const __u32 label = balancer_hash(&packet->key, false) & IPV6_FLOW_LABEL;
 
 	*(__be32 *)outer = bpf_htonl(6U << 28 | (__u32)packet->traffic_class << 20 | label);
 	outer->payload_len = bpf_htons(packet->bytes);

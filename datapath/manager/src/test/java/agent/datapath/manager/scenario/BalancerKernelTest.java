@@ -1,6 +1,7 @@
 package agent.datapath.manager.scenario;
 
 import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
+import static agent.datapath.manager.scenario.ScenarioHost.BOB;
 import static agent.datapath.manager.scenario.ScenarioHost.FAR;
 import static agent.datapath.manager.scenario.ScenarioHost.NODE;
 import static agent.datapath.manager.scenario.ScenarioHost.PEER;
@@ -217,6 +218,27 @@ class BalancerKernelTest {
     final String[] after =
         IntStream.range(0, 200).mapToObj(flow -> backendOf(family, flow)).toArray(String[]::new);
     assertEquals(Arrays.asList(before), Arrays.asList(after));
+  }
+
+  /** What passes to the stack because its backend is there goes to that backend. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldSelectTheBackendThatTheStackSelects(Family family) {
+    serve(family, TCP, PEER, FAR);
+    final int[] choices = IntStream.range(0, CELLS).map(cell -> cell & 1).toArray();
+    node.services(family).putTable(ID, 1, choices, new Server(PEER, PORT), new Server(FAR, PORT));
+    try (ScenarioNode stack = new ScenarioNode()) {
+      final Server[] servers = {new Server(BOB, PORT), new Server(BOB, PORT + 1)};
+      stack.services(family).putOutside(ID, frontend(family), PORT, TCP, 0, servers);
+      stack.services(family).putTable(ID, 1, choices, servers);
+      for (int flow = 0; flow < 50; flow++) {
+        final boolean isFirst = backendOf(family, flow).equals(family.address(PEER));
+        final IpPacket packet =
+            toFrontend(family).tcp(CLIENT + flow, PORT).syn().to(ScenarioNode.DEVICE_MAC);
+        assertEquals(
+            isFirst ? PORT : PORT + 1, stack.fromNetwork(packet).parsed().destinationPort());
+      }
+    }
   }
 
   /** Removes what is kept of the flow of a client port, which must be there. */
