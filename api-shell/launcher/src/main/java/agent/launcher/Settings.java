@@ -391,6 +391,7 @@ final class Settings {
                     PrefilterMode.valueOf(options.text("prefilter-mode").toUpperCase(Locale.ROOT)))
                 .prefilterStore(store)
                 .maxPrefixes((int) options.number("max-prefixes"))
+                .balancing(new BalancerOptions(options).balancing(addressing, addresses))
                 .enableServices(!options.bool("disable-orch-services"))
                 .cgroupRoot(cgroupRoot())
                 .serviceTableMax(serviceTableMax())
@@ -427,6 +428,7 @@ final class Settings {
     final Set<String> names =
         new HashSet<>(DeviceSelection.parse(options.text("device")).required());
     Optional.ofNullable(device("prefilter-device")).ifPresent(names::add);
+    Optional.ofNullable(device("lb")).ifPresent(names::add);
     return names;
   }
 

@@ -53,7 +53,12 @@ class OptionReloadTest {
   void shouldTakeOverNothingWhereAValueIsNotValid() {
     final OptionReload reload = reload();
     for (final String bad :
-        List.of("--api-rate-limit=x=1", "--debug-verbose=x", "--lb=eth0", "--nosuch", "--mtu=x")) {
+        List.of(
+            "--api-rate-limit=x=1",
+            "--debug-verbose=x",
+            "--tunnel=geneve",
+            "--nosuch",
+            "--mtu=x")) {
       arguments = List.of("--enable-tracing", bad);
       reload.run();
       assertEquals(0, taken.size(), bad);

@@ -149,6 +149,9 @@ class OptionsReachTheirPartsTest {
         new Row("device", "eth7", s -> s.node().device(), "undefined", "eth7"),
         new Row("device", "eth7", Settings::nodeDevices, Set.of(), Set.of("eth7")),
         new Row("device", "eth7,eth8+", Settings::nodeDevices, Set.of(), Set.of("eth7")),
+        new Row("lb", "eth8", Settings::nodeDevices, Set.of(), Set.of("eth8")),
+        new Row("lb", "eth7", s -> datapath(s).balancing().sources(), AddressPair.NONE, OUTSIDE),
+        new Row("lb", "eth8", s -> datapath(s).balancing().device(), null, "eth8"),
         new Row("prefilter-device", "eth8", Settings::nodeDevices, Set.of(), Set.of("eth8")));
   }
 

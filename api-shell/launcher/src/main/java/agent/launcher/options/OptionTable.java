@@ -152,8 +152,7 @@ public final class OptionTable {
         served(DATAPATH, "keep-bpf-templates", BOOL, "false", "Use BPF sources already on disk"),
         served(DATAPATH, "mtu", INT, "0", "MTU instead of the detected one (0)")
             .withRange(0, 65_535),
-        later(DATAPATH, "lb", STRING, "", "Interface to balance services on")
-            .needing("the load balancer"),
+        served(DATAPATH, "lb", STRING, "", "Interface to balance services on"),
         later(DATAPATH, "sockops-enable", BOOL, "false", "Connect local sockets directly")
             .needing("the short cut between local sockets"),
         later(DATAPATH, "enable-ipsec", BOOL, "false", "Encrypt between nodes with IPsec")

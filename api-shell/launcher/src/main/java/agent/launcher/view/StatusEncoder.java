@@ -10,6 +10,7 @@ import agent.contract.daemon.ProxyReplacementModel.Feature;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.spec.FlowRing;
+import agent.datapath.manager.spec.Prefilter.PrefilterMode;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.datapath.manager.spec.TcMode;
 import agent.identity.Identity;
@@ -124,7 +125,7 @@ final class StatusEncoder {
         configuration.masquerading(now),
         monitor(now),
         orchestrator(),
-        proxyReplacement(now.datapath().services()),
+        proxyReplacement(now.datapath().services(), now.datapath().status().balancerMode()),
         new DaemonStatusModel.Proxy(OFF, null, null, List.of(), 0L, 0L),
         new DaemonStatusModel.Routing("Linux", routing.mode().text(), "disabled"),
         new DaemonStatusModel.Srv6(false, null),
@@ -224,7 +225,8 @@ final class StatusEncoder {
   }
 
   /** Services are balanced at the socket and by packet, or not at all. */
-  private static ProxyReplacementModel proxyReplacement(ServiceProxy services) {
+  private static ProxyReplacementModel proxyReplacement(
+      ServiceProxy services, PrefilterMode balancer) {
     final boolean atSocket = services.hooks() != ServiceProxy.Hooks.OFF;
     final Feature feature = new Feature(atSocket);
     return new ProxyReplacementModel(
@@ -240,22 +242,28 @@ final class StatusEncoder {
                 atSocket, atSocket ? List.of("TCP", "UDP") : List.of()),
             new ProxyReplacementModel.Nat46X64(
                 false, new ProxyReplacementModel.Gateway(false, List.of()), NO_FEATURE),
-            nodePort(atSocket, services.mostCells()),
+            nodePort(atSocket, services.mostCells(), balancer),
             feature,
             feature,
             NO_FEATURE),
         atSocket ? "Partial" : OFF);
   }
 
-  private static ProxyReplacementModel.NodePort nodePort(boolean hasServices, int mostCells) {
+  /**
+   * Encodes how packets reach backends.
+   *
+   * @param balancer the XDP mode of the load balancer, or null without one
+   */
+  private static ProxyReplacementModel.NodePort nodePort(
+      boolean hasServices, int mostCells, PrefilterMode balancer) {
     final boolean isByTable = mostCells > 0;
     return new ProxyReplacementModel.NodePort(
-        null,
+        balancer == null ? null : balancer == PrefilterMode.NATIVE ? "Native" : "Generic",
         hasServices ? isByTable ? "Maglev" : "Random" : null,
-        null,
+        balancer == null ? null : "IPIP",
         hasServices,
         isByTable ? mostCells : null,
-        hasServices ? "SNAT" : null,
+        balancer != null ? "DSR" : hasServices ? "SNAT" : null,
         null,
         null);
   }

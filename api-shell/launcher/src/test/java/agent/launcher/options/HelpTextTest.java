@@ -24,7 +24,7 @@ class HelpTextTest {
     assertShown(
         "      --prefilter-mode string                 Where XDP runs: driver or stack:"
             + " native, generic (default native)");
-    assertShown("      --lb string *                           Interface to balance services on");
+    assertShown("      --lb string                             Interface to balance services on");
     assertShown("      --api-rate-limit map                    Calls a second by operation class");
   }
 

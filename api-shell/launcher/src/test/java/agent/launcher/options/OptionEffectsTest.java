@@ -92,7 +92,7 @@ class OptionEffectsTest {
       kvstore-periodic-sync refused
       label-prefix-file AgentOperatorOptionsKernelTest#shouldMakeIdentitiesOfTheLabelsThatTheFileNames
       labels AgentOptionsKernelTest#shouldMakeIdentitiesOfTheNamedLabelsOnly
-      lb refused
+      lb AgentBalancerKernelTest
       lib-dir AgentOperatorOptionsKernelTest#shouldRunTheSourcesThatAnOperatorHasChanged
       log-driver AgentOperatorOptionsKernelTest#shouldSendItsLogToTheLogDaemon
       log-opt AgentOperatorOptionsKernelTest#shouldSendItsLogToTheLogDaemon

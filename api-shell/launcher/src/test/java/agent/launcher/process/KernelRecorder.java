@@ -53,6 +53,8 @@ final class KernelRecorder {
           "from_network", "host",
           "to_network", "host",
           "prefilter_generic", "prefilter",
+          "balancer", "balancer",
+          "balancer_generic", "balancer",
           "from_endpoint", "endpoint",
           "to_endpoint", "endpoint");
 
