@@ -435,6 +435,10 @@ class BalancerKernelTest {
     node.receive(toFrontend(family).udp(CLIENT, PORT).to("02:00:00:00:00:21")).passes();
     node.receive(toFrontend(family).udp(CLIENT, PORT).to("ff:ff:ff:ff:ff:ff")).passes();
     node.receive(Family.slow(false, toFrontend(family).udp(CLIENT, PORT))).passes();
+    if (family == Family.IPV4) {
+      final int[] likePorts = {CLIENT >> 8, CLIENT & 0xff, PORT >> 8, PORT};
+      node.receive(toFrontend(family).options(likePorts).udp(CLIENT, PORT)).passes();
+    }
     for (final byte[] part : toFrontend(family).udp(CLIENT, PORT).payloadOf(900).fragments(512)) {
       node.receive(part).passes();
     }
