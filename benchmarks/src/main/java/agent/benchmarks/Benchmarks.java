@@ -8,16 +8,16 @@ import java.util.List;
 /** Runs the benchmarks named on the command line, or all of them, and prints their tables. */
 public final class Benchmarks {
   private static final List<String> ALL =
-      List.of("programs", "traffic", "services", "maps", "sweep", "memory");
+      List.of("programs", "balancer", "traffic", "services", "maps", "sweep", "memory");
   private static final String DAEMON = "daemon=";
   private static final String SCALE = "scale=";
 
   private Benchmarks() {}
 
   /**
-   * Runs the benchmarks of the arguments {@code programs}, {@code traffic}, {@code services},
-   * {@code maps}, {@code sweep}, {@code memory} and {@code daemon=PREFIX}, for an installation
-   * under a prefix; without arguments all but the last one.
+   * Runs the benchmarks of the arguments {@code programs}, {@code balancer}, {@code traffic},
+   * {@code services}, {@code maps}, {@code sweep}, {@code memory} and {@code daemon=PREFIX}, for an
+   * installation under a prefix; without arguments all but the last one.
    */
   public static void main(String[] arguments) throws Exception {
     LibBpf.ensureLoaded();
@@ -40,6 +40,7 @@ public final class Benchmarks {
     }
     return switch (name) {
       case "programs" -> ProgramReport.run();
+      case "balancer" -> BalancerReport.run();
       case "traffic" -> TrafficReport.run();
       case "services" -> ServiceReport.run();
       case "maps" -> MapReport.run();

@@ -18,6 +18,7 @@ final class TestRunTimer implements AutoCloseable {
   private final ProgramTestRun run = new ProgramTestRun(CAPACITY);
 
   private int ifindex;
+  private int receivingIfindex;
 
   /**
    * Medians of the runs.
@@ -57,6 +58,12 @@ final class TestRunTimer implements AutoCloseable {
     return this;
   }
 
+  /** Sets the interface that receives the packets of XDP programs, in place of the loopback one. */
+  TestRunTimer fromDevice(int interfaceIndex) {
+    receivingIfindex = interfaceIndex;
+    return this;
+  }
+
   /** Runs a program once and returns its return value. */
   int once(BpfProgram program, byte[] packet) {
     return repeat(program, packet, 1);
@@ -92,7 +99,10 @@ final class TestRunTimer implements AutoCloseable {
 
   private int repeat(BpfProgram program, byte[] packet, int times) {
     run.input(packet);
-    final int result = run.run(program, packet.length, ifindex, times);
+    final int result =
+        receivingIfindex == 0
+            ? run.run(program, packet.length, ifindex, times)
+            : run.runXdp(program, packet.length, receivingIfindex, times);
     if (result < 0) {
       throw new IllegalStateException("test run: " + Errno.name(result));
     }

@@ -1,0 +1,182 @@
+package agent.benchmarks;
+
+import static agent.testkit.Packets.ipv4;
+import static agent.testkit.Packets.ipv6;
+
+import agent.bindings.BpfLink;
+import agent.bindings.BpfObject;
+import agent.bindings.BpfProgram;
+import agent.bindings.NetworkDevice;
+import agent.datapath.manager.DatapathManager;
+import agent.datapath.manager.spec.Balancing;
+import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.manager.spec.FlowRing;
+import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.manager.spec.ServiceEntries.Backend;
+import agent.maps.layout.BackendState;
+import agent.maps.layout.ServiceScope;
+import agent.testkit.IpPacket;
+import agent.testkit.NetworkNamespace;
+import agent.testkit.TemporaryBpfFileSystem;
+import agent.testkit.TestControlGroup;
+import agent.testkit.VethPair;
+import agent.types.AddressPair;
+import agent.types.IpAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+
+/**
+ * Measures the load balancer with BPF_PROG_TEST_RUN as the agent loaded it, beside the trivial XDP
+ * program on the same packets in the same run: the packets that one core forwards or passes in a
+ * second. A service has 100 backends and a table of 16,381 cells.
+ */
+final class BalancerReport {
+  private static final int XDP_PASS = 2;
+  private static final int XDP_TX = 3;
+  private static final int BACKENDS = 100;
+  private static final int PORT = 80;
+  private static final int TCP = 6;
+  private static final int HOP_LIMIT = 64;
+  private static final int CLIENT_PORT = 31_337;
+  private static final String DEVICE = "net0";
+  private static final double NS_PER_SECOND = 1e9;
+
+  private final Report report =
+      new Report(
+          "Load balancer by BPF_PROG_TEST_RUN: medians of 9 runs of 400,000 packets",
+          "scenario",
+          "balancer ns",
+          "trivial ns",
+          "balancer packets/s a core",
+          "trivial packets/s a core",
+          "of trivial");
+
+  private BalancerReport() {}
+
+  static Report run() throws Exception {
+    final Path state = Files.createTempDirectory("agent-bench-");
+    try (NetworkNamespace host = NetworkNamespace.create("bench");
+        NetworkNamespace network = NetworkNamespace.create("bench");
+        TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount();
+        TestControlGroup group = TestControlGroup.create()) {
+      VethPair.create(host, DEVICE, network, "peer");
+      final BalancerReport balancer = new BalancerReport();
+      final DatapathContext context =
+          new DatapathContext()
+              .bpfRoot(bpffs.path())
+              .libDirectory(state)
+              .cgroupRoot(group.path())
+              .gateway4(IpAddress.parse("10.77.0.1"))
+              .gateway6(IpAddress.parse("fd77::1"))
+              .balancing(
+                  new Balancing(
+                      DEVICE,
+                      new AddressPair(
+                          IpAddress.parse("192.0.2.1"), IpAddress.parse("2001:db8::1"))));
+      route(host);
+      return host.run(() -> balancer.measure(context, bpffs.path()));
+    }
+  }
+
+  private static void route(NetworkNamespace host) throws Exception {
+    host.ip("address add 192.0.2.1/24 dev " + DEVICE);
+    host.ip("-6 address add 2001:db8::1/64 dev " + DEVICE + " nodad");
+    for (final String gateway : new String[] {"192.0.2.254", "2001:db8::fe"}) {
+      host.ip("neigh add " + gateway + " lladdr 02:00:00:00:99:01 nud permanent dev " + DEVICE);
+      host.ip((gateway.contains(":") ? "-6 " : "") + "route add default via " + gateway);
+    }
+    host.run(
+        () -> {
+          Files.writeString(Path.of("/proc/sys/net/ipv4/ip_forward"), "1");
+          return Files.writeString(Path.of("/proc/sys/net/ipv6/conf/all/forwarding"), "1");
+        });
+  }
+
+  private Report measure(DatapathContext context, Path bpfRoot) {
+    final Path pin = bpfRoot.resolve("agent/devices").resolve(DEVICE).resolve("balancer");
+    try (DatapathManager manager =
+            DatapathManager.launch(context, new FlowRing(0, Set.of(), System::nanoTime));
+        BpfLink link = BpfLink.openPinned(pin).orElseThrow();
+        BpfProgram program = BpfProgram.openById(link.info().programId());
+        BpfObject trivial = TrivialObject.load();
+        Variations variations = new Variations(trivial);
+        TestRunTimer timer = new TestRunTimer()) {
+      timer.fromDevice(NetworkDevice.index(DEVICE));
+      for (final boolean isIpv6 : new boolean[] {false, true}) {
+        manager.services().put(service(isIpv6)).join();
+        for (final boolean hasManyFlows : new boolean[] {false, true}) {
+          for (final boolean isServed : new boolean[] {true, false}) {
+            final byte[] packet = packet(isIpv6, isServed);
+            for (int i = 0; i < Variations.COUNT; i++) {
+              variations.port(i, hasManyFlows ? i : CLIENT_PORT);
+            }
+            variations.restore(packet, HOP_LIMIT);
+            final BpfProgram baseline = trivial.program("trivial_xdp");
+            row(
+                (isIpv6 ? "IPv6 " : "IPv4 ")
+                    + (isServed ? "to a service, " : "to no service, ")
+                    + (hasManyFlows ? "65,536 flows" : "one flow"),
+                timer.measure(
+                    new TestRunTimer.Subjects(program, baseline, baseline),
+                    variations.behind(isIpv6 ? "restore_outer6" : "restore_outer4", "next_xdp"),
+                    packet,
+                    isServed ? XDP_TX : XDP_PASS));
+          }
+        }
+      }
+      manager.services().restore(List.of(), Set.of()).join();
+    }
+    return report;
+  }
+
+  private static ServiceEntries service(boolean isIpv6) {
+    final List<Backend> backends = new ArrayList<>();
+    for (int i = 1; i <= BACKENDS; i++) {
+      final String address = isIpv6 ? "2001:db8:5::" + i : "198.51.100." + i;
+      backends.add(new Backend(IpAddress.parse(address), PORT, BackendState.ACTIVE, 1));
+    }
+    return new ServiceEntries(
+        isIpv6 ? 2 : 1,
+        IpAddress.parse(frontend(isIpv6)),
+        PORT,
+        List.of(TCP),
+        0,
+        Set.of(ServiceScope.OUTSIDE),
+        backends);
+  }
+
+  private static String frontend(boolean isIpv6) {
+    return isIpv6 ? "2001:db8:80::1" : "203.0.113.80";
+  }
+
+  private static byte[] packet(boolean isIpv6, boolean isServed) {
+    final IpPacket packet =
+        isIpv6
+            ? ipv6("2001:db8:9::9", isServed ? frontend(true) : "2001:db8:80::2")
+            : ipv4("192.0.2.99", isServed ? frontend(false) : "203.0.113.81");
+    final long mac = NetworkDevice.hardwareAddress(NetworkDevice.index(DEVICE));
+    final StringBuilder own = new StringBuilder();
+    for (int shift = 40; shift >= 0; shift -= Byte.SIZE) {
+      own.append(own.isEmpty() ? "" : ":").append("%02x".formatted(mac >> shift & 0xff));
+    }
+    return packet.to(own.toString()).tcp(CLIENT_PORT, PORT).ack().bytes();
+  }
+
+  private void row(String scenario, TestRunTimer.Figures figures) {
+    report.row(
+        scenario,
+        Report.figure(figures.absoluteNs()),
+        Report.figure(figures.trivialNs()),
+        rate(figures.absoluteNs()),
+        rate(figures.trivialNs()),
+        "%.0f %%".formatted(100 * figures.trivialNs() / figures.absoluteNs()));
+  }
+
+  private static String rate(double ns) {
+    return String.format(Locale.ROOT, "%.1f million", NS_PER_SECOND / ns / 1e6);
+  }
+}
