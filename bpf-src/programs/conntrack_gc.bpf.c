@@ -13,16 +13,17 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 
 struct bpf_map; /* opaque kernel type */
 
-/* Counts an entry for the endpoint to which its flow belongs (maps/flow_usage_map.h). */
+/* Counts an entry for the endpoint to which its flow belongs (maps/flow_usage_map.h), if it is one's. */
 static __always_inline void count_entry(const struct conntrack_entry *entry, __u32 table)
 {
+	const __u32 both_outside = CONNTRACK_OUTSIDE_LOW | CONNTRACK_OUTSIDE_HIGH;
 	const __u32 flags = READ_ONCE(entry->flags);
 	const bool high = flags & CONNTRACK_INITIATOR_HIGH;
 	const bool outside = flags & (high ? CONNTRACK_OUTSIDE_HIGH : CONNTRACK_OUTSIDE_LOW);
 	const __u32 endpoint_id = high != outside ? entry->party[CONNTRACK_HIGH] : entry->party[CONNTRACK_LOW];
 	struct flow_usage *usage = bpf_map_lookup_elem(&flow_usage, &endpoint_id);
 
-	if (usage && table < FLOW_USAGE_TABLES)
+	if (usage && table < FLOW_USAGE_TABLES && (flags & both_outside) != both_outside)
 		usage->counted[table]++;
 }
 

@@ -47,7 +47,7 @@ __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 		reason = masquerade_answer(skb, &packet);
 		if (reason >= 0)
 			return reason ? network_drop(skb, reason) : ACTION_PASS;
-		if (!node_serves())
+		if (!service_gate_is_open())
 			return ACTION_PASS;
 	}
 	if (packet.kind == PACKET_ICMP_ERROR) {
@@ -69,7 +69,7 @@ static __always_inline int network_judge(struct __sk_buff *skb, __u8 family, boo
 {
 	if (unlikely(network_source_is_local(skb, family, ETH_HLEN)))
 		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
-	return !parsed || unlikely(node_serves()) ? network_translate_slowly(skb, family) : ACTION_PASS;
+	return !parsed || unlikely(service_gate_is_open()) ? network_translate_slowly(skb, family) : ACTION_PASS;
 }
 
 /*

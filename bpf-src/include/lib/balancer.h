@@ -18,15 +18,6 @@
 #define FIB_FAMILY_IPV6 10 /* AF_INET6 */
 #define IPV6_FLOW_LABEL 0xfffff
 #define LARGEST_IP_BYTES 65535
-#define CLIENT_OUTSIDE (1ULL << 62) /* of service_affinities: SERVICE_CLIENT_OUTSIDE of lib/endpoint_service.h */
-
-static __always_inline bool balancer_is_needed(void)
-{
-	const __u32 gate = 0;
-	const __u32 *state = bpf_map_lookup_elem(&service_gate, &gate);
-
-	return state && READ_ONCE(*state) == SERVICE_GATE_OPEN;
-}
 
 /* The halves of an address as struct packet has them. */
 static __always_inline void balancer_halves(__u64 *halves, const void *mapped, bool ipv4)
@@ -41,18 +32,11 @@ static __always_inline void balancer_halves(__u64 *halves, const void *mapped, b
  */
 static __always_inline __u64 balancer_hash(const struct balancer_flow_key *key, bool ipv4)
 {
-	__u64 client[2], frontend[2], hash;
+	__u64 client[2], frontend[2];
 
 	balancer_halves(client, key->client, ipv4);
 	balancer_halves(frontend, key->frontend, ipv4);
-	hash = client[0] * 0x9e3779b97f4a7c15 ^ client[1];
-	hash = hash * 0x9e3779b97f4a7c15 ^ frontend[0];
-	hash = hash * 0x9e3779b97f4a7c15 ^ frontend[1];
-	hash = hash * 0x9e3779b97f4a7c15 ^
-	       ((__u64)key->client_port_be << 32 | (__u32)key->frontend_port_be << 8 | key->protocol);
-	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccd;
-	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53;
-	return hash ^ hash >> 33;
+	return tuple_hash(client, frontend, key->client_port_be, key->frontend_port_be, key->protocol);
 }
 
 /* Returns the number of outside_client() for a client. */
@@ -61,7 +45,7 @@ static __always_inline __u64 balancer_client(const struct balancer_flow_key *key
 	__u64 halves[2];
 
 	balancer_halves(halves, key->client, ipv4);
-	return CLIENT_OUTSIDE | ((halves[0] * 0x9e3779b97f4a7c15 ^ halves[1]) * 0xff51afd7ed558ccd) >> 2;
+	return outside_client(halves);
 }
 
 static __always_inline const struct ipcache_entry *balancer_ipcache(const void *mapped, bool ipv4)
@@ -322,7 +306,7 @@ static __always_inline int balance(struct xdp_md *context)
 	struct balanced packet = {};
 	struct balancer_flow flow;
 
-	if (!balancer_is_needed() || !balancer_parse(context, &packet) || !balancer_find(&packet, &flow))
+	if (!service_gate_is_open() || !balancer_parse(context, &packet) || !balancer_find(&packet, &flow))
 		return XDP_PASS;
 	if (flow.by_stack || packet.hops <= 1 || bpf_xdp_get_buff_len(context) < ETH_HLEN + packet.bytes)
 		return XDP_PASS;

@@ -8,7 +8,6 @@
 #define AGENT_LIB_ENDPOINT_SERVICE_H
 
 #include "lib/masquerade.h"
-#include "lib/service.h"
 
 enum service_step {
 	SERVICE_NONE = 0,    /* the packet is not translated */
@@ -16,10 +15,6 @@ enum service_step {
 	SERVICE_KEEPS = 2,   /* its flow keeps its backend */
 	SERVICE_DROPS = 256, /* plus the drop reason */
 };
-
-/* Clients of service_affinities beside network namespaces, whose cookies are counted from 1. */
-#define SERVICE_CLIENT_ENDPOINT (1ULL << 63)
-#define SERVICE_CLIENT_OUTSIDE (1ULL << 62)
 
 static __always_inline void end_of_packet(struct end *end, const struct packet *packet)
 {

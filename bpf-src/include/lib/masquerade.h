@@ -10,6 +10,7 @@
 #define AGENT_LIB_MASQUERADE_H
 
 #include "lib/endpoint_record.h"
+#include "lib/service.h"
 
 #define MASQUERADE_TRIES 64
 #define MASQUERADE_PORT_FIRST 1024
@@ -231,18 +232,10 @@ static __always_inline bool port_is_free(const struct packet *packet)
 	       (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP || packet_is_icmp(packet));
 }
 
-/* Returns an even number, which is the same for all packets of a tuple (the finalizer of MurmurHash3). */
 static __always_inline __u64 packet_hash(const struct packet *packet)
 {
-	__u64 hash = packet->source.halves[0] * 0x9e3779b97f4a7c15 ^ packet->source.halves[1];
-
-	hash = hash * 0x9e3779b97f4a7c15 ^ packet->destination.halves[0];
-	hash = hash * 0x9e3779b97f4a7c15 ^ packet->destination.halves[1];
-	hash = hash * 0x9e3779b97f4a7c15 ^
-	       ((__u64)packet->source_port_be << 32 | (__u32)packet->destination_port_be << 8 | packet->protocol);
-	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccd;
-	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53;
-	return hash ^ hash >> 33;
+	return tuple_hash(packet->source.halves, packet->destination.halves, packet->source_port_be,
+			  packet->destination_port_be, packet->protocol);
 }
 
 /*

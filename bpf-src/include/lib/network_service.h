@@ -14,15 +14,6 @@
 /* The generation of an entry that no policy has judged. Sums of two parties keep their lowest half less than this. */
 #define GENERATION_UNJUDGED ((1ULL << GENERATION_OWNER_SHIFT) - 1)
 
-/* Returns whether a service takes packets from outside. */
-static __always_inline bool node_serves(void)
-{
-	const __u32 gate = 0;
-	const __u32 *state = bpf_map_lookup_elem(&service_gate, &gate);
-
-	return state && READ_ONCE(*state) == SERVICE_GATE_OPEN;
-}
-
 /* Parses a packet of a device; returns whether services may concern it. */
 static __always_inline bool network_parse(struct __sk_buff *skb, struct packet *packet, __u8 family)
 {
@@ -34,13 +25,6 @@ static __always_inline bool packet_may_be_served(const struct packet *packet)
 {
 	return packet->kind == PACKET_FLOW &&
 	       (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP || packet->protocol == IPPROTO_SCTP);
-}
-
-static __always_inline __u64 outside_client(const struct packet *packet)
-{
-	const __u64 hash = packet->source.halves[0] * 0x9e3779b97f4a7c15 ^ packet->source.halves[1];
-
-	return SERVICE_CLIENT_OUTSIDE | (hash * 0xff51afd7ed558ccd) >> 2;
 }
 
 /* Fills in a side whose address is no endpoint's. */
@@ -121,7 +105,7 @@ __global int network_select(struct packet *packet, struct judgement *judgement)
 {
 	if (!packet || !judgement)
 		return SERVICE_NONE;
-	return service_open(packet, judgement, outside_client(packet), SERVICE_OUTSIDE);
+	return service_open(packet, judgement, outside_client(packet->source.halves), SERVICE_OUTSIDE);
 }
 
 /* Translates a packet to a service; returns a drop reason. */

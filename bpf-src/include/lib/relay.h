@@ -107,6 +107,8 @@ __global int relay_prepare(const struct packet *packet, const struct judgement *
 	entry->service_id = judgement->service_id;
 	entry_set_rewrite(entry, 1 - side, 0, &packet->destination, &judgement->frontend, judgement->frontend_port_be);
 	entry_set_rewrite_other(entry, &shown->source, &packet->source, packet->source_port_be);
+	if (judgement->overflow)
+		entry->flags |= CONNTRACK_OVERFLOW;
 	entry_set_device(entry, side == CONNTRACK_LOW, to_client);
 	return true;
 }
@@ -128,7 +130,7 @@ __global int relay_open_frontend(const struct packet *packet, struct judgement *
 			  packet->destination_port_be);
 	entry_set_rewrite_other(entry, &packet->source, &memory->quoted.source, memory->quoted.source_port_be);
 	entry_set_device(entry, side != CONNTRACK_LOW, to_backend);
-	if (endpoint_flow_overflows(packet, judgement))
+	if (judgement->overflow)
 		entry->flags |= CONNTRACK_OVERFLOW;
 	return frontend_put(packet, judgement, entry) ? DROP_CONNTRACK_FULL : DROP_NONE;
 }
@@ -144,6 +146,7 @@ __global int relay_open(struct __sk_buff *skb, const struct packet *packet, stru
 
 	if (!packet || !judgement)
 		return DROP_SERVICE_UNSERVED;
+	judgement->overflow = endpoint_flow_overflows(packet, judgement); /* of both entries */
 	to_client = relay_device(skb, &packet->source, packet->family);
 	to_backend = relay_device(skb, &packet->destination, packet->family);
 	if (!to_client || !to_backend || !relay_prepare(packet, judgement, to_client, to_backend))

@@ -14,7 +14,42 @@ struct end {
 	__u32 port_be;
 };
 
+/* Clients of service_affinities beside network namespaces, whose cookies are counted from 1. */
+#define SERVICE_CLIENT_ENDPOINT (1ULL << 63)
+#define SERVICE_CLIENT_OUTSIDE (1ULL << 62)
+
 #define END_MAPPED bpf_htonl(0xffff) /* the third word of an IPv4-mapped address, after two zeros */
+
+/* Returns whether a service takes packets from outside. */
+static __always_inline bool service_gate_is_open(void)
+{
+	const __u32 gate = 0;
+	const __u32 *state = bpf_map_lookup_elem(&service_gate, &gate);
+
+	return state && READ_ONCE(*state) == SERVICE_GATE_OPEN;
+}
+
+/* Returns the client that an address outside is. halves: as union address has them. */
+static __always_inline __u64 outside_client(const __u64 *halves)
+{
+	const __u64 hash = halves[0] * 0x9e3779b97f4a7c15 ^ halves[1];
+
+	return SERVICE_CLIENT_OUTSIDE | (hash * 0xff51afd7ed558ccd) >> 2;
+}
+
+/* Returns an even number, which is the same for all packets of a tuple (the finalizer of MurmurHash3). */
+static __always_inline __u64 tuple_hash(const __u64 *source, const __u64 *destination, __be16 source_port_be,
+					__be16 destination_port_be, __u8 protocol)
+{
+	__u64 hash = source[0] * 0x9e3779b97f4a7c15 ^ source[1];
+
+	hash = hash * 0x9e3779b97f4a7c15 ^ destination[0];
+	hash = hash * 0x9e3779b97f4a7c15 ^ destination[1];
+	hash = hash * 0x9e3779b97f4a7c15 ^ ((__u64)source_port_be << 32 | (__u32)destination_port_be << 8 | protocol);
+	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccd;
+	hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53;
+	return hash ^ hash >> 33;
+}
 
 static __always_inline void copy_address(void *to, const void *from)
 {

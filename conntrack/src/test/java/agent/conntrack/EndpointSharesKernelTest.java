@@ -94,11 +94,13 @@ class EndpointSharesKernelTest {
     put(tcp4, 4, ALICE, SHARD, highOutside | highInitiator);
     put(tcp4, 5, SHARD, BOB, lowOutside);
     put(tcp4, 6, SHARD, BOB, lowOutside | highInitiator);
+    put(tcp4, 7, SHARD, SHARD + 1, lowOutside | highOutside); // of no endpoint
     round();
     assertEquals(3, usage.entries(ALICE, TCP4));
     assertEquals(3, usage.entries(BOB, TCP4));
-    assertEquals(6, usage.entries(NODE, TCP4));
+    assertEquals(7, usage.entries(NODE, TCP4));
     assertEquals(0, usage.entries(SHARD, TCP4));
+    assertEquals(0, usage.entries(SHARD + 1, TCP4));
     assertEquals(0, usage.entries(ALICE, ConntrackTable.ANY4.number()));
   }
 

@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.datapath.manager.scenario.ScenarioServices.Server;
 import agent.maps.kernel.EndpointRates;
 import agent.maps.kernel.FlowUsageArray;
 import agent.maps.kernel.RingBufferReader;
@@ -21,6 +22,7 @@ import agent.maps.layout.EndpointOption;
 import agent.maps.layout.EventType;
 import agent.maps.layout.FlowEventFlyweight;
 import agent.maps.layout.PolicyDirection;
+import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
 import java.time.Duration;
 import java.util.List;
@@ -35,6 +37,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 class ShareKernelTest {
   private static final int CAPACITY = 100;
   private static final int SHARE = CAPACITY / 2; // the flows of one equal the free entries then
+
+  /** What all have is what the outside has, where no endpoint has any: half of what is free. */
+  private static final int SHARE_OF_OUTSIDE = CAPACITY / 4;
 
   private final ScenarioNode node = new ScenarioNode().capacity(CAPACITY, 100).withoutPolicy();
   private final FlowUsageArray usage = new FlowUsageArray(node.map("flow_usage"));
@@ -60,6 +65,29 @@ class ShareKernelTest {
     assertEquals(SHARE, usage.entries(FlowUsageArray.NODE, tcp(family)));
     assertEquals(3, usage.overflowed(ALICE.id));
     assertEquals(3, usage.overflowed(FlowUsageArray.NODE));
+  }
+
+  /** Each has two entries. They pass as before. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldPutTheRelayedFlowsBeyondTheShareOfTheOutsideIntoTheOverflow(Family family) {
+    node.routed().masquerade(ScenarioNetwork.DEVICE, ScenarioHost.NODE);
+    final Server backend = new Server(PEER, 8080);
+    node.services(family).putOutside(1, family.address(ScenarioHost.NODE), 80, TCP, 0, backend);
+    final int flows = 30;
+    for (int i = 0; i < flows; i++) {
+      final IpPacket query = family.packet(ScenarioHost.FAR, ScenarioHost.NODE);
+      final Outcome outcome = node.fromNetwork(query.tcp(40000 + i, 80).syn().to(DEVICE_MAC));
+      assertEquals(Outcome.REDIRECT, outcome.action());
+    }
+    assertEquals(2 * SHARE_OF_OUTSIDE, node.flows().count());
+    assertEquals(2 * (flows - SHARE_OF_OUTSIDE), inOverflow());
+    assertEquals(2 * SHARE_OF_OUTSIDE, usage.entries(FlowUsageArray.NODE, tcp(family)));
+    for (int i = 0; i < flows; i++) {
+      final IpPacket answer = family.packet(PEER, ScenarioHost.NODE);
+      final Outcome outcome = node.fromNetwork(answer.tcp(8080, 40000 + i).ack().to(DEVICE_MAC));
+      assertEquals(80, outcome.parsed().sourcePort());
+    }
   }
 
   /** The share is a part of what is free, so that many endpoints together leave some, too. */
