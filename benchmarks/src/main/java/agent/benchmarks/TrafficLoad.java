@@ -1,5 +1,6 @@
 package agent.benchmarks;
 
+import agent.testkit.NetworkNamespace;
 import agent.testkit.Workload;
 import java.io.IOException;
 import java.io.InputStream;
@@ -14,12 +15,17 @@ final class TrafficLoad implements AutoCloseable {
   private static final int ECHO = 1;
   private static final int SINK = 2;
 
-  private final Workload client;
+  private final NetworkNamespace client;
   private final ServerSocket listener;
   private InetSocketAddress target;
 
   /** Starts a server in one workload, to which the other connects over IPv4. */
   TrafficLoad(Workload client, Workload server) throws Exception {
+    this(client.namespace(), server);
+  }
+
+  /** Starts a server in a workload, to which a client connects over IPv4. */
+  TrafficLoad(NetworkNamespace client, Workload server) throws Exception {
     this.client = client;
     target = new InetSocketAddress(server.ipv4(), TrafficNode.PORT);
     listener =
@@ -133,7 +139,7 @@ final class TrafficLoad implements AutoCloseable {
 
   /** Runs a load on a thread in the client's namespace. */
   double inClient(Load load, long durationNs) throws Exception {
-    return client.namespace().run(() -> load.of(this, durationNs));
+    return client.run(() -> load.of(this, durationNs));
   }
 
   @Override

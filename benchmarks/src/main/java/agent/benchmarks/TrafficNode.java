@@ -6,6 +6,7 @@ import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.endpoint.state.EndpointOptions;
+import agent.identity.ReservedIdentity;
 import agent.launcher.DaemonDefaults;
 import agent.maps.layout.PolicyDirection;
 import agent.node.FamilyAddressing;
@@ -35,8 +36,17 @@ final class TrafficNode implements AutoCloseable {
   private static final int TCP = 6;
   private static final int FIRST_IDENTITY = 2000;
   private static final String DEVICE = "net0";
+  private static final String BARE_DEVICE = "net1";
+
+  /** The address of the node that clients outside use, on the guarded device. */
+  static final String ADDRESS = "198.51.100.1";
+
+  /** The same on the device without programs. */
+  static final String BARE_ADDRESS = "198.51.101.1";
 
   private final NetworkNamespace host = NetworkNamespace.create("traf");
+  private final NetworkNamespace outside = NetworkNamespace.create("outside");
+  private final NetworkNamespace bareOutside = NetworkNamespace.create("bare");
   private final TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount();
   private final List<Workload> workloads = new ArrayList<>();
   private final Path state = Files.createTempDirectory("agent-bench-");
@@ -50,12 +60,32 @@ final class TrafficNode implements AutoCloseable {
   /** Creates a node with the default options but for the given ones. */
   TrafficNode(String... options) throws Exception {
     defaults = new DaemonDefaults(state, bpffs.path(), DEVICE, options);
-    VethPair.create(host, DEVICE, host, DEVICE + "p");
+    connect(DEVICE, ADDRESS, outside);
+    connect(BARE_DEVICE, BARE_ADDRESS, bareOutside);
     host.exec("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1");
     host.exec("ip", "address", "add", gateway4() + "/32", "dev", "lo");
     host.exec("ip", "-6", "address", "add", gateway6() + "/128", "dev", "lo", "nodad");
     manager =
         host.run(() -> DatapathManager.launch(defaults.datapath(addressing), defaults.flows()));
+  }
+
+  /** Connects a client by a device of the node; its address ends in 8. */
+  private void connect(String device, String address, NetworkNamespace client) {
+    VethPair.create(host, device, client, "eth0");
+    host.ip("address add " + address + "/24 dev " + device);
+    client.ip("address add " + address.substring(0, address.length() - 1) + "8/24 dev eth0");
+    client.ip("route add default via " + address);
+    reusePorts(client);
+  }
+
+  /** Returns a client outside, whose packets a guarded device receives. */
+  NetworkNamespace outside() {
+    return outside;
+  }
+
+  /** Returns a client outside, whose packets a device without programs receives. */
+  NetworkNamespace bareOutside() {
+    return bareOutside;
   }
 
   private String gateway4() {
@@ -87,17 +117,19 @@ final class TrafficNode implements AutoCloseable {
         Workload.create(
                 host, "t" + number, "10.77.0." + number, gateway4(), "fd77::" + number, gateway6())
             .routeFromNode();
-    // Ports of closed connections are used again after a second, so that they are enough.
-    workload
-        .namespace()
-        .exec(
-            "sysctl",
-            "-qw",
-            "net.ipv4.ip_local_port_range=1024 65535",
-            "net.ipv4.tcp_tw_reuse=1",
-            "net.ipv4.tcp_max_tw_buckets=8192");
+    reusePorts(workload.namespace());
     workloads.add(workload);
     return workload;
+  }
+
+  /** Ports of closed connections are used again after a second, so that they are enough. */
+  private static void reusePorts(NetworkNamespace client) {
+    client.exec(
+        "sysctl",
+        "-qw",
+        "net.ipv4.ip_local_port_range=1024 65535",
+        "net.ipv4.tcp_tw_reuse=1",
+        "net.ipv4.tcp_max_tw_buckets=8192");
   }
 
   /** Creates a workload that is an endpoint of the datapath. */
@@ -132,6 +164,8 @@ final class TrafficNode implements AutoCloseable {
         entries.add(PolicyEntry.allow(FIRST_IDENTITY + number, direction, TCP, PORT));
       }
     }
+    final int world = ReservedIdentity.world(true).identity().id();
+    entries.add(PolicyEntry.allow(world, PolicyDirection.INGRESS, TCP, PORT));
     return entries;
   }
 
@@ -158,6 +192,8 @@ final class TrafficNode implements AutoCloseable {
     workloads.forEach(Workload::close);
     bpffs.close();
     host.close();
+    outside.close();
+    bareOutside.close();
     try (var files = Files.walk(state)) {
       for (final Path path : files.sorted(Comparator.reverseOrder()).toList()) {
         Files.delete(path);
