@@ -122,9 +122,15 @@ class OptionsReachTheirPartsTest {
         new Row(
             "masquerade",
             "false",
-            s -> datapath(s).masquerading().addresses(),
-            Map.of("eth7", OUTSIDE),
-            Map.of()),
+            s -> datapath(s).masquerading().native4(),
+            BOTH.ipv4().range(),
+            Prefix.ALL_IPV4),
+        new Row(
+            "masquerade",
+            "false",
+            s -> datapath(s).masquerading().native6(),
+            BOTH.ipv6().range(),
+            Prefix.ALL_IPV6),
         new Row(
             "ipv4-native-routing-cidr",
             "10.0.0.0/8",

@@ -40,6 +40,7 @@ class AgentNodePortKernelTest {
   private TestNode node;
   private TestControlGroup group;
   private NetworkNamespace outside;
+  private int links;
 
   @BeforeEach
   void create() throws IOException {
@@ -54,9 +55,12 @@ class AgentNodePortKernelTest {
     outside.exec("ip", "route", "add", ROUTED.get(1) + "/128", "via", NODE.get(1));
   }
 
-  private static void address(NetworkNamespace namespace, String device, List<String> addresses) {
+  /** The address of the link has no time of detection, in which no neighbour is asked. */
+  private void address(NetworkNamespace namespace, String device, List<String> addresses) {
     namespace.exec("ip", "address", "add", addresses.get(0) + "/24", "dev", device);
-    namespace.exec("ip", "address", "add", addresses.get(1) + "/64", "dev", device, "nodad");
+    for (final String ipv6 : List.of(addresses.get(1), "fe80::" + Integer.toHexString(++links))) {
+      namespace.ip("-6 address add " + ipv6 + "/64 dev " + device + " nodad");
+    }
   }
 
   @AfterEach
