@@ -120,7 +120,12 @@ final class TrafficLoad implements AutoCloseable {
   private Socket connect() throws Exception {
     final Socket socket = new Socket();
     socket.setTcpNoDelay(true);
-    socket.connect(target, 5000);
+    try {
+      socket.connect(target, 5000);
+    } catch (IOException refused) {
+      socket.close();
+      throw new IOException(target + ": " + refused.getMessage(), refused);
+    }
     return socket;
   }
 

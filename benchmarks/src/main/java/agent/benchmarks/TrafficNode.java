@@ -19,11 +19,13 @@ import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.Prefix;
 import java.io.IOException;
+import java.net.NetworkInterface;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 
 /**
  * A node in a network namespace with workloads in others: endpoints of a datapath with the daemon's
@@ -78,8 +80,10 @@ final class TrafficNode implements AutoCloseable {
     reusePorts(client);
   }
 
-  /** Returns a client outside, whose packets a guarded device receives. */
-  NetworkNamespace outside() {
+  /** Guards the device of the network, and returns a client outside, whose packets it receives. */
+  NetworkNamespace outside() throws Exception {
+    final int ifindex = host.run(() -> NetworkInterface.getByName(DEVICE).getIndex());
+    manager.devices().guard(Map.of(DEVICE, ifindex)).join();
     return outside;
   }
 
