@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * Services for clients outside: packets from a device of the network to a frontend. The backend is a workload of this
- * node, this node itself, or another host (lib/relay.h). No policy of the node judges them here: the entries of a new flow have the parties and a
- * generation that is never valid, so that the program of the workload judges the first packet and what follows a change
- * of policy; its verdict is copied to the client's leg, which is delivered here from then on (host.bpf.c).
+ * node, this node itself, or another host (lib/relay.h). No policy of the node judges them here: the entries of a new
+ * flow to a workload have the parties and a generation that is never valid, so that the program of the workload judges
+ * the first packet and what follows a change of policy; its verdict is copied to the client's leg, which is delivered
+ * here from then on (host.bpf.c).
  */
 #ifndef AGENT_LIB_NETWORK_SERVICE_H
 #define AGENT_LIB_NETWORK_SERVICE_H
@@ -123,10 +124,12 @@ static __always_inline int network_serve(struct __sk_buff *skb, struct packet *p
 	judgement->initiator = PACKET_SOURCE;
 	if (entry) {
 		const __u32 flags = READ_ONCE(entry->flags);
-		const __u64 generation = conntrack_generation(entry);
+		__u64 generation = 0;
 
 		expired = conntrack_is_expired(entry, judgement->now);
 		judgement->relayed = !expired && entry_is_relayed(entry) && rewrite_applies(entry, side);
+		if (judgement->relayed)
+			generation = conntrack_generation(entry); /* before the backend is asked for */
 		if (!expired && !(entry_is_frontend(entry) && rewrite_applies(entry, side)))
 			return DROP_NONE; /* another flow */
 		if (!expired && !conntrack_is_reopened(flags, side, packet->protocol, packet->tcp_flags) &&
