@@ -482,8 +482,6 @@ class NetworkServiceKernelTest {
       int toPort,
       boolean isQuick) {
     final IpPacket packet = family.packet(from, to).payload("of a service");
-    return slow(
-        isQuick,
-        protocol == TCP ? packet.tcp(fromPort, toPort).ack() : packet.udp(fromPort, toPort));
+    return slow(isQuick, Family.ports(packet, protocol, fromPort, toPort));
   }
 }

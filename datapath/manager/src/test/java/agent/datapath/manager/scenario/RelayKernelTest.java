@@ -444,8 +444,6 @@ class RelayKernelTest {
       int toPort,
       boolean isQuick) {
     final IpPacket packet = family.packet(from, to).payload("short");
-    return slow(
-        isQuick,
-        protocol == TCP ? packet.tcp(fromPort, toPort).ack() : packet.udp(fromPort, toPort));
+    return slow(isQuick, Family.ports(packet, protocol, fromPort, toPort));
   }
 }
