@@ -65,6 +65,7 @@ SHOW(enum, aggregation_level);
 SHOW(enum, backend_state);
 SHOW(enum, balancer_size);
 SHOW(enum, conntrack_delivery);
+SHOW(enum, redirect_kind);
 SHOW(enum, conntrack_flag);
 SHOW(enum, conntrack_pending);
 SHOW(enum, conntrack_rewrite);

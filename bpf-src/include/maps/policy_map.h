@@ -46,10 +46,17 @@ enum policy_prefix {
 	POLICY_PREFIX_PORT = 64,
 };
 
+/* The proxies that flows are sent to (maps/redirect_map.h). */
+enum redirect_kind {
+	REDIRECT_NONE = 0,
+	REDIRECT_HTTP = 1,
+	REDIRECT_DNS = 2,
+};
+
 struct policy_entry {
 	__u8 flags;
 	__u8 reserved;
-	__be16 proxy_port_be;
+	__u16 redirect; /* enum redirect_kind, with POLICY_FLAG_REDIRECT */
 };
 _Static_assert(sizeof(struct policy_entry) == 4, "policy_entry");
 

@@ -47,7 +47,7 @@ final class PolicyFormat implements MapFormat {
     final int flags = entry.flags();
     out.append((flags & PolicyFlag.DENY.number()) != 0 ? "deny" : "allow");
     if ((flags & PolicyFlag.REDIRECT.number()) != 0) {
-      out.append(", redirect to proxy port ").append(entry.proxyPort());
+      out.append(", redirect to proxy ").append(entry.redirect());
     }
     if ((flags & PolicyFlag.AUDIT.number()) != 0) {
       out.append(", audit");

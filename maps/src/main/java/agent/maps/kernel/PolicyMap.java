@@ -36,9 +36,9 @@ public final class PolicyMap {
       int port,
       int prefixLength,
       int flags,
-      int proxyPort) {
+      int redirect) {
     key(identity, direction, protocol, port, prefixLength);
-    value.clear().flags(flags).proxyPort(proxyPort);
+    value.clear().flags(flags).redirect(redirect);
     return map.update(entry, MapFlag.ANY);
   }
 

@@ -1,8 +1,7 @@
 package agent.maps.layout;
 
-import static agent.maps.layout.StructSpec.Scalar.BE16;
+import static agent.maps.layout.StructSpec.Scalar.U16;
 import static agent.maps.layout.StructSpec.Scalar.U8;
-import static java.nio.ByteOrder.BIG_ENDIAN;
 import static org.agrona.BitUtil.SIZE_OF_BYTE;
 import static org.agrona.BitUtil.SIZE_OF_SHORT;
 
@@ -15,21 +14,21 @@ import org.agrona.MutableDirectBuffer;
  *  0               1               2               3
  *  0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
- * |     flags     |    reserved   |         proxy_port_be         |
+ * |     flags     |    reserved   |            redirect           |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * </pre>
  */
 public final class PolicyEntryFlyweight {
   public static final int FLAGS_OFFSET = 0;
   public static final int RESERVED_OFFSET = FLAGS_OFFSET + SIZE_OF_BYTE;
-  public static final int PROXY_PORT_BE_OFFSET = RESERVED_OFFSET + SIZE_OF_BYTE;
-  public static final int LENGTH = PROXY_PORT_BE_OFFSET + SIZE_OF_SHORT;
+  public static final int REDIRECT_OFFSET = RESERVED_OFFSET + SIZE_OF_BYTE;
+  public static final int LENGTH = REDIRECT_OFFSET + SIZE_OF_SHORT;
 
   public static final StructSpec STRUCT =
       StructSpec.named("policy_entry", LENGTH)
           .scalar("flags", FLAGS_OFFSET, U8)
           .scalar("reserved", RESERVED_OFFSET, U8)
-          .scalar("proxy_port_be", PROXY_PORT_BE_OFFSET, BE16)
+          .scalar("redirect", REDIRECT_OFFSET, U16)
           .build();
 
   private MutableDirectBuffer buffer;
@@ -60,19 +59,18 @@ public final class PolicyEntryFlyweight {
   }
 
   /**
-   * Returns {@code proxy_port_be} in host byte order, the port of the local proxy; used with {@link
+   * Returns {@code redirect}, a number of {@link RedirectKind}; used with {@link
    * PolicyFlag#REDIRECT}.
    */
-  public int proxyPort() {
-    return buffer.getShort(offset + PROXY_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
+  public int redirect() {
+    return buffer.getShort(offset + REDIRECT_OFFSET) & 0xffff;
   }
 
   /**
-   * Sets {@code proxy_port_be} in host byte order, the port of the local proxy; used with {@link
-   * PolicyFlag#REDIRECT}.
+   * Sets {@code redirect}, a number of {@link RedirectKind}; used with {@link PolicyFlag#REDIRECT}.
    */
-  public PolicyEntryFlyweight proxyPort(int value) {
-    buffer.putShort(offset + PROXY_PORT_BE_OFFSET, (short) value, BIG_ENDIAN);
+  public PolicyEntryFlyweight redirect(int value) {
+    buffer.putShort(offset + REDIRECT_OFFSET, (short) value);
     return this;
   }
 }

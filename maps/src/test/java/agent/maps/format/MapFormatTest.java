@@ -95,8 +95,8 @@ class MapFormatTest {
     assertEquals("allow", valueText(MapFormats.POLICY));
     entry.flags(PolicyFlag.DENY.number());
     assertEquals("deny", valueText(MapFormats.POLICY));
-    entry.flags(PolicyFlag.REDIRECT.number() | PolicyFlag.AUDIT.number()).proxyPort(10443);
-    assertEquals("allow, redirect to proxy port 10443, audit", valueText(MapFormats.POLICY));
+    entry.flags(PolicyFlag.REDIRECT.number() | PolicyFlag.AUDIT.number()).redirect(10443);
+    assertEquals("allow, redirect to proxy 10443, audit", valueText(MapFormats.POLICY));
   }
 
   private Conntrack4KeyFlyweight flow4() {

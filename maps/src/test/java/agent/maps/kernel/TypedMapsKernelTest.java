@@ -78,7 +78,7 @@ class TypedMapsKernelTest {
     assertEquals(0, policy.lookup(2031, 0, TCP, 443, PolicyPrefix.PORT));
     assertEquals(0, policy.found().flags());
     assertEquals(0, policy.lookup(2031, 0, TCP, 8063, PolicyPrefix.PORT));
-    assertEquals(10443, policy.found().proxyPort());
+    assertEquals(10443, policy.found().redirect());
     assertEquals(0, policy.lookup(2031, 0, TCP, 8064, PolicyPrefix.PORT));
     assertEquals(PolicyFlag.DENY.number(), policy.found().flags());
     assertEquals(-Errno.ENOENT, policy.lookup(2031, 1, TCP, 443, PolicyPrefix.PORT));

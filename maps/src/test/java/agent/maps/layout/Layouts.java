@@ -52,6 +52,7 @@ public final class Layouts {
                   AggregationLevel.ENUM,
                   BackendState.ENUM,
                   ConntrackDelivery.ENUM,
+                  RedirectKind.ENUM,
                   ConntrackEntryFlyweight.PENDING_ENUM,
                   ConntrackFlag.ENUM,
                   ConntrackRewrite.ENUM,

@@ -115,7 +115,7 @@ class MapGuardKernelTest {
         entry.port(),
         entry.prefixLength(),
         entry.verdict().flags(),
-        entry.verdict().proxyPort());
+        entry.verdict().redirect());
   }
 
   private void assertRight() {

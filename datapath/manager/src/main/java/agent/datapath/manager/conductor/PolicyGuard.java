@@ -196,7 +196,7 @@ public final class PolicyGuard implements Check {
         .direction(entry.direction().number())
         .protocol(entry.protocol())
         .port(entry.port());
-    value.clear().flags(entry.flags()).proxyPort(entry.verdict().proxyPort());
+    value.clear().flags(entry.flags()).redirect(entry.verdict().redirect());
   }
 
   /** Stops the comparison of the entries of a map until {@link #replace}. */

@@ -86,9 +86,9 @@ final class PolicyWriter {
   }
 
   /** The value of an entry in the kernel, which may not be a valid verdict. */
-  record Stored(int flags, int proxyPort) {
+  record Stored(int flags, int redirect) {
     boolean matches(PolicyEntry entry) {
-      return flags == entry.flags() && proxyPort == entry.verdict().proxyPort();
+      return flags == entry.flags() && redirect == entry.verdict().redirect();
     }
 
     /**
@@ -98,8 +98,8 @@ final class PolicyWriter {
     PolicyEntry entry(PolicyEntry.Key key) {
       final int verdictFlags = flags & ~PolicyFlag.ALLOWS_ALL.number();
       final PolicyVerdict verdict;
-      if (PolicyVerdict.isValid(verdictFlags, proxyPort)) {
-        verdict = new PolicyVerdict(verdictFlags, proxyPort);
+      if (PolicyVerdict.isValid(verdictFlags, redirect)) {
+        verdict = new PolicyVerdict(verdictFlags, redirect);
       } else {
         final boolean isDeny = (flags & PolicyFlag.DENY.number()) != 0;
         verdict = isDeny ? PolicyVerdict.DENY : PolicyVerdict.ALLOW;
@@ -147,7 +147,7 @@ final class PolicyWriter {
               key.protocol(),
               key.port(),
               key.prefixLength()),
-          new Stored(value.flags(), value.proxyPort()));
+          new Stored(value.flags(), value.redirect()));
     }
     cursor.close();
     if (cursor.error() < 0) {
@@ -168,7 +168,7 @@ final class PolicyWriter {
                 entry.port(),
                 entry.prefixLength(),
                 entry.flags(),
-                entry.verdict().proxyPort());
+                entry.verdict().redirect());
         if (result < 0 && failure == null) {
           failure = map.failure("update", result);
         }

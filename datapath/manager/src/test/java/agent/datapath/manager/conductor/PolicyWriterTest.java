@@ -22,9 +22,9 @@ class PolicyWriterTest {
     return new PolicyEntry(7, PolicyDirection.EGRESS, 6, 443, 64, verdict);
   }
 
-  private static PolicyVerdict verdict(int flags, int proxyPort) {
+  private static PolicyVerdict verdict(int flags, int redirect) {
     final PolicyEntry read =
-        new Stored(flags, proxyPort).entry(entry(PolicyVerdict.ALLOW.audited()).key());
+        new Stored(flags, redirect).entry(entry(PolicyVerdict.ALLOW.audited()).key());
     assertEquals(entry(read.verdict()), read, "the key is that of the map");
     return read.verdict();
   }

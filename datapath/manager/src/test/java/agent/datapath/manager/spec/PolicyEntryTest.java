@@ -126,9 +126,9 @@ class PolicyEntryTest {
 
   @ParameterizedTest
   @CsvSource({"3, 80", "3, 0", "2, 0", "2, 65536", "2, -1", "0, 80", "1, 80", "4, 80", "8, 0"})
-  void shouldRefuseContradictoryVerdicts(int flags, int proxyPort) {
-    assertFalse(PolicyVerdict.isValid(flags, proxyPort));
-    assertThrows(IllegalArgumentException.class, () -> new PolicyVerdict(flags, proxyPort));
+  void shouldRefuseContradictoryVerdicts(int flags, int redirect) {
+    assertFalse(PolicyVerdict.isValid(flags, redirect));
+    assertThrows(IllegalArgumentException.class, () -> new PolicyVerdict(flags, redirect));
   }
 
   /** An entry with the same key and another verdict. */

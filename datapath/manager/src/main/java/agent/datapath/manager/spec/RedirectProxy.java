@@ -1,0 +1,54 @@
+package agent.datapath.manager.spec;
+
+import agent.maps.layout.RedirectKind;
+import agent.types.IpAddress;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * The flows that the datapath sends to the proxies of this agent. A program rewrites the
+ * destination of a packet to a proxy's address and port, and the source of what the proxy answers;
+ * so a proxy needs plain sockets only. It asks here whom a connection is from, and says which
+ * socket of its own continues it to the server.
+ */
+public interface RedirectProxy {
+  /**
+   * The number of consecutive ports of a proxy. A client may use one port for flows to several
+   * servers; each of them gets another port of the proxy.
+   */
+  int PORTS = 8;
+
+  /** Returns the address of this node that proxies listen on; empty: the family is off. */
+  Optional<IpAddress> address(boolean ipv6);
+
+  /**
+   * Sends flows of this kind to a proxy from now on, whose sockets are open. Without one, packets
+   * that open such flows are dropped, so that clients send them again.
+   *
+   * @param firstPort the first of {@link #PORTS} ports that the proxy listens on
+   */
+  CompletableFuture<Void> serve(RedirectKind kind, int firstPort);
+
+  /**
+   * Returns the flow that a packet or a connection at a proxy belongs to; any thread may ask.
+   *
+   * @param client the address that the socket shows of its peer
+   * @param clientPort the port that the socket shows of its peer
+   * @param port the port of the proxy that it came to
+   * @return empty: the datapath has not sent it here, so that it is to be refused
+   */
+  Optional<RedirectedFlow> find(int protocol, IpAddress client, int clientPort, int port);
+
+  /**
+   * Gives a socket of the proxy the client's address and port where the server is an endpoint of
+   * this node; to be completed before its first packet. The socket is bound to {@link #address} and
+   * a port. For other servers there is nothing to do: they see the address of this node.
+   *
+   * @param flow the flow that the socket continues
+   * @param port the port that the socket is bound to
+   */
+  CompletableFuture<Void> join(RedirectedFlow flow, int port);
+
+  /** Forgets a socket of {@link #join}, which is closed. */
+  void leave(RedirectedFlow flow, int port);
+}

@@ -1,0 +1,23 @@
+package agent.policy.request;
+
+import agent.datapath.manager.spec.RedirectedFlow;
+
+/**
+ * The rules of requests in force: of the client where it is an endpoint of this node, and of the
+ * server where that is one; both must allow. A side without rules of requests for the flow allows
+ * what its other rules allow. Any thread may ask, without waiting and without allocating.
+ */
+public interface RequestPolicies {
+  /** Returns what policy says of an HTTP request in a flow. */
+  HttpVerdict http(RedirectedFlow flow, HttpRequest request);
+
+  /**
+   * Returns whether a DNS question may be asked.
+   *
+   * @param name the name in lower case, without the dot at its end
+   */
+  boolean dns(RedirectedFlow flow, String name);
+
+  /** Returns the revision of the rules in force. */
+  long revision();
+}
