@@ -11,6 +11,7 @@
 #include "lib/metrics.h"
 #include "lib/network_service.h"
 #include "lib/quick_parse.h"
+#include "lib/redirect_network.h"
 #include "lib/route.h"
 #include "lib/translation.h"
 #include "lib/vlan.h"
@@ -35,6 +36,23 @@ __global int network_source_is_local(struct __sk_buff *skb, __u32 family, __u32 
 	return entry && (entry->endpoint_id || entry->flags & IPCACHE_FLAG_HOST);
 }
 
+/* Passes a packet to the proxy of its flow, or drops it; result: that of redirect_from_network(). */
+__global int network_conclude_redirect(struct __sk_buff *skb, const struct packet *packet, int result)
+{
+	struct conntrack_entry *entry;
+	struct segment segment;
+
+	if (!packet || result & 0xff)
+		return network_drop(skb, result & 0xff);
+	if (!(result & REDIRECT_TELLS) || packet->later_fragment)
+		return ACTION_PASS;
+	entry = conntrack_find(packet);
+	segment = packet_segment(packet);
+	if (entry)
+		translation_tell(skb, entry, &segment, now_ns(), packet->l4_offset);
+	return ACTION_PASS;
+}
+
 /* Translates an answer to a masqueraded packet, or a packet to a service, on its way to the stack. */
 __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 {
@@ -47,6 +65,11 @@ __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 		reason = masquerade_answer(skb, &packet);
 		if (reason >= 0)
 			return reason ? network_drop(skb, reason) : ACTION_PASS;
+		if (unlikely(redirect_gate_is_open())) {
+			reason = redirect_from_network(skb, &packet);
+			if (reason != REDIRECT_UNKNOWN)
+				return network_conclude_redirect(skb, &packet, reason);
+		}
 		if (!service_gate_is_open())
 			return ACTION_PASS;
 	}
@@ -69,7 +92,9 @@ static __always_inline int network_judge(struct __sk_buff *skb, __u8 family, boo
 {
 	if (unlikely(network_source_is_local(skb, family, ETH_HLEN)))
 		return network_drop(skb, DROP_INVALID_SOURCE_ADDRESS);
-	return !parsed || unlikely(service_gate_is_open()) ? network_translate_slowly(skb, family) : ACTION_PASS;
+	return !parsed || unlikely(service_gate_is_open() || redirect_gate_is_open())
+		       ? network_translate_slowly(skb, family)
+		       : ACTION_PASS;
 }
 
 /*

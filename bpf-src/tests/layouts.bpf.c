@@ -16,6 +16,7 @@
 #include "maps/ipcache_map.h"
 #include "maps/metrics_map.h"
 #include "maps/policy_map.h"
+#include "maps/redirect_map.h"
 #include "maps/prefilter_map.h"
 #include "maps/scratch_map.h"
 #include "maps/service_map.h"
@@ -33,6 +34,8 @@ SHOW(struct, conntrack4_key);
 SHOW(struct, conntrack6_key);
 SHOW(struct, conntrack_entry);
 SHOW(struct, device_entry);
+SHOW(struct, redirect_socket_key);
+SHOW(struct, redirect_socket);
 SHOW(struct, endpoint_entry);
 SHOW(struct, endpoint_rates);
 SHOW(struct, flow_event);
@@ -87,6 +90,7 @@ SHOW(enum, policy_direction);
 SHOW(enum, policy_flag);
 SHOW(enum, policy_prefix);
 SHOW(enum, policy_size);
+SHOW(enum, redirect_size);
 SHOW(enum, prefilter_cell);
 SHOW(enum, prefilter_geometry);
 SHOW(enum, prefilter_table);

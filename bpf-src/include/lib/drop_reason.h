@@ -24,6 +24,7 @@ enum drop_reason {
 	DROP_TUPLE_IN_USE = 17,      /* its receiver has another connection with this tuple */
 	DROP_PORTS_EXHAUSTED = 18,   /* masqueraded or relayed, and no port of the node was free for its destination */
 	DROP_NOT_FORWARDABLE = 19,   /* to another host, and its hop limit ends here or the way takes smaller ones */
+	DROP_NO_PROXY = 20,          /* policy sends its flow to a proxy, which is not there or cannot take it */
 };
 
 #endif

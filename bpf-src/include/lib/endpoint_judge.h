@@ -5,6 +5,7 @@
 
 #include "lib/endpoint_service.h"
 #include "lib/error_translation.h"
+#include "lib/redirect.h"
 
 /* Returns whether the packet must not create an entry: an echo reply or a TCP reset without a flow. */
 static __always_inline bool packet_opens_nothing(const struct packet *packet)
@@ -30,7 +31,30 @@ __global int judge_untracked(struct flow *flow, struct packet *packet, __u32 sid
 		return DROP_NO_ENDPOINT;
 	if (packet_is_icmp(packet) && packet_opens_nothing(packet))
 		packet->kind = PACKET_STATELESS;
-	return flow_ask_policy(flow, packet, PACKET_SOURCE, sides);
+	flow->redirect = REDIRECT_NONE;
+
+	const int reason = flow_ask_policy(flow, packet, PACKET_SOURCE, sides);
+
+	return !reason && flow->redirect ? DROP_NO_PROXY : reason;
+}
+
+/* Takes a packet of a flow that a proxy handles to it, or one that the proxy sends to the workload. */
+static __always_inline int endpoint_follow_redirect(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+						    const struct packet *packet, struct conntrack_entry *entry,
+						    const struct segment *segment, __u64 now,
+						    enum metrics_direction hook)
+{
+	struct judge_scratch *memory = scratch();
+	int result = hook == METRICS_EGRESS ? redirect_follow(skb, packet, entry, now)
+					    : redirect_deliver(skb, packet, entry, now);
+
+	forget_range(result);
+	if (result & 0xff)
+		return action_drop(result & 0xff);
+	if (result && memory && !packet->later_fragment)
+		translation_tell(skb, result & REDIRECT_TELLS_SOCKET ? &memory->entry : entry, segment, now,
+				 packet->l4_offset);
+	return endpoint_forward(skb, endpoint, packet->family, hook, 0);
 }
 
 /* Forwards or drops a packet of a flow with a valid verdict. */
@@ -46,6 +70,8 @@ static __always_inline int endpoint_follow_slowly(struct __sk_buff *skb, const s
 	const __u32 peer_id = conntrack_peer_of(entry, side);
 	enum conntrack_change change;
 
+	if ((flags & (CONNTRACK_PROXIED | CONNTRACK_DENIED)) == CONNTRACK_PROXIED)
+		return endpoint_follow_redirect(skb, endpoint, packet, entry, &segment, judgement->now, hook);
 	if (rewrite_applies(entry, side) && rewrite_destination(entry) && service_follow(skb, packet, judgement, entry))
 		return action_drop(DROP_MALFORMED);
 	flow_of_entry(flow, entry, side);
@@ -292,10 +318,14 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 	const __u64 origin = endpoint_peer_origin(skb, judgement, old, hook);
 	const enum conntrack_side side = judgement->source_side & 1;
 	const bool error = packet->kind == PACKET_ICMP_ERROR;
+	const struct segment segment = packet_segment(packet);
+	struct judge_scratch *memory = scratch();
 	struct flow *flow = &judgement->flow;
 	bool related = false;
 	int reason;
 
+	if (!memory)
+		return action_drop(DROP_NO_ENDPOINT);
 	reason = old ? flow_find_parties(flow, packet, own_side(hook), endpoint->endpoint_id, origin)
 		     : judge_parties(packet, judgement, own_side(hook), endpoint->endpoint_id, origin);
 	if (reason)
@@ -322,6 +352,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 		    (packet->protocol != IPPROTO_TCP || tcp_is_opening(packet->tcp_flags))) {
 			const __u8 denied_side = flow->denied_side;
 
+			flow->redirect = REDIRECT_NONE;
 			if (!flow_ask_policy(flow, packet, PACKET_SOURCE, FLOW_BOTH_SIDES)) {
 				reason = DROP_NONE; /* the other side opens a flow of its own */
 				old = NULL;
@@ -337,6 +368,18 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 			reason = DROP_ICMP_ERROR_UNTRACKED;
 	}
 	endpoint_tell_verdict(skb, endpoint, packet, flow, reason, old != NULL, hook);
+	if (!reason && unlikely(flow->redirect) && !(old && old->flags & CONNTRACK_PROXIED)) {
+		reason = DROP_NO_PROXY; /* an established connection cannot begin to pass a proxy */
+		flow->denied_side = own_side(hook);
+		if (!old && hook == METRICS_EGRESS && ENDPOINT_OPTION(CONNTRACK)) {
+			reason = redirect_open(skb, packet, judgement);
+			forget_range(reason);
+			if (!reason) {
+				endpoint_trace(skb, endpoint, packet, flow, hook, CONNTRACK_CREATED);
+				return endpoint_forward(skb, endpoint, packet->family, hook, 0);
+			}
+		}
+	}
 	if (!reason)
 		judgement_route(skb, packet, judgement, endpoint, hook | (old ? 0 : ROUTE_OPENS));
 	if (old) {
@@ -348,6 +391,9 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 		if (!reason)
 			reason = packet_finish_renewed(skb, endpoint, packet, judgement, hook,
 						       flow_peer_of(flow, endpoint));
+		if (!reason && unlikely(memory->entry.flags & CONNTRACK_PROXIED))
+			return endpoint_follow_redirect(skb, endpoint, packet, &memory->entry, &segment, judgement->now,
+							hook);
 	} else if (!reason && packet->kind == PACKET_FLOW && flow_tracked_sides(flow) &&
 		   !packet_opens_nothing(packet)) {
 		reason = flow_open(skb, packet, judgement, hook);
@@ -414,6 +460,9 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 			packet_set_forged(packet);
 		} else if (conntrack_is_reopened(flags, side, packet->protocol, packet->tcp_flags)) {
 			judgement->put_flags = BPF_ANY;
+		} else if (unlikely(flags & CONNTRACK_PROXIED) &&
+			   (hook == METRICS_INGRESS || !entry_is_proxied(entry))) {
+			return endpoint_follow_redirect(skb, endpoint, packet, entry, &segment, judgement->now, hook);
 		} else if (endpoint_verdict_holds(skb, endpoint, entry, side, hook, &segment, judgement->now)) {
 			if (conntrack_denial_is_others(flags, side, packet->protocol) && !entry_is_masqueraded(entry) &&
 			    !packet_opens_nothing(packet))
@@ -424,6 +473,13 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 			old = entry;
 			judgement->initiator = conntrack_is_initiator(flags, side) ? PACKET_SOURCE : PACKET_DESTINATION;
 		}
+	}
+	if (hook == METRICS_INGRESS && !old) {
+		const int joined = redirect_join(skb, packet, endpoint->endpoint_id, judgement->now);
+
+		if (unlikely(joined != REDIRECT_UNKNOWN))
+			return joined ? action_drop(joined & 0xff)
+				      : endpoint_forward(skb, endpoint, packet->family, hook, 0);
 	}
 	if (hook == METRICS_EGRESS && packet->kind == PACKET_FLOW && service_is_asked(endpoint, old)) {
 		const int step = service_step(packet, judgement, old, endpoint->endpoint_id);

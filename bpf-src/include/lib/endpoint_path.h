@@ -141,7 +141,7 @@ static __always_inline void endpoint_account(const struct __sk_buff *skb, const 
 }
 
 /* Flags of entries whose packets need more than the fast path does. */
-#define CONNTRACK_SLOW (CONNTRACK_DENIED | CONNTRACK_UNTRACKED_LOW | CONNTRACK_UNTRACKED_HIGH)
+#define CONNTRACK_SLOW (CONNTRACK_DENIED | CONNTRACK_UNTRACKED_LOW | CONNTRACK_UNTRACKED_HIGH | CONNTRACK_PROXIED)
 
 /* Returns whether the packet is of an established flow, so that policy need not be asked. */
 static __always_inline bool endpoint_may_follow(const struct __sk_buff *skb, const struct endpoint_entry *endpoint,

@@ -234,7 +234,7 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 /* What a new verdict leaves as it is. */
 #define CONNTRACK_LASTING                                                                             \
 	(CONNTRACK_INITIATOR_HIGH | CONNTRACK_SEEN_REPLY | CONNTRACK_SEEN_NON_SYN | CONNTRACK_ENDED | \
-	 CONNTRACK_DIRECTION_UNKNOWN | CONNTRACK_REWRITTEN | CONNTRACK_OVERFLOW)
+	 CONNTRACK_DIRECTION_UNKNOWN | CONNTRACK_REWRITTEN | CONNTRACK_OVERFLOW | CONNTRACK_PROXIED)
 
 static __always_inline void conntrack_carry_over(struct conntrack_entry *entry, const struct conntrack_entry *old)
 {
@@ -281,10 +281,11 @@ __global int endpoint_renew_flow(struct __sk_buff *skb, const struct packet *pac
 
 		entry->flags |= CONNTRACK_DENIED | (by_high ? CONNTRACK_DENIED_BY_HIGH : 0);
 	}
-	entry_set_ways(entry, judgement);
+	if (!(kept & CONNTRACK_PROXIED))
+		entry_set_ways(entry, judgement);
 	entry->drop_reason = reason;
 	entry->expires_ns = conntrack_expiry(judgement, entry->flags, packet->protocol);
-	if (judgement->options & OPTION_CONNTRACK_ACCOUNTING && !reason)
+	if (judgement->options & OPTION_CONNTRACK_ACCOUNTING && !(kept & CONNTRACK_PROXIED) && !reason)
 		endpoint_count_packet(entry, side, skb->len);
 	if (judgement->translated)
 		frontend_put(packet, judgement, entry);

@@ -21,7 +21,8 @@ struct flow {
 	__u8 denied_side;     /* the side whose policy gave the drop reason, or the audited one */
 	__u8 audited;         /* the drop reason that audit mode did not enforce */
 	__u8 by_default;      /* bit by side: its policy allows the flow only because it allows everything */
-	__u8 forged;          /* the source is the address of an endpoint, and the packet is not from there */
+	__u8 forged : 1;      /* the source is the address of an endpoint, and the packet is not from there */
+	__u8 redirect : 7;    /* enum redirect_kind: the proxy that a policy sends the flow to */
 };
 
 /* Returns the shard of an address in the generations of the outside (maps/endpoint_map.h). */
@@ -151,9 +152,11 @@ static __always_inline int flow_ask_one(struct flow *flow, enum packet_side side
 		.port_be = port_be,
 	};
 	const int answer = policy_ask(&question);
-	const int reason = answer & ~POLICY_BY_DEFAULT;
+	const int reason = answer & (POLICY_BY_DEFAULT - 1);
 
 	flow->by_default |= (answer == POLICY_BY_DEFAULT) << side;
+	if (unlikely(answer >> POLICY_REDIRECT_SHIFT))
+		flow->redirect |= answer >> POLICY_REDIRECT_SHIFT;
 	if (likely(reason == DROP_NONE))
 		return DROP_NONE;
 	flow->denied_side = side;

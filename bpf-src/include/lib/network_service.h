@@ -207,7 +207,7 @@ __global int network_translate_back(struct __sk_buff *skb, struct packet *packet
 	now = now_ns();
 	if (conntrack_is_expired(entry, now))
 		return false;
-	if ((entry->flags & outside) == outside) {
+	if ((entry->flags & outside) == outside || entry->flags & CONNTRACK_PROXIED) {
 		segment = packet_segment(packet);
 		if (conntrack_advance(entry, side, &segment, now) != CONNTRACK_UNCHANGED)
 			packet_tell_other_leg(skb, packet, entry, side, &segment, now);

@@ -48,26 +48,41 @@ static __always_inline __u64 policy_word_of_any(__u64 word)
 
 #define POLICY_NO_ENTRY 0x80 /* in addition to the flags of an entry */
 
+#define POLICY_REDIRECT_SHIFT 16 /* above it: enum redirect_kind */
+
 static __always_inline __u32 policy_flags(void *policy, __u64 rest)
 {
 	const struct policy_lookup lookup = { .prefix_length = POLICY_PREFIX_PORT, .rest = rest };
 	const struct policy_entry *entry = bpf_map_lookup_elem(policy, &lookup.prefix_length);
 
-	return entry ? entry->flags & ~POLICY_NO_ENTRY : POLICY_NO_ENTRY;
+	return entry ? (entry->flags & ~POLICY_NO_ENTRY) | (__u32)entry->redirect << POLICY_REDIRECT_SHIFT
+		     : POLICY_NO_ENTRY;
 }
 
 /* In addition to DROP_NONE: only the entry that allows everything in this direction allows the packet. */
 #define POLICY_BY_DEFAULT 0x100
 
+/* Returns the proxy that entries ask for: none where one of them allows without, and that of the lower number. */
+static __always_inline __u32 policy_redirect(__u32 named, __u32 any)
+{
+	const __u32 asking = POLICY_FLAG_REDIRECT | POLICY_NO_ENTRY;
+
+	if (!(named & asking) || !(any & asking))
+		return REDIRECT_NONE;
+	named >>= POLICY_REDIRECT_SHIFT;
+	any >>= POLICY_REDIRECT_SHIFT;
+	return !any || (named && named < any) ? named : any;
+}
+
 /*
- * Returns what a policy map answers: a drop reason, or DROP_NONE with POLICY_BY_DEFAULT. A deny in either the entry of
- * the identity or the entry of any identity takes precedence. word: policy_word()
+ * Returns what a policy map answers: a drop reason, or DROP_NONE with POLICY_BY_DEFAULT or with the proxy that the flow
+ * is sent to. A deny in either the entry of the identity or the entry of any identity takes precedence, and an entry
+ * that asks for no proxy over one that does. word: policy_word()
  */
 __global int policy_evaluate(__u32 policy_id, __u64 word)
 {
 	void *policy = bpf_map_lookup_elem(&policies, &policy_id);
-	__u32 named;
-	__u32 any;
+	__u32 named, any, redirect;
 
 	if (!policy)
 		return DROP_NO_ENDPOINT;
@@ -77,6 +92,9 @@ __global int policy_evaluate(__u32 policy_id, __u64 word)
 		return DROP_POLICY_DENY_RULE;
 	if (named & any & POLICY_NO_ENTRY)
 		return DROP_POLICY_DENIED;
+	redirect = policy_redirect(named, any);
+	if (unlikely(redirect))
+		return (int)(redirect << POLICY_REDIRECT_SHIFT);
 	return named & POLICY_NO_ENTRY && any & POLICY_FLAG_ALLOWS_ALL ? POLICY_BY_DEFAULT : DROP_NONE;
 }
 

@@ -95,6 +95,7 @@ enum conntrack_flag {
 	CONNTRACK_TO_NODE = 65536, /* the peer's address is one of this node */
 	CONNTRACK_PEER_IS_NODE = 131072, /* sockets of this node send the peer's packets: no interface receives them */
 	CONNTRACK_OVERFLOW = 262144,     /* the entry is in a table of the overflow */
+	CONNTRACK_PROXIED = 524288,      /* of a flow that a proxy of this node handles (lib/redirect.h) */
 };
 
 /* How a packet reaches the side that it is for. */
@@ -126,8 +127,9 @@ enum conntrack_rewrite {
  *
  * acknowledged[] and pending[] are what a packet may have to write. The former is written once per 64 KiB and tells a
  * TCP reset of the flow from a blind one. The latter collects packets and bytes, which are added to the counters
- * behind the first 64 bytes once per CONNTRACK_PENDING_PACKETS packets. With CONNTRACK_REWRITE_BOTH, nothing is counted:
- * packets[] has the other address, and bytes[0] its port in network byte order with its checksum in the upper half.
+ * behind the first 64 bytes once per CONNTRACK_PENDING_PACKETS packets. With CONNTRACK_REWRITE_BOTH or
+ * CONNTRACK_PROXIED, nothing is counted: packets[] has the other address, and bytes[0] its port in network byte order
+ * with its checksum in the upper half.
  *
  * Arrays of two are indexed by enum conntrack_side.
  */

@@ -17,6 +17,8 @@ public final class MapFormats {
   public static final MapFormat FLOW_USAGE = new FlowUsageFormat();
   public static final MapFormat ENDPOINT_RATES = new EndpointRatesFormat();
   public static final MapFormat DEVICES = new DeviceFormat();
+  public static final MapFormat REDIRECT_PROXIES = SlotFormat.ofInts("proxy ", "first port ");
+  public static final MapFormat REDIRECT_SOCKETS = new RedirectSocketFormat();
   public static final MapFormat BALANCER_FLOWS = new BalancerFlowFormat();
   public static final MapFormat SERVICES = new ServiceFormat();
   public static final MapFormat SERVICE_SLOTS = new ServiceSlotFormat();

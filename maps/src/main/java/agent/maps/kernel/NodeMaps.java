@@ -33,6 +33,10 @@ public final class NodeMaps {
   public static final NodeMap INTERFACES_OVERFLOW =
       mirrored("interfaces_overflow", MapFormats.INTERFACES_OVERFLOW);
   public static final NodeMap DEVICES = mirrored("devices", MapFormats.DEVICES);
+  public static final NodeMap REDIRECT_PROXIES =
+      read("redirect_proxies", MapFormats.REDIRECT_PROXIES);
+  public static final NodeMap REDIRECT_SOCKETS =
+      read("redirect_sockets", MapFormats.REDIRECT_SOCKETS);
   public static final NodeMap GENERATIONS =
       read("generations", MapFormats.GENERATIONS).withLayout(2);
   public static final NodeMap POLICIES = read("policies", MapFormats.POLICIES);
@@ -100,6 +104,8 @@ public final class NodeMaps {
           INTERFACES,
           INTERFACES_OVERFLOW,
           DEVICES,
+          REDIRECT_PROXIES,
+          REDIRECT_SOCKETS,
           GENERATIONS,
           POLICIES,
           METRICS,

@@ -231,10 +231,11 @@ public final class ConntrackEntryFlyweight {
     return this;
   }
 
-  /** Returns whether both addresses of packets are rewritten: such an entry counts none. */
+  /** Returns whether the entry keeps an address in the place of counters: it counts nothing. */
   public boolean isRelayed() {
-    return (flags() & ConntrackFlag.REWRITTEN.number()) != 0
-        && (buffer.getByte(offset + REWRITE_OFFSET) & ConntrackRewrite.BOTH.number()) != 0;
+    return (flags() & ConntrackFlag.PROXIED.number()) != 0
+        || (flags() & ConntrackFlag.REWRITTEN.number()) != 0
+            && (buffer.getByte(offset + REWRITE_OFFSET) & ConntrackRewrite.BOTH.number()) != 0;
   }
 
   /** Sets {@code rewrite}, bits of {@link ConntrackRewrite}. */
@@ -255,6 +256,21 @@ public final class ConntrackEntryFlyweight {
     buffer.putLong(offset + REWRITE_ADDRESS_OFFSET, high, BIG_ENDIAN);
     buffer.putLong(offset + REWRITE_ADDRESS_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
     return this;
+  }
+
+  /** Returns the first eight bytes of {@code rewrite_address}; an IPv4 address is in its first. */
+  public long rewriteAddressHigh() {
+    return buffer.getLong(offset + REWRITE_ADDRESS_OFFSET, BIG_ENDIAN);
+  }
+
+  /** Returns the last eight bytes of {@code rewrite_address}. */
+  public long rewriteAddressLow() {
+    return buffer.getLong(offset + REWRITE_ADDRESS_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
+  }
+
+  /** Returns {@code rewrite_port_be} in host byte order. */
+  public int rewritePort() {
+    return buffer.getShort(offset + REWRITE_PORT_BE_OFFSET, BIG_ENDIAN) & 0xffff;
   }
 
   /** Sets {@code rewrite_port_be}; 0: the port stays as it is. */

@@ -39,7 +39,9 @@ public enum ConntrackFlag implements Numbered {
   /** Sockets of this node send the packets of the peer; no interface receives them. */
   PEER_IS_NODE(131072),
   /** The entry is in a table of the overflow. */
-  OVERFLOW(262144);
+  OVERFLOW(262144),
+  /** A proxy of this node handles the flow. */
+  PROXIED(524288);
 
   public static final EnumSpec ENUM = EnumSpec.of("conntrack_flag", "CONNTRACK_", values());
 

@@ -37,7 +37,9 @@ public enum DropReason implements Numbered {
   /** A masqueraded flow finds no free port of this node for its destination. */
   PORTS_EXHAUSTED(18),
   /** To a backend on another host; its hop limit ends here, or the way takes smaller ones. */
-  NOT_FORWARDABLE(19);
+  NOT_FORWARDABLE(19),
+  /** Policy sends the flow to a proxy, which is not there or cannot take it. */
+  NO_PROXY(20);
 
   public static final EnumSpec ENUM = EnumSpec.of("drop_reason", "DROP_", values());
 

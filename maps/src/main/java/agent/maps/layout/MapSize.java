@@ -40,6 +40,12 @@ public final class MapSize {
   /** Most flows whose backends the load balancer keeps. */
   public static final int BALANCER_FLOWS = 262_144;
 
+  /** Ports of a proxy, one after the other. */
+  public static final int REDIRECT_PORTS = 8;
+
+  /** Most sockets by which proxies continue flows to endpoints. */
+  public static final int REDIRECT_SOCKETS = 65_536;
+
   static final List<EnumSpec> ENUMS =
       List.of(
           EnumSpec.of("balancer_size", Map.of("BALANCER_FLOWS_MAX", BALANCER_FLOWS)),
@@ -55,6 +61,15 @@ public final class MapSize {
               "interface_size",
               Map.of("INTERFACE_CELLS", INTERFACE_CELLS, "INTERFACE_OVERFLOW_MAX", 8192)),
           EnumSpec.of("policy_size", Map.of("POLICY_MAP_MAX_ENTRIES", POLICY_MAP)),
+          EnumSpec.of(
+              "redirect_size",
+              Map.of(
+                  "REDIRECT_KINDS",
+                  4,
+                  "REDIRECT_PORTS",
+                  REDIRECT_PORTS,
+                  "REDIRECT_SOCKETS_MAX",
+                  REDIRECT_SOCKETS)),
           EnumSpec.of(
               "service_size",
               Map.of(

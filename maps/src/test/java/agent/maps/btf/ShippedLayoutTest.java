@@ -139,6 +139,8 @@ class ShippedLayoutTest {
           interfaces,              __u32,          interface_cell
           interfaces_overflow,     __u32,          __u32
           devices,                 __u32,          device_entry
+          redirect_proxies,        __u32,          __u32
+          redirect_sockets,        redirect_socket_key, redirect_socket
           generations,             __u32,          __u64
           policies,                __u32,          ''
           metrics,                 __u32,          metrics_entry

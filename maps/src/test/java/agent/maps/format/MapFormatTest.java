@@ -30,6 +30,8 @@ import agent.maps.layout.PolicyEntryFlyweight;
 import agent.maps.layout.PolicyFlag;
 import agent.maps.layout.PolicyKeyFlyweight;
 import agent.maps.layout.PrefilterTable;
+import agent.maps.layout.RedirectSocketFlyweight;
+import agent.maps.layout.RedirectSocketKeyFlyweight;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
@@ -63,6 +65,24 @@ class MapFormatTest {
     assertEquals("guarded 1", valueText(MapFormats.DEVICES));
     device.ipv4(0xc000_0201).ipv6(0x2001_0db8_0000_0000L, 7);
     assertEquals("guarded 1 ipv4 192.0.2.1 ipv6 2001:db8::7", valueText(MapFormats.DEVICES));
+  }
+
+  @Test
+  void shouldFormatASocketOfAProxy() {
+    final RedirectSocketKeyFlyweight socket =
+        new RedirectSocketKeyFlyweight().wrap(key, 0).port(40_001).protocol(6).family(4);
+    final RedirectSocketFlyweight flow =
+        new RedirectSocketFlyweight()
+            .wrap(value, 0)
+            .client(0x0a01_0007_0000_0000L, 0)
+            .clientPort(43_210)
+            .server(0x0a01_0009_0000_0000L, 0)
+            .serverPort(80);
+    assertEquals("TCP/40001", keyText(MapFormats.REDIRECT_SOCKETS));
+    assertEquals("10.1.0.7:43210 -> 10.1.0.9:80", valueText(MapFormats.REDIRECT_SOCKETS));
+    socket.family(6);
+    flow.client(0x2001_0db8_0000_0000L, 7).server(0x2001_0db8_0000_0000L, 9);
+    assertEquals("[2001:db8::7]:43210 -> [2001:db8::9]:80", valueText(MapFormats.REDIRECT_SOCKETS));
   }
 
   @ParameterizedTest

@@ -60,6 +60,8 @@ class AccessorTest {
         PolicyEntryFlyweight.class,
         PolicyKeyFlyweight.class,
         PrefilterConfigFlyweight.class,
+        RedirectSocketFlyweight.class,
+        RedirectSocketKeyFlyweight.class,
         ServiceAffinityFlyweight.class,
         ServiceAffinityKeyFlyweight.class,
         ServiceBackendKeyFlyweight.class,

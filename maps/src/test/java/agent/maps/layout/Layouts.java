@@ -15,6 +15,8 @@ public final class Layouts {
           ConntrackEntryFlyweight.STRUCT,
           ConntrackSweepFlyweight.STRUCT,
           DeviceEntryFlyweight.STRUCT,
+          RedirectSocketFlyweight.STRUCT,
+          RedirectSocketKeyFlyweight.STRUCT,
           EndpointEntryFlyweight.STRUCT,
           EndpointRatesFlyweight.STRUCT,
           EndpointRatesFlyweight.RATE,

@@ -38,6 +38,7 @@ import agent.datapath.manager.load.ProgramLoader;
 import agent.datapath.manager.prefilter.DevicePrefilter;
 import agent.datapath.manager.prefilter.NoPrefilter;
 import agent.datapath.manager.prefilter.PrefilterMaps;
+import agent.datapath.manager.redirect.Redirects;
 import agent.datapath.manager.service.NoServices;
 import agent.datapath.manager.service.SocketServices;
 import agent.datapath.manager.spec.DatapathContext;
@@ -52,6 +53,7 @@ import agent.datapath.manager.spec.IpcacheProxy;
 import agent.datapath.manager.spec.PolicyMapProxy;
 import agent.datapath.manager.spec.Prefilter;
 import agent.datapath.manager.spec.Prefilter.PrefilterMode;
+import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.datapath.manager.thread.AgentThreads;
 import agent.datapath.manager.thread.HealthBoard;
@@ -113,6 +115,7 @@ public final class DatapathManager implements AutoCloseable {
   private NetworkDevices networkDevices;
   private Prefilter prefilter = new NoPrefilter();
   private PrefilterMode balancerMode;
+  private Redirects redirects;
   private ServiceProxy services = new NoServices();
   private EventsAgent events;
   private KernelMetrics metrics;
@@ -176,6 +179,8 @@ public final class DatapathManager implements AutoCloseable {
     createConductor(pins, loaderAgent);
     attachDevices(pins, loader, constants, loaderAgent);
     createServices(pins, loaderAgent);
+    redirects = new Redirects(conductor, context, maps, faults, repairs);
+    guard.add(redirects);
     metrics = new KernelMetrics(maps.get(NodeMaps.METRICS));
     startAgents(loader, constants, loaderAgent);
   }
@@ -399,6 +404,11 @@ public final class DatapathManager implements AutoCloseable {
   /** Returns the proxy for services; only {@code datapath/service} uses it. */
   public ServiceProxy services() {
     return services;
+  }
+
+  /** Returns the proxy for flows that pass a proxy of the agent. */
+  public RedirectProxy redirects() {
+    return redirects;
   }
 
   /** Returns the registry of open maps. */

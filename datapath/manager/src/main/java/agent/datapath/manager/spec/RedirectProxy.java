@@ -1,5 +1,6 @@
 package agent.datapath.manager.spec;
 
+import agent.maps.layout.MapSize;
 import agent.maps.layout.RedirectKind;
 import agent.types.IpAddress;
 import java.util.Optional;
@@ -16,10 +17,16 @@ public interface RedirectProxy {
    * The number of consecutive ports of a proxy. A client may use one port for flows to several
    * servers; each of them gets another port of the proxy.
    */
-  int PORTS = 8;
+  int PORTS = MapSize.REDIRECT_PORTS;
 
   /** Returns the address of this node that proxies listen on; empty: the family is off. */
   Optional<IpAddress> address(boolean ipv6);
+
+  /**
+   * Returns the first port that the proxy of a former run had, which this one takes if it can, so
+   * that clients that keep their port find it; 0: there was none.
+   */
+  int previousPort(RedirectKind kind);
 
   /**
    * Sends flows of this kind to a proxy from now on, whose sockets are open. Without one, packets

@@ -647,6 +647,7 @@ final class ScenarioNode implements AutoCloseable {
               "events_lost",
               "interfaces",
               "socket_metrics",
+              "redirect_proxies",
               "service_gate" ->
               definition.spec().maxEntries();
           case "fragments4", "fragments6", "fragments4_overflow", "fragments6_overflow" ->

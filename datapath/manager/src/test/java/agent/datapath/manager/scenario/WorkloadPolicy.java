@@ -7,6 +7,7 @@ import agent.maps.kernel.PolicyMap;
 import agent.maps.kernel.PolicyMapArray;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyFlag;
+import agent.maps.layout.RedirectKind;
 
 /** The policy map of one workload. */
 final class WorkloadPolicy implements AutoCloseable {
@@ -79,6 +80,23 @@ final class WorkloadPolicy implements AutoCloseable {
 
   WorkloadPolicy revokeAll(PolicyDirection direction) {
     assertEquals(0, policy.delete(0, direction.number(), 0, 0, 40));
+    return this;
+  }
+
+  WorkloadPolicy redirectTo(ScenarioHost peer, int protocol, int port, RedirectKind kind) {
+    return redirect(peer, PolicyDirection.EGRESS, protocol, port, kind);
+  }
+
+  WorkloadPolicy redirectFrom(ScenarioHost peer, int protocol, int port, RedirectKind kind) {
+    return redirect(peer, PolicyDirection.INGRESS, protocol, port, kind);
+  }
+
+  private WorkloadPolicy redirect(
+      ScenarioHost peer, PolicyDirection direction, int protocol, int port, RedirectKind kind) {
+    final int flags = PolicyFlag.REDIRECT.number();
+    assertEquals(
+        0,
+        policy.upsert(peer.identity, direction.number(), protocol, port, 64, flags, kind.number()));
     return this;
   }
 

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Flows that policy sends to a proxy of the agent, which has plain sockets on an address of this node. A flow has up to
+ * three entries, all with CONNTRACK_PROXIED:
+ *
+ * - That of the tuple that client and server use carries the verdict. It rewrites the destination of what the client
+ *   sends, to the proxy, and the destination of what the server sends, to the socket of the proxy that the flow goes on
+ *   by (packets[] and bytes[] have the latter). It has no CONNTRACK_REWRITTEN, so that no other translation takes it
+ *   for its own.
+ * - That of the client and the proxy rewrites the source of what the proxy answers to that of the server.
+ * - That of the proxy's socket and a server of this node rewrites the source of what the proxy sends to that of the
+ *   client. The agent says in redirect_sockets which flow a socket continues; the first packet opens the entry.
+ *
+ * A client may use one port for flows to several servers, so a proxy has some ports, and each flow gets one on which
+ * the client has no other. Packets of these flows take the slow path: a proxy costs more than that.
+ */
+#ifndef AGENT_LIB_REDIRECT_H
+#define AGENT_LIB_REDIRECT_H
+
+#include "lib/endpoint_service.h"
+#include "maps/redirect_map.h"
+
+/* Copies the address of this node that proxies listen on. */
+static __always_inline void proxy_address(union address *address, __u8 family)
+{
+	const volatile __u32 *words = (const volatile __u32 *)node_config.gateway6;
+
+	__builtin_memset(address, 0, sizeof(*address));
+	if (family == FAMILY_IPV4) {
+		address->v4 = *(const volatile __be32 *)node_config.gateway4;
+		return;
+	}
+	unrolled
+	for (int i = 0; i < 4; i++)
+		address->words[i] = words[i];
+}
+
+/* Returns whether the entry has the tuple that client and server use. */
+static __always_inline bool entry_is_proxied(const struct conntrack_entry *entry)
+{
+	return (entry->flags & (CONNTRACK_PROXIED | CONNTRACK_REWRITTEN)) == CONNTRACK_PROXIED;
+}
+
+/* Returns whether the endpoints of an entry are those of when it was opened. */
+static __always_inline bool entry_has_owners(const struct conntrack_entry *entry)
+{
+	return !((conntrack_generation(entry) ^ READ_ONCE(entry->generation)) >> GENERATION_OWNER_SHIFT);
+}
+
+/* Returns whether a socket of a proxy takes the packet; without one, the client is to send it again. */
+static __always_inline bool proxy_listens(struct __sk_buff *skb, const struct packet *shown)
+{
+	struct bpf_sock_tuple tuple;
+	struct bpf_sock *socket;
+	__u32 bytes = sizeof(tuple.ipv4);
+
+	__builtin_memset(&tuple, 0, sizeof(tuple));
+	if (shown->family == FAMILY_IPV4) {
+		tuple.ipv4.saddr = shown->source.v4;
+		tuple.ipv4.daddr = shown->destination.v4;
+		tuple.ipv4.sport = shown->source_port_be;
+		tuple.ipv4.dport = shown->destination_port_be;
+	} else {
+		__builtin_memcpy(tuple.ipv6.saddr, &shown->source, sizeof(tuple.ipv6.saddr));
+		__builtin_memcpy(tuple.ipv6.daddr, &shown->destination, sizeof(tuple.ipv6.daddr));
+		tuple.ipv6.sport = shown->source_port_be;
+		tuple.ipv6.dport = shown->destination_port_be;
+		bytes = sizeof(tuple.ipv6);
+	}
+	if (shown->protocol == IPPROTO_TCP)
+		socket = bpf_skc_lookup_tcp(skb, &tuple, bytes, BPF_F_CURRENT_NETNS, 0);
+	else
+		socket = bpf_sk_lookup_udp(skb, &tuple, bytes, BPF_F_CURRENT_NETNS, 0);
+	if (!socket)
+		return false;
+	bpf_sk_release(socket);
+	return true;
+}
+
+__global int redirect_is_heard(struct __sk_buff *skb, const struct packet *shown)
+{
+	return shown && proxy_listens(skb, shown);
+}
+
+/* Returns whether the entry of client and proxy is free, or of a flow to the same server. */
+static __always_inline bool redirect_may_take(const struct conntrack_entry *taken, const struct packet *packet,
+					      __u64 now)
+{
+	const __u64 *server = (const __u64 *)taken->rewrite_address;
+
+	return conntrack_is_expired(taken, now) || taken->flags & CONNTRACK_ENDED ||
+	       (taken->flags & CONNTRACK_PROXIED && taken->rewrite_port_be == packet->destination_port_be &&
+		server[0] == packet->destination.halves[0] && server[1] == packet->destination.halves[1]);
+}
+
+/* Finds a port of the proxy for the flow, and has judge_scratch show the packet to it; returns a drop reason. */
+__global int redirect_choose(struct __sk_buff *skb, const struct packet *packet, __u32 kind, __u64 now)
+{
+	const __u32 *first_port = bpf_map_lookup_elem(&redirect_proxies, &kind);
+	struct judge_scratch *memory = scratch();
+	struct packet *shown;
+	bool found = false;
+
+	if (!packet || !memory || !first_port || !*first_port)
+		return DROP_NO_PROXY;
+	shown = &memory->quoted;
+	__builtin_memcpy(shown, packet, sizeof(*shown));
+	proxy_address(&shown->destination, packet->family);
+	unrolled
+	for (__u32 i = 0; i < REDIRECT_PORTS; i++) {
+		if (!found) {
+			const struct conntrack_entry *taken;
+
+			shown->destination_port_be = bpf_htons(*first_port + i);
+			taken = conntrack_find(shown);
+			found = !taken || redirect_may_take(taken, packet, now);
+		}
+	}
+	if (!found)
+		return DROP_PORTS_EXHAUSTED;
+	return redirect_is_heard(skb, shown) ? DROP_NONE : DROP_NO_PROXY;
+}
+
+/* Opens the entry of the client and the proxy; returns a drop reason. */
+__global int redirect_open_leg(const struct packet *packet, const struct judgement *judgement)
+{
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry;
+	enum conntrack_side side;
+
+	if (!packet || !judgement || !memory)
+		return DROP_CONNTRACK_FULL;
+	entry = &memory->entry;
+	side = packet_conntrack_side(&memory->quoted) & 1;
+	flow_begin_entry(entry, packet, judgement, side);
+	entry->flags |= CONNTRACK_PROXIED | (judgement->overflow ? CONNTRACK_OVERFLOW : 0);
+	entry_set_rewrite(entry, 1 - side, 0, &memory->quoted.destination, &packet->destination,
+			  packet->destination_port_be);
+	return conntrack_put(&memory->quoted, entry, BPF_ANY) ? DROP_CONNTRACK_FULL : DROP_NONE;
+}
+
+/* Opens the entry of the client and the server, which judge_scratch has then; returns a drop reason. */
+__global int redirect_open_flow(const struct packet *packet, const struct judgement *judgement)
+{
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry;
+	enum conntrack_side side;
+
+	if (!packet || !judgement || !memory)
+		return DROP_CONNTRACK_FULL;
+	entry = &memory->entry;
+	side = packet_conntrack_side(packet) & 1;
+	flow_begin_entry(entry, packet, judgement, side);
+	entry_set_rewrite(entry, side, CONNTRACK_REWRITE_DESTINATION, &packet->destination, &memory->quoted.destination,
+			  memory->quoted.destination_port_be);
+	entry->flags &= ~CONNTRACK_REWRITTEN;
+	entry->flags |= CONNTRACK_PROXIED | (judgement->overflow ? CONNTRACK_OVERFLOW : 0);
+	return conntrack_put(packet, entry, BPF_ANY) ? DROP_CONNTRACK_FULL : DROP_NONE;
+}
+
+/*
+ * Sends a flow that a packet of the client opens to the proxy that policy asks for, and the packet with it; returns a
+ * drop reason. One in the middle of a connection has passed no proxy.
+ */
+__global int redirect_open(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement)
+{
+	const struct judge_scratch *memory = scratch();
+	int reason;
+
+	if (!packet || !judgement || !memory)
+		return DROP_NO_PROXY;
+	if (packet->kind != PACKET_FLOW || judgement->translated ||
+	    (packet->protocol != IPPROTO_TCP && packet->protocol != IPPROTO_UDP) ||
+	    (packet->protocol == IPPROTO_TCP && !tcp_is_opening(packet->tcp_flags)))
+		return DROP_NO_PROXY;
+	reason = redirect_choose(skb, packet, judgement->flow.redirect, judgement->now);
+	forget_range(reason);
+	if (reason)
+		return reason;
+	judgement->overflow = endpoint_flow_overflows(packet, judgement); /* of both entries */
+	reason = redirect_open_leg(packet, judgement);
+	if (!reason)
+		reason = redirect_open_flow(packet, judgement);
+	if (!reason && packet_rewrite(skb, packet, &memory->entry))
+		reason = DROP_MALFORMED;
+	return reason;
+}
+
+/* Returns an entry that rewrites what the server sends, or NULL; it is valid until the next entry is prepared. */
+static __always_inline struct conntrack_entry *redirect_of_server(const struct conntrack_entry *entry)
+{
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *other;
+	__u64 end;
+
+	if (!memory)
+		return NULL;
+	end = entry->bytes[0];
+	if (!(__u16)end)
+		return NULL; /* no socket of the proxy continues the flow yet */
+	other = &memory->entry;
+	other->flags = entry->flags;
+	other->rewrite = CONNTRACK_REWRITE_DESTINATION;
+	((__u64 *)other->rewrite_address)[0] = entry->packets[0];
+	((__u64 *)other->rewrite_address)[1] = entry->packets[1];
+	other->rewrite_port_be = (__be16)end;
+	other->rewrite_checksum = (__u16)(end >> 16);
+	return other;
+}
+
+/*
+ * With a drop reason: the caller is to call translation_tell() with the entry of the packet, or with that of
+ * judge_scratch. The functions here do not, since the call chain has no room for both.
+ */
+#define REDIRECT_TELLS 0x100
+#define REDIRECT_TELLS_SOCKET 0x200
+
+/*
+ * Rewrites a packet of the server's; returns a drop reason with REDIRECT_TELLS_SOCKET. The connection of the client does
+ * not end with that of the server.
+ */
+__global int redirect_follow_server(struct __sk_buff *skb, const struct packet *packet, struct conntrack_entry *entry,
+				    __u64 now)
+{
+	struct conntrack_entry *other;
+	struct segment segment;
+
+	if (!packet || !entry)
+		return DROP_NO_PROXY;
+	other = redirect_of_server(entry);
+	if (!other)
+		return DROP_NO_PROXY;
+	if (packet_rewrite(skb, packet, other))
+		return DROP_MALFORMED;
+	segment = packet_segment(packet);
+	segment.tcp_flags &= ~(TCP_FIN | TCP_RST);
+	conntrack_advance(entry, packet_conntrack_side(packet) & 1, &segment, now);
+	return REDIRECT_TELLS_SOCKET;
+}
+
+/* Rewrites a packet of the client's; returns a drop reason, with REDIRECT_TELLS where it changed the entry. */
+__global int redirect_follow_client(struct __sk_buff *skb, const struct packet *packet, struct conntrack_entry *entry,
+				    __u64 now)
+{
+	struct segment segment;
+
+	if (!packet || !entry)
+		return DROP_NO_PROXY;
+	if (packet_rewrite(skb, packet, entry))
+		return DROP_MALFORMED;
+	segment = packet_segment(packet);
+	return conntrack_advance(entry, packet_conntrack_side(packet) & 1, &segment, now) == CONNTRACK_UNCHANGED
+		       ? DROP_NONE
+		       : REDIRECT_TELLS;
+}
+
+/* Rewrites a packet of an established flow that a workload or a client outside sends; returns as those above. */
+static __always_inline int redirect_follow(struct __sk_buff *skb, const struct packet *packet,
+					   struct conntrack_entry *entry, __u64 now)
+{
+	if (!entry_is_proxied(entry))
+		return DROP_NO_PROXY; /* sent to the socket of a proxy itself */
+	return conntrack_is_initiator(entry->flags, packet_conntrack_side(packet))
+		       ? redirect_follow_client(skb, packet, entry, now)
+		       : redirect_follow_server(skb, packet, entry, now);
+}
+
+/*
+ * Rewrites a packet that a proxy sends; returns a drop reason, with REDIRECT_TELLS. What it answers tells the entry of
+ * the flow; what it sends to the server does not, since the connection of the client does not end with it.
+ */
+__global int redirect_deliver(struct __sk_buff *skb, const struct packet *packet, struct conntrack_entry *entry,
+			      __u64 now)
+{
+	struct segment segment;
+	bool tells;
+	__u32 side;
+
+	if (!packet || !entry)
+		return DROP_NO_PROXY;
+	side = packet_conntrack_side(packet) & 1;
+	if (receiving_ifindex(skb) || !rewrite_applies(entry, side) || !entry_has_owners(entry))
+		return DROP_NO_PROXY;
+	segment = packet_segment(packet);
+	tells = conntrack_advance(entry, side, &segment, now) != CONNTRACK_UNCHANGED &&
+		!conntrack_is_initiator(entry->flags, side);
+	if (packet_rewrite(skb, packet, entry))
+		return DROP_MALFORMED;
+	return tells ? REDIRECT_TELLS : DROP_NONE;
+}
+
+/* Has judge_scratch show the packet of a proxy's socket as one of the client; returns whether there is one. */
+__global int redirect_show_client(const struct packet *packet)
+{
+	const struct redirect_socket *socket;
+	struct judge_scratch *memory = scratch();
+	struct redirect_socket_key key = {};
+	union address address;
+	struct packet *shown;
+
+	if (!packet || !memory)
+		return false;
+	key.port_be = packet->source_port_be;
+	key.protocol = packet->protocol;
+	key.family = packet->family;
+	socket = bpf_map_lookup_elem(&redirect_sockets, &key);
+	if (!socket || socket->server_port_be != packet->destination_port_be)
+		return false;
+	proxy_address(&address, packet->family);
+	if (!address_equals(&address, &packet->source))
+		return false;
+	__builtin_memcpy(&address, socket->server, sizeof(address));
+	if (!address_equals(&address, &packet->destination))
+		return false;
+	shown = &memory->quoted;
+	__builtin_memcpy(shown, packet, sizeof(*shown));
+	__builtin_memcpy(&shown->source, socket->client, sizeof(shown->source));
+	shown->source_port_be = socket->client_port_be;
+	return true;
+}
+
+/* Has the entry of the flow send what the server answers to a socket of the proxy; returns a drop reason. */
+__global int redirect_set_socket(const struct packet *packet, __u32 endpoint_id, __u64 now)
+{
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry, *flow;
+	const struct packet *shown;
+	__u32 side;
+
+	if (!packet || !memory)
+		return DROP_NO_PROXY;
+	shown = &memory->quoted;
+	flow = conntrack_find(shown);
+	side = packet_conntrack_side(shown) & 1;
+	if (!flow || !entry_is_proxied(flow) || flow->flags & CONNTRACK_DENIED || conntrack_is_expired(flow, now) ||
+	    !conntrack_is_initiator(flow->flags, side) || conntrack_endpoint(flow, 1 - side) != endpoint_id ||
+	    !entry_has_owners(flow))
+		return DROP_NO_PROXY;
+	entry = &memory->entry;
+	__builtin_memcpy(entry, flow, sizeof(*entry));
+	copy_address(entry->packets, &packet->source);
+	entry->bytes[0] = (__u32)address_difference(&shown->source, &packet->source) << 16 | packet->source_port_be;
+	entry->bytes[1] = 0;
+	return conntrack_put(shown, entry, BPF_ANY) ? DROP_CONNTRACK_FULL : DROP_NONE;
+}
+
+/* Opens the entry of the socket and the server from that of the flow, which judge_scratch has; returns a drop reason. */
+__global int redirect_open_socket(const struct packet *packet, __u64 now)
+{
+	const __u32 kept = CONNTRACK_OUTSIDE_LOW | CONNTRACK_OUTSIDE_HIGH | CONNTRACK_OVERFLOW | CONNTRACK_PROXIED;
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry;
+	enum conntrack_side side;
+
+	if (!packet || !memory)
+		return DROP_CONNTRACK_FULL;
+	entry = &memory->entry;
+	side = packet_conntrack_side(packet) & 1;
+	if (side != (packet_conntrack_side(&memory->quoted) & 1))
+		entry_swap_sides(entry);
+	entry->flags = (entry->flags & kept) | (side == CONNTRACK_HIGH ? CONNTRACK_INITIATOR_HIGH : 0) |
+		       conntrack_flags_of(true, side, packet->protocol, packet->tcp_flags);
+	__builtin_memset(entry->packets, 0, sizeof(entry->packets));
+	__builtin_memset(entry->bytes, 0, sizeof(entry->bytes));
+	entry->expires_ns = now + conntrack_lifetime_ns(entry->flags, packet->protocol);
+	entry_set_rewrite(entry, side, 0, &packet->source, &memory->quoted.source, memory->quoted.source_port_be);
+	return conntrack_put(packet, entry, BPF_ANY) ? DROP_CONNTRACK_FULL : DROP_NONE;
+}
+
+#define REDIRECT_UNKNOWN -1 /* in the place of a drop reason: the packet is of no proxy, or of no client of one */
+
+/*
+ * Gives the first packet that a proxy's socket sends to an endpoint the source of the client; returns a drop reason or
+ * REDIRECT_UNKNOWN.
+ */
+__global int redirect_join(struct __sk_buff *skb, const struct packet *packet, __u32 endpoint_id, __u64 now)
+{
+	const struct judge_scratch *memory = scratch();
+	int reason;
+
+	if (!packet || !memory || receiving_ifindex(skb) || packet->kind != PACKET_FLOW ||
+	    !redirect_show_client(packet))
+		return REDIRECT_UNKNOWN;
+	reason = redirect_set_socket(packet, endpoint_id, now);
+	if (!reason)
+		reason = redirect_open_socket(packet, now);
+	if (!reason && packet_rewrite(skb, packet, &memory->entry))
+		reason = DROP_MALFORMED;
+	return reason;
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Packets from a device of the network to an endpoint whose policy sends their flow to a proxy (lib/redirect.h). What the
+ * proxy answers leaves by to_network, as that of a service of this node does.
+ */
+#ifndef AGENT_LIB_REDIRECT_NETWORK_H
+#define AGENT_LIB_REDIRECT_NETWORK_H
+
+#include "lib/redirect.h"
+
+/* Returns whether endpoints may have flows from outside sent to a proxy. */
+static __always_inline bool redirect_gate_is_open(void)
+{
+	const __u32 kind = REDIRECT_HTTP;
+	const __u32 *first_port = bpf_map_lookup_elem(&redirect_proxies, &kind);
+
+	return first_port && *first_port;
+}
+
+/* Finds what policy says of a packet to an endpoint; returns a drop reason or REDIRECT_UNKNOWN: it is to none. */
+__global int redirect_ask(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement)
+{
+	const struct ipcache_entry *destination;
+	int reason;
+
+	if (!packet || !judgement)
+		return REDIRECT_UNKNOWN;
+	destination = ipcache_find(&packet->destination, packet->family);
+	if (!destination || !destination->endpoint_id)
+		return REDIRECT_UNKNOWN;
+	reason = flow_find_parties(&judgement->flow, packet, PACKET_DESTINATION, destination->endpoint_id,
+				   skb->ifindex);
+	if (!reason)
+		reason = flow_ask_policy(&judgement->flow, packet, PACKET_SOURCE, FLOW_BOTH_SIDES);
+	return reason;
+}
+
+/* Rewrites a packet of the client of an established flow; returns a drop reason. */
+__global int redirect_follow_outside(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement,
+				     struct conntrack_entry *entry)
+{
+	int reason;
+
+	if (!packet || !judgement || !entry)
+		return DROP_NO_PROXY;
+	if (!conntrack_is_initiator(entry->flags, packet_conntrack_side(packet) & 1))
+		return DROP_NO_PROXY;
+	if (!conntrack_is_current(entry)) {
+		reason = redirect_ask(skb, packet, judgement);
+		forget_range(reason);
+		if (reason)
+			return reason == REDIRECT_UNKNOWN ? DROP_NO_ENDPOINT : reason;
+		if (flow_has_other_parties(&judgement->flow, entry, packet_conntrack_side(packet) & 1))
+			return DROP_NO_PROXY;
+		WRITE_ONCE(entry->generation, judgement->flow.generation);
+	}
+	return redirect_follow(skb, packet, entry, judgement->now);
+}
+
+/*
+ * Sends a packet of a client outside to the proxy of its flow; returns a drop reason or REDIRECT_UNKNOWN: the program of
+ * the endpoint judges the packet, if it is to one.
+ */
+__global int redirect_from_network(struct __sk_buff *skb, const struct packet *packet)
+{
+	struct judge_scratch *memory = scratch();
+	struct judgement *judgement;
+	struct conntrack_entry *entry;
+	__u32 side;
+	int reason;
+
+	if (!packet || !memory || packet->kind != PACKET_FLOW)
+		return REDIRECT_UNKNOWN;
+	judgement = &memory->judgement;
+	__builtin_memset(judgement, 0, sizeof(*judgement));
+	judgement->now = now_ns();
+	judgement->put_flags = BPF_NOEXIST;
+	judgement->initiator = PACKET_SOURCE;
+	side = packet_conntrack_side(packet) & 1;
+	judgement->source_side = side;
+	entry = conntrack_find(packet);
+	if (entry && !conntrack_is_expired(entry, judgement->now) &&
+	    !conntrack_is_reopened(entry->flags, side, packet->protocol, packet->tcp_flags))
+		return entry_is_proxied(entry) ? redirect_follow_outside(skb, packet, judgement, entry)
+					       : REDIRECT_UNKNOWN;
+	if (entry) {
+		judgement->put_flags = BPF_ANY;
+		judgement->overflow = !!(entry->flags & CONNTRACK_OVERFLOW);
+	}
+	if (packet->protocol == IPPROTO_TCP && !tcp_is_opening(packet->tcp_flags))
+		return REDIRECT_UNKNOWN;
+	reason = redirect_ask(skb, packet, judgement);
+	forget_range(reason);
+	if (reason || !judgement->flow.redirect)
+		return REDIRECT_UNKNOWN;
+	if (packet->first_fragment)
+		fragment_remember(packet, 0);
+	return redirect_open(skb, packet, judgement);
+}
+
+#endif

@@ -1,0 +1,363 @@
+package agent.datapath.manager.scenario;
+
+import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
+import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.FAR;
+import static agent.datapath.manager.scenario.ScenarioHost.HOST;
+import static agent.datapath.manager.scenario.ScenarioHost.PEER;
+import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
+import static agent.datapath.manager.scenario.ScenarioNetwork.DEVICE;
+import static agent.datapath.manager.scenario.ScenarioNode.DEVICE_MAC;
+import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
+import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.bindings.MapFlag;
+import agent.maps.kernel.EntryBuffer;
+import agent.maps.layout.DropReason;
+import agent.maps.layout.MapSize;
+import agent.maps.layout.PolicyDirection;
+import agent.maps.layout.RedirectKind;
+import agent.maps.layout.RedirectSocketFlyweight;
+import agent.maps.layout.RedirectSocketKeyFlyweight;
+import agent.testkit.IpPacket;
+import agent.testkit.KernelTest;
+import java.net.DatagramSocket;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Flows that policy sends to a proxy of the agent, from a workload and from the network. */
+@KernelTest
+class RedirectKernelTest {
+  private static final int PORT = 80;
+  private static final int CLIENT = 40_000;
+  private static final int PROXY = 15_000;
+  private static final int SOCKET = 50_001;
+  private static final int[] PROTOCOLS = {TCP, UDP};
+
+  private final ScenarioNode node = new ScenarioNode().routed();
+  private final List<AutoCloseable> listeners = new ArrayList<>();
+
+  @BeforeEach
+  void listen() throws Exception {
+    node.guard(DEVICE);
+    for (int port = PROXY; port < PROXY + MapSize.REDIRECT_PORTS; port++) {
+      final InetSocketAddress address = new InetSocketAddress("::", port);
+      listeners.add(
+          node.network()
+              .call(
+                  () -> {
+                    final ServerSocket socket = new ServerSocket();
+                    socket.bind(address);
+                    return socket;
+                  }));
+      listeners.add(node.network().call(() -> new DatagramSocket(address)));
+    }
+    serve(RedirectKind.HTTP, PROXY);
+  }
+
+  @AfterEach
+  void close() throws Exception {
+    silence();
+    node.close();
+  }
+
+  private void silence() throws Exception {
+    for (final AutoCloseable listener : listeners) {
+      listener.close();
+    }
+    listeners.clear();
+  }
+
+  private void serve(RedirectKind kind, int firstPort) {
+    final EntryBuffer entry = new EntryBuffer(node.map("redirect_proxies"));
+    entry.key().putInt(0, kind.number());
+    entry.value().putInt(0, firstPort);
+    assertEquals(0, node.map("redirect_proxies").update(entry, MapFlag.ANY));
+  }
+
+  /** Says that a socket of the proxy continues a flow. */
+  private void join(Family family, ScenarioHost client, ScenarioHost server, int protocol) {
+    final EntryBuffer entry = new EntryBuffer(node.map("redirect_sockets"));
+    new RedirectSocketKeyFlyweight()
+        .wrap(entry.key(), 0)
+        .port(SOCKET)
+        .protocol(protocol)
+        .family(family == Family.IPV4 ? 4 : 6);
+    final RedirectSocketFlyweight socket =
+        new RedirectSocketFlyweight().wrap(entry.value(), 0).clientPort(CLIENT).serverPort(PORT);
+    if (family == Family.IPV4) {
+      socket.client((long) client.ipv4Number() << 32, 0);
+      socket.server((long) server.ipv4Number() << 32, 0);
+    } else {
+      socket.client(client.ipv6High(), client.ipv6Low());
+      socket.server(server.ipv6High(), server.ipv6Low());
+    }
+    assertEquals(0, node.map("redirect_sockets").update(entry, MapFlag.ANY));
+  }
+
+  private static IpPacket opening(IpPacket packet, int protocol, int from, int to) {
+    return protocol == TCP ? packet.tcp(from, to).syn() : packet.udp(from, to);
+  }
+
+  private static IpPacket packet(
+      Family family, ScenarioHost from, int fromPort, ScenarioHost to, int toPort, int protocol) {
+    return Family.ports(family.packet(from, to), protocol, fromPort, toPort).payload("answer");
+  }
+
+  /** The MAC addresses of a packet that a workload sends to its gateway. */
+  private static IpPacket of(ScenarioHost workload, IpPacket packet) {
+    return packet.from(workload.mac()).to(workload.hostMac());
+  }
+
+  private static IpPacket to(ScenarioHost workload, IpPacket packet) {
+    return packet.from(workload.hostMac()).to(workload.mac());
+  }
+
+  private static IpPacket arriving(IpPacket packet) {
+    return packet.from("02:00:00:00:99:01").to(DEVICE_MAC);
+  }
+
+  private void open(Family family, ScenarioHost client, ScenarioHost server, int protocol) {
+    node.fromWorkload(client, opening(family.packet(client, server), protocol, CLIENT, PORT))
+        .passesAs(of(client, opening(family.packet(client, HOST), protocol, CLIENT, PROXY)));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldSendAFlowOfAWorkloadToTheProxyAndItsAnswersBack(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      for (final ScenarioHost server : List.of(PEER, FAR)) {
+        node.policyOf(ALICE).redirectTo(server, protocol, PORT, RedirectKind.HTTP);
+        open(family, ALICE, server, protocol);
+        for (int i = 0; i < 2; i++) {
+          node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, protocol)))
+              .passesAs(to(ALICE, packet(family, server, PORT, ALICE, CLIENT, protocol)));
+          node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, server, PORT, protocol))
+              .passesAs(of(ALICE, packet(family, ALICE, CLIENT, HOST, PROXY, protocol)));
+        }
+        node.flows().delete(family, ALICE, CLIENT, server, PORT, protocol);
+        node.flows().delete(family, ALICE, CLIENT, HOST, PROXY, protocol);
+      }
+    }
+  }
+
+  /** The client uses one port for two servers; both flows are the same to one port of the proxy. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldGiveEachFlowAPortOfTheProxy(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(ALICE).redirectTo(PEER, protocol, PORT, RedirectKind.HTTP);
+      for (int i = 0; i < MapSize.REDIRECT_PORTS; i++) {
+        node.policyOf(ALICE).redirectTo(PEER, protocol, PORT + i, RedirectKind.HTTP);
+        for (int j = 0; j < 2; j++) {
+          node.fromWorkload(ALICE, opening(family.packet(ALICE, PEER), protocol, CLIENT, PORT + i))
+              .passesAs(
+                  of(ALICE, opening(family.packet(ALICE, HOST), protocol, CLIENT, PROXY + i)));
+        }
+        node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY + i, ALICE, CLIENT, protocol)))
+            .passesAs(to(ALICE, packet(family, PEER, PORT + i, ALICE, CLIENT, protocol)));
+      }
+      node.policyOf(ALICE).redirectTo(FAR, protocol, PORT, RedirectKind.HTTP);
+      node.fromWorkload(ALICE, opening(family.packet(ALICE, FAR), protocol, CLIENT, PORT))
+          .dropsFor(DropReason.PORTS_EXHAUSTED);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropWhatOpensAFlowWhereNoProxyListens(Family family) throws Exception {
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(ALICE)
+          .redirectTo(PEER, protocol, PORT, RedirectKind.HTTP)
+          .redirectTo(FAR, protocol, PORT, RedirectKind.DNS);
+      node.fromWorkload(ALICE, opening(family.packet(ALICE, FAR), protocol, CLIENT, PORT))
+          .dropsFor(DropReason.NO_PROXY);
+    }
+    silence();
+    for (final int protocol : PROTOCOLS) {
+      node.fromWorkload(ALICE, opening(family.packet(ALICE, PEER), protocol, CLIENT, PORT))
+          .dropsFor(DropReason.NO_PROXY);
+      assertNull(node.flows().find(family, ALICE, CLIENT, PEER, PORT, protocol));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotTakeAConnectionInItsMiddle(Family family) {
+    node.policyOf(ALICE).redirectTo(PEER, TCP, PORT, RedirectKind.HTTP);
+    node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, PEER, PORT, TCP))
+        .dropsFor(DropReason.NO_PROXY);
+    node.policyOf(ALICE).allowTo(FAR, TCP, PORT);
+    node.fromWorkload(ALICE, opening(family.packet(ALICE, FAR), TCP, CLIENT, PORT)).isForwarded();
+    node.policyOf(ALICE).redirectTo(FAR, TCP, PORT, RedirectKind.HTTP);
+    node.raiseGeneration(ALICE.id);
+    node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, FAR, PORT, TCP))
+        .dropsFor(DropReason.NO_PROXY);
+  }
+
+  /**
+   * A policy that asks for no proxy any more leaves a flow where it is; one that denies ends it.
+   */
+  @ParameterizedTest
+  @EnumSource
+  void shouldFollowChangesOfPolicy(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(ALICE).redirectTo(PEER, protocol, PORT, RedirectKind.HTTP);
+      open(family, ALICE, PEER, protocol);
+      node.policyOf(ALICE).allowTo(PEER, protocol, PORT);
+      for (int i = 0; i < 2; i++) {
+        node.raiseGeneration(ALICE.id);
+        node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, PEER, PORT, protocol))
+            .passesAs(of(ALICE, packet(family, ALICE, CLIENT, HOST, PROXY, protocol)));
+        node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, protocol)))
+            .passesAs(to(ALICE, packet(family, PEER, PORT, ALICE, CLIENT, protocol)));
+      }
+      node.policyOf(ALICE).denyTo(PEER, protocol, PORT);
+      node.raiseGeneration(ALICE.id);
+      for (int i = 0; i < 2; i++) {
+        node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, PEER, PORT, protocol))
+            .dropsFor(DropReason.POLICY_DENY_RULE);
+      }
+    }
+  }
+
+  /** An allow that asks for no proxy takes precedence, by the identity or by any. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldAskForNoProxyWhereAnEntryAllowsWithout(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(BOB)
+          .redirectFrom(FAR, protocol, PORT, RedirectKind.HTTP)
+          .allowFromAny(protocol, PORT);
+      node.toWorkload(BOB, opening(family.packet(FAR, BOB), protocol, CLIENT, PORT)).passes();
+    }
+  }
+
+  /** The server is a workload of this node, which sees the client's own address and port. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldGiveTheSocketOfTheProxyTheAddressOfTheClient(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(ALICE).allowTo(BOB, protocol, PORT);
+      node.policyOf(BOB).redirectFrom(ALICE, protocol, PORT, RedirectKind.HTTP);
+      open(family, ALICE, BOB, protocol);
+      node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT)))
+          .dropsFor(DropReason.POLICY_DENIED);
+      join(family, ALICE, BOB, protocol);
+      node.fromWorkload(BOB, packet(family, BOB, PORT, ALICE, CLIENT, protocol))
+          .dropsFor(DropReason.NO_PROXY);
+      node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT)))
+          .passesAs(to(BOB, opening(family.packet(ALICE, BOB), protocol, CLIENT, PORT)));
+      for (int i = 0; i < 2; i++) {
+        node.fromWorkload(BOB, packet(family, BOB, PORT, ALICE, CLIENT, protocol))
+            .passesAs(of(BOB, packet(family, BOB, PORT, HOST, SOCKET, protocol)));
+        node.toWorkload(BOB, to(BOB, packet(family, HOST, SOCKET, BOB, PORT, protocol)))
+            .passesAs(to(BOB, packet(family, ALICE, CLIENT, BOB, PORT, protocol)));
+        node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, BOB, PORT, protocol))
+            .passesAs(of(ALICE, packet(family, ALICE, CLIENT, HOST, PROXY, protocol)));
+        node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, protocol)))
+            .passesAs(to(ALICE, packet(family, BOB, PORT, ALICE, CLIENT, protocol)));
+        node.raiseGeneration(BOB.id);
+      }
+    }
+  }
+
+  /** The server closes its connection; that of the client goes on with another. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldKeepTheConnectionOfTheClientWhereThatOfTheServerEnds(Family family) {
+    node.policyOf(ALICE).redirectTo(BOB, TCP, PORT, RedirectKind.HTTP);
+    node.policyOf(BOB).allowFrom(ALICE, TCP, PORT);
+    open(family, ALICE, BOB, TCP);
+    join(family, ALICE, BOB, TCP);
+    node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), TCP, SOCKET, PORT)))
+        .passesAs(to(BOB, opening(family.packet(ALICE, BOB), TCP, CLIENT, PORT)));
+    node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, BOB, PORT, TCP));
+    node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, TCP)));
+    final Duration before = node.flows().find(family, ALICE, CLIENT, BOB, PORT, TCP).lifetime();
+    node.fromWorkload(BOB, family.packet(BOB, ALICE).tcp(PORT, CLIENT).ack().fin());
+    node.toWorkload(BOB, to(BOB, family.packet(HOST, BOB).tcp(SOCKET, PORT).ack().fin()));
+    final Duration after = node.flows().find(family, ALICE, CLIENT, BOB, PORT, TCP).lifetime();
+    assertTrue(after.toSeconds() >= before.toSeconds() - 5, before + " " + after);
+    node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, BOB, PORT, TCP))
+        .passesAs(of(ALICE, packet(family, ALICE, CLIENT, HOST, PROXY, TCP)));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldSendAFlowFromTheNetworkToTheProxyAndItsAnswersBack(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      for (final ScenarioHost client : List.of(FAR, STRANGER)) {
+        node.policyOf(BOB).redirectFrom(client, protocol, PORT, RedirectKind.HTTP);
+        node.fromNetwork(arriving(opening(family.packet(client, BOB), protocol, CLIENT, PORT)))
+            .passesUncountedAs(
+                arriving(opening(family.packet(client, HOST), protocol, CLIENT, PROXY)));
+        for (int i = 0; i < 2; i++) {
+          node.toNetwork(arriving(packet(family, HOST, PROXY, client, CLIENT, protocol)))
+              .passesUncountedAs(arriving(packet(family, BOB, PORT, client, CLIENT, protocol)));
+          node.fromNetwork(arriving(packet(family, client, CLIENT, BOB, PORT, protocol)))
+              .passesUncountedAs(arriving(packet(family, client, CLIENT, HOST, PROXY, protocol)));
+          node.raiseGeneration(BOB.id);
+        }
+        join(family, client, BOB, protocol);
+        node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT)))
+            .passesAs(to(BOB, opening(family.packet(client, BOB), protocol, CLIENT, PORT)));
+        node.fromWorkload(BOB, packet(family, BOB, PORT, client, CLIENT, protocol))
+            .passesAs(of(BOB, packet(family, BOB, PORT, HOST, SOCKET, protocol)));
+        node.policyOf(BOB).denyFrom(client, protocol, PORT);
+        node.raiseGeneration(BOB.id);
+        node.fromNetwork(arriving(packet(family, client, CLIENT, BOB, PORT, protocol)))
+            .dropsFor(DropReason.POLICY_DENY_RULE);
+        node.flows().delete(family, client, CLIENT, BOB, PORT, protocol);
+        node.flows().delete(family, HOST, SOCKET, BOB, PORT, protocol);
+      }
+    }
+  }
+
+  /** What a device that is not guarded brings reaches the program of the workload first. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldNotBypassTheProxyByAnotherDevice(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(BOB).redirectFrom(FAR, protocol, PORT, RedirectKind.HTTP);
+      node.toWorkload(BOB, opening(family.packet(FAR, BOB), protocol, CLIENT, PORT))
+          .dropsFor(DropReason.NO_PROXY);
+    }
+  }
+
+  /** The tuples of a proxied flow are of no use to others than the proxy. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldRefuseWhatDoesNotComeFromTheProxy(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(ALICE)
+          .redirectTo(BOB, protocol, PORT, RedirectKind.HTTP)
+          .allowAll(PolicyDirection.INGRESS)
+          .allowAllTo(HOST);
+      node.policyOf(BOB).allowAll(PolicyDirection.INGRESS);
+      open(family, ALICE, BOB, protocol);
+      node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, HOST, PROXY, protocol))
+          .dropsFor(DropReason.NO_PROXY);
+      node.forwardedToWorkload(
+              ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, protocol)))
+          .passes();
+      node.toWorkload(ALICE, to(ALICE, packet(family, BOB, PORT, ALICE, CLIENT, protocol)))
+          .dropsFor(DropReason.NO_PROXY);
+      join(family, ALICE, BOB, protocol);
+      node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET + 1, PORT)))
+          .passes();
+      node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT + 1)))
+          .passes();
+    }
+  }
+}
