@@ -83,7 +83,12 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
       if (encoder != null) {
         encoder.answersHead(head.method().equals(HttpMethod.HEAD));
       }
-      exchange.start(head instanceof FullHttpRequest full ? withoutBody(full) : head);
+      if (head instanceof FullHttpRequest full) {
+        exchange.start(withoutBody(full), true); // a stream of HTTP/2 that ends with its head
+        full.release();
+        return;
+      }
+      exchange.start(head, false);
     } else if (message instanceof HttpRequest head && head.decoderResult().isFailure()) {
       exchange.badBody("the connection has ended within a request");
     }

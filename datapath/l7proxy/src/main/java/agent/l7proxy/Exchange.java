@@ -74,8 +74,13 @@ final class Exchange {
     time = connection.context().clock().instant();
   }
 
-  /** The head of a request: judges it, and asks for a connection to the server. */
-  void start(HttpRequest head) {
+  /**
+   * The head of a request: judges it, and asks for a connection to the server.
+   *
+   * @param isWhole whether there is no body and no end to come
+   */
+  void start(HttpRequest head, boolean isWhole) {
+    isRequestEnded = isWhole;
     connection.count(Count.REQUEST_RECEIVED);
     protocol = handler.isHttp2() ? "HTTP/2" : head.protocolVersion().text();
     try {

@@ -187,7 +187,9 @@ final class JudgedRequest implements HttpRequest {
     }
     if (takesTrailers) {
       headers.set(HttpHeaderNames.TE, "trailers");
-      headers.set(HttpHeaderNames.CONNECTION, "TE");
+      if (!isHttp2) {
+        headers.set(HttpHeaderNames.CONNECTION, "TE");
+      }
     }
     if (isWebSocket) {
       headers.set(HttpHeaderNames.CONNECTION, "Upgrade");

@@ -4,7 +4,9 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.handler.codec.ByteToMessageDecoder;
 import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
 import io.netty.handler.codec.http2.Http2MultiplexHandler;
@@ -28,6 +30,14 @@ final class ProtocolDetector extends ByteToMessageDecoder {
   public void channelActive(ChannelHandlerContext ctx) throws Exception {
     super.channelActive(ctx);
     ctx.read();
+  }
+
+  @Override
+  public void userEventTriggered(ChannelHandlerContext ctx, Object event) throws Exception {
+    super.userEventTriggered(ctx, event);
+    if (event instanceof ChannelInputShutdownEvent && !ctx.isRemoved()) {
+      ctx.close();
+    }
   }
 
   @Override
@@ -76,6 +86,7 @@ final class ProtocolDetector extends ByteToMessageDecoder {
                         ClientHandler.ofHttp2Stream(connection));
               }
             }));
+    ctx.channel().config().setOption(ChannelOption.ALLOW_HALF_CLOSURE, false);
     ctx.channel().config().setAutoRead(true);
     pipeline.remove(this);
   }

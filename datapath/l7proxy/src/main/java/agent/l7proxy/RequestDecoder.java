@@ -48,21 +48,26 @@ final class RequestDecoder extends HttpRequestDecoder {
       return;
     }
     if (actualReadableBytes() > 0) {
-      decodeWaiting();
+      try {
+        channelRead(context, Unpooled.EMPTY_BUFFER);
+      } catch (Exception e) {
+        context.fireExceptionCaught(e);
+      }
+      context.fireChannelReadComplete();
     }
-    if (delayedShutdown != null && !(isPaused && actualReadableBytes() > 0)) {
+    passShutdown();
+  }
+
+  private void passShutdown() {
+    if (delayedShutdown != null && !context.isRemoved() && !isNextWaiting()) {
       final ChannelInputShutdownEvent event = delayedShutdown;
       delayedShutdown = null;
-      context.pipeline().context(this).fireUserEventTriggered(event);
+      context.fireUserEventTriggered(event);
     }
   }
 
-  private void decodeWaiting() {
-    try {
-      channelRead(context, Unpooled.EMPTY_BUFFER);
-    } catch (Exception e) {
-      context.fireExceptionCaught(e);
-    }
+  private boolean isNextWaiting() {
+    return isPaused && actualReadableBytes() > 0;
   }
 
   /** Reads and forgets everything that comes from now on. */
@@ -90,6 +95,7 @@ final class RequestDecoder extends HttpRequestDecoder {
     } finally {
       isDecoding = false;
     }
+    passShutdown();
   }
 
   /** While the next request waits nothing more is read, so that a client cannot fill the memory. */
@@ -105,9 +111,7 @@ final class RequestDecoder extends HttpRequestDecoder {
   /** The end of the input follows the requests that came before it. */
   @Override
   public void userEventTriggered(ChannelHandlerContext ctx, Object event) throws Exception {
-    if (event instanceof ChannelInputShutdownEvent shutdown
-        && isPaused
-        && actualReadableBytes() > 0) {
+    if (event instanceof ChannelInputShutdownEvent shutdown && isNextWaiting()) {
       delayedShutdown = shutdown;
       return;
     }

@@ -2,11 +2,11 @@ package agent.l7proxy;
 
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.SocketChannel;
+import io.netty.handler.codec.http.HttpClientCodec;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
@@ -29,22 +29,19 @@ final class TunnelHandler extends ChannelInboundHandlerAdapter {
     final TunnelHandler ofServer = new TunnelHandler(client, idleTimeout);
     ofClient.other = ofServer;
     ofServer.other = ofClient;
-    replace(client, ofClient);
-    replace(server, ofServer);
+    client.pipeline().remove(ClientHandler.class);
+    client.pipeline().remove(ResponseEncoder.class);
+    client.pipeline().addLast(ofClient);
+    server.pipeline().remove(ServerHandler.class);
+    server.pipeline().addLast(ofServer);
+    // A decoder passes on what it has read when it is removed: then no encoder is left.
+    server.pipeline().remove(HttpClientCodec.class);
+    client.pipeline().remove(RequestDecoder.class);
     client.read();
     server.read();
     if (idleTimeout.isPositive()) {
       ofClient.watch(client, idleTimeout.toNanos());
     }
-  }
-
-  private static void replace(Channel channel, ChannelHandler tunnel) {
-    channel.pipeline().addLast(tunnel);
-    channel.pipeline().toMap().values().stream()
-        .filter(handler -> handler != tunnel)
-        .toList()
-        .reversed() // a decoder passes its bytes on when it is removed
-        .forEach(channel.pipeline()::remove);
   }
 
   private void watch(Channel channel, long delayNs) {

@@ -138,6 +138,21 @@ class HttpProxyTest {
   }
 
   @Test
+  void shouldEndAfterPipelinedRequestsThatAreDenied() throws Exception {
+    bench.rule =
+        request -> request.path().equals("/no") ? HttpVerdict.DENIED : HttpVerdict.ALLOWED;
+    client.send(
+        "GET /yes HTTP/1.1\r\nHost: a.test\r\n\r\n"
+            + "GET /no HTTP/1.1\r\nHost: a.test\r\n\r\n".repeat(500));
+    client.socket.shutdownOutput();
+    assertEquals(200, client.response().status());
+    for (int i = 0; i < 500; i++) {
+      assertEquals(403, client.response().status());
+    }
+    assertTrue(client.isEnded());
+  }
+
+  @Test
   void shouldUseAChangedPolicyForTheNextRequest() throws Exception {
     assertEquals(200, client.get("/x").status());
     bench.rule = request -> HttpVerdict.DENIED;
