@@ -6,6 +6,7 @@ import agent.policy.request.HttpVerdict;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.handler.codec.http.DefaultFullHttpRequest;
+import io.netty.handler.codec.http.DefaultLastHttpContent;
 import io.netty.handler.codec.http.EmptyHttpHeaders;
 import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpContent;
@@ -16,11 +17,6 @@ import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.codec.http2.Http2Error;
 import io.netty.util.ReferenceCountUtil;
-import java.time.Duration;
-import java.time.Instant;
-import java.util.ArrayDeque;
-import java.util.Deque;
-import java.util.List;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -48,13 +44,10 @@ final class Exchange {
   private final ClientConnection connection;
   private final Channel client;
   private final ExchangeTimers timers;
-  private final Instant time;
-  private final long startNs = System.nanoTime();
-  private final Deque<HttpContent> waiting = new ArrayDeque<>(2);
+  private final WaitingBody waiting = new WaitingBody();
+  private final RequestReport report;
   private State state = State.CONNECTING;
   private JudgedRequest request;
-  private String protocol = "HTTP/1.1";
-  private List<String> missingHeaders = List.of();
   private Channel server;
   private ResponseHead response;
   private int attempts = 1;
@@ -64,14 +57,13 @@ final class Exchange {
   private boolean isResponseEnded;
   private boolean isInformational;
   private boolean isKept;
-  private boolean isReported;
 
   Exchange(ClientHandler handler, Channel client) {
     this.handler = handler;
     this.client = client;
     connection = handler.connection();
     timers = new ExchangeTimers(client.eventLoop());
-    time = connection.context().clock().instant();
+    report = new RequestReport(connection);
   }
 
   /**
@@ -82,55 +74,37 @@ final class Exchange {
   void start(HttpRequest head, boolean isWhole) {
     isRequestEnded = isWhole;
     connection.count(Count.REQUEST_RECEIVED);
-    protocol = handler.isHttp2() ? "HTTP/2" : head.protocolVersion().text();
+    report.protocol(handler.isHttp2() ? "HTTP/2" : head.protocolVersion().text());
+    report.request(head.method().name(), head.uri(), "");
     try {
       if (head.decoderResult().isFailure()) {
         throw new BadRequestException(String.valueOf(head.decoderResult().cause().getMessage()));
       }
       request = JudgedRequest.of(head, handler.isHttp2());
     } catch (BadRequestException e) {
-      refuse(head, e.getMessage());
+      refuse(e.getMessage());
       return;
     }
     isKept = !request.wantsClose();
     final HttpVerdict verdict = connection.context().policies().http(connection.flow(), request);
-    missingHeaders = request.apply(verdict.changes());
+    report.request(request.method(), request.path(), request.host());
+    report.missingHeaders(request.apply(verdict.changes()));
     if (!verdict.allowed()) {
       connection.count(Count.REQUEST_DENIED);
-      report(Verdict.DENIED, HttpResponseStatus.FORBIDDEN.code());
+      report.ended(Verdict.DENIED, HttpResponseStatus.FORBIDDEN.code());
       isKept &= request.isSmall(MOST_DRAINED_BYTES);
       reply(text(HttpResponseStatus.FORBIDDEN, LocalReply.DENIED));
       return;
     }
-    startTimers();
+    timers.start(connection.context(), request, this::timedOut);
     connection.upstream().open(this);
   }
 
-  private void startTimers() {
-    final HttpProxyContext context = connection.context();
-    Duration limit = context.requestTimeout();
-    if (request.isGrpc()) {
-      final Duration grpc =
-          ExchangeTimers.grpcLimit(request.head().headers(), context.grpcTimeout());
-      if (grpc.isPositive() && (limit.isZero() || grpc.compareTo(limit) < 0)) {
-        limit = grpc;
-      }
-    } else {
-      timers.idle(context.idleTimeout(), () -> timedOut("no traffic"));
-    }
-    timers.deadline(limit, () -> timedOut("no end of the response"));
-  }
-
   /** Answers 400; how the bytes after the request are to be read is not known. */
-  private void refuse(HttpRequest head, String problem) {
+  private void refuse(String problem) {
     LOGGER.debug("{}: {}", connection.flow(), problem);
     connection.count(Count.REQUEST_ERROR);
-    report(
-        Verdict.ERROR,
-        HttpResponseStatus.BAD_REQUEST.code(),
-        head.method().name(),
-        head.uri(),
-        request == null ? "" : request.host());
+    report.ended(Verdict.ERROR, HttpResponseStatus.BAD_REQUEST.code());
     isKept = false;
     reply(text(HttpResponseStatus.BAD_REQUEST, "Bad request: " + problem));
   }
@@ -143,7 +117,7 @@ final class Exchange {
     if (response != null || state == State.DRAINING) {
       abort(problem);
     } else {
-      refuse(request.head(), problem);
+      refuse(problem);
     }
   }
 
@@ -158,18 +132,11 @@ final class Exchange {
     final long length = body.content().readableBytes();
     isRequestEnded |= isLast;
     timers.traffic();
+    WaitingBody.removeTrailers(body);
     switch (state) {
-      case CONNECTING -> {
-        if (isLast) {
-          removeTrailers((LastHttpContent) body);
-        }
-        waiting.add(body);
-      }
+      case CONNECTING -> waiting.add(body);
       case FORWARDING -> {
         isBodySent |= length > 0;
-        if (isLast) {
-          removeTrailers((LastHttpContent) body);
-        }
         server.write(body);
         if (isLast && isResponseEnded) {
           server.flush();
@@ -190,15 +157,6 @@ final class Exchange {
     }
   }
 
-  /** A server must not take a trailer for a field of the header that was judged. */
-  private static void removeTrailers(LastHttpContent last) {
-    if (!last.trailingHeaders().isEmpty()) {
-      JudgedRequest.removeHopFields(last.trailingHeaders());
-      last.trailingHeaders().remove("host").remove("te").remove("expect").remove("cookie");
-      last.trailingHeaders().remove("authorization").remove("proxy-authorization");
-    }
-  }
-
   /** There is a connection or a stream for this request. */
   void connected(Channel channel) {
     if (state != State.CONNECTING) {
@@ -212,8 +170,8 @@ final class Exchange {
       connection.count(Count.REQUEST_FORWARDED);
     }
     final HttpRequest head = request.head();
-    if (isRequestEnded && isWithoutBody()) {
-      releaseWaiting();
+    if (isRequestEnded && waiting.isEmpty()) {
+      waiting.release();
       channel.write(
           new DefaultFullHttpRequest(
               head.protocolVersion(),
@@ -224,10 +182,7 @@ final class Exchange {
               EmptyHttpHeaders.INSTANCE));
     } else {
       channel.write(head);
-      while (!waiting.isEmpty()) {
-        isBodySent |= waiting.peek().content().isReadable();
-        channel.write(waiting.poll());
-      }
+      isBodySent |= waiting.writeTo(channel);
     }
     channel.flush();
     channel.read();
@@ -235,13 +190,6 @@ final class Exchange {
       timers.retry(connection.context().retryTimeout(), this::repeat);
     }
     readClient();
-  }
-
-  private boolean isWithoutBody() {
-    return waiting.isEmpty()
-        || waiting.size() == 1
-            && !waiting.peek().content().isReadable()
-            && ((LastHttpContent) waiting.peek()).trailingHeaders().isEmpty();
   }
 
   /** The connection could not be opened; nothing of the request was sent. */
@@ -352,7 +300,7 @@ final class Exchange {
   }
 
   private void openTunnel() {
-    report(Verdict.FORWARDED, response.status());
+    report.ended(Verdict.FORWARDED, response.status());
     timers.stop();
     state = State.ENDED;
     TunnelHandler.join(client, server, connection.context().idleTimeout());
@@ -437,7 +385,7 @@ final class Exchange {
     }
     if (response != null) {
       if (request.isGrpc() && !isResponseEnded) {
-        final LastHttpContent end = new io.netty.handler.codec.http.DefaultLastHttpContent();
+        final LastHttpContent end = new DefaultLastHttpContent();
         end.trailingHeaders().set(LocalReply.grpcTimeout().headers()).remove("content-type");
         client.writeAndFlush(end);
       }
@@ -458,7 +406,7 @@ final class Exchange {
 
   private void failed(HttpResponseStatus status) {
     connection.count(Count.RESPONSE_ERROR);
-    report(Verdict.ERROR, status.code());
+    report.ended(Verdict.ERROR, status.code());
   }
 
   private FullHttpResponse text(HttpResponseStatus status, String text) {
@@ -489,7 +437,7 @@ final class Exchange {
     if (response != null && !isResponseEnded) {
       connection.count(Count.RESPONSE_ERROR);
     }
-    report(Verdict.ERROR, response == null ? 0 : response.status());
+    report.ended(Verdict.ERROR, response == null ? 0 : response.status());
     leave();
     handler.abort(client, error);
   }
@@ -502,7 +450,7 @@ final class Exchange {
   }
 
   void clientClosed() {
-    report(Verdict.ERROR, response == null ? 0 : response.status());
+    report.ended(Verdict.ERROR, response == null ? 0 : response.status());
     leave();
   }
 
@@ -510,7 +458,7 @@ final class Exchange {
     leaveServer();
     state = State.ENDED;
     timers.stop();
-    releaseWaiting();
+    waiting.release();
   }
 
   /** Ends the connection to the server, or the stream, within its response. */
@@ -523,19 +471,13 @@ final class Exchange {
     }
   }
 
-  private void releaseWaiting() {
-    while (!waiting.isEmpty()) {
-      waiting.poll().release();
-    }
-  }
-
   /** The response has ended, and the request has as far as it is wanted. */
   private void end() {
     state = State.ENDED;
     timers.stop();
-    releaseWaiting();
+    waiting.release();
     if (response != null) {
-      report(Verdict.FORWARDED, response.status());
+      report.ended(Verdict.FORWARDED, response.status());
     }
     if (server != null && isRequestEnded && response != null && response.isServerKept()) {
       server.pipeline().get(ServerHandler.class).exchange(null);
@@ -551,31 +493,5 @@ final class Exchange {
     } else {
       handler.ended(client, isKept && !handler.isHttp2());
     }
-  }
-
-  private void report(Verdict verdict, int status) {
-    if (!isReported) {
-      report(verdict, status, request.method(), request.path(), request.host());
-    }
-  }
-
-  private void report(Verdict verdict, int status, String method, String path, String host) {
-    if (isReported) {
-      return;
-    }
-    isReported = true;
-    final long durationMs = (System.nanoTime() - startNs) / 1_000_000;
-    connection.report(
-        new RequestRecord(
-            time,
-            verdict,
-            connection.flow(),
-            protocol,
-            method,
-            path,
-            host,
-            status,
-            durationMs,
-            missingHeaders));
   }
 }

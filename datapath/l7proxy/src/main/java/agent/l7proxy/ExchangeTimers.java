@@ -5,6 +5,7 @@ import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.util.concurrent.Future;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 /** The time limits of one request. */
 final class ExchangeTimers {
@@ -18,18 +19,26 @@ final class ExchangeTimers {
     this.loop = loop;
   }
 
-  /** Starts the limit of the whole request; zero: none. */
-  void deadline(Duration limit, Runnable expired) {
-    if (limit.isPositive()) {
-      deadline = loop.schedule(expired, nanos(limit), TimeUnit.NANOSECONDS);
-    }
-  }
-
-  /** Starts the limit of the time without traffic; zero: none. */
-  void idle(Duration limit, Runnable expired) {
-    if (limit.isPositive()) {
+  /**
+   * Starts the limits of a request that policy has allowed.
+   *
+   * @param expired gets what has not come in time
+   */
+  void start(HttpProxyContext context, JudgedRequest request, Consumer<String> expired) {
+    Duration limit = context.requestTimeout();
+    if (request.isGrpc()) {
+      final Duration grpc = grpcLimit(request.head().headers(), context.grpcTimeout());
+      if (grpc.isPositive() && (limit.isZero() || grpc.compareTo(limit) < 0)) {
+        limit = grpc;
+      }
+    } else if (context.idleTimeout().isPositive()) {
       trafficNs = System.nanoTime();
-      watch(nanos(limit), nanos(limit), expired);
+      final long idleNs = nanos(context.idleTimeout());
+      watch(idleNs, idleNs, () -> expired.accept("no traffic"));
+    }
+    if (limit.isPositive()) {
+      final Runnable end = () -> expired.accept("no end of the response");
+      deadline = loop.schedule(end, nanos(limit), TimeUnit.NANOSECONDS);
     }
   }
 

@@ -1,6 +1,7 @@
 package agent.l7proxy;
 
 import io.netty.buffer.ByteBuf;
+import java.nio.charset.StandardCharsets;
 import java.util.BitSet;
 
 /**
@@ -62,7 +63,7 @@ final class HeadCheck {
       }
     }
     final String version =
-        bytes.toString(second + 1, end - second - 1, java.nio.charset.StandardCharsets.ISO_8859_1);
+        bytes.toString(second + 1, end - second - 1, StandardCharsets.ISO_8859_1);
     return version.equals("HTTP/1.1") || version.equals("HTTP/1.0")
         ? null
         : "the version is not HTTP/1.0 or HTTP/1.1";

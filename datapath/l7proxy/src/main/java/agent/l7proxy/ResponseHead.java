@@ -57,7 +57,7 @@ final class ResponseHead {
               || !"websocket".equalsIgnoreCase(headers.get(HttpHeaderNames.UPGRADE));
       return;
     }
-    if (status < SWITCHING + 99) {
+    if (status < OK) {
       isRefused = status < 100;
       JudgedRequest.removeHopFields(headers);
       return;
@@ -112,7 +112,7 @@ final class ResponseHead {
   }
 
   boolean isInformational() {
-    return status() < 200 && !isTunnel;
+    return status() < OK && !isTunnel;
   }
 
   /** Returns whether both connections are tunnels after it. */

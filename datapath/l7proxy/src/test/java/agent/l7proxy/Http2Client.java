@@ -36,8 +36,7 @@ final class Http2Client implements AutoCloseable {
     }
   }
 
-  private final EventLoopGroup loop =
-      new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+  private final EventLoopGroup loop = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
   final Channel channel;
 
   Http2Client(int port) {

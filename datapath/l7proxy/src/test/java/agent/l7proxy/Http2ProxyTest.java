@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.l7proxy.Http2Client.Answer;
 import agent.policy.request.HttpVerdict;
 import io.netty.handler.codec.http2.DefaultHttp2Headers;
-import io.netty.handler.codec.http2.Http2Error;
 import io.netty.handler.codec.http2.Http2Headers;
 import java.io.IOException;
 import java.time.Duration;
@@ -43,7 +42,9 @@ class Http2ProxyTest {
 
   private static Http2Headers grpc(String path, String timeout) {
     final Http2Headers head =
-        Http2Client.head("POST", path).set("content-type", "application/grpc").set("te", "trailers");
+        Http2Client.head("POST", path)
+            .set("content-type", "application/grpc")
+            .set("te", "trailers");
     return timeout == null ? head : head.set("grpc-timeout", timeout);
   }
 
@@ -144,9 +145,15 @@ class Http2ProxyTest {
 
   @Test
   void shouldRefuseConnectAndLineEndsInValues() {
-    assertEquals(400, client.get("/ok").thenCompose(
-        ok -> client.send(Http2Client.head("CONNECT", "/"), null, null)).handle(
-            (answer, failure) -> answer == null || answer.reset() != null ? 400 : answer.status()).join());
+    assertEquals(
+        400,
+        client
+            .get("/ok")
+            .thenCompose(ok -> client.send(Http2Client.head("CONNECT", "/"), null, null))
+            .handle(
+                (answer, failure) ->
+                    answer == null || answer.reset() != null ? 400 : answer.status())
+            .join());
     final Answer answer =
         client.send(Http2Client.head("GET", "/x").set("x", "a\r\nb: c"), null, null).join();
     assertTrue(answer.reset() != null || answer.status() == 400, answer.toString());
@@ -155,8 +162,7 @@ class Http2ProxyTest {
 
   @Test
   void shouldDenyAnUploadAndKeepTheConnection() {
-    bench.rule =
-        request -> request.path().equals("/no") ? HttpVerdict.DENIED : HttpVerdict.ALLOWED;
+    bench.rule = request -> request.path().equals("/no") ? HttpVerdict.DENIED : HttpVerdict.ALLOWED;
     final Answer denied =
         client.send(Http2Client.head("POST", "/no"), "x".repeat(60_000), null).join();
     assertEquals(403, denied.status());

@@ -33,8 +33,7 @@ final class Http2Server implements AutoCloseable {
   final List<Http2Headers> requests = new CopyOnWriteArrayList<>();
   final List<Http2Headers> trailers = new CopyOnWriteArrayList<>();
   final AtomicInteger connections = new AtomicInteger();
-  private final EventLoopGroup loop =
-      new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+  private final EventLoopGroup loop = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
   private final Channel listener;
 
   Http2Server() {

@@ -139,8 +139,7 @@ class HttpProxyTest {
 
   @Test
   void shouldEndAfterPipelinedRequestsThatAreDenied() throws Exception {
-    bench.rule =
-        request -> request.path().equals("/no") ? HttpVerdict.DENIED : HttpVerdict.ALLOWED;
+    bench.rule = request -> request.path().equals("/no") ? HttpVerdict.DENIED : HttpVerdict.ALLOWED;
     client.send(
         "GET /yes HTTP/1.1\r\nHost: a.test\r\n\r\n"
             + "GET /no HTTP/1.1\r\nHost: a.test\r\n\r\n".repeat(500));

@@ -40,8 +40,28 @@ class RequestPathTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "", "a", "?", "/%", "/%4", "/%4?1", "/%zz", "/%2f", "/%2F", "/%5c", "/%00", "/\\", "/#",
-        "/a#b", "/a?b#c", "/ ", "/\t", "/\u007f", "/\u00e9", "/..;/a", "/.;x", "/%2e%2e;/a"
+        "",
+        "a",
+        "?",
+        "/%",
+        "/%4",
+        "/%4?1",
+        "/%zz",
+        "/%2f",
+        "/%2F",
+        "/%5c",
+        "/%00",
+        "/\\",
+        "/#",
+        "/a#b",
+        "/a?b#c",
+        "/ ",
+        "/\t",
+        "/\u007f",
+        "/\u00e9",
+        "/..;/a",
+        "/.;x",
+        "/%2e%2e;/a"
       })
   void shouldRefuse(String target) {
     assertThrows(BadRequestException.class, () -> RequestPath.normal(target));
@@ -51,7 +71,9 @@ class RequestPathTest {
   @Test
   void shouldBeStable() {
     final Random random = new Random(3);
-    final String[] parts = {"/", ".", "..", "a", "%2e", "%41", "%c3", "%25", ";", "?", "2e", "/../"};
+    final String[] parts = {
+      "/", ".", "..", "a", "%2e", "%41", "%c3", "%25", ";", "?", "2e", "/../"
+    };
     for (int i = 0; i < 50_000; i++) {
       final StringBuilder target = new StringBuilder("/");
       for (int j = random.nextInt(10); j > 0; j--) {

@@ -35,6 +35,15 @@ class RequestSmugglingTest {
   }
 
   static Stream<Arguments> refusedHeads() {
+    return Stream.concat(refusedFraming(), refusedLinesAndTargets());
+  }
+
+  private static Arguments row(String row) {
+    final int end = row.indexOf('|');
+    return Arguments.of(row.substring(0, end), row.substring(end + 1));
+  }
+
+  private static Stream<Arguments> refusedFraming() {
     return Stream.of(
             "CL.TE|" + POST + "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nG",
             "TE.CL|" + POST + "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n5c\r\n",
@@ -64,7 +73,12 @@ class RequestSmugglingTest {
             "TE folded|" + POST + "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
             "TE behind a bare LF|" + POST + "X: y\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             "TE behind a bare CR|" + POST + "X: y\rTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            "TE of HTTP/1.0|POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "TE of HTTP/1.0|POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+        .map(RequestSmugglingTest::row);
+  }
+
+  private static Stream<Arguments> refusedLinesAndTargets() {
+    return Stream.of(
             "folded field|" + GET + "X: a\r\n b\r\n\r\n",
             "folded first|GET / HTTP/1.1\r\n Host: a.test\r\n\r\n",
             "bare LF|GET / HTTP/1.1\nHost: a.test\n\n",
@@ -87,7 +101,9 @@ class RequestSmugglingTest {
             "asterisk for GET|GET * HTTP/1.1\r\nHost: a.test\r\n\r\n",
             "no slash|GET x HTTP/1.1\r\nHost: a.test\r\n\r\n",
             "Connection removes Host|" + GET + "Connection: host\r\n\r\n",
-            "Connection removes CL|" + POST + "Content-Length: 1\r\nConnection: Content-Length\r\n\r\nx",
+            "Connection removes CL|"
+                + POST
+                + "Content-Length: 1\r\nConnection: Content-Length\r\n\r\nx",
             "HTTP/0.9|GET /\r\n\r\n",
             "HTTP/1.2|GET / HTTP/1.2\r\nHost: a.test\r\n\r\n",
             "lower-case version|GET / http/1.1\r\nHost: a.test\r\n\r\n",
@@ -104,7 +120,7 @@ class RequestSmugglingTest {
             "dot segment with parameters|GET /a/..;/b HTTP/1.1\r\nHost: a.test\r\n\r\n",
             "half an encoding|GET /a%2 HTTP/1.1\r\nHost: a.test\r\n\r\n",
             "byte over 127|GET /\u00e9 HTTP/1.1\r\nHost: a.test\r\n\r\n")
-        .map(row -> Arguments.of(row.substring(0, row.indexOf('|')), row.substring(row.indexOf('|') + 1)));
+        .map(RequestSmugglingTest::row);
   }
 
   @ParameterizedTest(name = "{0}")
@@ -137,7 +153,7 @@ class RequestSmugglingTest {
             "chunk longer than its size|3\r\nabcde\r\n0\r\n\r\n",
             "chunk ended by LF|3\r\nabc\n0\r\n\r\n",
             "last chunk ended by LF|3\r\nabc\r\n0\n\n")
-        .map(row -> Arguments.of(row.substring(0, row.indexOf('|')), row.substring(row.indexOf('|') + 1)));
+        .map(RequestSmugglingTest::row);
   }
 
   /** The head is judged and passed on before the body is read; the server sees no whole request. */
@@ -158,7 +174,8 @@ class RequestSmugglingTest {
   /** What is valid and only looks odd is framed anew. */
   @ParameterizedTest
   @MethodSource("accepted")
-  void shouldSendOnExactlyWhatWasJudged(String request, String judged, String body) throws Exception {
+  void shouldSendOnExactlyWhatWasJudged(String request, String judged, String body)
+      throws Exception {
     bench.judged.clear();
     server.requests.clear();
     try (RawClient client = bench.client()) {
@@ -179,10 +196,9 @@ class RequestSmugglingTest {
         Arguments.of(POST + "TRANSFER-encoding:chunked\r\n\r\n0\r\n\r\n", "POST a.test /", ""),
         Arguments.of(POST + "Content-Length: 003\r\n\r\nabc", "POST a.test /", "abc"),
         Arguments.of("\r\n\r\n" + GET + "\r\n", "GET a.test /", ""),
+        Arguments.of(POST + "Content-Length: 40\r\n\r\n" + SMUGGLED, "POST a.test /", SMUGGLED),
+        Arguments.of("GET /a/%2e%2E/b/./c HTTP/1.1\r\nHost: a.test\r\n\r\n", "GET a.test /b/c", ""),
         Arguments.of(
-            POST + "Content-Length: 40\r\n\r\n" + SMUGGLED, "POST a.test /", SMUGGLED),
-        Arguments.of(
-            "GET /a/%2e%2E/b/./c HTTP/1.1\r\nHost: a.test\r\n\r\n", "GET a.test /b/c", ""),
-        Arguments.of("GET /%7eu%3a?%2e HTTP/1.1\r\nHost: a.test\r\n\r\n", "GET a.test /~u%3A?%2e", ""));
+            "GET /%7eu%3a?%2e HTTP/1.1\r\nHost: a.test\r\n\r\n", "GET a.test /~u%3A?%2e", ""));
   }
 }

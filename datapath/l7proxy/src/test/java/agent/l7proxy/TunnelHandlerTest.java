@@ -20,7 +20,9 @@ class TunnelHandlerTest {
     final RawClient.Message request = connection.request();
     connection.send(head);
     final byte[] buffer = new byte[8192];
-    for (int length = connection.in().read(buffer); length >= 0; length = connection.in().read(buffer)) {
+    for (int length = connection.in().read(buffer);
+        length >= 0;
+        length = connection.in().read(buffer)) {
       connection.send(java.util.Arrays.copyOf(buffer, length));
     }
     connection.send("end of " + request.start());
@@ -40,7 +42,8 @@ class TunnelHandlerTest {
       Thread.ofVirtual().start(() -> sendAndEnd(client, bytes));
       org.junit.jupiter.api.Assertions.assertArrayEquals(bytes, client.exactly(bytes.length));
       assertEquals(
-          "end of GET /ws HTTP/1.1", new String(client.in().readAllBytes(), StandardCharsets.US_ASCII));
+          "end of GET /ws HTTP/1.1",
+          new String(client.in().readAllBytes(), StandardCharsets.US_ASCII));
       assertEquals(101, bench.record().status());
     }
   }
@@ -93,8 +96,7 @@ class TunnelHandlerTest {
   void shouldCloseATunnelWithoutTraffic() throws Exception {
     try (OriginServer server = new OriginServer(connection -> echo(connection, SWITCHING));
         ProxyBench bench =
-            new ProxyBench(
-                server.port(), context -> context.idleTimeout(Duration.ofMillis(100)));
+            new ProxyBench(server.port(), context -> context.idleTimeout(Duration.ofMillis(100)));
         RawClient client = bench.client()) {
       assertEquals(101, client.send(UPGRADE).response().status());
       assertTrue(client.isEnded());

@@ -132,8 +132,7 @@ class UpstreamTest {
           connection.line();
         },
         context -> context.idleTimeout(Duration.ofMillis(100)),
-        (server, bench, client) ->
-            assertThrows(IOException.class, () -> client.get("/")));
+        (server, bench, client) -> assertThrows(IOException.class, () -> client.get("/")));
   }
 
   @Test
