@@ -36,7 +36,7 @@ class ImportDirectionTest {
           List.of("agent.datapath.manager.."),
           List.of("agent.identity..", "agent.ipam..", "agent.ipcache.."),
           List.of("agent.policy.."),
-          List.of("agent.node..", "agent.service..", "agent.dns.."),
+          List.of("agent.node..", "agent.service..", "agent.dns..", "agent.l7proxy.."),
           List.of("agent.endpoint.."),
           List.of("agent.state.."),
           List.of("agent.contract.."),
@@ -57,6 +57,7 @@ class ImportDirectionTest {
     "agent.node..",
     "agent.service..",
     "agent.dns..",
+    "agent.l7proxy..",
     "agent.endpoint..",
     "agent.state.."
   };
@@ -117,6 +118,17 @@ class ImportDirectionTest {
         .should()
         .dependOnClassesThat()
         .resideInAnyPackage("io.undertow..", "org.xnio..", "tools.jackson..", "com.fasterxml..")
+        .check(classes);
+  }
+
+  @Test
+  void shouldUseNettyInTheHttpProxyOnly() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackage("agent.l7proxy..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("io.netty..")
         .check(classes);
   }
 

@@ -1,0 +1,207 @@
+package agent.l7proxy;
+
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.handler.codec.http.DefaultHttpRequest;
+import io.netty.handler.codec.http.FullHttpRequest;
+import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http2.DefaultHttp2ResetFrame;
+import io.netty.handler.codec.http2.Http2Error;
+import io.netty.handler.codec.http2.Http2ResetFrame;
+import io.netty.util.ReferenceCountUtil;
+import java.util.concurrent.TimeUnit;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/** The end of a client's connection (HTTP/1), or of one stream of it (HTTP/2). */
+final class ClientHandler extends ChannelInboundHandlerAdapter {
+  private static final Logger LOGGER = LogManager.getLogger(ClientHandler.class);
+
+  /** How long a client may send on after the last answer, so that it reads that answer. */
+  private static final long LINGER_MS = 1_000;
+
+  private final ClientConnection connection;
+  private final RequestDecoder decoder;
+  private final ResponseEncoder encoder;
+  private Exchange exchange;
+  private boolean isInputClosed;
+  private boolean isClosing;
+
+  private ClientHandler(
+      ClientConnection connection, RequestDecoder decoder, ResponseEncoder encoder) {
+    this.connection = connection;
+    this.decoder = decoder;
+    this.encoder = encoder;
+  }
+
+  static ClientHandler ofHttp1(
+      ClientConnection connection, RequestDecoder decoder, ResponseEncoder encoder) {
+    return new ClientHandler(connection, decoder, encoder);
+  }
+
+  static ClientHandler ofHttp2Stream(ClientConnection connection) {
+    return new ClientHandler(connection, null, null);
+  }
+
+  ClientConnection connection() {
+    return connection;
+  }
+
+  boolean isHttp2() {
+    return decoder == null;
+  }
+
+  boolean isInputClosed() {
+    return isInputClosed;
+  }
+
+  /** Returns whether the next request waits in memory, so that nothing more is to be read. */
+  boolean isNextWaiting() {
+    return decoder == null || decoder.hasMore();
+  }
+
+  @Override
+  public void channelActive(ChannelHandlerContext ctx) throws Exception {
+    super.channelActive(ctx);
+    ctx.read();
+  }
+
+  @Override
+  public void channelRead(ChannelHandlerContext ctx, Object message) {
+    if (isClosing) {
+      ReferenceCountUtil.release(message);
+      return;
+    }
+    if (message instanceof HttpRequest head && exchange == null) {
+      exchange = new Exchange(this, ctx.channel());
+      if (encoder != null) {
+        encoder.answersHead(head.method().equals(HttpMethod.HEAD));
+      }
+      if (head instanceof FullHttpRequest full) {
+        exchange.start(withoutBody(full), true); // a stream of HTTP/2 that ends with its head
+        full.release();
+        return;
+      }
+      exchange.start(head, false);
+    } else if (message instanceof HttpRequest head && head.decoderResult().isFailure()) {
+      exchange.badBody("the connection has ended within a request");
+    }
+    if (message instanceof HttpContent body && exchange != null) {
+      exchange.content(body);
+    } else {
+      ReferenceCountUtil.release(message);
+    }
+  }
+
+  private static HttpRequest withoutBody(FullHttpRequest full) {
+    return new DefaultHttpRequest(
+        full.protocolVersion(), full.method(), full.uri(), full.headers());
+  }
+
+  @Override
+  public void channelReadComplete(ChannelHandlerContext ctx) {
+    if (exchange == null) {
+      ctx.read();
+    } else {
+      exchange.clientReadComplete();
+    }
+  }
+
+  @Override
+  public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+    if (exchange != null && ctx.channel().isWritable()) {
+      exchange.readServer();
+    }
+  }
+
+  /** A request and its response have ended. */
+  void ended(Channel client, boolean isKept) {
+    exchange = null;
+    if (decoder == null) {
+      return;
+    }
+    if (!isKept || isInputClosed && !decoder.hasMore()) {
+      close(client);
+      return;
+    }
+    decoder.resume();
+    client.read();
+  }
+
+  /** Ends the connection or the stream after what was written. */
+  void close(Channel client) {
+    exchange = null;
+    if (isClosing) {
+      return;
+    }
+    isClosing = true;
+    if (decoder == null) {
+      client.writeAndFlush(new DefaultHttp2ResetFrame(Http2Error.NO_ERROR));
+      return;
+    }
+    client
+        .writeAndFlush(Unpooled.EMPTY_BUFFER)
+        .addListener(
+            written -> {
+              if (isInputClosed || !written.isSuccess()) {
+                client.close();
+                return;
+              }
+              decoder.discard();
+              ((SocketChannel) client).shutdownOutput();
+              client.config().setAutoRead(true);
+              client.eventLoop().schedule(() -> client.close(), LINGER_MS, TimeUnit.MILLISECONDS);
+            });
+  }
+
+  /** Ends the connection or the stream within a response, so that the client sees that. */
+  void abort(Channel client, Http2Error error) {
+    exchange = null;
+    isClosing = true;
+    if (decoder == null) {
+      client.writeAndFlush(new DefaultHttp2ResetFrame(error));
+    } else {
+      ((SocketChannel) client).config().setSoLinger(0);
+      client.close();
+    }
+  }
+
+  @Override
+  public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+    if (event instanceof ChannelInputShutdownEvent) {
+      isInputClosed = true;
+      if (isClosing || exchange == null) {
+        ctx.close();
+      } else {
+        exchange.clientInputClosed();
+      }
+    } else if (event instanceof Http2ResetFrame) {
+      channelInactive(ctx);
+    } else {
+      ctx.fireUserEventTriggered(event);
+    }
+  }
+
+  @Override
+  public void channelInactive(ChannelHandlerContext ctx) {
+    isClosing = true;
+    final Exchange ended = exchange;
+    exchange = null;
+    if (ended != null) {
+      ended.clientClosed();
+    }
+  }
+
+  @Override
+  public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+    LOGGER.debug("{}: {}", connection.flow(), cause.toString());
+    channelInactive(ctx);
+    ctx.close();
+  }
+}

@@ -1,0 +1,497 @@
+package agent.l7proxy;
+
+import agent.l7proxy.RedirectCounters.Count;
+import agent.l7proxy.RequestRecord.Verdict;
+import agent.policy.request.HttpVerdict;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.handler.codec.http.DefaultFullHttpRequest;
+import io.netty.handler.codec.http.DefaultLastHttpContent;
+import io.netty.handler.codec.http.EmptyHttpHeaders;
+import io.netty.handler.codec.http.FullHttpResponse;
+import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpObject;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpResponse;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.handler.codec.http2.Http2Error;
+import io.netty.util.ReferenceCountUtil;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * One request and its response. Only what policy has allowed is written to a server, and either end
+ * is read only while the other one takes more. Runs on the event loop of the client.
+ */
+final class Exchange {
+  private static final Logger LOGGER = LogManager.getLogger(Exchange.class);
+
+  /** A refused request is read to its end if no more than this follows. */
+  private static final long MOST_DRAINED_BYTES = 64 * 1024;
+
+  private enum State {
+    /** There is no connection to the server yet. */
+    CONNECTING,
+    /** The server has the request, or its beginning. */
+    FORWARDING,
+    /** The proxy has answered, and what is left of the request is read. */
+    DRAINING,
+    ENDED
+  }
+
+  private final ClientHandler handler;
+  private final ClientConnection connection;
+  private final Channel client;
+  private final ExchangeTimers timers;
+  private final WaitingBody waiting = new WaitingBody();
+  private final RequestReport report;
+  private State state = State.CONNECTING;
+  private JudgedRequest request;
+  private Channel server;
+  private ResponseHead response;
+  private int attempts = 1;
+  private long drainedBytes;
+  private boolean isRequestEnded;
+  private boolean isBodySent;
+  private boolean isResponseEnded;
+  private boolean isInformational;
+  private boolean isKept;
+
+  Exchange(ClientHandler handler, Channel client) {
+    this.handler = handler;
+    this.client = client;
+    connection = handler.connection();
+    timers = new ExchangeTimers(client.eventLoop());
+    report = new RequestReport(connection);
+  }
+
+  /**
+   * The head of a request: judges it, and asks for a connection to the server.
+   *
+   * @param isWhole whether there is no body and no end to come
+   */
+  void start(HttpRequest head, boolean isWhole) {
+    isRequestEnded = isWhole;
+    connection.count(Count.REQUEST_RECEIVED);
+    report.protocol(handler.isHttp2() ? "HTTP/2" : head.protocolVersion().text());
+    report.request(head.method().name(), head.uri(), "");
+    try {
+      if (head.decoderResult().isFailure()) {
+        throw new BadRequestException(String.valueOf(head.decoderResult().cause().getMessage()));
+      }
+      request = JudgedRequest.of(head, handler.isHttp2());
+    } catch (BadRequestException e) {
+      refuse(e.getMessage());
+      return;
+    }
+    isKept = !request.wantsClose();
+    final HttpVerdict verdict = connection.context().policies().http(connection.flow(), request);
+    report.request(request.method(), request.path(), request.host());
+    report.missingHeaders(request.apply(verdict.changes()));
+    if (!verdict.allowed()) {
+      connection.count(Count.REQUEST_DENIED);
+      report.ended(Verdict.DENIED, HttpResponseStatus.FORBIDDEN.code());
+      isKept &= request.isSmall(MOST_DRAINED_BYTES);
+      reply(text(HttpResponseStatus.FORBIDDEN, LocalReply.DENIED));
+      return;
+    }
+    timers.start(connection.context(), request, this::timedOut);
+    connection.upstream().open(this);
+  }
+
+  /** Answers 400; how the bytes after the request are to be read is not known. */
+  private void refuse(String problem) {
+    LOGGER.debug("{}: {}", connection.flow(), problem);
+    connection.count(Count.REQUEST_ERROR);
+    report.ended(Verdict.ERROR, HttpResponseStatus.BAD_REQUEST.code());
+    isKept = false;
+    reply(text(HttpResponseStatus.BAD_REQUEST, "Bad request: " + problem));
+  }
+
+  /** The body is not valid: what the server has of the request stays incomplete. */
+  void badBody(String problem) {
+    if (state == State.ENDED) {
+      return;
+    }
+    if (response != null || state == State.DRAINING) {
+      abort(problem);
+    } else {
+      refuse(problem);
+    }
+  }
+
+  /** A part of the body; takes it over. */
+  void content(HttpContent body) {
+    if (body.decoderResult().isFailure()) {
+      body.release();
+      badBody(String.valueOf(body.decoderResult().cause().getMessage()));
+      return;
+    }
+    final boolean isLast = body instanceof LastHttpContent;
+    final long length = body.content().readableBytes();
+    isRequestEnded |= isLast;
+    timers.traffic();
+    WaitingBody.removeTrailers(body);
+    switch (state) {
+      case CONNECTING -> waiting.add(body);
+      case FORWARDING -> {
+        isBodySent |= length > 0;
+        server.write(body);
+        if (isLast && isResponseEnded) {
+          server.flush();
+          end();
+        }
+      }
+      case DRAINING -> {
+        body.release();
+        drainedBytes += length;
+        if (isLast) {
+          end();
+        } else if (drainedBytes > MOST_DRAINED_BYTES) {
+          isKept = false;
+          end();
+        }
+      }
+      default -> body.release();
+    }
+  }
+
+  /** There is a connection or a stream for this request. */
+  void connected(Channel channel) {
+    if (state != State.CONNECTING) {
+      channel.close();
+      return;
+    }
+    state = State.FORWARDING;
+    server = channel;
+    channel.pipeline().get(ServerHandler.class).exchange(this);
+    if (attempts == 1) {
+      connection.count(Count.REQUEST_FORWARDED);
+    }
+    final HttpRequest head = request.head();
+    if (isRequestEnded && waiting.isEmpty()) {
+      waiting.release();
+      channel.write(
+          new DefaultFullHttpRequest(
+              head.protocolVersion(),
+              head.method(),
+              head.uri(),
+              Unpooled.EMPTY_BUFFER,
+              head.headers(),
+              EmptyHttpHeaders.INSTANCE));
+    } else {
+      channel.write(head);
+      isBodySent |= waiting.writeTo(channel);
+    }
+    channel.flush();
+    channel.read();
+    if (mayRepeat() && attempts <= connection.context().retries()) {
+      timers.retry(connection.context().retryTimeout(), this::repeat);
+    }
+    readClient();
+  }
+
+  /** The connection could not be opened; nothing of the request was sent. */
+  void notConnected(Throwable cause) {
+    if (state != State.CONNECTING) {
+      return;
+    }
+    if (attempts <= connection.context().retries()) {
+      attempts++;
+      client.eventLoop().execute(this::openAgain);
+    } else {
+      LOGGER.debug("{}: {}", connection.flow(), cause.toString());
+      fail(HttpResponseStatus.SERVICE_UNAVAILABLE, LocalReply.NO_SERVER);
+    }
+  }
+
+  private void openAgain() {
+    if (state == State.CONNECTING) {
+      connection.upstream().open(this);
+    }
+  }
+
+  /** Whether the server may get the request again, and all of it is still here. */
+  private boolean mayRepeat() {
+    return response == null && !isBodySent && !isSentWhole() && request.isIdempotent();
+  }
+
+  /** A body that is empty but was ended in a part of its own cannot be ended again. */
+  private boolean isSentWhole() {
+    return request.hasBody() && isRequestEnded;
+  }
+
+  private void repeat() {
+    if (state != State.FORWARDING || !mayRepeat()) {
+      return;
+    }
+    attempts++;
+    leaveServer();
+    state = State.CONNECTING;
+    connection.upstream().open(this);
+  }
+
+  /** A part of the response; takes it over. */
+  void response(HttpObject part) {
+    if (state != State.FORWARDING) {
+      ReferenceCountUtil.release(part);
+      return;
+    }
+    timers.traffic();
+    if (part.decoderResult().isFailure()) {
+      ReferenceCountUtil.release(part);
+      badResponse();
+      return;
+    }
+    if (part instanceof HttpResponse head && !takeHead(head)) {
+      return;
+    }
+    if (isInformational && part instanceof LastHttpContent) {
+      isInformational = false;
+      ReferenceCountUtil.release(part);
+      return;
+    }
+    if (response == null) {
+      ReferenceCountUtil.release(part);
+      badResponse();
+      return;
+    }
+    final boolean isLast = part instanceof LastHttpContent;
+    client.write(part);
+    if (isLast) {
+      responseEnded();
+    }
+  }
+
+  /** Returns whether the head is to be written as it is now. */
+  private boolean takeHead(HttpResponse head) {
+    timers.stopRetry();
+    final ResponseHead read = ResponseHead.of(head, request, handler.isHttp2(), isKept);
+    if (read.isRefused() || response != null) {
+      ReferenceCountUtil.release(head);
+      badResponse();
+      return false;
+    }
+    if (read.isInformational()) {
+      isInformational = !handler.isHttp2() && !(head instanceof FullHttpResponse);
+      read.writeInformational(client);
+      ReferenceCountUtil.release(head);
+      return false;
+    }
+    connection.count(Count.RESPONSE_RECEIVED);
+    response = read;
+    isKept = read.isClientKept();
+    return true;
+  }
+
+  private void responseEnded() {
+    isResponseEnded = true;
+    connection.count(Count.RESPONSE_FORWARDED);
+    client.flush();
+    if (response.isTunnel()) {
+      openTunnel();
+    } else if (isRequestEnded) {
+      end();
+    } else if (!response.isServerKept() && !handler.isHttp2()) {
+      isKept = false;
+      end();
+    }
+  }
+
+  private void openTunnel() {
+    report.ended(Verdict.FORWARDED, response.status());
+    timers.stop();
+    state = State.ENDED;
+    TunnelHandler.join(client, server, connection.context().idleTimeout());
+  }
+
+  private void badResponse() {
+    if (response != null) {
+      abort("the response is not valid");
+    } else {
+      fail(HttpResponseStatus.BAD_GATEWAY, LocalReply.BAD_RESPONSE);
+    }
+  }
+
+  void serverReadComplete() {
+    client.flush();
+    readServer();
+  }
+
+  /** Reads more of the response if the client takes it. */
+  void readServer() {
+    if (state == State.FORWARDING && client.isWritable()) {
+      server.read();
+    }
+  }
+
+  /** Sends on what was read of the request, and reads more of it. */
+  void clientReadComplete() {
+    if (state == State.FORWARDING) {
+      server.flush();
+    }
+    readClient();
+  }
+
+  /** Reads more of the request if it is wanted, or watches for the end of the connection. */
+  void readClient() {
+    if (isRequestEnded
+        ? !handler.isNextWaiting()
+        : state == State.DRAINING || state == State.FORWARDING && server.isWritable()) {
+      client.read();
+    }
+  }
+
+  void serverReset(long code) {
+    final Http2Error error = Http2Error.valueOf(code);
+    if (error == Http2Error.NO_ERROR && isResponseEnded) {
+      isKept = false;
+      end();
+    } else if (response != null) {
+      abort("the server has reset the stream", error == null ? Http2Error.INTERNAL_ERROR : error);
+    } else if (error == Http2Error.REFUSED_STREAM && !isBodySent && !isSentWhole()) {
+      serverLost(true);
+    } else {
+      serverLost(false);
+    }
+  }
+
+  void serverClosed(String problem) {
+    if (state != State.FORWARDING) {
+      return;
+    }
+    if (isResponseEnded) {
+      isKept = false;
+      end();
+    } else if (response != null) {
+      abort(problem);
+    } else {
+      serverLost(mayRepeat());
+    }
+  }
+
+  private void serverLost(boolean isRepeated) {
+    if (isRepeated && attempts <= connection.context().retries()) {
+      repeat();
+    } else {
+      fail(HttpResponseStatus.SERVICE_UNAVAILABLE, LocalReply.NO_SERVER);
+    }
+  }
+
+  private void timedOut(String problem) {
+    if (state == State.ENDED || state == State.DRAINING) {
+      return;
+    }
+    if (response != null) {
+      if (request.isGrpc() && !isResponseEnded) {
+        final LastHttpContent end = new DefaultLastHttpContent();
+        end.trailingHeaders().set(LocalReply.grpcTimeout().headers()).remove("content-type");
+        client.writeAndFlush(end);
+      }
+      abort(problem);
+    } else if (request.isGrpc()) {
+      failed(HttpResponseStatus.OK);
+      reply(LocalReply.grpcTimeout());
+    } else {
+      fail(HttpResponseStatus.GATEWAY_TIMEOUT, LocalReply.TIMEOUT);
+    }
+  }
+
+  private void fail(HttpResponseStatus status, String text) {
+    failed(status);
+    isKept &= isRequestEnded || request.isSmall(MOST_DRAINED_BYTES);
+    reply(text(status, text));
+  }
+
+  private void failed(HttpResponseStatus status) {
+    connection.count(Count.RESPONSE_ERROR);
+    report.ended(Verdict.ERROR, status.code());
+  }
+
+  private FullHttpResponse text(HttpResponseStatus status, String text) {
+    return LocalReply.text(
+        status, text, request != null && request.isHead(), !isKept && !handler.isHttp2());
+  }
+
+  /** Answers in place of the server. */
+  private void reply(FullHttpResponse answer) {
+    leaveServer();
+    state = State.DRAINING;
+    timers.stop();
+    client.writeAndFlush(answer);
+    if (!isKept || isRequestEnded) {
+      end();
+    } else {
+      readClient();
+    }
+  }
+
+  private void abort(String problem) {
+    abort(problem, Http2Error.INTERNAL_ERROR);
+  }
+
+  /** Ends the response where it is, so that the client does not take it for whole. */
+  private void abort(String problem, Http2Error error) {
+    LOGGER.debug("{}: {}", connection.flow(), problem);
+    if (response != null && !isResponseEnded) {
+      connection.count(Count.RESPONSE_ERROR);
+    }
+    report.ended(Verdict.ERROR, response == null ? 0 : response.status());
+    leave();
+    handler.abort(client, error);
+  }
+
+  void clientInputClosed() {
+    if (!isRequestEnded) {
+      clientClosed();
+      client.close();
+    }
+  }
+
+  void clientClosed() {
+    report.ended(Verdict.ERROR, response == null ? 0 : response.status());
+    leave();
+  }
+
+  private void leave() {
+    leaveServer();
+    state = State.ENDED;
+    timers.stop();
+    waiting.release();
+  }
+
+  /** Ends the connection to the server, or the stream, within its response. */
+  private void leaveServer() {
+    timers.stopRetry();
+    if (server != null) {
+      server.pipeline().get(ServerHandler.class).exchange(null);
+      server.close();
+      server = null;
+    }
+  }
+
+  /** The response has ended, and the request has as far as it is wanted. */
+  private void end() {
+    state = State.ENDED;
+    timers.stop();
+    waiting.release();
+    if (response != null) {
+      report.ended(Verdict.FORWARDED, response.status());
+    }
+    if (server != null && isRequestEnded && response != null && response.isServerKept()) {
+      server.pipeline().get(ServerHandler.class).exchange(null);
+      if (!handler.isHttp2()) {
+        connection.upstream().keep(server);
+      }
+      server = null;
+    } else {
+      leaveServer();
+    }
+    if (handler.isHttp2() && !isRequestEnded) {
+      handler.close(client);
+    } else {
+      handler.ended(client, isKept && !handler.isHttp2());
+    }
+  }
+}

@@ -1,0 +1,88 @@
+package agent.l7proxy;
+
+import io.netty.buffer.ByteBuf;
+import java.nio.charset.StandardCharsets;
+import java.util.BitSet;
+
+/**
+ * Holds the bytes of a request's head against the grammar of RFC 9112 before Netty reads it, which
+ * accepts more: other line ends, folded lines, spaces before colons. Servers that read such a head
+ * in another way would see another request than the one that was judged.
+ */
+final class HeadCheck {
+  private static final BitSet TOKEN = new BitSet();
+
+  static {
+    "!#$%&'*+-.^_`|~0123456789".chars().forEach(TOKEN::set);
+    TOKEN.set('a', 'z' + 1);
+    TOKEN.set('A', 'Z' + 1);
+  }
+
+  private HeadCheck() {}
+
+  /** Returns whether these characters are a token, such as a method or the name of a field. */
+  static boolean isToken(CharSequence text) {
+    for (int i = 0; i < text.length(); i++) {
+      if (!TOKEN.get(text.charAt(i))) {
+        return false;
+      }
+    }
+    return !text.isEmpty();
+  }
+
+  /**
+   * Checks one line.
+   *
+   * @param from the index of its first byte
+   * @param end the index of its line feed
+   * @param isFirst whether it is the request line
+   * @return what is wrong with it; null: nothing
+   */
+  static String problem(ByteBuf bytes, int from, int end, boolean isFirst) {
+    if (end == from || bytes.getByte(end - 1) != '\r') {
+      return "a line does not end with CR LF";
+    }
+    return isFirst ? requestLine(bytes, from, end - 1) : field(bytes, from, end - 1);
+  }
+
+  private static String requestLine(ByteBuf bytes, int from, int end) {
+    final int first = bytes.indexOf(from, end, (byte) ' ');
+    final int second = first < 0 ? -1 : bytes.indexOf(first + 1, end, (byte) ' ');
+    if (second < 0 || first == from || second == first + 1) {
+      return "the request line is not method, target and version";
+    }
+    for (int i = from; i < first; i++) {
+      if (!TOKEN.get(bytes.getUnsignedByte(i))) {
+        return "a character of the method is not allowed";
+      }
+    }
+    for (int i = first + 1; i < second; i++) {
+      final int c = bytes.getUnsignedByte(i);
+      if (c <= ' ' || c >= 0x7f) {
+        return "a character of the target is not allowed";
+      }
+    }
+    final String version =
+        bytes.toString(second + 1, end - second - 1, StandardCharsets.ISO_8859_1);
+    return version.equals("HTTP/1.1") || version.equals("HTTP/1.0")
+        ? null
+        : "the version is not HTTP/1.0 or HTTP/1.1";
+  }
+
+  private static String field(ByteBuf bytes, int from, int end) {
+    int i = from;
+    while (i < end && TOKEN.get(bytes.getUnsignedByte(i))) {
+      i++;
+    }
+    if (i == from || i == end || bytes.getByte(i) != ':') {
+      return "a header field has no name before a colon";
+    }
+    for (i++; i < end; i++) {
+      final int c = bytes.getUnsignedByte(i);
+      if (c < ' ' && c != '\t' || c == 0x7f) {
+        return "a character of a header field is not allowed";
+      }
+    }
+    return null;
+  }
+}

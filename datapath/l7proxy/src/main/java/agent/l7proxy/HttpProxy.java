@@ -1,0 +1,214 @@
+package agent.l7proxy;
+
+import agent.datapath.manager.spec.ProxyPorts;
+import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.manager.spec.RedirectedFlow;
+import agent.types.IpAddress;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.buffer.ByteBufAllocator;
+import io.netty.buffer.PooledByteBufAllocator;
+import io.netty.channel.AdaptiveRecvByteBufAllocator;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.RecvByteBufAllocator;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.channel.socket.SocketProtocolFamily;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.netty.util.internal.logging.Log4J2LoggerFactory;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.channels.spi.SelectorProvider;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+
+/**
+ * The HTTP proxy. It listens on {@link RedirectProxy#PORTS} ports of each family, asks policy for
+ * each request of the flows that the datapath sends there, and passes on what is allowed.
+ */
+public final class HttpProxy implements AutoCloseable {
+  private static final int TCP = 6;
+  private static final int BACKLOG = 1024;
+  private static final long CLOSE_MS = 5_000;
+  private static final RecvByteBufAllocator RECEIVE_BUFFERS =
+      new AdaptiveRecvByteBufAllocator(512, 2048, 32 * 1024);
+
+  private final HttpProxyContext context;
+  private final RedirectCounters counters = new RedirectCounters();
+  private final ByteBufAllocator allocator;
+  private final EventLoopGroup loops;
+  private final AccessLog log;
+  private final List<Channel> listeners = new ArrayList<>();
+  private int firstPort;
+
+  private HttpProxy(HttpProxyContext context) throws IOException {
+    this.context = context;
+    log =
+        context.accessLog() == null ? null : AccessLog.open(context.accessLog(), context.labels());
+    allocator = allocator(context.threads());
+    final AtomicInteger number = new AtomicInteger();
+    final ThreadFactory threads =
+        work ->
+            Thread.ofPlatform()
+                .daemon()
+                .name("l7-http-" + number.getAndIncrement())
+                .unstarted(work);
+    loops = new MultiThreadIoEventLoopGroup(context.threads(), threads, NioIoHandler.newFactory());
+  }
+
+  /**
+   * Starts a proxy; flows come to it when its first port is given to {@link RedirectProxy#serve}.
+   *
+   * @param context concluded by this, if it is not yet
+   * @throws IOException where the access log cannot be opened, or no ports can be bound
+   */
+  public static HttpProxy start(HttpProxyContext context) throws IOException {
+    InternalLoggerFactory.setDefaultFactory(Log4J2LoggerFactory.INSTANCE);
+    final HttpProxy proxy = new HttpProxy(context.conclude());
+    try {
+      proxy.firstPort =
+          ProxyPorts.open(
+              context.firstPort(), context.lastPort(), ThreadLocalRandom.current(), proxy::listen);
+      return proxy;
+    } catch (IOException | RuntimeException e) {
+      proxy.close();
+      throw e;
+    }
+  }
+
+  /** One arena a thread with chunks of 512 KiB, and small caches: connections are mostly idle. */
+  private static ByteBufAllocator allocator(int threads) {
+    final int pageBytes = 8192;
+    final int chunkOrder = 6;
+    return new PooledByteBufAllocator(true, 0, threads, pageBytes, chunkOrder, 32, 16, false, 0);
+  }
+
+  static RecvByteBufAllocator receiveBuffers() {
+    return RECEIVE_BUFFERS;
+  }
+
+  private int listen(int first) throws IOException {
+    try {
+      for (final IpAddress address :
+          Stream.of(false, true)
+              .map(context.redirect()::address)
+              .flatMap(Optional::stream)
+              .toList()) {
+        for (int port = first; port < first + RedirectProxy.PORTS; port++) {
+          listeners.add(bind(address, port));
+        }
+      }
+      if (listeners.isEmpty()) {
+        throw new IOException("HTTP proxy: this node has no address");
+      }
+      return first;
+    } catch (IOException e) {
+      closeListeners();
+      throw e;
+    }
+  }
+
+  private Channel bind(IpAddress address, int port) throws IOException {
+    final SocketProtocolFamily family =
+        address.isIpv6() ? SocketProtocolFamily.INET6 : SocketProtocolFamily.INET;
+    final ChannelFuture bound =
+        new ServerBootstrap()
+            .group(loops)
+            .channelFactory(() -> new NioServerSocketChannel(SelectorProvider.provider(), family))
+            .option(ChannelOption.SO_BACKLOG, BACKLOG)
+            .option(ChannelOption.ALLOCATOR, allocator)
+            .childOption(ChannelOption.ALLOCATOR, allocator)
+            .childOption(ChannelOption.AUTO_READ, false)
+            .childOption(ChannelOption.ALLOW_HALF_CLOSURE, true)
+            .childOption(ChannelOption.TCP_NODELAY, true)
+            .childOption(ChannelOption.RECVBUF_ALLOCATOR, RECEIVE_BUFFERS)
+            .childHandler(
+                new ChannelInitializer<SocketChannel>() {
+                  @Override
+                  protected void initChannel(SocketChannel channel) {
+                    accept(channel);
+                  }
+                })
+            .bind(Upstream.socketAddress(address, port))
+            .awaitUninterruptibly();
+    if (!bound.isSuccess()) {
+      throw new IOException("%s port %d: %s".formatted(address, port, bound.cause().getMessage()));
+    }
+    return bound.channel();
+  }
+
+  private void accept(SocketChannel channel) {
+    final InetSocketAddress client = channel.remoteAddress();
+    final Optional<RedirectedFlow> flow =
+        client == null
+            ? Optional.empty()
+            : context
+                .redirect()
+                .find(
+                    TCP,
+                    IpAddress.of(client.getAddress().getAddress()),
+                    client.getPort(),
+                    channel.localAddress().getPort());
+    if (flow.isEmpty()) {
+      channel.config().setSoLinger(0);
+      channel.close();
+      return;
+    }
+    final ClientConnection connection =
+        new ClientConnection(context, flow.get(), counters.of(flow.get()), log);
+    channel.pipeline().addLast(new ProtocolDetector(connection));
+  }
+
+  /** Returns the first of the ports that it listens on. */
+  public int firstPort() {
+    return firstPort;
+  }
+
+  /** Opens the access log by its name again, such as after a rotation. */
+  public void reopen() {
+    if (log != null) {
+      log.reopen();
+    }
+  }
+
+  /** Returns how many requests are not in the access log, because it could not be written. */
+  public long droppedRecords() {
+    return log == null ? 0 : log.dropped();
+  }
+
+  /** Returns the counters of all redirects that have had flows. */
+  public List<RedirectStatistics> statistics() {
+    return counters.snapshot();
+  }
+
+  /** Forgets the counters of an endpoint that is gone. */
+  public void forget(int endpoint) {
+    counters.forget(endpoint);
+  }
+
+  private void closeListeners() {
+    listeners.forEach(listener -> listener.close().awaitUninterruptibly());
+    listeners.clear();
+  }
+
+  /** Stops listening and closes all connections. */
+  @Override
+  public void close() {
+    closeListeners();
+    loops.shutdownGracefully(0, CLOSE_MS, TimeUnit.MILLISECONDS).awaitUninterruptibly(CLOSE_MS);
+    if (log != null) {
+      log.close();
+    }
+  }
+}

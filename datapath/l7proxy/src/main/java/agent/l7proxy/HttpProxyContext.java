@@ -1,0 +1,216 @@
+package agent.l7proxy;
+
+import agent.datapath.manager.spec.ProxyPorts;
+import agent.datapath.manager.spec.RedirectProxy;
+import agent.policy.request.RequestPolicies;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.IntFunction;
+
+/** The configuration of {@link HttpProxy} until {@link #conclude()}; immutable after it. */
+public final class HttpProxyContext {
+  private static final int MOST_THREADS = 4;
+
+  private boolean isConcluded;
+  private RedirectProxy redirect;
+  private RequestPolicies policies;
+  private int firstPort = ProxyPorts.FIRST;
+  private int lastPort = ProxyPorts.LAST;
+  private int threads = Math.min(Runtime.getRuntime().availableProcessors(), MOST_THREADS);
+  private int retries = 3;
+  private Duration retryTimeout = Duration.ZERO;
+  private Duration connectTimeout = Duration.ofSeconds(1);
+  private Duration requestTimeout = Duration.ofHours(1);
+  private Duration idleTimeout = Duration.ZERO;
+  private Duration grpcTimeout = Duration.ZERO;
+  private Path accessLog;
+  private IntFunction<List<String>> labels = identity -> List.of();
+  private RequestListener listener = request -> {};
+  private InstantSource clock = InstantSource.system();
+
+  /** Sets where flows are found. */
+  public HttpProxyContext redirect(RedirectProxy value) {
+    redirect = changing(value);
+    return this;
+  }
+
+  /** Sets what judges requests. */
+  public HttpProxyContext policies(RequestPolicies value) {
+    policies = changing(value);
+    return this;
+  }
+
+  /** Sets the range of ports to listen in. */
+  public HttpProxyContext ports(int first, int last) {
+    firstPort = changing(first);
+    lastPort = last;
+    return this;
+  }
+
+  /** Sets the number of event loops. */
+  public HttpProxyContext threads(int value) {
+    threads = changing(value);
+    return this;
+  }
+
+  /** Sets {@code --http-retry-count}. */
+  public HttpProxyContext retries(int value) {
+    retries = changing(value);
+    return this;
+  }
+
+  /** Sets {@code --http-retry-timeout}; zero: never. */
+  public HttpProxyContext retryTimeout(Duration value) {
+    retryTimeout = changing(value);
+    return this;
+  }
+
+  /** Sets {@code --proxy-connect-timeout}. */
+  public HttpProxyContext connectTimeout(Duration value) {
+    connectTimeout = changing(value);
+    return this;
+  }
+
+  /** Sets {@code --http-request-timeout}; zero: unlimited. */
+  public HttpProxyContext requestTimeout(Duration value) {
+    requestTimeout = changing(value);
+    return this;
+  }
+
+  /** Sets {@code --http-idle-timeout}; zero: unlimited. */
+  public HttpProxyContext idleTimeout(Duration value) {
+    idleTimeout = changing(value);
+    return this;
+  }
+
+  /** Sets {@code --http-max-grpc-timeout}; zero: unlimited. */
+  public HttpProxyContext grpcTimeout(Duration value) {
+    grpcTimeout = changing(value);
+    return this;
+  }
+
+  /** Sets {@code --access-log}; null: there is none. */
+  public HttpProxyContext accessLog(Path value) {
+    accessLog = changing(value);
+    return this;
+  }
+
+  /** Sets what returns the labels of an identity for the access log; any thread asks it. */
+  public HttpProxyContext labels(IntFunction<List<String>> value) {
+    labels = changing(value);
+    return this;
+  }
+
+  /** Sets what hears of each request. */
+  public HttpProxyContext listener(RequestListener value) {
+    listener = changing(value);
+    return this;
+  }
+
+  /** Sets the clock of the access log. */
+  HttpProxyContext clock(InstantSource value) {
+    clock = changing(value);
+    return this;
+  }
+
+  /**
+   * Checks what was set; after it nothing can be set.
+   *
+   * @throws IllegalArgumentException for numbers out of range
+   */
+  public HttpProxyContext conclude() {
+    Objects.requireNonNull(redirect, "redirect");
+    Objects.requireNonNull(policies, "policies");
+    if (threads < 1
+        || retries < 0
+        || retryTimeout.isNegative()
+        || !connectTimeout.isPositive()
+        || connectTimeout.toMillis() > Integer.MAX_VALUE
+        || requestTimeout.isNegative()
+        || idleTimeout.isNegative()
+        || grpcTimeout.isNegative()) {
+      throw new IllegalArgumentException(
+          "HTTP proxy: %d threads, %d retries, timeouts: retry %s, connect %s, request %s, idle %s, gRPC %s"
+              .formatted(
+                  threads,
+                  retries,
+                  retryTimeout,
+                  connectTimeout,
+                  requestTimeout,
+                  idleTimeout,
+                  grpcTimeout));
+    }
+    isConcluded = true;
+    return this;
+  }
+
+  private <T> T changing(T value) {
+    if (isConcluded) {
+      throw new IllegalStateException("the context of the HTTP proxy is concluded");
+    }
+    return value;
+  }
+
+  RedirectProxy redirect() {
+    return redirect;
+  }
+
+  RequestPolicies policies() {
+    return policies;
+  }
+
+  int firstPort() {
+    return firstPort;
+  }
+
+  int lastPort() {
+    return lastPort;
+  }
+
+  int threads() {
+    return threads;
+  }
+
+  int retries() {
+    return retries;
+  }
+
+  Duration retryTimeout() {
+    return retryTimeout;
+  }
+
+  Duration connectTimeout() {
+    return connectTimeout;
+  }
+
+  Duration requestTimeout() {
+    return requestTimeout;
+  }
+
+  Duration idleTimeout() {
+    return idleTimeout;
+  }
+
+  Duration grpcTimeout() {
+    return grpcTimeout;
+  }
+
+  Path accessLog() {
+    return accessLog;
+  }
+
+  IntFunction<List<String>> labels() {
+    return labels;
+  }
+
+  RequestListener listener() {
+    return listener;
+  }
+
+  InstantSource clock() {
+    return clock;
+  }
+}

@@ -1,0 +1,313 @@
+package agent.l7proxy;
+
+import agent.policy.request.HttpRequest;
+import agent.policy.request.HttpVerdict.HeaderChange;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpVersion;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.regex.Pattern;
+
+/**
+ * The head of a request in the one form that is judged and sent on. What two readers could take for
+ * different requests is refused (RFC 9112 section 11.2).
+ */
+final class JudgedRequest implements HttpRequest {
+  /** A name, an IPv4 address or an IPv6 address in brackets, and a port. */
+  private static final Pattern AUTHORITY =
+      Pattern.compile("([A-Za-z0-9._~!$&'()*+,;=%-]*|\\[[0-9A-Fa-f:.]+])(?::[0-9]{0,5})?");
+
+  /** Fields that frame or route a message; no Connection field may remove them. */
+  private static final Set<String> PROTECTED =
+      Set.of("host", "content-length", "transfer-encoding", "trailer", "content-encoding");
+
+  /** Fields that a rule does not change, because the framing and the route depend on them. */
+  private static final Set<String> FRAMING =
+      Set.of("content-length", "transfer-encoding", "connection", "upgrade", "te", "host");
+
+  private static final Set<HttpMethod> IDEMPOTENT =
+      Set.of(
+          HttpMethod.GET,
+          HttpMethod.HEAD,
+          HttpMethod.OPTIONS,
+          HttpMethod.PUT,
+          HttpMethod.DELETE,
+          HttpMethod.TRACE);
+
+  private final io.netty.handler.codec.http.HttpRequest head;
+  private final boolean isHttp2;
+  private String host = "";
+  private boolean isWebSocket;
+  private boolean wantsClose;
+
+  private JudgedRequest(io.netty.handler.codec.http.HttpRequest head, boolean isHttp2) {
+    this.head = head;
+    this.isHttp2 = isHttp2;
+  }
+
+  /**
+   * Brings a head into the normal form.
+   *
+   * @param head changed by this
+   * @throws BadRequestException where it is ambiguous or not valid
+   */
+  static JudgedRequest of(io.netty.handler.codec.http.HttpRequest head, boolean isHttp2)
+      throws BadRequestException {
+    final JudgedRequest request = new JudgedRequest(head, isHttp2);
+    if (!HeadCheck.isToken(head.method().name())) {
+      throw new BadRequestException("a character of the method is not allowed");
+    }
+    request.checkFraming();
+    request.readHost();
+    request.readTarget();
+    request.removeConnectionFields();
+    return request;
+  }
+
+  private void checkFraming() throws BadRequestException {
+    final HttpHeaders headers = head.headers();
+    final List<String> lengths = headers.getAll(HttpHeaderNames.CONTENT_LENGTH);
+    if (lengths.size() > 1) {
+      throw new BadRequestException("there is more than one Content-Length");
+    }
+    if (!lengths.isEmpty() && !lengths.getFirst().matches("[0-9]{1,18}")) {
+      throw new BadRequestException("Content-Length is not a number");
+    }
+    final List<String> codings = headers.getAll(HttpHeaderNames.TRANSFER_ENCODING);
+    if (codings.isEmpty() || isHttp2) {
+      return; // HTTP/2 has its own framing, and no such field: Netty adds it
+    }
+    if (!lengths.isEmpty()) {
+      throw new BadRequestException("there are both Content-Length and Transfer-Encoding");
+    }
+    if (head.protocolVersion().equals(HttpVersion.HTTP_1_0)) {
+      throw new BadRequestException("HTTP/1.0 has no Transfer-Encoding");
+    }
+    if (codings.size() > 1 || !codings.getFirst().equalsIgnoreCase("chunked")) {
+      throw new BadRequestException("Transfer-Encoding is not chunked");
+    }
+  }
+
+  private void readHost() throws BadRequestException {
+    final List<String> hosts = head.headers().getAll(HttpHeaderNames.HOST);
+    final boolean isRepeated = hosts.size() == 2 && hosts.get(0).equals(hosts.get(1));
+    if (hosts.size() > 1 && !(isHttp2 && isRepeated)) {
+      throw new BadRequestException("there is more than one Host");
+    }
+    if (hosts.isEmpty()) {
+      if (!isHttp2 && head.protocolVersion().equals(HttpVersion.HTTP_1_1)) {
+        throw new BadRequestException("there is no Host");
+      }
+      return;
+    }
+    if (hosts.size() > 1) {
+      head.headers().set(HttpHeaderNames.HOST, hosts.getFirst()); // :authority and host
+    }
+    host = hostOf(hosts.getFirst());
+  }
+
+  private static String hostOf(String authority) throws BadRequestException {
+    final var matcher = AUTHORITY.matcher(authority);
+    if (!matcher.matches()) {
+      throw new BadRequestException("Host is not a host and a port");
+    }
+    return matcher.group(1).toLowerCase(Locale.ROOT);
+  }
+
+  private void readTarget() throws BadRequestException {
+    final String target = head.uri();
+    if (head.method().equals(HttpMethod.CONNECT)) {
+      if (isHttp2 || !target.equalsIgnoreCase(head.headers().get(HttpHeaderNames.HOST))) {
+        throw new BadRequestException("the target of CONNECT is not that of Host");
+      }
+      hostOf(target);
+      return;
+    }
+    if (target.equals("*") && head.method().equals(HttpMethod.OPTIONS)) {
+      return;
+    }
+    if (!target.isEmpty() && target.charAt(0) == '/' || isHttp2) {
+      head.setUri(RequestPath.normal(target));
+      return;
+    }
+    if (!target.regionMatches(true, 0, "http://", 0, 7)) {
+      throw new BadRequestException("the target is neither a path nor an http URI");
+    }
+    int end = 7;
+    while (end < target.length() && "/?#".indexOf(target.charAt(end)) < 0) {
+      end++;
+    }
+    final String authority = target.substring(7, end);
+    if (!authority.equalsIgnoreCase(head.headers().get(HttpHeaderNames.HOST))) {
+      throw new BadRequestException("the host of the target is not that of Host");
+    }
+    final String rest = target.substring(end);
+    head.setUri(RequestPath.normal(rest.startsWith("/") ? rest : "/" + rest));
+  }
+
+  /** Removes what is for this hop (RFC 9110 sections 7.6.1 and 7.8), and keeps a WebSocket. */
+  private void removeConnectionFields() throws BadRequestException {
+    final HttpHeaders headers = head.headers();
+    final Set<String> options = new HashSet<>();
+    for (final String value : headers.getAll(HttpHeaderNames.CONNECTION)) {
+      for (final String option : value.split(",")) {
+        options.add(option.strip().toLowerCase(Locale.ROOT));
+      }
+    }
+    wantsClose = options.contains("close") || head.protocolVersion().equals(HttpVersion.HTTP_1_0);
+    isWebSocket =
+        options.contains("upgrade")
+            && !isHttp2
+            && !wantsClose
+            && head.method().equals(HttpMethod.GET)
+            && !hasBody()
+            && headers.getAll(HttpHeaderNames.UPGRADE).size() == 1
+            && "websocket".equalsIgnoreCase(headers.get(HttpHeaderNames.UPGRADE));
+    final boolean takesTrailers = headers.containsValue(HttpHeaderNames.TE, "trailers", true);
+    for (final String option : options) {
+      if (PROTECTED.contains(option)) {
+        throw new BadRequestException("Connection names " + option);
+      }
+      if (!option.isEmpty()) {
+        headers.remove(option);
+      }
+    }
+    removeHopFields(headers);
+    headers.remove("http2-settings");
+    headers.remove(HttpHeaderNames.TE);
+    if (isHttp2) {
+      headers.remove("x-http2-scheme").remove("x-http2-path").remove("x-http2-stream-id");
+      headers.remove("x-http2-stream-weight").remove("x-http2-stream-dependency-id");
+      headers.remove("x-http2-stream-promise-id");
+    }
+    if (takesTrailers) {
+      headers.set(HttpHeaderNames.TE, "trailers");
+      if (!isHttp2) {
+        headers.set(HttpHeaderNames.CONNECTION, "TE");
+      }
+    }
+    if (isWebSocket) {
+      headers.set(HttpHeaderNames.CONNECTION, "Upgrade");
+      headers.set(HttpHeaderNames.UPGRADE, "websocket");
+    }
+  }
+
+  /** Removes the fields of one connection, but for those of the framing. */
+  static void removeHopFields(HttpHeaders headers) {
+    headers.remove(HttpHeaderNames.CONNECTION);
+    headers.remove("keep-alive");
+    headers.remove("proxy-connection");
+    headers.remove(HttpHeaderNames.UPGRADE);
+  }
+
+  /**
+   * Applies what a verdict asks for.
+   *
+   * @return the fields that the access log names
+   */
+  List<String> apply(List<HeaderChange> changes) {
+    if (changes.isEmpty()) {
+      return List.of();
+    }
+    final List<String> logged = new ArrayList<>();
+    final HttpHeaders headers = head.headers();
+    for (final HeaderChange change : changes) {
+      final boolean isFixed = FRAMING.contains(change.name().toLowerCase(Locale.ROOT));
+      switch (change.action()) {
+        case LOG -> logged.add(change.name());
+        case ADD -> {
+          if (!isFixed) {
+            headers.add(change.name(), change.value());
+          }
+        }
+        case REPLACE -> {
+          if (!isFixed) {
+            headers.set(change.name(), change.value());
+          }
+        }
+        case DELETE -> {
+          final boolean isKept = headers.contains(change.name(), change.value(), false);
+          if (!isFixed) {
+            headers.remove(change.name());
+          }
+          if (!isFixed && isKept) {
+            headers.add(change.name(), change.value());
+          }
+        }
+        default -> throw new IllegalStateException(change.action().toString());
+      }
+    }
+    return logged;
+  }
+
+  io.netty.handler.codec.http.HttpRequest head() {
+    return head;
+  }
+
+  boolean isWebSocket() {
+    return isWebSocket;
+  }
+
+  boolean isConnect() {
+    return head.method().equals(HttpMethod.CONNECT);
+  }
+
+  boolean isHead() {
+    return head.method().equals(HttpMethod.HEAD);
+  }
+
+  /** Returns whether the server may get it twice (RFC 9110 section 9.2.2). */
+  boolean isIdempotent() {
+    return IDEMPOTENT.contains(head.method()) && !isWebSocket;
+  }
+
+  boolean isGrpc() {
+    final String type = head.headers().get(HttpHeaderNames.CONTENT_TYPE);
+    return isHttp2 && type != null && type.startsWith("application/grpc");
+  }
+
+  /** Returns whether the connection of the client ends with the answer. */
+  boolean wantsClose() {
+    return wantsClose;
+  }
+
+  boolean hasBody() {
+    final String length = head.headers().get(HttpHeaderNames.CONTENT_LENGTH);
+    return head.headers().contains(HttpHeaderNames.TRANSFER_ENCODING)
+        || length != null && Long.parseLong(length) > 0;
+  }
+
+  /** Returns whether so little follows that it is read to the end after a refusal. */
+  boolean isSmall(long limit) {
+    final String length = head.headers().get(HttpHeaderNames.CONTENT_LENGTH);
+    return !head.headers().contains(HttpHeaderNames.EXPECT)
+        && (length == null || Long.parseLong(length) <= limit);
+  }
+
+  @Override
+  public String method() {
+    return head.method().name();
+  }
+
+  @Override
+  public String path() {
+    return head.uri();
+  }
+
+  @Override
+  public String host() {
+    return host;
+  }
+
+  @Override
+  public boolean hasHeader(String name, String value) {
+    return value == null
+        ? head.headers().contains(name)
+        : head.headers().contains(name, value, false);
+  }
+}

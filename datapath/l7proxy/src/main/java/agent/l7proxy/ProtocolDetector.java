@@ -1,0 +1,93 @@
+package agent.l7proxy;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelPipeline;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.handler.codec.ByteToMessageDecoder;
+import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
+import io.netty.handler.codec.http2.Http2MultiplexHandler;
+import io.netty.handler.codec.http2.Http2Settings;
+import io.netty.handler.codec.http2.Http2StreamFrameToHttpObjectCodec;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+
+/** Tells HTTP/2 with prior knowledge from HTTP/1 by its preface (RFC 9113 section 3.4). */
+final class ProtocolDetector extends ByteToMessageDecoder {
+  private static final byte[] PREFACE = "PRI * HTTP/2.0\r\n".getBytes(StandardCharsets.US_ASCII);
+  private static final int MOST_STREAMS = 100;
+
+  private final ClientConnection connection;
+
+  ProtocolDetector(ClientConnection connection) {
+    this.connection = connection;
+  }
+
+  @Override
+  public void channelActive(ChannelHandlerContext ctx) throws Exception {
+    super.channelActive(ctx);
+    ctx.read();
+  }
+
+  @Override
+  public void userEventTriggered(ChannelHandlerContext ctx, Object event) throws Exception {
+    super.userEventTriggered(ctx, event);
+    if (event instanceof ChannelInputShutdownEvent && !ctx.isRemoved()) {
+      ctx.close();
+    }
+  }
+
+  @Override
+  protected void decode(ChannelHandlerContext ctx, ByteBuf in, List<Object> out) {
+    final int length = Math.min(in.readableBytes(), PREFACE.length);
+    for (int i = 0; i < length; i++) {
+      if (in.getByte(in.readerIndex() + i) != PREFACE[i]) {
+        http1(ctx);
+        return;
+      }
+    }
+    if (length == PREFACE.length) {
+      http2(ctx);
+    }
+  }
+
+  private void http1(ChannelHandlerContext ctx) {
+    connection.protocol(ctx.channel(), false);
+    final RequestDecoder decoder = new RequestDecoder();
+    final ResponseEncoder encoder = new ResponseEncoder();
+    ctx.pipeline()
+        .addLast(decoder, encoder, ClientHandler.ofHttp1(connection, decoder, encoder))
+        .remove(this);
+  }
+
+  private void http2(ChannelHandlerContext ctx) {
+    connection.protocol(ctx.channel(), true);
+    final ChannelPipeline pipeline = ctx.pipeline();
+    pipeline.addLast(
+        Http2FrameCodecBuilder.forServer()
+            .initialSettings(
+                Http2Settings.defaultSettings()
+                    .maxConcurrentStreams(MOST_STREAMS)
+                    .maxHeaderListSize(RequestDecoder.LONGEST_HEAD))
+            .gracefulShutdownTimeoutMillis(1_000)
+            .build(),
+        new Http2MultiplexHandler(
+            new ChannelInitializer<Channel>() {
+              @Override
+              protected void initChannel(Channel stream) {
+                stream.config().setAutoRead(false);
+                stream
+                    .pipeline()
+                    .addLast(
+                        new Http2StreamFrameToHttpObjectCodec(true),
+                        ClientHandler.ofHttp2Stream(connection));
+              }
+            }));
+    ctx.channel().config().setOption(ChannelOption.ALLOW_HALF_CLOSURE, false);
+    ctx.channel().config().setAutoRead(true);
+    pipeline.remove(this);
+  }
+}

@@ -1,0 +1,109 @@
+package agent.l7proxy;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The normal form of a request's path (RFC 3986 section 6.2.2): unreserved characters are not
+ * encoded, encodings are in upper case, and there are no dot segments. Rules see this form, and the
+ * server gets it. What servers are known to read in different ways is refused.
+ */
+final class RequestPath {
+  private static final String HEX = "0123456789ABCDEF";
+
+  private RequestPath() {}
+
+  /**
+   * Returns the normal form; a query stays as it is.
+   *
+   * @param target path and query
+   */
+  static String normal(String target) throws BadRequestException {
+    if (target.isEmpty() || target.charAt(0) != '/') {
+      throw new BadRequestException("the path does not start with /");
+    }
+    final int mark = target.indexOf('?');
+    final int end = mark < 0 ? target.length() : mark;
+    boolean isSimple = true;
+    for (int i = 0; i < target.length(); i++) {
+      final char c = target.charAt(i);
+      if (c <= ' ' || c >= 0x7f || c == '#' || c == '\\' && i < end) {
+        throw new BadRequestException("a character of the path is not allowed");
+      }
+      isSimple &= i >= end || c != '%' && c != ';' && (c != '.' || target.charAt(i - 1) != '/');
+    }
+    if (isSimple) {
+      return target;
+    }
+    return withoutDots(decoded(target, end)) + target.substring(end);
+  }
+
+  private static String decoded(String target, int end) throws BadRequestException {
+    final StringBuilder path = new StringBuilder(end);
+    for (int i = 0; i < end; i++) {
+      final char c = target.charAt(i);
+      if (c != '%') {
+        path.append(c);
+        continue;
+      }
+      final int value = i + 2 < end ? hex(target, i + 1) : -1;
+      if (value < 0) {
+        throw new BadRequestException("an encoding in the path is incomplete");
+      }
+      if (value == 0 || value == '/' || value == '\\') {
+        throw new BadRequestException("the path encodes a NUL, a slash or a backslash");
+      }
+      if (isUnreserved(value)) {
+        path.append((char) value);
+      } else {
+        path.append('%').append(HEX.charAt(value >> 4)).append(HEX.charAt(value & 15));
+      }
+      i += 2;
+    }
+    return path.toString();
+  }
+
+  private static int hex(String text, int index) {
+    final int high = Character.digit(text.charAt(index), 16);
+    final int low = Character.digit(text.charAt(index + 1), 16);
+    return high < 0 || low < 0 ? -1 : high << 4 | low;
+  }
+
+  private static boolean isUnreserved(int c) {
+    return c >= 'a' && c <= 'z'
+        || c >= 'A' && c <= 'Z'
+        || c >= '0' && c <= '9'
+        || c == '-'
+        || c == '.'
+        || c == '_'
+        || c == '~';
+  }
+
+  private static String withoutDots(String path) throws BadRequestException {
+    final List<String> kept = new ArrayList<>();
+    final String[] segments = path.substring(1).split("/", -1);
+    for (int i = 0; i < segments.length; i++) {
+      final String segment = segments[i];
+      final boolean isLast = i == segments.length - 1;
+      if (isDots(segment)) {
+        if (segment.length() == 2 && !kept.isEmpty()) {
+          kept.removeLast();
+        }
+        if (isLast) {
+          kept.add("");
+        }
+        continue;
+      }
+      final int parameters = segment.indexOf(';');
+      if (parameters > 0 && isDots(segment.substring(0, parameters))) {
+        throw new BadRequestException("a dot segment of the path has parameters");
+      }
+      kept.add(segment);
+    }
+    return "/" + String.join("/", kept);
+  }
+
+  private static boolean isDots(String segment) {
+    return segment.equals(".") || segment.equals("..");
+  }
+}

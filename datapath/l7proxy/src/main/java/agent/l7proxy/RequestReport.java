@@ -1,0 +1,62 @@
+package agent.l7proxy;
+
+import agent.l7proxy.RequestRecord.Verdict;
+import java.time.Instant;
+import java.util.List;
+
+/** Collects what the access log says of a request, and reports it once. */
+final class RequestReport {
+  private final ClientConnection connection;
+  private final Instant time;
+  private final long startNs = System.nanoTime();
+  private String protocol = "";
+  private String method = "";
+  private String path = "";
+  private String host = "";
+  private List<String> missingHeaders = List.of();
+  private boolean isReported;
+
+  RequestReport(ClientConnection connection) {
+    this.connection = connection;
+    time = connection.context().clock().instant();
+  }
+
+  void protocol(String value) {
+    protocol = value;
+  }
+
+  /** Sets what was asked for. */
+  void request(String askedMethod, String askedPath, String askedHost) {
+    method = askedMethod;
+    path = askedPath;
+    host = askedHost;
+  }
+
+  void missingHeaders(List<String> value) {
+    missingHeaders = value;
+  }
+
+  /**
+   * Reports the request, if it is not yet.
+   *
+   * @param status of the answer; 0: there is none
+   */
+  void ended(Verdict verdict, int status) {
+    if (isReported) {
+      return;
+    }
+    isReported = true;
+    connection.report(
+        new RequestRecord(
+            time,
+            verdict,
+            connection.flow(),
+            protocol,
+            method,
+            path,
+            host,
+            status,
+            (System.nanoTime() - startNs) / 1_000_000,
+            missingHeaders));
+  }
+}

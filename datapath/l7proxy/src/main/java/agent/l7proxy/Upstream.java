@@ -1,0 +1,287 @@
+package agent.l7proxy;
+
+import agent.datapath.manager.spec.RedirectedFlow;
+import agent.types.IpAddress;
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.http.HttpClientCodec;
+import io.netty.handler.codec.http.HttpDecoderConfig;
+import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
+import io.netty.handler.codec.http2.Http2GoAwayFrame;
+import io.netty.handler.codec.http2.Http2MultiplexHandler;
+import io.netty.handler.codec.http2.Http2Settings;
+import io.netty.handler.codec.http2.Http2StreamChannelBootstrap;
+import io.netty.handler.codec.http2.Http2StreamFrameToHttpObjectCodec;
+import io.netty.util.ReferenceCountUtil;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The connection to the server of one client connection: opened for the first request that is
+ * allowed, kept for the next ones, and opened again when it is closed.
+ */
+final class Upstream {
+  private static final int LONGEST_RESPONSE_HEAD = 64 * 1024;
+
+  private final HttpProxyContext context;
+  private final RedirectedFlow flow;
+  private final Channel client;
+  private final boolean isHttp2;
+
+  /** HTTP/1: the open connection that no request uses; HTTP/2: the one that new streams use. */
+  private Channel kept;
+
+  /** HTTP/2: requests that wait for the connection. */
+  private final List<Exchange> waiting = new ArrayList<>(0);
+
+  private boolean isConnecting;
+  private boolean isClosed;
+
+  Upstream(HttpProxyContext context, RedirectedFlow flow, Channel client, boolean isHttp2) {
+    this.context = context;
+    this.flow = flow;
+    this.client = client;
+    this.isHttp2 = isHttp2;
+  }
+
+  /** Calls {@link Exchange#connected} or {@link Exchange#notConnected}, now or later. */
+  void open(Exchange exchange) {
+    final Channel channel = kept;
+    if (isHttp2) {
+      if (channel != null && channel.isActive()) {
+        openStream(channel, exchange);
+        return;
+      }
+      waiting.add(exchange);
+      if (!isConnecting) {
+        isConnecting = true;
+        connect(null);
+      }
+      return;
+    }
+    kept = null;
+    if (channel != null && channel.isActive()) {
+      exchange.connected(channel);
+    } else {
+      connect(exchange);
+    }
+  }
+
+  /** Takes a connection back whose response has ended. */
+  void keep(Channel channel) {
+    if (isClosed || kept != null && kept.isActive()) {
+      channel.close();
+    } else {
+      kept = channel;
+    }
+  }
+
+  void close() {
+    isClosed = true;
+    if (kept != null) {
+      kept.close();
+    }
+  }
+
+  private void connect(Exchange exchange) {
+    final ChannelFuture registered =
+        new Bootstrap()
+            .group(client.eventLoop())
+            .channelFactory(NioSocketChannel::new)
+            .option(ChannelOption.ALLOCATOR, client.alloc())
+            .option(ChannelOption.AUTO_READ, isHttp2)
+            .option(ChannelOption.ALLOW_HALF_CLOSURE, !isHttp2)
+            .option(ChannelOption.TCP_NODELAY, true)
+            .option(ChannelOption.RECVBUF_ALLOCATOR, HttpProxy.receiveBuffers())
+            .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, (int) context.connectTimeout().toMillis())
+            .handler(pipeline())
+            .register();
+    registered.addListener(
+        done -> {
+          if (!done.isSuccess()) {
+            ended(exchange, null, done.cause());
+          } else if (flow.serverEndpoint() == 0) {
+            connectSocket(exchange, registered.channel());
+          } else {
+            bindAndJoin(exchange, registered.channel());
+          }
+        });
+  }
+
+  private ChannelInitializer<Channel> pipeline() {
+    return new ChannelInitializer<>() {
+      @Override
+      protected void initChannel(Channel channel) {
+        if (isHttp2) {
+          channel
+              .pipeline()
+              .addLast(
+                  Http2FrameCodecBuilder.forClient()
+                      .initialSettings(
+                          Http2Settings.defaultSettings()
+                              .pushEnabled(false)
+                              .maxHeaderListSize(LONGEST_RESPONSE_HEAD))
+                      .encoderEnforceMaxConcurrentStreams(true)
+                      .gracefulShutdownTimeoutMillis(0)
+                      .build(),
+                  new Http2MultiplexHandler(new ChannelInboundHandlerAdapter()),
+                  new GoAwayHandler());
+        } else {
+          channel
+              .pipeline()
+              .addLast(
+                  new HttpClientCodec(
+                      new HttpDecoderConfig()
+                          .setMaxInitialLineLength(LONGEST_RESPONSE_HEAD)
+                          .setMaxHeaderSize(LONGEST_RESPONSE_HEAD)
+                          .setMaxChunkSize(16 * 1024)
+                          .setInitialBufferSize(64),
+                      true,
+                      false),
+                  new ServerHandler());
+        }
+      }
+    };
+  }
+
+  /** The server is an endpoint of this node: it shall see the address of the client. */
+  private void bindAndJoin(Exchange exchange, Channel channel) {
+    final IpAddress own = context.redirect().address(flow.server().isIpv6()).orElse(null);
+    if (own == null) {
+      ended(exchange, channel, new IOException("the family of " + flow.server() + " is off"));
+      return;
+    }
+    channel
+        .bind(socketAddress(own, 0))
+        .addListener(
+            bound -> {
+              if (bound.isSuccess()) {
+                join(exchange, channel);
+              } else {
+                ended(exchange, channel, bound.cause());
+              }
+            });
+  }
+
+  private void join(Exchange exchange, Channel channel) {
+    final int port = ((InetSocketAddress) channel.localAddress()).getPort();
+    channel.closeFuture().addListener(closed -> context.redirect().leave(flow, port));
+    final CompletableFuture<Void> joined;
+    try {
+      joined = context.redirect().join(flow, port);
+    } catch (RuntimeException e) {
+      ended(exchange, channel, e);
+      return;
+    }
+    joined
+        .thenApply(nothing -> nothing) // the time limit is for this use of the future
+        .orTimeout(context.connectTimeout().toMillis(), TimeUnit.MILLISECONDS)
+        .whenComplete(
+            (nothing, failure) ->
+                channel
+                    .eventLoop()
+                    .execute(
+                        () -> {
+                          if (failure == null) {
+                            connectSocket(exchange, channel);
+                          } else {
+                            ended(exchange, channel, failure);
+                          }
+                        }));
+  }
+
+  private void connectSocket(Exchange exchange, Channel channel) {
+    channel
+        .connect(socketAddress(flow.server(), flow.serverPort()))
+        .addListener(done -> ended(exchange, channel, done.isSuccess() ? null : done.cause()));
+  }
+
+  /** An attempt has ended, with an open connection where there is no failure. */
+  private void ended(Exchange exchange, Channel channel, Throwable failure) {
+    if (channel != null && (failure != null || isClosed)) {
+      channel.close();
+    }
+    final Throwable cause =
+        failure == null && isClosed ? new IOException("the client has closed") : failure;
+    if (!isHttp2) {
+      if (cause == null) {
+        exchange.connected(channel);
+      } else {
+        exchange.notConnected(cause);
+      }
+      return;
+    }
+    isConnecting = false;
+    final List<Exchange> all = List.copyOf(waiting);
+    waiting.clear();
+    if (cause == null) {
+      kept = channel;
+    }
+    for (final Exchange each : all) {
+      if (cause == null) {
+        openStream(channel, each);
+      } else {
+        each.notConnected(cause);
+      }
+    }
+  }
+
+  private static void openStream(Channel channel, Exchange exchange) {
+    new Http2StreamChannelBootstrap(channel)
+        .handler(
+            new ChannelInitializer<Channel>() {
+              @Override
+              protected void initChannel(Channel stream) {
+                stream.config().setAutoRead(false);
+                stream
+                    .pipeline()
+                    .addLast(new Http2StreamFrameToHttpObjectCodec(false), new ServerHandler());
+              }
+            })
+        .open()
+        .addListener(
+            done -> {
+              if (done.isSuccess()) {
+                exchange.connected((Channel) done.getNow());
+              } else {
+                exchange.notConnected(done.cause());
+              }
+            });
+  }
+
+  static InetSocketAddress socketAddress(IpAddress address, int port) {
+    try {
+      return new InetSocketAddress(InetAddress.getByAddress(address.toBytes()), port);
+    } catch (UnknownHostException e) {
+      throw new IllegalStateException(e); // an address has 4 or 16 bytes
+    }
+  }
+
+  /** After GOAWAY new requests have another connection. */
+  private final class GoAwayHandler extends ChannelInboundHandlerAdapter {
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+      if (message instanceof Http2GoAwayFrame && kept == ctx.channel()) {
+        kept = null;
+      }
+      ReferenceCountUtil.release(message);
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+      ctx.close();
+    }
+  }
+}

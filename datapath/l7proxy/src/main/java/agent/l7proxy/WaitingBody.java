@@ -1,0 +1,54 @@
+package agent.l7proxy;
+
+import io.netty.channel.Channel;
+import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.LastHttpContent;
+import java.util.ArrayDeque;
+import java.util.Deque;
+
+/** The parts of a body that came before there was a connection to the server: one read of them. */
+final class WaitingBody {
+  private final Deque<HttpContent> parts = new ArrayDeque<>(2);
+
+  /** Takes a part over. */
+  void add(HttpContent part) {
+    parts.add(part);
+  }
+
+  /** Returns whether there is nothing to send but the end. */
+  boolean isEmpty() {
+    final HttpContent first = parts.peek();
+    return first == null
+        || first instanceof LastHttpContent last
+            && !last.content().isReadable()
+            && last.trailingHeaders().isEmpty();
+  }
+
+  /** Writes all of it; returns whether there were bytes. */
+  boolean writeTo(Channel server) {
+    boolean hasBytes = false;
+    while (!parts.isEmpty()) {
+      hasBytes |= parts.peek().content().isReadable();
+      server.write(parts.poll());
+    }
+    return hasBytes;
+  }
+
+  void release() {
+    while (!parts.isEmpty()) {
+      parts.poll().release();
+    }
+  }
+
+  /** A server must not take a trailer for a field of the header that was judged. */
+  static void removeTrailers(HttpContent part) {
+    if (!(part instanceof LastHttpContent last) || last.trailingHeaders().isEmpty()) {
+      return;
+    }
+    final HttpHeaders trailers = last.trailingHeaders();
+    JudgedRequest.removeHopFields(trailers);
+    trailers.remove("host").remove("te").remove("expect").remove("cookie");
+    trailers.remove("authorization").remove("proxy-authorization");
+  }
+}

@@ -1,0 +1,131 @@
+package agent.l7proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.spec.RedirectedFlow;
+import agent.l7proxy.RequestRecord.Verdict;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Instant;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The lines of the access log, and its file. */
+class AccessLogTest {
+  private static final RedirectedFlow FLOW =
+      new RedirectedFlow(6, ProxyBench.LOOPBACK, 4000, 1001, 7, ProxyBench.LOOPBACK, 80, 2, 0);
+
+  @TempDir Path folder;
+
+  private static RequestRecord record(String path) {
+    return new RequestRecord(
+        Instant.parse("2026-01-02T03:04:05.6Z"),
+        Verdict.DENIED,
+        FLOW,
+        "HTTP/1.1",
+        "GET",
+        path,
+        "a.test",
+        403,
+        12,
+        List.of());
+  }
+
+  @Test
+  void shouldWriteALineForARequest() {
+    final RecordText text =
+        new RecordText(identity -> identity == 2 ? List.of() : List.of("k8s:app=a", "x"));
+    assertEquals(
+        "{\"time\":\"2026-01-02T03:04:05.600Z\",\"verdict\":\"Denied\",\"direction\":\"egress\","
+            + "\"source\":{\"ip\":\"127.0.0.1\",\"port\":4000,\"identity\":1001,"
+            + "\"labels\":[\"k8s:app=a\",\"x\"]},"
+            + "\"destination\":{\"ip\":\"127.0.0.1\",\"port\":80,\"identity\":2},"
+            + "\"protocol\":\"HTTP/1.1\",\"method\":\"GET\",\"path\":\"/\\\"\\\\\",\"host\":\"a.test\","
+            + "\"status\":403,\"durationMs\":12}\n",
+        text.line(record("/\"\\")).toString());
+  }
+
+  /** Reads the string of the path back by the grammar of JSON strings. */
+  @Test
+  void shouldWriteAnyCharactersAsJson() {
+    final RecordText text = new RecordText(identity -> List.of());
+    final Random random = new Random(5);
+    for (int i = 0; i < 2_000; i++) {
+      final StringBuilder path = new StringBuilder();
+      for (int j = random.nextInt(20); j > 0; j--) {
+        path.append((char) (random.nextBoolean() ? random.nextInt(256) : random.nextInt(65_536)));
+      }
+      final String line = text.line(record(path.toString())).toString();
+      assertTrue(line.chars().allMatch(c -> c >= ' ' && c < 0x7f || c == '\n'), line);
+      assertEquals(line.length() - 1, line.indexOf('\n'));
+      final int from = line.indexOf("\"path\":\"") + 8;
+      assertEquals(path.toString(), unquoted(line, from));
+    }
+  }
+
+  /** Returns the string up to its quote, which the next member follows. */
+  private static String unquoted(String line, int from) {
+    final StringBuilder text = new StringBuilder();
+    int i = from;
+    while (line.charAt(i) != '"') {
+      char c = line.charAt(i++);
+      if (c == '\\') {
+        c = line.charAt(i++);
+        if (c == 'u') {
+          c = (char) Integer.parseInt(line.substring(i, i + 4), 16);
+          i += 4;
+        } else {
+          assertTrue(c == '"' || c == '\\');
+        }
+      }
+      text.append(c);
+    }
+    assertTrue(line.startsWith("\",\"host\":\"a.test\"", i), line);
+    return text.toString();
+  }
+
+  @Test
+  void shouldWriteRequestsOfTheProxyAndOpenTheFileAgain() throws Exception {
+    final Path file = folder.resolve("access.log");
+    final Path rotated = folder.resolve("access.log.1");
+    try (OriginServer server = OriginServer.answering();
+        ProxyBench bench = new ProxyBench(server.port(), context -> context.accessLog(file));
+        RawClient client = bench.client()) {
+      assertEquals(200, client.get("/1").status());
+      awaitLines(file, 1);
+      Files.move(file, rotated);
+      bench.proxy.reopen();
+      for (int i = 0; !Files.exists(file); i++) {
+        assertEquals(200, client.get("/2").status()); // the writer opens it for one of these
+        assertTrue(i < 10_000);
+      }
+      assertEquals(200, client.get("/last").status());
+      bench.proxy.close();
+      assertTrue(Files.readString(rotated).contains("\"path\":\"/1\""));
+      assertTrue(Files.readString(file).contains("\"path\":\"/last\""));
+      assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(file)));
+      assertEquals(0, bench.proxy.droppedRecords());
+    }
+  }
+
+  private static void awaitLines(Path file, int count) throws IOException {
+    while (Files.readAllLines(file).size() < count) {
+      Thread.onSpinWait();
+    }
+  }
+
+  @Test
+  void shouldCountWhatADiskThatFailsDoesNotTake() throws IOException {
+    final AccessLog log = AccessLog.open(Path.of("/dev/full"), identity -> List.of());
+    for (int i = 0; i < 20_000; i++) {
+      log.write(record("/"));
+    }
+    log.close();
+    assertEquals(20_000, log.dropped());
+  }
+}

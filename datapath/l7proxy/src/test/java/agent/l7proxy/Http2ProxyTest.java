@@ -1,0 +1,177 @@
+package agent.l7proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.l7proxy.Http2Client.Answer;
+import agent.policy.request.HttpVerdict;
+import io.netty.handler.codec.http2.DefaultHttp2Headers;
+import io.netty.handler.codec.http2.Http2Headers;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** HTTP/2 with prior knowledge, and gRPC over it. */
+class Http2ProxyTest {
+  private Http2Server server;
+  private ProxyBench bench;
+  private Http2Client client;
+
+  @BeforeEach
+  void start() throws IOException {
+    server = new Http2Server();
+    bench = new ProxyBench(server.port(), context -> context.requestTimeout(Duration.ofSeconds(2)));
+    client = new Http2Client(bench.proxy.firstPort());
+  }
+
+  @AfterEach
+  void stop() {
+    client.close();
+    bench.close();
+    server.close();
+  }
+
+  private static Http2Headers grpc(String path, String timeout) {
+    final Http2Headers head =
+        Http2Client.head("POST", path)
+            .set("content-type", "application/grpc")
+            .set("te", "trailers");
+    return timeout == null ? head : head.set("grpc-timeout", timeout);
+  }
+
+  @Test
+  void shouldPassConcurrentStreamsOverOneConnectionAndJudgeEach() {
+    bench.rule =
+        request -> request.path().startsWith("/no") ? HttpVerdict.DENIED : HttpVerdict.ALLOWED;
+    final List<CompletableFuture<Answer>> answers = new ArrayList<>();
+    for (int i = 0; i < 90; i++) {
+      answers.add(client.get(i % 3 == 0 ? "/no" : "/x/../" + i));
+    }
+    for (int i = 0; i < 90; i++) {
+      final Answer answer = answers.get(i).join();
+      assertEquals(i % 3 == 0 ? 403 : 200, i % 3 == 0 ? answer.status() : 200);
+      assertEquals(i % 3 == 0 ? "Access denied" : "/" + i + "|", answer.body());
+      assertNull(answer.reset());
+    }
+    assertEquals(1, server.connections.get());
+    assertEquals(60, server.requests.size());
+    assertTrue(bench.judged.contains("GET a.test /1"));
+  }
+
+  @Test
+  void shouldPassGrpcWithTrailersBothWays() throws Exception {
+    final Answer answer =
+        client
+            .send(grpc("/s/m", null), "hello", new DefaultHttp2Headers().set("x-sum", "1"))
+            .join();
+    assertEquals("/s/m|hello", answer.body());
+    assertEquals("0", answer.heads().getLast().get("grpc-status").toString());
+    assertEquals("1", server.trailers.getFirst().get("x-sum").toString());
+    assertEquals("trailers", server.requests.getFirst().get("te").toString());
+    assertEquals("a.test:80", server.requests.getFirst().authority().toString());
+    assertNull(server.requests.getFirst().get("x-http2-scheme"));
+    assertEquals("HTTP/2", bench.record().protocol());
+    final Answer only = client.send(grpc("/trailers-only", null), "x", null).join();
+    assertEquals("5", only.heads().getLast().get("grpc-status").toString());
+    assertEquals(1, only.heads().size());
+  }
+
+  @Test
+  void shouldEndAGrpcRequestAtTheShorterTimeout() {
+    final Answer answer = client.send(grpc("/never", "50m"), "x", null).join();
+    assertEquals("4", answer.heads().getLast().get("grpc-status").toString());
+    assertEquals(200, answer.status());
+    assertEquals(504, client.get("/never").join().status());
+  }
+
+  @Test
+  void shouldPassAResetOfTheServer() {
+    client.get("/first").join();
+    assertEquals(503, client.send(Http2Client.head("POST", "/reset"), "x", null).join().status());
+    assertEquals("/next|", client.get("/next").join().body());
+    assertEquals(1, server.connections.get());
+  }
+
+  @Test
+  void shouldPassInformationalResponses() {
+    final Answer answer = client.get("/early").join();
+    assertEquals("103", answer.heads().getFirst().status().toString());
+    assertEquals("/early|", answer.body());
+  }
+
+  @Test
+  void shouldStreamALongResponseBesideOthers() {
+    final CompletableFuture<Answer> large = client.get("/size/50000000");
+    for (int i = 0; i < 20; i++) {
+      assertEquals("/" + i + "|", client.get("/" + i).join().body());
+    }
+    assertEquals(50_000_000, large.join().length());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"/a%2fb", "/a\\b", "relative", "/a%00", "/a b"})
+  void shouldRefuseAPathThatServersReadDifferently(String path) {
+    final Answer answer = client.get(path).join();
+    assertEquals(0, bench.judged.size());
+    assertTrue(answer.reset() != null || answer.status() == 400);
+    assertEquals(0, server.requests.size());
+  }
+
+  @Test
+  void shouldRefuseTwoHostsThatDiffer() {
+    final Answer answer =
+        client.send(Http2Client.head("GET", "/").set("host", "b.test"), null, null).join();
+    assertTrue(answer.reset() != null || answer.status() == 400);
+    assertEquals(List.of(), bench.judged);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"connection", "transfer-encoding", "Upper", "x y"})
+  void shouldRefuseFieldsThatHttp2DoesNotAllow(String name) {
+    final Answer answer =
+        client.send(Http2Client.head("GET", "/").set(name, "chunked"), null, null).join();
+    assertNotNull(answer.reset());
+    assertEquals(0, server.requests.size());
+  }
+
+  @Test
+  void shouldRefuseConnectAndLineEndsInValues() {
+    assertEquals(
+        400,
+        client
+            .get("/ok")
+            .thenCompose(ok -> client.send(Http2Client.head("CONNECT", "/"), null, null))
+            .handle(
+                (answer, failure) ->
+                    answer == null || answer.reset() != null ? 400 : answer.status())
+            .join());
+    final Answer answer =
+        client.send(Http2Client.head("GET", "/x").set("x", "a\r\nb: c"), null, null).join();
+    assertTrue(answer.reset() != null || answer.status() == 400, answer.toString());
+    assertEquals(1, server.requests.size());
+  }
+
+  @Test
+  void shouldDenyAnUploadAndKeepTheConnection() {
+    bench.rule = request -> request.path().equals("/no") ? HttpVerdict.DENIED : HttpVerdict.ALLOWED;
+    final Answer denied =
+        client.send(Http2Client.head("POST", "/no"), "x".repeat(60_000), null).join();
+    assertEquals(403, denied.status());
+    assertEquals("/yes|", client.get("/yes").join().body());
+  }
+
+  @Test
+  void shouldAnswer503WhereTheServerIsGone() {
+    server.close();
+    assertEquals(503, client.get("/").join().status());
+  }
+}

@@ -1,0 +1,300 @@
+package agent.l7proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.l7proxy.RedirectStatistics.Messages;
+import agent.l7proxy.RequestRecord.Verdict;
+import agent.policy.request.HttpVerdict;
+import agent.policy.request.HttpVerdict.Action;
+import agent.policy.request.HttpVerdict.HeaderChange;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Requests of HTTP/1 over sockets, to a server that answers what it has got. */
+class HttpProxyTest {
+  private OriginServer server;
+  private ProxyBench bench;
+  private RawClient client;
+
+  @BeforeEach
+  void start() throws IOException {
+    server = OriginServer.answering();
+    bench = new ProxyBench(server.port());
+    client = bench.client();
+  }
+
+  @AfterEach
+  void stop() throws IOException {
+    client.close();
+    bench.close();
+    server.close();
+  }
+
+  @Test
+  void shouldPassAllowedRequestsOverOneConnection() throws Exception {
+    assertEquals("GET /one|", client.get("/one").text());
+    assertEquals("GET /two?q=%41|", client.get("/t%77o?q=%41").text());
+    assertEquals(1, server.connections.get());
+    assertEquals(List.of("GET a.test /one", "GET a.test /two?q=%41"), bench.judged);
+    final RequestRecord record = bench.record();
+    assertEquals(Verdict.FORWARDED, record.verdict());
+    assertEquals("/one", record.path());
+    assertEquals(200, record.status());
+    assertTrue(record.isEgress());
+  }
+
+  @Test
+  void shouldAnswerWhatIsDeniedAndKeepTheConnection() throws Exception {
+    bench.rule = request -> request.path().equals("/no") ? HttpVerdict.DENIED : HttpVerdict.ALLOWED;
+    final RawClient.Message denied =
+        client
+            .send("POST /no HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\n\r\nhello")
+            .response();
+    assertEquals(403, denied.status());
+    assertEquals("Access denied", denied.text());
+    assertEquals("text/plain", denied.field("content-type"));
+    assertEquals("GET /yes|", client.get("/yes").text());
+    assertEquals(1, server.requests.size());
+    assertEquals(Verdict.DENIED, bench.record().verdict());
+    bench.record();
+    assertEquals(
+        List.of(
+            new RedirectStatistics(
+                7, false, server.port(), new Messages(2, 1, 1, 0), new Messages(1, 1, 0, 0))),
+        bench.proxy.statistics());
+    bench.proxy.forget(7);
+    assertEquals(List.of(), bench.proxy.statistics());
+  }
+
+  @Test
+  void shouldCloseAfterDenyingAnUploadThatIsLong() throws Exception {
+    bench.rule = request -> HttpVerdict.DENIED;
+    client.send("PUT /no HTTP/1.1\r\nHost: a.test\r\nContent-Length: 9000000\r\n\r\nbegin");
+    final RawClient.Message denied = client.response();
+    assertEquals(403, denied.status());
+    assertEquals("close", denied.field("connection"));
+    assertTrue(client.isEnded());
+  }
+
+  @Test
+  void shouldCloseWhenADeniedChunkedUploadDoesNotEnd() throws Exception {
+    bench.rule = request -> HttpVerdict.DENIED;
+    client.send("PUT /no HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n");
+    assertEquals(403, client.response().status());
+    final String chunk = "4000\r\n" + "x".repeat(0x4000) + "\r\n";
+    for (int i = 0; i < 5; i++) {
+      client.send(chunk);
+    }
+    assertTrue(client.isEnded());
+  }
+
+  @Test
+  void shouldNotWaitForABodyThatExpectsContinueWhenDenied() throws Exception {
+    bench.rule = request -> HttpVerdict.DENIED;
+    client.send(
+        "PUT /no HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+    assertEquals(403, client.response().status());
+    assertTrue(client.isEnded());
+  }
+
+  @Test
+  void shouldAnswerPipelinedRequestsInOrderAndJudgeEach() throws Exception {
+    bench.rule =
+        request -> request.path().startsWith("/no") ? HttpVerdict.DENIED : HttpVerdict.ALLOWED;
+    final StringBuilder all = new StringBuilder();
+    for (int i = 0; i < 200; i++) {
+      all.append(
+          "GET /%s/%d HTTP/1.1\r\nHost: a.test\r\n\r\n".formatted(i % 3 == 1 ? "no" : "yes", i));
+    }
+    client.send(all.toString());
+    for (int i = 0; i < 200; i++) {
+      assertEquals(
+          i % 3 == 1 ? "Access denied" : "GET /yes/" + i + "|", client.response().text(), "" + i);
+    }
+    assertEquals(200, bench.judged.size());
+    assertTrue(server.requests.stream().noneMatch(request -> request.start().contains("/no")));
+  }
+
+  @Test
+  void shouldAnswerAllPipelinedRequestsAfterTheEndOfTheInput() throws Exception {
+    client.send(
+        "GET /1 HTTP/1.1\r\nHost: a.test\r\n\r\n".repeat(3)
+            + "POST /2 HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\n\r\nhi");
+    client.socket.shutdownOutput();
+    for (int i = 0; i < 3; i++) {
+      assertEquals("GET /1|", client.response().text());
+    }
+    assertEquals("POST /2|hi", client.response().text());
+    assertTrue(client.isEnded());
+  }
+
+  @Test
+  void shouldEndAfterPipelinedRequestsThatAreDenied() throws Exception {
+    bench.rule = request -> request.path().equals("/no") ? HttpVerdict.DENIED : HttpVerdict.ALLOWED;
+    client.send(
+        "GET /yes HTTP/1.1\r\nHost: a.test\r\n\r\n"
+            + "GET /no HTTP/1.1\r\nHost: a.test\r\n\r\n".repeat(500));
+    client.socket.shutdownOutput();
+    assertEquals(200, client.response().status());
+    for (int i = 0; i < 500; i++) {
+      assertEquals(403, client.response().status());
+    }
+    assertTrue(client.isEnded());
+  }
+
+  @Test
+  void shouldUseAChangedPolicyForTheNextRequest() throws Exception {
+    assertEquals(200, client.get("/x").status());
+    bench.rule = request -> HttpVerdict.DENIED;
+    assertEquals(403, client.get("/x").status());
+    bench.rule = request -> HttpVerdict.ALLOWED;
+    assertEquals(200, client.get("/x").status());
+  }
+
+  @Test
+  void shouldPassBodiesWithChunksTrailersAndHead() throws Exception {
+    client.send(
+        "POST /c HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
+            + "3;ext=1\r\nabc\r\n0a\r\n0123456789\r\n0\r\nX-Sum: 7\r\nHost: b.test\r\n\r\n");
+    assertEquals("POST /c|abc0123456789", client.response().text());
+    assertEquals(List.of("X-Sum: 7"), server.requests.getFirst().trailers());
+    client.send("HEAD /h HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    final RawClient.Message head = client.headOnly();
+    assertEquals(200, head.status());
+    assertEquals("8", head.field("content-length"));
+    assertEquals("GET /after|", client.get("/after").text());
+  }
+
+  @Test
+  void shouldApplyTheChangesOfAVerdict() throws Exception {
+    bench.rule =
+        request -> {
+          assertTrue(request.hasHeader("x-a", "1"));
+          assertTrue(request.hasHeader("X-A", null));
+          assertFalse(request.hasHeader("x-a", "3"));
+          return new HttpVerdict(
+              true,
+              List.of(
+                  new HeaderChange(Action.ADD, "X-New", "n"),
+                  new HeaderChange(Action.DELETE, "X-A", "2"),
+                  new HeaderChange(Action.REPLACE, "X-B", "b"),
+                  new HeaderChange(Action.REPLACE, "Content-Length", "9"),
+                  new HeaderChange(Action.LOG, "X-Logged", "v")));
+        };
+    client.send("GET / HTTP/1.1\r\nHost: a.test\r\nX-A: 1\r\nX-A: 2\r\nX-B: 1\r\nX-B: 2\r\n\r\n");
+    assertEquals(200, client.response().status());
+    final RawClient.Message seen = server.requests.getFirst();
+    assertEquals("n", seen.field("X-New"));
+    assertEquals("2", seen.field("X-A"));
+    assertEquals("b", seen.field("X-B"));
+    assertNull(seen.field("content-length"));
+    assertEquals(List.of("X-Logged"), bench.record().missingHeaders());
+  }
+
+  @Test
+  void shouldRemoveFieldsOfTheConnectionAndUpgradesThatItCannotJudge() throws Exception {
+    client.send(
+        "GET / HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade, HTTP2-Settings, X-Hop\r\n"
+            + "Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAA\r\nX-Hop: 1\r\nX-End: 1\r\n\r\n");
+    assertEquals(200, client.response().status());
+    assertEquals(List.of("Host: a.test", "X-End: 1"), server.requests.getFirst().fields());
+  }
+
+  @Test
+  void shouldServeAClientThatOffersHttp2ByUpgrade() throws Exception {
+    try (HttpClient http = HttpClient.newHttpClient()) {
+      final var request =
+          java.net.http.HttpRequest.newBuilder(
+                  URI.create("http://127.0.0.1:" + bench.proxy.firstPort() + "/jdk"))
+              .build();
+      final var answer = http.send(request, BodyHandlers.ofString());
+      assertEquals("GET /jdk|", answer.body());
+      assertEquals(HttpClient.Version.HTTP_1_1, answer.version());
+    }
+  }
+
+  @Test
+  void shouldServeHttp10AndCloseAfterIt() throws Exception {
+    client.send("GET /old HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    assertEquals("GET /old|", client.response().text());
+    assertTrue(client.isEnded());
+    assertEquals(List.of("GET  /old"), bench.judged);
+    assertEquals("HTTP/1.0", bench.record().protocol());
+  }
+
+  @Test
+  void shouldPassAnAbsoluteTargetAsAPath() throws Exception {
+    client.send("GET http://A.test/x/../y HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    assertEquals("GET /y|", client.response().text());
+    assertEquals(List.of("GET a.test /y"), bench.judged);
+  }
+
+  @Test
+  void shouldAnswerAndLogWhatIsNotHttp() throws Exception {
+    client.send(new byte[] {0x16, 0x03, 0x01, 0x02, 0x00, 0x0a});
+    final RawClient.Message answer = client.response();
+    assertEquals(400, answer.status());
+    assertEquals("close", answer.field("connection"));
+    assertTrue(client.isEnded());
+    assertEquals(Verdict.ERROR, bench.record().verdict());
+    assertEquals(new Messages(1, 0, 0, 1), bench.proxy.statistics().getFirst().requests());
+  }
+
+  @Test
+  void shouldResetAConnectionThatNoRedirectHasSent() throws Exception {
+    bench.isKnown = false;
+    try (RawClient stranger = bench.client()) {
+      assertTrue(stranger.isEnded());
+    }
+    assertEquals(List.of(), bench.judged);
+  }
+
+  @Test
+  void shouldListenOnEightPorts() throws Exception {
+    for (int i = 0; i < 8; i++) {
+      try (RawClient other =
+          new RawClient(new java.net.Socket("127.0.0.1", bench.proxy.firstPort() + i))) {
+        assertEquals("GET /" + i + "|", other.get("/" + i).text());
+      }
+    }
+  }
+
+  @Test
+  void shouldJoinBeforeItConnectsToAnEndpointAndLeaveAfterwards() throws Exception {
+    bench.serverEndpoint = 9;
+    try (RawClient other = bench.client()) {
+      assertEquals(200, other.get("/").status());
+      assertEquals(1, bench.joined.size());
+    }
+    assertEquals(
+        bench.joined.getFirst(), bench.left.poll(10, java.util.concurrent.TimeUnit.SECONDS));
+    assertEquals(
+        2, bench.proxy.statistics().stream().filter(r -> r.requests().received() == 1).count());
+  }
+
+  @Test
+  void shouldNotConnectWhereJoiningFails() throws Exception {
+    bench.serverEndpoint = 9;
+    bench.joins = java.util.concurrent.CompletableFuture.failedFuture(new IOException("map full"));
+    try (RawClient other = bench.client()) {
+      assertEquals(503, other.get("/").status());
+    }
+    assertEquals(0, server.connections.get());
+    assertEquals(4, bench.joined.size());
+  }
+
+  @Test
+  void shouldRefuseALongHead() throws Exception {
+    client.send("GET / HTTP/1.1\r\nHost: a.test\r\nX: " + "x".repeat(70_000));
+    assertEquals(400, client.response().status());
+  }
+}

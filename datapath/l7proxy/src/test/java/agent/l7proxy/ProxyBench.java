@@ -1,0 +1,110 @@
+package agent.l7proxy;
+
+import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.manager.spec.RedirectedFlow;
+import agent.maps.layout.RedirectKind;
+import agent.policy.request.HttpRequest;
+import agent.policy.request.HttpVerdict;
+import agent.policy.request.RequestPolicies;
+import agent.types.IpAddress;
+import java.io.IOException;
+import java.net.Socket;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.Consumer;
+import java.util.function.Function;
+
+/** A proxy on loopback whose flows all go to one server, and what it was asked. */
+final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable {
+  static final IpAddress LOOPBACK = IpAddress.parse("127.0.0.1");
+
+  final LinkedBlockingQueue<RequestRecord> records = new LinkedBlockingQueue<>();
+  final List<String> judged = new CopyOnWriteArrayList<>();
+  final List<Integer> joined = new CopyOnWriteArrayList<>();
+  final LinkedBlockingQueue<Integer> left = new LinkedBlockingQueue<>();
+  final HttpProxy proxy;
+  volatile Function<HttpRequest, HttpVerdict> rule = request -> HttpVerdict.ALLOWED;
+  volatile boolean isKnown = true;
+  volatile int serverPort;
+  volatile int serverEndpoint;
+  volatile CompletableFuture<Void> joins = CompletableFuture.completedFuture(null);
+
+  ProxyBench(int serverPort) throws IOException {
+    this(serverPort, context -> {});
+  }
+
+  ProxyBench(int serverPort, Consumer<HttpProxyContext> options) throws IOException {
+    this.serverPort = serverPort;
+    final HttpProxyContext context =
+        new HttpProxyContext().redirect(this).policies(this).listener(records::add).threads(2);
+    options.accept(context);
+    proxy = HttpProxy.start(context);
+  }
+
+  RawClient client() throws IOException {
+    return new RawClient(new Socket("127.0.0.1", proxy.firstPort()));
+  }
+
+  /** The record of the next request that has ended. */
+  RequestRecord record() throws InterruptedException {
+    final RequestRecord next = records.poll(10, java.util.concurrent.TimeUnit.SECONDS);
+    if (next == null) {
+      throw new AssertionError("no request has ended");
+    }
+    return next;
+  }
+
+  @Override
+  public Optional<IpAddress> address(boolean ipv6) {
+    return ipv6 ? Optional.empty() : Optional.of(LOOPBACK);
+  }
+
+  @Override
+  public CompletableFuture<Void> serve(RedirectKind kind, int firstPort) {
+    throw new AssertionError("the launcher does this");
+  }
+
+  @Override
+  public Optional<RedirectedFlow> find(int protocol, IpAddress client, int clientPort, int port) {
+    return isKnown && protocol == 6 && client.isIpv4() && port >= proxy.firstPort()
+        ? Optional.of(
+            new RedirectedFlow(
+                protocol, client, clientPort, 1001, 7, LOOPBACK, serverPort, 1002, serverEndpoint))
+        : Optional.empty();
+  }
+
+  @Override
+  public CompletableFuture<Void> join(RedirectedFlow flow, int port) {
+    joined.add(port);
+    return joins;
+  }
+
+  @Override
+  public void leave(RedirectedFlow flow, int port) {
+    left.add(port);
+  }
+
+  @Override
+  public HttpVerdict http(RedirectedFlow flow, HttpRequest request) {
+    judged.add(request.method() + " " + request.host() + " " + request.path());
+    return rule.apply(request);
+  }
+
+  @Override
+  public boolean dns(RedirectedFlow flow, String name) {
+    throw new AssertionError("not a DNS proxy");
+  }
+
+  @Override
+  public long revision() {
+    return 1;
+  }
+
+  @Override
+  public void close() {
+    proxy.close();
+  }
+}

@@ -1,0 +1,279 @@
+package agent.l7proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.l7proxy.RequestRecord.Verdict;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+
+/** What the proxy does when a server fails, is slow, or frames its responses in other ways. */
+class UpstreamTest {
+  private static final String OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+  private interface Use {
+    void run(OriginServer server, ProxyBench bench, RawClient client) throws Exception;
+  }
+
+  private static void with(
+      OriginServer.Script script, java.util.function.Consumer<HttpProxyContext> options, Use use)
+      throws Exception {
+    try (OriginServer server = new OriginServer(script);
+        ProxyBench bench = new ProxyBench(server.port(), options);
+        RawClient client = bench.client()) {
+      use.run(server, bench, client);
+    }
+  }
+
+  @Test
+  void shouldAnswer503AfterAllAttemptsWhereNoServerListens() throws Exception {
+    final int unused;
+    try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
+      unused = socket.getLocalPort();
+    }
+    try (ProxyBench bench = new ProxyBench(unused);
+        RawClient client = bench.client()) {
+      bench.serverEndpoint = 9;
+      try (RawClient joining = bench.client()) {
+        assertEquals(503, joining.get("/").status());
+      }
+      assertEquals(4, bench.joined.size());
+      client.send("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\n\r\nhi");
+      assertEquals(503, client.response().status());
+      assertEquals(503, client.get("/again").status());
+      assertEquals(Verdict.ERROR, bench.record().verdict());
+    }
+  }
+
+  @Test
+  void shouldOpenANewConnectionWhenTheServerHasClosed() throws Exception {
+    with(
+        connection -> {
+          connection.request();
+          connection.send(OK);
+        },
+        context -> {},
+        (server, bench, client) -> {
+          for (int i = 1; i < 6; i++) {
+            assertEquals("ok", client.get("/").text());
+            assertEquals(i, server.connections.get());
+          }
+        });
+  }
+
+  @Test
+  void shouldRepeatOnlyWhatIsIdempotent() throws Exception {
+    final var count = new java.util.concurrent.atomic.AtomicInteger();
+    with(
+        connection -> {
+          connection.request();
+          if (count.incrementAndGet() % 3 == 0) {
+            connection.send(OK);
+          }
+        },
+        context -> {},
+        (server, bench, client) -> {
+          assertEquals("ok", client.get("/").text());
+          assertEquals(3, server.connections.get());
+          client.send("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 0\r\n\r\n");
+          assertEquals(503, client.response().status());
+          client.send("PUT / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1\r\n\r\nx");
+          assertEquals(503, client.response().status());
+          assertEquals(5, server.connections.get());
+        });
+  }
+
+  @Test
+  void shouldRepeatWhatIsNotAnsweredInTime() throws Exception {
+    final CountDownLatch end = new CountDownLatch(1);
+    final var count = new java.util.concurrent.atomic.AtomicInteger();
+    with(
+        connection -> {
+          connection.request();
+          if (count.incrementAndGet() < 3) {
+            end.await();
+          }
+          connection.send(OK);
+        },
+        context -> context.retryTimeout(Duration.ofMillis(50)),
+        (server, bench, client) -> {
+          assertEquals("ok", client.get("/").text());
+          assertEquals(3, server.connections.get());
+          end.countDown();
+        });
+  }
+
+  @Test
+  void shouldAnswer504WhenTheRequestTakesTooLong() throws Exception {
+    with(
+        connection -> {
+          connection.request();
+          connection.line();
+        },
+        context -> context.requestTimeout(Duration.ofMillis(100)),
+        (server, bench, client) -> {
+          assertEquals(504, client.get("/").status());
+          assertEquals(504, client.get("/").status());
+          assertEquals(504, bench.record().status());
+        });
+  }
+
+  @Test
+  void shouldEndAStreamWithoutTraffic() throws Exception {
+    with(
+        connection -> {
+          connection.request();
+          connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+          connection.line();
+        },
+        context -> context.idleTimeout(Duration.ofMillis(100)),
+        (server, bench, client) -> assertThrows(IOException.class, () -> client.get("/")));
+  }
+
+  @Test
+  void shouldNotPassATruncatedResponseAsAWholeOne() throws Exception {
+    with(
+        connection -> {
+          connection.request();
+          connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+        },
+        context -> {},
+        (server, bench, client) -> {
+          client.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
+          assertEquals(200, client.head().status());
+          assertThrows(
+              IOException.class,
+              () -> {
+                for (String line = client.line(); !"0".equals(line); line = client.line()) {
+                  if (line == null) {
+                    throw new IOException("ended");
+                  }
+                }
+              });
+          assertEquals(Verdict.ERROR, bench.record().verdict());
+        });
+  }
+
+  @Test
+  void shouldFrameAResponseThatEndsWithItsConnection() throws Exception {
+    with(
+        connection -> {
+          connection.request();
+          connection.send("HTTP/1.0 200 OK\r\n\r\nuntil the end");
+        },
+        context -> {},
+        (server, bench, client) -> {
+          assertEquals("until the end", client.get("/").text());
+          assertEquals("until the end", client.get("/").text());
+        });
+  }
+
+  @Test
+  void shouldSendAChunkedResponseToAnOldClientWithoutChunks() throws Exception {
+    with(
+        connection -> {
+          connection.request();
+          connection.send(
+              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+        },
+        context -> {},
+        (server, bench, client) ->
+            assertEquals("abc", client.send("GET / HTTP/1.0\r\n\r\n").response().text()));
+  }
+
+  @Test
+  void shouldPassInformationalResponsesAndTheBodyAfterThem() throws Exception {
+    with(
+        connection -> {
+          connection.head();
+          connection.send("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n");
+          connection.send("HTTP/1.1 100 Continue\r\n\r\n");
+          connection.exactly(5);
+          connection.send(OK);
+        },
+        context -> {},
+        (server, bench, client) -> {
+          client.send(
+              "PUT / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+          assertEquals(103, client.response().status());
+          assertEquals(100, client.response().status());
+          assertEquals("ok", client.send("hello").response().text());
+        });
+  }
+
+  @Test
+  void shouldPassAnEarlyResponseAndTheRestOfTheRequest() throws Exception {
+    with(
+        connection -> {
+          connection.head();
+          connection.send(OK);
+          connection.exactly(5);
+          connection.request();
+          connection.send(OK);
+        },
+        context -> {},
+        (server, bench, client) -> {
+          client.send("PUT / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\n\r\n");
+          assertEquals("ok", client.response().text());
+          client.send("hello");
+          assertEquals("ok", client.get("/").text());
+          assertEquals(1, server.connections.get());
+        });
+  }
+
+  @Test
+  void shouldAnswer502ForWhatIsNoResponse() throws Exception {
+    with(
+        connection -> {
+          connection.request();
+          connection.send("SSH-2.0-x\r\n\r\n");
+          connection.line();
+        },
+        context -> {},
+        (server, bench, client) -> assertEquals(502, client.get("/").status()));
+  }
+
+  @Test
+  void shouldNotTakeAResponseThatComesBeforeItsRequest() throws Exception {
+    with(
+        connection -> {
+          connection.request();
+          connection.send(OK + "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfake");
+          connection.request();
+          connection.send(OK);
+        },
+        context -> {},
+        (server, bench, client) -> {
+          assertEquals("ok", client.get("/1").text());
+          assertEquals("ok", client.get("/2").text());
+          assertTrue(server.connections.get() <= 2);
+        });
+  }
+
+  @Test
+  void shouldCloseTheServerWhenTheClientResets() throws Exception {
+    final CountDownLatch closed = new CountDownLatch(1);
+    with(
+        connection -> {
+          connection.request();
+          connection.line();
+          closed.countDown();
+        },
+        context -> {},
+        (server, bench, client) -> {
+          client.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
+          while (server.connections.get() == 0) {
+            Thread.onSpinWait();
+          }
+          client.socket.setSoLinger(true, 0);
+          client.close();
+          assertTrue(closed.await(10, java.util.concurrent.TimeUnit.SECONDS));
+          assertEquals(Verdict.ERROR, bench.record().verdict());
+        });
+  }
+}
