@@ -18,8 +18,7 @@ final class FoundNames {
    *
    * @param enforced to be completed when rules use its addresses; null: nobody waits
    */
-  record Found(
-      int endpointId, String name, Resolved answer, CompletableFuture<Void> enforced) {}
+  record Found(int endpointId, String name, Resolved answer, CompletableFuture<Void> enforced) {}
 
   private final ConcurrentLinkedQueue<Found> queue = new ConcurrentLinkedQueue<>();
   private final AtomicInteger length = new AtomicInteger();

@@ -9,8 +9,8 @@ public interface LiveAddresses {
   LiveAddresses NONE = address -> false;
 
   /**
-   * Returns whether a connection to an address is open. Called on the thread of the names, often; it
-   * must not wait.
+   * Returns whether a connection to an address is open. Called on the thread of the names, often;
+   * it must not wait.
    */
   boolean inUse(IpAddress address);
 }

@@ -34,7 +34,8 @@ final class NameCache {
 
   /** Those that wait for their first expiry. */
   private final TreeSet<Kept> waiting =
-      new TreeSet<>(Comparator.comparing((Kept kept) -> kept.due).thenComparing(kept -> kept.number));
+      new TreeSet<>(
+          Comparator.comparing((Kept kept) -> kept.due).thenComparing(kept -> kept.number));
 
   private final Set<String> evicted = new TreeSet<>();
   private long created;

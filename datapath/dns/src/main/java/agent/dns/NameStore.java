@@ -18,10 +18,13 @@ public interface NameStore {
   void save(List<NameLookup> lookups);
 
   /**
-   * Adds to what is saved; returns when it is on the disk, and throws where that failed. It takes as
-   * long as these lookups need, however many are saved.
+   * Adds to what is saved, so that the next run of the agent knows it, and throws where that
+   * failed. It takes as long as these lookups need, however many are saved.
    */
   void append(List<NameLookup> lookups);
+
+  /** Returns when everything that was appended is on the disk, and throws where that failed. */
+  void sync();
 
   /**
    * Replaces what is saved, as {@link #save} does, on another thread than that of {@link #append},
@@ -52,6 +55,9 @@ public interface NameStore {
         all.addAll(lookups);
         saved = List.copyOf(all);
       }
+
+      @Override
+      public void sync() {}
 
       @Override
       public synchronized void compact(Supplier<List<NameLookup>> all) {

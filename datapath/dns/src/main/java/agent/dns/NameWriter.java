@@ -39,6 +39,7 @@ final class NameWriter implements AutoCloseable {
   private final List<NameLookup> unsaved = new ArrayList<>();
   private boolean isOutdated;
   private boolean isFailing;
+  private boolean isUnsynced;
   private boolean isCompacting;
   private int appended;
   private long dueMs;
@@ -79,7 +80,10 @@ final class NameWriter implements AutoCloseable {
     isOutdated = true;
   }
 
-  /** Stores what is due; returns whether every address is stored. */
+  /**
+   * Stores what is due; returns whether every address is stored. What is appended may be on the
+   * disk only after {@link #sync}; a run after this one knows it.
+   */
   boolean write() {
     final boolean isDue = isOutdated && clockMs.getAsLong() - dueMs >= 0;
     try {
@@ -93,6 +97,7 @@ final class NameWriter implements AutoCloseable {
         store.append(List.copyOf(unsaved));
         appended += unsaved.size();
         unsaved.clear();
+        isUnsynced = true;
       }
     } catch (OperationException failure) {
       failed(failure);
@@ -104,6 +109,20 @@ final class NameWriter implements AutoCloseable {
     return true;
   }
 
+  /** Waits until everything that was appended is on the disk; returns whether it is. */
+  boolean sync() {
+    try {
+      if (isUnsynced) {
+        isUnsynced = false;
+        store.sync();
+      }
+      return !isFailing;
+    } catch (OperationException failure) {
+      failed(failure);
+      return false;
+    }
+  }
+
   /**
    * Stores all lookups now.
    *
@@ -112,6 +131,7 @@ final class NameWriter implements AutoCloseable {
   void replace() {
     store.save(cache.list());
     unsaved.clear();
+    isUnsynced = false;
     appended = 0;
     isFailing = false;
     isOutdated = false;
@@ -149,6 +169,7 @@ final class NameWriter implements AutoCloseable {
       if (isOutdated || isCompacting || !unsaved.isEmpty()) {
         replace();
       }
+      sync();
     } catch (OperationException failure) {
       LOGGER.warn("names: {}", failure.getMessage());
     }

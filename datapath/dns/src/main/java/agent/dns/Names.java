@@ -28,10 +28,11 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The addresses of names for the rules of this node. A change is stored first and enforced then: a
- * restart knows every address that was enforced. One change is enforced at a time; what comes
- * meanwhile is in the next one. The work is done by one thread of its own, which waits for the disk
- * and for nothing else; reads are for any thread.
+ * The addresses of names for the rules of this node. A change is written first and enforced then: a
+ * restart knows every address that was enforced, and who waits for a change is told when it is on
+ * the disk, too. One change is enforced at a time; what comes meanwhile is in the next one. The
+ * work is done by one thread of its own, which waits for the disk and for nothing else; reads are
+ * for any thread.
  */
 public final class Names implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Names.class);
@@ -190,18 +191,17 @@ public final class Names implements AutoCloseable {
   }
 
   /**
-   * Takes what an endpoint looked up; any thread may call, and does not wait. What comes at the same
-   * time is stored and enforced together.
+   * Takes what an endpoint looked up; any thread may call, and does not wait. What comes at the
+   * same time is stored and enforced together.
    *
    * @param endpointId the endpoint; 0: none of this node
    * @param name in lower case, with a dot at the end
    * @param answer its addresses and their time to live
-   * @return completes when the addresses are stored and the rules that select the name use them:
-   *     at once where all of that is so already, or no rule selects the name; fails where it cannot
-   *     be done
+   * @return completes when the addresses are stored and the rules that select the name use them: at
+   *     once where all of that is so already, or no rule selects the name; fails where it cannot be
+   *     done
    */
-  public CompletableFuture<Void> found(
-      int endpointId, String name, NameResolver.Resolved answer) {
+  public CompletableFuture<Void> found(int endpointId, String name, NameResolver.Resolved answer) {
     if (unreadable != null || answer.addresses().isEmpty() || !canBeSelected(name)) {
       return CompletableFuture.completedFuture(null);
     }
@@ -331,7 +331,7 @@ public final class Names implements AutoCloseable {
     if (isStored) {
       waiting.addAll(asked);
     } else {
-      asked.forEach(one -> one.completeExceptionally(new OperationException(NOT_STORED)));
+      end(asked, false);
     }
     if (isEnforcing
         || pending.isEmpty() && waiting.isEmpty()
@@ -400,7 +400,7 @@ public final class Names implements AutoCloseable {
     final List<CompletableFuture<Void>> answers = waiting;
     waiting = new ArrayList<>();
     if (changes.isEmpty()) {
-      answers.forEach(answer -> answer.complete(null));
+      end(answers, writer.sync());
       return;
     }
     isEnforcing = true;
@@ -413,10 +413,21 @@ public final class Names implements AutoCloseable {
           }
           settled.computeIfPresent(name, (same, before) -> common(before, addresses));
         });
-    enforcement
-        .enforce(changes)
-        .whenComplete(
-            (done, failure) -> thread.execute(() -> onEnforced(changes, answers, failure)));
+    final CompletableFuture<Void> enforcing = enforcement.enforce(changes);
+    // A process that is killed loses nothing that is written; the disk may do its part meanwhile.
+    final boolean isSynced = writer.sync();
+    enforcing.whenComplete(
+        (done, failure) -> thread.execute(() -> onEnforced(changes, answers, failure, isSynced)));
+  }
+
+  private static void end(List<CompletableFuture<Void>> answers, boolean isStored) {
+    for (final CompletableFuture<Void> answer : answers) {
+      if (isStored) {
+        answer.complete(null);
+      } else {
+        answer.completeExceptionally(new OperationException(NOT_STORED));
+      }
+    }
   }
 
   private static Set<IpAddress> common(Set<IpAddress> before, Set<IpAddress> after) {
@@ -428,7 +439,8 @@ public final class Names implements AutoCloseable {
   private void onEnforced(
       Map<String, Set<IpAddress>> changes,
       List<CompletableFuture<Void>> answers,
-      Throwable failure) {
+      Throwable failure,
+      boolean isSynced) {
     isEnforcing = false;
     final Set<String> names = changes.keySet();
     if (failure == null) {
@@ -440,7 +452,7 @@ public final class Names implements AutoCloseable {
             }
           });
       faults.clear(ENFORCEMENT);
-      answers.forEach(answer -> answer.complete(null));
+      end(answers, isSynced);
     } else {
       failed.addAll(names);
       names.forEach(settled::remove);

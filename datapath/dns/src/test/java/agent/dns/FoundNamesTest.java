@@ -40,6 +40,8 @@ class FoundNamesTest {
   private final Set<String> unselected = new HashSet<>();
   private volatile int appends;
   private volatile boolean fails;
+  private volatile boolean failsToSync;
+  private volatile int syncs;
   private Names names;
 
   private final NameStore store =
@@ -67,6 +69,14 @@ class FoundNamesTest {
           synchronized (saved) {
             saved.addAll(lookups);
           }
+        }
+
+        @Override
+        public void sync() {
+          if (failsToSync) {
+            throw new OperationException("input or output error");
+          }
+          syncs++;
         }
 
         @Override
@@ -211,6 +221,7 @@ class FoundNamesTest {
       assertEquals(1_000, changes.get(1).size());
     }
     assertTrue(appends < 500, appends + " writes");
+    assertEquals(2, syncs, "one for each change");
   }
 
   @Test
@@ -225,6 +236,21 @@ class FoundNamesTest {
     enforcement().complete(null);
     assertEquals(Set.of(WWW), savedNames());
     await(found(WWW, "192.0.2.7"));
+  }
+
+  @Test
+  void shouldFailWhatIsNotOnTheDisk() throws Exception {
+    failsToSync = true;
+    start();
+    final CompletableFuture<Void> first = found(WWW, "192.0.2.7");
+    enforcement().complete(null);
+    assertThrows(ExecutionException.class, () -> await(first));
+    failsToSync = false;
+    now.updateAndGet(time -> time.plusSeconds(2));
+    final CompletableFuture<Void> second = found("b.example.com.", "192.0.2.7");
+    enforcement().complete(null);
+    await(second);
+    assertEquals(Set.of(WWW, "b.example.com."), savedNames());
   }
 
   @Test

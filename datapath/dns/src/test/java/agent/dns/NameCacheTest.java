@@ -26,8 +26,7 @@ class NameCacheTest {
 
   private boolean add(String name, long ttlSec, long atSec, String... texts) {
     return cache.add(
-        cache.lookup(
-            0, name, addresses(texts), ttlSec, START.plusSeconds(atSec), Source.LOOKUP));
+        cache.lookup(0, name, addresses(texts), ttlSec, START.plusSeconds(atSec), Source.LOOKUP));
   }
 
   private Set<String> expire(long atSec) {
@@ -182,8 +181,7 @@ class NameCacheTest {
     holding.add(found(holding, 8, "b.example.com.", "192.0.2.4"));
     assertEquals(Set.of(), holding.expire(START.plusSeconds(120), 10), "there is room again");
     used.clear();
-    assertEquals(
-        Set.of(WWW, "b.example.com."), holding.expire(START.plusSeconds(150), 10));
+    assertEquals(Set.of(WWW, "b.example.com."), holding.expire(START.plusSeconds(150), 10));
     assertEquals(0, holding.size());
   }
 

@@ -79,6 +79,9 @@ class NamesTest {
     }
 
     @Override
+    public void sync() {}
+
+    @Override
     public synchronized void compact(java.util.function.Supplier<List<NameLookup>> all) {
       save(all.get());
     }

@@ -9,10 +9,10 @@ import java.util.List;
 import java.util.function.Supplier;
 
 /**
- * Stores the addresses of names in {@code names/cache.json}, and in a {@link NameJournal} what comes
- * between two writes of that file. The journal is ended before the lookups for the file are taken,
- * and removed after the file is written, so that a crash at any time leaves each lookup in one of
- * them.
+ * Stores the addresses of names in {@code names/cache.json}, and in a {@link NameJournal} what
+ * comes between two writes of that file. The journal is ended before the lookups for the file are
+ * taken, and removed after the file is written, so that a crash at any time leaves each lookup in
+ * one of them.
  */
 final class NameFile implements NameStore, AutoCloseable {
   private static final String NAME = "cache";
@@ -56,6 +56,11 @@ final class NameFile implements NameStore, AutoCloseable {
   @Override
   public void append(List<NameLookup> lookups) {
     journal.append(lookups);
+  }
+
+  @Override
+  public void sync() {
+    journal.sync();
   }
 
   @Override

@@ -24,7 +24,8 @@ final class NameJournal implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(NameJournal.class);
   private static final String PREFIX = "added-";
   private static final Pattern NAME = Pattern.compile(PREFIX + "(\\d{1,18})");
-  private static final byte[] NEXT = "\n{\"format\":".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+  private static final byte[] NEXT =
+      "\n{\"format\":".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
   private static final int ROOM_BYTES = 256 << 10;
 
   private final StateFolder<List<NameLookup>> folder;
@@ -100,7 +101,7 @@ final class NameJournal implements AutoCloseable {
   }
 
   /**
-   * Adds lookups durably.
+   * Adds lookups, so that {@link #read} finds them; {@link #sync} makes them durable.
    *
    * @throws OperationException where they could not be stored
    */
@@ -120,10 +121,24 @@ final class NameJournal implements AutoCloseable {
       }
       makeRoom(length);
       write(whole.flip(), position);
-      channel.force(false);
       position += length;
     } catch (IOException e) {
       rotate();
+      throw FolderFiles.failure(folder.path(PREFIX + number), "written", e);
+    }
+  }
+
+  /**
+   * Makes durable what was added.
+   *
+   * @throws OperationException where that failed
+   */
+  synchronized void sync() {
+    try {
+      if (channel != null) {
+        folder.files().sync(folder.path(PREFIX + number), channel);
+      }
+    } catch (IOException e) {
       throw FolderFiles.failure(folder.path(PREFIX + number), "written", e);
     }
   }
@@ -141,7 +156,6 @@ final class NameJournal implements AutoCloseable {
       final int more = length + ROOM_BYTES;
       write(ByteBuffer.allocate(more), room);
       room += more;
-      folder.files().sync(folder.path(PREFIX + number), channel);
     }
   }
 
@@ -152,10 +166,13 @@ final class NameJournal implements AutoCloseable {
     }
   }
 
-  /** Ends the present file; returns the files that there are, for {@link #remove}. */
+  /**
+   * Ends the present file, which is durable; returns the files that there are, for {@link #remove}.
+   */
   synchronized List<Long> rotate() {
     if (channel != null) {
       try {
+        channel.force(false);
         channel.close();
       } catch (IOException e) {
         LOGGER.warn("names: {}", IoFailure.reason(e));

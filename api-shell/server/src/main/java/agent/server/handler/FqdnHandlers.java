@@ -53,8 +53,7 @@ public final class FqdnHandlers implements ApiHandler.Group {
     return Answer.streamedArray(found, FqdnHandlers::encode);
   }
 
-  private static List<NameLookup> matching(
-      List<NameLookup> all, NamePattern pattern, Prefix cidr) {
+  private static List<NameLookup> matching(List<NameLookup> all, NamePattern pattern, Prefix cidr) {
     return all.stream()
         .filter(lookup -> pattern.matches(lookup.name()))
         .filter(lookup -> cidr == null || lookup.addresses().stream().anyMatch(cidr::contains))

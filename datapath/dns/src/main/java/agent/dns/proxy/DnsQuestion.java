@@ -48,8 +48,7 @@ final class DnsQuestion {
   private final int type;
   private final OPTRecord opt;
 
-  private DnsQuestion(
-      byte[] message, int end, int problem, String name, int type, OPTRecord opt) {
+  private DnsQuestion(byte[] message, int end, int problem, String name, int type, OPTRecord opt) {
     this.message = message;
     this.end = end;
     this.problem = problem;

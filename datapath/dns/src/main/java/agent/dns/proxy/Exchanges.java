@@ -120,8 +120,7 @@ final class Exchanges {
     if (DnsQuestion.codeOf(answer) == Rcode.NOERROR && exchange.question.isInternet()) {
       try {
         final Message message = new Message(answer);
-        final Resolved found =
-            DnsNameResolver.read(message.getQuestion().getName(), message);
+        final Resolved found = DnsNameResolver.read(message.getQuestion().getName(), message);
         exchange.resolved = found.addresses().isEmpty() ? Exchange.NO_ADDRESS : found;
       } catch (IOException | RuntimeException malformed) {
         fail(exchange, DnsCounter.ERROR);

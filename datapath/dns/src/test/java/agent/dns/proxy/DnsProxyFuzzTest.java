@@ -11,8 +11,8 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.xbill.DNS.OPTRecord;
 import org.xbill.DNS.Message;
+import org.xbill.DNS.OPTRecord;
 import org.xbill.DNS.Rcode;
 import org.xbill.DNS.Section;
 
@@ -38,8 +38,7 @@ class DnsProxyFuzzTest {
     rig.server.script = (question, reply) -> reply.send(ScriptedServer.answer(question, ZONE));
     final Duration shortly = Duration.ofMillis(100);
     final Duration most = Duration.ofSeconds(5);
-    rig.start(
-        rig.context().times(new DnsProxyContext.Times(shortly, most, shortly, most)));
+    rig.start(rig.context().times(new DnsProxyContext.Times(shortly, most, shortly, most)));
   }
 
   @AfterEach

@@ -118,7 +118,8 @@ class DnsProxyReleaseTest {
     try (ProxyRig.Udp client = rig.new Udp()) {
       client.ask(question(WWW, Type.AAAA));
     }
-    assertEquals(new Resolved(addresses("192.0.2.8", "2001:db8::8"), 20), rig.found.get(0).answer());
+    assertEquals(
+        new Resolved(addresses("192.0.2.8", "2001:db8::8"), 20), rig.found.get(0).answer());
     assertEquals(WWW, rig.found.get(0).name());
   }
 
@@ -182,8 +183,7 @@ class DnsProxyReleaseTest {
   void shouldRefusePortsThatAreNone() {
     assertEquals(
         "--tofqdns-proxy-port: 65529 is not 0 to 65528: the proxy has 8 consecutive ports",
-        assertThrows(
-                IllegalArgumentException.class, () -> rig.context().port(65_529).conclude())
+        assertThrows(IllegalArgumentException.class, () -> rig.context().port(65_529).conclude())
             .getMessage());
     assertThrows(IllegalArgumentException.class, () -> rig.context().port(-1).conclude());
     assertThrows(IllegalStateException.class, () -> DnsProxy.start(rig.context()));

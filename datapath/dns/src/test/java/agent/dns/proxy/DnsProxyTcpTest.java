@@ -214,9 +214,7 @@ class DnsProxyTcpTest {
   @Test
   void shouldCloseIdleConnections() throws Exception {
     final Duration shortly = Duration.ofMillis(200);
-    rig.start(
-        rig.context()
-            .times(new DnsProxyContext.Times(shortly, shortly, shortly, shortly)));
+    rig.start(rig.context().times(new DnsProxyContext.Times(shortly, shortly, shortly, shortly)));
     try (ProxyRig.Tcp client = rig.new Tcp()) {
       client.socket.getOutputStream().write(0);
       assertTrue(client.isEnded());

@@ -35,8 +35,7 @@ final class FakeRedirect implements RedirectProxy {
   }
 
   @Override
-  public Optional<RedirectedFlow> find(
-      int protocol, IpAddress client, int clientPort, int port) {
+  public Optional<RedirectedFlow> find(int protocol, IpAddress client, int clientPort, int port) {
     final InetSocketAddress to = server;
     return knowsFlows
         ? Optional.of(

@@ -81,8 +81,7 @@ final class ScriptedServer implements AutoCloseable {
   private void answer(byte[] question, SocketAddress asker) {
     try {
       script.onQuestion(
-          question,
-          message -> datagrams.send(new DatagramPacket(message, message.length, asker)));
+          question, message -> datagrams.send(new DatagramPacket(message, message.length, asker)));
     } catch (IOException | RuntimeException malformed) {
       // Such a question has no answer.
     }
