@@ -16,7 +16,7 @@ final class FoundNames {
   /**
    * An answer.
    *
-   * @param enforced to be completed when rules use its addresses; null: nobody waits
+   * @param enforced to be completed when rules use its addresses; null: no caller waits
    */
   record Found(int endpointId, String name, Resolved answer, CompletableFuture<Void> enforced) {}
 

@@ -25,7 +25,7 @@ import java.util.function.IntPredicate;
  */
 final class NameCache {
   /** So often an address is looked at again that is kept because it is in use. */
-  static final Duration HOLD = Duration.ofSeconds(30);
+  private static final Duration HOLD = Duration.ofSeconds(30);
 
   private final Limits limits;
   private final LiveAddresses live;

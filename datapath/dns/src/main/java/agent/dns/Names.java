@@ -29,10 +29,10 @@ import org.apache.logging.log4j.Logger;
 
 /**
  * The addresses of names for the rules of this node. A change is written first and enforced then: a
- * restart knows every address that was enforced, and who waits for a change is told when it is on
- * the disk, too. One change is enforced at a time; what comes meanwhile is in the next one. The
- * work is done by one thread of its own, which waits for the disk and for nothing else; reads are
- * for any thread.
+ * restart knows every address that was enforced, and a change is answered when it is on the disk,
+ * too. One change is enforced at a time; what comes meanwhile is in the next one. The work is done
+ * by one thread of its own, which waits for the disk and for nothing else; reads are for any
+ * thread.
  */
 public final class Names implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Names.class);

@@ -17,8 +17,8 @@ import org.apache.logging.log4j.Logger;
 /**
  * Lookups that came since all of them were stored: {@code names/added-<n>.json}. Such a file has
  * parts one after the other, each in the form of a state file, and then zeros: room that is there
- * already makes the sync of a part short. A part that a crash has cut is the last one, and nobody
- * was told of it; a file is never continued by the next run. Thread-safe.
+ * already makes the sync of a part short. A part that a crash has cut is the last one, and no
+ * caller had an answer; a file is never continued by the next run. Thread-safe.
  */
 final class NameJournal implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(NameJournal.class);

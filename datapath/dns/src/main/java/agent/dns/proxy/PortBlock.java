@@ -15,10 +15,16 @@ import java.nio.channels.NetworkChannel;
 import java.nio.channels.ServerSocketChannel;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 
 /** The sockets of the proxy: UDP and TCP on consecutive ports of each of its addresses. */
 final class PortBlock implements AutoCloseable {
   private static final int ATTEMPTS = 100;
+
+  /** Between the ports of well-known services and those of node ports and connections. */
+  private static final int LEAST_ANY = 10_000;
+
+  private static final int MOST_ANY = 30_000 - RedirectProxy.PORTS;
   private static final int BACKLOG = 256;
   private static final int RECEIVE_BYTES = 1 << 20;
 
@@ -41,7 +47,7 @@ final class PortBlock implements AutoCloseable {
     OperationException failure = null;
     for (int i = 0; i < (port == 0 ? ATTEMPTS : 1); i++) {
       try {
-        return new PortBlock(port == 0 ? anyPort(addresses.getFirst()) : port).open(addresses);
+        return new PortBlock(port == 0 ? anyPort() : port).open(addresses);
       } catch (OperationException e) {
         failure = e;
       }
@@ -49,14 +55,12 @@ final class PortBlock implements AutoCloseable {
     throw failure;
   }
 
-  /** Returns a port that is free for the first socket; the next ones often are, too. */
-  private static int anyPort(IpAddress address) {
-    try (DatagramChannel probe = DatagramChannel.open(family(address))) {
-      probe.bind(socketAddress(address, 0));
-      return Math.min(port(probe), 65_536 - RedirectProxy.PORTS);
-    } catch (IOException e) {
-      throw refused("any UDP port of " + address, e);
-    }
+  /**
+   * Returns a first port below those that the kernel gives to connections, which may have any of
+   * them at any time.
+   */
+  private static int anyPort() {
+    return ThreadLocalRandom.current().nextInt(LEAST_ANY, MOST_ANY);
   }
 
   private PortBlock open(List<IpAddress> addresses) {

@@ -13,14 +13,14 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
-/** The thread of the proxy: it waits for sockets and for what other threads have to tell. */
+/** The thread of the proxy: it waits for sockets and for what other threads report. */
 final class ProxyLoop {
   private static final Logger LOGGER = LogManager.getLogger(ProxyLoop.class);
   private static final long TICK_MS = 50;
-  private static final int MOST_TOLD = 4_096;
+  private static final int MOST_REPORTS = 4_096;
 
   private final Selector selector;
-  private final Queue<Runnable> told = new ConcurrentLinkedQueue<>();
+  private final Queue<Runnable> reports = new ConcurrentLinkedQueue<>();
   private final Deque<Runnable> later = new ArrayDeque<>();
   private final Thread thread = Thread.ofPlatform().daemon().name("dns-proxy").unstarted(this::run);
   private volatile boolean isClosed;
@@ -64,8 +64,8 @@ final class ProxyLoop {
   }
 
   /** Has the thread do something; any thread may call. */
-  void tell(Runnable news) {
-    told.add(news);
+  void tell(Runnable report) {
+    reports.add(report);
     if (Thread.currentThread() != thread) {
       selector.wakeup();
     }
@@ -85,7 +85,7 @@ final class ProxyLoop {
     long tickNs = System.nanoTime();
     while (!isClosed) {
       try {
-        final boolean hasWork = !told.isEmpty() || !later.isEmpty();
+        final boolean hasWork = !reports.isEmpty() || !later.isEmpty();
         if (hasWork) {
           selector.selectNow(this::ready);
         } else {
@@ -110,10 +110,10 @@ final class ProxyLoop {
   }
 
   private void work() {
-    Runnable next = told.poll();
+    Runnable next = reports.poll();
     for (int i = 0; next != null; i++) {
       next.run();
-      next = i < MOST_TOLD ? told.poll() : null;
+      next = i < MOST_REPORTS ? reports.poll() : null;
     }
     for (int most = later.size(); most > 0; most--) {
       later.poll().run();

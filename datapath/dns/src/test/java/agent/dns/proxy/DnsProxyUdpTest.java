@@ -81,6 +81,7 @@ class DnsProxyUdpTest {
     assertArrayEquals(withIdentifier(ScriptedServer.answer(sent, ZONE), 0x1234), answer);
     assertEquals(1, rig.count(DnsCounter.RECEIVED));
     assertEquals(1, rig.count(DnsCounter.FORWARDED));
+    await(() -> !rig.events.isEmpty());
     final DnsObserver.Event event = rig.events.getFirst();
     assertEquals(List.of(IpAddress.parse("192.0.2.7")), event.addresses());
     assertEquals(
@@ -119,6 +120,7 @@ class DnsProxyUdpTest {
     assertTrue(new Message(answer).getHeader().getFlag(Flags.QR));
     assertEquals(List.of(), rig.server.questions);
     assertEquals(1, rig.count(DnsCounter.DENIED));
+    await(() -> !rig.events.isEmpty());
     assertEquals(Verdict.DENIED, rig.events.getFirst().verdict());
   }
 
@@ -248,6 +250,7 @@ class DnsProxyUdpTest {
     try (ProxyRig.Udp client = rig.new Udp()) {
       client.send(question(WWW));
       await(() -> rig.count(DnsCounter.TIMED_OUT) == 1);
+      await(() -> !rig.events.isEmpty());
       assertEquals(-1, rig.events.getFirst().responseCode());
     }
   }
