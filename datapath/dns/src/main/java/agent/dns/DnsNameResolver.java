@@ -126,7 +126,7 @@ public final class DnsNameResolver implements NameResolver {
   }
 
   /** Reads the addresses of a name from an answer, which has the aliases that lead to them. */
-  static Resolved read(Name name, Message answer) {
+  public static Resolved read(Name name, Message answer) {
     final List<Record> records = answer.getSection(Section.ANSWER);
     long ttlSec = Long.MAX_VALUE;
     Name at = name;

@@ -13,6 +13,7 @@ import java.util.List;
  * @param lookupTime when they were found
  * @param expirationTime until when rules use them
  * @param source where they come from
+ * @param endpointId the endpoint that looked the name up; 0: none did
  */
 public record NameLookup(
     String name,
@@ -20,7 +21,8 @@ public record NameLookup(
     long ttlSec,
     Instant lookupTime,
     Instant expirationTime,
-    Source source) {
+    Source source,
+    int endpointId) {
 
   /** Where addresses come from. */
   public enum Source {
@@ -35,11 +37,22 @@ public record NameLookup(
     addresses = addresses.stream().distinct().sorted().toList();
   }
 
+  /** Creates a lookup that no endpoint made. */
+  public NameLookup(
+      String name,
+      List<IpAddress> addresses,
+      long ttlSec,
+      Instant lookupTime,
+      Instant expirationTime,
+      Source source) {
+    this(name, addresses, ttlSec, lookupTime, expirationTime, source, 0);
+  }
+
   NameLookup with(List<IpAddress> others) {
-    return new NameLookup(name, others, ttlSec, lookupTime, expirationTime, source);
+    return new NameLookup(name, others, ttlSec, lookupTime, expirationTime, source, endpointId);
   }
 
   NameLookup until(Instant time) {
-    return new NameLookup(name, addresses, ttlSec, lookupTime, time, source);
+    return new NameLookup(name, addresses, ttlSec, lookupTime, time, source, endpointId);
   }
 }

@@ -16,29 +16,35 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.IntPredicate;
 import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The addresses of names for the rules of this node. A change is stored first and enforced then: a
- * restart knows every address that was enforced. One change is enforced at a time; what comes
- * meanwhile is in the next one. The work is done by one thread of its own, which waits for the disk
- * and for nothing else; reads are for any thread.
+ * The addresses of names for the rules of this node. A change is written first and enforced then: a
+ * restart knows every address that was enforced, and a change is answered when it is on the disk,
+ * too. One change is enforced at a time; what comes meanwhile is in the next one. The work is done
+ * by one thread of its own, which waits for the disk and for nothing else; reads are for any
+ * thread.
  */
 public final class Names implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Names.class);
   private static final int MOST_EXPIRIES = 1_000;
   private static final long CYCLE_MS = 100;
-  private static final long STORE_RETRY_MS = 1_000;
+  private static final long CLOSE_MS = 3_000;
   private static final long ENFORCEMENT_RETRY_MS = 1_000;
   private static final String ENFORCEMENT = "enforcement";
+  private static final String NOT_STORED = "new addresses of names cannot be stored";
 
-  /** An address that only stays longer than stored is stored so late; a restart adds the time. */
-  private static final Duration STORE_DELAY = Duration.ofSeconds(30);
+  /** An address that expires later than that needs no new enforcement. */
+  private static final Duration SETTLED_FOR = Duration.ofSeconds(5);
 
   private final NamesContext context;
   private final Faults faults = new Faults("names are looked up, stored and enforced");
@@ -47,21 +53,26 @@ public final class Names implements AutoCloseable {
   private final ScheduledExecutorService thread =
       Executors.newSingleThreadScheduledExecutor(
           work -> Thread.ofPlatform().daemon().name("names").unstarted(work));
+  private final NameWriter writer;
+  private final FoundNames found = new FoundNames();
+  private final AtomicBoolean isWoken = new AtomicBoolean();
   private final Map<String, Set<IpAddress>> enforced = new HashMap<>();
+
+  /** The addresses that the kernel has for certain. */
+  private final Map<String, Set<IpAddress>> settled = new ConcurrentHashMap<>();
+
   private final Set<String> pending = new TreeSet<>();
 
   /** Names whose addresses in the kernel are not known, since a change failed. */
   private final Set<String> failed = new TreeSet<>();
 
   private List<CompletableFuture<Void>> waiting = new ArrayList<>();
+
   private volatile String unreadable;
   private Enforcement enforcement;
   private Supplier<Set<String>> wanted;
   private Observer observer = (name, answer) -> {};
   private boolean isEnforcing;
-  private boolean isOutdated;
-  private boolean isStoreFailing;
-  private long storeAtMs;
   private long enforceAtMs;
 
   /** Has the rules use other addresses. */
@@ -85,7 +96,8 @@ public final class Names implements AutoCloseable {
 
   private Names(NamesContext context) {
     this.context = context;
-    cache = new NameCache(context.leastTtl().toSeconds(), context.mostAddresses());
+    cache = new NameCache(context.limits(), context.live());
+    writer = new NameWriter(context.store(), cache, thread, this::nowMs);
     poller =
         context.resolver() == null
             ? null
@@ -108,7 +120,7 @@ public final class Names implements AutoCloseable {
   private void restore() {
     final Instant now = context.clock().instant();
     try {
-      final Instant least = now.plus(STORE_DELAY);
+      final Instant least = now.plus(NameWriter.DELAY);
       for (final NameLookup lookup : context.store().load()) {
         cache.add(lookup.expirationTime().isBefore(least) ? lookup.until(least) : lookup);
       }
@@ -118,10 +130,13 @@ public final class Names implements AutoCloseable {
       return;
     }
     for (final NameLookup one : context.preloaded()) {
-      cache.add(one.name(), one.addresses(), one.ttlSec(), now, NameLookup.Source.PRECACHE);
-      isOutdated = true;
+      cache.add(
+          cache.lookup(
+              0, one.name(), one.addresses(), one.ttlSec(), now, NameLookup.Source.PRECACHE));
+      writer.changedNow();
     }
     enforced.putAll(cache.addresses());
+    settled.putAll(enforced);
   }
 
   /** Returns the addresses of all names, for the policy at the start. */
@@ -154,11 +169,95 @@ public final class Names implements AutoCloseable {
    * @throws OperationException where the stored ones cannot be read
    */
   public List<NameLookup> list() {
+    checkReadable();
+    return cache.list();
+  }
+
+  /**
+   * Returns what an endpoint looked up, in the order of the names.
+   *
+   * @throws OperationException where the stored lookups cannot be read
+   */
+  public List<NameLookup> list(int endpointId) {
+    checkReadable();
+    return cache.list(endpointId);
+  }
+
+  private void checkReadable() {
     final String reason = unreadable;
     if (reason != null) {
       throw new OperationException(reason);
     }
-    return cache.list();
+  }
+
+  /**
+   * Takes what an endpoint looked up; any thread may call, and does not wait. What comes at the
+   * same time is stored and enforced together.
+   *
+   * @param endpointId the endpoint; 0: none of this node
+   * @param name in lower case, with a dot at the end
+   * @param answer its addresses and their time to live
+   * @return completes when the addresses are stored and the rules that select the name use them: at
+   *     once where all of that is so already, or no rule selects the name; fails where it cannot be
+   *     done
+   */
+  public CompletableFuture<Void> found(int endpointId, String name, NameResolver.Resolved answer) {
+    if (unreadable != null || answer.addresses().isEmpty() || !canBeSelected(name)) {
+      return CompletableFuture.completedFuture(null);
+    }
+    final boolean isFree = isSettled(name, answer.addresses()) || !context.selected().test(name);
+    final CompletableFuture<Void> done = new CompletableFuture<>();
+    try {
+      found.add(new FoundNames.Found(endpointId, name, answer, isFree ? null : done));
+      wake();
+    } catch (OperationException | RejectedExecutionException failure) {
+      done.completeExceptionally(failure);
+    }
+    return isFree ? CompletableFuture.completedFuture(null) : done;
+  }
+
+  /** Whether it has the characters alone that names of rules have, which are those of the store. */
+  private static boolean canBeSelected(String name) {
+    for (int i = 0; i < name.length(); i++) {
+      final char one = name.charAt(i);
+      final boolean isLetter = one >= 'a' && one <= 'z' || one == '-' || one == '_';
+      if (!isLetter && (one < '0' || one > '9') && (one != '.' || i == 0)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether the rules use all of the addresses, and do so until the answer has been taken. */
+  private boolean isSettled(String name, List<IpAddress> addresses) {
+    return settled.getOrDefault(name, Set.of()).containsAll(addresses)
+        && cache.has(name, addresses, context.clock().instant().plus(SETTLED_FOR));
+  }
+
+  private void wake() {
+    if (isWoken.compareAndSet(false, true)) {
+      thread.execute(this::cycle);
+    }
+  }
+
+  /** Forgets what an endpoint looked up that is removed; its id may be given to another one. */
+  public void endpointRemoved(int endpointId) {
+    thread.execute(() -> removeOf(id -> id == endpointId));
+  }
+
+  /** Forgets what endpoints looked up that are not there any more; for the start. */
+  public void keepEndpoints(Set<Integer> present) {
+    final Set<Integer> ids = Set.copyOf(present);
+    thread.execute(() -> removeOf(id -> !ids.contains(id)));
+  }
+
+  private void removeOf(IntPredicate endpointIds) {
+    final List<NameLookup> removed = cache.removeOf(endpointIds);
+    if (!removed.isEmpty()) {
+      removed.forEach(lookup -> pending.add(lookup.name()));
+      writer.changedNow();
+      cycle();
+    }
   }
 
   /**
@@ -181,9 +280,10 @@ public final class Names implements AutoCloseable {
       if (unreadable != null && !pattern.isEvery()) {
         throw new OperationException(unreadable);
       }
-      context.store().save(cache.list());
+      writer.replace();
     } catch (RuntimeException failure) {
       removed.forEach(cache::add);
+      writer.changedNow();
       answer.completeExceptionally(failure);
       return;
     }
@@ -204,6 +304,7 @@ public final class Names implements AutoCloseable {
 
   /** One cycle; what it throws would end the thread. */
   void cycle() {
+    isWoken.set(false);
     try {
       if (unreadable == null) {
         work();
@@ -217,51 +318,59 @@ public final class Names implements AutoCloseable {
     final Instant now = context.clock().instant();
     final long nowMs = nowMs();
     if (poller != null) {
-      for (final NamePoller.Found found : poller.step(nowMs, wanted.get())) {
-        add(found, now, nowMs);
+      for (final NamePoller.Found one : poller.step(nowMs, wanted.get())) {
+        add(one, now);
       }
     }
-    pending.addAll(cache.expire(now, MOST_EXPIRIES));
-    final boolean isStoreDue = isOutdated && nowMs - storeAtMs >= 0;
-    if (isEnforcing || pending.isEmpty() && waiting.isEmpty() && !isStoreDue) {
+    final List<CompletableFuture<Void>> asked = takeFound(now);
+    final Set<String> expired = cache.expire(now, MOST_EXPIRIES);
+    if (pending.addAll(expired)) {
+      writer.changed();
+    }
+    final boolean isStored = writer.write();
+    if (isStored) {
+      waiting.addAll(asked);
+    } else {
+      end(asked, false);
+    }
+    if (isEnforcing
+        || pending.isEmpty() && waiting.isEmpty()
+        || !failed.isEmpty() && nowMs - enforceAtMs < 0) {
       return;
     }
-    if (!failed.isEmpty() && nowMs - enforceAtMs < 0) {
-      return;
-    }
-    if (!isStoreFailing || nowMs - storeAtMs >= 0) {
-      store(nowMs);
-    }
-    enforce(!isStoreFailing);
+    enforce(isStored);
   }
 
-  private void add(NamePoller.Found found, Instant now, long nowMs) {
-    final NameResolver.Resolved answer = found.answer();
-    observer.onLookup(found.name(), answer);
-    if (answer.addresses().isEmpty()) {
-      return;
-    }
-    if (cache.add(
-        found.name(), answer.addresses(), answer.ttlSec(), now, NameLookup.Source.LOOKUP)) {
-      pending.add(found.name());
-    } else if (!isOutdated) {
-      isOutdated = true;
-      storeAtMs = nowMs + STORE_DELAY.toMillis() / 2;
-    }
-  }
-
-  private void store(long nowMs) {
-    try {
-      context.store().save(cache.list());
-      isStoreFailing = false;
-      isOutdated = false;
-    } catch (OperationException failure) {
-      if (!isStoreFailing) {
-        LOGGER.warn("names: new addresses wait: {}", failure.getMessage());
+  private List<CompletableFuture<Void>> takeFound(Instant now) {
+    final List<CompletableFuture<Void>> asked = new ArrayList<>();
+    for (final FoundNames.Found one : found.take()) {
+      add(one.endpointId(), one.name(), one.answer(), now);
+      if (one.enforced() != null) {
+        asked.add(one.enforced());
       }
-      isStoreFailing = true;
-      isOutdated = true;
-      storeAtMs = nowMs + STORE_RETRY_MS;
+    }
+    if (!found.isEmpty()) {
+      wake();
+    }
+    return asked;
+  }
+
+  private void add(NamePoller.Found one, Instant now) {
+    observer.onLookup(one.name(), one.answer());
+    if (!one.answer().addresses().isEmpty()) {
+      add(0, one.name(), one.answer(), now);
+    }
+  }
+
+  private void add(int endpointId, String name, NameResolver.Resolved answer, Instant now) {
+    final NameLookup lookup =
+        cache.lookup(
+            endpointId, name, answer.addresses(), answer.ttlSec(), now, NameLookup.Source.LOOKUP);
+    if (cache.add(lookup)) {
+      pending.add(name);
+      writer.add(lookup);
+    } else {
+      writer.changed();
     }
   }
 
@@ -291,7 +400,7 @@ public final class Names implements AutoCloseable {
     final List<CompletableFuture<Void>> answers = waiting;
     waiting = new ArrayList<>();
     if (changes.isEmpty()) {
-      answers.forEach(answer -> answer.complete(null));
+      end(answers, writer.sync());
       return;
     }
     isEnforcing = true;
@@ -302,43 +411,69 @@ public final class Names implements AutoCloseable {
           } else {
             enforced.put(name, addresses);
           }
+          settled.computeIfPresent(name, (same, before) -> common(before, addresses));
         });
-    enforcement
-        .enforce(changes)
-        .whenComplete(
-            (done, failure) ->
-                thread.execute(() -> onEnforced(changes.keySet(), answers, failure)));
+    final CompletableFuture<Void> enforcing = enforcement.enforce(changes);
+    // A process that is killed loses nothing that is written; the disk may do its part meanwhile.
+    final boolean isSynced = writer.sync();
+    enforcing.whenComplete(
+        (done, failure) -> thread.execute(() -> onEnforced(changes, answers, failure, isSynced)));
+  }
+
+  private static void end(List<CompletableFuture<Void>> answers, boolean isStored) {
+    for (final CompletableFuture<Void> answer : answers) {
+      if (isStored) {
+        answer.complete(null);
+      } else {
+        answer.completeExceptionally(new OperationException(NOT_STORED));
+      }
+    }
+  }
+
+  private static Set<IpAddress> common(Set<IpAddress> before, Set<IpAddress> after) {
+    final Set<IpAddress> both = new TreeSet<>(before);
+    both.retainAll(after);
+    return both.isEmpty() ? null : both;
   }
 
   private void onEnforced(
-      Set<String> names, List<CompletableFuture<Void>> answers, Throwable failure) {
+      Map<String, Set<IpAddress>> changes,
+      List<CompletableFuture<Void>> answers,
+      Throwable failure,
+      boolean isSynced) {
     isEnforcing = false;
+    final Set<String> names = changes.keySet();
     if (failure == null) {
       failed.removeAll(names);
+      changes.forEach(
+          (name, addresses) -> {
+            if (!addresses.isEmpty()) {
+              settled.put(name, addresses);
+            }
+          });
       faults.clear(ENFORCEMENT);
-      answers.forEach(answer -> answer.complete(null));
+      end(answers, isSynced);
     } else {
       failed.addAll(names);
+      names.forEach(settled::remove);
       pending.addAll(names);
       enforceAtMs = nowMs() + ENFORCEMENT_RETRY_MS;
       faults.degraded(ENFORCEMENT, "addresses of names: " + failure.getMessage());
       LOGGER.warn("addresses of names: {}", failure.getMessage());
       answers.forEach(answer -> answer.completeExceptionally(failure));
     }
+    if (!pending.isEmpty() || !waiting.isEmpty()) {
+      cycle();
+    }
   }
 
-  /** Ends the thread; what is not stored yet is stored. */
+  /** Ends the threads; what is not stored yet is stored. */
   @Override
   public void close() {
-    thread.execute(
-        () -> {
-          if (isOutdated) {
-            store(nowMs());
-          }
-        });
+    thread.execute(writer::close);
     thread.shutdown();
     try {
-      thread.awaitTermination(STORE_RETRY_MS, TimeUnit.MILLISECONDS);
+      thread.awaitTermination(CLOSE_MS, TimeUnit.MILLISECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

@@ -5,6 +5,7 @@ import java.time.InstantSource;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 
 /** The configuration of {@link Names} until {@link #conclude()}; immutable after it. */
 public final class NamesContext {
@@ -12,6 +13,9 @@ public final class NamesContext {
   private NameStore store = NameStore.inMemory();
   private Duration leastTtl = Duration.ofDays(7);
   private int mostAddresses = 50;
+  private NameCache.Limits limits;
+  private LiveAddresses live = LiveAddresses.NONE;
+  private Predicate<String> selected = name -> true;
   private NameResolver resolver;
   private NamePoller.Pauses pauses = NamePoller.Pauses.DEFAULT;
   private List<NameLookup> preloaded = List.of();
@@ -33,6 +37,27 @@ public final class NamesContext {
   /** Sets how many addresses of one name are kept. */
   public NamesContext mostAddresses(int value) {
     mostAddresses = changing(value);
+    return this;
+  }
+
+  /** Sets how many names are kept; {@link #conclude} has a default. */
+  NamesContext limits(NameCache.Limits value) {
+    limits = changing(value);
+    return this;
+  }
+
+  /** Sets what knows the addresses in use, which stay when their time is over. */
+  public NamesContext liveAddresses(LiveAddresses value) {
+    live = changing(value);
+    return this;
+  }
+
+  /**
+   * Sets which names rules select, by name with a dot at the end; any thread asks, without waiting.
+   * The answers for others do not wait for the rules. Without it, every answer waits.
+   */
+  public NamesContext selected(Predicate<String> value) {
+    selected = changing(value);
     return this;
   }
 
@@ -68,9 +93,14 @@ public final class NamesContext {
    */
   public NamesContext conclude() {
     Objects.requireNonNull(store, "store");
+    Objects.requireNonNull(live, "liveAddresses");
+    Objects.requireNonNull(selected, "selected");
     if (mostAddresses < 1 || leastTtl.isNegative()) {
       throw new IllegalArgumentException(
           "names: %d addresses, kept for at least %s".formatted(mostAddresses, leastTtl));
+    }
+    if (limits == null) {
+      limits = new NameCache.Limits(leastTtl.toSeconds(), mostAddresses);
     }
     isConcluded = true;
     return this;
@@ -87,12 +117,16 @@ public final class NamesContext {
     return store;
   }
 
-  Duration leastTtl() {
-    return leastTtl;
+  NameCache.Limits limits() {
+    return limits;
   }
 
-  int mostAddresses() {
-    return mostAddresses;
+  LiveAddresses live() {
+    return live;
+  }
+
+  Predicate<String> selected() {
+    return selected;
   }
 
   NameResolver resolver() {

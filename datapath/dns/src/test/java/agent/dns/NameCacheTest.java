@@ -18,14 +18,15 @@ class NameCacheTest {
   private static final Instant START = Instant.parse("2026-11-20T10:00:00Z");
   private static final String WWW = "www.example.com.";
 
-  private final NameCache cache = new NameCache(60, 3);
+  private final NameCache cache = new NameCache(new NameCache.Limits(60, 3), LiveAddresses.NONE);
 
   private static List<IpAddress> addresses(String... texts) {
     return Arrays.stream(texts).map(IpAddress::parse).toList();
   }
 
   private boolean add(String name, long ttlSec, long atSec, String... texts) {
-    return cache.add(name, addresses(texts), ttlSec, START.plusSeconds(atSec), Source.LOOKUP);
+    return cache.add(
+        cache.lookup(0, name, addresses(texts), ttlSec, START.plusSeconds(atSec), Source.LOOKUP));
   }
 
   private Set<String> expire(long atSec) {
@@ -56,7 +57,7 @@ class NameCacheTest {
     assertTrue(add(WWW, 100, 0, "192.0.2.7", "2001:db8::7"));
     assertFalse(add(WWW, 100, 5, "2001:db8::7", "192.0.2.7"));
     assertTrue(add(WWW, 100, 5, "192.0.2.9"));
-    assertFalse(cache.add(WWW, List.of(), 100, START, Source.LOOKUP));
+    assertFalse(add(WWW, 100, 0));
   }
 
   @Test
@@ -111,5 +112,86 @@ class NameCacheTest {
     removed.forEach(cache::add);
     assertHas("192.0.2.1");
     assertEquals(Set.of(WWW, "example.org."), expire(60));
+  }
+
+  private static NameLookup found(NameCache in, int endpoint, String name, String... texts) {
+    return in.lookup(endpoint, name, addresses(texts), 60, START, Source.LOOKUP);
+  }
+
+  private static List<String> names(List<NameLookup> lookups) {
+    return lookups.stream().map(NameLookup::name).toList();
+  }
+
+  @Test
+  void shouldKeepWhatEachEndpointLookedUp() {
+    assertTrue(cache.add(found(cache, 7, WWW, "192.0.2.1", "192.0.2.2", "192.0.2.3")));
+    assertFalse(cache.add(found(cache, 8, WWW, "192.0.2.3")));
+    assertTrue(cache.add(found(cache, 8, WWW, "192.0.2.4")));
+    assertHas("192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4");
+    assertEquals(List.of(WWW), names(cache.list(7)));
+    assertEquals(List.of(WWW, WWW), names(cache.list(8)));
+    assertEquals(List.of(), cache.list(9));
+    assertEquals(1, cache.removeOf(id -> id == 7).size());
+    assertHas("192.0.2.3", "192.0.2.4");
+    assertEquals(List.of(), cache.list(7));
+    add(WWW, 60, 0, "192.0.2.9");
+    cache.removeOf(id -> true);
+    assertHas("192.0.2.9");
+  }
+
+  @Test
+  void shouldForgetTheNamesThatWereLookedUpLongestAgo() {
+    final NameCache small =
+        new NameCache(new NameCache.Limits(60, 3, 3, 5, 10), LiveAddresses.NONE);
+    for (int i = 0; i < 3; i++) {
+      small.add(found(small, 7, i + ".example.com.", "192.0.2.1"));
+    }
+    small.add(found(small, 7, "0.example.com.", "192.0.2.1"));
+    small.add(found(small, 7, "3.example.com.", "192.0.2.1"));
+    assertEquals(
+        List.of("0.example.com.", "2.example.com.", "3.example.com."), names(small.list(7)));
+    assertEquals(Set.of("1.example.com."), small.expire(START, 10));
+    for (int i = 4; i < 7; i++) {
+      small.add(found(small, 8, i + ".example.com.", "192.0.2.1"));
+    }
+    assertEquals(List.of("0.example.com.", "3.example.com."), names(small.list(7)));
+    assertEquals(5, small.size());
+    assertEquals(Set.of("2.example.com."), small.expire(START, 10));
+    assertEquals(5, small.expire(START.plusSeconds(60), 10).size());
+    assertEquals(0, small.size());
+  }
+
+  @Test
+  void shouldKeepAddressesInUseUntilTheirConnectionsEnd() {
+    final Set<IpAddress> used = new java.util.HashSet<>(addresses("192.0.2.1", "192.0.2.2"));
+    final NameCache holding =
+        new NameCache(new NameCache.Limits(60, 10, 10, 10, 2), used::contains);
+    holding.add(found(holding, 7, WWW, "192.0.2.1", "192.0.2.2", "192.0.2.3"));
+    assertEquals(Set.of(WWW), holding.expire(START.plusSeconds(60), 10));
+    assertEquals(Set.copyOf(addresses("192.0.2.1", "192.0.2.2")), holding.addressesOf(WWW));
+    assertEquals(Source.LOOKUP, holding.list(7).getFirst().source());
+    assertEquals(Set.of(), holding.expire(START.plusSeconds(90), 10));
+
+    used.addAll(addresses("192.0.2.4"));
+    holding.add(found(holding, 8, "b.example.com.", "192.0.2.4"));
+    assertEquals(
+        Set.of("b.example.com."), holding.expire(START.plusSeconds(90), 10), "two are held");
+    used.removeAll(addresses("192.0.2.1"));
+    assertEquals(Set.of(WWW), holding.expire(START.plusSeconds(120), 10));
+    holding.add(found(holding, 8, "b.example.com.", "192.0.2.4"));
+    assertEquals(Set.of(), holding.expire(START.plusSeconds(120), 10), "there is room again");
+    used.clear();
+    assertEquals(Set.of(WWW, "b.example.com."), holding.expire(START.plusSeconds(150), 10));
+    assertEquals(0, holding.size());
+  }
+
+  @Test
+  void shouldTellWhetherItHasAddressesForLonger() {
+    cache.add(found(cache, 7, WWW, "192.0.2.1"));
+    cache.add(found(cache, 8, WWW, "192.0.2.2"));
+    assertTrue(cache.has(WWW, addresses("192.0.2.1", "192.0.2.2"), START.plusSeconds(59)));
+    assertFalse(cache.has(WWW, addresses("192.0.2.1"), START.plusSeconds(60)));
+    assertFalse(cache.has(WWW, addresses("192.0.2.1", "192.0.2.3"), START));
+    assertFalse(cache.has("b.example.com.", addresses("192.0.2.1"), START));
   }
 }

@@ -29,8 +29,8 @@ class NamesContextTest {
             .getMessage());
     final NamesContext least =
         new NamesContext().mostAddresses(1).leastTtl(Duration.ZERO).conclude();
-    assertEquals(1, least.mostAddresses());
-    assertEquals(Duration.ZERO, least.leastTtl());
+    assertEquals(1, least.limits().mostAddresses());
+    assertEquals(0, least.limits().leastTtlSec());
   }
 
   @Test
@@ -42,6 +42,9 @@ class NamesContextTest {
             () -> concluded.leastTtl(Duration.ZERO),
             () -> concluded.mostAddresses(1),
             () -> concluded.resolver(null),
+            () -> concluded.limits(null),
+            () -> concluded.liveAddresses(LiveAddresses.NONE),
+            () -> concluded.selected(name -> true),
             () -> concluded.pauses(NamePoller.Pauses.DEFAULT),
             () -> concluded.preloaded(List.of()),
             () -> concluded.clocks(() -> Instant.EPOCH, () -> 0))) {

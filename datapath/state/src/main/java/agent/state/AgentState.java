@@ -43,6 +43,7 @@ public final class AgentState implements AutoCloseable {
   private final StateFolder<Service> services;
   private final StateFolder<List<Service>> serviceBatches;
   private final StateFolder<List<NameLookup>> names;
+  private final NameFile nameFile;
   private final PolicyFile policyFile;
   private final List<StateFolder<?>> folders;
 
@@ -59,6 +60,7 @@ public final class AgentState implements AutoCloseable {
     services = folder("services", "service", new ServiceCodec());
     serviceBatches = folder("service-batches", "services", new ServiceListCodec());
     names = folder("names", "names", new NameCodec());
+    nameFile = new NameFile(names, faults);
     policyFile = new PolicyFile(policy, faults);
     folders =
         List.of(
@@ -127,9 +129,12 @@ public final class AgentState implements AutoCloseable {
     return new ServiceFiles(services, serviceBatches, faults);
   }
 
-  /** Returns the store of the addresses of names: {@code names/cache.json}. */
+  /**
+   * Returns the store of the addresses of names: {@code names/cache.json}, and {@code
+   * names/added-<n>.json} for those that came since.
+   */
   public NameStore nameStore() {
-    return new NameFile(names, faults);
+    return nameFile;
   }
 
   /** Returns the store of the daemon's configuration: {@code configuration/daemon.json}. */
@@ -173,6 +178,7 @@ public final class AgentState implements AutoCloseable {
   @Override
   public void close() {
     policyFile.retry();
+    nameFile.close();
     lock.close();
   }
 }

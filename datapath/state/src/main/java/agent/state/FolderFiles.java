@@ -172,6 +172,26 @@ class FolderFiles {
     }
   }
 
+  /**
+   * Creates a file that is to be written piece by piece, each followed by {@link #sync}.
+   *
+   * @throws IOException where it failed, or the file is there
+   */
+  FileChannel create(String name) throws IOException {
+    final FileChannel channel =
+        FileChannel.open(
+            path(name),
+            Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
+            OWNER_ONLY);
+    try (FileChannel directory = FileChannel.open(folder, StandardOpenOption.READ)) {
+      sync(folder, directory);
+      return channel;
+    } catch (IOException e) {
+      channel.close();
+      throw e;
+    }
+  }
+
   private void writeDurably(Path file, ByteBuffer[] content) throws IOException {
     Files.deleteIfExists(file);
     try (FileChannel channel =

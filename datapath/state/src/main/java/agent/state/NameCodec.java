@@ -3,11 +3,13 @@ package agent.state;
 import agent.dns.NameLookup;
 import agent.dns.NameLookup.Source;
 import agent.policy.NamePattern;
+import agent.types.IpAddress;
 import agent.types.Refusal;
+import java.time.Instant;
 import java.util.List;
 import java.util.Locale;
 
-/** The codec of {@code names/cache.json}. */
+/** The codec of {@code names/cache.json} and of the parts of {@code names/added-<n>.json}. */
 final class NameCodec implements Codec<List<NameLookup>> {
   @Override
   public void write(DocumentWriter out, List<NameLookup> lookups) {
@@ -32,23 +34,38 @@ final class NameCodec implements Codec<List<NameLookup>> {
     out.member("lookupTime", lookup.lookupTime(), DocumentWriter::text);
     out.member("expirationTime", lookup.expirationTime(), DocumentWriter::text);
     out.member("source", lookup.source().name().toLowerCase(Locale.ROOT), DocumentWriter::text);
+    if (lookup.endpointId() != 0) {
+      out.member("endpointId", (long) lookup.endpointId(), DocumentWriter::longInteger);
+    }
     out.endObject();
   }
 
   private static NameLookup readLookup(DocumentReader in) throws DamagedStateException {
     in.beginObject();
-    final NameLookup lookup =
-        new NameLookup(
-            in.member("name", NameCodec::readName),
-            in.member("addresses", from -> from.list(DocumentReader::address)),
-            in.member("ttlSec", DocumentReader::longInteger),
-            in.member("lookupTime", DocumentReader::instant),
-            in.member("expirationTime", DocumentReader::instant),
-            in.member("source", NameCodec::readSource));
-    in.check(!lookup.addresses().isEmpty(), lookup.name() + " has no address");
-    in.check(lookup.ttlSec() >= 0, lookup.ttlSec() + " is no time to live");
-    in.endObject();
-    return lookup;
+    final String name = in.member("name", NameCodec::readName);
+    final List<IpAddress> addresses =
+        in.member("addresses", from -> from.list(DocumentReader::address));
+    in.check(!addresses.isEmpty(), name + " has no address");
+    final long ttlSec = in.member("ttlSec", DocumentReader::longInteger);
+    in.check(ttlSec >= 0, ttlSec + " is no time to live");
+    final Instant lookupTime = in.member("lookupTime", DocumentReader::instant);
+    final Instant expirationTime = in.member("expirationTime", DocumentReader::instant);
+    final Source source = in.member("source", NameCodec::readSource);
+    final Integer endpointId = in.lastMember("endpointId", NameCodec::readEndpointId);
+    return new NameLookup(
+        name,
+        addresses,
+        ttlSec,
+        lookupTime,
+        expirationTime,
+        source,
+        endpointId == null ? 0 : endpointId);
+  }
+
+  private static Integer readEndpointId(DocumentReader in) throws DamagedStateException {
+    final int id = in.integer();
+    in.check(id > 0, id + " is no endpoint");
+    return id;
   }
 
   private static String readName(DocumentReader in) throws DamagedStateException {

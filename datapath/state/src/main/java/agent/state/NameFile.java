@@ -4,18 +4,27 @@ import agent.datapath.manager.guard.Faults;
 import agent.dns.NameLookup;
 import agent.dns.NameStore;
 import agent.types.UnreadableStateException;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 
-/** Stores the addresses of names in {@code names/cache.json}. */
-final class NameFile implements NameStore {
+/**
+ * Stores the addresses of names in {@code names/cache.json}, and in a {@link NameJournal} what
+ * comes between two writes of that file. The journal is ended before the lookups for the file are
+ * taken, and removed after the file is written, so that a crash at any time leaves each lookup in
+ * one of them.
+ */
+final class NameFile implements NameStore, AutoCloseable {
   private static final String NAME = "cache";
 
   private final StateFolder<List<NameLookup>> folder;
   private final Faults faults;
+  private final NameJournal journal;
 
   NameFile(StateFolder<List<NameLookup>> folder, Faults faults) {
     this.folder = folder;
     this.faults = faults;
+    journal = new NameJournal(folder);
   }
 
   private String path() {
@@ -23,9 +32,11 @@ final class NameFile implements NameStore {
   }
 
   @Override
-  public List<NameLookup> load() {
+  public synchronized List<NameLookup> load() {
     try {
-      return folder.read(NAME).orElse(List.of());
+      final List<NameLookup> all = new ArrayList<>(folder.read(NAME).orElse(List.of()));
+      all.addAll(journal.read());
+      return all;
     } catch (DamagedStateException e) {
       final String message =
           ("names: the addresses in %s cannot be read (%s). No name has an address, so that rules"
@@ -39,7 +50,29 @@ final class NameFile implements NameStore {
 
   @Override
   public void save(List<NameLookup> lookups) {
-    folder.write(NAME, lookups);
+    compact(() -> lookups);
+  }
+
+  @Override
+  public void append(List<NameLookup> lookups) {
+    journal.append(lookups);
+  }
+
+  @Override
+  public void sync() {
+    journal.sync();
+  }
+
+  @Override
+  public synchronized void compact(Supplier<List<NameLookup>> all) {
+    final List<Long> ended = journal.rotate();
+    folder.write(NAME, all.get());
+    journal.remove(ended);
     faults.clear(path());
+  }
+
+  @Override
+  public void close() {
+    journal.close();
   }
 }

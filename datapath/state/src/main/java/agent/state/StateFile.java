@@ -118,6 +118,22 @@ final class StateFile {
     return document;
   }
 
+  /**
+   * Returns the length in bytes of a file that follows others in one.
+   *
+   * @return where its header says; -1 where there is none
+   */
+  static long lengthAt(byte[] bytes, int offset) {
+    final int most = Math.min(bytes.length, offset + LONGEST_HEADER_BYTES);
+    int end = offset;
+    while (end < most && bytes[end] != '\n') {
+      end++;
+    }
+    final String line = new String(bytes, offset, end - offset, StandardCharsets.ISO_8859_1);
+    final Matcher header = HEADER.matcher(line);
+    return header.matches() ? line.length() + 1 + Long.parseLong(header.group(3)) + 1 : -1;
+  }
+
   private static int checksum(ByteBuffer document) {
     final CRC32C crc = new CRC32C();
     crc.update(document.duplicate());

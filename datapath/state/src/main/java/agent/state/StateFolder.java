@@ -70,6 +70,21 @@ final class StateFolder<T> {
     return files.path(name + SUFFIX);
   }
 
+  /** Returns the files of the folder. */
+  FolderFiles files() {
+    return files;
+  }
+
+  /** Returns the parts of a document that is written piece by piece. */
+  ByteBuffer[] encoded(String name, T document) {
+    return encode(name, document);
+  }
+
+  /** Reads a part of a document. */
+  T decoded(byte[] part) throws DamagedStateException {
+    return DocumentReader.read(StateFile.decode(kind, part), codec::read);
+  }
+
   /** Stores a document as {@link #write(String, Object, BeforeCommit)} does. */
   void write(String name, T document) {
     write(name, document, () -> {});

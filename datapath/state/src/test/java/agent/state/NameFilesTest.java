@@ -21,6 +21,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -116,6 +118,101 @@ class NameFilesTest {
     assertEquals(ModuleHealth.Level.OK, state.faults().read().level());
     assertEquals(List.of(), state.nameStore().load());
     assertTrue(Files.exists(directory.resolve("names/cache.json.corrupt-1")), "kept for a person");
+  }
+
+  private static NameLookup lookup(int index, int endpointId) {
+    return new NameLookup(
+        "n" + index + ".example.com.",
+        List.of(IpAddress.ofIpv4(0xc0000200 + index)),
+        60,
+        Instant.parse("2026-11-20T10:00:00Z"),
+        Instant.parse("2026-11-20T11:00:00Z"),
+        Source.LOOKUP,
+        endpointId);
+  }
+
+  private Path added(int number) {
+    return directory.resolve("names/added-" + number + ".json");
+  }
+
+  @Test
+  void shouldKeepWhatIsAppendedUntilAllIsStoredAgain() throws IOException {
+    state.nameStore().save(LOOKUPS);
+    state.nameStore().append(List.of(lookup(1, 7)));
+    state.nameStore().append(List.of(lookup(2, 7), lookup(3, 8)));
+    final List<NameLookup> all = new ArrayList<>(LOOKUPS);
+    all.addAll(List.of(lookup(1, 7), lookup(2, 7), lookup(3, 8)));
+    assertEquals(all, state.nameStore().load());
+    reopen();
+    assertEquals(all, state.nameStore().load());
+    state.nameStore().append(List.of(lookup(4, 9)));
+    reopen();
+    all.add(lookup(4, 9));
+    assertEquals(all, state.nameStore().load());
+    assertTrue(Files.exists(added(1)) && Files.exists(added(2)), "a file is never continued");
+    state
+        .nameStore()
+        .compact(
+            () -> {
+              state.nameStore().append(List.of(lookup(5, 9)));
+              return List.of(lookup(6, 9));
+            });
+    assertEquals(List.of(lookup(6, 9), lookup(5, 9)), state.nameStore().load());
+    state.nameStore().save(List.of());
+    assertEquals(List.of(), state.nameStore().load());
+    try (var files = Files.list(directory.resolve("names"))) {
+      assertEquals(List.of(file()), files.toList());
+    }
+  }
+
+  @Test
+  void shouldKeepThePartsBeforeOneThatACrashHasCut() throws IOException {
+    state.nameStore().append(List.of(lookup(1, 7)));
+    final long first = end();
+    state.nameStore().append(List.of(lookup(2, 7)));
+    final byte[] whole = Files.readAllBytes(added(1));
+    final long second = end() - 1; // without its last byte the part is whole, too
+    state.close();
+    for (long cut = first; cut < second; cut++) {
+      final byte[] zeros = whole.clone();
+      Arrays.fill(zeros, (int) cut, zeros.length, (byte) 0);
+      for (final byte[] file : List.of(zeros, Arrays.copyOf(whole, (int) cut))) {
+        Files.write(added(1), file);
+        state = AgentState.open(directory);
+        assertEquals(List.of(lookup(1, 7)), state.nameStore().load(), "cut at " + cut);
+        state.close();
+      }
+    }
+    Files.write(added(1), whole);
+    reopen();
+    assertEquals(List.of(lookup(1, 7), lookup(2, 7)), state.nameStore().load());
+  }
+
+  /** Returns where the zeros begin. */
+  private long end() throws IOException {
+    final byte[] bytes = Files.readAllBytes(added(1));
+    int end = 0;
+    while (bytes[end] != 0) {
+      end++;
+    }
+    return end;
+  }
+
+  @Test
+  void shouldTellOfAPartThatIsDamagedInTheMiddle() throws IOException {
+    state.nameStore().append(List.of(lookup(1, 7)));
+    state.nameStore().append(List.of(lookup(2, 7)));
+    final byte[] bytes = Files.readAllBytes(added(1));
+    bytes[120] ^= 1;
+    Files.write(added(1), bytes);
+    reopen();
+    final String why =
+        assertThrows(UnreadableStateException.class, state.nameStore()::load).getMessage();
+    assertTrue(why.contains("added-1.json"), why);
+    state.nameStore().save(List.of());
+    assertEquals(List.of(), state.nameStore().load());
+    assertEquals(ModuleHealth.Level.OK, state.faults().read().level());
+    assertTrue(Files.exists(directory.resolve("names/added-1.json.corrupt-1")), "for a person");
   }
 
   @Test

@@ -46,15 +46,18 @@ public final class FqdnHandlers implements ApiHandler.Group {
   private Answer list(ApiRequest request) {
     final NamePattern pattern = pattern(request);
     final Prefix cidr = cidr(request);
-    final List<NameLookup> found =
-        names.list().stream()
-            .filter(lookup -> pattern.matches(lookup.name()))
-            .filter(lookup -> cidr == null || lookup.addresses().stream().anyMatch(cidr::contains))
-            .toList();
+    final List<NameLookup> found = matching(names.list(), pattern, cidr);
     if (found.isEmpty() && (cidr != null || request.query(PATTERN) != null)) {
       throw Refusal.notFound(cidr == null ? PATTERN : CIDR, "no name matches");
     }
     return Answer.streamedArray(found, FqdnHandlers::encode);
+  }
+
+  private static List<NameLookup> matching(List<NameLookup> all, NamePattern pattern, Prefix cidr) {
+    return all.stream()
+        .filter(lookup -> pattern.matches(lookup.name()))
+        .filter(lookup -> cidr == null || lookup.addresses().stream().anyMatch(cidr::contains))
+        .toList();
   }
 
   private static NamePattern pattern(ApiRequest request) {
@@ -72,21 +75,21 @@ public final class FqdnHandlers implements ApiHandler.Group {
     return Answer.ok();
   }
 
-  /** An endpoint asks its own servers, which the agent does not see. */
   private Answer listOfEndpoint(ApiRequest request) {
-    pattern(request);
-    final boolean isFiltered = cidr(request) != null || request.query(PATTERN) != null;
+    final NamePattern pattern = pattern(request);
+    final Prefix cidr = cidr(request);
     final EndpointIdentifier id = EndpointIdentifier.parse(request.path("id"));
-    endpoints.get(id);
-    if (isFiltered) {
+    final int endpoint = Math.toIntExact(endpoints.get(id).id());
+    final List<NameLookup> found = matching(names.list(endpoint), pattern, cidr);
+    if (found.isEmpty() && (cidr != null || request.query(PATTERN) != null)) {
       throw Refusal.notFound("id", "no lookup of endpoint " + id + " matches");
     }
-    return Answer.ok(List.of());
+    return Answer.streamedArray(found, FqdnHandlers::encode);
   }
 
   static FqdnLookupModel encode(NameLookup lookup) {
     return new FqdnLookupModel(
-        null,
+        lookup.endpointId() == 0 ? null : (long) lookup.endpointId(),
         WireFormat.timestamp(lookup.expirationTime()),
         lookup.name(),
         lookup.addresses().stream().map(Object::toString).toList(),

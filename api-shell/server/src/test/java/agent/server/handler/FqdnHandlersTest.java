@@ -7,6 +7,7 @@ import agent.client.AgentClient;
 import agent.client.AgentException;
 import agent.contract.fqdn.FqdnLookupModel;
 import agent.dns.NameLookup;
+import agent.dns.NameResolver;
 import agent.dns.NameStore;
 import agent.dns.Names;
 import agent.dns.NamesContext;
@@ -21,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -135,6 +137,28 @@ class FqdnHandlersTest {
         404,
         assertThrows(AgentException.class, () -> client.namesOfEndpoint("99", null, null))
             .status());
+  }
+
+  @Test
+  void shouldShowWhatAnEndpointLookedUp() throws Exception {
+    for (final String name : List.of("b.example.com.", "a.example.org.")) {
+      names
+          .found(7, name, new NameResolver.Resolved(List.of(IpAddress.parse("192.0.2.9")), 60))
+          .get(10, TimeUnit.SECONDS);
+    }
+    names
+        .found(
+            8,
+            "c.example.com.",
+            new NameResolver.Resolved(List.of(IpAddress.parse("192.0.2.9")), 60))
+        .get(10, TimeUnit.SECONDS);
+    final List<FqdnLookupModel> own = client.namesOfEndpoint("7", null, null);
+    assertEquals(List.of("a.example.org.", "b.example.com."), fqdns(own));
+    assertEquals(7L, own.getFirst().endpointId());
+    assertEquals(60L, own.getFirst().ttl());
+    assertEquals(List.of("b.example.com."), fqdns(client.namesOfEndpoint("7", "*.*.com", null)));
+    assertEquals(2, client.namesOfEndpoint("7", null, "192.0.2.0/24").size());
+    assertEquals(5, client.names(null, null).size());
   }
 
   @Test

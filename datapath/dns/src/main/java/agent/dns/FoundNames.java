@@ -1,0 +1,54 @@
+package agent.dns;
+
+import agent.dns.NameResolver.Resolved;
+import agent.types.OperationException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** What was found for endpoints and waits for the thread of the names. Thread-safe; bounded. */
+final class FoundNames {
+  static final int MOST = 20_000;
+  private static final int MOST_IN_GROUP = 4_000;
+
+  /**
+   * An answer.
+   *
+   * @param enforced to be completed when rules use its addresses; null: no caller waits
+   */
+  record Found(int endpointId, String name, Resolved answer, CompletableFuture<Void> enforced) {}
+
+  private final ConcurrentLinkedQueue<Found> queue = new ConcurrentLinkedQueue<>();
+  private final AtomicInteger length = new AtomicInteger();
+
+  /**
+   * Adds an answer.
+   *
+   * @throws OperationException where too many wait
+   */
+  void add(Found found) {
+    if (length.incrementAndGet() > MOST) {
+      length.decrementAndGet();
+      throw new OperationException(MOST + " answers wait for the rules");
+    }
+    queue.add(found);
+  }
+
+  boolean isEmpty() {
+    return queue.isEmpty();
+  }
+
+  /** Takes what waits, so many at most that the thread goes on with its other work. */
+  List<Found> take() {
+    final List<Found> group = new ArrayList<>();
+    Found next = queue.poll();
+    while (next != null) {
+      length.decrementAndGet();
+      group.add(next);
+      next = group.size() < MOST_IN_GROUP ? queue.poll() : null;
+    }
+    return group;
+  }
+}

@@ -1,0 +1,183 @@
+package agent.dns;
+
+import agent.types.OperationException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * Stores the lookups of a cache: new addresses at once, by appending those of one call together;
+ * what only stays longer or goes later, and on a thread of its own, since all lookups are written
+ * then. Used by the thread of the names.
+ */
+final class NameWriter implements AutoCloseable {
+  private static final Logger LOGGER = LogManager.getLogger(NameWriter.class);
+
+  /** A restart gives so much time to an address whose longer time may not be stored. */
+  static final Duration DELAY = Duration.ofSeconds(30);
+
+  private static final long RETRY_MS = 1_000;
+
+  /** So many lookups are appended before all of them are stored anew. */
+  private static final int LEAST_APPENDED = 5_000;
+
+  private final NameStore store;
+  private final NameCache cache;
+  private final Executor owner;
+  private final LongSupplier clockMs;
+  private final ExecutorService compaction =
+      Executors.newSingleThreadExecutor(
+          work -> Thread.ofPlatform().daemon().name("names-store").unstarted(work));
+  private final List<NameLookup> unsaved = new ArrayList<>();
+  private boolean isOutdated;
+  private boolean isFailing;
+  private boolean isUnsynced;
+  private boolean isCompacting;
+  private int appended;
+  private long dueMs;
+
+  /**
+   * Creates a writer of a cache that is stored.
+   *
+   * @param owner runs work on the thread that uses this
+   * @param clockMs a clock that does not go back
+   */
+  NameWriter(NameStore store, NameCache cache, Executor owner, LongSupplier clockMs) {
+    this.store = store;
+    this.cache = cache;
+    this.owner = owner;
+    this.clockMs = clockMs;
+  }
+
+  /** Has a lookup with new addresses stored by the next {@link #write}. */
+  void add(NameLookup lookup) {
+    unsaved.add(lookup);
+  }
+
+  /** Has all lookups stored in {@link #DELAY}. */
+  void changed() {
+    changed(DELAY.toMillis() / 2);
+  }
+
+  /** Has all lookups stored soon. */
+  void changedNow() {
+    changed(0);
+  }
+
+  private void changed(long delayMs) {
+    final long atMs = clockMs.getAsLong() + delayMs;
+    if (!isOutdated || atMs - dueMs < 0 && !isFailing) {
+      dueMs = atMs;
+    }
+    isOutdated = true;
+  }
+
+  /**
+   * Stores what is due; returns whether every address is stored. What is appended may be on the
+   * disk only after {@link #sync}; a run after this one knows it.
+   */
+  boolean write() {
+    final boolean isDue = isOutdated && clockMs.getAsLong() - dueMs >= 0;
+    try {
+      if (isFailing) {
+        if (isDue) {
+          replace();
+        }
+        return !isFailing;
+      }
+      if (!unsaved.isEmpty()) {
+        store.append(List.copyOf(unsaved));
+        appended += unsaved.size();
+        unsaved.clear();
+        isUnsynced = true;
+      }
+    } catch (OperationException failure) {
+      failed(failure);
+      return false;
+    }
+    if ((isDue || appended > Math.max(LEAST_APPENDED, cache.size())) && !isCompacting) {
+      compact();
+    }
+    return true;
+  }
+
+  /** Waits until everything that was appended is on the disk; returns whether it is. */
+  boolean sync() {
+    try {
+      if (isUnsynced) {
+        isUnsynced = false;
+        store.sync();
+      }
+      return !isFailing;
+    } catch (OperationException failure) {
+      failed(failure);
+      return false;
+    }
+  }
+
+  /**
+   * Stores all lookups now.
+   *
+   * @throws OperationException where that failed; what was stored is as it was
+   */
+  void replace() {
+    store.save(cache.list());
+    unsaved.clear();
+    isUnsynced = false;
+    appended = 0;
+    isFailing = false;
+    isOutdated = false;
+  }
+
+  private void failed(OperationException failure) {
+    if (!isFailing) {
+      LOGGER.warn("names: new addresses wait: {}", failure.getMessage());
+    }
+    isFailing = true;
+    isOutdated = true;
+    dueMs = clockMs.getAsLong() + RETRY_MS;
+  }
+
+  private void compact() {
+    isCompacting = true;
+    isOutdated = false;
+    appended = 0;
+    CompletableFuture.runAsync(() -> store.compact(cache::list), compaction)
+        .whenComplete((done, failure) -> owner.execute(() -> onCompacted(failure)));
+  }
+
+  private void onCompacted(Throwable failure) {
+    isCompacting = false;
+    if (failure != null) {
+      LOGGER.warn("names: addresses that stay longer are not stored: {}", failure.getMessage());
+      changed(RETRY_MS);
+    }
+  }
+
+  /** Stores what is not stored yet, and ends the thread. */
+  @Override
+  public void close() {
+    try {
+      if (isOutdated || isCompacting || !unsaved.isEmpty()) {
+        replace();
+      }
+      sync();
+    } catch (OperationException failure) {
+      LOGGER.warn("names: {}", failure.getMessage());
+    }
+    compaction.shutdown();
+    try {
+      compaction.awaitTermination(RETRY_MS, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

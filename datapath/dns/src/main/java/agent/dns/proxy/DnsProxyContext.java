@@ -1,0 +1,177 @@
+package agent.dns.proxy;
+
+import agent.datapath.manager.spec.RedirectProxy;
+import agent.policy.request.RequestPolicies;
+import java.time.Duration;
+import java.util.Objects;
+import org.xbill.DNS.Rcode;
+
+/** The configuration of {@link DnsProxy} until {@link #conclude()}; immutable after it. */
+public final class DnsProxyContext {
+  private static final int MOST_PORT = 65_535;
+
+  private boolean isConcluded;
+  private RedirectProxy redirect;
+  private RequestPolicies policies;
+  private NameGate gate;
+  private DnsObserver observer = event -> {};
+  private int port;
+  private boolean isDeniedNameError;
+  private Times times = Times.DEFAULT;
+  private Limits limits = Limits.DEFAULT;
+
+  /**
+   * How long things may take.
+   *
+   * @param answer a server has for an answer
+   * @param enforcement the rules have to use the addresses of an answer
+   * @param idleSocket a socket to a server stays without a question
+   * @param idleConnection a connection stays without a question
+   */
+  public record Times(
+      Duration answer, Duration enforcement, Duration idleSocket, Duration idleConnection) {
+    /** What is used where nothing is set. */
+    public static final Times DEFAULT =
+        new Times(
+            Duration.ofSeconds(10),
+            Duration.ofSeconds(2),
+            Duration.ofSeconds(1),
+            Duration.ofSeconds(30));
+  }
+
+  /**
+   * How much there may be at the same time, in all and of one endpoint.
+   *
+   * @param questions without an answer, in all
+   * @param questionsOfEndpoint without an answer
+   * @param sockets to servers over UDP, in all
+   * @param socketsOfEndpoint to servers over UDP
+   * @param connections of clients over TCP, in all
+   * @param connectionsOfEndpoint of clients over TCP
+   */
+  public record Limits(
+      int questions,
+      int questionsOfEndpoint,
+      int sockets,
+      int socketsOfEndpoint,
+      int connections,
+      int connectionsOfEndpoint) {
+    /** What is used where nothing is set. */
+    public static final Limits DEFAULT = new Limits(8_192, 2_048, 4_096, 1_024, 1_024, 128);
+  }
+
+  /** Sets the flows that the datapath sends; required. */
+  public DnsProxyContext redirect(RedirectProxy value) {
+    redirect = changing(value);
+    return this;
+  }
+
+  /** Sets the rules; required. */
+  public DnsProxyContext policies(RequestPolicies value) {
+    policies = changing(value);
+    return this;
+  }
+
+  /** Sets what an answer with addresses waits for; required. */
+  public DnsProxyContext gate(NameGate value) {
+    gate = changing(value);
+    return this;
+  }
+
+  /** Sets who hears of questions. */
+  public DnsProxyContext observer(DnsObserver value) {
+    observer = changing(value);
+    return this;
+  }
+
+  /** Sets the first of the ports, {@code --tofqdns-proxy-port}; 0: any that are free. */
+  public DnsProxyContext port(int value) {
+    port = changing(value);
+    return this;
+  }
+
+  /**
+   * Sets how a denied name is answered, {@code --tofqdns-dns-reject-response-code}: true for {@code
+   * nameError}, false for {@code refused}.
+   */
+  public DnsProxyContext deniedIsNameError(boolean value) {
+    isDeniedNameError = changing(value);
+    return this;
+  }
+
+  /** Sets how long things may take. */
+  public DnsProxyContext times(Times value) {
+    times = changing(value);
+    return this;
+  }
+
+  /** Sets how much there may be at the same time. */
+  public DnsProxyContext limits(Limits value) {
+    limits = changing(value);
+    return this;
+  }
+
+  /**
+   * Checks what was set; after it nothing can be set.
+   *
+   * @throws IllegalArgumentException where there is no room for the ports
+   */
+  public DnsProxyContext conclude() {
+    Objects.requireNonNull(redirect, "redirect");
+    Objects.requireNonNull(policies, "policies");
+    Objects.requireNonNull(gate, "gate");
+    Objects.requireNonNull(observer, "observer");
+    Objects.requireNonNull(times, "times");
+    Objects.requireNonNull(limits, "limits");
+    if (port < 0 || port > MOST_PORT - RedirectProxy.PORTS + 1) {
+      throw new IllegalArgumentException(
+          "--tofqdns-proxy-port: %d is not 0 to %d: the proxy has %d consecutive ports"
+              .formatted(port, MOST_PORT - RedirectProxy.PORTS + 1, RedirectProxy.PORTS));
+    }
+    isConcluded = true;
+    return this;
+  }
+
+  private <T> T changing(T value) {
+    if (isConcluded) {
+      throw new IllegalStateException("the context of the DNS proxy is concluded");
+    }
+    return value;
+  }
+
+  boolean isConcluded() {
+    return isConcluded;
+  }
+
+  RedirectProxy redirect() {
+    return redirect;
+  }
+
+  RequestPolicies policies() {
+    return policies;
+  }
+
+  NameGate gate() {
+    return gate;
+  }
+
+  DnsObserver observer() {
+    return observer;
+  }
+
+  int port() {
+    return port;
+  }
+
+  int deniedCode() {
+    return isDeniedNameError ? Rcode.NXDOMAIN : Rcode.REFUSED;
+  }
+
+  Times times() {
+    return times;
+  }
+
+  Limits limits() {
+    return limits;
+  }
+}

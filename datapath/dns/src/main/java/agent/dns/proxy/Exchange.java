@@ -1,0 +1,62 @@
+package agent.dns.proxy;
+
+import agent.datapath.manager.spec.RedirectedFlow;
+import agent.dns.NameResolver.Resolved;
+import java.util.List;
+
+/** A question on its way to a server and back. Used by the thread of the proxy alone. */
+final class Exchange {
+  static final Resolved NO_ADDRESS = new Resolved(List.of(), 0);
+
+  /** Who asked. */
+  interface Client {
+    RedirectedFlow flow();
+
+    /** Sends a reply, or drops it where the client does not take it. */
+    void reply(byte[] message);
+
+    /** A question begins, or ends. */
+    void outstanding(int change);
+
+    /** Returns the way to the server; null: there is no room for one. */
+    Upstream upstream();
+  }
+
+  /** A socket to a server. */
+  interface Upstream {
+    /** Asks the server; returns false where that cannot be done now. */
+    boolean ask(Exchange exchange);
+
+    /** Forgets a question that has had no answer. */
+    void forget(Exchange exchange);
+  }
+
+  final EndpointUse use;
+  Client client;
+  DnsQuestion question;
+  Upstream upstream;
+  long deadlineNs;
+
+  /** The identifier toward the server. */
+  int identifier;
+
+  /** The answer of the server; null: there is none yet. */
+  byte[] answer;
+
+  Resolved resolved = NO_ADDRESS;
+  boolean isDone;
+
+  Exchange(Client client, DnsQuestion question, EndpointUse use) {
+    this.client = client;
+    this.question = question;
+    this.use = use;
+  }
+
+  /** Drops the messages, since queues may still have this when it is done. */
+  void clear() {
+    client = null;
+    question = null;
+    answer = null;
+    upstream = null;
+  }
+}

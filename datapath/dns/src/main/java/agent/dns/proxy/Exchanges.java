@@ -1,0 +1,216 @@
+package agent.dns.proxy;
+
+import agent.dns.DnsNameResolver;
+import agent.dns.NameResolver.Resolved;
+import agent.dns.proxy.DnsObserver.Event;
+import agent.dns.proxy.DnsObserver.Verdict;
+import agent.dns.proxy.Exchange.Client;
+import java.io.IOException;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLongArray;
+import org.xbill.DNS.Message;
+import org.xbill.DNS.Rcode;
+
+/**
+ * The way of a question: policy, server, rules, client. Used by the thread of the proxy alone; any
+ * thread may read the counters.
+ */
+final class Exchanges {
+  private final DnsProxyContext context;
+  private final ProxyLoop loop;
+  private final EndpointUse.Table uses;
+  private final AtomicLongArray counters = new AtomicLongArray(DnsCounter.values().length);
+
+  /** Questions at servers and answers that wait for the rules, each in the order of deadlines. */
+  private final Deque<Exchange> asked = new ArrayDeque<>();
+
+  private final Deque<Exchange> held = new ArrayDeque<>();
+
+  Exchanges(DnsProxyContext context, ProxyLoop loop, EndpointUse.Table uses) {
+    this.context = context;
+    this.loop = loop;
+    this.uses = uses;
+  }
+
+  void count(DnsCounter counter) {
+    counters.lazySet(counter.ordinal(), counters.get(counter.ordinal()) + 1);
+  }
+
+  long counted(DnsCounter counter) {
+    return counters.get(counter.ordinal());
+  }
+
+  /** A client sent a message. */
+  void onMessage(Client client, byte[] message) {
+    count(DnsCounter.RECEIVED);
+    final DnsQuestion question = DnsQuestion.read(message);
+    if (question == null) {
+      count(DnsCounter.ERROR);
+      return;
+    }
+    final Exchange exchange =
+        new Exchange(client, question, uses.of(client.flow().clientEndpoint()));
+    if (question.problem() != Rcode.NOERROR) {
+      refuse(exchange, question.problem(), DnsCounter.ERROR, Verdict.ERROR);
+    } else if (!context.policies().dns(client.flow(), question.policyName())) {
+      refuse(exchange, context.deniedCode(), DnsCounter.DENIED, Verdict.DENIED);
+    } else if (!hasRoom(exchange.use) || !ask(exchange)) {
+      refuse(exchange, Rcode.SERVFAIL, DnsCounter.ERROR, Verdict.ERROR);
+    }
+  }
+
+  private boolean hasRoom(EndpointUse use) {
+    return use.questions < context.limits().questionsOfEndpoint()
+        && uses.all.questions < context.limits().questions();
+  }
+
+  private boolean ask(Exchange exchange) {
+    exchange.upstream = exchange.client.upstream();
+    if (exchange.upstream == null) {
+      return false;
+    }
+    exchange.deadlineNs = loop.nowNs() + context.times().answer().toNanos();
+    outstanding(exchange, 1);
+    if (!exchange.upstream.ask(exchange)) {
+      exchange.isDone = true;
+      outstanding(exchange, -1);
+      return false;
+    }
+    asked.add(exchange);
+    return true;
+  }
+
+  private void outstanding(Exchange exchange, int change) {
+    exchange.use.questions += change;
+    uses.all.questions += change;
+    exchange.client.outstanding(change);
+  }
+
+  /** The proxy replies where no server was asked. */
+  private void refuse(Exchange exchange, int code, DnsCounter counter, Verdict verdict) {
+    count(counter);
+    exchange.client.reply(exchange.question.reply(code));
+    tell(exchange, code, verdict);
+  }
+
+  private void tell(Exchange exchange, int code, Verdict verdict) {
+    final Resolved found = exchange.resolved;
+    context
+        .observer()
+        .onQuestion(
+            new Event(
+                exchange.client.flow(),
+                exchange.question.name(),
+                exchange.question.type(),
+                code,
+                verdict,
+                found.addresses(),
+                found.ttlSec()));
+  }
+
+  /** The server that was asked has answered this question. */
+  void onAnswer(Exchange exchange, byte[] answer) {
+    if (exchange.isDone) {
+      count(DnsCounter.SPOOFED);
+      return;
+    }
+    exchange.answer = answer;
+    if (DnsQuestion.codeOf(answer) == Rcode.NOERROR && exchange.question.isInternet()) {
+      try {
+        final Message message = new Message(answer);
+        final Resolved found = DnsNameResolver.read(message.getQuestion().getName(), message);
+        exchange.resolved = found.addresses().isEmpty() ? Exchange.NO_ADDRESS : found;
+      } catch (IOException | RuntimeException malformed) {
+        fail(exchange, DnsCounter.ERROR);
+        return;
+      }
+    }
+    if (exchange.resolved.addresses().isEmpty()) {
+      release(exchange);
+    } else {
+      hold(exchange);
+    }
+  }
+
+  private void hold(Exchange exchange) {
+    final int endpoint = exchange.client.flow().clientEndpoint();
+    final CompletableFuture<Void> enforced =
+        context.gate().found(endpoint, exchange.question.name(), exchange.resolved);
+    if (enforced.isDone()) {
+      onEnforced(exchange, enforced.isCompletedExceptionally());
+      return;
+    }
+    exchange.deadlineNs = loop.nowNs() + context.times().enforcement().toNanos();
+    held.add(exchange);
+    enforced.whenComplete(
+        (done, failure) -> loop.tell(() -> onEnforced(exchange, failure != null)));
+  }
+
+  private void onEnforced(Exchange exchange, boolean isFailed) {
+    if (exchange.isDone) {
+      return;
+    }
+    if (isFailed) {
+      fail(exchange, DnsCounter.UNENFORCED);
+    } else {
+      release(exchange);
+    }
+  }
+
+  private void release(Exchange exchange) {
+    final byte[] answer = exchange.answer;
+    count(DnsCounter.FORWARDED);
+    exchange.client.reply(exchange.question.answered(answer));
+    end(exchange, DnsQuestion.codeOf(answer), Verdict.FORWARDED);
+  }
+
+  /** The server cannot be asked, or has gone. */
+  void onServerFailed(Exchange exchange) {
+    if (!exchange.isDone) {
+      fail(exchange, DnsCounter.ERROR);
+    }
+  }
+
+  private void fail(Exchange exchange, DnsCounter counter) {
+    count(counter);
+    exchange.client.reply(exchange.question.reply(Rcode.SERVFAIL));
+    end(exchange, Rcode.SERVFAIL, Verdict.ERROR);
+  }
+
+  private void end(Exchange exchange, int code, Verdict verdict) {
+    exchange.isDone = true;
+    outstanding(exchange, -1);
+    tell(exchange, code, verdict);
+    exchange.clear();
+  }
+
+  /** Ends what has waited too long. */
+  void expire() {
+    for (Exchange next = due(asked); next != null; next = due(asked)) {
+      count(DnsCounter.TIMED_OUT);
+      next.upstream.forget(next);
+      end(next, -1, Verdict.ERROR);
+    }
+    for (Exchange next = due(held); next != null; next = due(held)) {
+      fail(next, DnsCounter.UNENFORCED);
+    }
+    uses.clean();
+  }
+
+  /** Removes those at the head that have ended, and returns one whose deadline has passed. */
+  private Exchange due(Deque<Exchange> queue) {
+    for (Exchange next = queue.peek(); next != null; next = queue.peek()) {
+      final boolean isOver = next.isDone || queue == asked && next.answer != null;
+      if (!isOver && next.deadlineNs - loop.nowNs() > 0) {
+        return null;
+      }
+      queue.poll();
+      if (!isOver) {
+        return next;
+      }
+    }
+    return null;
+  }
+}

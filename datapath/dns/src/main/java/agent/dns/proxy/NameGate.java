@@ -1,0 +1,18 @@
+package agent.dns.proxy;
+
+import agent.dns.NameResolver.Resolved;
+import java.util.concurrent.CompletableFuture;
+
+/** Has the rules use addresses before an endpoint learns of them. */
+@FunctionalInterface
+public interface NameGate {
+  /**
+   * Takes an answer; the call does not wait.
+   *
+   * @param endpointId the endpoint that asked; 0: none of this node
+   * @param name in lower case, with a dot at the end
+   * @param answer at least one address
+   * @return completes when the answer may be released; fails where rules cannot use the addresses
+   */
+  CompletableFuture<Void> found(int endpointId, String name, Resolved answer);
+}

@@ -1,0 +1,145 @@
+package agent.dns.proxy;
+
+import agent.types.IoFailure;
+import agent.types.OperationException;
+import java.io.IOException;
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/** The thread of the proxy: it waits for sockets and for what other threads report. */
+final class ProxyLoop {
+  private static final Logger LOGGER = LogManager.getLogger(ProxyLoop.class);
+  private static final long TICK_MS = 50;
+  private static final int MOST_REPORTS = 4_096;
+
+  private final Selector selector;
+  private final Queue<Runnable> reports = new ConcurrentLinkedQueue<>();
+  private final Deque<Runnable> later = new ArrayDeque<>();
+  private final Thread thread = Thread.ofPlatform().daemon().name("dns-proxy").unstarted(this::run);
+  private volatile boolean isClosed;
+  private Runnable tick;
+  private Runnable end;
+  private long nowNs = System.nanoTime();
+
+  /** What a socket is for. */
+  interface Socket {
+    /** The socket can be used; called on the thread of the proxy. */
+    void onReady(SelectionKey key) throws IOException;
+
+    /** The socket is not used any more, since {@link #onReady} failed. */
+    void onFailed();
+  }
+
+  ProxyLoop() {
+    try {
+      selector = Selector.open();
+    } catch (IOException e) {
+      throw new OperationException("DNS proxy: selector: " + IoFailure.reason(e), e);
+    }
+  }
+
+  /**
+   * Starts the thread.
+   *
+   * @param everyTick called again and again, at least every 100 ms
+   * @param atEnd called once, at last
+   */
+  void start(Runnable everyTick, Runnable atEnd) {
+    tick = everyTick;
+    end = atEnd;
+    thread.start();
+  }
+
+  SelectionKey register(SelectableChannel channel, int operations, Socket socket)
+      throws IOException {
+    channel.configureBlocking(false);
+    return channel.register(selector, operations, socket);
+  }
+
+  /** Has the thread do something; any thread may call. */
+  void tell(Runnable report) {
+    reports.add(report);
+    if (Thread.currentThread() != thread) {
+      selector.wakeup();
+    }
+  }
+
+  /** Has the thread do something after what it does now; for that thread alone. */
+  void later(Runnable work) {
+    later.add(work);
+  }
+
+  /** Returns when the present cycle began ({@link System#nanoTime}). */
+  long nowNs() {
+    return nowNs;
+  }
+
+  private void run() {
+    long tickNs = System.nanoTime();
+    while (!isClosed) {
+      try {
+        final boolean hasWork = !reports.isEmpty() || !later.isEmpty();
+        if (hasWork) {
+          selector.selectNow(this::ready);
+        } else {
+          selector.select(this::ready, TICK_MS);
+        }
+        nowNs = System.nanoTime();
+        work();
+        if (nowNs - tickNs >= TICK_MS * 1_000_000) {
+          tickNs = nowNs;
+          tick.run();
+        }
+      } catch (IOException | RuntimeException e) {
+        LOGGER.error("DNS proxy: {}", e.getMessage(), e);
+      }
+    }
+    end.run();
+    try {
+      selector.close();
+    } catch (IOException e) {
+      LOGGER.warn("DNS proxy: selector: {}", IoFailure.reason(e));
+    }
+  }
+
+  private void work() {
+    Runnable next = reports.poll();
+    for (int i = 0; next != null; i++) {
+      next.run();
+      next = i < MOST_REPORTS ? reports.poll() : null;
+    }
+    for (int most = later.size(); most > 0; most--) {
+      later.poll().run();
+    }
+  }
+
+  private void ready(SelectionKey key) {
+    final Socket socket = (Socket) key.attachment();
+    try {
+      socket.onReady(key);
+    } catch (IOException e) {
+      socket.onFailed();
+    } catch (RuntimeException e) {
+      LOGGER.error("DNS proxy: {}", e.getMessage(), e);
+      socket.onFailed();
+    }
+  }
+
+  /** Ends the thread and waits for it. */
+  void close() {
+    isClosed = true;
+    selector.wakeup();
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

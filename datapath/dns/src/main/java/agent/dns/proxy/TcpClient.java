@@ -1,0 +1,146 @@
+package agent.dns.proxy;
+
+import agent.datapath.manager.spec.RedirectedFlow;
+import java.io.IOException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+
+/**
+ * A connection of a client. Its questions are asked as they come, and answered in the order of the
+ * answers (RFC 7766 section 6.2.1.1). Used by the thread of the proxy alone.
+ */
+final class TcpClient implements Exchange.Client, ProxyLoop.Socket {
+  private static final int MOST_OUTSTANDING = 128;
+  private static final int MOST_QUEUED_BYTES = 256 << 10;
+
+  private final TcpClients owner;
+  private final SocketChannel channel;
+  private final RedirectedFlow flow;
+  private final MessageStream messages = new MessageStream();
+  private SelectionKey key;
+  private TcpUpstream upstream;
+  private int outstanding;
+  private boolean isInputEnded;
+  private boolean isClosed;
+  private boolean isFollowing;
+
+  /** When the last question began or ended. */
+  private long usedNs;
+
+  TcpClient(TcpClients owner, SocketChannel channel, RedirectedFlow flow, long nowNs) {
+    this.owner = owner;
+    this.channel = channel;
+    this.flow = flow;
+    usedNs = nowNs;
+  }
+
+  void register(ProxyLoop loop) throws IOException {
+    key = loop.register(channel, SelectionKey.OP_READ, this);
+  }
+
+  @Override
+  public RedirectedFlow flow() {
+    return flow;
+  }
+
+  @Override
+  public Exchange.Upstream upstream() {
+    if (upstream == null || upstream.isClosed()) {
+      upstream = owner.connect(this);
+    }
+    return upstream;
+  }
+
+  @Override
+  public void outstanding(int change) {
+    outstanding += change;
+    usedNs = owner.nowNs();
+    onRoom();
+  }
+
+  @Override
+  public void reply(byte[] message) {
+    if (!isClosed) {
+      messages.add(message);
+      onRoom();
+    }
+  }
+
+  /** There may be something to send or room for more questions: looked at after this cycle. */
+  void onRoom() {
+    if (!isFollowing && !isClosed) {
+      isFollowing = true;
+      owner.later(this::follow);
+    }
+  }
+
+  @Override
+  public void onReady(SelectionKey ready) throws IOException {
+    if (ready.isReadable() && !messages.read(channel)) {
+      isInputEnded = true;
+    }
+    onRoom();
+  }
+
+  private void follow() {
+    isFollowing = false;
+    if (isClosed) {
+      return;
+    }
+    try {
+      step();
+    } catch (IOException e) {
+      close();
+    }
+  }
+
+  private void step() throws IOException {
+    while (hasRoom() && messages.hasMessage()) {
+      owner.exchanges().onMessage(this, messages.next());
+    }
+    messages.write(channel);
+    if (isInputEnded && outstanding == 0 && !messages.hasMessage()) {
+      if (messages.queuedBytes() == 0) {
+        close();
+        return;
+      }
+    }
+    final boolean isSlow = messages.queuedBytes() > MOST_QUEUED_BYTES;
+    if (upstream != null) {
+      upstream.pause(isSlow);
+    }
+    final boolean wantsMore = !isInputEnded && !messages.hasMessage();
+    key.interestOps(
+        (wantsMore ? SelectionKey.OP_READ : 0)
+            | (messages.queuedBytes() > 0 ? SelectionKey.OP_WRITE : 0));
+  }
+
+  private boolean hasRoom() {
+    return outstanding < MOST_OUTSTANDING
+        && messages.queuedBytes() <= MOST_QUEUED_BYTES
+        && (upstream == null || upstream.queuedBytes() <= MOST_QUEUED_BYTES);
+  }
+
+  @Override
+  public void onFailed() {
+    close();
+  }
+
+  /** Closes the connection where it was not used for a while. */
+  void closeIdle(long nowNs, long mostNs) {
+    if (outstanding == 0 && nowNs - usedNs >= mostNs) {
+      close();
+    }
+  }
+
+  void close() {
+    if (!isClosed) {
+      isClosed = true;
+      PortBlock.close(channel);
+      if (upstream != null) {
+        upstream.onFailed();
+      }
+      owner.closed(this);
+    }
+  }
+}

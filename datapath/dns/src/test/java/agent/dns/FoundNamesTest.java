@@ -1,0 +1,317 @@
+package agent.dns;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.dns.NameResolver.Resolved;
+import agent.policy.NamePattern;
+import agent.types.IpAddress;
+import agent.types.OperationException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** What endpoints look up: {@link Names#found}. */
+class FoundNamesTest {
+  private static final String WWW = "www.example.com.";
+  private static final Instant START = Instant.parse("2026-11-20T10:00:00Z");
+
+  private final List<NameLookup> saved = new ArrayList<>();
+  private final AtomicReference<Instant> now = new AtomicReference<>(START);
+  private final BlockingQueue<CompletableFuture<Void>> enforcing = new LinkedBlockingQueue<>();
+  private final List<Map<String, ? extends Collection<IpAddress>>> changes = new ArrayList<>();
+  private final Set<String> unselected = new HashSet<>();
+  private volatile int appends;
+  private volatile boolean fails;
+  private volatile boolean failsToSync;
+  private volatile int syncs;
+  private Names names;
+
+  private final NameStore store =
+      new NameStore() {
+        @Override
+        public List<NameLookup> load() {
+          synchronized (saved) {
+            return List.copyOf(saved);
+          }
+        }
+
+        @Override
+        public void save(List<NameLookup> lookups) {
+          check();
+          synchronized (saved) {
+            saved.clear();
+            saved.addAll(lookups);
+          }
+        }
+
+        @Override
+        public void append(List<NameLookup> lookups) {
+          check();
+          appends++;
+          synchronized (saved) {
+            saved.addAll(lookups);
+          }
+        }
+
+        @Override
+        public void sync() {
+          if (failsToSync) {
+            throw new OperationException("input or output error");
+          }
+          syncs++;
+        }
+
+        @Override
+        public void compact(Supplier<List<NameLookup>> all) {
+          synchronized (saved) {
+            save(all.get());
+          }
+        }
+
+        private void check() {
+          if (fails) {
+            throw new OperationException("disk full");
+          }
+        }
+      };
+
+  private Names start() {
+    names =
+        Names.open(
+            new NamesContext()
+                .store(store)
+                .leastTtl(Duration.ofSeconds(60))
+                .selected(name -> !unselected.contains(name))
+                .clocks(
+                    now::get,
+                    () ->
+                        TimeUnit.MILLISECONDS.toNanos(
+                            now.get().toEpochMilli() - START.toEpochMilli()))
+                .conclude());
+    names.start(this::enforce, Set::of, (name, answer) -> {});
+    return names;
+  }
+
+  /** Each change is enforced when the test says so. */
+  private CompletableFuture<Void> enforce(Map<String, ? extends Collection<IpAddress>> changed) {
+    final CompletableFuture<Void> done = new CompletableFuture<>();
+    synchronized (changes) {
+      changes.add(changed);
+    }
+    enforcing.add(done);
+    return done;
+  }
+
+  @AfterEach
+  void stop() {
+    if (names != null) {
+      names.close();
+    }
+  }
+
+  private static Resolved answer(String... texts) {
+    return new Resolved(Arrays.stream(texts).map(IpAddress::parse).toList(), 5);
+  }
+
+  private CompletableFuture<Void> found(String name, String... texts) {
+    return names.found(7, name, answer(texts));
+  }
+
+  private CompletableFuture<Void> enforcement() throws InterruptedException {
+    final CompletableFuture<Void> next = enforcing.poll(10, TimeUnit.SECONDS);
+    assertTrue(next != null, "nothing is enforced");
+    return next;
+  }
+
+  private static void await(CompletableFuture<Void> future) throws Exception {
+    future.get(10, TimeUnit.SECONDS);
+  }
+
+  private Set<String> savedNames() {
+    final Set<String> all = new HashSet<>();
+    store.load().forEach(lookup -> all.add(lookup.name()));
+    return all;
+  }
+
+  @Test
+  void shouldTellWhenTheRulesUseNewAddressesWhichAreStored() throws Exception {
+    start();
+    final CompletableFuture<Void> first = found(WWW, "192.0.2.7");
+    final CompletableFuture<Void> change = enforcement();
+    assertEquals(Set.of(WWW), savedNames(), "stored before it is enforced");
+    assertFalse(first.isDone());
+    change.complete(null);
+    await(first);
+    final NameLookup lookup = names.list(7).getFirst();
+    assertEquals(7, lookup.endpointId());
+    assertEquals(5, lookup.ttlSec());
+    assertEquals(NameLookup.Source.LOOKUP, lookup.source());
+    assertEquals(List.of(), names.list(8));
+  }
+
+  @Test
+  void shouldTellAtOnceWhereTheRulesUseAllAddressesAlready() throws Exception {
+    start();
+    final CompletableFuture<Void> first = found(WWW, "192.0.2.7", "192.0.2.8");
+    final CompletableFuture<Void> change = enforcement();
+    assertFalse(found(WWW, "192.0.2.7").isDone(), "it is not enforced yet");
+    change.complete(null);
+    await(first);
+    assertTrue(found(WWW, "192.0.2.8").isDone());
+    assertFalse(found(WWW, "192.0.2.8", "192.0.2.9").isDone());
+    enforcement().complete(null);
+    now.updateAndGet(time -> time.plusSeconds(57));
+    final CompletableFuture<Void> late = found(WWW, "192.0.2.7");
+    assertFalse(late.isDone(), "it could expire before the answer is taken");
+    await(late);
+    assertTrue(found(WWW, "192.0.2.7").isDone(), "it stays longer now");
+  }
+
+  @Test
+  void shouldTellAtOnceWhereNoRuleSelectsTheNameAndStillStoreIt() throws Exception {
+    unselected.add(WWW);
+    start();
+    assertTrue(found(WWW, "192.0.2.7").isDone());
+    enforcement().complete(null);
+    assertEquals(Set.of(WWW), savedNames());
+    assertTrue(found("a\\.b.example.com.", "192.0.2.7").isDone(), "no rule can have that name");
+    assertTrue(found(".", "192.0.2.7").isDone());
+    assertTrue(found(WWW).isDone());
+    assertEquals(1, names.list().size());
+  }
+
+  @Test
+  void shouldEnforceTogetherWhatComesDuringAChange() throws Exception {
+    start();
+    final CompletableFuture<Void> first = found(WWW, "192.0.2.7");
+    final CompletableFuture<Void> change = enforcement();
+    final List<CompletableFuture<Void>> others = new ArrayList<>();
+    for (int i = 0; i < 1_000; i++) {
+      others.add(found("n" + i + ".example.com.", "192.0.2.8"));
+    }
+    for (int i = 0; savedNames().size() < 1_001; i++) {
+      assertTrue(i < 1_000, "not stored");
+      Thread.sleep(10);
+    }
+    assertTrue(enforcing.isEmpty(), "one change at a time");
+    assertTrue(others.stream().noneMatch(CompletableFuture::isDone));
+    change.complete(null);
+    await(first);
+    enforcement().complete(null);
+    await(CompletableFuture.allOf(others.toArray(CompletableFuture<?>[]::new)));
+    synchronized (changes) {
+      assertEquals(1_000, changes.get(1).size());
+    }
+    assertTrue(appends < 500, appends + " writes");
+    assertEquals(2, syncs, "one for each change");
+  }
+
+  @Test
+  void shouldFailWhatCannotBeStoredAndEnforceNoneOfIt() throws Exception {
+    fails = true;
+    start();
+    final CompletableFuture<Void> first = found(WWW, "192.0.2.7");
+    assertThrows(ExecutionException.class, () -> await(first));
+    assertTrue(enforcing.isEmpty());
+    fails = false;
+    now.updateAndGet(time -> time.plusSeconds(2));
+    enforcement().complete(null);
+    assertEquals(Set.of(WWW), savedNames());
+    await(found(WWW, "192.0.2.7"));
+  }
+
+  @Test
+  void shouldFailWhatIsNotOnTheDisk() throws Exception {
+    failsToSync = true;
+    start();
+    final CompletableFuture<Void> first = found(WWW, "192.0.2.7");
+    enforcement().complete(null);
+    assertThrows(ExecutionException.class, () -> await(first));
+    failsToSync = false;
+    now.updateAndGet(time -> time.plusSeconds(2));
+    final CompletableFuture<Void> second = found("b.example.com.", "192.0.2.7");
+    enforcement().complete(null);
+    await(second);
+    assertEquals(Set.of(WWW, "b.example.com."), savedNames());
+  }
+
+  @Test
+  void shouldFailWhatCannotBeEnforced() throws Exception {
+    start();
+    final CompletableFuture<Void> first = found(WWW, "192.0.2.7");
+    enforcement().completeExceptionally(new OperationException("ENOSPC"));
+    assertThrows(ExecutionException.class, () -> await(first));
+    final CompletableFuture<Void> second = found(WWW, "192.0.2.7");
+    assertFalse(second.isDone());
+    now.updateAndGet(time -> time.plusSeconds(2));
+    enforcement().complete(null);
+    await(second);
+  }
+
+  @Test
+  void shouldKnowAfterARestartWhatWasAnswered() throws Exception {
+    start();
+    final CompletableFuture<Void> first = found(WWW, "192.0.2.7");
+    enforcement().complete(null);
+    await(first);
+    // The first run is not closed, as if it was killed.
+    final Names killed = names;
+    start();
+    assertEquals(7, names.list().getFirst().endpointId());
+    assertTrue(found(WWW, "192.0.2.7").isDone());
+    killed.close();
+  }
+
+  @Test
+  void shouldForgetWhatARemovedEndpointLookedUp() throws Exception {
+    start();
+    final CompletableFuture<Void> first = found(WWW, "192.0.2.7");
+    enforcement().complete(null);
+    await(first);
+    names.endpointRemoved(8);
+    names.endpointRemoved(7);
+    enforcement().complete(null);
+    synchronized (changes) {
+      assertEquals(Map.of(WWW, Set.of()), changes.getLast());
+    }
+    assertEquals(List.of(), names.list());
+    final CompletableFuture<Void> again = found(WWW, "192.0.2.7");
+    assertFalse(again.isDone());
+    enforcement().complete(null);
+    await(again);
+    names.keepEndpoints(Set.of(7));
+    names.keepEndpoints(Set.of(8));
+    enforcement().complete(null);
+    assertEquals(List.of(), names.list());
+  }
+
+  @Test
+  void shouldAskForRemovedNamesAgain() throws Exception {
+    start();
+    final CompletableFuture<Void> first = found(WWW, "192.0.2.7");
+    enforcement().complete(null);
+    await(first);
+    final CompletableFuture<Void> removed = names.remove(NamePattern.ALL);
+    enforcement().complete(null);
+    await(removed);
+    assertFalse(found(WWW, "192.0.2.7").isDone());
+  }
+}

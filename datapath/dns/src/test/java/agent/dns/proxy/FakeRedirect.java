@@ -1,0 +1,65 @@
+package agent.dns.proxy;
+
+import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.manager.spec.RedirectedFlow;
+import agent.maps.layout.RedirectKind;
+import agent.types.IpAddress;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/** A datapath on the loopback interface: all clients are one endpoint and ask one server. */
+final class FakeRedirect implements RedirectProxy {
+  static final int ENDPOINT = 7;
+
+  final List<Integer> joined = new CopyOnWriteArrayList<>();
+  final List<Integer> left = new CopyOnWriteArrayList<>();
+  volatile InetSocketAddress server;
+  volatile int serverEndpoint;
+  volatile boolean knowsFlows = true;
+  volatile boolean hasIpv6;
+  volatile CompletableFuture<Void> join = CompletableFuture.completedFuture(null);
+
+  @Override
+  public Optional<IpAddress> address(boolean ipv6) {
+    return ipv6 && !hasIpv6
+        ? Optional.empty()
+        : Optional.of(IpAddress.parse(ipv6 ? "::1" : "127.0.0.1"));
+  }
+
+  @Override
+  public CompletableFuture<Void> serve(RedirectKind kind, int firstPort) {
+    throw new UnsupportedOperationException();
+  }
+
+  @Override
+  public Optional<RedirectedFlow> find(int protocol, IpAddress client, int clientPort, int port) {
+    final InetSocketAddress to = server;
+    return knowsFlows
+        ? Optional.of(
+            new RedirectedFlow(
+                protocol,
+                client,
+                clientPort,
+                1000,
+                ENDPOINT,
+                IpAddress.of(to.getAddress().getAddress()),
+                to.getPort(),
+                2,
+                serverEndpoint))
+        : Optional.empty();
+  }
+
+  @Override
+  public CompletableFuture<Void> join(RedirectedFlow flow, int port) {
+    joined.add(port);
+    return join;
+  }
+
+  @Override
+  public void leave(RedirectedFlow flow, int port) {
+    left.add(port);
+  }
+}

@@ -1,0 +1,206 @@
+package agent.dns.proxy;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.spec.RedirectedFlow;
+import agent.dns.NameResolver.Resolved;
+import agent.policy.request.HttpRequest;
+import agent.policy.request.HttpVerdict;
+import agent.policy.request.RequestPolicies;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BooleanSupplier;
+import org.xbill.DNS.DClass;
+import org.xbill.DNS.Message;
+import org.xbill.DNS.Name;
+import org.xbill.DNS.Record;
+import org.xbill.DNS.Type;
+
+/** A proxy between clients and a scripted server on the loopback interface. */
+final class ProxyRig implements AutoCloseable {
+  static final DnsProxyContext.Times TIMES =
+      new DnsProxyContext.Times(
+          Duration.ofSeconds(5),
+          Duration.ofSeconds(5),
+          Duration.ofSeconds(5),
+          Duration.ofSeconds(5));
+
+  /** An answer that waits for the rules. */
+  record Found(int endpointId, String name, Resolved answer) {}
+
+  final FakeRedirect redirect = new FakeRedirect();
+  final ScriptedServer server;
+  final Set<String> denied = ConcurrentHashMap.newKeySet();
+  final List<Found> found = new CopyOnWriteArrayList<>();
+  final List<DnsObserver.Event> events = new CopyOnWriteArrayList<>();
+  volatile CompletableFuture<Void> enforced = CompletableFuture.completedFuture(null);
+  DnsProxy proxy;
+
+  private final class Policies implements RequestPolicies {
+    @Override
+    public HttpVerdict http(RedirectedFlow flow, HttpRequest request) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public boolean dns(RedirectedFlow flow, String name) {
+      return !denied.contains(name);
+    }
+
+    @Override
+    public long revision() {
+      return 1;
+    }
+  }
+
+  ProxyRig() throws IOException {
+    server = new ScriptedServer();
+    redirect.server = server.address();
+  }
+
+  DnsProxyContext context() {
+    return new DnsProxyContext()
+        .redirect(redirect)
+        .policies(new Policies())
+        .times(TIMES)
+        .observer(events::add)
+        .gate(
+            (endpoint, name, answer) -> {
+              found.add(new Found(endpoint, name, answer));
+              return enforced;
+            });
+  }
+
+  ProxyRig start() {
+    return start(context());
+  }
+
+  ProxyRig start(DnsProxyContext context) {
+    proxy = DnsProxy.start(context.conclude());
+    return this;
+  }
+
+  long count(DnsCounter counter) {
+    return proxy.counters().get(counter);
+  }
+
+  static byte[] question(String name, int type) throws IOException {
+    return Message.newQuery(Record.newRecord(Name.fromString(name), type, DClass.IN)).toWire();
+  }
+
+  static byte[] question(String name) throws IOException {
+    return question(name, Type.A);
+  }
+
+  /** A client over UDP. */
+  final class Udp implements AutoCloseable {
+    private final DatagramSocket socket;
+
+    Udp() throws IOException {
+      socket = new DatagramSocket();
+      socket.connect(InetAddress.getLoopbackAddress(), proxy.firstPort());
+      socket.setSoTimeout(10_000);
+    }
+
+    void send(byte[] message) throws IOException {
+      socket.send(new DatagramPacket(message, message.length));
+    }
+
+    byte[] receive() throws IOException {
+      final DatagramPacket packet = new DatagramPacket(new byte[65_535], 65_535);
+      socket.receive(packet);
+      return Arrays.copyOf(packet.getData(), packet.getLength());
+    }
+
+    /** Returns whether nothing comes for a moment. */
+    boolean hasNothing() throws IOException {
+      socket.setSoTimeout(150);
+      try {
+        receive();
+        return false;
+      } catch (java.net.SocketTimeoutException e) {
+        return true;
+      } finally {
+        socket.setSoTimeout(10_000);
+      }
+    }
+
+    byte[] ask(byte[] message) throws IOException {
+      send(message);
+      return receive();
+    }
+
+    @Override
+    public void close() {
+      socket.close();
+    }
+  }
+
+  /** A client over TCP. */
+  final class Tcp implements AutoCloseable {
+    final Socket socket;
+    private final DataInputStream in;
+    private final DataOutputStream out;
+
+    Tcp() throws IOException {
+      socket = new Socket();
+      socket.connect(
+          new InetSocketAddress(InetAddress.getLoopbackAddress(), proxy.firstPort() + 3));
+      socket.setSoTimeout(10_000);
+      in = new DataInputStream(socket.getInputStream());
+      out = new DataOutputStream(socket.getOutputStream());
+    }
+
+    void send(byte[] message) throws IOException {
+      out.writeShort(message.length);
+      out.write(message);
+      out.flush();
+    }
+
+    byte[] receive() throws IOException {
+      return in.readNBytes(in.readUnsignedShort());
+    }
+
+    /** Returns whether the proxy has closed the connection. */
+    boolean isEnded() throws IOException {
+      try {
+        return in.read() < 0;
+      } catch (java.net.SocketException reset) {
+        return true;
+      }
+    }
+
+    @Override
+    public void close() throws IOException {
+      socket.close();
+    }
+  }
+
+  static void await(BooleanSupplier condition) throws InterruptedException {
+    for (int i = 0; !condition.getAsBoolean(); i++) {
+      assertTrue(i < 1_000, "waited too long");
+      Thread.sleep(10);
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    if (proxy != null) {
+      proxy.close();
+    }
+    server.close();
+  }
+}

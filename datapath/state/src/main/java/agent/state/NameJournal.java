@@ -1,0 +1,204 @@
+package agent.state;
+
+import agent.dns.NameLookup;
+import agent.types.IoFailure;
+import agent.types.OperationException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * Lookups that came since all of them were stored: {@code names/added-<n>.json}. Such a file has
+ * parts one after the other, each in the form of a state file, and then zeros: room that is there
+ * already makes the sync of a part short. A part that a crash has cut is the last one, and no
+ * caller had an answer; a file is never continued by the next run. Thread-safe.
+ */
+final class NameJournal implements AutoCloseable {
+  private static final Logger LOGGER = LogManager.getLogger(NameJournal.class);
+  private static final String PREFIX = "added-";
+  private static final Pattern NAME = Pattern.compile(PREFIX + "(\\d{1,18})");
+  private static final byte[] NEXT =
+      "\n{\"format\":".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+  private static final int ROOM_BYTES = 256 << 10;
+
+  private final StateFolder<List<NameLookup>> folder;
+  private long number;
+  private FileChannel channel;
+  private long position;
+  private long room;
+
+  NameJournal(StateFolder<List<NameLookup>> folder) {
+    this.folder = folder;
+  }
+
+  private List<Long> numbers() {
+    final List<Long> numbers = new ArrayList<>();
+    for (final String name : folder.names()) {
+      final Matcher matcher = NAME.matcher(name);
+      if (matcher.matches()) {
+        numbers.add(Long.parseLong(matcher.group(1)));
+      }
+    }
+    numbers.sort(null);
+    return numbers;
+  }
+
+  /**
+   * Returns all lookups in the order in which they came.
+   *
+   * @throws DamagedStateException where a file has more after a part that cannot be read
+   */
+  synchronized List<NameLookup> read() throws DamagedStateException {
+    final List<NameLookup> all = new ArrayList<>();
+    for (final long one : numbers()) {
+      final String name = PREFIX + one;
+      try {
+        read(folder.files().read(folder.path(name).getFileName().toString()), all);
+      } catch (DamagedStateException e) {
+        folder.distrust(name, e.getMessage());
+        throw new DamagedStateException(folder.path(name) + ": " + e.getMessage());
+      } catch (IOException e) {
+        throw new DamagedStateException(folder.path(name) + ": " + IoFailure.reason(e));
+      }
+    }
+    return all;
+  }
+
+  private void read(byte[] file, List<NameLookup> all) throws DamagedStateException {
+    int offset = 0;
+    while (offset < file.length && file[offset] != 0) {
+      final long length = StateFile.lengthAt(file, offset);
+      try {
+        if (length < 0 || length > file.length - offset) {
+          throw new DamagedStateException("no whole part at " + offset);
+        }
+        all.addAll(folder.decoded(Arrays.copyOfRange(file, offset, offset + (int) length)));
+      } catch (DamagedStateException e) {
+        if (hasNext(file, offset)) {
+          throw e;
+        }
+        LOGGER.info("names: a part that was not finished is left out: {}", e.getMessage());
+        return;
+      }
+      offset += (int) length;
+    }
+  }
+
+  private static boolean hasNext(byte[] file, int offset) {
+    for (int at = offset; at + NEXT.length <= file.length; at++) {
+      if (Arrays.equals(file, at, at + NEXT.length, NEXT, 0, NEXT.length)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Adds lookups, so that {@link #read} finds them; {@link #sync} makes them durable.
+   *
+   * @throws OperationException where they could not be stored
+   */
+  synchronized void append(List<NameLookup> lookups) {
+    try {
+      if (channel == null) {
+        open();
+      }
+      final ByteBuffer[] parts = folder.encoded(PREFIX + number, lookups);
+      int length = 0;
+      for (final ByteBuffer part : parts) {
+        length += part.remaining();
+      }
+      final ByteBuffer whole = ByteBuffer.allocate(length);
+      for (final ByteBuffer part : parts) {
+        whole.put(part);
+      }
+      makeRoom(length);
+      write(whole.flip(), position);
+      position += length;
+    } catch (IOException e) {
+      rotate();
+      throw FolderFiles.failure(folder.path(PREFIX + number), "written", e);
+    }
+  }
+
+  /**
+   * Makes durable what was added.
+   *
+   * @throws OperationException where that failed
+   */
+  synchronized void sync() {
+    try {
+      if (channel != null) {
+        folder.files().sync(folder.path(PREFIX + number), channel);
+      }
+    } catch (IOException e) {
+      throw FolderFiles.failure(folder.path(PREFIX + number), "written", e);
+    }
+  }
+
+  private void open() throws IOException {
+    final List<Long> numbers = numbers();
+    number = Math.max(number, numbers.isEmpty() ? 0 : numbers.getLast()) + 1;
+    channel = folder.files().create(folder.path(PREFIX + number).getFileName().toString());
+    position = 0;
+    room = 0;
+  }
+
+  private void makeRoom(int length) throws IOException {
+    if (position + length > room) {
+      final int more = length + ROOM_BYTES;
+      write(ByteBuffer.allocate(more), room);
+      room += more;
+    }
+  }
+
+  private void write(ByteBuffer bytes, long at) throws IOException {
+    long next = at;
+    while (bytes.hasRemaining()) {
+      next += channel.write(bytes, next);
+    }
+  }
+
+  /**
+   * Ends the present file, which is durable; returns the files that there are, for {@link #remove}.
+   */
+  synchronized List<Long> rotate() {
+    if (channel != null) {
+      try {
+        channel.force(false);
+        channel.close();
+      } catch (IOException e) {
+        LOGGER.warn("names: {}", IoFailure.reason(e));
+      }
+      channel = null;
+    }
+    return numbers();
+  }
+
+  /**
+   * Removes files whose lookups are stored elsewhere; keeps those aside that cannot be read.
+   *
+   * @throws OperationException where one cannot be removed
+   */
+  void remove(List<Long> numbers) {
+    for (final long one : numbers) {
+      try {
+        folder.delete(PREFIX + one);
+      } catch (IOException e) {
+        throw FolderFiles.failure(folder.path(PREFIX + one), "removed", e);
+      }
+    }
+  }
+
+  @Override
+  public void close() {
+    rotate();
+  }
+}
