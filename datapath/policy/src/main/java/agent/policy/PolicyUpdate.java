@@ -37,9 +37,11 @@ public record PolicyUpdate(
     List<Identity> cidrsRemoved,
     List<EndpointPolicyChange> cleanups) {
 
-  PolicyUpdate with(List<EndpointPolicyChange> otherEndpoints) {
+  PolicyUpdate with(EndpointPolicyChange last) {
+    final List<EndpointPolicyChange> all = new ArrayList<>(endpoints);
+    all.add(last);
     return new PolicyUpdate(
-        revision, bridges, otherEndpoints, failures, cidrsAdded, cidrsRemoved, cleanups);
+        revision, bridges, all, failures, cidrsAdded, cidrsRemoved, cleanups);
   }
 
   PolicyUpdate after(List<EndpointPolicyChange> otherBridges) {
