@@ -40,8 +40,7 @@ public record PolicyUpdate(
   PolicyUpdate with(EndpointPolicyChange last) {
     final List<EndpointPolicyChange> all = new ArrayList<>(endpoints);
     all.add(last);
-    return new PolicyUpdate(
-        revision, bridges, all, failures, cidrsAdded, cidrsRemoved, cleanups);
+    return new PolicyUpdate(revision, bridges, all, failures, cidrsAdded, cidrsRemoved, cleanups);
   }
 
   PolicyUpdate after(List<EndpointPolicyChange> otherBridges) {

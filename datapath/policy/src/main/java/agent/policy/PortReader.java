@@ -124,7 +124,9 @@ final class PortReader {
     if (!isServed) {
       throw Refusal.invalid(
           path + ".protocol",
-          "'%s': %s".formatted(protocol, isHttp ? "http rules need TCP" : "dns rules need UDP, TCP or ANY"));
+          "'%s': %s"
+              .formatted(
+                  protocol, isHttp ? "http rules need TCP" : "dns rules need UDP, TCP or ANY"));
     }
     if (spec.port().equals("0")) {
       throw Refusal.invalid(path + ".port", "'0': rules of requests need a port");

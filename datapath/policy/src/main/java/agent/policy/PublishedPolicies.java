@@ -15,8 +15,8 @@ import java.util.Map;
 import org.agrona.collections.Int2ObjectHashMap;
 
 /**
- * The policies of all endpoints for questions about requests of other threads. What a side says of a
- * flow is what its policy map says: a deny, no entry and an endpoint that is not known deny every
+ * The policies of all endpoints for questions about requests of other threads. What a side says of
+ * a flow is what its policy map says: a deny, no entry and an endpoint that is not known deny every
  * request, an allow allows every one, and a redirect those that a rule of requests for the peer and
  * port matches. The header changes of all rules that match add up.
  *

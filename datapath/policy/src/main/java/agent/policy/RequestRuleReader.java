@@ -77,7 +77,8 @@ final class RequestRuleReader {
       throw Refusal.invalid(path, "is empty: leave the field out to mean all " + what);
     }
     if (list.size() > most) {
-      throw Refusal.invalid(path, "has %d elements, at most %d are read".formatted(list.size(), most));
+      throw Refusal.invalid(
+          path, "has %d elements, at most %d are read".formatted(list.size(), most));
     }
   }
 
@@ -149,10 +150,8 @@ final class RequestRuleReader {
 
   private static void read(
       String path, HeaderMatchSpec spec, List<Header> headers, List<HeaderChange> changes) {
-    final String name =
-        headerName(path + ".name", RuleReader.present(path + ".name", spec.name()));
-    final String value =
-        spec.value() == null ? null : headerValue(path + ".value", spec.value());
+    final String name = headerName(path + ".name", RuleReader.present(path + ".name", spec.name()));
+    final String value = spec.value() == null ? null : headerValue(path + ".value", spec.value());
     if (spec.mismatch() == null) {
       headers.add(new Header(name, value));
       return;

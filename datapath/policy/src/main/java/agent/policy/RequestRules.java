@@ -17,8 +17,7 @@ record RequestRules(RedirectKind kind, List<HttpRule> http, List<NamePattern> dn
   /** Returns the rules in readable form, one each. */
   List<String> lines() {
     return Stream.concat(
-            http.stream().map(HttpRule::toString),
-            dns.stream().map(name -> "name " + name))
+            http.stream().map(HttpRule::toString), dns.stream().map(name -> "name " + name))
         .toList();
   }
 

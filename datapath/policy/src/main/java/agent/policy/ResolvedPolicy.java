@@ -48,6 +48,7 @@ public record ResolvedPolicy(
 
   /** Returns the same policy at another revision. */
   ResolvedPolicy at(long otherRevision) {
-    return new ResolvedPolicy(otherRevision, identity, entries, ingress, egress, selectors, requests);
+    return new ResolvedPolicy(
+        otherRevision, identity, entries, ingress, egress, selectors, requests);
   }
 }

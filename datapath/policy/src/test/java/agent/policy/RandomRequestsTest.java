@@ -34,7 +34,7 @@ import org.junit.jupiter.api.Test;
 
 /** Compares entries and answers about requests with the naive policy, on random rules. */
 class RandomRequestsTest {
-  private static final int RULE_SETS = 600;
+  private static final int RULE_SETS = 300;
   private static final int FLOWS = 60;
   private static final int ENDPOINTS = 4;
   private static final int TCP = 6;

@@ -223,8 +223,7 @@ final class PolicyRuleCodec {
             in.memberOrNull("path", DocumentReader::text),
             in.memberOrNull("host", DocumentReader::text),
             in.memberOrNull("headers", DocumentReader::texts),
-            in.memberOrNull(
-                "headerMatches", from -> from.list(PolicyRuleCodec::readHeaderMatch)));
+            in.memberOrNull("headerMatches", from -> from.list(PolicyRuleCodec::readHeaderMatch)));
     in.endObject();
     return http;
   }

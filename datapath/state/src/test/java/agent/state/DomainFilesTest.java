@@ -147,7 +147,12 @@ class DomainFilesTest {
                             List.of(),
                             List.of(new CidrSetSpec("10.0.0.0/8", List.of("10.1.0.0/16"))),
                             List.of("world"),
-                            List.of(new PortRuleSpec(List.of(new PortSpec("80", 90, "TCP")), null)),
+                            List.of(
+                                new PortRuleSpec(List.of(new PortSpec("80", 90, "TCP")), null),
+                                new PortRuleSpec(
+                                    List.of(new PortSpec("80", null, "TCP")), null, HTTP),
+                                new PortRuleSpec(
+                                    List.of(new PortSpec("53", null, null)), null, DNS)),
                             null,
                             null,
                             null),

@@ -25,7 +25,9 @@ class RuleCodecTest {
       "{\"dns\":[{\"matchName\":\"a.b\"},{\"matchPattern\":\"*.b\"}],\"http\":[{\"headerMatches\":[{\"mismatch\":\"ADD\",\"name\":\"X-A\",\"value\":\"v\"},{\"name\":\"X-B\"}],\"headers\":[\"X-C: d\",\"X-E\"],\"host\":\"h\",\"method\":\"GET|HEAD\",\"path\":\"/.*\"},{}]}";
 
   private static final String PORTS =
-      "[{\"ports\":[{\"endPort\":90,\"port\":\"80\",\"protocol\":\"TCP\"},{\"port\":\"http\"},{\"protocol\":\"VRRP\"}],\"rules\":" + REQUESTS + "}]";
+      "[{\"ports\":[{\"endPort\":90,\"port\":\"80\",\"protocol\":\"TCP\"},{\"port\":\"http\"},{\"protocol\":\"VRRP\"}],\"rules\":"
+          + REQUESTS
+          + "}]";
 
   private static final String ICMPS =
       "[{\"fields\":[{\"family\":\"IPv6\",\"type\":128},{\"type\":\"EchoRequest\"}]}]";

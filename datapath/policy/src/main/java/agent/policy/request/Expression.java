@@ -11,8 +11,8 @@ import java.util.Set;
 /**
  * A regular expression that a whole text has to match, with the syntax of RE2; a dot stands for
  * every character. The time of a match is linear in the length of the text. Alternatives of plain
- * text, each with or without {@code .*} at its end, such as {@code GET|HEAD} and {@code /public/.*},
- * are compared without allocating; a match of any other expression allocates.
+ * text, each with or without {@code .*} at its end, such as {@code GET|HEAD} and {@code
+ * /public/.*}, are compared without allocating; a match of any other expression allocates.
  */
 public final class Expression {
   private static final int LONGEST = 4096;
@@ -65,9 +65,7 @@ public final class Expression {
       return new Expression(text, foldsCase, null, Pattern.compile(text, flags));
     } catch (PatternSyntaxException e) {
       throw Refusal.invalid(
-          field,
-          "'%s' is not an expression: %s: '%s'"
-              .formatted(shown(text), e.getDescription(), shown(e.getPattern())));
+          field, "'%s' is not an expression: %s".formatted(shown(text), e.getDescription()));
     }
   }
 
@@ -169,7 +167,9 @@ public final class Expression {
 
     /** After a backslash these stand for themselves. */
     private static boolean isPunctuation(char c) {
-      return c > ' ' && c < 127 && !(c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z');
+      return c > ' '
+          && c < 127
+          && !(c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z');
     }
 
     private static boolean endsAt(String body, int index) {

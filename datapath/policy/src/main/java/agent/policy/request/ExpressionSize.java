@@ -1,14 +1,14 @@
 package agent.policy.request;
 
 /**
- * How large the automaton of an expression is at most, found before it is built: counted repetitions
- * in each other multiply. Where the syntax is not clear, it assumes more.
+ * How large the automaton of an expression is at most, found before it is built: counted
+ * repetitions in each other multiply. Where the syntax is not clear, it assumes more.
  *
  * @param states the number of states
  * @param depth how many groups are in each other
  */
 record ExpressionSize(long states, int depth) {
-  private static final int MOST_STATES = 2048;
+  private static final int MOST_STATES = 1024;
   private static final int DEEPEST = 50;
   private static final long ENDLESS = 1L << 40;
 

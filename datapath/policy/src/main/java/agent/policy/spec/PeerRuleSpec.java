@@ -82,8 +82,7 @@ public record PeerRuleSpec(
    *     rule is refused. Null for none
    * @param rules which requests may pass on these ports; null for all
    */
-  public record PortRuleSpec(
-      List<PortSpec> ports, List<String> unserved, RequestRuleSpec rules) {
+  public record PortRuleSpec(List<PortSpec> ports, List<String> unserved, RequestRuleSpec rules) {
     /** Creates an element without rules of requests. */
     public PortRuleSpec(List<PortSpec> ports, List<String> unserved) {
       this(ports, unserved, null);

@@ -8,6 +8,7 @@ import agent.policy.spec.RequestRuleSpec;
 import agent.policy.spec.RequestRuleSpec.HeaderMatchSpec;
 import agent.policy.spec.RequestRuleSpec.HttpSpec;
 import agent.policy.spec.RuleSpec;
+import agent.policy.spec.SelectorSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -24,7 +25,8 @@ public final class RandomRequests {
   private static final List<String> HOSTS =
       List.of("shop\\.example\\.com", "SHOP.*", ".*\\.example\\.com", "(Shop|pay)\\.example\\.com");
   private static final List<String> NAMES =
-      List.of("shop.example.com", "*.example.com", "s*p.example.com", "*.*.com", "*", "example.com");
+      List.of(
+          "shop.example.com", "*.example.com", "s*p.example.com", "*.*.com", "*", "example.com");
   private static final List<String> ASKED =
       List.of(
           "shop.example.com",
@@ -43,27 +45,33 @@ public final class RandomRequests {
     random = new Random(seed);
   }
 
-  /** Returns rules of which some allows are restricted to requests. */
+  /**
+   * Returns rules of which most allows are restricted to requests, and many denies are left out.
+   */
   public List<RuleSpec> restricted(List<RuleSpec> rules) {
     return rules.stream()
         .map(
             rule ->
                 new RuleSpec(
-                    rule.endpointSelector(),
+                    random.nextBoolean() ? SelectorSpec.ALL : rule.endpointSelector(),
                     restricted(rule.ingress(), true),
                     restricted(rule.egress(), false),
-                    rule.ingressDeny(),
-                    rule.egressDeny(),
+                    fewer(rule.ingressDeny()),
+                    fewer(rule.egressDeny()),
                     rule.labels(),
                     rule.description()))
         .toList();
+  }
+
+  private List<PeerRuleSpec> fewer(List<PeerRuleSpec> denies) {
+    return denies == null || random.nextInt(3) == 0 ? denies : List.of();
   }
 
   private List<PeerRuleSpec> restricted(List<PeerRuleSpec> elements, boolean ingress) {
     return elements == null
         ? null
         : elements.stream()
-            .map(element -> random.nextInt(4) == 0 ? element : restricted(element, ingress))
+            .map(element -> random.nextInt(6) == 0 ? element : restricted(element, ingress))
             .toList();
   }
 
@@ -72,9 +80,12 @@ public final class RandomRequests {
     if (element.toPorts() != null && random.nextInt(4) == 0) {
       ports.addAll(element.toPorts());
     }
-    final int count = 1 + random.nextInt(2);
+    final int count = 1 + random.nextInt(3);
     for (int i = 0; i < count; i++) {
       ports.add(ports(!ingress && random.nextBoolean()));
+    }
+    if (random.nextInt(3) == 0) {
+      return new PeerRuleSpec(null, null, null, null, null, ports, null, null, null);
     }
     return new PeerRuleSpec(
         element.endpoints(),
@@ -120,7 +131,7 @@ public final class RandomRequests {
               maybe(PATHS),
               random.nextInt(3) == 0 ? pick(HOSTS) : null,
               random.nextInt(5) == 0 ? List.of(pick(List.of("X-A", "x-b: 1", "X-B:  2 "))) : null,
-              random.nextInt(4) == 0 ? List.of(headerMatch()) : null));
+              random.nextInt(2) == 0 ? List.of(headerMatch()) : null));
     }
     return new RequestRuleSpec(rules, null);
   }
