@@ -129,7 +129,7 @@ class ExpressionTest {
 
   @Test
   void shouldMatchDeepExpressionsOnASmallStack() throws InterruptedException {
-    final Expression deep = expression("(a*)*".repeat(250));
+    final Expression deep = expression("(a*)*".repeat(200));
     final boolean[] answer = {false};
     final Thread thread =
         new Thread(null, () -> answer[0] = deep.matches("a".repeat(100)), "small", 512 << 10);
