@@ -206,18 +206,31 @@ func (m L7Rules) MarshalJSON() ([]byte, error) { return encode(m) }
 
 // HTTPRule is an HTTP rule.
 type HTTPRule struct {
-	// Headers that must be present.
+	// Headers, and what is done with a request that does not have them.
+	HeaderMatches []HeaderMatch `json:"headerMatches"`
+	// Headers that must be present: Name, or Name: value.
 	Headers []string `json:"headers"`
-	// Anchored regular expression on the host.
+	// Regular expression (RE2) that the whole host without the port must match, in any case.
 	Host string `json:"host"`
-	// Anchored regular expression on the method.
+	// Regular expression (RE2) that the whole method must match.
 	Method string `json:"method"`
-	// Anchored regular expression on the path.
+	// Regular expression (RE2) that the whole path with the query must match.
 	Path string `json:"path"`
 }
 
 // MarshalJSON leaves out absent fields and keeps empty lists and maps.
 func (m HTTPRule) MarshalJSON() ([]byte, error) { return encode(m) }
+
+// HeaderMatch is a header, and what is done with a request that does not have it.
+type HeaderMatch struct {
+	// What is done with the request, which passes: LOG, ADD, DELETE or REPLACE; where it is absent,
+	// the rule does not match the request.
+	Mismatch string `json:"mismatch,omitempty"`
+	// Name of the header.
+	Name string `json:"name"`
+	// Value of the header; any where it is absent.
+	Value string `json:"value,omitempty"`
+}
 
 // Rule is a policy rule: the endpoints that it selects, and what they may and must not exchange
 // with whom.

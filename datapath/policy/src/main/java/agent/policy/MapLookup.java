@@ -1,32 +1,70 @@
 package agent.policy;
 
 import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.manager.spec.PolicyVerdict;
 import agent.maps.layout.PolicyDirection;
+import agent.maps.layout.PolicyPrefix;
 import java.util.List;
 
 /**
  * Looks up entries as the datapath does ({@code bpf-src/include/lib/policy.h}): the longest prefix
- * of the peer's identity and the longest of any identity; a deny of either takes precedence.
+ * of the peer's identity and the longest of any identity. A deny of either takes precedence, then
+ * an allow of either, then the redirect with the lower number.
  */
 final class MapLookup {
   private static final int ANY_IDENTITY = 0;
+  private static final int PORT_MASK = 0xFFFF;
 
   private final List<PolicyEntry> entries;
   private final PolicyDirection direction;
   private final int identity;
 
+  /**
+   * Creates a lookup.
+   *
+   * @param entries in order
+   */
   MapLookup(List<PolicyEntry> entries, PolicyDirection direction, int identity) {
     this.entries = entries;
     this.direction = direction;
     this.identity = identity;
   }
 
-  /** Returns whether a packet passes. */
+  /** Returns the verdict on a packet; null where no entry matches. */
+  PolicyVerdict verdict(PortMatch packet) {
+    return verdict(
+        entries, direction, identity, packet.protocol(), packet.port(), packet.prefixLength());
+  }
+
+  /**
+   * Returns the verdict on a packet, or on all packets of a prefix, without allocating; null where
+   * no entry matches.
+   *
+   * @param entries in order
+   */
+  static PolicyVerdict verdict(
+      List<PolicyEntry> entries,
+      PolicyDirection direction,
+      int identity,
+      int protocol,
+      int port,
+      int prefixLength) {
+    final PolicyEntry own = longest(entries, direction, identity, protocol, port, prefixLength);
+    final PolicyEntry any = longest(entries, direction, ANY_IDENTITY, protocol, port, prefixLength);
+    if (own == null || any == null) {
+      return own != null ? own.verdict() : any != null ? any.verdict() : null;
+    }
+    return precedence(own.verdict()) <= precedence(any.verdict()) ? own.verdict() : any.verdict();
+  }
+
+  private static int precedence(PolicyVerdict verdict) {
+    return verdict.isDeny() ? -1 : verdict.redirect();
+  }
+
+  /** Returns whether a packet passes, be it by way of a proxy. */
   boolean allows(PortMatch packet) {
-    final PolicyEntry own = longest(identity, packet);
-    final PolicyEntry any = longest(ANY_IDENTITY, packet);
-    final boolean isDenied = own != null && own.isDeny() || any != null && any.isDeny();
-    return !isDenied && (own != null || any != null);
+    final PolicyVerdict verdict = verdict(packet);
+    return verdict != null && !verdict.isDeny();
   }
 
   /** Returns whether every packet passes, whatever its protocol and port. */
@@ -40,16 +78,47 @@ final class MapLookup {
         && (entry.identity() == identity || entry.identity() == ANY_IDENTITY);
   }
 
-  private PolicyEntry longest(int wanted, PortMatch packet) {
-    PolicyEntry best = null;
-    for (final PolicyEntry entry : entries) {
-      if (entry.direction() == direction
-          && entry.identity() == wanted
-          && packet.isWithin(entry)
-          && (best == null || best.prefixLength() < entry.prefixLength())) {
-        best = entry;
+  private static PolicyEntry longest(
+      List<PolicyEntry> entries,
+      PolicyDirection direction,
+      int identity,
+      int protocol,
+      int port,
+      int prefixLength) {
+    for (int length = prefixLength; length >= PolicyPrefix.PROTOCOL; length--) {
+      final int masked = port & PORT_MASK << PolicyPrefix.PORT - length;
+      final int found = find(entries, direction, identity, protocol, masked & PORT_MASK, length);
+      if (found >= 0) {
+        return entries.get(found);
       }
     }
-    return best;
+    final int all = find(entries, direction, identity, 0, 0, PolicyPrefix.IDENTITY);
+    return all < 0 ? null : entries.get(all);
+  }
+
+  private static int find(
+      List<PolicyEntry> entries,
+      PolicyDirection direction,
+      int identity,
+      int protocol,
+      int port,
+      int prefixLength) {
+    int low = 0;
+    int high = entries.size() - 1;
+    while (low <= high) {
+      final int middle = low + high >>> 1;
+      final PolicyEntry entry = entries.get(middle);
+      int order = entry.direction().compareTo(direction);
+      order = order != 0 ? order : Integer.compare(entry.identity(), identity);
+      order = order != 0 ? order : Integer.compare(entry.protocol(), protocol);
+      order = order != 0 ? order : Integer.compare(entry.port(), port);
+      order = order != 0 ? order : Integer.compare(entry.prefixLength(), prefixLength);
+      if (order == 0) {
+        return middle;
+      }
+      low = order < 0 ? middle + 1 : low;
+      high = order > 0 ? middle - 1 : high;
+    }
+    return -1;
   }
 }

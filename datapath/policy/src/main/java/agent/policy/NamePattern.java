@@ -107,6 +107,45 @@ public final class NamePattern {
     return true;
   }
 
+  /**
+   * Returns whether a name matches, without allocating.
+   *
+   * @param name in lower case, without a dot at its end
+   */
+  public boolean matchesWithoutDot(String name) {
+    if (isEvery()) {
+      return true;
+    }
+    final int end = text.length() - 1; // the dot of the root
+    int at = 0;
+    int star = -1;
+    int afterStar = 0;
+    for (int i = 0; i < name.length(); ) {
+      final char c = at < end ? text.charAt(at) : 0;
+      if (c == '*') {
+        star = at++;
+        afterStar = i;
+      } else if (at < end && c == name.charAt(i)) {
+        star = c == '.' ? -1 : star;
+        at++;
+        i++;
+      } else if (star >= 0 && isOfLabel(name.charAt(afterStar))) {
+        at = star + 1;
+        i = ++afterStar;
+      } else {
+        return false;
+      }
+    }
+    while (at < end && text.charAt(at) == '*') {
+      at++;
+    }
+    return at == end;
+  }
+
+  private static boolean isOfLabel(char c) {
+    return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_';
+  }
+
   /** Where a character does not match, the last star takes one more: no other is tried again. */
   private static boolean matchesLabel(String pattern, String label) {
     int at = 0;

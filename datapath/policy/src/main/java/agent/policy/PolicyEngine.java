@@ -3,6 +3,7 @@ package agent.policy;
 import agent.identity.Identity;
 import agent.identity.IdentityDirectory.IdentityListener;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
+import agent.policy.request.RequestPolicies;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
@@ -123,6 +124,7 @@ public final class PolicyEngine {
     context.identities().list().forEach(selectors::add);
     context.cidrIdentities().list().forEach(selectors::add);
     references.restore(repository.rules(), context.formerNumbers());
+    subjects.publish(repository.revision());
   }
 
   private final class Listener implements IdentityListener {
@@ -290,10 +292,7 @@ public final class PolicyEngine {
     previous = repository;
     repository = after;
     references.drop(removed);
-    final List<EndpointPolicyChange> bridges = new ArrayList<>();
-    bridged.forEach(
-        (endpoint, policy) ->
-            bridges.add(subjects.change(endpoint, subjects.get(endpoint).identity(), policy)));
+    final List<EndpointPolicyChange> bridges = subjects.change(bridged);
     final PolicyUpdate update = settle(resolved).after(bridges);
     references.release(removed);
     return update.then(settle());
@@ -346,6 +345,7 @@ public final class PolicyEngine {
     }
     dirty.clear();
     dirty.addAll(failures.keySet());
+    subjects.publish(repository.revision());
     return new PolicyUpdate(
         repository.revision(),
         List.of(),
@@ -374,10 +374,7 @@ public final class PolicyEngine {
     trace.log(endpointId, identity, policy, repository.rules());
     final EndpointPolicyChange change = subjects.change(endpointId, identity, policy);
     dirty.remove(endpointId);
-    final PolicyUpdate others = settle();
-    final List<EndpointPolicyChange> changes = new ArrayList<>(others.endpoints());
-    changes.add(change);
-    return others.with(changes).ofSameRules();
+    return settle().with(change).ofSameRules();
   }
 
   /** Removes an endpoint. */
@@ -404,6 +401,11 @@ public final class PolicyEngine {
   /** Returns the names that rules select one by one; any thread may call. */
   public Set<String> wantedNames() {
     return names.wanted();
+  }
+
+  /** Returns what the policies of all endpoints say of requests; any thread may call and ask. */
+  public RequestPolicies requests() {
+    return subjects.requests();
   }
 
   /** Returns when policy is enforced. */
@@ -464,8 +466,7 @@ public final class PolicyEngine {
    * @throws OperationException where {@link #isHeld()}
    */
   public PolicySnapshot snapshot() {
-    hold.refuse();
-    return repository.snapshot();
+    return snapshot(List.of());
   }
 
   /**

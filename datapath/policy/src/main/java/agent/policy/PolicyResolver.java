@@ -41,22 +41,27 @@ final class PolicyResolver {
         rules.stream().filter(rule -> rule.subject().selects(identity.labels())).toList();
     final List<PolicyEntry> entries = new ArrayList<>();
     final Set<PeerSelector> selectors = new HashSet<>();
-    final DirectionSummary ingress = resolve(PolicyDirection.INGRESS, own, entries, selectors);
-    final DirectionSummary egress = resolve(PolicyDirection.EGRESS, own, entries, selectors);
+    final List<RequestSection> requests = new ArrayList<>();
+    final DirectionSummary ingress =
+        resolve(PolicyDirection.INGRESS, own, entries, selectors, requests);
+    final DirectionSummary egress =
+        resolve(PolicyDirection.EGRESS, own, entries, selectors, requests);
     return new ResolvedPolicy(
         revision,
         identity.id(),
         VerdictTable.sorted(entries),
         ingress,
         egress,
-        Set.copyOf(selectors));
+        Set.copyOf(selectors),
+        List.copyOf(requests));
   }
 
   private DirectionSummary resolve(
       PolicyDirection direction,
       List<Rule> rules,
       List<PolicyEntry> entries,
-      Set<PeerSelector> selectors) {
+      Set<PeerSelector> selectors,
+      List<RequestSection> requests) {
     if (!isEnforced(direction, rules)) {
       entries.add(PolicyEntry.allowAll(ANY_IDENTITY, direction));
       return DirectionSummary.OPEN;
@@ -70,7 +75,7 @@ final class PolicyResolver {
       for (final Rule rule : rules) {
         for (final Section section : rule.sections(direction)) {
           if (section.deny() == deny) {
-            apply(section, required, tables, selectors);
+            apply(section, peers(section, required, selectors), tables, requests);
             lines.add(rule, section, required);
           }
         }
@@ -99,15 +104,11 @@ final class PolicyResolver {
         .toList();
   }
 
-  private void apply(
-      Section section,
-      List<LabelSelector> required,
-      TreeMap<Integer, VerdictTable> tables,
-      Set<PeerSelector> selectors) {
-    final List<PortMatch> matches = section.matches();
+  /** Returns the identities of the peers of a section; null for every peer. */
+  private Set<Integer> peers(
+      Section section, List<LabelSelector> required, Set<PeerSelector> selectors) {
     if (section.everybody()) {
-      table(tables, ANY_IDENTITY).add(matches, section.deny());
-      return;
+      return null;
     }
     selectors.addAll(section.endpoints());
     selectors.addAll(section.outsiders());
@@ -115,9 +116,26 @@ final class PolicyResolver {
     section.endpoints().forEach(selector -> peers.addAll(selections.identitiesOf(selector)));
     required.forEach(selector -> peers.retainAll(selections.identitiesOf(selector)));
     section.outsiders().forEach(selector -> peers.addAll(selections.identitiesOf(selector)));
-    for (final int peer : peers) {
-      table(tables, peer).add(matches, section.deny());
+    return peers;
+  }
+
+  private static void apply(
+      Section section,
+      Set<Integer> peersOrNull,
+      TreeMap<Integer, VerdictTable> tables,
+      List<RequestSection> requests) {
+    final List<PortMatch> matches = section.wholeMatches();
+    final List<PortTerm> terms = section.requestTerms();
+    for (final int peer : peersOrNull == null ? Set.of(ANY_IDENTITY) : peersOrNull) {
+      final VerdictTable table = table(tables, peer);
+      table.add(matches, section.deny());
+      terms.forEach(term -> table.redirect(term.matches(), term.rules().kind()));
     }
+    terms.forEach(
+        term ->
+            requests.add(
+                new RequestSection(
+                    section.direction(), peersOrNull, term.matches(), term.rules())));
   }
 
   private static VerdictTable table(TreeMap<Integer, VerdictTable> tables, int identity) {
@@ -138,7 +156,7 @@ final class PolicyResolver {
           if (table == any) {
             return;
           }
-          if (!table.allowed(any).isEmpty()) {
+          if (table.allowsAnything(any)) {
             allowed.add(identity);
           }
           if (table.denies()) {
@@ -147,7 +165,7 @@ final class PolicyResolver {
         });
     return new DirectionSummary(
         true,
-        !any.allowed(any).isEmpty(),
+        any.allowsAnything(any),
         any.denies(),
         List.copyOf(allowed),
         List.copyOf(denied),

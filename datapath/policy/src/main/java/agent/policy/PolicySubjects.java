@@ -4,6 +4,8 @@ import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.identity.Identity;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
+import agent.policy.request.RequestPolicies;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -23,6 +25,23 @@ final class PolicySubjects {
   record Subject(Identity identity, ResolvedPolicy policy) {}
 
   private final TreeMap<Integer, Subject> subjects = new TreeMap<>();
+  private final PublishedPolicies published = new PublishedPolicies();
+  private boolean isPublished;
+
+  /** Returns what the policies say of requests, as of {@link #publish}; for any thread. */
+  RequestPolicies requests() {
+    return published;
+  }
+
+  /** Has other threads ask for requests by the present policies. */
+  void publish(long revision) {
+    if (!isPublished || published.revision() != revision) {
+      final Map<Integer, ResolvedPolicy> policies = new TreeMap<>();
+      subjects.forEach((endpoint, subject) -> policies.put(endpoint, subject.policy()));
+      published.publish(revision, policies);
+      isPublished = true;
+    }
+  }
 
   Subject get(int endpointId) {
     return subjects.get(endpointId);
@@ -32,7 +51,17 @@ final class PolicySubjects {
   EndpointPolicyChange change(int endpointId, Identity identity, ResolvedPolicy policy) {
     final PolicyDelta delta = PolicyDelta.between(entriesOf(endpointId), policy.entries());
     subjects.put(endpointId, new Subject(identity, policy));
+    isPublished = false;
     return new EndpointPolicyChange(endpointId, policy, delta);
+  }
+
+  /** Gives endpoints policies by their ids. */
+  List<EndpointPolicyChange> change(Map<Integer, ResolvedPolicy> policies) {
+    final List<EndpointPolicyChange> changes = new ArrayList<>();
+    policies.forEach(
+        (endpoint, policy) ->
+            changes.add(change(endpoint, subjects.get(endpoint).identity(), policy)));
+    return changes;
   }
 
   /**
@@ -57,6 +86,7 @@ final class PolicySubjects {
 
   void remove(int endpointId) {
     subjects.remove(endpointId);
+    isPublished = false;
   }
 
   Set<Integer> ids() {

@@ -37,9 +37,10 @@ public record PolicyUpdate(
     List<Identity> cidrsRemoved,
     List<EndpointPolicyChange> cleanups) {
 
-  PolicyUpdate with(List<EndpointPolicyChange> otherEndpoints) {
-    return new PolicyUpdate(
-        revision, bridges, otherEndpoints, failures, cidrsAdded, cidrsRemoved, cleanups);
+  PolicyUpdate with(EndpointPolicyChange last) {
+    final List<EndpointPolicyChange> all = new ArrayList<>(endpoints);
+    all.add(last);
+    return new PolicyUpdate(revision, bridges, all, failures, cidrsAdded, cidrsRemoved, cleanups);
   }
 
   PolicyUpdate after(List<EndpointPolicyChange> otherBridges) {

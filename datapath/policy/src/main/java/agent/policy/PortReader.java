@@ -1,5 +1,7 @@
 package agent.policy;
 
+import agent.maps.layout.PolicyDirection;
+import agent.maps.layout.RedirectKind;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
@@ -20,11 +22,18 @@ final class PortReader {
   private static final Pattern NAME = Pattern.compile("(?=.*[a-zA-Z])[a-zA-Z0-9-]{1,15}");
   private static final int HIGHEST = 65535;
   private static final int HIGHEST_TYPE = 255;
+  private static final int SCTP = 132;
 
   /** Numbers of protocols without ports, by their names in rules. */
   private static final Map<String, Integer> PORTLESS = portless();
 
-  private PortReader() {}
+  private final PolicyDirection direction;
+  private final boolean deny;
+
+  PortReader(PolicyDirection direction, boolean deny) {
+    this.direction = direction;
+    this.deny = deny;
+  }
 
   private static Map<String, Integer> portless() {
     final Map<String, Integer> numbers = new LinkedHashMap<>();
@@ -35,7 +44,7 @@ final class PortReader {
     return numbers;
   }
 
-  static List<PortTerm> read(String path, PeerRuleSpec spec) {
+  List<PortTerm> read(String path, PeerRuleSpec spec) {
     if (spec.toPorts() != null && spec.icmps() != null) {
       throw Refusal.invalid(
           path, "toPorts and icmps cannot stand in one element: use one for each");
@@ -46,7 +55,7 @@ final class PortReader {
     return spec.icmps() != null ? icmps(path + ".icmps", spec.icmps()) : List.of(PortTerm.ALL);
   }
 
-  private static List<PortTerm> ports(String path, List<PortRuleSpec> rules) {
+  private List<PortTerm> ports(String path, List<PortRuleSpec> rules) {
     final List<PortTerm> terms = new ArrayList<>();
     checkFilled(path, rules, "ports");
     for (int i = 0; i < rules.size(); i++) {
@@ -57,9 +66,14 @@ final class PortReader {
       }
       final List<PortSpec> ports = RuleReader.present(element + ".ports", rule.ports());
       checkFilled(element + ".ports", ports, "ports");
+      final RequestRules requests =
+          rule.rules() == null
+              ? null
+              : RequestRuleReader.read(element + ".rules", rule.rules(), direction, deny);
       for (int j = 0; j < ports.size(); j++) {
         final String field = element + ".ports[" + j + "]";
-        terms.add(port(field, RuleReader.present(field, ports.get(j))));
+        final PortSpec port = RuleReader.present(field, ports.get(j));
+        terms.add(requests == null ? port(field, port) : port(field, port, requests));
       }
     }
     return terms;
@@ -98,6 +112,29 @@ final class PortReader {
     }
     final String range = first == 0 ? "" : "/" + first + (last == first ? "" : "-" + last);
     return new PortTerm(protocol + range, matches);
+  }
+
+  /** HTTP comes by TCP; DNS by UDP and TCP, which {@code ANY} means here. */
+  private static PortTerm port(String path, PortSpec spec, RequestRules requests) {
+    final PortTerm term = port(path, spec);
+    final boolean isHttp = requests.kind() == RedirectKind.HTTP;
+    final String protocol = protocol(path + ".protocol", spec.protocol());
+    final boolean isServed =
+        isHttp ? protocol.equals("TCP") : List.of("UDP", "TCP", "ANY").contains(protocol);
+    if (!isServed) {
+      throw Refusal.invalid(
+          path + ".protocol",
+          "'%s': %s"
+              .formatted(
+                  protocol, isHttp ? "http rules need TCP" : "dns rules need UDP, TCP or ANY"));
+    }
+    if (spec.port().equals("0")) {
+      throw Refusal.invalid(path + ".port", "'0': rules of requests need a port");
+    }
+    return new PortTerm(
+        term.text() + " with " + requests.text(),
+        term.matches().stream().filter(match -> match.protocol() != SCTP).toList(),
+        requests);
   }
 
   /** Port 0 means every port also here. */

@@ -59,6 +59,7 @@ record ReducedPolicy(ResolvedPolicy kept, ResolvedPolicy whole) {
             .ingress()
             .reduced(PolicyDirection.INGRESS, wanted.entries(), entries, former.ingress()),
         wanted.egress().reduced(PolicyDirection.EGRESS, wanted.entries(), entries, former.egress()),
-        wanted.selectors());
+        wanted.selectors(),
+        wanted.requests());
   }
 }

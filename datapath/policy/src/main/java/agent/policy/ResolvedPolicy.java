@@ -1,6 +1,9 @@
 package agent.policy;
 
 import agent.datapath.manager.spec.PolicyEntry;
+import agent.maps.layout.PolicyPrefix;
+import agent.maps.layout.RedirectKind;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
@@ -13,6 +16,7 @@ import java.util.Set;
  * @param ingress the summary for traffic to the endpoint
  * @param egress the summary for traffic from it
  * @param selectors the selectors whose identities the entries depend on
+ * @param requests the rules of requests of flows that the entries redirect
  */
 public record ResolvedPolicy(
     long revision,
@@ -20,10 +24,31 @@ public record ResolvedPolicy(
     List<PolicyEntry> entries,
     DirectionSummary ingress,
     DirectionSummary egress,
-    Set<PeerSelector> selectors) {
+    Set<PeerSelector> selectors,
+    List<RequestSection> requests) {
+  private static final int HIGHEST_PORT = 65535;
+
+  /** Returns which flows go through proxies, each once and in order, whatever the peer. */
+  public List<PolicyRedirect> redirects() {
+    final Set<PolicyRedirect> found = new LinkedHashSet<>();
+    for (final PolicyEntry entry : entries) {
+      if (entry.verdict().isRedirect()) {
+        final int portBits = entry.prefixLength() - PolicyPrefix.PROTOCOL;
+        found.add(
+            new PolicyRedirect(
+                entry.direction(),
+                RedirectKind.values()[entry.verdict().redirect()],
+                entry.protocol(),
+                entry.port(),
+                entry.port() | HIGHEST_PORT >>> portBits));
+      }
+    }
+    return List.copyOf(found);
+  }
 
   /** Returns the same policy at another revision. */
   ResolvedPolicy at(long otherRevision) {
-    return new ResolvedPolicy(otherRevision, identity, entries, ingress, egress, selectors);
+    return new ResolvedPolicy(
+        otherRevision, identity, entries, ingress, egress, selectors, requests);
   }
 }

@@ -1,8 +1,12 @@
 package agent.policy;
 
+import agent.policy.request.Expression;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
 import agent.policy.spec.PeerRuleSpec.FqdnSpec;
+import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
+import agent.policy.spec.RequestRuleSpec.HeaderMatchSpec;
+import agent.policy.spec.RequestRuleSpec.HttpSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
@@ -16,10 +20,11 @@ import java.util.Map;
  * numbers and with nothing else.
  *
  * @param rules the rules
- * @param peers elements of ingress and egress, peers that are no CIDR, ports and message types
+ * @param peers elements of ingress and egress, peers that are no CIDR, ports, message types, rules
+ *     of requests and their header fields
  * @param cidrs CIDRs and exceptions
  * @param labels labels of rules and selectors, and the values of expressions
- * @param characters of all texts
+ * @param characters of all texts, and what the expressions among them need besides
  */
 record RuleCount(long rules, long peers, long cidrs, long labels, long characters) {
   static final RuleCount NONE = new RuleCount(0, 0, 0, 0, 0);
@@ -105,12 +110,7 @@ record RuleCount(long rules, long peers, long cidrs, long labels, long character
       cidrs += size(element.cidrs());
       texts(element.cidrs());
       texts(element.entities());
-      if (element.fqdns() != null) {
-        for (final FqdnSpec names : element.fqdns()) {
-          text(names.matchName());
-          text(names.matchPattern());
-        }
-      }
+      fqdns(element.fqdns());
       if (element.endpoints() != null) {
         element.endpoints().forEach(this::selector);
       }
@@ -125,10 +125,49 @@ record RuleCount(long rules, long peers, long cidrs, long labels, long character
         }
       }
       if (element.toPorts() != null) {
-        element.toPorts().forEach(ports -> peers += 1 + size(ports.ports()));
+        element.toPorts().forEach(this::ports);
       }
       if (element.icmps() != null) {
         element.icmps().forEach(icmp -> peers += 1 + size(icmp.fields()));
+      }
+    }
+
+    private void ports(PortRuleSpec ports) {
+      peers += 1 + size(ports.ports());
+      if (ports.rules() != null) {
+        peers += size(ports.rules().http()) + size(ports.rules().dns());
+        fqdns(ports.rules().dns());
+        if (ports.rules().http() != null) {
+          ports.rules().http().forEach(this::http);
+        }
+      }
+    }
+
+    private void http(HttpSpec http) {
+      expression(http.method());
+      expression(http.path());
+      expression(http.host());
+      peers += size(http.headers()) + size(http.headerMatches());
+      texts(http.headers());
+      if (http.headerMatches() != null) {
+        for (final HeaderMatchSpec match : http.headerMatches()) {
+          text(match.name());
+          text(match.value());
+        }
+      }
+    }
+
+    /** An expression needs more heap than its text. */
+    private void expression(String text) {
+      characters += text == null ? 0 : Expression.weight(text);
+    }
+
+    private void fqdns(List<FqdnSpec> specs) {
+      if (specs != null) {
+        for (final FqdnSpec names : specs) {
+          text(names.matchName());
+          text(names.matchPattern());
+        }
       }
     }
 

@@ -38,7 +38,22 @@ record Section(
     return all;
   }
 
+  /** Returns what it is about, whatever the requests. */
   List<PortMatch> matches() {
     return ports.stream().flatMap(term -> term.matches().stream()).distinct().toList();
+  }
+
+  /** Returns what it is about without rules of requests. */
+  List<PortMatch> wholeMatches() {
+    return ports.stream()
+        .filter(term -> term.rules() == null)
+        .flatMap(term -> term.matches().stream())
+        .distinct()
+        .toList();
+  }
+
+  /** Returns the terms with rules of requests. */
+  List<PortTerm> requestTerms() {
+    return ports.stream().filter(term -> term.rules() != null).toList();
   }
 }

@@ -51,7 +51,7 @@ final class SectionReader {
         SelectorReader.readAll(field("Endpoints"), spec.endpoints()),
         SelectorReader.readAll(field("Requires"), spec.requires()),
         outsiders,
-        PortReader.read(path, spec));
+        new PortReader(direction, deny).read(path, spec));
   }
 
   private String name(String peers) {
@@ -110,14 +110,7 @@ final class SectionReader {
     for (int i = 0; specs != null && i < specs.size(); i++) {
       final String field = field("FQDNs") + "[" + i + "]";
       final FqdnSpec spec = RuleReader.present(field, specs.get(i));
-      if ((spec.matchName() == null) == (spec.matchPattern() == null)) {
-        throw Refusal.invalid(field, "one of matchName and matchPattern is wanted");
-      }
-      selectors.add(
-          new FqdnSelector(
-              spec.matchName() != null
-                  ? NamePattern.ofName(field + ".matchName", spec.matchName())
-                  : NamePattern.parse(field + ".matchPattern", spec.matchPattern())));
+      selectors.add(new FqdnSelector(RequestRuleReader.name(field, spec)));
     }
     return selectors;
   }

@@ -3,34 +3,58 @@ package agent.policy;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyVerdict;
 import agent.maps.layout.PolicyDirection;
+import agent.maps.layout.RedirectKind;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 /**
  * The verdicts of the rules on one peer identity in one direction. The datapath takes the longest
- * prefix within one identity, so an allow within a deny of the same identity is left out. It looks
- * up the identity and any identity, and a deny of either takes precedence, so entries that any
- * identity has are not repeated.
+ * prefix within one identity. It looks up the identity and any identity: a deny of either takes
+ * precedence, then an allow of either, then the redirect with the lower number. The entries say the
+ * same within one identity: an allow or redirect within a deny is left out, as is a redirect within
+ * an allow, or within a redirect whose number is not higher. So entries that any identity has are
+ * not repeated.
  */
 final class VerdictTable {
   private final Set<PortMatch> allows = new HashSet<>();
   private final Set<PortMatch> denies = new HashSet<>();
+  private final Map<PortMatch, RedirectKind> redirects = new HashMap<>();
 
   void add(List<PortMatch> matches, boolean deny) {
     (deny ? denies : allows).addAll(matches);
   }
 
-  /** Returns the allows that no deny of this identity or of any identity covers. */
-  Set<PortMatch> allowed(VerdictTable any) {
+  /** Adds an allow of requests; of two kinds the one with the lower number asks for its rules. */
+  void redirect(List<PortMatch> matches, RedirectKind kind) {
+    matches.forEach(match -> redirects.merge(match, kind, VerdictTable::lower));
+  }
+
+  private static RedirectKind lower(RedirectKind one, RedirectKind other) {
+    return one.number() < other.number() ? one : other;
+  }
+
+  /** Returns whether something is allowed that no deny of this identity or of any covers. */
+  boolean allowsAnything(VerdictTable any) {
+    return !allowed(any).isEmpty()
+        || redirects.keySet().stream().anyMatch(match -> !isDenied(match, any));
+  }
+
+  private Set<PortMatch> allowed(VerdictTable any) {
     final Set<PortMatch> left = new HashSet<>();
     for (final PortMatch match : allows) {
-      if (!isWithin(match, denies) && !isWithin(match, any.denies)) {
+      if (!isDenied(match, any)) {
         left.add(match);
       }
     }
     return left;
+  }
+
+  private boolean isDenied(PortMatch match, VerdictTable any) {
+    return isWithin(match, denies) || isWithin(match, any.denies);
   }
 
   boolean denies() {
@@ -53,6 +77,27 @@ final class VerdictTable {
         entries.add(match.entry(identity, direction, PolicyVerdict.DENY));
       }
     }
+    redirects.forEach(
+        (match, kind) -> {
+          if (!isDenied(match, any)
+              && !isWithin(match, allowed)
+              && !isWithin(match, anyAllowed)
+              && !redirects(match.parent(), kind)
+              && (isAny || !any.redirects(match, kind))) {
+            entries.add(match.entry(identity, direction, PolicyVerdict.redirect(kind)));
+          }
+        });
+  }
+
+  /** Returns whether one redirect whose number is not higher covers a match. */
+  private boolean redirects(PortMatch match, RedirectKind kind) {
+    for (PortMatch wider = match; wider != null && !redirects.isEmpty(); wider = wider.parent()) {
+      final RedirectKind found = redirects.get(wider);
+      if (found != null && found.number() <= kind.number()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private static boolean isWithin(PortMatch match, Set<PortMatch> others) {

@@ -2,10 +2,12 @@ package agent.policy;
 
 import static agent.policy.RuleSpecs.cidrSet;
 import static agent.policy.RuleSpecs.cidrs;
+import static agent.policy.RuleSpecs.dns;
 import static agent.policy.RuleSpecs.egress;
 import static agent.policy.RuleSpecs.endpoints;
 import static agent.policy.RuleSpecs.entities;
 import static agent.policy.RuleSpecs.fqdns;
+import static agent.policy.RuleSpecs.http;
 import static agent.policy.RuleSpecs.ingress;
 import static agent.policy.RuleSpecs.ingressDeny;
 import static agent.policy.RuleSpecs.labels;
@@ -17,6 +19,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
+import agent.policy.spec.RequestRuleSpec;
+import agent.policy.spec.RequestRuleSpec.HeaderMatchSpec;
+import agent.policy.spec.RequestRuleSpec.HttpSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
@@ -35,6 +40,23 @@ class RuleCountTest {
         new RuleCount(1, peers, cidrs, labels, characters),
         RuleCount.of(ingress(null, element)),
         element::toString);
+  }
+
+  /** An expression that is not plain text also counts the states of its automaton. */
+  @Test
+  void shouldCountRulesOfRequests() {
+    assertCounts(4, 0, 0, 3 + 5, on(PeerRuleSpec.ALL, http("GET", "/a/.*"), tcp(80)));
+    assertCounts(4, 0, 0, 8 + 32 * 6, on(PeerRuleSpec.ALL, http("[A-Z]{5}", null), tcp(80)));
+    assertCounts(5, 0, 0, 8, on(PeerRuleSpec.ALL, dns("a.b", "*.b.c"), tcp(53)));
+    final HttpSpec http =
+        new HttpSpec(
+            null,
+            null,
+            null,
+            List.of("X-A", "X-B: 1"),
+            List.of(new HeaderMatchSpec("X-C", "22", "LOG")));
+    assertCounts(
+        7, 0, 0, 14, on(PeerRuleSpec.ALL, new RequestRuleSpec(List.of(http), null), tcp(80)));
   }
 
   @Test

@@ -144,8 +144,8 @@ class RuleReaderTest {
         Arguments.of(ports(List.of()), "toPorts: is empty: leave the field out to mean all ports"),
         Arguments.of(ports(List.of(new PortRuleSpec(null, null))), "toPorts[0].ports: is missing"),
         Arguments.of(
-            ports(List.of(new PortRuleSpec(List.of(tcp(80)), List.of("rules")))),
-            "toPorts[0].rules: not served yet"),
+            ports(List.of(new PortRuleSpec(List.of(tcp(80)), List.of("listener")))),
+            "toPorts[0].listener: not served yet"),
         Arguments.of(
             new PeerRuleSpec(null, null, null, null, null, null, null, List.of("toServices"), null),
             "toServices: not served yet"),

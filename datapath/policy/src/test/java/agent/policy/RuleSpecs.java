@@ -6,6 +6,8 @@ import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
+import agent.policy.spec.RequestRuleSpec;
+import agent.policy.spec.RequestRuleSpec.HttpSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
@@ -92,6 +94,34 @@ final class RuleSpecs {
         List.of(icmp),
         null,
         null);
+  }
+
+  /** Ports on which only some requests may pass. */
+  static PeerRuleSpec on(PeerRuleSpec peers, RequestRuleSpec rules, PortSpec... ports) {
+    return new PeerRuleSpec(
+        peers.endpoints(),
+        peers.requires(),
+        peers.cidrs(),
+        peers.cidrSets(),
+        peers.entities(),
+        List.of(new PortRuleSpec(List.of(ports), null, rules)),
+        null,
+        null,
+        peers.fqdns());
+  }
+
+  /** Requests by method and path. */
+  static RequestRuleSpec http(String method, String path) {
+    return new RequestRuleSpec(List.of(new HttpSpec(method, path, null, null, null)), null);
+  }
+
+  /** Patterns are those with a star. */
+  static RequestRuleSpec dns(String... names) {
+    return new RequestRuleSpec(null, Arrays.stream(names).map(RuleSpecs::fqdn).toList());
+  }
+
+  static PortSpec udp(int port) {
+    return new PortSpec(Integer.toString(port), null, "UDP");
   }
 
   static PortSpec tcp(int port) {

@@ -7,6 +7,9 @@ import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
+import agent.policy.spec.RequestRuleSpec;
+import agent.policy.spec.RequestRuleSpec.HeaderMatchSpec;
+import agent.policy.spec.RequestRuleSpec.HttpSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
@@ -168,17 +171,80 @@ final class PolicyRuleCodec {
     out.beginObject();
     out.member("ports", rule.ports(), (to, ports) -> to.list(ports, PolicyRuleCodec::writePort));
     out.memberOrNull("unserved", rule.unserved(), DocumentWriter::texts);
+    if (rule.rules() != null) {
+      out.member("rules", rule.rules(), PolicyRuleCodec::writeRequests);
+    }
     out.endObject();
   }
 
   private static PortRuleSpec readPorts(DocumentReader in) throws DamagedStateException {
     in.beginObject();
-    final PortRuleSpec rule =
-        new PortRuleSpec(
-            in.member("ports", from -> from.list(PolicyRuleCodec::readPort)),
-            in.memberOrNull("unserved", DocumentReader::texts));
+    return new PortRuleSpec(
+        in.member("ports", from -> from.list(PolicyRuleCodec::readPort)),
+        in.memberOrNull("unserved", DocumentReader::texts),
+        in.lastMember("rules", PolicyRuleCodec::readRequests));
+  }
+
+  private static void writeRequests(DocumentWriter out, RequestRuleSpec rules) {
+    out.beginObject();
+    out.memberOrNull("http", rules.http(), (to, all) -> to.list(all, PolicyRuleCodec::writeHttp));
+    out.memberOrNull("dns", rules.dns(), (to, all) -> to.list(all, PolicyRuleCodec::writeFqdn));
+    out.endObject();
+  }
+
+  private static RequestRuleSpec readRequests(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final RequestRuleSpec rules =
+        new RequestRuleSpec(
+            in.memberOrNull("http", from -> from.list(PolicyRuleCodec::readHttp)),
+            in.memberOrNull("dns", from -> from.list(PolicyRuleCodec::readFqdn)));
     in.endObject();
-    return rule;
+    return rules;
+  }
+
+  private static void writeHttp(DocumentWriter out, HttpSpec http) {
+    out.beginObject();
+    out.memberOrNull("method", http.method(), DocumentWriter::text);
+    out.memberOrNull("path", http.path(), DocumentWriter::text);
+    out.memberOrNull("host", http.host(), DocumentWriter::text);
+    out.memberOrNull("headers", http.headers(), DocumentWriter::texts);
+    out.memberOrNull(
+        "headerMatches",
+        http.headerMatches(),
+        (to, all) -> to.list(all, PolicyRuleCodec::writeHeaderMatch));
+    out.endObject();
+  }
+
+  private static HttpSpec readHttp(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final HttpSpec http =
+        new HttpSpec(
+            in.memberOrNull("method", DocumentReader::text),
+            in.memberOrNull("path", DocumentReader::text),
+            in.memberOrNull("host", DocumentReader::text),
+            in.memberOrNull("headers", DocumentReader::texts),
+            in.memberOrNull("headerMatches", from -> from.list(PolicyRuleCodec::readHeaderMatch)));
+    in.endObject();
+    return http;
+  }
+
+  private static void writeHeaderMatch(DocumentWriter out, HeaderMatchSpec match) {
+    out.beginObject();
+    out.member("name", match.name(), DocumentWriter::text);
+    out.memberOrNull("value", match.value(), DocumentWriter::text);
+    out.memberOrNull("mismatch", match.mismatch(), DocumentWriter::text);
+    out.endObject();
+  }
+
+  private static HeaderMatchSpec readHeaderMatch(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final HeaderMatchSpec match =
+        new HeaderMatchSpec(
+            in.member("name", DocumentReader::text),
+            in.memberOrNull("value", DocumentReader::text),
+            in.memberOrNull("mismatch", DocumentReader::text));
+    in.endObject();
+    return match;
   }
 
   private static void writePort(DocumentWriter out, PortSpec port) {

@@ -19,10 +19,14 @@ import agent.node.NodeStore.NodeRecord;
 import agent.policy.PolicyState;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
+import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
+import agent.policy.spec.RequestRuleSpec;
+import agent.policy.spec.RequestRuleSpec.HeaderMatchSpec;
+import agent.policy.spec.RequestRuleSpec.HttpSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
@@ -50,6 +54,23 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Tests that stored documents are available to the next run of the agent. */
 class DomainFilesTest {
+  private static final RequestRuleSpec HTTP =
+      new RequestRuleSpec(
+          List.of(
+              new HttpSpec(
+                  "GET",
+                  "/a",
+                  "h",
+                  List.of("X-A: 1"),
+                  List.of(
+                      new HeaderMatchSpec("X-B", "2", "ADD"),
+                      new HeaderMatchSpec("X-C", null, null))),
+              new HttpSpec(null, null, null, null, null)),
+          null);
+  private static final RequestRuleSpec DNS =
+      new RequestRuleSpec(
+          null, List.of(new FqdnSpec("a.b", null), new FqdnSpec(null, "*.b")));
+
   @TempDir private Path directory;
   private AgentState state;
 
@@ -147,7 +168,12 @@ class DomainFilesTest {
                             List.of(),
                             List.of(new CidrSetSpec("10.0.0.0/8", List.of("10.1.0.0/16"))),
                             List.of("world"),
-                            List.of(new PortRuleSpec(List.of(new PortSpec("80", 90, "TCP")), null)),
+                            List.of(
+                                new PortRuleSpec(List.of(new PortSpec("80", 90, "TCP")), null),
+                                new PortRuleSpec(
+                                    List.of(new PortSpec("80", null, "TCP")), null, HTTP),
+                                new PortRuleSpec(
+                                    List.of(new PortSpec("53", null, null)), null, DNS)),
                             null,
                             null,
                             null),

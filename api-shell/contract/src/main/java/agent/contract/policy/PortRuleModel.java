@@ -37,14 +37,28 @@ public record PortRuleModel(
   /**
    * An HTTP rule.
    *
+   * @param headerMatches headers, and what is done where they do not match
    * @param headers headers
    * @param host anchored regular expression
    * @param method anchored regular expression
    * @param path anchored regular expression
    */
   public record Http(
+      @JsonProperty("headerMatches") List<HeaderMatch> headerMatches,
       @JsonProperty("headers") List<String> headers,
       @JsonProperty("host") String host,
       @JsonProperty("method") String method,
       @JsonProperty("path") String path) {}
+
+  /**
+   * A header, and what is done with a request that does not have it.
+   *
+   * @param mismatch LOG, ADD, DELETE or REPLACE; absent: the rule does not match
+   * @param name name of the header
+   * @param value its value; absent for any
+   */
+  public record HeaderMatch(
+      @JsonProperty("mismatch") String mismatch,
+      @JsonProperty("name") String name,
+      @JsonProperty("value") String value) {}
 }

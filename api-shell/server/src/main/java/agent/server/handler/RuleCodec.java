@@ -16,6 +16,9 @@ import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
+import agent.policy.spec.RequestRuleSpec;
+import agent.policy.spec.RequestRuleSpec.HeaderMatchSpec;
+import agent.policy.spec.RequestRuleSpec.HttpSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
@@ -85,7 +88,24 @@ public final class RuleCodec {
   private static PortRuleSpec ports(PortRuleModel rule) {
     return new PortRuleSpec(
         each(rule.ports(), p -> new PortSpec(p.port(), p.endPort(), p.protocol())),
-        rule.rules() == null ? null : List.of("rules"));
+        null,
+        one(rule.rules(), RuleCodec::requests));
+  }
+
+  private static RequestRuleSpec requests(PortRuleModel.L7Rules rules) {
+    return new RequestRuleSpec(
+        each(
+            rules.http(),
+            h ->
+                new HttpSpec(
+                    h.method(),
+                    h.path(),
+                    h.host(),
+                    h.headers(),
+                    each(
+                        h.headerMatches(),
+                        m -> new HeaderMatchSpec(m.name(), m.value(), m.mismatch())))),
+        each(rules.dns(), f -> new FqdnSpec(f.matchName(), f.matchPattern())));
   }
 
   private static IcmpRuleSpec icmp(IcmpModel rule) {
@@ -138,7 +158,24 @@ public final class RuleCodec {
 
   private static PortRuleModel ports(PortRuleSpec rule) {
     return new PortRuleModel(
-        each(rule.ports(), p -> new PortRuleModel.Port(p.endPort(), p.port(), p.protocol())), null);
+        each(rule.ports(), p -> new PortRuleModel.Port(p.endPort(), p.port(), p.protocol())),
+        one(rule.rules(), RuleCodec::requests));
+  }
+
+  private static PortRuleModel.L7Rules requests(RequestRuleSpec rules) {
+    return new PortRuleModel.L7Rules(
+        each(rules.dns(), f -> new FqdnModel(f.matchName(), f.matchPattern())),
+        each(
+            rules.http(),
+            h ->
+                new PortRuleModel.Http(
+                    each(
+                        h.headerMatches(),
+                        m -> new PortRuleModel.HeaderMatch(m.mismatch(), m.name(), m.value())),
+                    h.headers(),
+                    h.host(),
+                    h.method(),
+                    h.path())));
   }
 
   private static IcmpModel icmp(IcmpRuleSpec rule) {

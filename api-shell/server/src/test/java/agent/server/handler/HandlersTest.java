@@ -418,10 +418,19 @@ class HandlersTest {
         () -> client.importPolicy("[{\"endpointSelector\":{},\"egress\":[{\"toServices\":[]}]}]"));
     assertRefused(
         400,
-        "[0].egress[0].toPorts[0].rules: not served yet",
+        "[0].egress[0].toPorts[0].rules: one of http and dns is wanted",
         () ->
             client.importPolicy(
-                "[{\"endpointSelector\":{},\"egress\":[{\"toPorts\":[{\"rules\":{}}]}]}]"));
+                "[{\"endpointSelector\":{},\"egress\":[{\"toPorts\":[{\"ports\":[{\"port\":\"80\"}],\"rules\":{}}]}]}]"));
+    for (final String kind : List.of("kafka", "l7proto", "l7")) {
+      assertRefused(
+          400,
+          "[0].egress[0].toPorts[0].rules." + kind + ": is not a known field",
+          () ->
+              client.importPolicy(
+                  "[{\"endpointSelector\":{},\"egress\":[{\"toPorts\":[{\"rules\":{\"%s\":[]}}]}]}]"
+                      .formatted(kind)));
+    }
   }
 
   @Test

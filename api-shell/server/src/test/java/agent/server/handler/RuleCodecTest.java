@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import agent.contract.WireFormat;
 import agent.contract.policy.RuleModel;
 import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.RequestRuleSpec;
 import agent.policy.spec.RuleSpec;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -20,8 +21,13 @@ class RuleCodecTest {
       "{\"matchExpressions\":[{\"key\":\"k\",\"operator\":\"In\",\"values\":[\"a\",\"b\"]}],"
           + "\"matchLabels\":{\"app\":\"x\"}}";
 
+  private static final String REQUESTS =
+      "{\"dns\":[{\"matchName\":\"a.b\"},{\"matchPattern\":\"*.b\"}],\"http\":[{\"headerMatches\":[{\"mismatch\":\"ADD\",\"name\":\"X-A\",\"value\":\"v\"},{\"name\":\"X-B\"}],\"headers\":[\"X-C: d\",\"X-E\"],\"host\":\"h\",\"method\":\"GET|HEAD\",\"path\":\"/.*\"},{}]}";
+
   private static final String PORTS =
-      "[{\"ports\":[{\"endPort\":90,\"port\":\"80\",\"protocol\":\"TCP\"},{\"port\":\"http\"},{\"protocol\":\"VRRP\"}]}]";
+      "[{\"ports\":[{\"endPort\":90,\"port\":\"80\",\"protocol\":\"TCP\"},{\"port\":\"http\"},{\"protocol\":\"VRRP\"}],\"rules\":"
+          + REQUESTS
+          + "}]";
 
   private static final String ICMPS =
       "[{\"fields\":[{\"family\":\"IPv6\",\"type\":128},{\"type\":\"EchoRequest\"}]}]";
@@ -63,7 +69,9 @@ class RuleCodecTest {
             "[{\"endpointSelector\":{}}]",
             "[{\"egress\":[],\"egressDeny\":[{}],\"ingress\":[{}],\"ingressDeny\":[]}]",
             "[{\"ingress\":[{\"fromEndpoints\":[],\"toPorts\":[{}]}],\"labels\":[{\"key\":\"k\"}]}]",
-            "[{\"egress\":[{\"icmps\":[{}],\"toEndpoints\":[]}]}]")) {
+            "[{\"egress\":[{\"icmps\":[{}],\"toEndpoints\":[]}]}]",
+            "[{\"egress\":[{\"toPorts\":[{\"rules\":{}},{\"rules\":{\"dns\":[],\"http\":[]}}]}]}]",
+            "[{\"egress\":[{\"toPorts\":[{\"rules\":{\"dns\":[{}],\"http\":[{\"headerMatches\":[{}],\"headers\":[]}]}}]}]}]")) {
       assertEquals(rule, encoded(decoded(rule)));
     }
   }
@@ -85,8 +93,8 @@ class RuleCodecTest {
             .egress()
             .getFirst();
     assertEquals(List.of("toServices"), egress.unserved());
-    assertEquals(List.of("rules"), egress.toPorts().getFirst().unserved());
-    assertNull(egress.toPorts().getLast().unserved());
+    assertEquals(new RequestRuleSpec(null, null), egress.toPorts().getFirst().rules());
+    assertNull(egress.toPorts().getLast().rules());
     final RuleSpec served = decoded("[{\"egress\":[{}],\"ingress\":[{}]}]").getFirst();
     assertNull(served.egress().getFirst().unserved());
     assertNull(served.ingress().getFirst().unserved());

@@ -78,8 +78,14 @@ public record PeerRuleSpec(
    * One of {@code toPorts}.
    *
    * @param ports the ports
-   * @param unserved names of fields that are present and that this agent does not serve ({@code
-   *     rules}); such a rule is refused. Null for none
+   * @param unserved names of fields that are present and that this agent does not serve; such a
+   *     rule is refused. Null for none
+   * @param rules which requests may pass on these ports; null for all
    */
-  public record PortRuleSpec(List<PortSpec> ports, List<String> unserved) {}
+  public record PortRuleSpec(List<PortSpec> ports, List<String> unserved, RequestRuleSpec rules) {
+    /** Creates an element without rules of requests. */
+    public PortRuleSpec(List<PortSpec> ports, List<String> unserved) {
+      this(ports, unserved, null);
+    }
+  }
 }

@@ -8,6 +8,7 @@ import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
+import agent.policy.spec.RequestRuleSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
@@ -22,6 +23,9 @@ import java.util.Map;
  * each packet, without identities, maps or prefixes, and shares no code with the resolver.
  */
 public final class NaivePolicy {
+  /** Stands for an allow without rules of requests. */
+  static final RequestRuleSpec ALL_REQUESTS = new RequestRuleSpec(null, null);
+
   private final List<RuleSpec> rules;
 
   /** Creates the policy of these rules in mode {@code default}. */
@@ -43,6 +47,43 @@ public final class NaivePolicy {
       LabelSet subject, boolean ingress, NaivePeer peer, int protocol, int port) {
     final List<PeerRuleSpec> allows = new ArrayList<>();
     final List<PeerRuleSpec> denies = new ArrayList<>();
+    if (!collect(subject, ingress, allows, denies)) {
+      return Verdict.ALLOWED;
+    }
+    if (!meaning(denies, peer, protocol, port).isEmpty()) {
+      return Verdict.DENIED;
+    }
+    return meaning(allows, peer, protocol, port).isEmpty() ? Verdict.NOT_ALLOWED : Verdict.ALLOWED;
+  }
+
+  /**
+   * Returns the rules of requests of all allows of a packet: one for each list of ports that means
+   * it, {@link #ALL_REQUESTS} for one without such rules or where policy is not enforced.
+   */
+  List<RequestRuleSpec> requestRules(
+      LabelSet subject, boolean ingress, NaivePeer peer, int protocol, int port) {
+    final List<PeerRuleSpec> allows = new ArrayList<>();
+    if (!collect(subject, ingress, allows, new ArrayList<>())) {
+      return List.of(ALL_REQUESTS);
+    }
+    final List<RequestRuleSpec> found = new ArrayList<>();
+    for (final PeerRuleSpec element : meaning(allows, peer, protocol, port)) {
+      if (element.toPorts() == null) {
+        found.add(ALL_REQUESTS);
+      } else {
+        for (final PortRuleSpec rule : element.toPorts()) {
+          if (meansPort(rule, protocol, port)) {
+            found.add(rule.rules() == null ? ALL_REQUESTS : rule.rules());
+          }
+        }
+      }
+    }
+    return found;
+  }
+
+  /** Collects the elements for an endpoint; returns whether policy is enforced. */
+  private boolean collect(
+      LabelSet subject, boolean ingress, List<PeerRuleSpec> allows, List<PeerRuleSpec> denies) {
     boolean enforced = false;
     for (final RuleSpec rule : rules) {
       if (!matches(rule.endpointSelector(), labelsOf(subject))) {
@@ -54,13 +95,7 @@ public final class NaivePolicy {
       allows.addAll(allow == null ? List.of() : allow);
       denies.addAll(deny == null ? List.of() : deny);
     }
-    if (!enforced) {
-      return Verdict.ALLOWED;
-    }
-    if (anyMeans(denies, peer, protocol, port)) {
-      return Verdict.DENIED;
-    }
-    return anyMeans(allows, peer, protocol, port) ? Verdict.ALLOWED : Verdict.NOT_ALLOWED;
+    return enforced;
   }
 
   /**
@@ -92,18 +127,16 @@ public final class NaivePolicy {
     return meansEverybody && element.toPorts() == null && element.icmps() == null;
   }
 
-  private static boolean anyMeans(
+  private static List<PeerRuleSpec> meaning(
       List<PeerRuleSpec> elements, NaivePeer peer, int protocol, int port) {
     final List<SelectorSpec> required = new ArrayList<>();
     for (final PeerRuleSpec element : elements) {
       required.addAll(element.requires() == null ? List.of() : element.requires());
     }
-    for (final PeerRuleSpec element : elements) {
-      if (meansPeer(element, required, peer) && meansPort(element, protocol, port)) {
-        return true;
-      }
-    }
-    return false;
+    return elements.stream()
+        .filter(element -> meansPeer(element, required, peer))
+        .filter(element -> meansPort(element, protocol, port))
+        .toList();
   }
 
   private static boolean meansPeer(
@@ -237,14 +270,7 @@ public final class NaivePolicy {
       return true;
     }
     if (element.toPorts() != null) {
-      for (final PortRuleSpec rule : element.toPorts()) {
-        for (final PortSpec spec : rule.ports()) {
-          if (meansProtocol(spec.protocol(), protocol) && meansNumber(spec, port)) {
-            return true;
-          }
-        }
-      }
-      return false;
+      return element.toPorts().stream().anyMatch(rule -> meansPort(rule, protocol, port));
     }
     for (final IcmpRuleSpec rule : element.icmps()) {
       for (final IcmpFieldSpec field : rule.fields()) {
@@ -252,6 +278,19 @@ public final class NaivePolicy {
             && port == Integer.parseInt(field.type())) {
           return true;
         }
+      }
+    }
+    return false;
+  }
+
+  /** Names are asked for by UDP and TCP alone. */
+  private static boolean meansPort(PortRuleSpec rule, int protocol, int port) {
+    if (rule.rules() != null && protocol != 6 && protocol != 17) {
+      return false;
+    }
+    for (final PortSpec spec : rule.ports()) {
+      if (meansProtocol(spec.protocol(), protocol) && meansNumber(spec, port)) {
+        return true;
       }
     }
     return false;

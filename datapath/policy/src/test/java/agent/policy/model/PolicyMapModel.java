@@ -28,6 +28,19 @@ public final class PolicyMapModel {
     return own != null || any != null ? Verdict.ALLOWED : Verdict.NOT_ALLOWED;
   }
 
+  /**
+   * Returns the number of the proxy of an allowed flow: 0, for none, where the identity or any
+   * identity allows it without one; else the lower number of both.
+   */
+  public int proxy(int identity, PolicyDirection direction, int protocol, int port) {
+    final PolicyEntry own = longest(identity, direction, protocol, port);
+    final PolicyEntry any = longest(0, direction, protocol, port);
+    if (own == null || any == null) {
+      return own != null ? own.verdict().redirect() : any != null ? any.verdict().redirect() : 0;
+    }
+    return Math.min(own.verdict().redirect(), any.verdict().redirect());
+  }
+
   private PolicyEntry longest(int identity, PolicyDirection direction, int protocol, int port) {
     final long wanted = bits(identity, direction, protocol, port);
     PolicyEntry best = null;

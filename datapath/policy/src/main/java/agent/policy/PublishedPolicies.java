@@ -1,0 +1,165 @@
+package agent.policy;
+
+import agent.datapath.manager.spec.PolicyVerdict;
+import agent.datapath.manager.spec.RedirectedFlow;
+import agent.maps.layout.PolicyDirection;
+import agent.maps.layout.PolicyPrefix;
+import agent.policy.request.HttpRequest;
+import agent.policy.request.HttpRule;
+import agent.policy.request.HttpVerdict;
+import agent.policy.request.HttpVerdict.HeaderChange;
+import agent.policy.request.RequestPolicies;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.agrona.collections.Int2ObjectHashMap;
+
+/**
+ * The policies of all endpoints for questions about requests of other threads. What a side says of
+ * a flow is what its policy map says: a deny, no entry and an endpoint that is not known deny every
+ * request, an allow allows every one, and a redirect those that a rule of requests for the peer and
+ * port matches. The header changes of all rules that match add up.
+ *
+ * <p>Asking allocates only for an expression that is not plain text and for changes.
+ */
+final class PublishedPolicies implements RequestPolicies {
+  private volatile Snapshot snapshot = new Snapshot(0, new Int2ObjectHashMap<>());
+
+  /** The policies by the id of the endpoint, which nobody writes. */
+  private record Snapshot(long revision, Int2ObjectHashMap<ResolvedPolicy> policies) {
+    /** Finds nothing for 0: no endpoint has this id. */
+    ResolvedPolicy of(int endpoint) {
+      return policies.get(endpoint);
+    }
+  }
+
+  /** Publishes other policies. */
+  void publish(long revision, Map<Integer, ResolvedPolicy> policies) {
+    final Int2ObjectHashMap<ResolvedPolicy> copy = new Int2ObjectHashMap<>();
+    copy.putAll(policies);
+    snapshot = new Snapshot(revision, copy);
+  }
+
+  @Override
+  public long revision() {
+    return snapshot.revision();
+  }
+
+  @Override
+  public HttpVerdict http(RedirectedFlow flow, HttpRequest request) {
+    final Snapshot now = snapshot;
+    if (isOfNobody(flow)) {
+      return HttpVerdict.DENIED;
+    }
+    final HttpVerdict client =
+        flow.clientEndpoint() == 0
+            ? HttpVerdict.ALLOWED
+            : http(now.of(flow.clientEndpoint()), PolicyDirection.EGRESS, flow, request);
+    if (!client.allowed() || flow.serverEndpoint() == 0) {
+      return client;
+    }
+    final HttpVerdict server =
+        http(now.of(flow.serverEndpoint()), PolicyDirection.INGRESS, flow, request);
+    return server.allowed() ? sum(client, server) : server;
+  }
+
+  @Override
+  public boolean dns(RedirectedFlow flow, String name) {
+    final Snapshot now = snapshot;
+    return !isOfNobody(flow)
+        && (flow.clientEndpoint() == 0
+            || dns(now.of(flow.clientEndpoint()), PolicyDirection.EGRESS, flow, name))
+        && (flow.serverEndpoint() == 0
+            || dns(now.of(flow.serverEndpoint()), PolicyDirection.INGRESS, flow, name));
+  }
+
+  private static boolean isOfNobody(RedirectedFlow flow) {
+    return flow.clientEndpoint() == 0 && flow.serverEndpoint() == 0;
+  }
+
+  private static HttpVerdict sum(HttpVerdict client, HttpVerdict server) {
+    if (client.changes().isEmpty() || server.changes().isEmpty()) {
+      return client.changes().isEmpty() ? server : client;
+    }
+    final List<HeaderChange> changes = new ArrayList<>(client.changes());
+    for (final HeaderChange change : server.changes()) {
+      if (!changes.contains(change)) {
+        changes.add(change);
+      }
+    }
+    return new HttpVerdict(true, List.copyOf(changes));
+  }
+
+  private static HttpVerdict http(
+      ResolvedPolicy policy, PolicyDirection direction, RedirectedFlow flow, HttpRequest request) {
+    final PolicyVerdict verdict = verdict(policy, direction, flow);
+    if (verdict == null || verdict.isDeny() || !verdict.isRedirect()) {
+      return verdict == null || verdict.isDeny() ? HttpVerdict.DENIED : HttpVerdict.ALLOWED;
+    }
+    boolean isAllowed = false;
+    List<HeaderChange> changes = List.of();
+    final List<RequestSection> sections = policy.requests();
+    for (int i = 0; i < sections.size(); i++) {
+      final RequestSection section = sections.get(i);
+      if (covers(section, direction, flow)) {
+        final List<HttpRule> rules = section.rules().http();
+        for (int j = 0; j < rules.size(); j++) {
+          if (rules.get(j).allows(request)) {
+            isAllowed = true;
+            changes = rules.get(j).addChanges(request, changes);
+          }
+        }
+      }
+    }
+    return !isAllowed
+        ? HttpVerdict.DENIED
+        : changes.isEmpty() ? HttpVerdict.ALLOWED : new HttpVerdict(true, List.copyOf(changes));
+  }
+
+  private static boolean dns(
+      ResolvedPolicy policy, PolicyDirection direction, RedirectedFlow flow, String name) {
+    final PolicyVerdict verdict = verdict(policy, direction, flow);
+    if (verdict == null || verdict.isDeny() || !verdict.isRedirect()) {
+      return verdict != null && !verdict.isDeny();
+    }
+    final List<RequestSection> sections = policy.requests();
+    for (int i = 0; i < sections.size(); i++) {
+      final RequestSection section = sections.get(i);
+      if (covers(section, direction, flow) && matches(section.rules().dns(), name)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean matches(List<NamePattern> patterns, String name) {
+    for (int i = 0; i < patterns.size(); i++) {
+      if (patterns.get(i).matchesWithoutDot(name)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean covers(
+      RequestSection section, PolicyDirection direction, RedirectedFlow flow) {
+    return section.covers(direction, peer(direction, flow), flow.protocol(), flow.serverPort());
+  }
+
+  private static int peer(PolicyDirection direction, RedirectedFlow flow) {
+    return direction == PolicyDirection.INGRESS ? flow.clientIdentity() : flow.serverIdentity();
+  }
+
+  private static PolicyVerdict verdict(
+      ResolvedPolicy policy, PolicyDirection direction, RedirectedFlow flow) {
+    return policy == null
+        ? null
+        : MapLookup.verdict(
+            policy.entries(),
+            direction,
+            peer(direction, flow),
+            flow.protocol(),
+            flow.serverPort(),
+            PolicyPrefix.PORT);
+  }
+}

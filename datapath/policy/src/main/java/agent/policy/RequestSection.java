@@ -1,0 +1,75 @@
+package agent.policy;
+
+import agent.maps.layout.PolicyDirection;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+
+/**
+ * Rules of requests of an endpoint with the identities of the peers that they are for. Immutable;
+ * {@link #covers} does not allocate.
+ */
+final class RequestSection {
+  private static final int PORT_LENGTH = 64;
+
+  private final PolicyDirection direction;
+  private final int[] peers;
+  private final List<PortMatch> matches;
+  private final RequestRules rules;
+
+  /**
+   * Creates a section.
+   *
+   * @param direction seen from the endpoint
+   * @param peers the identities; null for every peer
+   * @param matches protocols and ports, each with a prefix of the port
+   * @param rules the rules
+   */
+  RequestSection(
+      PolicyDirection direction,
+      Collection<Integer> peers,
+      List<PortMatch> matches,
+      RequestRules rules) {
+    this.direction = direction;
+    this.peers =
+        peers == null ? null : peers.stream().mapToInt(Integer::intValue).sorted().toArray();
+    this.matches = matches;
+    this.rules = rules;
+  }
+
+  RequestRules rules() {
+    return rules;
+  }
+
+  /** Returns whether the rules are for a peer and a port. */
+  boolean covers(PolicyDirection asked, int peer, int protocol, int port) {
+    return direction == asked
+        && hasPort(protocol, port)
+        && (peers == null || Arrays.binarySearch(peers, peer) >= 0);
+  }
+
+  private boolean hasPort(int protocol, int port) {
+    for (int i = 0; i < matches.size(); i++) {
+      final PortMatch match = matches.get(i);
+      if (match.protocol() == protocol
+          && (port ^ match.port()) >>> PORT_LENGTH - match.prefixLength() == 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof RequestSection that
+        && direction == that.direction
+        && Arrays.equals(peers, that.peers)
+        && matches.equals(that.matches)
+        && rules.equals(that.rules);
+  }
+
+  @Override
+  public int hashCode() {
+    return 31 * Arrays.hashCode(peers) + matches.hashCode();
+  }
+}
