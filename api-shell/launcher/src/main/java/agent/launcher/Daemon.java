@@ -16,6 +16,7 @@ import agent.endpoint.config.RuntimeConfiguration;
 import agent.endpoint.config.RuntimeOptions;
 import agent.endpoint.restore.RestoreReport;
 import agent.identity.Identity;
+import agent.identity.IdentityAllocator;
 import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
 import agent.ipam.Ipam;
@@ -41,6 +42,8 @@ import agent.server.monitor.AgentEvents;
 import agent.server.monitor.EndpointEvents;
 import agent.server.monitor.MonitorServer;
 import agent.server.monitor.NameEvents;
+import agent.server.monitor.QuestionEvents;
+import agent.server.monitor.RequestEvents;
 import agent.server.monitor.ServiceEvents;
 import agent.service.Services;
 import agent.state.AgentState;
@@ -94,6 +97,7 @@ final class Daemon implements AutoCloseable {
   private final SystemLoad load = new SystemLoad(Path.of("/proc"), LOGGER::info);
   private final AgentEvents events = new AgentEvents();
   private ApiServer server;
+  private volatile NodeProxies proxies;
   private DaemonConfiguration configuration;
   private RuntimeOptions configured;
 
@@ -135,17 +139,25 @@ final class Daemon implements AutoCloseable {
         RuntimeConfiguration.restore(settings.runtimeOptions(), state.configurationStore());
     final var rules = settings.policy(identities, cidrIdentities, state.policyStore());
     rules.mode(restored.wanted().enforcement());
-    final Names names = Names.open(settings.names().context(node.addressing(), state.nameStore()));
+    final var engine = new AtomicReference<PolicyEngine>();
+    final Names names =
+        Names.open(
+            settings
+                .names()
+                .context(
+                    node.addressing(), state.nameStore(), name -> engine.get().selectsName(name)));
     final HostRoutingWatch routing = HostRoutingWatch.start(settings.hostRouting());
     final NodeMasquerading masquerading = masquerading(node, routing);
     final DatapathManager datapath = datapath(state, node, routing);
+    engine.set(policy(rules, names, datapath));
+    proxies = proxies(datapath, engine.get(), names, identities);
     final EndpointConductor conductor =
         EndpointConductor.launch(
             endpoints(state, node, datapath)
                 .configuration(restored)
                 .identities(identities)
                 .ipam(ipam)
-                .policy(policy(rules, names, datapath)));
+                .policy(engine.get()));
     configuration = conductor.configuration();
     final var inventory = new AtomicReference<NodeInventory>(node.inventory());
     final var controllers = controllers(state, node, routing, datapath, inventory);
@@ -173,6 +185,37 @@ final class Daemon implements AutoCloseable {
             configuration,
             controllers);
     server.serve(routes.ready(parts, identities, cidrIdentities));
+  }
+
+  /** Returns the proxies that policy may send flows to, none of which is started. */
+  private NodeProxies proxies(
+      DatapathManager datapath, PolicyEngine policy, Names names, IdentityAllocator identities) {
+    final NodeProxies created =
+        keep(
+            new NodeProxies(
+                datapath.redirects(),
+                () ->
+                    settings
+                        .proxies()
+                        .http()
+                        .redirect(datapath.redirects())
+                        .policies(policy.requests())
+                        .labels(id -> labels(identities, id))
+                        .listener(new RequestEvents(events)),
+                () ->
+                    settings
+                        .proxies()
+                        .dns()
+                        .redirect(datapath.redirects())
+                        .policies(policy.requests())
+                        .gate(names::found)
+                        .observer(new QuestionEvents(events))));
+    datapath.health().add(NodeProxies.MODULE, created::health);
+    return created;
+  }
+
+  private static List<String> labels(IdentityAllocator identities, int id) {
+    return identities.find(id).map(identity -> identity.labels().toStrings()).orElse(List.of());
   }
 
   private static PolicyEngine policy(PolicyContext rules, Names names, DatapathManager datapath) {
@@ -296,6 +339,9 @@ final class Daemon implements AutoCloseable {
     configure(changed.runtimeOptions());
     server.limit(changed.rateLimits());
     load.enable(changed.logsSystemLoad());
+    if (proxies != null) {
+      proxies.reopenLogs();
+    }
   }
 
   /** Only what differs from the options before: a client may have changed the rest. */
@@ -327,7 +373,10 @@ final class Daemon implements AutoCloseable {
         .node(node)
         .nodeDevices(settings.nodeDevices())
         .guarded(node.guardedDevices(), datapath.devices())
-        .datapath(datapath.endpoints(), datapath.policyMaps(), datapath.ipcache())
+        .datapath(
+            datapath.endpoints(),
+            new ProxiedPolicyMaps(datapath.policyMaps(), proxies),
+            datapath.ipcache())
         .store(state.endpointStore())
         .storing(keep(new StateWriters()))
         .observer(new EndpointEvents(events))

@@ -11,6 +11,7 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.function.Predicate;
 
 /** Converts the options of names to their context. */
 final class NameOptions {
@@ -61,12 +62,14 @@ final class NameOptions {
   /**
    * Returns the context of the names.
    *
+   * @param selected whether a rule selects a name; any thread asks
    * @throws OptionException where the file of names cannot be read
    */
-  NamesContext context(NodeAddressing addressing, NameStore store) {
+  NamesContext context(NodeAddressing addressing, NameStore store, Predicate<String> selected) {
     final NamesContext context =
         new NamesContext()
             .store(store)
+            .selected(selected)
             .leastTtl(Duration.ofSeconds(leastTtlSec()))
             .mostAddresses(mostAddresses());
     preCache().ifPresent(file -> context.preloaded(NameFileReader.read(file)));

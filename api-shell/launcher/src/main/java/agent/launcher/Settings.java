@@ -454,6 +454,10 @@ final class Settings {
     return new NameOptions(options);
   }
 
+  ProxyOptions proxies() {
+    return new ProxyOptions(options);
+  }
+
   FixedIdentities fixedIdentities() {
     return naming(
         "fixed-identity-mapping",

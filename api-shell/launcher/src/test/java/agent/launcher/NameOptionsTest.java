@@ -39,7 +39,7 @@ class NameOptionsTest {
     all[0] = "--tofqdns-pre-cache";
     all[1] = file.toString();
     System.arraycopy(more, 0, all, 2, more.length);
-    try (Names names = Names.open(options(all).context(NODE, NameStore.inMemory()))) {
+    try (Names names = Names.open(options(all).context(NODE, NameStore.inMemory(), name -> true))) {
       return names.list();
     }
   }
@@ -119,7 +119,7 @@ class NameOptionsTest {
                 OptionException.class,
                 () ->
                     options("--tofqdns-pre-cache", folder.resolve("none").toString())
-                        .context(NODE, NameStore.inMemory()))
+                        .context(NODE, NameStore.inMemory(), name -> true))
             .getMessage();
     assertTrue(refused.contains("/none: it cannot be read: "), refused);
   }

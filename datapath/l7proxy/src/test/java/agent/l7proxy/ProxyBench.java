@@ -63,6 +63,11 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
   }
 
   @Override
+  public int previousPort(RedirectKind kind) {
+    return 0;
+  }
+
+  @Override
   public CompletableFuture<Void> serve(RedirectKind kind, int firstPort) {
     throw new AssertionError("the launcher does this");
   }

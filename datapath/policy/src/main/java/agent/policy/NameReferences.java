@@ -61,6 +61,16 @@ final class NameReferences {
     return wanted;
   }
 
+  /** Returns whether a rule selects a name; any thread may ask. */
+  boolean selects(String name) {
+    for (final FqdnSelector selector : uses.keySet()) {
+      if (selector.pattern().matches(name)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   private static List<FqdnSelector> selectorsOf(List<Rule> rules) {
     final List<FqdnSelector> all = new ArrayList<>();
     for (final Rule rule : rules) {

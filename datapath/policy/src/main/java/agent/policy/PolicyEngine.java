@@ -403,6 +403,15 @@ public final class PolicyEngine {
     return names.wanted();
   }
 
+  /**
+   * Returns whether a rule selects a name; any thread may ask.
+   *
+   * @param name in lower case, with a dot at the end
+   */
+  public boolean selectsName(String name) {
+    return names.selects(name);
+  }
+
   /** Returns what the policies of all endpoints say of requests; any thread may call and ask. */
   public RequestPolicies requests() {
     return subjects.requests();

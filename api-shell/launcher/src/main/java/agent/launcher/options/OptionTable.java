@@ -82,7 +82,7 @@ public final class OptionTable {
             policy(),
             prefilter(),
             needing("names in policy", dns()),
-            needing("the layer 7 proxy", proxy()),
+            needing("proxies of containers", proxy()),
             needing("clusters of nodes", cluster()),
             needing("the orchestrator", orchestrator()),
             observation())
@@ -301,13 +301,12 @@ public final class OptionTable {
 
   private static List<AgentOption> dns() {
     return List.of(
-        later(
+        served(
                 DNS,
                 "tofqdns-dns-reject-response-code",
                 STRING,
                 "refused",
                 "Answer to a refused DNS request")
-            .needing("the DNS proxy")
             .withChoices("nameError", "refused"),
         served(DNS, "tofqdns-enable-poller", BOOL, "false", "Look up the names in rules"),
         served(DNS, "tofqdns-enable-poller-events", BOOL, "true", "Show the poller's answers"),
@@ -320,27 +319,27 @@ public final class OptionTable {
             DURATION,
             "604800",
             "Least time a name is kept; 3600 with the poller"),
-        later(DNS, "tofqdns-proxy-port", INT, "0", "Port of the DNS proxy (0: any)")
-            .needing("the DNS proxy")
-            .withRange(0, 65_535));
+        served(DNS, "tofqdns-proxy-port", INT, "0", "First port of the DNS proxy (0: any)")
+            .withRange(0, 65_528));
   }
 
   private static List<AgentOption> proxy() {
     return List.of(
-        later(PROXY, "access-log", STRING, "", "Log of layer 7 requests"),
-        later(PROXY, "proxy-engine-log", STRING, "", "Log of the layer 7 proxy"),
+        served(PROXY, "access-log", STRING, "", "Log of layer 7 requests"),
+        later(PROXY, "proxy-engine-log", STRING, "", "Log of the layer 7 proxy")
+            .needing("a log of the layer 7 proxy alone"),
         later(
             PROXY,
             "sidecar-mesh-proxy-image",
             STRING,
             "^(.*/)?mesh-proxy(:.*)?$",
             "Images of sidecar proxies"),
-        later(PROXY, "http-idle-timeout", DURATION, "0", "Idle time-out of a stream (0: none)"),
-        later(PROXY, "http-max-grpc-timeout", DURATION, "0", "Longest gRPC request (0: any)"),
-        later(PROXY, "http-request-timeout", DURATION, "3600", "Longest request (0: any)"),
-        later(PROXY, "http-retry-count", INT, "3", "Retries of a failed request"),
-        later(PROXY, "http-retry-timeout", DURATION, "0", "Time before a retry (0: never)"),
-        later(PROXY, "proxy-connect-timeout", DURATION, "1", "Longest connect attempt"));
+        served(PROXY, "http-idle-timeout", DURATION, "0", "Idle time-out of a stream (0: none)"),
+        served(PROXY, "http-max-grpc-timeout", DURATION, "0", "Longest gRPC request (0: any)"),
+        served(PROXY, "http-request-timeout", DURATION, "3600", "Longest request (0: any)"),
+        served(PROXY, "http-retry-count", INT, "3", "Retries of a failed request"),
+        served(PROXY, "http-retry-timeout", DURATION, "0", "Time before a retry (0: never)"),
+        served(PROXY, "proxy-connect-timeout", DURATION, "1", "Longest connect attempt"));
   }
 
   private static List<AgentOption> cluster() {

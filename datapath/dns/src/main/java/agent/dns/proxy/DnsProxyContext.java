@@ -111,6 +111,11 @@ public final class DnsProxyContext {
     return this;
   }
 
+  /** Returns whether no port is asked for. */
+  public boolean isAnyPort() {
+    return port == 0;
+  }
+
   /**
    * Checks what was set; after it nothing can be set.
    *

@@ -30,6 +30,11 @@ final class FakeRedirect implements RedirectProxy {
   }
 
   @Override
+  public int previousPort(RedirectKind kind) {
+    return 0;
+  }
+
+  @Override
   public CompletableFuture<Void> serve(RedirectKind kind, int firstPort) {
     throw new UnsupportedOperationException();
   }

@@ -1,0 +1,159 @@
+package agent.launcher;
+
+import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.manager.thread.HealthBoard;
+import agent.dns.proxy.DnsProxy;
+import agent.dns.proxy.DnsProxyContext;
+import agent.l7proxy.HttpProxy;
+import agent.l7proxy.HttpProxyContext;
+import agent.maps.layout.RedirectKind;
+import java.io.IOException;
+import java.util.EnumMap;
+import java.util.EnumSet;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.function.Supplier;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/**
+ * The proxies of this node. Each is started when the first policy asks for it: most nodes have
+ * none, and pay no memory for it. One that cannot be started is tried again with the next policy
+ * that asks for it; until then what opens flows to it is dropped, and the health tells.
+ */
+final class NodeProxies implements AutoCloseable {
+  static final String MODULE = "proxies";
+
+  private static final Logger LOGGER = LogManager.getLogger(NodeProxies.class);
+
+  private final RedirectProxy redirect;
+  private final Supplier<HttpProxyContext> httpContext;
+  private final Supplier<DnsProxyContext> dnsContext;
+  private final ExecutorService starting =
+      Executors.newSingleThreadExecutor(Thread.ofPlatform().name("proxies").daemon().factory());
+  private final Set<RedirectKind> served = EnumSet.noneOf(RedirectKind.class);
+  private final Map<RedirectKind, String> failures = new EnumMap<>(RedirectKind.class);
+  private volatile HttpProxy http;
+  private volatile DnsProxy dns;
+
+  /**
+   * Creates the proxies without starting one.
+   *
+   * @param httpContext a context that is not concluded
+   * @param dnsContext the same for DNS, with the port that the options name
+   */
+  NodeProxies(
+      RedirectProxy redirect,
+      Supplier<HttpProxyContext> httpContext,
+      Supplier<DnsProxyContext> dnsContext) {
+    this.redirect = redirect;
+    this.httpContext = httpContext;
+    this.dnsContext = dnsContext;
+  }
+
+  /** Returns whether flows may be sent to these proxies. */
+  synchronized boolean serves(Set<RedirectKind> kinds) {
+    return served.containsAll(kinds);
+  }
+
+  /** Starts the proxies that do not run yet; completes when they run, or could not be started. */
+  CompletableFuture<Void> need(Set<RedirectKind> kinds) {
+    return CompletableFuture.runAsync(() -> kinds.forEach(this::start), starting);
+  }
+
+  private void start(RedirectKind kind) {
+    if (kind == RedirectKind.NONE || serves(Set.of(kind))) {
+      return;
+    }
+    try {
+      redirect.serve(kind, kind == RedirectKind.HTTP ? startHttp() : startDns()).join();
+      succeeded(kind);
+    } catch (IOException | RuntimeException e) {
+      failed(kind, e);
+    }
+  }
+
+  private synchronized void succeeded(RedirectKind kind) {
+    served.add(kind);
+    failures.remove(kind);
+  }
+
+  private synchronized void failed(RedirectKind kind, Exception failure) {
+    final String before = failures.put(kind, String.valueOf(failure.getMessage()));
+    if (before == null) {
+      LOGGER.error("the {} proxy does not start: {}", kind, failure.getMessage(), failure);
+    }
+  }
+
+  /** Takes the ports of the former run where they are free. */
+  private int startHttp() throws IOException {
+    if (http == null) {
+      final int before = redirect.previousPort(RedirectKind.HTTP);
+      http = before == 0 ? HttpProxy.start(httpContext.get()) : startHttp(before);
+    }
+    return http.firstPort();
+  }
+
+  private HttpProxy startHttp(int firstPort) throws IOException {
+    try {
+      return HttpProxy.start(
+          httpContext.get().ports(firstPort, firstPort + RedirectProxy.PORTS - 1));
+    } catch (IOException e) {
+      LOGGER.info("the HTTP proxy takes other ports than before: {}", e.getMessage());
+      return HttpProxy.start(httpContext.get());
+    }
+  }
+
+  private int startDns() {
+    if (dns == null) {
+      dns = startDns(dnsContext.get());
+    }
+    return dns.firstPort();
+  }
+
+  private DnsProxy startDns(DnsProxyContext context) {
+    final int before = redirect.previousPort(RedirectKind.DNS);
+    if (before != 0 && context.isAnyPort()) {
+      try {
+        return DnsProxy.start(context.port(before).conclude());
+      } catch (RuntimeException e) {
+        LOGGER.info("the DNS proxy takes other ports than before: {}", e.getMessage());
+        return DnsProxy.start(dnsContext.get().conclude());
+      }
+    }
+    return DnsProxy.start(context.conclude());
+  }
+
+  /** Returns the HTTP proxy, if it runs. */
+  Optional<HttpProxy> http() {
+    return Optional.ofNullable(http);
+  }
+
+  /** Returns the DNS proxy, if it runs. */
+  Optional<DnsProxy> dns() {
+    return Optional.ofNullable(dns);
+  }
+
+  /** Opens the access log by its name again. */
+  void reopenLogs() {
+    http().ifPresent(HttpProxy::reopen);
+  }
+
+  /** Reads whether a proxy that policy asks for does not run. */
+  synchronized HealthBoard.Reading health() {
+    return failures.isEmpty()
+        ? HealthBoard.Reading.ok(served.isEmpty() ? "no policy asks for one" : "serving " + served)
+        : HealthBoard.Reading.stopped("not started, so that their flows are dropped: " + failures);
+  }
+
+  @Override
+  public void close() {
+    starting.shutdownNow();
+    http().ifPresent(HttpProxy::close);
+    dns().ifPresent(DnsProxy::close);
+  }
+}

@@ -1,0 +1,60 @@
+package agent.launcher;
+
+import agent.datapath.manager.spec.PolicyDelta;
+import agent.datapath.manager.spec.PolicyEntry;
+import agent.datapath.manager.spec.PolicyMapProxy;
+import agent.maps.layout.RedirectKind;
+import java.util.Collection;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
+
+/**
+ * Has a proxy run before a policy map sends flows to it, so that the first connection after a rule
+ * does not wait for one.
+ */
+final class ProxiedPolicyMaps implements PolicyMapProxy {
+  private final PolicyMapProxy maps;
+  private final NodeProxies proxies;
+
+  ProxiedPolicyMaps(PolicyMapProxy maps, NodeProxies proxies) {
+    this.maps = maps;
+    this.proxies = proxies;
+  }
+
+  @Override
+  public CompletableFuture<Map<Integer, RuntimeException>> apply(List<PolicyChange> changes) {
+    final Set<RedirectKind> kinds = EnumSet.noneOf(RedirectKind.class);
+    changes.forEach(change -> add(change.delta().upserts(), kinds));
+    return with(kinds, () -> maps.apply(changes));
+  }
+
+  @Override
+  public CompletableFuture<PolicyDelta> synchronize(
+      int endpointId, int identity, Collection<PolicyEntry> desired) {
+    final Set<RedirectKind> kinds = EnumSet.noneOf(RedirectKind.class);
+    add(desired, kinds);
+    return with(kinds, () -> maps.synchronize(endpointId, identity, desired));
+  }
+
+  private static void add(Collection<PolicyEntry> entries, Set<RedirectKind> kinds) {
+    for (final PolicyEntry entry : entries) {
+      if (entry.verdict().isRedirect()) {
+        kinds.add(
+            entry.verdict().redirect() == RedirectKind.DNS.number()
+                ? RedirectKind.DNS
+                : RedirectKind.HTTP);
+      }
+    }
+  }
+
+  private <T> CompletableFuture<T> with(
+      Set<RedirectKind> kinds, Supplier<CompletableFuture<T>> write) {
+    return proxies.serves(kinds)
+        ? write.get()
+        : proxies.need(kinds).thenCompose(nothing -> write.get());
+  }
+}

@@ -1,0 +1,60 @@
+package agent.launcher;
+
+import agent.dns.proxy.DnsProxyContext;
+import agent.l7proxy.HttpProxyContext;
+import agent.launcher.options.OptionException;
+import agent.launcher.options.OptionValues;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.time.Duration;
+
+/** The options of the proxies that policy sends flows to. */
+final class ProxyOptions {
+  private static final String ACCESS_LOG = "access-log";
+  private static final String DNS_PORT = "tofqdns-proxy-port";
+  private static final int MOST_THREADS = 4;
+
+  private final OptionValues options;
+
+  ProxyOptions(OptionValues options) {
+    this.options = options;
+  }
+
+  /** Returns the context of the HTTP proxy, as far as options say it. */
+  HttpProxyContext http() {
+    return new HttpProxyContext()
+        .threads(Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors()))
+        .retries((int) options.number("http-retry-count"))
+        .retryTimeout(seconds("http-retry-timeout"))
+        .connectTimeout(seconds("proxy-connect-timeout"))
+        .requestTimeout(seconds("http-request-timeout"))
+        .idleTimeout(seconds("http-idle-timeout"))
+        .grpcTimeout(seconds("http-max-grpc-timeout"))
+        .accessLog(accessLog());
+  }
+
+  /** Returns the context of the DNS proxy, as far as options say it. */
+  DnsProxyContext dns() {
+    return new DnsProxyContext()
+        .port(dnsPort())
+        .deniedIsNameError(options.text("tofqdns-dns-reject-response-code").equals("nameError"));
+  }
+
+  /** Returns {@code --tofqdns-proxy-port}; 0: any. */
+  int dnsPort() {
+    return (int) options.number(DNS_PORT);
+  }
+
+  private Duration seconds(String option) {
+    return Duration.ofSeconds(options.number(option));
+  }
+
+  private Path accessLog() {
+    final String file = options.text(ACCESS_LOG);
+    try {
+      return file.isEmpty() ? null : Path.of(file).toAbsolutePath().normalize();
+    } catch (InvalidPathException e) {
+      throw new OptionException("--" + ACCESS_LOG + ": " + e.getReason());
+    }
+  }
+}
