@@ -259,6 +259,17 @@ class HttpProxyTest {
   }
 
   @Test
+  void shouldCloseTheConnectionWherePolicyFails() throws Exception {
+    bench.rule =
+        request -> {
+          throw new IllegalStateException("no policy");
+        };
+    client.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    assertTrue(client.isEnded());
+    assertEquals(0, server.connections.get());
+  }
+
+  @Test
   void shouldListenOnEightPorts() throws Exception {
     for (int i = 0; i < 8; i++) {
       try (RawClient other =
