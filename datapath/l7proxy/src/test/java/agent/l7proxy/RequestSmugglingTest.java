@@ -134,8 +134,8 @@ class RequestSmugglingTest {
   void shouldRefuseWithoutAskingPolicyOrServer(String name, String request) throws Exception {
     bench.judged.clear();
     server.requests.clear();
-    try (RawClient client = bench.client()) {
-      final RawClient.Message answer = client.send(request + SMUGGLED).response();
+    try (HttpSocket client = bench.client()) {
+      final HttpSocket.Message answer = client.send(request + SMUGGLED).response();
       assertEquals(400, answer.status());
       assertEquals("close", answer.field("connection"));
       assertTrue(client.isEnded());
@@ -168,7 +168,7 @@ class RequestSmugglingTest {
   void shouldNotCompleteARequestWhoseChunksAreNotValid(String name, String body) throws Exception {
     bench.judged.clear();
     server.requests.clear();
-    try (RawClient client = bench.client()) {
+    try (HttpSocket client = bench.client()) {
       client.send(CHUNKED + body + SMUGGLED);
       assertEquals(400, client.response().status());
       assertTrue(client.isEnded());
@@ -184,12 +184,12 @@ class RequestSmugglingTest {
       throws Exception {
     bench.judged.clear();
     server.requests.clear();
-    try (RawClient client = bench.client()) {
+    try (HttpSocket client = bench.client()) {
       assertEquals(200, client.send(request).response().status());
       assertEquals("GET /next|", client.get("/next").text());
     }
     assertEquals(List.of(judged, "GET a.test /next"), bench.judged);
-    final RawClient.Message seen = server.requests.getFirst();
+    final HttpSocket.Message seen = server.requests.getFirst();
     final String[] line = seen.start().split(" ");
     assertEquals(judged, line[0] + " a.test " + line[1]);
     assertEquals(body, seen.text());
