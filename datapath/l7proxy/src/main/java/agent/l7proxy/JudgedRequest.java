@@ -132,7 +132,7 @@ final class JudgedRequest implements HttpRequest {
       return;
     }
     if (!target.isEmpty() && target.charAt(0) == '/' || isHttp2) {
-      head.setUri(RequestPath.normal(target));
+      head.setUri(NormalPath.of(target));
       return;
     }
     if (!target.regionMatches(true, 0, "http://", 0, 7)) {
@@ -147,7 +147,7 @@ final class JudgedRequest implements HttpRequest {
       throw new BadRequestException("the host of the target is not that of Host");
     }
     final String rest = target.substring(end);
-    head.setUri(RequestPath.normal(rest.startsWith("/") ? rest : "/" + rest));
+    head.setUri(NormalPath.of(rest.startsWith("/") ? rest : "/" + rest));
   }
 
   /** Removes what is for this hop (RFC 9110 sections 7.6.1 and 7.8), and keeps a WebSocket. */

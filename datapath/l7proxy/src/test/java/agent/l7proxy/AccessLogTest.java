@@ -95,7 +95,7 @@ class AccessLogTest {
     final Path rotated = folder.resolve("access.log.1");
     try (OriginServer server = OriginServer.answering();
         ProxyBench bench = new ProxyBench(server.port(), context -> context.accessLog(file));
-        RawClient client = bench.client()) {
+        HttpSocket client = bench.client()) {
       assertEquals(200, client.get("/1").status());
       awaitLines(file, 1);
       Files.move(file, rotated);

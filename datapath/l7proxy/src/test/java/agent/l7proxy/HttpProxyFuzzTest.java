@@ -77,13 +77,13 @@ class HttpProxyFuzzTest {
         count++;
       }
       assertTrue(count > 50, "connections: " + count);
-      for (final RawClient.Message request : server.requests) {
+      for (final HttpSocket.Message request : server.requests) {
         final String[] line = request.start().split(" ");
         assertTrue(
             allowed.contains(line[0] + " " + line[1]), "seed " + seed + ": " + request.start());
       }
       assertTrue(!server.requests.isEmpty());
-      try (RawClient client = bench.client()) {
+      try (HttpSocket client = bench.client()) {
         assertEquals("GET /ok|", client.get("/ok").text());
       }
     }
@@ -91,7 +91,7 @@ class HttpProxyFuzzTest {
 
   private static void send(ProxyBench bench, Random random) throws Exception {
     byte[] bytes = {};
-    try (RawClient client = bench.client()) {
+    try (HttpSocket client = bench.client()) {
       if (random.nextInt(5) == 0) {
         bytes = new byte[random.nextInt(300)];
         random.nextBytes(bytes);

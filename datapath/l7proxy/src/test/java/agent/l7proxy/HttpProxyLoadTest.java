@@ -34,7 +34,7 @@ class HttpProxyLoadTest {
                   connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
                 });
         ProxyBench bench = new ProxyBench(server.port());
-        RawClient client = bench.client()) {
+        HttpSocket client = bench.client()) {
       final AtomicLong sent = new AtomicLong();
       client.send("PUT / HTTP/1.1\r\nHost: a.test\r\nContent-Length: " + BODY_BYTES + "\r\n\r\n");
       final Thread sender = Thread.ofVirtual().start(() -> pour(client, sent));
@@ -58,7 +58,7 @@ class HttpProxyLoadTest {
                   pour(connection, sent);
                 });
         ProxyBench bench = new ProxyBench(server.port());
-        RawClient client = bench.client()) {
+        HttpSocket client = bench.client()) {
       client.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
       assertEquals(200, client.head().status());
       awaitStall(sent);
@@ -69,7 +69,7 @@ class HttpProxyLoadTest {
     }
   }
 
-  private static void pour(RawClient connection, AtomicLong sent) {
+  private static void pour(HttpSocket connection, AtomicLong sent) {
     try {
       while (sent.get() < BODY_BYTES) {
         connection.send(PART);
@@ -80,7 +80,7 @@ class HttpProxyLoadTest {
     }
   }
 
-  private static void receive(RawClient connection, AtomicLong received) throws IOException {
+  private static void receive(HttpSocket connection, AtomicLong received) throws IOException {
     final byte[] buffer = new byte[1 << 16];
     while (received.get() < BODY_BYTES) {
       final int length = connection.in().read(buffer);
@@ -105,7 +105,7 @@ class HttpProxyLoadTest {
     final int count = 2_000;
     try (OriginServer server = OriginServer.answering();
         ProxyBench bench = new ProxyBench(server.port())) {
-      final List<RawClient> clients = new ArrayList<>();
+      final List<HttpSocket> clients = new ArrayList<>();
       for (int i = 0; i < count; i++) {
         clients.add(bench.client());
       }
@@ -118,7 +118,7 @@ class HttpProxyLoadTest {
         }
       }
       assertEquals(count, server.connections.get());
-      for (final RawClient client : clients) {
+      for (final HttpSocket client : clients) {
         client.close();
       }
     }

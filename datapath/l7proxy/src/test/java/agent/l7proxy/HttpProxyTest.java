@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 class HttpProxyTest {
   private OriginServer server;
   private ProxyBench bench;
-  private RawClient client;
+  private HttpSocket client;
 
   @BeforeEach
   void start() throws IOException {
@@ -55,7 +55,7 @@ class HttpProxyTest {
   @Test
   void shouldAnswerWhatIsDeniedAndKeepTheConnection() throws Exception {
     bench.rule = request -> request.path().equals("/no") ? HttpVerdict.DENIED : HttpVerdict.ALLOWED;
-    final RawClient.Message denied =
+    final HttpSocket.Message denied =
         client
             .send("POST /no HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\n\r\nhello")
             .response();
@@ -79,7 +79,7 @@ class HttpProxyTest {
   void shouldCloseAfterDenyingAnUploadThatIsLong() throws Exception {
     bench.rule = request -> HttpVerdict.DENIED;
     client.send("PUT /no HTTP/1.1\r\nHost: a.test\r\nContent-Length: 9000000\r\n\r\nbegin");
-    final RawClient.Message denied = client.response();
+    final HttpSocket.Message denied = client.response();
     assertEquals(403, denied.status());
     assertEquals("close", denied.field("connection"));
     assertTrue(client.isEnded());
@@ -168,7 +168,7 @@ class HttpProxyTest {
     assertEquals("POST /c|abc0123456789", client.response().text());
     assertEquals(List.of("X-Sum: 7"), server.requests.getFirst().trailers());
     client.send("HEAD /h HTTP/1.1\r\nHost: a.test\r\n\r\n");
-    final RawClient.Message head = client.headOnly();
+    final HttpSocket.Message head = client.headOnly();
     assertEquals(200, head.status());
     assertEquals("8", head.field("content-length"));
     assertEquals("GET /after|", client.get("/after").text());
@@ -192,7 +192,7 @@ class HttpProxyTest {
         };
     client.send("GET / HTTP/1.1\r\nHost: a.test\r\nX-A: 1\r\nX-A: 2\r\nX-B: 1\r\nX-B: 2\r\n\r\n");
     assertEquals(200, client.response().status());
-    final RawClient.Message seen = server.requests.getFirst();
+    final HttpSocket.Message seen = server.requests.getFirst();
     assertEquals("n", seen.field("X-New"));
     assertEquals("2", seen.field("X-A"));
     assertEquals("b", seen.field("X-B"));
@@ -241,7 +241,7 @@ class HttpProxyTest {
   @Test
   void shouldAnswerAndLogWhatIsNotHttp() throws Exception {
     client.send(new byte[] {0x16, 0x03, 0x01, 0x02, 0x00, 0x0a});
-    final RawClient.Message answer = client.response();
+    final HttpSocket.Message answer = client.response();
     assertEquals(400, answer.status());
     assertEquals("close", answer.field("connection"));
     assertTrue(client.isEnded());
@@ -252,17 +252,28 @@ class HttpProxyTest {
   @Test
   void shouldResetAConnectionThatNoRedirectHasSent() throws Exception {
     bench.isKnown = false;
-    try (RawClient stranger = bench.client()) {
+    try (HttpSocket stranger = bench.client()) {
       assertTrue(stranger.isEnded());
     }
     assertEquals(List.of(), bench.judged);
   }
 
   @Test
+  void shouldCloseTheConnectionWherePolicyFails() throws Exception {
+    bench.rule =
+        request -> {
+          throw new IllegalStateException("no policy");
+        };
+    client.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    assertTrue(client.isEnded());
+    assertEquals(0, server.connections.get());
+  }
+
+  @Test
   void shouldListenOnEightPorts() throws Exception {
     for (int i = 0; i < 8; i++) {
-      try (RawClient other =
-          new RawClient(new java.net.Socket("127.0.0.1", bench.proxy.firstPort() + i))) {
+      try (HttpSocket other =
+          new HttpSocket(new java.net.Socket("127.0.0.1", bench.proxy.firstPort() + i))) {
         assertEquals("GET /" + i + "|", other.get("/" + i).text());
       }
     }
@@ -271,7 +282,7 @@ class HttpProxyTest {
   @Test
   void shouldJoinBeforeItConnectsToAnEndpointAndLeaveAfterwards() throws Exception {
     bench.serverEndpoint = 9;
-    try (RawClient other = bench.client()) {
+    try (HttpSocket other = bench.client()) {
       assertEquals(200, other.get("/").status());
       assertEquals(1, bench.joined.size());
     }
@@ -285,7 +296,7 @@ class HttpProxyTest {
   void shouldNotConnectWhereJoiningFails() throws Exception {
     bench.serverEndpoint = 9;
     bench.joins = java.util.concurrent.CompletableFuture.failedFuture(new IOException("map full"));
-    try (RawClient other = bench.client()) {
+    try (HttpSocket other = bench.client()) {
       assertEquals(503, other.get("/").status());
     }
     assertEquals(0, server.connections.get());

@@ -13,10 +13,10 @@ final class OriginServer implements AutoCloseable {
   /** What it does with a connection; it is closed afterwards. */
   @FunctionalInterface
   interface Script {
-    void run(RawClient connection) throws Exception;
+    void run(HttpSocket connection) throws Exception;
   }
 
-  final List<RawClient.Message> requests = new CopyOnWriteArrayList<>();
+  final List<HttpSocket.Message> requests = new CopyOnWriteArrayList<>();
   final AtomicInteger connections = new AtomicInteger();
   private final ServerSocket listener;
   private final List<Socket> sockets = new CopyOnWriteArrayList<>();
@@ -35,8 +35,8 @@ final class OriginServer implements AutoCloseable {
     return server;
   }
 
-  private void answer(RawClient connection) throws IOException {
-    for (RawClient.Message request = connection.request();
+  private void answer(HttpSocket connection) throws IOException {
+    for (HttpSocket.Message request = connection.request();
         request != null;
         request = connection.request()) {
       requests.add(request);
@@ -67,7 +67,7 @@ final class OriginServer implements AutoCloseable {
   }
 
   private static void serve(Socket socket, Script script) {
-    try (RawClient connection = new RawClient(socket)) {
+    try (HttpSocket connection = new HttpSocket(socket)) {
       script.run(connection);
     } catch (Exception e) {
       // the client has gone, or the test has ended

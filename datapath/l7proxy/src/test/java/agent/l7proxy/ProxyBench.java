@@ -44,8 +44,8 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
     proxy = HttpProxy.start(context);
   }
 
-  RawClient client() throws IOException {
-    return new RawClient(new Socket("127.0.0.1", proxy.firstPort()));
+  HttpSocket client() throws IOException {
+    return new HttpSocket(new Socket("127.0.0.1", proxy.firstPort()));
   }
 
   /** The record of the next request that has ended. */

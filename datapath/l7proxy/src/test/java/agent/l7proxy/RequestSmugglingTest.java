@@ -45,8 +45,12 @@ class RequestSmugglingTest {
 
   private static Stream<Arguments> refusedFraming() {
     return Stream.of(
-            "CL.TE|" + POST + "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nG",
-            "TE.CL|" + POST + "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n5c\r\n",
+            "CL and Transfer-Encoding|"
+                + POST
+                + "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nG",
+            "Transfer-Encoding and CL|"
+                + POST
+                + "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n5c\r\n",
             "CL.CL|" + POST + "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
             "same CL twice|" + POST + "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
             "CL list|" + POST + "Content-Length: 5, 5\r\n\r\nhello",
@@ -57,23 +61,25 @@ class RequestSmugglingTest {
             "CL too large|" + POST + "Content-Length: 99999999999999999999\r\n\r\n",
             "CL space|" + POST + "Content-Length : 5\r\n\r\nhello",
             "CL underscore|" + POST + "Content-Length: 1_0\r\n\r\n",
-            "TE space before colon|" + POST + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
-            "TE tab before colon|" + POST + "Transfer-Encoding\t: chunked\r\n\r\n0\r\n\r\n",
-            "TE unknown|" + POST + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
-            "TE identity|" + POST + "Transfer-Encoding: identity\r\n\r\n",
-            "TE list|" + POST + "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
-            "TE gzip|" + POST + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
-            "TE.TE|" + POST + "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n",
-            "TE twice|"
+            "coding space before colon|" + POST + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+            "coding tab before colon|" + POST + "Transfer-Encoding\t: chunked\r\n\r\n0\r\n\r\n",
+            "coding unknown|" + POST + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+            "coding identity|" + POST + "Transfer-Encoding: identity\r\n\r\n",
+            "coding list|" + POST + "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+            "coding gzip|" + POST + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+            "two codings|"
+                + POST
+                + "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n",
+            "coding twice|"
                 + POST
                 + "Transfer-Encoding: chunked\r\nTransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
-            "TE quoted|" + POST + "Transfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n",
-            "TE vertical tab|" + POST + "Transfer-Encoding: \u000bchunked\r\n\r\n0\r\n\r\n",
-            "TE other blank|" + POST + "Transfer-Encoding: \u00a0chunked\r\n\r\n0\r\n\r\n",
-            "TE folded|" + POST + "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
-            "TE behind a bare LF|" + POST + "X: y\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            "TE behind a bare CR|" + POST + "X: y\rTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            "TE of HTTP/1.0|POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+            "coding quoted|" + POST + "Transfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n",
+            "coding vertical tab|" + POST + "Transfer-Encoding: \u000bchunked\r\n\r\n0\r\n\r\n",
+            "coding other blank|" + POST + "Transfer-Encoding: \u00a0chunked\r\n\r\n0\r\n\r\n",
+            "coding folded|" + POST + "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
+            "coding behind a bare LF|" + POST + "X: y\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "coding behind a bare CR|" + POST + "X: y\rTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "coding of HTTP/1.0|POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
         .map(RequestSmugglingTest::row);
   }
 
@@ -128,8 +134,8 @@ class RequestSmugglingTest {
   void shouldRefuseWithoutAskingPolicyOrServer(String name, String request) throws Exception {
     bench.judged.clear();
     server.requests.clear();
-    try (RawClient client = bench.client()) {
-      final RawClient.Message answer = client.send(request + SMUGGLED).response();
+    try (HttpSocket client = bench.client()) {
+      final HttpSocket.Message answer = client.send(request + SMUGGLED).response();
       assertEquals(400, answer.status());
       assertEquals("close", answer.field("connection"));
       assertTrue(client.isEnded());
@@ -162,7 +168,7 @@ class RequestSmugglingTest {
   void shouldNotCompleteARequestWhoseChunksAreNotValid(String name, String body) throws Exception {
     bench.judged.clear();
     server.requests.clear();
-    try (RawClient client = bench.client()) {
+    try (HttpSocket client = bench.client()) {
       client.send(CHUNKED + body + SMUGGLED);
       assertEquals(400, client.response().status());
       assertTrue(client.isEnded());
@@ -178,12 +184,12 @@ class RequestSmugglingTest {
       throws Exception {
     bench.judged.clear();
     server.requests.clear();
-    try (RawClient client = bench.client()) {
+    try (HttpSocket client = bench.client()) {
       assertEquals(200, client.send(request).response().status());
       assertEquals("GET /next|", client.get("/next").text());
     }
     assertEquals(List.of(judged, "GET a.test /next"), bench.judged);
-    final RawClient.Message seen = server.requests.getFirst();
+    final HttpSocket.Message seen = server.requests.getFirst();
     final String[] line = seen.start().split(" ");
     assertEquals(judged, line[0] + " a.test " + line[1]);
     assertEquals(body, seen.text());

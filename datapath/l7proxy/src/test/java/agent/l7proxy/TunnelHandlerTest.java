@@ -16,8 +16,8 @@ class TunnelHandlerTest {
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
           + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
-  private static void echo(RawClient connection, String head) throws Exception {
-    final RawClient.Message request = connection.request();
+  private static void echo(HttpSocket connection, String head) throws Exception {
+    final HttpSocket.Message request = connection.request();
     connection.send(head);
     final byte[] buffer = new byte[8192];
     for (int length = connection.in().read(buffer);
@@ -32,8 +32,8 @@ class TunnelHandlerTest {
   void shouldPassTheBytesOfAWebSocketBothWaysAndHalfClose() throws Exception {
     try (OriginServer server = new OriginServer(connection -> echo(connection, SWITCHING + "hi"));
         ProxyBench bench = new ProxyBench(server.port());
-        RawClient client = bench.client()) {
-      final RawClient.Message head = client.send(UPGRADE + "early").response();
+        HttpSocket client = bench.client()) {
+      final HttpSocket.Message head = client.send(UPGRADE + "early").response();
       assertEquals(101, head.status());
       assertEquals("websocket", head.field("upgrade"));
       assertEquals("hiearly", new String(client.exactly(7), StandardCharsets.US_ASCII));
@@ -48,7 +48,7 @@ class TunnelHandlerTest {
     }
   }
 
-  private static void sendAndEnd(RawClient client, byte[] bytes) {
+  private static void sendAndEnd(HttpSocket client, byte[] bytes) {
     try {
       client.send(bytes);
       client.socket.shutdownOutput();
@@ -62,7 +62,7 @@ class TunnelHandlerTest {
   void shouldJudgeWhatFollowsAnUpgradeThatWasRefused() throws Exception {
     try (OriginServer server = OriginServer.answering();
         ProxyBench bench = new ProxyBench(server.port());
-        RawClient client = bench.client()) {
+        HttpSocket client = bench.client()) {
       client.send(UPGRADE + "GET /next HTTP/1.1\r\nHost: a.test\r\n\r\n");
       assertEquals("GET /ws|", client.response().text());
       assertEquals("GET /next|", client.response().text());
@@ -74,7 +74,7 @@ class TunnelHandlerTest {
   void shouldRefuseASwitchThatWasNotAskedFor() throws Exception {
     try (OriginServer server = new OriginServer(connection -> echo(connection, SWITCHING));
         ProxyBench bench = new ProxyBench(server.port());
-        RawClient client = bench.client()) {
+        HttpSocket client = bench.client()) {
       assertEquals(502, client.get("/").status());
     }
   }
@@ -84,7 +84,7 @@ class TunnelHandlerTest {
     try (OriginServer server =
             new OriginServer(connection -> echo(connection, "HTTP/1.1 200 Fine\r\n\r\n"));
         ProxyBench bench = new ProxyBench(server.port());
-        RawClient client = bench.client()) {
+        HttpSocket client = bench.client()) {
       client.send("CONNECT b.test:443 HTTP/1.1\r\nHost: b.test:443\r\n\r\n\u0016\u0003");
       assertEquals(200, client.headOnly().status());
       assertEquals("\u0016\u0003", new String(client.exactly(2), StandardCharsets.ISO_8859_1));
@@ -97,7 +97,7 @@ class TunnelHandlerTest {
     try (OriginServer server = new OriginServer(connection -> echo(connection, SWITCHING));
         ProxyBench bench =
             new ProxyBench(server.port(), context -> context.idleTimeout(Duration.ofMillis(100)));
-        RawClient client = bench.client()) {
+        HttpSocket client = bench.client()) {
       assertEquals(101, client.send(UPGRADE).response().status());
       assertTrue(client.isEnded());
     }

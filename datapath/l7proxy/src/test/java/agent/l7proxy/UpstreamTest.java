@@ -17,7 +17,7 @@ class UpstreamTest {
   private static final String OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
   private interface Use {
-    void run(OriginServer server, ProxyBench bench, RawClient client) throws Exception;
+    void run(OriginServer server, ProxyBench bench, HttpSocket client) throws Exception;
   }
 
   private static void with(
@@ -25,7 +25,7 @@ class UpstreamTest {
       throws Exception {
     try (OriginServer server = new OriginServer(script);
         ProxyBench bench = new ProxyBench(server.port(), options);
-        RawClient client = bench.client()) {
+        HttpSocket client = bench.client()) {
       use.run(server, bench, client);
     }
   }
@@ -37,9 +37,9 @@ class UpstreamTest {
       unused = socket.getLocalPort();
     }
     try (ProxyBench bench = new ProxyBench(unused);
-        RawClient client = bench.client()) {
+        HttpSocket client = bench.client()) {
       bench.serverEndpoint = 9;
-      try (RawClient joining = bench.client()) {
+      try (HttpSocket joining = bench.client()) {
         assertEquals(503, joining.get("/").status());
       }
       assertEquals(4, bench.joined.size());

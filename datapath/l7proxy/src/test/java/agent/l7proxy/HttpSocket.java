@@ -11,7 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Writes and reads the bytes of HTTP/1 messages over a socket, at either end. */
-final class RawClient implements AutoCloseable {
+final class HttpSocket implements AutoCloseable {
   /** A message: its first line, its fields as they came, and its body without the framing. */
   record Message(String start, List<String> fields, byte[] body, List<String> trailers) {
     int status() {
@@ -36,7 +36,7 @@ final class RawClient implements AutoCloseable {
   private final InputStream in;
   private final OutputStream out;
 
-  RawClient(Socket socket) throws IOException {
+  HttpSocket(Socket socket) throws IOException {
     this.socket = socket;
     socket.setSoTimeout(20_000);
     socket.setTcpNoDelay(true);
@@ -44,11 +44,11 @@ final class RawClient implements AutoCloseable {
     out = socket.getOutputStream();
   }
 
-  RawClient send(String text) throws IOException {
+  HttpSocket send(String text) throws IOException {
     return send(text.getBytes(StandardCharsets.ISO_8859_1));
   }
 
-  RawClient send(byte[] bytes) throws IOException {
+  HttpSocket send(byte[] bytes) throws IOException {
     out.write(bytes);
     out.flush();
     return this;

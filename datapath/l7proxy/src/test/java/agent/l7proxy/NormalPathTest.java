@@ -10,7 +10,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The normal form of paths. */
-class RequestPathTest {
+class NormalPathTest {
   @ParameterizedTest
   @CsvSource({
     "/, /",
@@ -34,7 +34,7 @@ class RequestPathTest {
     "/a/..?x, /?x",
   })
   void shouldReturnTheNormalForm(String target, String normal) throws BadRequestException {
-    assertEquals(normal, RequestPath.normal(target));
+    assertEquals(normal, NormalPath.of(target));
   }
 
   @ParameterizedTest
@@ -64,7 +64,7 @@ class RequestPathTest {
         "/%2e%2e;/a"
       })
   void shouldRefuse(String target) {
-    assertThrows(BadRequestException.class, () -> RequestPath.normal(target));
+    assertThrows(BadRequestException.class, () -> NormalPath.of(target));
   }
 
   /** What was normal once stays as it is, and has no dot segment. */
@@ -81,8 +81,8 @@ class RequestPathTest {
       }
       final String normal;
       try {
-        normal = RequestPath.normal(target.toString());
-        assertEquals(normal, RequestPath.normal(normal), target.toString());
+        normal = NormalPath.of(target.toString());
+        assertEquals(normal, NormalPath.of(normal), target.toString());
       } catch (BadRequestException e) {
         continue;
       }

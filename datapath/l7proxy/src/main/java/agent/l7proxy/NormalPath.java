@@ -8,17 +8,17 @@ import java.util.List;
  * encoded, encodings are in upper case, and there are no dot segments. Rules see this form, and the
  * server gets it. What servers are known to read in different ways is refused.
  */
-final class RequestPath {
+final class NormalPath {
   private static final String HEX = "0123456789ABCDEF";
 
-  private RequestPath() {}
+  private NormalPath() {}
 
   /**
    * Returns the normal form; a query stays as it is.
    *
    * @param target path and query
    */
-  static String normal(String target) throws BadRequestException {
+  static String of(String target) throws BadRequestException {
     if (target.isEmpty() || target.charAt(0) != '/') {
       throw new BadRequestException("the path does not start with /");
     }
