@@ -1,10 +1,12 @@
 package agent.policy;
 
+import agent.datapath.manager.spec.PolicyVerdict;
 import agent.identity.Identity;
 import agent.identity.Label;
 import agent.identity.LabelSet;
 import agent.identity.ReservedIdentity;
 import agent.maps.layout.PolicyDirection;
+import agent.maps.layout.RedirectKind;
 import agent.policy.PolicyQuery.Port;
 import agent.types.Prefix;
 import agent.types.Refusal;
@@ -69,6 +71,8 @@ final class PolicyTracer {
         log.addAll(details);
       }
     }
+    egress.addRequests(log);
+    ingress.addRequests(log);
     if (query.verbose()) {
       log.add(egress.summary());
       log.add(ingress.summary());
@@ -154,6 +158,36 @@ final class PolicyTracer {
           : query.ports().stream()
               .flatMap(port -> port.matches().stream())
               .allMatch(lookup::allows);
+    }
+
+    /** Adds the rules of requests where a proxy asks for them; each request needs one of them. */
+    void addRequests(List<String> log) {
+      if (!isEndpoint()) {
+        return;
+      }
+      final MapLookup lookup = new MapLookup(policy.entries(), direction, peer.id());
+      for (final Port port : query.ports()) {
+        for (final PortMatch match : port.matches()) {
+          final PolicyVerdict verdict = lookup.verdict(match);
+          if (verdict != null && verdict.isRedirect()) {
+            log.add(
+                "%s %s: allowed, %s rules apply"
+                    .formatted(
+                        direction == PolicyDirection.EGRESS ? "egress of from" : "ingress of to",
+                        port.text(),
+                        RedirectKind.values()[verdict.redirect()]));
+            addRequests(match, log);
+          }
+        }
+      }
+    }
+
+    private void addRequests(PortMatch match, List<String> log) {
+      for (final RequestSection section : policy.requests()) {
+        if (section.covers(direction, peer.id(), match.protocol(), match.port())) {
+          section.rules().lines().forEach(line -> log.add("  " + line));
+        }
+      }
     }
 
     /** Adds what a rule says of the flow, where it is for this end and says something. */

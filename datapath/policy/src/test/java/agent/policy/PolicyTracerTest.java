@@ -5,6 +5,7 @@ import static agent.policy.RuleSpecs.cidrs;
 import static agent.policy.RuleSpecs.egress;
 import static agent.policy.RuleSpecs.endpoints;
 import static agent.policy.RuleSpecs.entities;
+import static agent.policy.RuleSpecs.http;
 import static agent.policy.RuleSpecs.ingress;
 import static agent.policy.RuleSpecs.ingressDeny;
 import static agent.policy.RuleSpecs.labels;
@@ -90,6 +91,24 @@ class PolicyTracerTest {
 
   private boolean allows(List<PolicyQuery.Port> ports) {
     return engine.trace(new PolicyQuery(set("app=db"), set("app=web"), ports, false)).isAllowed();
+  }
+
+  @Test
+  void shouldListTheRulesOfRequestsThatApply() {
+    add(
+        engine,
+        List.of(
+            ingress(WEB, on(endpoints(DB), http("GET", "/a/.*"), tcp(80), tcp(81))),
+            ingress(WEB, on(endpoints(DB), tcp(81)))),
+        false);
+    final PolicyTrace trace = engine.trace(query(set("app=db"), set("app=web"), 80));
+    assertTrue(trace.isAllowed());
+    assertEquals(
+        List.of("ingress of to TCP/80: allowed, HTTP rules apply", "  method GET, path /a/.*"),
+        trace.log().lines().skip(2).toList());
+    final PolicyTrace open = engine.trace(query(set("app=db"), set("app=web"), 81));
+    assertTrue(open.isAllowed());
+    assertEquals(2, open.log().lines().count(), open::log);
   }
 
   @Test

@@ -68,8 +68,7 @@ class DomainFilesTest {
               new HttpSpec(null, null, null, null, null)),
           null);
   private static final RequestRuleSpec DNS =
-      new RequestRuleSpec(
-          null, List.of(new FqdnSpec("a.b", null), new FqdnSpec(null, "*.b")));
+      new RequestRuleSpec(null, List.of(new FqdnSpec("a.b", null), new FqdnSpec(null, "*.b")));
 
   @TempDir private Path directory;
   private AgentState state;

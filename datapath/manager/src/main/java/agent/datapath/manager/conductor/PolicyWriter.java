@@ -16,6 +16,7 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -40,9 +41,11 @@ final class PolicyWriter {
    */
   void apply(PolicyMap map, PolicyDelta delta) {
     failure = null;
-    upsert(map, delta.upserts(), true);
+    upsert(map, delta.upserts(), PolicyEntry::isDeny);
     if (failure == null) {
-      upsert(map, delta.upserts(), false);
+      // What is allowed before and after goes through no proxy meanwhile.
+      upsert(map, delta.upserts(), PolicyWriter::isPlainAllow);
+      upsert(map, delta.upserts(), PolicyWriter::isRedirect);
     }
     delete(map, delta.deletes(), false);
     if (failure == null) {
@@ -156,10 +159,18 @@ final class PolicyWriter {
     return entries;
   }
 
-  private void upsert(PolicyMap map, List<PolicyEntry> entries, boolean isDeny) {
+  private static boolean isRedirect(PolicyEntry entry) {
+    return entry.verdict().isRedirect();
+  }
+
+  private static boolean isPlainAllow(PolicyEntry entry) {
+    return !entry.isDeny() && !isRedirect(entry);
+  }
+
+  private void upsert(PolicyMap map, List<PolicyEntry> entries, Predicate<PolicyEntry> chosen) {
     for (int i = 0; i < entries.size(); i++) {
       final PolicyEntry entry = entries.get(i);
-      if (entry.isDeny() == isDeny) {
+      if (chosen.test(entry)) {
         final int result =
             map.upsert(
                 entry.identity(),
