@@ -1,0 +1,325 @@
+package agent.launcher.process;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.testkit.Commands;
+import agent.testkit.KernelTest;
+import agent.testkit.NetworkNamespace;
+import agent.testkit.TcpConnection;
+import agent.testkit.VethPair;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * Behaviour 5 of the contract, and names of DNS rules, by real clients and servers in both
+ * families.
+ */
+@KernelTest
+class AgentProxyKernelTest {
+  private static final int PORT = 8080;
+  private static final int OPEN_PORT = 9090;
+  private static final long LONGEST_SEC = 30;
+  private static final String OUTSIDE4 = "198.51.100.9";
+  private static final String OUTSIDE6 = "2001:db8:51::9";
+
+  private static final String RULES =
+      "\"rules\": {\"http\": [{\"method\": \"GET\", \"path\": \"/public(/.*)?\"}]}";
+
+  @TempDir private Path directory;
+  private TestNode node;
+  private NetworkNamespace outside;
+  private AgentProcess agent;
+  private TestWorkload client;
+  private TestWorkload server;
+  private HttpOrigin origin;
+
+  @BeforeEach
+  void start() throws Exception {
+    node = new TestNode();
+    outside = NetworkNamespace.create("outside");
+    node.keep(outside);
+    VethPair.create(node.namespace(), "ext0", outside, "eth0");
+    node.namespace().ip("address add 198.51.100.1/24 dev ext0");
+    node.namespace().ip("address add 2001:db8:51::1/64 dev ext0 nodad");
+    node.namespace().ip("address add fe80::1/64 dev ext0 nodad");
+    outside.ip("address add " + OUTSIDE4 + "/24 dev eth0");
+    outside.ip("address add " + OUTSIDE6 + "/64 dev eth0 nodad");
+    outside.ip("address add fe80::9/64 dev eth0 nodad");
+    outside.ip("route add 10.210.0.0/24 via 198.51.100.1");
+    outside.ip("-6 route add fd00:210::/96 via 2001:db8:51::1");
+    launch();
+    client = node.workload(agent, "client", "app=client");
+    server = node.workload(agent, "server", "app=server");
+    origin = HttpOrigin.start(server.namespace(), PORT);
+    node.keep(origin);
+  }
+
+  private void launch() throws Exception {
+    agent = node.launch("--access-log=" + log(), "--device=ext0").ready();
+  }
+
+  private Path log() {
+    return directory.resolve("access.log");
+  }
+
+  @AfterEach
+  void stop() throws Exception {
+    node.close();
+  }
+
+  private void apply(String rules) throws Exception {
+    agent.expect(200, "PUT", "/policy?replace=true", "[" + rules + "]");
+  }
+
+  /** A rule for the server: what clients may ask it. */
+  private static String ingress(String rules) {
+    return rule("server", "ingress", rules);
+  }
+
+  /** A rule for the client: what it may ask servers. */
+  private static String egress(String rules) {
+    return rule("client", "egress", rules);
+  }
+
+  private static String rule(String app, String direction, String rules) {
+    return """
+        {"labels": [{"key": "name", "value": "proxied"}],
+         "endpointSelector": {"matchLabels": {"app": "%s"}},
+         "%s": [{"toPorts": [{"ports": [{"port": "%d", "protocol": "TCP"}]%s}]}]}
+        """
+        .formatted(app, direction, PORT, rules.isEmpty() ? "" : ", " + rules);
+  }
+
+  private static String url(String address, String path) {
+    final String host = address.indexOf(':') < 0 ? address : "[" + address + "]";
+    return "http://" + host + ":" + PORT + path;
+  }
+
+  /** Returns the status and the body of an answer, or the failure of curl. */
+  private static String curl(NetworkNamespace from, String method, String address, String path) {
+    final Commands.Outcome outcome =
+        from.attempt(
+            "curl",
+            "-sS",
+            "-g",
+            "--path-as-is",
+            "-m",
+            "8",
+            "-X",
+            method,
+            "-w",
+            " %{http_code}",
+            url(address, path));
+    return outcome.output().strip();
+  }
+
+  private void assertBehaviour(NetworkNamespace from, String own4, String own6, List<String> to)
+      throws IOException {
+    for (final String address : to) {
+      final String own = address.indexOf(':') < 0 ? own4 : own6;
+      final String shown = written(own);
+      assertEquals("from " + shown + " 200", curl(from, "GET", address, "/public"), agentLog());
+      assertEquals("from " + shown + " 200", curl(from, "GET", address, "/public/a?b=c"));
+      assertEquals("Access denied 403", curl(from, "PUT", address, "/public").strip());
+      assertEquals("Access denied 403", curl(from, "GET", address, "/secret").strip());
+      assertEquals("Access denied 403", curl(from, "GET", address, "/public/../secret").strip());
+    }
+  }
+
+  private String agentLog() {
+    try {
+      return agent.log();
+    } catch (IOException e) {
+      return e.toString();
+    }
+  }
+
+  /** Returns an address as the server writes it. */
+  private static String written(String address) throws IOException {
+    return InetAddress.getByName(address).getHostAddress();
+  }
+
+  private List<String> servers() {
+    return List.of(server.ipv4(), server.ipv6());
+  }
+
+  @Test
+  void shouldAdmitOnlyTheRequestsThatARuleOfTheServerLists() throws Exception {
+    apply(ingress(RULES));
+    assertBehaviour(client.namespace(), client.ipv4(), client.ipv6(), servers());
+    assertBehaviour(outside, OUTSIDE4, OUTSIDE6, servers());
+    assertTrue(origin.requests().stream().allMatch(request -> request.startsWith("GET /public")));
+    assertEquals(8, origin.requests().size(), origin.requests().toString());
+    apply(ingress(RULES) + "," + ingress(""));
+    assertTrue(curl(client.namespace(), "PUT", server.ipv4(), "/any").endsWith(" 200"));
+    agent.expect(200, "DELETE", "/policy", null);
+    assertTrue(curl(outside, "PUT", server.ipv6(), "/any").endsWith(" 200"));
+  }
+
+  @Test
+  void shouldAdmitOnlyTheRequestsThatARuleOfTheClientLists() throws Exception {
+    try (HttpOrigin far = HttpOrigin.start(outside, PORT)) {
+      apply(egress(RULES));
+      assertBehaviour(client.namespace(), client.ipv4(), client.ipv6(), servers());
+      for (final String address : List.of(OUTSIDE4, OUTSIDE6)) {
+        assertTrue(
+            curl(client.namespace(), "GET", address, "/public").endsWith(" 200"), agentLog());
+        assertEquals(
+            "Access denied 403", curl(client.namespace(), "PUT", address, "/public").strip());
+      }
+      assertEquals(List.of("GET /public", "GET /public"), far.requests());
+    }
+    assertFalse(
+        TcpConnection.attempt(client.namespace(), server.ipv4(), OPEN_PORT, 400)
+            == TcpConnection.Outcome.CONNECTED);
+  }
+
+  @Test
+  void shouldLogEachRequestWithBothEnds() throws Exception {
+    apply(ingress(RULES));
+    assertTrue(curl(client.namespace(), "GET", server.ipv4(), "/public").endsWith(" 200"));
+    curl(client.namespace(), "PUT", server.ipv4(), "/public");
+    await(() -> lines().size() == 2, () -> lines().toString());
+    final JsonNode allowed = new JsonMapper().readTree(lines().get(0));
+    final JsonNode denied = new JsonMapper().readTree(lines().get(1));
+    assertEquals("Forwarded", allowed.get("verdict").asString(), allowed.toString());
+    assertEquals("Denied", denied.get("verdict").asString(), denied.toString());
+    assertEquals(client.ipv4(), denied.get("source").get("ip").asString());
+    assertEquals(server.ipv4(), denied.get("destination").get("ip").asString());
+    assertTrue(denied.get("source").toString().contains("app=client"), denied.toString());
+    assertTrue(denied.get("destination").toString().contains("app=server"), denied.toString());
+  }
+
+  private List<String> lines() {
+    try {
+      return Files.exists(log()) ? Files.readAllLines(log()) : List.of();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private void await(BooleanSupplier condition, Supplier<String> shown)
+      throws InterruptedException {
+    final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(LONGEST_SEC);
+    while (!condition.getAsBoolean()) {
+      assertTrue(System.nanoTime() < deadline, () -> shown.get() + "\n" + agentLog());
+      Thread.sleep(50);
+    }
+  }
+
+  /** The connection stays, and its next request is judged by the rules of then. */
+  @Test
+  void shouldJudgeTheNextRequestOfAConnectionByTheRulesInForce() throws Exception {
+    apply(ingress(RULES));
+    try (Socket socket = client.namespace().run(() -> new Socket(server.ipv4(), PORT))) {
+      socket.setSoTimeout(8000);
+      assertEquals(200, request(socket, "GET /public"));
+      assertEquals(403, request(socket, "PUT /public"));
+      apply(ingress(RULES.replace("GET", "PUT")));
+      assertEquals(200, request(socket, "PUT /public"));
+      assertEquals(403, request(socket, "GET /public"));
+      agent.expect(200, "DELETE", "/policy", null);
+      assertEquals(200, request(socket, "GET /other"));
+    }
+  }
+
+  private static int request(Socket socket, String request) throws Exception {
+    socket
+        .getOutputStream()
+        .write(
+            (request + " HTTP/1.1\r\nHost: server\r\nContent-Length: 0\r\n\r\n")
+                .getBytes(StandardCharsets.US_ASCII));
+    final InputStream in = socket.getInputStream();
+    final StringBuilder head = new StringBuilder();
+    while (head.indexOf("\r\n\r\n") < 0) {
+      final int octet = in.read();
+      assertTrue(octet >= 0, () -> "the connection ended: " + head);
+      head.append((char) octet);
+    }
+    final String lower = head.toString().toLowerCase(Locale.ROOT);
+    final int at = lower.indexOf("content-length:");
+    assertTrue(at >= 0, lower);
+    in.readNBytes(Integer.parseInt(lower.substring(at + 15, lower.indexOf('\r', at)).strip()));
+    return Integer.parseInt(head.substring(9, 12));
+  }
+
+  /** What opens a connection while no agent runs waits, and is judged by the next one. */
+  @Test
+  void shouldLetNothingPassUnjudgedWhileTheAgentIsGone() throws Exception {
+    apply(ingress(RULES));
+    assertTrue(curl(client.namespace(), "GET", server.ipv4(), "/public").endsWith(" 200"));
+    agent.kill();
+    final int before = origin.requests().size();
+    final Commands.Outcome refused =
+        client
+            .namespace()
+            .attempt("curl", "-sS", "-m", "2", "-X", "PUT", url(server.ipv4(), "/secret"));
+    assertEquals(28, refused.status(), "curl waits until its time ends: " + refused.output());
+    assertEquals(before, origin.requests().size());
+    launch();
+    await(
+        () -> curl(client.namespace(), "GET", server.ipv4(), "/public").endsWith(" 200"),
+        () -> "no answer after the restart");
+    assertEquals("Access denied 403", curl(client.namespace(), "PUT", server.ipv4(), "/public"));
+    assertEquals("Access denied 403", curl(outside, "PUT", server.ipv6(), "/public"));
+  }
+
+  @Test
+  void shouldAllowNamesAndTheAddressesOfTheirAnswers() throws Exception {
+    final NameServer names = NameServer.start(outside, OUTSIDE4);
+    node.keep(names);
+    names.records(
+        OUTSIDE4 + " www.example.com",
+        OUTSIDE6 + " www.example.com",
+        "198.51.100.77 no.example.com");
+    try (HttpOrigin far = HttpOrigin.start(outside, PORT)) {
+      apply(
+          """
+          {"endpointSelector": {"matchLabels": {"app": "client"}}, "egress": [
+            {"toCIDR": ["%s/32"], "toPorts": [{"ports": [{"port": "53", "protocol": "ANY"}],
+              "rules": {"dns": [{"matchPattern": "www.example.*"}]}}]},
+            {"toFQDNs": [{"matchName": "www.example.com"}],
+              "toPorts": [{"ports": [{"port": "8080", "protocol": "TCP"}]}]}]}
+          """
+              .formatted(OUTSIDE4));
+      assertFalse(curl(client.namespace(), "GET", OUTSIDE6, "/").endsWith(" 200"));
+      assertEquals(OUTSIDE6, dig("www.example.com", "AAAA"), agentLog());
+      assertTrue(curl(client.namespace(), "GET", OUTSIDE6, "/").endsWith(" 200"), agentLog());
+      assertEquals(OUTSIDE4, dig("www.example.com", "A", "+tcp"));
+      assertTrue(curl(client.namespace(), "GET", OUTSIDE4, "/").endsWith(" 200"), agentLog());
+      final String denied = dig("no.example.com", "A", "+noshort", "+comments");
+      assertTrue(denied.contains("REFUSED"), denied);
+      assertEquals(2, far.requests().size());
+    }
+    final String cache = agent.expect(200, "GET", "/fqdn/cache/" + client.id(), null).text();
+    assertTrue(cache.contains("www.example.com.") && cache.contains(OUTSIDE6), cache);
+  }
+
+  private String dig(String name, String type, String... options) {
+    final ArrayList<String> line =
+        new ArrayList<>(
+            List.of("dig", "@" + OUTSIDE4, "+short", "+tries=2", "+time=3", name, type));
+    line.addAll(List.of(options));
+    return client.namespace().attempt(line.toArray(String[]::new)).output().strip();
+  }
+}

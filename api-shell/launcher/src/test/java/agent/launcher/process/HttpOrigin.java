@@ -1,0 +1,53 @@
+package agent.launcher.process;
+
+import agent.testkit.NetworkNamespace;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+
+/** An HTTP server in a namespace, which answers with the address that it sees of its client. */
+final class HttpOrigin implements AutoCloseable {
+  private final HttpServer server;
+  private final ExecutorService threads = Executors.newCachedThreadPool();
+  private final List<String> requests = new CopyOnWriteArrayList<>();
+
+  private HttpOrigin(HttpServer server) {
+    this.server = server;
+    server.setExecutor(threads);
+    server.createContext("/", this::answer);
+    server.start();
+  }
+
+  static HttpOrigin start(NetworkNamespace namespace, int port) throws Exception {
+    return new HttpOrigin(
+        namespace.run(() -> HttpServer.create(new InetSocketAddress("::", port), 0)));
+  }
+
+  private void answer(HttpExchange exchange) throws IOException {
+    exchange.getRequestBody().readAllBytes();
+    requests.add(exchange.getRequestMethod() + " " + exchange.getRequestURI());
+    final byte[] body =
+        ("from " + exchange.getRemoteAddress().getAddress().getHostAddress())
+            .getBytes(StandardCharsets.UTF_8);
+    exchange.sendResponseHeaders(200, body.length);
+    exchange.getResponseBody().write(body);
+    exchange.close();
+  }
+
+  /** Returns the requests that have reached it, as method and target. */
+  List<String> requests() {
+    return requests;
+  }
+
+  @Override
+  public void close() {
+    server.stop(0);
+    threads.shutdownNow();
+  }
+}
