@@ -474,7 +474,7 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 			judgement->initiator = conntrack_is_initiator(flags, side) ? PACKET_SOURCE : PACKET_DESTINATION;
 		}
 	}
-	if (hook == METRICS_INGRESS && !old && !receiving_ifindex(skb)) {
+	if (hook == METRICS_INGRESS && !old) {
 		const int joined = redirect_join(skb, packet, endpoint->endpoint_id, judgement->now);
 
 		if (unlikely(joined != REDIRECT_UNKNOWN))
