@@ -153,7 +153,10 @@ class RedirectKernelTest {
     }
   }
 
-  /** The client uses one port for two servers; both flows are the same to one port of the proxy. */
+  /**
+   * The client uses one port for two servers; both flows are the same to one port of the proxy. A
+   * flow whose entry was evicted gets its port again.
+   */
   @ParameterizedTest
   @EnumSource
   void shouldGiveEachFlowAPortOfTheProxy(Family family) {
