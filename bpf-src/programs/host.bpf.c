@@ -44,6 +44,8 @@ __global int network_conclude_redirect(struct __sk_buff *skb, const struct packe
 
 	if (!packet || result & 0xff)
 		return network_drop(skb, result & 0xff);
+	if (packet->first_fragment)
+		fragment_remember(packet, 0);
 	if (!(result & REDIRECT_TELLS) || packet->later_fragment)
 		return ACTION_PASS;
 	entry = conntrack_find(packet);

@@ -238,20 +238,25 @@ __global int redirect_follow_server(struct __sk_buff *skb, const struct packet *
 	return REDIRECT_TELLS_SOCKET;
 }
 
-/* Rewrites a packet of the client's; returns a drop reason, with REDIRECT_TELLS where it changed the entry. */
+/*
+ * Rewrites a packet of the client's; returns a drop reason, with REDIRECT_TELLS where it changed the entry. One whose
+ * verdict was renewed is in judge_scratch, and has what the packet changes already.
+ */
 __global int redirect_follow_client(struct __sk_buff *skb, const struct packet *packet, struct conntrack_entry *entry,
 				    __u64 now)
 {
+	const struct judge_scratch *memory = scratch();
 	struct segment segment;
+	bool tells;
 
-	if (!packet || !entry)
+	if (!packet || !entry || !memory)
 		return DROP_NO_PROXY;
 	if (packet_rewrite(skb, packet, entry))
 		return DROP_MALFORMED;
 	segment = packet_segment(packet);
-	return conntrack_advance(entry, packet_conntrack_side(packet) & 1, &segment, now) == CONNTRACK_UNCHANGED
-		       ? DROP_NONE
-		       : REDIRECT_TELLS;
+	tells = conntrack_advance(entry, packet_conntrack_side(packet) & 1, &segment, now) != CONNTRACK_UNCHANGED ||
+		entry == &memory->entry;
+	return tells ? REDIRECT_TELLS : DROP_NONE;
 }
 
 /* Rewrites a packet of an established flow that a workload or a client outside sends; returns as those above. */

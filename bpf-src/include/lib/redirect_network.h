@@ -93,8 +93,6 @@ __global int redirect_from_network(struct __sk_buff *skb, const struct packet *p
 	forget_range(reason);
 	if (reason || !judgement->flow.redirect)
 		return REDIRECT_UNKNOWN;
-	if (packet->first_fragment)
-		fragment_remember(packet, 0);
 	return redirect_open(skb, packet, judgement);
 }
 

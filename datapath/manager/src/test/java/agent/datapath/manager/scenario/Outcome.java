@@ -128,6 +128,14 @@ record Outcome(
     return this;
   }
 
+  /** Asserts that the stack gets another fragment than was sent. */
+  Outcome passesAs(byte[] expected) {
+    assertEquals(PASS, action, this::toString);
+    assertEquals(DropReason.NONE, counted, this::toString);
+    assertArrayEquals(expected, frame);
+    return this;
+  }
+
   /** Asserts that another fragment than was sent passes, and is not counted. */
   Outcome passesUncountedAs(byte[] expected) {
     assertEquals(PASS, action, this::toString);

@@ -4,6 +4,7 @@ import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
 import static agent.datapath.manager.scenario.ScenarioHost.BOB;
 import static agent.datapath.manager.scenario.ScenarioHost.FAR;
 import static agent.datapath.manager.scenario.ScenarioHost.HOST;
+import static agent.datapath.manager.scenario.ScenarioHost.NODE;
 import static agent.datapath.manager.scenario.ScenarioHost.PEER;
 import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
 import static agent.datapath.manager.scenario.ScenarioNetwork.DEVICE;
@@ -17,6 +18,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.bindings.MapFlag;
 import agent.maps.kernel.EntryBuffer;
 import agent.maps.layout.DropReason;
+import agent.maps.layout.EndpointOption;
 import agent.maps.layout.MapSize;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
@@ -151,7 +153,10 @@ class RedirectKernelTest {
     }
   }
 
-  /** The client uses one port for two servers; both flows are the same to one port of the proxy. */
+  /**
+   * The client uses one port for two servers; both flows are the same to one port of the proxy. A
+   * flow whose entry was evicted gets its port again.
+   */
   @ParameterizedTest
   @EnumSource
   void shouldGiveEachFlowAPortOfTheProxy(Family family) {
@@ -159,10 +164,13 @@ class RedirectKernelTest {
       node.policyOf(ALICE).redirectTo(PEER, protocol, PORT, RedirectKind.HTTP);
       for (int i = 0; i < MapSize.REDIRECT_PORTS; i++) {
         node.policyOf(ALICE).redirectTo(PEER, protocol, PORT + i, RedirectKind.HTTP);
-        for (int j = 0; j < 2; j++) {
+        for (int j = 0; j < 3; j++) {
           node.fromWorkload(ALICE, opening(family.packet(ALICE, PEER), protocol, CLIENT, PORT + i))
               .passesAs(
                   of(ALICE, opening(family.packet(ALICE, HOST), protocol, CLIENT, PROXY + i)));
+          if (j == 1) {
+            node.flows().delete(family, ALICE, CLIENT, PEER, PORT + i, protocol);
+          }
         }
         node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY + i, ALICE, CLIENT, protocol)))
             .passesAs(to(ALICE, packet(family, PEER, PORT + i, ALICE, CLIENT, protocol)));
@@ -197,12 +205,15 @@ class RedirectKernelTest {
     node.policyOf(ALICE).redirectTo(PEER, TCP, PORT, RedirectKind.HTTP);
     node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, PEER, PORT, TCP))
         .dropsFor(DropReason.NO_PROXY);
-    node.policyOf(ALICE).allowTo(FAR, TCP, PORT);
-    node.fromWorkload(ALICE, opening(family.packet(ALICE, FAR), TCP, CLIENT, PORT)).isForwarded();
-    node.policyOf(ALICE).redirectTo(FAR, TCP, PORT, RedirectKind.HTTP);
-    node.raiseGeneration(ALICE.id);
-    node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, FAR, PORT, TCP))
-        .dropsFor(DropReason.NO_PROXY);
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(ALICE).allowTo(FAR, protocol, PORT);
+      node.fromWorkload(ALICE, opening(family.packet(ALICE, FAR), protocol, CLIENT, PORT))
+          .isForwarded();
+      node.policyOf(ALICE).redirectTo(FAR, protocol, PORT, RedirectKind.HTTP);
+      node.raiseGeneration(ALICE.id);
+      node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, FAR, PORT, protocol))
+          .dropsFor(DropReason.NO_PROXY);
+    }
   }
 
   /**
@@ -243,10 +254,99 @@ class RedirectKernelTest {
     }
   }
 
-  /** The server is a workload of this node, which sees the client's own address and port. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldAskForNoProxyWhereTheEntryOfTheIdentityAllowsWithout(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(BOB)
+          .allowFrom(FAR, protocol, PORT)
+          .redirectFromAny(protocol, PORT, RedirectKind.HTTP);
+      node.toWorkload(BOB, opening(family.packet(FAR, BOB), protocol, CLIENT, PORT)).passes();
+      node.toWorkload(BOB, opening(family.packet(PEER, BOB), protocol, CLIENT, PORT))
+          .dropsFor(DropReason.NO_PROXY);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldAskForTheProxyOfTheLowerNumber(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(BOB)
+          .redirectFrom(FAR, protocol, PORT, RedirectKind.DNS)
+          .redirectFromAny(protocol, PORT, RedirectKind.HTTP)
+          .redirectFrom(PEER, protocol, PORT + 1, RedirectKind.HTTP)
+          .redirectFromAny(protocol, PORT + 1, RedirectKind.DNS);
+      node.fromNetwork(arriving(opening(family.packet(FAR, BOB), protocol, CLIENT, PORT)))
+          .passesUncountedAs(arriving(opening(family.packet(FAR, HOST), protocol, CLIENT, PROXY)));
+      node.fromNetwork(arriving(opening(family.packet(PEER, BOB), protocol, CLIENT, PORT + 1)))
+          .passesUncountedAs(arriving(opening(family.packet(PEER, HOST), protocol, CLIENT, PROXY)));
+    }
+  }
+
+  /** Without an entry, the answers of the proxy would not find the flow. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldDropWhatAnEndpointWithoutConntrackOpens(Family family) {
+    node.without(ALICE, EndpointOption.CONNTRACK);
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(ALICE).redirectTo(PEER, protocol, PORT, RedirectKind.HTTP);
+      node.fromWorkload(ALICE, opening(family.packet(ALICE, PEER), protocol, CLIENT, PORT))
+          .dropsFor(DropReason.NO_PROXY);
+      assertNull(node.flows().find(family, ALICE, CLIENT, PEER, PORT, protocol));
+    }
+  }
+
+  /** The entry of the flow is that of its other endpoint. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldJudgeEachPacketOfAnEndpointThatDoesNotTrackFlows(Family family) {
+    node.without(ALICE, EndpointOption.CONNTRACK);
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(ALICE).allowTo(BOB, protocol, PORT);
+      node.policyOf(BOB).allowFrom(ALICE, protocol, PORT);
+      node.raiseGeneration(ALICE.id);
+      node.fromWorkload(ALICE, opening(family.packet(ALICE, BOB), protocol, CLIENT, PORT))
+          .reaches(BOB);
+      node.policyOf(ALICE).redirectTo(BOB, protocol, PORT, RedirectKind.HTTP);
+      node.raiseGeneration(ALICE.id);
+      for (int i = 0; i < 2; i++) {
+        node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, BOB, PORT, protocol))
+            .dropsFor(DropReason.NO_PROXY);
+      }
+    }
+  }
+
+  /** The client uses one port for the same port of several servers. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldGiveEachServerAPortOfTheProxy(Family family) {
+    final List<ScenarioHost> servers = List.of(PEER, FAR);
+    for (final int protocol : PROTOCOLS) {
+      for (int i = 0; i < 2; i++) {
+        for (final ScenarioHost server : servers) {
+          final int proxy = PROXY + servers.indexOf(server);
+          node.policyOf(ALICE).redirectTo(server, protocol, PORT, RedirectKind.HTTP);
+          node.fromWorkload(ALICE, opening(family.packet(ALICE, server), protocol, CLIENT, PORT))
+              .passesAs(of(ALICE, opening(family.packet(ALICE, HOST), protocol, CLIENT, proxy)));
+        }
+      }
+      for (final ScenarioHost server : servers) {
+        final int proxy = PROXY + servers.indexOf(server);
+        node.toWorkload(ALICE, to(ALICE, packet(family, HOST, proxy, ALICE, CLIENT, protocol)))
+            .passesAs(to(ALICE, packet(family, server, PORT, ALICE, CLIENT, protocol)));
+      }
+    }
+  }
+
+  /**
+   * The server is a workload of this node, which sees the client's own address and port. Counters
+   * of packets would be where the entry keeps the socket.
+   */
   @ParameterizedTest
   @EnumSource
   void shouldGiveTheSocketOfTheProxyTheAddressOfTheClient(Family family) {
+    node.with(ALICE, EndpointOption.CONNTRACK_ACCOUNTING);
+    node.with(BOB, EndpointOption.CONNTRACK_ACCOUNTING);
     for (final int protocol : PROTOCOLS) {
       node.policyOf(ALICE).allowTo(BOB, protocol, PORT);
       node.policyOf(BOB).redirectFrom(ALICE, protocol, PORT, RedirectKind.HTTP);
@@ -286,11 +386,174 @@ class RedirectKernelTest {
     node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, TCP)));
     final Duration before = node.flows().find(family, ALICE, CLIENT, BOB, PORT, TCP).lifetime();
     node.fromWorkload(BOB, family.packet(BOB, ALICE).tcp(PORT, CLIENT).ack().fin());
-    node.toWorkload(BOB, to(BOB, family.packet(HOST, BOB).tcp(SOCKET, PORT).ack().fin()));
+    node.toWorkload(BOB, to(BOB, family.packet(HOST, BOB).tcp(SOCKET, PORT).ack().rst()));
+    node.fromWorkload(BOB, family.packet(BOB, ALICE).tcp(PORT, CLIENT).ack().rst());
     final Duration after = node.flows().find(family, ALICE, CLIENT, BOB, PORT, TCP).lifetime();
     assertTrue(after.toSeconds() >= before.toSeconds() - 5, before + " " + after);
     node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, BOB, PORT, TCP))
         .passesAs(of(ALICE, packet(family, ALICE, CLIENT, HOST, PROXY, TCP)));
+  }
+
+  /** Packets of each side keep the entries of the flow that other packets find. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldKeepAFlowAsLongAsItsConnection(Family family) {
+    node.policyOf(ALICE).redirectTo(BOB, TCP, PORT, RedirectKind.HTTP);
+    node.policyOf(BOB).allowFrom(ALICE, TCP, PORT);
+    open(family, ALICE, BOB, TCP);
+    node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, TCP)));
+    node.raiseGeneration(ALICE.id);
+    node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, BOB, PORT, TCP));
+    assertIsEstablished(family, ALICE, CLIENT, BOB, PORT);
+    assertIsEstablished(family, ALICE, CLIENT, HOST, PROXY);
+    join(family, ALICE, BOB, TCP);
+    node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), TCP, SOCKET, PORT)));
+    node.fromWorkload(BOB, packet(family, BOB, PORT, ALICE, CLIENT, TCP));
+    node.toWorkload(BOB, to(BOB, packet(family, HOST, SOCKET, BOB, PORT, TCP)));
+    assertIsEstablished(family, HOST, SOCKET, BOB, PORT);
+    node.policyOf(BOB).redirectFrom(FAR, TCP, PORT, RedirectKind.HTTP);
+    node.fromNetwork(arriving(opening(family.packet(FAR, BOB), TCP, CLIENT, PORT)));
+    node.toNetwork(arriving(packet(family, HOST, PROXY, FAR, CLIENT, TCP)));
+    node.fromNetwork(arriving(packet(family, FAR, CLIENT, BOB, PORT, TCP)));
+    assertIsEstablished(family, FAR, CLIENT, BOB, PORT);
+    assertIsEstablished(family, FAR, CLIENT, HOST, PROXY);
+  }
+
+  private void assertIsEstablished(
+      Family family, ScenarioHost from, int fromPort, ScenarioHost to, int toPort) {
+    final Duration lifetime = node.flows().find(family, from, fromPort, to, toPort, TCP).lifetime();
+    assertTrue(lifetime.toMinutes() > 1, from + " " + to + " " + lifetime);
+  }
+
+  /** The id and the address of an endpoint of the flow are another's. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldEndWithItsEndpoint(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(ALICE).redirectTo(BOB, protocol, PORT, RedirectKind.HTTP);
+      node.policyOf(BOB).allowFrom(ALICE, protocol, PORT);
+      for (final ScenarioHost ended : List.of(ALICE, BOB)) {
+        open(family, ALICE, BOB, protocol);
+        join(family, ALICE, BOB, protocol);
+        node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT)))
+            .passesAs(to(BOB, opening(family.packet(ALICE, BOB), protocol, CLIENT, PORT)));
+        node.reassign(ended);
+        node.toWorkload(ALICE, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, protocol)))
+            .dropsFor(DropReason.NO_PROXY);
+        node.toWorkload(BOB, to(BOB, packet(family, HOST, SOCKET, BOB, PORT, protocol)))
+            .dropsFor(DropReason.NO_PROXY);
+        node.flows().delete(family, HOST, SOCKET, BOB, PORT, protocol);
+        node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT)))
+            .dropsFor(DropReason.NO_PROXY);
+      }
+      node.policyOf(BOB).redirectFrom(FAR, protocol, PORT, RedirectKind.HTTP);
+      node.fromNetwork(arriving(opening(family.packet(FAR, BOB), protocol, CLIENT, PORT)))
+          .passesUncountedAs(arriving(opening(family.packet(FAR, HOST), protocol, CLIENT, PROXY)));
+      node.reassign(BOB);
+      node.fromNetwork(arriving(packet(family, FAR, CLIENT, BOB, PORT, protocol)))
+          .dropsFor(DropReason.NO_PROXY);
+    }
+  }
+
+  /** The server's policy denies the flow before a socket of the proxy continues it. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldFollowChangesOfPolicyAtTheServer(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(ALICE).allowTo(BOB, protocol, PORT);
+      node.policyOf(BOB).redirectFrom(ALICE, protocol, PORT, RedirectKind.HTTP);
+      node.raiseGeneration(BOB.id);
+      open(family, ALICE, BOB, protocol);
+      node.policyOf(BOB).denyFrom(ALICE, protocol, PORT);
+      node.raiseGeneration(BOB.id);
+      node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, BOB, PORT, protocol))
+          .dropsAtPeerFor(DropReason.POLICY_DENY_RULE);
+      join(family, ALICE, BOB, protocol);
+      node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT)))
+          .dropsFor(DropReason.NO_PROXY);
+    }
+  }
+
+  /** Only the first fragment has the ports of the flow. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldRewriteEachFragment(Family family) {
+    node.policyOf(ALICE).redirectTo(PEER, UDP, PORT, RedirectKind.HTTP);
+    node.policyOf(BOB).redirectFrom(FAR, UDP, PORT, RedirectKind.HTTP);
+    for (int id = 1; id <= 2; id++) {
+      final List<byte[]> queries = fragments(id, packet(family, ALICE, CLIENT, PEER, PORT, UDP));
+      final List<byte[]> shown =
+          fragments(id, of(ALICE, packet(family, ALICE, CLIENT, HOST, PROXY, UDP)));
+      final List<byte[]> answers =
+          fragments(id, to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, UDP)));
+      final List<byte[]> received =
+          fragments(id, to(ALICE, packet(family, PEER, PORT, ALICE, CLIENT, UDP)));
+      final List<byte[]> arriving =
+          fragments(id, arriving(packet(family, FAR, CLIENT, BOB, PORT, UDP)));
+      final List<byte[]> passed =
+          fragments(id, arriving(packet(family, FAR, CLIENT, HOST, PROXY, UDP)));
+      final List<byte[]> sent =
+          fragments(id, arriving(packet(family, HOST, PROXY, FAR, CLIENT, UDP)));
+      final List<byte[]> leaving =
+          fragments(id, arriving(packet(family, BOB, PORT, FAR, CLIENT, UDP)));
+      for (int i = 0; i < queries.size(); i++) {
+        node.fromWorkload(ALICE, queries.get(i)).passesAs(shown.get(i));
+        node.fromNetwork(arriving.get(i)).passesUncountedAs(passed.get(i));
+      }
+      for (int i = 0; i < queries.size(); i++) {
+        node.toWorkload(ALICE, answers.get(i)).passesAs(received.get(i));
+        node.toNetwork(sent.get(i)).passesUncountedAs(leaving.get(i));
+      }
+    }
+  }
+
+  private static List<byte[]> fragments(int id, IpPacket packet) {
+    return packet.id(id).payloadOf(1200).fragments(512);
+  }
+
+  /** The quick parser does not read IP options and extension headers. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldRewritePacketsWithIpOptions(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(ALICE).redirectTo(PEER, protocol, PORT, RedirectKind.HTTP);
+      node.policyOf(BOB).redirectFrom(FAR, protocol, PORT, RedirectKind.HTTP);
+      node.fromWorkload(ALICE, slow(opening(family.packet(ALICE, PEER), protocol, CLIENT, PORT)))
+          .passesAs(slow(of(ALICE, opening(family.packet(ALICE, HOST), protocol, CLIENT, PROXY))));
+      node.toWorkload(ALICE, slow(to(ALICE, packet(family, HOST, PROXY, ALICE, CLIENT, protocol))))
+          .passesAs(slow(to(ALICE, packet(family, PEER, PORT, ALICE, CLIENT, protocol))));
+      node.fromNetwork(slow(arriving(opening(family.packet(FAR, BOB), protocol, CLIENT, PORT))))
+          .passesUncountedAs(
+              slow(arriving(opening(family.packet(FAR, HOST), protocol, CLIENT, PROXY))));
+      node.toNetwork(slow(arriving(packet(family, HOST, PROXY, FAR, CLIENT, protocol))))
+          .passesUncountedAs(slow(arriving(packet(family, BOB, PORT, FAR, CLIENT, protocol))));
+      join(family, FAR, BOB, protocol);
+      node.toWorkload(BOB, slow(to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT))))
+          .passesAs(slow(to(BOB, opening(family.packet(FAR, BOB), protocol, CLIENT, PORT))));
+      node.fromWorkload(BOB, slow(packet(family, BOB, PORT, FAR, CLIENT, protocol)))
+          .passesAs(slow(of(BOB, packet(family, BOB, PORT, HOST, SOCKET, protocol))));
+    }
+  }
+
+  private static IpPacket slow(IpPacket packet) {
+    return Family.slow(false, packet);
+  }
+
+  /** What policy denies, or allows without a proxy. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldLeaveOtherFlowsToTheProgramOfTheWorkload(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      node.policyOf(BOB).redirectFrom(FAR, protocol, PORT, RedirectKind.HTTP);
+      node.policyOf(BOB).denyFrom(PEER, protocol, PORT).allowFrom(STRANGER, protocol, PORT);
+      node.fromNetwork(arriving(opening(family.packet(PEER, BOB), protocol, CLIENT, PORT)))
+          .passesUncounted();
+      node.toWorkload(BOB, opening(family.packet(PEER, BOB), protocol, CLIENT, PORT))
+          .dropsFor(DropReason.POLICY_DENY_RULE);
+      node.fromNetwork(arriving(opening(family.packet(STRANGER, BOB), protocol, CLIENT, PORT)))
+          .passesUncounted();
+      node.toWorkload(BOB, opening(family.packet(STRANGER, BOB), protocol, CLIENT, PORT)).passes();
+    }
   }
 
   @ParameterizedTest
@@ -342,10 +605,15 @@ class RedirectKernelTest {
     for (final int protocol : PROTOCOLS) {
       node.policyOf(ALICE)
           .redirectTo(BOB, protocol, PORT, RedirectKind.HTTP)
-          .allowAll(PolicyDirection.INGRESS)
-          .allowAllTo(HOST);
+          .allowAll(PolicyDirection.INGRESS);
       node.policyOf(BOB).allowAll(PolicyDirection.INGRESS);
+      node.raiseGeneration(ALICE.id);
       open(family, ALICE, BOB, protocol);
+      node.raiseGeneration(ALICE.id);
+      node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, HOST, PROXY, protocol))
+          .dropsFor(DropReason.NO_PROXY);
+      node.policyOf(ALICE).allowAllTo(HOST);
+      node.raiseGeneration(ALICE.id);
       node.fromWorkload(ALICE, packet(family, ALICE, CLIENT, HOST, PROXY, protocol))
           .dropsFor(DropReason.NO_PROXY);
       node.forwardedToWorkload(
@@ -357,6 +625,13 @@ class RedirectKernelTest {
       node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET + 1, PORT)))
           .passes();
       node.toWorkload(BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT + 1)))
+          .passes();
+      node.toWorkload(BOB, to(BOB, opening(family.packet(NODE, BOB), protocol, SOCKET, PORT)))
+          .passes();
+      node.toWorkload(ALICE, to(ALICE, opening(family.packet(HOST, ALICE), protocol, SOCKET, PORT)))
+          .passes();
+      node.forwardedToWorkload(
+              BOB, to(BOB, opening(family.packet(HOST, BOB), protocol, SOCKET, PORT)))
           .passes();
     }
   }

@@ -84,19 +84,22 @@ final class WorkloadPolicy implements AutoCloseable {
   }
 
   WorkloadPolicy redirectTo(ScenarioHost peer, int protocol, int port, RedirectKind kind) {
-    return redirect(peer, PolicyDirection.EGRESS, protocol, port, kind);
+    return redirect(peer.identity, PolicyDirection.EGRESS, protocol, port, kind);
   }
 
   WorkloadPolicy redirectFrom(ScenarioHost peer, int protocol, int port, RedirectKind kind) {
-    return redirect(peer, PolicyDirection.INGRESS, protocol, port, kind);
+    return redirect(peer.identity, PolicyDirection.INGRESS, protocol, port, kind);
+  }
+
+  WorkloadPolicy redirectFromAny(int protocol, int port, RedirectKind kind) {
+    return redirect(0, PolicyDirection.INGRESS, protocol, port, kind);
   }
 
   private WorkloadPolicy redirect(
-      ScenarioHost peer, PolicyDirection direction, int protocol, int port, RedirectKind kind) {
+      int identity, PolicyDirection direction, int protocol, int port, RedirectKind kind) {
     final int flags = PolicyFlag.REDIRECT.number();
     assertEquals(
-        0,
-        policy.upsert(peer.identity, direction.number(), protocol, port, 64, flags, kind.number()));
+        0, policy.upsert(identity, direction.number(), protocol, port, 64, flags, kind.number()));
     return this;
   }
 
