@@ -38,6 +38,16 @@ final class RedirectMap {
     guarded.desired().put(entry.key(), entry.value());
   }
 
+  /** Sets what {@link #entry} has the key of to zero, which stands for no entry in an array. */
+  void zero() {
+    guarded.desired().remove(entry.key());
+    entry.value().setMemory(0, map.valueSize(), (byte) 0);
+    final int result = map.update(entry, MapFlag.ANY);
+    if (result < 0) {
+      throw map.failure("update", entry, result);
+    }
+  }
+
   /** Deletes what {@link #entry} has the key of. */
   void remove() {
     guarded.desired().remove(entry.key());
