@@ -5,7 +5,6 @@ import agent.bindings.LibBpf;
 import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.guard.Repairs;
-import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.thread.HealthBoard;
 import agent.dns.Names;
 import agent.endpoint.DaemonConfiguration;
@@ -15,7 +14,7 @@ import agent.endpoint.PolicyService;
 import agent.endpoint.config.RuntimeConfiguration;
 import agent.endpoint.config.RuntimeOptions;
 import agent.endpoint.restore.RestoreReport;
-import agent.identity.Identity;
+import agent.endpoint.state.EndpointSnapshot;
 import agent.identity.IdentityAllocator;
 import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
@@ -42,14 +41,11 @@ import agent.server.monitor.AgentEvents;
 import agent.server.monitor.EndpointEvents;
 import agent.server.monitor.MonitorServer;
 import agent.server.monitor.NameEvents;
-import agent.server.monitor.QuestionEvents;
-import agent.server.monitor.RequestEvents;
 import agent.server.monitor.ServiceEvents;
 import agent.service.Services;
 import agent.state.AgentState;
 import agent.types.AlreadyInUseException;
 import agent.types.OperationException;
-import agent.types.Prefix;
 import agent.types.Refusal;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -60,7 +56,6 @@ import java.time.InstantSource;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -71,6 +66,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -121,39 +117,30 @@ final class Daemon implements AutoCloseable {
   void start() throws IOException, InterruptedException {
     LibBpf.ensureLoaded();
     checkDescriptorLimit();
-    final AgentState state =
-        keep(refusalNamesOption(() -> AgentState.open(settings.stateDirectory())));
-    keep(NodeLocks.take(settings.bpfRoot()));
+    final AgentState state = lock();
     final ConfigurationView shown = settings.shown();
     final DaemonRoutes routes = new DaemonRoutes(new DaemonStatus(shown), shown.self());
     final ApiConnectionView connections = serveStarting(routes);
     if (!settings.restores()) {
       state.discard();
     }
-
     final Node node = node(state);
     final var identities = new LocalIdentityAllocator(settings.fixedIdentities());
     final var cidrIdentities = new LocalCidrIdentityAllocator();
     final Ipam ipam = Ipam.open(settings.ipam(node.addressing(), state.leaseStore()));
     final RuntimeConfiguration restored =
         RuntimeConfiguration.restore(settings.runtimeOptions(), state.configurationStore());
-    final var rules = settings.policy(identities, cidrIdentities, state.policyStore());
-    rules.mode(restored.wanted().enforcement());
     final var engine = new AtomicReference<PolicyEngine>();
-    final Names names =
-        Names.open(
-            settings
-                .names()
-                .context(
-                    node.addressing(), state.nameStore(), name -> engine.get().selectsName(name)));
+    final Names names = names(node, state, engine);
     final HostRoutingWatch routing = HostRoutingWatch.start(settings.hostRouting());
     final NodeMasquerading masquerading = masquerading(node, routing);
     final DatapathManager datapath = datapath(state, node, routing);
-    engine.set(policy(rules, names, datapath));
+    final var rules = settings.policy(identities, cidrIdentities, state.policyStore());
+    engine.set(policy(rules.mode(restored.wanted().enforcement()), names, datapath));
     proxies = proxies(datapath, engine.get(), names, identities);
     final EndpointConductor conductor =
         EndpointConductor.launch(
-            endpoints(state, node, datapath)
+            endpoints(state, node, datapath, names)
                 .configuration(restored)
                 .identities(identities)
                 .ipam(ipam)
@@ -168,6 +155,7 @@ final class Daemon implements AutoCloseable {
     restore(datapath, conductor);
     final Services services = services(state, datapath);
     keep(HeapReturn.start(server::changes));
+    start(names, conductor, datapath.health());
     final StartedParts parts =
         new StartedParts(
             node.addressing(),
@@ -181,10 +169,34 @@ final class Daemon implements AutoCloseable {
             conductor.endpoints(),
             conductor.policy(),
             services,
-            started(names, conductor.policy(), datapath.health()),
+            names,
             configuration,
             controllers);
     server.serve(routes.ready(parts, identities, cidrIdentities));
+  }
+
+  private static PolicyEngine policy(PolicyContext rules, Names names, DatapathManager datapath) {
+    return PolicyEngine.open(
+        rules
+            .names(names.addresses())
+            .formerNumbers(FormerNumbers.read(datapath.ipcache()))
+            .conclude());
+  }
+
+  /** Takes the locks, of the state directory first; returns what the previous run stored. */
+  private AgentState lock() throws InterruptedException {
+    final AgentState state =
+        keep(refusalNamesOption(() -> AgentState.open(settings.stateDirectory())));
+    keep(NodeLocks.take(settings.bpfRoot()));
+    return state;
+  }
+
+  /** Opens the names; answers of servers are looked at when there is a policy. */
+  private Names names(Node node, AgentState state, AtomicReference<PolicyEngine> policy) {
+    return Names.open(
+        settings
+            .names()
+            .context(node.addressing(), state.nameStore(), name -> policy.get().selectsName(name)));
   }
 
   /** Returns the proxies that policy may send flows to, none of which is started. */
@@ -192,58 +204,30 @@ final class Daemon implements AutoCloseable {
       DatapathManager datapath, PolicyEngine policy, Names names, IdentityAllocator identities) {
     final NodeProxies created =
         keep(
-            new NodeProxies(
+            NodeProxies.of(
+                settings.proxies(),
                 datapath.redirects(),
-                () ->
-                    settings
-                        .proxies()
-                        .http()
-                        .redirect(datapath.redirects())
-                        .policies(policy.requests())
-                        .labels(id -> labels(identities, id))
-                        .listener(new RequestEvents(events)),
-                () ->
-                    settings
-                        .proxies()
-                        .dns()
-                        .redirect(datapath.redirects())
-                        .policies(policy.requests())
-                        .gate(names::found)
-                        .observer(new QuestionEvents(events))));
+                policy.requests(),
+                names::found,
+                identities,
+                events));
     datapath.health().add(NodeProxies.MODULE, created::health);
     return created;
   }
 
-  private static List<String> labels(IdentityAllocator identities, int id) {
-    return identities.find(id).map(identity -> identity.labels().toStrings()).orElse(List.of());
-  }
-
-  private static PolicyEngine policy(PolicyContext rules, Names names, DatapathManager datapath) {
-    return PolicyEngine.open(
-        rules.names(names.addresses()).formerNumbers(formerNumbers(datapath)).conclude());
-  }
-
-  private Names started(Names names, PolicyService policy, HealthBoard health) {
+  /** Starts the lookups; names of endpoints that were removed while no agent ran are forgotten. */
+  private void start(Names names, EndpointConductor conductor, HealthBoard health) {
+    final PolicyService policy = conductor.policy();
     health.add(NAMES_MODULE, names.faults());
     names.start(
         policy::names,
         policy::wantedNames,
         settings.names().tellsLookups() ? new NameEvents(events) : (name, answer) -> {});
-    return keep(names);
-  }
-
-  /**
-   * Returns the numbers of the addresses that the kernel's ipcache has: those of names keep them,
-   * so that no address has the number that another one had.
-   */
-  private static Map<Prefix, Integer> formerNumbers(DatapathManager datapath) {
-    final Map<Prefix, Integer> numbers = new HashMap<>();
-    for (final IpcacheEntry entry : datapath.ipcache().read().join()) {
-      if (entry.identity() >= Identity.LOCAL_MIN && entry.prefix().isSingleAddress()) {
-        numbers.put(entry.prefix(), entry.identity());
-      }
-    }
-    return numbers;
+    keep(names);
+    names.keepEndpoints(
+        conductor.endpoints().list(List.of()).stream()
+            .map(EndpointSnapshot::id)
+            .collect(Collectors.toSet()));
   }
 
   /** Restores the services; those who listen learn of what changes from then on. */
@@ -368,7 +352,8 @@ final class Daemon implements AutoCloseable {
   }
 
   /** Returns what the endpoints have of the node and the datapath. */
-  private EndpointContext endpoints(AgentState state, Node node, DatapathManager datapath) {
+  private EndpointContext endpoints(
+      AgentState state, Node node, DatapathManager datapath, Names names) {
     return new EndpointContext()
         .node(node)
         .nodeDevices(settings.nodeDevices())
@@ -379,7 +364,9 @@ final class Daemon implements AutoCloseable {
             datapath.ipcache())
         .store(state.endpointStore())
         .storing(keep(new StateWriters()))
-        .observer(new EndpointEvents(events))
+        .observer(
+            new EndpointEvents(events)
+                .andThen(new RemovedEndpoints(names::endpointRemoved, proxies::endpointRemoved)))
         .repairs(datapath.repairs())
         .faults(datapath.endpointFaults())
         .labelFilter(settings.labelFilter())

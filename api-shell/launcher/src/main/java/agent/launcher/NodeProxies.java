@@ -4,12 +4,19 @@ import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.thread.HealthBoard;
 import agent.dns.proxy.DnsProxy;
 import agent.dns.proxy.DnsProxyContext;
+import agent.dns.proxy.NameGate;
+import agent.identity.IdentityAllocator;
 import agent.l7proxy.HttpProxy;
 import agent.l7proxy.HttpProxyContext;
 import agent.maps.layout.RedirectKind;
+import agent.policy.request.RequestPolicies;
+import agent.server.monitor.AgentEvents;
+import agent.server.monitor.QuestionEvents;
+import agent.server.monitor.RequestEvents;
 import java.io.IOException;
 import java.util.EnumMap;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -53,6 +60,40 @@ final class NodeProxies implements AutoCloseable {
     this.redirect = redirect;
     this.httpContext = httpContext;
     this.dnsContext = dnsContext;
+  }
+
+  /**
+   * Returns the proxies as the options say, none of which is started.
+   *
+   * @param events hears of requests and questions
+   */
+  static NodeProxies of(
+      ProxyOptions options,
+      RedirectProxy redirect,
+      RequestPolicies policies,
+      NameGate gate,
+      IdentityAllocator identities,
+      AgentEvents events) {
+    return new NodeProxies(
+        redirect,
+        () ->
+            options
+                .http()
+                .redirect(redirect)
+                .policies(policies)
+                .labels(id -> labels(identities, id))
+                .listener(new RequestEvents(events)),
+        () ->
+            options
+                .dns()
+                .redirect(redirect)
+                .policies(policies)
+                .gate(gate)
+                .observer(new QuestionEvents(events)));
+  }
+
+  private static List<String> labels(IdentityAllocator identities, int id) {
+    return identities.find(id).map(identity -> identity.labels().toStrings()).orElse(List.of());
   }
 
   /** Returns whether flows may be sent to these proxies. */
@@ -117,7 +158,7 @@ final class NodeProxies implements AutoCloseable {
 
   private DnsProxy startDns(DnsProxyContext context) {
     final int before = redirect.previousPort(RedirectKind.DNS);
-    if (before != 0 && context.isAnyPort()) {
+    if (before != 0 && context.port() == 0) {
       try {
         return DnsProxy.start(context.port(before).conclude());
       } catch (RuntimeException e) {
@@ -136,6 +177,11 @@ final class NodeProxies implements AutoCloseable {
   /** Returns the DNS proxy, if it runs. */
   Optional<DnsProxy> dns() {
     return Optional.ofNullable(dns);
+  }
+
+  /** Forgets what was counted for an endpoint that is gone. */
+  void endpointRemoved(int endpointId) {
+    http().ifPresent(proxy -> proxy.forget(endpointId));
   }
 
   /** Opens the access log by its name again. */

@@ -14,11 +14,12 @@ import java.util.function.Supplier;
 
 /**
  * Has a proxy run before a policy map sends flows to it, so that the first connection after a rule
- * does not wait for one.
+ * does not wait for one. Writes keep their order, also those that need none.
  */
 final class ProxiedPolicyMaps implements PolicyMapProxy {
   private final PolicyMapProxy maps;
   private final NodeProxies proxies;
+  private CompletableFuture<?> last = CompletableFuture.completedFuture(null);
 
   ProxiedPolicyMaps(PolicyMapProxy maps, NodeProxies proxies) {
     this.maps = maps;
@@ -51,10 +52,17 @@ final class ProxiedPolicyMaps implements PolicyMapProxy {
     }
   }
 
-  private <T> CompletableFuture<T> with(
+  /** Writes at once, unless a proxy, or a write before this one, is to be waited for. */
+  private synchronized <T> CompletableFuture<T> with(
       Set<RedirectKind> kinds, Supplier<CompletableFuture<T>> write) {
-    return proxies.serves(kinds)
-        ? write.get()
-        : proxies.need(kinds).thenCompose(nothing -> write.get());
+    if (last.isDone() && proxies.serves(kinds)) {
+      return write.get();
+    }
+    final CompletableFuture<T> written =
+        last.handle((nothing, failure) -> kinds)
+            .thenCompose(proxies::need)
+            .thenCompose(nothing -> write.get());
+    last = written;
+    return written;
   }
 }

@@ -11,7 +11,6 @@ import java.time.Duration;
 /** The options of the proxies that policy sends flows to. */
 final class ProxyOptions {
   private static final String ACCESS_LOG = "access-log";
-  private static final String DNS_PORT = "tofqdns-proxy-port";
   private static final int MOST_THREADS = 4;
 
   private final OptionValues options;
@@ -36,13 +35,8 @@ final class ProxyOptions {
   /** Returns the context of the DNS proxy, as far as options say it. */
   DnsProxyContext dns() {
     return new DnsProxyContext()
-        .port(dnsPort())
+        .port((int) options.number("tofqdns-proxy-port"))
         .deniedIsNameError(options.text("tofqdns-dns-reject-response-code").equals("nameError"));
-  }
-
-  /** Returns {@code --tofqdns-proxy-port}; 0: any. */
-  int dnsPort() {
-    return (int) options.number(DNS_PORT);
   }
 
   private Duration seconds(String option) {

@@ -21,7 +21,6 @@ import agent.launcher.log.AgentLog;
 import agent.launcher.log.LogOptions;
 import agent.launcher.options.LabelPrefixFile;
 import agent.launcher.options.OptionException;
-import agent.launcher.options.OptionTable;
 import agent.launcher.options.OptionValues;
 import agent.launcher.view.ConfigurationView;
 import agent.maps.layout.EventType;
@@ -57,7 +56,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.function.Supplier;
 
 /** Converts the options to the contexts of the parts; those of names in {@link NameOptions}. */
 final class Settings {
@@ -175,6 +173,7 @@ final class Settings {
   ConfigurationView shown() {
     clusterName();
     alwaysEmitted();
+    proxies().http();
     return new ConfigurationView(
         options,
         Map.of(
@@ -205,7 +204,7 @@ final class Settings {
   }
 
   ApiContext api(AgentEvents events) {
-    return naming(
+    return OptionException.naming(
         "api-rate-limit",
         () ->
             new ApiContext()
@@ -231,13 +230,13 @@ final class Settings {
   }
 
   RateLimits rateLimits() {
-    return naming(
+    return OptionException.naming(
         "api-rate-limit",
         () -> RateLimits.parse(options.pairs("api-rate-limit"), System::nanoTime));
   }
 
   LogOptions log() {
-    return naming(
+    return OptionException.naming(
         "log-driver",
         () ->
             LogOptions.of(
@@ -253,7 +252,7 @@ final class Settings {
    * @throws OptionException where the log daemon cannot be reached; then nothing has changed
    */
   void startLog() {
-    naming(
+    OptionException.naming(
         "log-driver",
         () -> {
           AgentLog.start(log());
@@ -267,7 +266,7 @@ final class Settings {
 
   /** Returns the TCP address of the metrics; empty for none. */
   Optional<InetSocketAddress> metricsAddress() {
-    return naming(
+    return OptionException.naming(
         "prometheus-serve-addr",
         () -> MetricsServer.address(options.text("prometheus-serve-addr")));
   }
@@ -375,7 +374,7 @@ final class Settings {
       Map<String, AddressPair> addresses,
       boolean bypassesStack,
       PrefilterStore store) {
-    return naming(
+    return OptionException.naming(
         "bpf-root",
         () ->
             new DatapathContext()
@@ -418,7 +417,7 @@ final class Settings {
   }
 
   HostRouting.Choice hostRouting() {
-    return naming(
+    return OptionException.naming(
         "host-routing",
         () -> HostRouting.Choice.parse("host-routing", options.text("host-routing")));
   }
@@ -438,7 +437,7 @@ final class Settings {
   }
 
   LabelFilter labelFilter() {
-    return naming(
+    return OptionException.naming(
         "labels",
         () -> LabelFilter.of(labelPrefixes(), options.texts("labels"), fixedIdentities()));
   }
@@ -459,7 +458,7 @@ final class Settings {
   }
 
   FixedIdentities fixedIdentities() {
-    return naming(
+    return OptionException.naming(
         "fixed-identity-mapping",
         () -> FixedIdentities.parse(options.pairs("fixed-identity-mapping")));
   }
@@ -482,22 +481,5 @@ final class Settings {
       throw new OptionException("--cluster-name: '" + name + "': a name without ':' is wanted");
     }
     return name;
-  }
-
-  /** Turns the refusal of a context into an error of the option. */
-  private static <T> T naming(String option, Supplier<T> part) {
-    try {
-      return part.get();
-    } catch (Refusal e) {
-      throw new OptionException("--" + e.getMessage());
-    } catch (IllegalArgumentException e) {
-      final String message = e.getMessage();
-      final boolean named = message.contains(": ") && isOption(message);
-      throw new OptionException("--" + (named ? message : option + ": " + message));
-    }
-  }
-
-  private static boolean isOption(String message) {
-    return OptionTable.byName(message.substring(0, message.indexOf(": "))) != null;
   }
 }

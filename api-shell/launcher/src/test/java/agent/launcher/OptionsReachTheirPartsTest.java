@@ -22,6 +22,7 @@ import agent.identity.LocalIdentityAllocator;
 import agent.ipam.AddressFamily;
 import agent.ipam.Ipam;
 import agent.ipam.LeaseStore;
+import agent.l7proxy.HttpProxyContext;
 import agent.launcher.options.AgentOption;
 import agent.launcher.options.OptionTable;
 import agent.launcher.options.OptionValues;
@@ -39,6 +40,7 @@ import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -63,6 +65,11 @@ class OptionsReachTheirPartsTest {
           Map.entry("log-opt", "AgentOperatorOptionsKernelTest"),
           Map.entry("pprof", "AgentOperatorOptionsKernelTest"),
           Map.entry("allow-localhost", "shouldLetTheNodeInOnlyWhereTheOptionSaysAlways"));
+
+  /** Response codes of DNS (RFC 1035 section 4.1.1). */
+  private static final int NAME_ERROR = 3;
+
+  private static final int REFUSED = 5;
 
   private static final IpAddress NODE4 = IpAddress.parse("192.0.2.1");
   private static final Prefix RANGE4 = Prefix.parse("10.5.0.0/24");
@@ -99,6 +106,7 @@ class OptionsReachTheirPartsTest {
     rows.addAll(serviceRows());
     rows.addAll(domainRows());
     rows.addAll(nameRows());
+    rows.addAll(proxyRows());
     rows.addAll(limitRows());
     return rows;
   }
@@ -300,6 +308,34 @@ class OptionsReachTheirPartsTest {
             s -> s.names().preCache(),
             Optional.empty(),
             Optional.of(Path.of("/n.json"))));
+  }
+
+  private static List<Row> proxyRows() {
+    return List.of(
+        new Row("access-log", "/a/../l", s -> s.proxies().http().accessLog(), null, Path.of("/l")),
+        new Row("http-retry-count", "7", s -> s.proxies().http().retries(), 3, 7),
+        seconds("http-retry-timeout", HttpProxyContext::retryTimeout, 0),
+        seconds("proxy-connect-timeout", HttpProxyContext::connectTimeout, 1),
+        seconds("http-request-timeout", HttpProxyContext::requestTimeout, 3600),
+        seconds("http-idle-timeout", HttpProxyContext::idleTimeout, 0),
+        seconds("http-max-grpc-timeout", HttpProxyContext::grpcTimeout, 0),
+        new Row("tofqdns-proxy-port", "5300", s -> s.proxies().dns().port(), 0, 5300),
+        new Row(
+            "tofqdns-dns-reject-response-code",
+            "nameError",
+            s -> s.proxies().dns().deniedCode(),
+            REFUSED,
+            NAME_ERROR));
+  }
+
+  private static Row seconds(
+      String option, Function<HttpProxyContext, Duration> part, int defaultSec) {
+    return new Row(
+        option,
+        "7s",
+        s -> part.apply(s.proxies().http()),
+        Duration.ofSeconds(defaultSec),
+        Duration.ofSeconds(7));
   }
 
   /** A limit holds for one request, and for what is held. */

@@ -99,6 +99,11 @@ class SettingsTest {
   }
 
   @Test
+  void shouldRefuseAnAccessLogThatIsNoPathBeforeAPolicyAsksForTheProxy() {
+    assertRefused("--access-log: Nul character not allowed", Settings::shown, "--access-log=a\0");
+  }
+
+  @Test
   void shouldNameTheOptionWhoseValueAPartRefuses() {
     assertRefused(
         "--api-rate-limit: 'none' is not an operation class, which are"

@@ -69,7 +69,10 @@ public final class Names implements AutoCloseable {
   private List<CompletableFuture<Void>> waiting = new ArrayList<>();
 
   private volatile String unreadable;
-  private Enforcement enforcement;
+
+  /** Null until the start, and set last there: nothing is taken before, and nothing is lost. */
+  private volatile Enforcement enforcement;
+
   private Supplier<Set<String>> wanted;
   private Observer observer = (name, answer) -> {};
   private boolean isEnforcing;
@@ -157,9 +160,9 @@ public final class Names implements AutoCloseable {
    * @param observed hears of answers
    */
   public void start(Enforcement rules, Supplier<Set<String>> wantedNames, Observer observed) {
-    enforcement = rules;
     wanted = wantedNames;
     observer = observed;
+    enforcement = rules;
     thread.scheduleWithFixedDelay(this::cycle, 0, CYCLE_MS, TimeUnit.MILLISECONDS);
   }
 
@@ -242,7 +245,11 @@ public final class Names implements AutoCloseable {
 
   /** Forgets what an endpoint looked up that is removed; its id may be given to another one. */
   public void endpointRemoved(int endpointId) {
-    thread.execute(() -> removeOf(id -> id == endpointId));
+    try {
+      thread.execute(() -> removeOf(id -> id == endpointId));
+    } catch (RejectedExecutionException e) {
+      LOGGER.debug("endpoint {}: its names are forgotten by the next start", endpointId);
+    }
   }
 
   /** Forgets what endpoints looked up that are not there any more; for the start. */
@@ -306,7 +313,7 @@ public final class Names implements AutoCloseable {
   void cycle() {
     isWoken.set(false);
     try {
-      if (unreadable == null) {
+      if (unreadable == null && enforcement != null) {
         work();
       }
     } catch (RuntimeException e) {

@@ -57,10 +57,6 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
     return decoder == null;
   }
 
-  boolean isInputClosed() {
-    return isInputClosed;
-  }
-
   /** Returns whether the next request waits in memory, so that nothing more is to be read. */
   boolean isNextWaiting() {
     return decoder == null || decoder.hasMore();

@@ -97,7 +97,7 @@ final class ExchangeTimers {
    * Returns the limit of a gRPC request: the shorter one of the option and of {@code grpc-timeout}
    * (up to eight digits and a unit); zero: none.
    */
-  static Duration grpcLimit(HttpHeaders headers, Duration most) {
+  private static Duration grpcLimit(HttpHeaders headers, Duration most) {
     final String text = headers.get("grpc-timeout");
     if (text == null || !text.matches("[0-9]{1,8}[HMSmun]")) {
       return most;

@@ -174,31 +174,38 @@ public final class HttpProxyContext {
     return threads;
   }
 
-  int retries() {
+  /** Returns how often a request is sent again. */
+  public int retries() {
     return retries;
   }
 
-  Duration retryTimeout() {
+  /** Returns how long a request waits for an answer before it is sent again; zero: never. */
+  public Duration retryTimeout() {
     return retryTimeout;
   }
 
-  Duration connectTimeout() {
+  /** Returns the longest attempt to connect. */
+  public Duration connectTimeout() {
     return connectTimeout;
   }
 
-  Duration requestTimeout() {
+  /** Returns the longest request; zero: unlimited. */
+  public Duration requestTimeout() {
     return requestTimeout;
   }
 
-  Duration idleTimeout() {
+  /** Returns how long a stream may be idle; zero: unlimited. */
+  public Duration idleTimeout() {
     return idleTimeout;
   }
 
-  Duration grpcTimeout() {
+  /** Returns the longest gRPC request; zero: unlimited. */
+  public Duration grpcTimeout() {
     return grpcTimeout;
   }
 
-  Path accessLog() {
+  /** Returns the file of the access log; null: there is none. */
+  public Path accessLog() {
     return accessLog;
   }
 

@@ -21,8 +21,8 @@ import java.util.function.Supplier;
 /**
  * The rules of this node and the policy that they give to its endpoints. It listens to the
  * identities on any thread: an event marks the endpoints whose policy depends on the identity and
- * calls the {@link Observer}, and the next change or {@link #refresh} resolves them. Changes come
- * from one thread (that of the endpoints); any thread may read.
+ * calls the {@link PolicyObserver}, and the next change or {@link #refresh} resolves them. Changes
+ * come from one thread (that of the endpoints); any thread may read.
  *
  * <p>An endpoint's identity is acquired before {@link #endpointSet} and released after {@link
  * #endpointRemoved}; after a release {@link #refresh} has the endpoints that are affected.
@@ -40,18 +40,8 @@ public final class PolicyEngine {
   private final DecisionTrace trace = new DecisionTrace();
   private PolicyRepository previous;
   private volatile PolicyRepository repository;
-  private Observer observer = () -> {};
+  private PolicyObserver observer = () -> {};
   private boolean isAffected;
-
-  /** Hears that {@link #refresh} has something to do. */
-  public interface Observer {
-    /**
-     * The policy of an endpoint, or an identity of a CIDR, has changed because of an identity that
-     * appeared or went. Called on the thread of that event, at most once until the next {@link
-     * #refresh}; it must be short and must not wait for the engine's thread.
-     */
-    void onPolicyAffected();
-  }
 
   private PolicyEngine(PolicyContext context, StoredPolicy stored) {
     final PolicyState state = stored.state();
@@ -151,7 +141,7 @@ public final class PolicyEngine {
     private void follow(Identity identity, Supplier<Set<PeerSelector>> event) {
       // An event of the engine's own change is settled by that change.
       final boolean isOwn = Thread.holdsLock(PolicyEngine.this);
-      final Observer current;
+      final PolicyObserver current;
       synchronized (PolicyEngine.this) {
         final Set<Integer> affected = subjects.dependingOn(event.get());
         dirty.addAll(affected);
@@ -171,7 +161,7 @@ public final class PolicyEngine {
    *
    * @param value the observer, in place of the one before
    */
-  public void observe(Observer value) {
+  public void observe(PolicyObserver value) {
     synchronized (this) {
       observer = value;
       if (!isAffected) {

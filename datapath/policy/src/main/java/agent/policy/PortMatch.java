@@ -56,16 +56,6 @@ record PortMatch(int protocol, int port, int prefixLength) implements Comparable
     return new PortMatch(protocol, port & HIGHEST << PolicyPrefix.PORT - length & HIGHEST, length);
   }
 
-  /** Returns whether an entry covers all of this match. */
-  boolean isWithin(PolicyEntry entry) {
-    for (PortMatch wider = this; wider != null; wider = wider.parent()) {
-      if (wider.prefixLength == entry.prefixLength()) {
-        return wider.protocol == entry.protocol() && wider.port == entry.port();
-      }
-    }
-    return false;
-  }
-
   /** Returns whether one of the others covers all of this match. */
   boolean isWithin(Collection<PortMatch> others) {
     for (PortMatch wider = this; wider != null; wider = wider.parent()) {

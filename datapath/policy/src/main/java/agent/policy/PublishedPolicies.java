@@ -25,7 +25,7 @@ import org.agrona.collections.Int2ObjectHashMap;
 final class PublishedPolicies implements RequestPolicies {
   private volatile Snapshot snapshot = new Snapshot(0, new Int2ObjectHashMap<>());
 
-  /** The policies by the id of the endpoint, which nobody writes. */
+  /** The policies by the id of the endpoint, which does not change. */
   private record Snapshot(long revision, Int2ObjectHashMap<ResolvedPolicy> policies) {
     /** Finds nothing for 0: no endpoint has this id. */
     ResolvedPolicy of(int endpoint) {
@@ -48,7 +48,7 @@ final class PublishedPolicies implements RequestPolicies {
   @Override
   public HttpVerdict http(RedirectedFlow flow, HttpRequest request) {
     final Snapshot now = snapshot;
-    if (isOfNobody(flow)) {
+    if (hasNoEndpoint(flow)) {
       return HttpVerdict.DENIED;
     }
     final HttpVerdict client =
@@ -66,14 +66,14 @@ final class PublishedPolicies implements RequestPolicies {
   @Override
   public boolean dns(RedirectedFlow flow, String name) {
     final Snapshot now = snapshot;
-    return !isOfNobody(flow)
+    return !hasNoEndpoint(flow)
         && (flow.clientEndpoint() == 0
             || dns(now.of(flow.clientEndpoint()), PolicyDirection.EGRESS, flow, name))
         && (flow.serverEndpoint() == 0
             || dns(now.of(flow.serverEndpoint()), PolicyDirection.INGRESS, flow, name));
   }
 
-  private static boolean isOfNobody(RedirectedFlow flow) {
+  private static boolean hasNoEndpoint(RedirectedFlow flow) {
     return flow.clientEndpoint() == 0 && flow.serverEndpoint() == 0;
   }
 

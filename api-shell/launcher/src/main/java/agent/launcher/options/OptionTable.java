@@ -334,12 +334,18 @@ public final class OptionTable {
             STRING,
             "^(.*/)?mesh-proxy(:.*)?$",
             "Images of sidecar proxies"),
-        served(PROXY, "http-idle-timeout", DURATION, "0", "Idle time-out of a stream (0: none)"),
-        served(PROXY, "http-max-grpc-timeout", DURATION, "0", "Longest gRPC request (0: any)"),
-        served(PROXY, "http-request-timeout", DURATION, "3600", "Longest request (0: any)"),
-        served(PROXY, "http-retry-count", INT, "3", "Retries of a failed request"),
-        served(PROXY, "http-retry-timeout", DURATION, "0", "Time before a retry (0: never)"),
-        served(PROXY, "proxy-connect-timeout", DURATION, "1", "Longest connect attempt"));
+        served(PROXY, "http-idle-timeout", DURATION, "0", "Idle time-out of a stream (0: none)")
+            .withRange(0, Integer.MAX_VALUE),
+        served(PROXY, "http-max-grpc-timeout", DURATION, "0", "Longest gRPC request (0: any)")
+            .withRange(0, Integer.MAX_VALUE),
+        served(PROXY, "http-request-timeout", DURATION, "3600", "Longest request (0: any)")
+            .withRange(0, Integer.MAX_VALUE),
+        served(PROXY, "http-retry-count", INT, "3", "Retries of a failed request")
+            .withRange(0, Integer.MAX_VALUE),
+        served(PROXY, "http-retry-timeout", DURATION, "0", "Time before a retry (0: never)")
+            .withRange(0, Integer.MAX_VALUE),
+        served(PROXY, "proxy-connect-timeout", DURATION, "1", "Longest connect attempt")
+            .withRange(1, 3_600));
   }
 
   private static List<AgentOption> cluster() {

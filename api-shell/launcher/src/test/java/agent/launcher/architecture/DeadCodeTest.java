@@ -75,10 +75,6 @@ class DeadCodeTest {
               "agent.datapath.manager.spec.DatapathMetrics.packets(int, int)",
               "tests read one counter; /metrics reads all of them"),
           Map.entry(
-              "agent.datapath.manager.spec.PolicyVerdict.redirect(int)",
-              "the verdict of HTTP and DNS rules, which the policy engine does not have yet"),
-          Map.entry("agent.datapath.manager.spec.PolicyVerdict.isRedirect()", "see redirect(int)"),
-          Map.entry(
               "agent.datapath.manager.spec.PolicyVerdict.audited()",
               "the verdict of audit mode, which the policy engine does not have yet"),
           Map.entry("agent.datapath.manager.spec.PolicyVerdict.isAudited()", "see audited()"),

@@ -26,7 +26,7 @@ class OptionEffectsTest {
 
   private static final String EFFECTS =
       """
-      access-log refused
+      access-log OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       agent-labels AgentOperatorOptionsKernelTest#shouldShowItsLabelsInTheMetricsAndTheConfiguration
       allow-localhost OptionsReachTheirPartsTest#shouldLetTheNodeInOnlyWhereTheOptionSaysAlways
       api-max-body BodyLimitTest
@@ -67,11 +67,11 @@ class OptionEffectsTest {
       flowobs-monitor-events AgentObserveKernelTest#shouldKeepWhatTheOptionsSay
       help AgentCommandLineTest#shouldPrintItsOptionsByGroup
       host-routing AgentHostRoutingKernelTest
-      http-idle-timeout refused
-      http-max-grpc-timeout refused
-      http-request-timeout refused
-      http-retry-count refused
-      http-retry-timeout refused
+      http-idle-timeout OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      http-max-grpc-timeout OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      http-request-timeout OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      http-retry-count OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
+      http-retry-timeout OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       install-iptables-rules AgentLegacyMasqueradeKernelTest#shouldRefuseToStartWithoutAToolUnlessTheOptionIsOff
       ipsec-key-file refused
       ipv4-cluster-cidr-mask-size refused
@@ -119,7 +119,7 @@ class OptionEffectsTest {
       prefilter-mode AgentOptionsKernelTest#shouldAttachThePrefilterInTheModeOfTheOption
       prepend-iptables-chains AgentLegacyMasqueradeKernelTest#shouldMasqueradeByIptablesWithoutNft
       prometheus-serve-addr AgentOperatorOptionsKernelTest#shouldServeItsMetricsOnTheAddress
-      proxy-connect-timeout refused
+      proxy-connect-timeout OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       proxy-engine-log refused
       restore AgentForgetKernelTest
       runtime-socket refused
@@ -131,13 +131,13 @@ class OptionEffectsTest {
       socket-path OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       sockops-enable refused
       state-dir AgentStartKernelTest#shouldGiveItsSocketAndFilesTheModesOfTheContract
-      tofqdns-dns-reject-response-code refused
+      tofqdns-dns-reject-response-code OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       tofqdns-enable-poller AgentNamesKernelTest#shouldFollowTheAddressesOfAName
       tofqdns-enable-poller-events NameOptionsTest#shouldTellLookupsUnlessThatIsOff
       tofqdns-endpoint-max-ip-per-hostname NameOptionsTest#shouldKeepSoManyAddressesOfAName
       tofqdns-min-ttl NameOptionsTest#shouldKeepNamesForAShorterTimeWhereTheAgentLooksThemUp
       tofqdns-pre-cache NameOptionsTest#shouldPreloadTheNamesOfAFile
-      tofqdns-proxy-port refused
+      tofqdns-proxy-port OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
       trace-payloadlen AgentMonitorKernelTest#shouldSendTheFirstBytesOfPacketsToWhoAsksForThem
       tunnel refused
       version AgentCommandLineTest#shouldPrintItsVersion

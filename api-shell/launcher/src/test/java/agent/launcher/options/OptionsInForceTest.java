@@ -29,7 +29,6 @@ class OptionsInForceTest {
     "tunnel, disabled",
     "container-runtime, [none]",
     "runtime-socket, not enabled",
-    "http-request-timeout, not enabled",
     "enable-ipsec, false",
     "kvstore, ''",
     "kvstore-opt, {}",

@@ -92,6 +92,8 @@ class UpgradeKernelTest {
           "judge_scratch",
           "verdict_cache",
           "prefilter_tables",
+          "redirect_proxies",
+          "redirect_sockets",
           "service_gate",
           "service_tables",
           "service_cells",

@@ -111,11 +111,6 @@ public final class DnsProxyContext {
     return this;
   }
 
-  /** Returns whether no port is asked for. */
-  public boolean isAnyPort() {
-    return port == 0;
-  }
-
   /**
    * Checks what was set; after it nothing can be set.
    *
@@ -164,11 +159,13 @@ public final class DnsProxyContext {
     return observer;
   }
 
-  int port() {
+  /** Returns the first of the ports that is asked for; 0: any. */
+  public int port() {
     return port;
   }
 
-  int deniedCode() {
+  /** Returns the response code of an answer about a denied name (RFC 6895 section 2.3). */
+  public int deniedCode() {
     return isDeniedNameError ? Rcode.NXDOMAIN : Rcode.REFUSED;
   }
 

@@ -2,9 +2,9 @@ package agent.dns.proxy;
 
 import agent.dns.DnsNameResolver;
 import agent.dns.NameResolver.Resolved;
+import agent.dns.proxy.DnsExchange.Client;
 import agent.dns.proxy.DnsObserver.Event;
 import agent.dns.proxy.DnsObserver.Verdict;
-import agent.dns.proxy.Exchange.Client;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -24,9 +24,9 @@ final class Exchanges {
   private final AtomicLongArray counters = new AtomicLongArray(DnsCounter.values().length);
 
   /** Questions at servers and answers that wait for the rules, each in the order of deadlines. */
-  private final Deque<Exchange> asked = new ArrayDeque<>();
+  private final Deque<DnsExchange> asked = new ArrayDeque<>();
 
-  private final Deque<Exchange> held = new ArrayDeque<>();
+  private final Deque<DnsExchange> held = new ArrayDeque<>();
 
   Exchanges(DnsProxyContext context, ProxyLoop loop, EndpointUse.Table uses) {
     this.context = context;
@@ -50,8 +50,8 @@ final class Exchanges {
       count(DnsCounter.ERROR);
       return;
     }
-    final Exchange exchange =
-        new Exchange(client, question, uses.of(client.flow().clientEndpoint()));
+    final DnsExchange exchange =
+        new DnsExchange(client, question, uses.of(client.flow().clientEndpoint()));
     if (question.problem() != Rcode.NOERROR) {
       refuse(exchange, question.problem(), DnsCounter.ERROR, Verdict.ERROR);
     } else if (!context.policies().dns(client.flow(), question.policyName())) {
@@ -66,7 +66,7 @@ final class Exchanges {
         && uses.all.questions < context.limits().questions();
   }
 
-  private boolean ask(Exchange exchange) {
+  private boolean ask(DnsExchange exchange) {
     exchange.upstream = exchange.client.upstream();
     if (exchange.upstream == null) {
       return false;
@@ -82,20 +82,20 @@ final class Exchanges {
     return true;
   }
 
-  private void outstanding(Exchange exchange, int change) {
+  private void outstanding(DnsExchange exchange, int change) {
     exchange.use.questions += change;
     uses.all.questions += change;
     exchange.client.outstanding(change);
   }
 
   /** The proxy replies where no server was asked. */
-  private void refuse(Exchange exchange, int code, DnsCounter counter, Verdict verdict) {
+  private void refuse(DnsExchange exchange, int code, DnsCounter counter, Verdict verdict) {
     count(counter);
     exchange.client.reply(exchange.question.reply(code));
     tell(exchange, code, verdict);
   }
 
-  private void tell(Exchange exchange, int code, Verdict verdict) {
+  private void tell(DnsExchange exchange, int code, Verdict verdict) {
     final Resolved found = exchange.resolved;
     context
         .observer()
@@ -111,7 +111,7 @@ final class Exchanges {
   }
 
   /** The server that was asked has answered this question. */
-  void onAnswer(Exchange exchange, byte[] answer) {
+  void onAnswer(DnsExchange exchange, byte[] answer) {
     if (exchange.isDone) {
       count(DnsCounter.SPOOFED);
       return;
@@ -121,7 +121,7 @@ final class Exchanges {
       try {
         final Message message = new Message(answer);
         final Resolved found = DnsNameResolver.read(message.getQuestion().getName(), message);
-        exchange.resolved = found.addresses().isEmpty() ? Exchange.NO_ADDRESS : found;
+        exchange.resolved = found.addresses().isEmpty() ? DnsExchange.NO_ADDRESS : found;
       } catch (IOException | RuntimeException malformed) {
         fail(exchange, DnsCounter.ERROR);
         return;
@@ -134,7 +134,7 @@ final class Exchanges {
     }
   }
 
-  private void hold(Exchange exchange) {
+  private void hold(DnsExchange exchange) {
     final int endpoint = exchange.client.flow().clientEndpoint();
     final CompletableFuture<Void> enforced =
         context.gate().found(endpoint, exchange.question.name(), exchange.resolved);
@@ -148,7 +148,7 @@ final class Exchanges {
         (done, failure) -> loop.tell(() -> onEnforced(exchange, failure != null)));
   }
 
-  private void onEnforced(Exchange exchange, boolean isFailed) {
+  private void onEnforced(DnsExchange exchange, boolean isFailed) {
     if (exchange.isDone) {
       return;
     }
@@ -159,7 +159,7 @@ final class Exchanges {
     }
   }
 
-  private void release(Exchange exchange) {
+  private void release(DnsExchange exchange) {
     final byte[] answer = exchange.answer;
     count(DnsCounter.FORWARDED);
     exchange.client.reply(exchange.question.answered(answer));
@@ -167,19 +167,19 @@ final class Exchanges {
   }
 
   /** The server cannot be asked, or has gone. */
-  void onServerFailed(Exchange exchange) {
+  void onServerFailed(DnsExchange exchange) {
     if (!exchange.isDone) {
       fail(exchange, DnsCounter.ERROR);
     }
   }
 
-  private void fail(Exchange exchange, DnsCounter counter) {
+  private void fail(DnsExchange exchange, DnsCounter counter) {
     count(counter);
     exchange.client.reply(exchange.question.reply(Rcode.SERVFAIL));
     end(exchange, Rcode.SERVFAIL, Verdict.ERROR);
   }
 
-  private void end(Exchange exchange, int code, Verdict verdict) {
+  private void end(DnsExchange exchange, int code, Verdict verdict) {
     exchange.isDone = true;
     outstanding(exchange, -1);
     tell(exchange, code, verdict);
@@ -188,20 +188,20 @@ final class Exchanges {
 
   /** Ends what has waited too long. */
   void expire() {
-    for (Exchange next = due(asked); next != null; next = due(asked)) {
+    for (DnsExchange next = due(asked); next != null; next = due(asked)) {
       count(DnsCounter.TIMED_OUT);
       next.upstream.forget(next);
       end(next, -1, Verdict.ERROR);
     }
-    for (Exchange next = due(held); next != null; next = due(held)) {
+    for (DnsExchange next = due(held); next != null; next = due(held)) {
       fail(next, DnsCounter.UNENFORCED);
     }
     uses.clean();
   }
 
   /** Removes those at the head that have ended, and returns one whose deadline has passed. */
-  private Exchange due(Deque<Exchange> queue) {
-    for (Exchange next = queue.peek(); next != null; next = queue.peek()) {
+  private DnsExchange due(Deque<DnsExchange> queue) {
+    for (DnsExchange next = queue.peek(); next != null; next = queue.peek()) {
       final boolean isOver = next.isDone || queue == asked && next.answer != null;
       if (!isOver && next.deadlineNs - loop.nowNs() > 0) {
         return null;

@@ -14,7 +14,7 @@ final class Outstanding {
   /** With so many, an identifier that is free is still found at once. */
   private static final int MOST = 4_096;
 
-  private final Map<Integer, Exchange> exchanges = new HashMap<>();
+  private final Map<Integer, DnsExchange> exchanges = new HashMap<>();
   private final Identifiers identifiers;
 
   /** Random numbers of 16 bits. */
@@ -38,7 +38,7 @@ final class Outstanding {
   }
 
   /** Gives a question its identifier; returns false where there are too many. */
-  boolean add(Exchange exchange) {
+  boolean add(DnsExchange exchange) {
     if (exchanges.size() >= MOST) {
       return false;
     }
@@ -52,9 +52,9 @@ final class Outstanding {
   }
 
   /** Returns the question that a message answers, which has its answer now; null: none. */
-  Exchange answered(byte[] message) {
+  DnsExchange answered(byte[] message) {
     final int identifier = DnsQuestion.identifierOf(message);
-    final Exchange exchange = exchanges.get(identifier);
+    final DnsExchange exchange = exchanges.get(identifier);
     if (exchange == null || !exchange.question.isAnsweredBy(message)) {
       return null;
     }
@@ -62,7 +62,7 @@ final class Outstanding {
     return exchange;
   }
 
-  void remove(Exchange exchange) {
+  void remove(DnsExchange exchange) {
     exchanges.remove(exchange.identifier, exchange);
   }
 
@@ -71,8 +71,8 @@ final class Outstanding {
   }
 
   /** Returns all questions, which are not outstanding any more. */
-  List<Exchange> takeAll() {
-    final List<Exchange> all = new ArrayList<>(exchanges.values());
+  List<DnsExchange> takeAll() {
+    final List<DnsExchange> all = new ArrayList<>(exchanges.values());
     exchanges.clear();
     return all;
   }

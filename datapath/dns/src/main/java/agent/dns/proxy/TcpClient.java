@@ -9,7 +9,7 @@ import java.nio.channels.SocketChannel;
  * A connection of a client. Its questions are asked as they come, and answered in the order of the
  * answers (RFC 7766 section 6.2.1.1). Used by the thread of the proxy alone.
  */
-final class TcpClient implements Exchange.Client, ProxyLoop.Socket {
+final class TcpClient implements DnsExchange.Client, ProxyLoop.Socket {
   private static final int MOST_OUTSTANDING = 128;
   private static final int MOST_QUEUED_BYTES = 256 << 10;
 
@@ -44,7 +44,7 @@ final class TcpClient implements Exchange.Client, ProxyLoop.Socket {
   }
 
   @Override
-  public Exchange.Upstream upstream() {
+  public DnsExchange.Upstream upstream() {
     if (upstream == null || upstream.isClosed()) {
       upstream = owner.connect(this);
     }

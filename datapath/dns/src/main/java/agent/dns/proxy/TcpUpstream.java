@@ -9,7 +9,7 @@ import java.nio.channels.SocketChannel;
  * The connection to the server of one connection of a client. Used by the thread of the proxy
  * alone.
  */
-final class TcpUpstream implements Exchange.Upstream, ProxyLoop.Socket {
+final class TcpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
   private final TcpClient client;
   private final TcpClients owner;
   private final RedirectedFlow flow;
@@ -68,7 +68,7 @@ final class TcpUpstream implements Exchange.Upstream, ProxyLoop.Socket {
   }
 
   @Override
-  public boolean ask(Exchange exchange) {
+  public boolean ask(DnsExchange exchange) {
     if (isClosed || !outstanding.add(exchange)) {
       return false;
     }
@@ -100,7 +100,7 @@ final class TcpUpstream implements Exchange.Upstream, ProxyLoop.Socket {
   }
 
   @Override
-  public void forget(Exchange exchange) {
+  public void forget(DnsExchange exchange) {
     outstanding.remove(exchange);
   }
 
@@ -126,7 +126,7 @@ final class TcpUpstream implements Exchange.Upstream, ProxyLoop.Socket {
   }
 
   private void onMessage(byte[] message) {
-    final Exchange exchange = outstanding.answered(message);
+    final DnsExchange exchange = outstanding.answered(message);
     if (exchange == null) {
       owner.exchanges().count(DnsCounter.SPOOFED);
     } else {

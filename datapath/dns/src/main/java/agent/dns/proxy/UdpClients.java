@@ -23,7 +23,7 @@ final class UdpClients implements ProxyLoop.Socket {
   private final ByteBuffer buffer = ByteBuffer.allocateDirect(LONGEST_MESSAGE);
 
   /** The sender of one message. */
-  private final class Sender implements Exchange.Client {
+  private final class Sender implements DnsExchange.Client {
     private final InetSocketAddress address;
     private final RedirectedFlow flow;
 
@@ -52,7 +52,7 @@ final class UdpClients implements ProxyLoop.Socket {
     }
 
     @Override
-    public Exchange.Upstream upstream() {
+    public DnsExchange.Upstream upstream() {
       return upstreams.of(flow);
     }
   }

@@ -13,13 +13,13 @@ import java.util.List;
  * The socket of one flow to its server, connected, on a port that the kernel chose. Used by the
  * thread of the proxy alone.
  */
-final class UdpUpstream implements Exchange.Upstream, ProxyLoop.Socket {
+final class UdpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
   private static final int MOST_READ = 32;
 
   private final UdpUpstreams owner;
   private final DatagramChannel channel;
   private final Outstanding outstanding;
-  private final List<Exchange> unsent = new ArrayList<>();
+  private final List<DnsExchange> unsent = new ArrayList<>();
   final RedirectedFlow flow;
   final int port;
 
@@ -43,7 +43,7 @@ final class UdpUpstream implements Exchange.Upstream, ProxyLoop.Socket {
   }
 
   @Override
-  public boolean ask(Exchange exchange) {
+  public boolean ask(DnsExchange exchange) {
     if (!outstanding.add(exchange)) {
       return false;
     }
@@ -59,7 +59,7 @@ final class UdpUpstream implements Exchange.Upstream, ProxyLoop.Socket {
     return true;
   }
 
-  private boolean send(Exchange exchange) {
+  private boolean send(DnsExchange exchange) {
     try {
       final byte[] message = exchange.question.withIdentifier(exchange.identifier);
       return channel.write(ByteBuffer.wrap(message)) == message.length;
@@ -71,7 +71,7 @@ final class UdpUpstream implements Exchange.Upstream, ProxyLoop.Socket {
   /** The server's packets come here from now on. */
   void onJoined(Throwable failure) {
     isJoined = true;
-    for (final Exchange exchange : unsent) {
+    for (final DnsExchange exchange : unsent) {
       if (!exchange.isDone && (failure != null || !send(exchange))) {
         outstanding.remove(exchange);
         owner.exchanges().onServerFailed(exchange);
@@ -82,7 +82,7 @@ final class UdpUpstream implements Exchange.Upstream, ProxyLoop.Socket {
   }
 
   @Override
-  public void forget(Exchange exchange) {
+  public void forget(DnsExchange exchange) {
     outstanding.remove(exchange);
     rest();
   }
@@ -107,7 +107,7 @@ final class UdpUpstream implements Exchange.Upstream, ProxyLoop.Socket {
       if (message == null) {
         return;
       }
-      final Exchange exchange = outstanding.answered(message);
+      final DnsExchange exchange = outstanding.answered(message);
       if (exchange == null) {
         owner.exchanges().count(DnsCounter.SPOOFED);
       } else {

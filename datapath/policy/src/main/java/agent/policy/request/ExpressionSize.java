@@ -10,7 +10,7 @@ package agent.policy.request;
 record ExpressionSize(long states, int depth) {
   private static final int MOST_STATES = 1024;
   private static final int DEEPEST = 50;
-  private static final long ENDLESS = 1L << 40;
+  private static final long UNLIMITED = 1L << 40;
 
   static ExpressionSize of(String text) {
     return new Scan(text).size();
@@ -68,13 +68,13 @@ record ExpressionSize(long states, int depth) {
     }
 
     private void atom() {
-      sum = Math.min(sum + last, ENDLESS);
+      sum = Math.min(sum + last, UNLIMITED);
       last = 1;
     }
 
     private void open() {
       at++;
-      outer[depth++] = Math.min(sum + last, ENDLESS);
+      outer[depth++] = Math.min(sum + last, UNLIMITED);
       deepest = Math.max(deepest, depth);
       sum = 2;
       last = 0;
@@ -83,7 +83,7 @@ record ExpressionSize(long states, int depth) {
     private void close() {
       at++;
       if (depth > 0) {
-        last = Math.min(sum + last, ENDLESS);
+        last = Math.min(sum + last, UNLIMITED);
         sum = outer[--depth];
       }
     }
@@ -103,7 +103,7 @@ record ExpressionSize(long states, int depth) {
       if (text.startsWith("Q", at + 1)) {
         final int end = text.indexOf("\\E", at + 2);
         final int to = end < 0 ? text.length() : end;
-        sum = Math.min(sum + last + (to - at), ENDLESS);
+        sum = Math.min(sum + last + (to - at), UNLIMITED);
         last = 1;
         at = end < 0 ? to : end + 2;
       } else {
@@ -119,11 +119,11 @@ record ExpressionSize(long states, int depth) {
       int i = at + 1;
       for (; i < text.length() && isPartOfCount(text.charAt(i)); i++) {
         final char c = text.charAt(i);
-        number = c == ',' ? 0 : Math.min(number * 10 + c - '0', ENDLESS);
+        number = c == ',' ? 0 : Math.min(number * 10 + c - '0', UNLIMITED);
         most = Math.max(most, number);
       }
       if (i < text.length() && text.charAt(i) == '}') {
-        last = Math.min(last, ENDLESS / Math.max(most + 1, 1)) * (most + 1);
+        last = Math.min(last, UNLIMITED / Math.max(most + 1, 1)) * (most + 1);
         at = i + 1;
       } else {
         at++;

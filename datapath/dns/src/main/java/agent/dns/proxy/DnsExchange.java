@@ -5,7 +5,7 @@ import agent.dns.NameResolver.Resolved;
 import java.util.List;
 
 /** A question on its way to a server and back. Used by the thread of the proxy alone. */
-final class Exchange {
+final class DnsExchange {
   static final Resolved NO_ADDRESS = new Resolved(List.of(), 0);
 
   /** Who asked. */
@@ -25,10 +25,10 @@ final class Exchange {
   /** A socket to a server. */
   interface Upstream {
     /** Asks the server; returns false where that cannot be done now. */
-    boolean ask(Exchange exchange);
+    boolean ask(DnsExchange exchange);
 
     /** Forgets a question that has had no answer. */
-    void forget(Exchange exchange);
+    void forget(DnsExchange exchange);
   }
 
   final EndpointUse use;
@@ -46,7 +46,7 @@ final class Exchange {
   Resolved resolved = NO_ADDRESS;
   boolean isDone;
 
-  Exchange(Client client, DnsQuestion question, EndpointUse use) {
+  DnsExchange(Client client, DnsQuestion question, EndpointUse use) {
     this.client = client;
     this.question = question;
     this.use = use;

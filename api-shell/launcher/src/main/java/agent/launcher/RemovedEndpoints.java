@@ -1,0 +1,26 @@
+package agent.launcher;
+
+import agent.endpoint.state.EndpointSnapshot;
+import agent.endpoint.state.EndpointState;
+import java.util.List;
+import java.util.function.Consumer;
+import java.util.function.IntConsumer;
+
+/**
+ * Tells the owners of what is kept by the id of an endpoint that the endpoint is removed, before
+ * another one can have its id. Called by the thread of the endpoints.
+ */
+final class RemovedEndpoints implements Consumer<EndpointSnapshot> {
+  private final List<IntConsumer> owners;
+
+  RemovedEndpoints(IntConsumer... owners) {
+    this.owners = List.of(owners);
+  }
+
+  @Override
+  public void accept(EndpointSnapshot endpoint) {
+    if (endpoint.state() == EndpointState.DISCONNECTED) {
+      owners.forEach(owner -> owner.accept(endpoint.id()));
+    }
+  }
+}

@@ -1,0 +1,95 @@
+package agent.launcher;
+
+import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.manager.spec.RedirectedFlow;
+import agent.dns.proxy.DnsProxyContext;
+import agent.l7proxy.HttpProxyContext;
+import agent.maps.layout.RedirectKind;
+import agent.policy.request.HttpRequest;
+import agent.policy.request.HttpVerdict;
+import agent.policy.request.RequestPolicies;
+import agent.types.IpAddress;
+import agent.types.OperationException;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.UnaryOperator;
+
+/** A datapath on loopback that sends no flows to proxies, and the ports that it got. */
+final class RedirectBench implements RedirectProxy, RequestPolicies, AutoCloseable {
+  final Map<RedirectKind, Integer> previous = new EnumMap<>(RedirectKind.class);
+  final List<String> served = new CopyOnWriteArrayList<>();
+  final NodeProxies proxies;
+  volatile CompletableFuture<Void> serving = CompletableFuture.completedFuture(null);
+  volatile boolean hasAddress = true;
+
+  RedirectBench() {
+    this(context -> context);
+  }
+
+  RedirectBench(UnaryOperator<HttpProxyContext> http) {
+    proxies =
+        new NodeProxies(
+            this,
+            () -> http.apply(new HttpProxyContext().redirect(this).policies(this).threads(1)),
+            () ->
+                new DnsProxyContext()
+                    .redirect(this)
+                    .policies(this)
+                    .gate((endpoint, name, answer) -> CompletableFuture.completedFuture(null)));
+  }
+
+  @Override
+  public Optional<IpAddress> address(boolean ipv6) {
+    return ipv6 || !hasAddress ? Optional.empty() : Optional.of(IpAddress.parse("127.0.0.1"));
+  }
+
+  @Override
+  public int previousPort(RedirectKind kind) {
+    return previous.getOrDefault(kind, 0);
+  }
+
+  @Override
+  public CompletableFuture<Void> serve(RedirectKind kind, int firstPort) {
+    served.add(kind + " " + firstPort);
+    return serving;
+  }
+
+  @Override
+  public Optional<RedirectedFlow> find(int protocol, IpAddress client, int clientPort, int port) {
+    return Optional.empty();
+  }
+
+  @Override
+  public CompletableFuture<Void> join(RedirectedFlow flow, int port) {
+    return CompletableFuture.failedFuture(new OperationException("there are no flows"));
+  }
+
+  @Override
+  public void leave(RedirectedFlow flow, int port) {
+    throw new AssertionError("there are no flows");
+  }
+
+  @Override
+  public HttpVerdict http(RedirectedFlow flow, HttpRequest request) {
+    return HttpVerdict.DENIED;
+  }
+
+  @Override
+  public boolean dns(RedirectedFlow flow, String name) {
+    return false;
+  }
+
+  @Override
+  public long revision() {
+    return 1;
+  }
+
+  @Override
+  public void close() {
+    proxies.close();
+  }
+}
