@@ -116,7 +116,6 @@ final class Daemon implements AutoCloseable {
    */
   void start() throws IOException, InterruptedException {
     LibBpf.ensureLoaded();
-    checkDescriptorLimit();
     final AgentState state = lock();
     final ConfigurationView shown = settings.shown();
     final DaemonRoutes routes = new DaemonRoutes(new DaemonStatus(shown), shown.self());
@@ -137,7 +136,7 @@ final class Daemon implements AutoCloseable {
     final DatapathManager datapath = datapath(state, node, routing);
     final var rules = settings.policy(identities, cidrIdentities, state.policyStore());
     engine.set(policy(rules.mode(restored.wanted().enforcement()), names, datapath));
-    proxies = proxies(datapath, engine.get(), names, identities);
+    proxies = proxies(datapath, engine.get(), names, identities, routes);
     final EndpointConductor conductor =
         EndpointConductor.launch(
             endpoints(state, node, datapath, names)
@@ -170,6 +169,7 @@ final class Daemon implements AutoCloseable {
             conductor.policy(),
             services,
             names,
+            ProxyStatus.of(proxies, conductor.endpoints(), engine.get()),
             configuration,
             controllers);
     server.serve(routes.ready(parts, identities, cidrIdentities));
@@ -185,6 +185,7 @@ final class Daemon implements AutoCloseable {
 
   /** Takes the locks, of the state directory first; returns what the previous run stored. */
   private AgentState lock() throws InterruptedException {
+    checkDescriptorLimit();
     final AgentState state =
         keep(refusalNamesOption(() -> AgentState.open(settings.stateDirectory())));
     keep(NodeLocks.take(settings.bpfRoot()));
@@ -201,7 +202,11 @@ final class Daemon implements AutoCloseable {
 
   /** Returns the proxies that policy may send flows to, none of which is started. */
   private NodeProxies proxies(
-      DatapathManager datapath, PolicyEngine policy, Names names, IdentityAllocator identities) {
+      DatapathManager datapath,
+      PolicyEngine policy,
+      Names names,
+      IdentityAllocator identities,
+      DaemonRoutes routes) {
     final NodeProxies created =
         keep(
             NodeProxies.of(
@@ -212,6 +217,7 @@ final class Daemon implements AutoCloseable {
                 identities,
                 events));
     datapath.health().add(NodeProxies.MODULE, created::health);
+    routes.add(new ProxyMetricSource(created));
     return created;
   }
 

@@ -8,11 +8,14 @@ import agent.dns.proxy.NameGate;
 import agent.identity.IdentityAllocator;
 import agent.l7proxy.HttpProxy;
 import agent.l7proxy.HttpProxyContext;
+import agent.l7proxy.RequestListener;
+import agent.l7proxy.RequestRecord;
 import agent.maps.layout.RedirectKind;
 import agent.policy.request.RequestPolicies;
 import agent.server.monitor.AgentEvents;
 import agent.server.monitor.QuestionEvents;
 import agent.server.monitor.RequestEvents;
+import agent.types.IpAddress;
 import java.io.IOException;
 import java.util.EnumMap;
 import java.util.EnumSet;
@@ -23,6 +26,8 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -38,27 +43,32 @@ final class NodeProxies implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(NodeProxies.class);
 
   private final RedirectProxy redirect;
-  private final Supplier<HttpProxyContext> httpContext;
+  private final Function<RequestListener, HttpProxyContext> httpContext;
   private final Supplier<DnsProxyContext> dnsContext;
   private final ExecutorService starting =
       Executors.newSingleThreadExecutor(Thread.ofPlatform().name("proxies").daemon().factory());
   private final Set<RedirectKind> served = EnumSet.noneOf(RedirectKind.class);
   private final Map<RedirectKind, String> failures = new EnumMap<>(RedirectKind.class);
+  private final Map<RequestRecord.Verdict, LongAdder> requests =
+      new EnumMap<>(RequestRecord.Verdict.class);
   private volatile HttpProxy http;
   private volatile DnsProxy dns;
 
   /**
    * Creates the proxies without starting one.
    *
-   * @param httpContext a context that is not concluded
+   * @param httpContext returns a context that is not concluded and has this listener hear requests
    * @param dnsContext the same for DNS, with the port that the options name
    */
   NodeProxies(
       RedirectProxy redirect,
-      Supplier<HttpProxyContext> httpContext,
+      Function<RequestListener, HttpProxyContext> httpContext,
       Supplier<DnsProxyContext> dnsContext) {
     this.redirect = redirect;
     this.httpContext = httpContext;
+    for (final RequestRecord.Verdict verdict : RequestRecord.Verdict.values()) {
+      requests.put(verdict, new LongAdder());
+    }
     this.dnsContext = dnsContext;
   }
 
@@ -76,13 +86,13 @@ final class NodeProxies implements AutoCloseable {
       AgentEvents events) {
     return new NodeProxies(
         redirect,
-        () ->
+        counter ->
             options
                 .http()
                 .redirect(redirect)
                 .policies(policies)
                 .labels(id -> labels(identities, id))
-                .listener(new RequestEvents(events)),
+                .listener(both(counter, new RequestEvents(events))),
         () ->
             options
                 .dns()
@@ -90,6 +100,22 @@ final class NodeProxies implements AutoCloseable {
                 .policies(policies)
                 .gate(gate)
                 .observer(new QuestionEvents(events)));
+  }
+
+  private static RequestListener both(RequestListener first, RequestListener second) {
+    return request -> {
+      first.onRequest(request);
+      second.onRequest(request);
+    };
+  }
+
+  private void count(RequestRecord request) {
+    requests.get(request.verdict()).increment();
+  }
+
+  /** Returns how many HTTP requests had this verdict since the start of the agent. */
+  long requests(RequestRecord.Verdict verdict) {
+    return requests.get(verdict).sum();
   }
 
   private static List<String> labels(IdentityAllocator identities, int id) {
@@ -134,7 +160,7 @@ final class NodeProxies implements AutoCloseable {
   private int startHttp() throws IOException {
     if (http == null) {
       final int before = redirect.previousPort(RedirectKind.HTTP);
-      http = before == 0 ? HttpProxy.start(httpContext.get()) : startHttp(before);
+      http = before == 0 ? HttpProxy.start(httpContext.apply(this::count)) : startHttp(before);
     }
     return http.firstPort();
   }
@@ -142,10 +168,10 @@ final class NodeProxies implements AutoCloseable {
   private HttpProxy startHttp(int firstPort) throws IOException {
     try {
       return HttpProxy.start(
-          httpContext.get().ports(firstPort, firstPort + RedirectProxy.PORTS - 1));
+          httpContext.apply(this::count).ports(firstPort, firstPort + RedirectProxy.PORTS - 1));
     } catch (IOException e) {
       LOGGER.info("the HTTP proxy takes other ports than before: {}", e.getMessage());
-      return HttpProxy.start(httpContext.get());
+      return HttpProxy.start(httpContext.apply(this::count));
     }
   }
 
@@ -167,6 +193,13 @@ final class NodeProxies implements AutoCloseable {
       }
     }
     return DnsProxy.start(context.conclude());
+  }
+
+  /**
+   * Returns the address of this node that the proxies listen on, the IPv4 address if there is one.
+   */
+  Optional<IpAddress> address() {
+    return redirect.address(false).or(() -> redirect.address(true));
   }
 
   /** Returns the HTTP proxy, if it runs. */

@@ -4,6 +4,7 @@ import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.HttpProxyContext;
+import agent.l7proxy.RequestListener;
 import agent.maps.layout.RedirectKind;
 import agent.policy.request.HttpRequest;
 import agent.policy.request.HttpVerdict;
@@ -24,6 +25,7 @@ final class RedirectBench implements RedirectProxy, RequestPolicies, AutoCloseab
   final List<String> served = new CopyOnWriteArrayList<>();
   final NodeProxies proxies;
   volatile CompletableFuture<Void> serving = CompletableFuture.completedFuture(null);
+  volatile RequestListener listener;
   volatile boolean hasAddress = true;
 
   RedirectBench() {
@@ -34,7 +36,15 @@ final class RedirectBench implements RedirectProxy, RequestPolicies, AutoCloseab
     proxies =
         new NodeProxies(
             this,
-            () -> http.apply(new HttpProxyContext().redirect(this).policies(this).threads(1)),
+            counter -> {
+              listener = counter;
+              return http.apply(
+                  new HttpProxyContext()
+                      .redirect(this)
+                      .policies(this)
+                      .listener(counter)
+                      .threads(1));
+            },
             () ->
                 new DnsProxyContext()
                     .redirect(this)

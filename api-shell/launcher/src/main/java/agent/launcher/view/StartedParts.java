@@ -1,5 +1,6 @@
 package agent.launcher.view;
 
+import agent.contract.daemon.DaemonStatusModel;
 import agent.datapath.manager.DatapathManager;
 import agent.dns.Names;
 import agent.endpoint.DaemonConfiguration;
@@ -31,6 +32,7 @@ import java.util.function.Supplier;
  * @param policy the policy
  * @param services the services
  * @param names the names that rules use
+ * @param proxies reads what proxies listen, and what goes through them
  * @param configuration what can change at run time
  * @param controllers the periodic tasks
  */
@@ -47,10 +49,12 @@ public record StartedParts(
     PolicyService policy,
     Services services,
     Names names,
+    Supplier<DaemonStatusModel.Proxy> proxies,
     DaemonConfiguration configuration,
     List<PeriodicController> controllers) {
   /** The daemon is starting: no part is ready. */
   static final StartedParts NONE =
       new StartedParts(
-          null, null, null, null, null, null, null, null, null, null, null, null, null, List.of());
+          null, null, null, null, null, null, null, null, null, null, null, null, null, null,
+          List.of());
 }

@@ -126,7 +126,7 @@ final class StatusEncoder {
         monitor(now),
         orchestrator(),
         proxyReplacement(now.datapath().services(), now.datapath().status().balancerMode()),
-        new DaemonStatusModel.Proxy(OFF, null, null, List.of(), 0L, 0L),
+        now.proxies().get(),
         new DaemonStatusModel.Routing("Linux", routing.mode().text(), "disabled"),
         new DaemonStatusModel.Srv6(false, null),
         Map.of());

@@ -128,6 +128,7 @@ class ConfigurationViewTest {
         new Never(),
         null,
         null,
+        null,
         new Configuration(),
         List.of());
   }

@@ -69,7 +69,7 @@ class DaemonStatusKernelTest {
 
   private StartedParts parts() {
     return new StartedParts(
-        null, null, null, null, null, null, datapath, () -> 0, null, null, null, null, null,
+        null, null, null, null, null, null, datapath, () -> 0, null, null, null, null, null, null,
         List.of());
   }
 

@@ -64,6 +64,7 @@ class MetricSourcesTest {
             null,
             null,
             null,
+            null,
             List.of());
     assertEquals(
         """

@@ -1,0 +1,80 @@
+package agent.launcher;
+
+import agent.datapath.manager.spec.RedirectProxy;
+import agent.dns.proxy.DnsCounter;
+import agent.dns.proxy.DnsProxy;
+import agent.l7proxy.HttpProxy;
+import agent.l7proxy.RequestRecord.Verdict;
+import agent.server.metrics.MetricFamily;
+import agent.server.metrics.MetricFamily.Sample;
+import agent.server.metrics.MetricRegistry;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Metrics of the proxies; one that does not run has none but its number of ports. */
+final class ProxyMetricSource implements MetricRegistry.Source {
+  private final NodeProxies proxies;
+
+  ProxyMetricSource(NodeProxies proxies) {
+    this.proxies = proxies;
+  }
+
+  @Override
+  public List<MetricFamily> collect() {
+    return List.of(
+        new MetricFamily(
+            "agent_proxy_ports",
+            "Ports that a proxy listens on, of each family",
+            MetricFamily.Type.GAUGE,
+            List.of(
+                ports("http", proxies.http().isPresent()),
+                ports("dns", proxies.dns().isPresent()))),
+        new MetricFamily(
+            "agent_proxy_requests_total",
+            "Requests that passed a proxy, by what became of them",
+            MetricFamily.Type.COUNTER,
+            requests()),
+        MetricFamily.counter(
+            "agent_proxy_access_log_dropped_total",
+            "HTTP requests that are not in the access log, since it could not be written",
+            proxies.http().map(HttpProxy::droppedRecords).orElse(0L)));
+  }
+
+  private static Sample ports(String proxy, boolean isRunning) {
+    return new Sample(Map.of("proxy", proxy), isRunning ? RedirectProxy.PORTS : 0);
+  }
+
+  private List<Sample> requests() {
+    final List<Sample> samples = new ArrayList<>();
+    if (proxies.http().isPresent()) {
+      for (final Verdict verdict : Verdict.values()) {
+        samples.add(request("http", verdict, proxies.requests(verdict)));
+      }
+    }
+    proxies
+        .dns()
+        .map(DnsProxy::counters)
+        .ifPresent(
+            counted -> {
+              samples.add(request("dns", Verdict.FORWARDED, counted.get(DnsCounter.FORWARDED)));
+              samples.add(request("dns", Verdict.DENIED, counted.get(DnsCounter.DENIED)));
+              samples.add(
+                  request(
+                      "dns",
+                      Verdict.ERROR,
+                      counted.get(DnsCounter.ERROR)
+                          + counted.get(DnsCounter.TIMED_OUT)
+                          + counted.get(DnsCounter.UNENFORCED)));
+            });
+    return samples;
+  }
+
+  private static Sample request(String proxy, Verdict verdict, long count) {
+    return new Sample(
+        new TreeMap<>(Map.of("proxy", proxy, "verdict", verdict.text().toLowerCase(Locale.ROOT))),
+        count);
+  }
+}
