@@ -38,6 +38,15 @@ final class RedirectMap {
     guarded.desired().put(entry.key(), entry.value());
   }
 
+  /** Writes what {@link #entry} has, the zeros of a slot without an entry: walks pass over it. */
+  void putAbsent() {
+    guarded.desired().remove(entry.key());
+    final int result = map.update(entry, MapFlag.ANY);
+    if (result < 0) {
+      throw map.failure("update", entry, result);
+    }
+  }
+
   /** Deletes what {@link #entry} has the key of. */
   void remove() {
     guarded.desired().remove(entry.key());

@@ -68,7 +68,11 @@ public final class Redirects implements RedirectProxy, Check {
   private void write(RedirectKind kind, int firstPort) {
     proxies.entry().key().putInt(0, kind.number());
     proxies.entry().value().putInt(0, firstPort);
-    proxies.put();
+    if (firstPort == 0) {
+      proxies.putAbsent();
+    } else {
+      proxies.put();
+    }
   }
 
   @Override
