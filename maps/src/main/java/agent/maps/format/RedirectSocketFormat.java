@@ -32,12 +32,12 @@ final class RedirectSocketFormat implements MapFormat {
       int valueOffset) {
     final boolean isIpv6 = new RedirectSocketKeyFlyweight().wrap(key, keyOffset).family() == IPV6;
     final RedirectSocketFlyweight flow = new RedirectSocketFlyweight().wrap(value, valueOffset);
-    appendEnd(out, isIpv6, flow.clientHigh(), flow.clientLow(), flow.clientPort());
+    appendPeer(out, isIpv6, flow.clientHigh(), flow.clientLow(), flow.clientPort());
     out.append(" -> ");
-    appendEnd(out, isIpv6, flow.serverHigh(), flow.serverLow(), flow.serverPort());
+    appendPeer(out, isIpv6, flow.serverHigh(), flow.serverLow(), flow.serverPort());
   }
 
-  private static void appendEnd(StringBuilder out, boolean isIpv6, long high, long low, int port) {
+  private static void appendPeer(StringBuilder out, boolean isIpv6, long high, long low, int port) {
     if (isIpv6) {
       FieldText.ipv6(out.append('['), high, low);
       out.append(']');
