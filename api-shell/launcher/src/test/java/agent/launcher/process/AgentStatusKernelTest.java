@@ -175,7 +175,7 @@ class AgentStatusKernelTest {
     assertEquals(agent.socket().toString(), map.get("socket-path").asString());
     assertEquals(node.state().toString(), map.get("state-dir").asString());
     assertFalse(map.get("config").asString().contains("$"), map.get("config").toString());
-    assertEquals("not enabled", map.get("http-request-timeout").asString());
+    assertEquals("3600", map.get("http-request-timeout").asString());
     assertEquals("not enabled", map.get("prefilter-mode").asString());
     assertEquals("10.210.0.0/24", map.get("ipv4-range").asString());
     assertEquals("198.51.100.1", map.get("ipv4-node").asString());
