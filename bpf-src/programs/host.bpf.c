@@ -259,11 +259,36 @@ static __always_inline int network_ipv6(struct __sk_buff *skb)
 	return entry ? network_follow(skb, entry, side, FAMILY_IPV6, &l4) : network_judge(skb, FAMILY_IPV6, true);
 }
 
+/*
+ * Puts the Ethernet header in front of the packet again. Where a generic XDP program makes the kernel copy a packet, the
+ * copy has no length of its link header, so that the frame begins at the IP header here. The header itself is in place.
+ */
+__global int network_restore_frame(struct __sk_buff *skb)
+{
+	struct ethhdr ethernet;
+
+	if (bpf_skb_load_bytes_relative(skb, 0, &ethernet, sizeof(ethernet), BPF_HDR_START_MAC) ||
+	    ethernet.h_proto != skb->protocol || bpf_skb_change_head(skb, sizeof(ethernet), 0))
+		return 0;
+	bpf_skb_store_bytes(skb, 0, &ethernet, sizeof(ethernet), 0);
+	return 0;
+}
+
+/* Returns whether the frame begins with an Ethernet header, as far as its type tells. */
+static __always_inline bool network_has_frame(const struct __sk_buff *skb)
+{
+	const struct ethhdr *ethernet = (void *)(long)skb->data;
+
+	return (void *)(ethernet + 1) > (void *)(long)skb->data_end || ethernet->h_proto == skb->protocol;
+}
+
 SEC("tc")
 int from_network(struct __sk_buff *skb)
 {
 	if (skb->pkt_type != PACKET_TYPE_HOST)
 		return ACTION_PASS; /* the stack does not forward such frames */
+	if (unlikely(!network_has_frame(skb)))
+		network_restore_frame(skb);
 	if (unlikely(skb->vlan_present || vlan_is_tag(skb->protocol)))
 		return network_tagged(skb);
 	if (skb->protocol == bpf_htons(ETH_P_IP) && node_config.enable_ipv4)

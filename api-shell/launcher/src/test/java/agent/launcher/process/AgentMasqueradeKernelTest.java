@@ -72,6 +72,22 @@ class AgentMasqueradeKernelTest {
     }
   }
 
+  /** The kernel copies packets for a generic XDP program, and the copies lack their frame. */
+  @Test
+  void shouldAnswerWorkloadsBehindAGenericPrefilter() throws Exception {
+    final AgentProcess agent =
+        node.agent(
+            "--device", "net0", "--prefilter-device", "net0", "--prefilter-mode", "generic");
+    final TestWorkload alice = node.workload(agent, "alice", "app=alice");
+    try (TcpEchoServer server = TcpEchoServer.start(world, PORT)) {
+      for (final String address : WorldNetwork.ADDRESSES) {
+        assertTrue(reaches(alice, address, 10_000), address);
+        alice.namespace().exec("ping", "-c", "2", "-i", "0.2", "-W", "5", address);
+      }
+      assertEquals(2, server.connections());
+    }
+  }
+
   /** One that may load programs into its namespace marks its packets as the agent's do theirs. */
   @Test
   void shouldMasqueradeWhateverMarkAPacketHas(@TempDir Path directory) throws Exception {
