@@ -76,8 +76,7 @@ class AgentMasqueradeKernelTest {
   @Test
   void shouldAnswerWorkloadsBehindAGenericPrefilter() throws Exception {
     final AgentProcess agent =
-        node.agent(
-            "--device", "net0", "--prefilter-device", "net0", "--prefilter-mode", "generic");
+        node.agent("--device", "net0", "--prefilter-device", "net0", "--prefilter-mode", "generic");
     final TestWorkload alice = node.workload(agent, "alice", "app=alice");
     try (TcpEchoServer server = TcpEchoServer.start(world, PORT)) {
       for (final String address : WorldNetwork.ADDRESSES) {
