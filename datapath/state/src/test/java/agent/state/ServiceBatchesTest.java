@@ -191,7 +191,11 @@ class ServiceBatchesTest {
     assertEquals(Set.of(), missing);
   }
 
-  /** Otherwise half of the clients are in each file: the others come back while it is written. */
+  /**
+   * Otherwise half of the clients are in each file, since the others come back while it is written:
+   * twice as many files. A client that a loaded machine holds up makes one more; the limit is in
+   * the middle.
+   */
   @Test
   void shouldWaitForThoseWhoCameTogetherTheLastTime() throws Exception {
     final int clients = ServiceBatches.MOST_TOGETHER;
@@ -214,7 +218,7 @@ class ServiceBatchesTest {
       thread.join();
     }
     final int written = files("services").size() + files("service-batches").size();
-    assertTrue(written <= each + each / 4, written + " files");
+    assertTrue(written <= each + each / 2, written + " files");
   }
 
   private boolean isWritten(int id) {
