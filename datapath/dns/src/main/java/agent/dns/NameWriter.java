@@ -25,6 +25,7 @@ final class NameWriter implements AutoCloseable {
   static final Duration DELAY = Duration.ofSeconds(30);
 
   private static final long RETRY_MS = 1_000;
+  private static final long SOON_MS = 100;
 
   /** So many lookups are appended before all of them are stored anew. */
   private static final int LEAST_APPENDED = 5_000;
@@ -67,7 +68,12 @@ final class NameWriter implements AutoCloseable {
     changed(DELAY.toMillis() / 2);
   }
 
-  /** Has all lookups stored soon. */
+  /** Has all lookups stored soon: what is gone must not come back with the next run. */
+  void changedSoon() {
+    changed(SOON_MS);
+  }
+
+  /** Has all lookups stored at once. */
   void changedNow() {
     changed(0);
   }

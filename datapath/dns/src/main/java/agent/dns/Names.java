@@ -332,7 +332,7 @@ public final class Names implements AutoCloseable {
     final List<CompletableFuture<Void>> asked = takeFound(now);
     final Set<String> expired = cache.expire(now, MOST_EXPIRIES);
     if (pending.addAll(expired)) {
-      writer.changed();
+      writer.changedSoon();
     }
     final boolean isStored = writer.write();
     if (isStored) {
