@@ -17,7 +17,7 @@ class MutationsKernelTest {
   @TempDir private Path scratch;
 
   @Test
-  @Timeout(value = 30, unit = TimeUnit.MINUTES)
+  @Timeout(value = 50, unit = TimeUnit.MINUTES)
   void shouldCatchThePlantedBugs() throws IOException, InterruptedException {
     new PlantedBugs(Mutation.DATAPATH_MANAGER, scratch, List.of()).check();
   }
