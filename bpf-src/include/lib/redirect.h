@@ -324,29 +324,39 @@ __global int redirect_show_client(const struct packet *packet)
 	return true;
 }
 
-/* Has the entry of the flow send what the server answers to a socket of the proxy; returns a drop reason. */
-__global int redirect_set_socket(const struct packet *packet, __u32 endpoint_id, __u64 now)
+/* Copies the entry of the flow that judge_scratch shows; returns whether it goes on to this endpoint. */
+__global int redirect_find_flow(__u32 endpoint_id, __u64 now)
 {
 	struct judge_scratch *memory = scratch();
-	struct conntrack_entry *entry, *flow;
-	const struct packet *shown;
+	const struct conntrack_entry *flow;
 	__u32 side;
 
-	if (!packet || !memory)
-		return DROP_NO_PROXY;
-	shown = &memory->quoted;
-	flow = conntrack_find(shown);
-	side = packet_conntrack_side(shown) & 1;
+	if (!memory)
+		return false;
+	flow = conntrack_find(&memory->quoted);
+	side = packet_conntrack_side(&memory->quoted) & 1;
 	if (!flow || !entry_is_proxied(flow) || flow->flags & CONNTRACK_DENIED || conntrack_is_expired(flow, now) ||
 	    !conntrack_is_initiator(flow->flags, side) || conntrack_endpoint(flow, 1 - side) != endpoint_id ||
 	    !entry_has_owners(flow))
+		return false;
+	__builtin_memcpy(&memory->entry, flow, sizeof(memory->entry));
+	return true;
+}
+
+/* Has the flow, whose entry is copied, send what the server answers to a socket of the proxy; returns a drop reason. */
+__global int redirect_set_socket(const struct packet *packet)
+{
+	struct judge_scratch *memory = scratch();
+	struct conntrack_entry *entry;
+
+	if (!packet || !memory)
 		return DROP_NO_PROXY;
 	entry = &memory->entry;
-	__builtin_memcpy(entry, flow, sizeof(*entry));
 	copy_address(entry->packets, &packet->source);
-	entry->bytes[0] = (__u32)address_difference(&shown->source, &packet->source) << 16 | packet->source_port_be;
+	entry->bytes[0] = (__u32)address_difference(&memory->quoted.source, &packet->source) << 16 |
+			  packet->source_port_be;
 	entry->bytes[1] = 0;
-	return conntrack_put(shown, entry, BPF_ANY) ? DROP_CONNTRACK_FULL : DROP_NONE;
+	return conntrack_put(&memory->quoted, entry, BPF_ANY) ? DROP_CONNTRACK_FULL : DROP_NONE;
 }
 
 /* Opens the entry of the socket and the server from that of the flow, which judge_scratch has; returns a drop reason. */
@@ -386,7 +396,7 @@ __global int redirect_join(struct __sk_buff *skb, const struct packet *packet, _
 	if (!packet || !memory || receiving_ifindex(skb) || packet->kind != PACKET_FLOW ||
 	    !redirect_show_client(packet))
 		return REDIRECT_UNKNOWN;
-	reason = redirect_set_socket(packet, endpoint_id, now);
+	reason = redirect_find_flow(endpoint_id, now) ? redirect_set_socket(packet) : DROP_NO_PROXY;
 	if (!reason)
 		reason = redirect_open_socket(packet, now);
 	if (!reason && packet_rewrite(skb, packet, &memory->entry))
