@@ -244,12 +244,12 @@ static __always_inline __u32 flow_peer_of(const struct flow *flow, const struct 
 /* Evaluates policy for a packet without a valid verdict, and stores the verdict in conntrack. */
 static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					struct packet *packet, struct judgement *judgement,
-					const struct conntrack_entry *old, enum metrics_direction hook)
+					const struct conntrack_entry *old, const struct segment *segment,
+					enum metrics_direction hook)
 {
 	const __u64 origin = endpoint_peer_origin(skb, judgement, old, hook);
 	const enum conntrack_side side = judgement->source_side & 1;
 	const bool error = packet->kind == PACKET_ICMP_ERROR;
-	const struct segment segment = packet_segment(packet);
 	struct judge_scratch *memory = scratch();
 	struct flow *flow = &judgement->flow;
 	bool related = false;
@@ -323,7 +323,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 			reason = packet_finish_renewed(skb, endpoint, packet, judgement, hook,
 						       flow_peer_of(flow, endpoint));
 		if (!reason && unlikely(memory->entry.flags & CONNTRACK_PROXIED))
-			return endpoint_follow_redirect(skb, endpoint, packet, &memory->entry, &segment, judgement->now,
+			return endpoint_follow_redirect(skb, endpoint, packet, &memory->entry, segment, judgement->now,
 							hook);
 	} else if (!reason && packet->kind == PACKET_FLOW && flow_tracked_sides(flow) &&
 		   !packet_opens_nothing(packet)) {
@@ -424,7 +424,7 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 			judgement_begin(judgement, packet);
 		}
 	}
-	return endpoint_ask(skb, endpoint, packet, judgement, old, hook);
+	return endpoint_ask(skb, endpoint, packet, judgement, old, &segment, hook);
 }
 
 __global int judge_from_endpoint(struct __sk_buff *skb, struct packet *packet, const struct endpoint_entry *endpoint)
