@@ -131,29 +131,31 @@ __global int judgement_route(struct __sk_buff *skb, const struct packet *packet,
 	return 0;
 }
 
-/* Returns whether a socket of this node takes the answers to a packet, or would take a connection by its peer. */
-static __always_inline bool node_has_socket(struct __sk_buff *skb, const struct packet *shown)
+/* Returns whether a socket of this node takes a packet of TCP or UDP with these ends, or a connection by it. */
+static __always_inline bool node_has_socket(struct __sk_buff *skb, const struct packet *packet,
+					    const union address *source, const union address *destination,
+					    __be16 source_port_be, __be16 destination_port_be)
 {
 	struct bpf_sock_tuple tuple;
 	struct bpf_sock *socket = NULL;
 	__u32 bytes = sizeof(tuple.ipv4);
 
-	if (shown->protocol != IPPROTO_TCP && shown->protocol != IPPROTO_UDP)
+	if (packet->protocol != IPPROTO_TCP && packet->protocol != IPPROTO_UDP)
 		return false;
 	__builtin_memset(&tuple, 0, sizeof(tuple));
-	if (shown->family == FAMILY_IPV4) {
-		tuple.ipv4.saddr = shown->destination.v4;
-		tuple.ipv4.daddr = shown->source.v4;
-		tuple.ipv4.sport = shown->destination_port_be;
-		tuple.ipv4.dport = shown->source_port_be;
+	if (packet->family == FAMILY_IPV4) {
+		tuple.ipv4.saddr = source->v4;
+		tuple.ipv4.daddr = destination->v4;
+		tuple.ipv4.sport = source_port_be;
+		tuple.ipv4.dport = destination_port_be;
 	} else {
-		__builtin_memcpy(tuple.ipv6.saddr, &shown->destination, sizeof(tuple.ipv6.saddr));
-		__builtin_memcpy(tuple.ipv6.daddr, &shown->source, sizeof(tuple.ipv6.daddr));
-		tuple.ipv6.sport = shown->destination_port_be;
-		tuple.ipv6.dport = shown->source_port_be;
+		__builtin_memcpy(tuple.ipv6.saddr, source, sizeof(tuple.ipv6.saddr));
+		__builtin_memcpy(tuple.ipv6.daddr, destination, sizeof(tuple.ipv6.daddr));
+		tuple.ipv6.sport = source_port_be;
+		tuple.ipv6.dport = destination_port_be;
 		bytes = sizeof(tuple.ipv6);
 	}
-	if (shown->protocol == IPPROTO_TCP)
+	if (packet->protocol == IPPROTO_TCP)
 		socket = bpf_skc_lookup_tcp(skb, &tuple, bytes, BPF_F_CURRENT_NETNS, 0);
 	else
 		socket = bpf_sk_lookup_udp(skb, &tuple, bytes, BPF_F_CURRENT_NETNS, 0);
@@ -163,10 +165,14 @@ static __always_inline bool node_has_socket(struct __sk_buff *skb, const struct 
 	return true;
 }
 
-/* A function of its own, whose stack holds nothing else. */
+/*
+ * Returns whether a socket of this node takes the answers to a packet, or would take a connection by its peer. A function
+ * of its own, whose stack holds nothing else.
+ */
 __global int masquerade_meets_socket(struct __sk_buff *skb, const struct packet *shown)
 {
-	return shown && node_has_socket(skb, shown);
+	return shown && node_has_socket(skb, shown, &shown->destination, &shown->source, shown->destination_port_be,
+					shown->source_port_be);
 }
 
 /* Returns whether this flow takes the place of an expired one, of which only one CPU can. */

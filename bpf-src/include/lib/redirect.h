@@ -48,38 +48,10 @@ static __always_inline bool entry_has_owners(const struct conntrack_entry *entry
 }
 
 /* Returns whether a socket of a proxy takes the packet; without one, the client is to send it again. */
-static __always_inline bool proxy_listens(struct __sk_buff *skb, const struct packet *shown)
-{
-	struct bpf_sock_tuple tuple;
-	struct bpf_sock *socket;
-	__u32 bytes = sizeof(tuple.ipv4);
-
-	__builtin_memset(&tuple, 0, sizeof(tuple));
-	if (shown->family == FAMILY_IPV4) {
-		tuple.ipv4.saddr = shown->source.v4;
-		tuple.ipv4.daddr = shown->destination.v4;
-		tuple.ipv4.sport = shown->source_port_be;
-		tuple.ipv4.dport = shown->destination_port_be;
-	} else {
-		__builtin_memcpy(tuple.ipv6.saddr, &shown->source, sizeof(tuple.ipv6.saddr));
-		__builtin_memcpy(tuple.ipv6.daddr, &shown->destination, sizeof(tuple.ipv6.daddr));
-		tuple.ipv6.sport = shown->source_port_be;
-		tuple.ipv6.dport = shown->destination_port_be;
-		bytes = sizeof(tuple.ipv6);
-	}
-	if (shown->protocol == IPPROTO_TCP)
-		socket = bpf_skc_lookup_tcp(skb, &tuple, bytes, BPF_F_CURRENT_NETNS, 0);
-	else
-		socket = bpf_sk_lookup_udp(skb, &tuple, bytes, BPF_F_CURRENT_NETNS, 0);
-	if (!socket)
-		return false;
-	bpf_sk_release(socket);
-	return true;
-}
-
 __global int redirect_is_heard(struct __sk_buff *skb, const struct packet *shown)
 {
-	return shown && proxy_listens(skb, shown);
+	return shown && node_has_socket(skb, shown, &shown->source, &shown->destination, shown->source_port_be,
+					shown->destination_port_be);
 }
 
 /* Returns whether the entry of client and proxy is free, or of a flow to the same server. */
