@@ -1,9 +1,9 @@
 package agent.datapath.manager.conductor;
 
 import agent.datapath.manager.guard.Check;
-import agent.datapath.manager.guard.EntryComparison;
 import agent.datapath.manager.guard.GuardedMap;
 import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.manager.guard.MapRounds;
 import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
@@ -27,8 +27,8 @@ import org.agrona.concurrent.UnsafeBuffer;
 public final class IpcacheGuard implements Check {
   private final VerdictGenerations generations;
   private final KernelFaults faults;
-  private final EntryComparison comparison;
   private final GuardedMap[] tables;
+  private final MapRounds rounds;
   private final UnsafeBuffer key4 = new UnsafeBuffer(new byte[Ipcache4KeyFlyweight.LENGTH]);
   private final UnsafeBuffer key6 = new UnsafeBuffer(new byte[Ipcache6KeyFlyweight.LENGTH]);
   private final UnsafeBuffer valueBuffer = new UnsafeBuffer(new byte[IpcacheEntryFlyweight.LENGTH]);
@@ -36,7 +36,6 @@ public final class IpcacheGuard implements Check {
   private final Ipcache6KeyFlyweight writer6 = new Ipcache6KeyFlyweight().wrap(key6, 0);
   private final IpcacheEntryFlyweight value = new IpcacheEntryFlyweight().wrap(valueBuffer, 0);
   private boolean isKnown;
-  private int next;
 
   IpcacheGuard(
       VerdictGenerations generations,
@@ -46,12 +45,12 @@ public final class IpcacheGuard implements Check {
       Repairs repairs) {
     this.generations = generations;
     this.faults = faults;
-    comparison = new EntryComparison(faults, repairs);
     tables =
         new GuardedMap[] {
           new GuardedMap(0, null, "map " + ipcache4.name(), ipcache4),
           new GuardedMap(0, null, "map " + ipcache6.name(), ipcache6)
         };
+    rounds = new MapRounds(faults, repairs, List.of(tables));
   }
 
   /**
@@ -104,8 +103,7 @@ public final class IpcacheGuard implements Check {
   /** Stops the comparison until the maps are read again. */
   void uncertain() {
     isKnown = false;
-    comparison.abandon();
-    next = 0;
+    rounds.abandon();
     for (final GuardedMap table : tables) {
       table.clearFault(faults);
     }
@@ -113,27 +111,16 @@ public final class IpcacheGuard implements Check {
 
   @Override
   public Progress step(long nowNs) {
-    if (!isKnown || next == tables.length) {
-      next = 0;
-      return Progress.DONE;
+    final Progress progress = isKnown ? rounds.step() : Progress.DONE;
+    if (progress == Progress.REPAIRED) {
+      generations.raiseAll();
     }
-    if (comparison.guarded() == null) {
-      comparison.begin(tables[next]);
-    }
-    final int repaired = comparison.step();
-    if (comparison.guarded() == null) {
-      next++;
-    }
-    if (repaired == 0) {
-      return Progress.COMPARED;
-    }
-    generations.raiseAll();
-    return Progress.REPAIRED;
+    return progress;
   }
 
   @Override
   public void close() {
-    comparison.abandon();
+    rounds.abandon();
   }
 
   @Override

@@ -2,8 +2,8 @@ package agent.datapath.manager.redirect;
 
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.guard.Check;
-import agent.datapath.manager.guard.EntryComparison;
 import agent.datapath.manager.guard.KernelFaults;
+import agent.datapath.manager.guard.MapRounds;
 import agent.datapath.manager.guard.Repairs;
 import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.DatapathContext;
@@ -31,9 +31,8 @@ public final class Redirects implements RedirectProxy, Check {
   private final ProxiedFlows flows;
   private final RedirectMap proxies;
   private final RedirectMap sockets;
-  private final EntryComparison comparison;
+  private final MapRounds rounds;
   private final Map<RedirectKind, Integer> previous = new EnumMap<>(RedirectKind.class);
-  private int next;
 
   /** Takes the open maps over from a former run. */
   public Redirects(
@@ -47,7 +46,7 @@ public final class Redirects implements RedirectProxy, Check {
     flows = new ProxiedFlows(maps);
     proxies = new RedirectMap(maps.get(NodeMaps.REDIRECT_PROXIES));
     sockets = new RedirectMap(maps.get(NodeMaps.REDIRECT_SOCKETS));
-    comparison = new EntryComparison(faults, repairs);
+    rounds = new MapRounds(faults, repairs, List.of(proxies.guarded(), sockets.guarded()));
     proxies
         .guarded()
         .map()
@@ -140,18 +139,16 @@ public final class Redirects implements RedirectProxy, Check {
 
   @Override
   public Progress step(long nowNs) {
-    final List<RedirectMap> compared = List.of(proxies, sockets);
-    if (next == compared.size()) {
-      next = 0;
-      return Progress.DONE;
-    }
-    if (comparison.guarded() == null) {
-      comparison.begin(compared.get(next).guarded());
-    }
-    final int repaired = comparison.step();
-    if (comparison.guarded() == null) {
-      next++;
-    }
-    return repaired == 0 ? Progress.COMPARED : Progress.REPAIRED;
+    return rounds.step();
+  }
+
+  @Override
+  public void close() {
+    rounds.abandon();
+  }
+
+  @Override
+  public String toString() {
+    return "redirects";
   }
 }
