@@ -156,43 +156,18 @@ final class NodeProxies implements AutoCloseable {
     }
   }
 
-  /** Takes the ports of the former run where they are free. */
   private int startHttp() throws IOException {
     if (http == null) {
-      final int before = redirect.previousPort(RedirectKind.HTTP);
-      http = before == 0 ? HttpProxy.start(httpContext.apply(this::count)) : startHttp(before);
+      http = HttpProxy.start(httpContext.apply(this::count));
     }
     return http.firstPort();
   }
 
-  private HttpProxy startHttp(int firstPort) throws IOException {
-    try {
-      return HttpProxy.start(
-          httpContext.apply(this::count).ports(firstPort, firstPort + RedirectProxy.PORTS - 1));
-    } catch (IOException e) {
-      LOGGER.info("the HTTP proxy takes other ports than before: {}", e.getMessage());
-      return HttpProxy.start(httpContext.apply(this::count));
-    }
-  }
-
   private int startDns() {
     if (dns == null) {
-      dns = startDns(dnsContext.get());
+      dns = DnsProxy.start(dnsContext.get().conclude());
     }
     return dns.firstPort();
-  }
-
-  private DnsProxy startDns(DnsProxyContext context) {
-    final int before = redirect.previousPort(RedirectKind.DNS);
-    if (before != 0 && context.port() == 0) {
-      try {
-        return DnsProxy.start(context.port(before).conclude());
-      } catch (RuntimeException e) {
-        LOGGER.info("the DNS proxy takes other ports than before: {}", e.getMessage());
-        return DnsProxy.start(dnsContext.get().conclude());
-      }
-    }
-    return DnsProxy.start(context.conclude());
   }
 
   /**

@@ -3,6 +3,7 @@ package agent.l7proxy;
 import agent.datapath.manager.spec.ProxyPorts;
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.RedirectedFlow;
+import agent.maps.layout.RedirectKind;
 import agent.types.IpAddress;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBufAllocator;
@@ -79,7 +80,9 @@ public final class HttpProxy implements AutoCloseable {
     try {
       proxy.firstPort =
           ProxyPorts.open(
-              context.firstPort(), context.lastPort(), ThreadLocalRandom.current(), proxy::listen);
+              context.redirect().previousPort(RedirectKind.HTTP),
+              ThreadLocalRandom.current(),
+              proxy::listen);
       return proxy;
     } catch (IOException | RuntimeException e) {
       proxy.close();
@@ -140,7 +143,7 @@ public final class HttpProxy implements AutoCloseable {
                     accept(channel);
                   }
                 })
-            .bind(Upstream.socketAddress(address, port))
+            .bind(address.withPort(port))
             .awaitUninterruptibly();
     if (!bound.isSuccess()) {
       throw new IOException("%s port %d: %s".formatted(address, port, bound.cause().getMessage()));

@@ -1,6 +1,5 @@
 package agent.l7proxy;
 
-import agent.datapath.manager.spec.ProxyPorts;
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.policy.request.RequestPolicies;
 import java.nio.file.Path;
@@ -17,8 +16,6 @@ public final class HttpProxyContext {
   private boolean isConcluded;
   private RedirectProxy redirect;
   private RequestPolicies policies;
-  private int firstPort = ProxyPorts.FIRST;
-  private int lastPort = ProxyPorts.LAST;
   private int threads = Math.min(Runtime.getRuntime().availableProcessors(), MOST_THREADS);
   private int retries = 3;
   private Duration retryTimeout = Duration.ZERO;
@@ -40,13 +37,6 @@ public final class HttpProxyContext {
   /** Sets what judges requests. */
   public HttpProxyContext policies(RequestPolicies value) {
     policies = changing(value);
-    return this;
-  }
-
-  /** Sets the range of ports to listen in. */
-  public HttpProxyContext ports(int first, int last) {
-    firstPort = changing(first);
-    lastPort = last;
     return this;
   }
 
@@ -160,14 +150,6 @@ public final class HttpProxyContext {
 
   RequestPolicies policies() {
     return policies;
-  }
-
-  int firstPort() {
-    return firstPort;
-  }
-
-  int lastPort() {
-    return lastPort;
   }
 
   int threads() {

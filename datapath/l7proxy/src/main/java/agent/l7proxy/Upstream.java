@@ -20,9 +20,7 @@ import io.netty.handler.codec.http2.Http2StreamChannelBootstrap;
 import io.netty.handler.codec.http2.Http2StreamFrameToHttpObjectCodec;
 import io.netty.util.ReferenceCountUtil;
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -164,7 +162,7 @@ final class Upstream {
       return;
     }
     channel
-        .bind(socketAddress(own, 0))
+        .bind(own.withPort(0))
         .addListener(
             bound -> {
               if (bound.isSuccess()) {
@@ -204,7 +202,7 @@ final class Upstream {
 
   private void connectSocket(Exchange exchange, Channel channel) {
     channel
-        .connect(socketAddress(flow.server(), flow.serverPort()))
+        .connect(flow.server().withPort(flow.serverPort()))
         .addListener(done -> ended(exchange, channel, done.isSuccess() ? null : done.cause()));
   }
 
@@ -259,14 +257,6 @@ final class Upstream {
                 exchange.notConnected(done.cause());
               }
             });
-  }
-
-  static InetSocketAddress socketAddress(IpAddress address, int port) {
-    try {
-      return new InetSocketAddress(InetAddress.getByAddress(address.toBytes()), port);
-    } catch (UnknownHostException e) {
-      throw new IllegalStateException(e); // an address has 4 or 16 bytes
-    }
   }
 
   /** After GOAWAY new requests have another connection. */

@@ -1,5 +1,9 @@
 package agent.types;
 
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+
 /**
  * An IPv4 or IPv6 address. An IPv4-mapped IPv6 address stays an IPv6 address. Immutable; ordered by
  * family (IPv4 first) and then by number.
@@ -133,6 +137,15 @@ public final class IpAddress implements Comparable<IpAddress> {
    */
   public long low() {
     return low;
+  }
+
+  /** Returns this address with a port, for a socket. */
+  public InetSocketAddress withPort(int port) {
+    try {
+      return new InetSocketAddress(InetAddress.getByAddress(toBytes()), port);
+    } catch (UnknownHostException e) {
+      throw new IllegalStateException(e); // an address has 4 or 16 bytes
+    }
   }
 
   /** Returns a new array of 4 or 16 bytes in network order. */

@@ -8,7 +8,6 @@ import agent.testkit.Commands;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TcpConnection;
-import agent.testkit.VethPair;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -39,8 +38,8 @@ class AgentProxyKernelTest {
   private static final int PORT = 8080;
   private static final int OPEN_PORT = 9090;
   private static final long LONGEST_SEC = 30;
-  private static final String OUTSIDE4 = "198.51.100.9";
-  private static final String OUTSIDE6 = "2001:db8:51::9";
+  private static final String OUTSIDE4 = WorldNetwork.ADDRESSES.getFirst();
+  private static final String OUTSIDE6 = WorldNetwork.ADDRESSES.getLast();
 
   private static final String RULES =
       "\"rules\": {\"http\": [{\"method\": \"GET\", \"path\": \"/public(/.*)?\"}]}";
@@ -56,17 +55,9 @@ class AgentProxyKernelTest {
   @BeforeEach
   void start() throws Exception {
     node = new TestNode();
-    outside = NetworkNamespace.create("outside");
-    node.keep(outside);
-    VethPair.create(node.namespace(), "ext0", outside, "eth0");
-    node.namespace().ip("address add 198.51.100.1/24 dev ext0");
-    node.namespace().ip("address add 2001:db8:51::1/64 dev ext0 nodad");
-    node.namespace().ip("address add fe80::1/64 dev ext0 nodad");
-    outside.ip("address add " + OUTSIDE4 + "/24 dev eth0");
-    outside.ip("address add " + OUTSIDE6 + "/64 dev eth0 nodad");
-    outside.ip("address add fe80::9/64 dev eth0 nodad");
-    outside.ip("route add 10.210.0.0/24 via 198.51.100.1");
-    outside.ip("-6 route add fd00:210::/96 via 2001:db8:51::1");
+    outside = WorldNetwork.connect(node);
+    outside.ip("route add 10.210.0.0/24 via 192.0.2.1");
+    outside.ip("-6 route add fd00:210::/96 via 2001:db8:2::1");
     launch();
     client = node.workload(agent, "client", "app=client");
     server = node.workload(agent, "server", "app=server");
@@ -75,7 +66,7 @@ class AgentProxyKernelTest {
   }
 
   private void launch() throws Exception {
-    agent = node.launch("--access-log=" + log(), "--device=ext0").ready();
+    agent = node.launch("--access-log=" + log(), "--device=" + WorldNetwork.DEVICE).ready();
   }
 
   private Path log() {

@@ -1,5 +1,6 @@
 package agent.dns.proxy;
 
+import agent.maps.layout.RedirectKind;
 import agent.types.IoFailure;
 import agent.types.IpAddress;
 import agent.types.OperationException;
@@ -59,7 +60,9 @@ public final class DnsProxy implements AutoCloseable {
     if (addresses.isEmpty()) {
       throw new OperationException("DNS proxy: this node has no address to listen on");
     }
-    final PortBlock ports = PortBlock.bind(addresses, context.port());
+    final PortBlock ports =
+        PortBlock.bind(
+            addresses, context.port(), context.redirect().previousPort(RedirectKind.DNS));
     final DnsProxy proxy = new DnsProxy(context, ports);
     try {
       proxy.serve(context);

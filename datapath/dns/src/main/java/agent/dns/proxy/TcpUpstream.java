@@ -59,8 +59,7 @@ final class TcpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
   }
 
   private void connect(ProxyLoop loop) throws IOException {
-    final boolean isConnected =
-        channel.connect(PortBlock.socketAddress(flow.server(), flow.serverPort()));
+    final boolean isConnected = channel.connect(flow.server().withPort(flow.serverPort()));
     key = loop.register(channel, SelectionKey.OP_CONNECT, this);
     if (isConnected) {
       follow();

@@ -69,7 +69,7 @@ final class UdpUpstreams {
     try {
       channel = DatagramChannel.open(PortBlock.family(flow.server()));
       bind(channel, flow, context.redirect());
-      channel.connect(PortBlock.socketAddress(flow.server(), flow.serverPort()));
+      channel.connect(flow.server().withPort(flow.serverPort()));
       final UdpUpstream upstream = new UdpUpstream(this, channel, flow, identifiers);
       loop.register(channel, SelectionKey.OP_READ, upstream);
       if (flow.serverEndpoint() != 0) {
@@ -96,7 +96,7 @@ final class UdpUpstreams {
       throws IOException {
     if (flow.serverEndpoint() != 0) {
       final Optional<IpAddress> own = redirect.address(flow.server().isIpv6());
-      channel.bind(PortBlock.socketAddress(own.orElseThrow(), 0));
+      channel.bind(own.orElseThrow().withPort(0));
     }
   }
 

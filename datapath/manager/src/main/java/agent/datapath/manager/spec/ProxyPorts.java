@@ -2,6 +2,8 @@ package agent.datapath.manager.spec;
 
 import java.io.IOException;
 import java.util.random.RandomGenerator;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /**
  * Chooses the consecutive ports of a proxy. Bases are tried at random, so that two agents of one
@@ -14,6 +16,7 @@ public final class ProxyPorts {
   /** The last port of the range that proxies listen in. */
   public static final int LAST = 20_000;
 
+  private static final Logger LOGGER = LogManager.getLogger(ProxyPorts.class);
   private static final int MOST_ATTEMPTS = 200;
 
   private ProxyPorts() {}
@@ -35,13 +38,32 @@ public final class ProxyPorts {
   }
 
   /**
+   * Opens the ports of the former run of a proxy, or others where there was none or they cannot be
+   * opened.
+   *
+   * @param previous {@link RedirectProxy#previousPort}
+   * @throws IOException where no ports can be opened
+   */
+  public static <T> T open(int previous, RandomGenerator random, Opener<T> opener)
+      throws IOException {
+    if (previous != 0) {
+      try {
+        return opener.open(previous);
+      } catch (IOException e) {
+        LOGGER.info("a proxy takes other ports than before: {}", e.getMessage());
+      }
+    }
+    return open(FIRST, LAST, random, opener);
+  }
+
+  /**
    * Tries bases until one can be opened.
    *
    * @param first the first port that may be used
    * @param last the last port that may be used
    * @throws IOException where none of 200 bases can be opened, with the failure of the last one
    */
-  public static <T> T open(int first, int last, RandomGenerator random, Opener<T> opener)
+  static <T> T open(int first, int last, RandomGenerator random, Opener<T> opener)
       throws IOException {
     final int bases = last - first - RedirectProxy.PORTS + 2;
     if (first < 1 || last > 0xffff || bases < 1) {
