@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.bindings.BpfFileSystem;
 import agent.bindings.Descriptors;
 import agent.bindings.MapDescription;
+import agent.bindings.MapFlag;
 import agent.datapath.manager.guard.Repairs.Kind;
 import agent.datapath.manager.spec.EndpointFaults.Fault;
 import agent.datapath.manager.spec.EndpointFaults.Part;
@@ -16,11 +17,13 @@ import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyVerdict;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointMap;
+import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.Ipcache4Map;
 import agent.maps.kernel.PolicyMap;
 import agent.maps.kernel.PolicyMapArray;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyPrefix;
+import agent.maps.layout.RedirectKind;
 import agent.testkit.KernelTest;
 import agent.testkit.Ping;
 import agent.testkit.TcpConnection;
@@ -303,6 +306,21 @@ class MapGuardKernelTest {
       watch.awaitRepair(Kind.MAP_ENTRY, 3);
       assertTrue(isServed(true));
       assertEquals(2, map.countEntries());
+    }
+    watch.awaitRight();
+  }
+
+  @Test
+  @Execution(ExecutionMode.CONCURRENT)
+  void shouldClearWhatAnotherToolWritesIntoAnArray() {
+    try (BpfMap map = opened("redirect_proxies")) {
+      final EntryBuffer entry = new EntryBuffer(map);
+      entry.key().putInt(0, RedirectKind.HTTP.number());
+      entry.value().putInt(0, 10_000);
+      assertEquals(0, map.update(entry, MapFlag.ANY));
+      watch.awaitRepair(Kind.MAP_ENTRY, 1);
+      assertEquals(0, map.lookup(entry));
+      assertEquals(0, entry.value().getInt(0), "no proxy listens");
     }
     watch.awaitRight();
   }

@@ -146,8 +146,17 @@ public final class EntryComparison {
       desired.copyValue(buffer.key(), buffer.value());
       otherValue += repaired(map.update(buffer, MapFlag.ANY), "other value");
     } else {
-      notDesired += repaired(map.delete(buffer), "not desired");
+      notDesired += repaired(remove(buffer), "not desired");
     }
+  }
+
+  /** The kernel deletes nothing in an array, where an entry of zeros stands for none. */
+  private int remove(EntryBuffer buffer) {
+    if (!isArray()) {
+      return map.delete(buffer);
+    }
+    buffer.value().setMemory(0, map.valueSize(), (byte) 0);
+    return map.update(buffer, MapFlag.ANY);
   }
 
   private boolean findMissing() {
@@ -163,8 +172,11 @@ public final class EntryComparison {
 
   /** An array has all entries; the walk passes over those that are zero. */
   private long insertion() {
-    final int type = map.definition().spec().type();
-    return type == MapType.ARRAY ? MapFlag.ANY : MapFlag.NO_EXIST;
+    return isArray() ? MapFlag.ANY : MapFlag.NO_EXIST;
+  }
+
+  private boolean isArray() {
+    return map.definition().spec().type() == MapType.ARRAY;
   }
 
   private EntryBuffer buffer() {
