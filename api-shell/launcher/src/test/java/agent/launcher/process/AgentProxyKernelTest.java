@@ -9,16 +9,12 @@ import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TcpConnection;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
-import java.net.Socket;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
@@ -222,36 +218,15 @@ class AgentProxyKernelTest {
   @Test
   void shouldJudgeTheNextRequestOfAConnectionByTheRulesInForce() throws Exception {
     apply(ingress(RULES));
-    try (Socket socket = client.namespace().run(() -> new Socket(server.ipv4(), PORT))) {
-      socket.setSoTimeout(8000);
-      assertEquals(200, request(socket, "GET /public"));
-      assertEquals(403, request(socket, "PUT /public"));
+    try (KeptConnection connection = KeptConnection.open(client.namespace(), server.ipv4(), PORT)) {
+      assertEquals(200, connection.request("GET /public"));
+      assertEquals(403, connection.request("PUT /public"));
       apply(ingress(RULES.replace("GET", "PUT")));
-      assertEquals(200, request(socket, "PUT /public"));
-      assertEquals(403, request(socket, "GET /public"));
+      assertEquals(200, connection.request("PUT /public"));
+      assertEquals(403, connection.request("GET /public"));
       agent.expect(200, "DELETE", "/policy", null);
-      assertEquals(200, request(socket, "GET /other"));
+      assertEquals(200, connection.request("GET /other"));
     }
-  }
-
-  private static int request(Socket socket, String request) throws Exception {
-    socket
-        .getOutputStream()
-        .write(
-            (request + " HTTP/1.1\r\nHost: server\r\nContent-Length: 0\r\n\r\n")
-                .getBytes(StandardCharsets.US_ASCII));
-    final InputStream in = socket.getInputStream();
-    final StringBuilder head = new StringBuilder();
-    while (head.indexOf("\r\n\r\n") < 0) {
-      final int octet = in.read();
-      assertTrue(octet >= 0, () -> "the connection ended: " + head);
-      head.append((char) octet);
-    }
-    final String lower = head.toString().toLowerCase(Locale.ROOT);
-    final int at = lower.indexOf("content-length:");
-    assertTrue(at >= 0, lower);
-    in.readNBytes(Integer.parseInt(lower.substring(at + 15, lower.indexOf('\r', at)).strip()));
-    return Integer.parseInt(head.substring(9, 12));
   }
 
   /** What opens a connection while no agent runs waits, and is judged by the next one. */

@@ -13,6 +13,8 @@ import java.util.concurrent.Executors;
 
 /** An HTTP server in a namespace, which answers with the address that it sees of its client. */
 final class HttpOrigin implements AutoCloseable {
+  private static final int MOST_REQUESTS = 1000;
+
   private final HttpServer server;
   private final ExecutorService threads = Executors.newCachedThreadPool();
   private final List<String> requests = new CopyOnWriteArrayList<>();
@@ -31,7 +33,9 @@ final class HttpOrigin implements AutoCloseable {
 
   private void answer(HttpExchange exchange) throws IOException {
     exchange.getRequestBody().readAllBytes();
-    requests.add(exchange.getRequestMethod() + " " + exchange.getRequestURI());
+    if (requests.size() < MOST_REQUESTS) {
+      requests.add(exchange.getRequestMethod() + " " + exchange.getRequestURI());
+    }
     final byte[] body =
         ("from " + exchange.getRemoteAddress().getAddress().getHostAddress())
             .getBytes(StandardCharsets.UTF_8);
@@ -40,7 +44,7 @@ final class HttpOrigin implements AutoCloseable {
     exchange.close();
   }
 
-  /** Returns the requests that have reached it, as method and target. */
+  /** Returns the first requests that have reached it, as method and target. */
   List<String> requests() {
     return requests;
   }

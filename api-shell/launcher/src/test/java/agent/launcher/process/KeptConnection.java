@@ -1,0 +1,57 @@
+package agent.launcher.process;
+
+import agent.testkit.NetworkNamespace;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.Locale;
+
+/** A connection of HTTP/1.1 that a client keeps for many requests without a body. */
+final class KeptConnection implements AutoCloseable {
+  private static final int LONGEST_MS = 8000;
+
+  private final Socket socket;
+
+  private KeptConnection(Socket socket) {
+    this.socket = socket;
+  }
+
+  static KeptConnection open(NetworkNamespace client, String address, int port) throws Exception {
+    final Socket socket = client.run(() -> new Socket(address, port));
+    socket.setSoTimeout(LONGEST_MS);
+    socket.setTcpNoDelay(true);
+    return new KeptConnection(socket);
+  }
+
+  /** Sends a request (method and path), reads its answer and returns the status. */
+  int request(String request) throws IOException {
+    socket
+        .getOutputStream()
+        .write(
+            (request + " HTTP/1.1\r\nHost: server\r\nContent-Length: 0\r\n\r\n")
+                .getBytes(StandardCharsets.US_ASCII));
+    final InputStream in = socket.getInputStream();
+    final StringBuilder head = new StringBuilder();
+    while (head.indexOf("\r\n\r\n") < 0) {
+      final int octet = in.read();
+      if (octet < 0) {
+        throw new EOFException("the connection ended after '" + head + "'");
+      }
+      head.append((char) octet);
+    }
+    final String lower = head.toString().toLowerCase(Locale.ROOT);
+    final int at = lower.indexOf("content-length:");
+    if (at < 0) {
+      throw new IOException("an answer without a length: " + lower);
+    }
+    in.readNBytes(Integer.parseInt(lower.substring(at + 15, lower.indexOf('\r', at)).strip()));
+    return Integer.parseInt(head.substring(9, 12));
+  }
+
+  @Override
+  public void close() throws IOException {
+    socket.close();
+  }
+}

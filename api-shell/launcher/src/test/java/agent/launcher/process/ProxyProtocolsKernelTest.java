@@ -1,0 +1,156 @@
+package agent.launcher.process;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.testkit.KernelTest;
+import agent.testkit.TcpConnection;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Clients and servers of HTTP/2, gRPC and under load speak through the HTTP proxy. */
+@KernelTest
+class ProxyProtocolsKernelTest {
+  private static final int PORT = 8080;
+  private static final String PYTHON = "/usr/bin/python3";
+
+  @TempDir private Path directory;
+  private TestNode node;
+  private AgentProcess agent;
+  private TestWorkload client;
+  private TestWorkload server;
+
+  @BeforeEach
+  void start() throws Exception {
+    node = new TestNode();
+    agent = node.agent();
+    client = node.workload(agent, "client", "app=client");
+    server = node.workload(agent, "server", "app=server");
+  }
+
+  @AfterEach
+  void stop() throws Exception {
+    node.close();
+  }
+
+  private void allow(String request) throws Exception {
+    agent.expect(
+        200,
+        "PUT",
+        "/policy?replace=true",
+        """
+        [{"endpointSelector": {"matchLabels": {"app": "server"}}, "ingress": [{"toPorts": [
+          {"ports": [{"port": "%d", "protocol": "TCP"}], "rules": {"http": [%s]}}]}]}]
+        """
+            .formatted(PORT, request));
+  }
+
+  /** Starts a server in the workload, and waits until it listens. */
+  private void serve(String... command) throws Exception {
+    final Path log = directory.resolve("server.log");
+    final Process process =
+        new ProcessBuilder(server.namespace().inside(command))
+            .redirectErrorStream(true)
+            .redirectOutput(log.toFile())
+            .start();
+    node.keep(() -> process.destroyForcibly().waitFor(10, TimeUnit.SECONDS));
+    for (int i = 0; !isServed(); i++) {
+      assertTrue(i < 500 && process.isAlive(), Files.readString(log));
+      Thread.sleep(20);
+    }
+  }
+
+  private boolean isServed() throws Exception {
+    return TcpConnection.attempt(client.namespace(), server.ipv4(), PORT, 400)
+        == TcpConnection.Outcome.CONNECTED;
+  }
+
+  private String ask(String... command) {
+    return client.namespace().attempt(command).output();
+  }
+
+  private String script() throws Exception {
+    final Path script = directory.resolve("grpc_echo.py");
+    try (var source = getClass().getResourceAsStream("grpc_echo.py")) {
+      Files.copy(source, script);
+    }
+    return script.toString();
+  }
+
+  @Test
+  void shouldServeHttp2() throws Exception {
+    Files.writeString(directory.resolve("public"), "public text");
+    Files.writeString(directory.resolve("secret"), "secret text");
+    serve("nghttpd", "--no-tls", "-d", directory.toString(), Integer.toString(PORT));
+    allow("{\"method\": \"GET\", \"path\": \"/public\"}");
+    for (final String address : List.of(server.ipv4(), "[" + server.ipv6() + "]")) {
+      final String url = "http://" + address + ":" + PORT;
+      assertEquals("public text", ask("nghttp", url + "/public"));
+      final String denied = ask("nghttp", "-v", url + "/secret");
+      assertTrue(denied.contains(":status: 403"), denied);
+      assertTrue(denied.contains("Access denied"), denied);
+      assertFalse(denied.contains("secret text"), denied);
+      final String both = ask("nghttp", "-v", url + "/public", url + "/secret");
+      assertTrue(both.contains(":status: 200"), both);
+      assertTrue(both.contains(":status: 403"), both);
+      assertTrue(both.contains("public text"), both);
+    }
+  }
+
+  @Test
+  void shouldServeGrpc() throws Exception {
+    final String script = script();
+    serve(PYTHON, script, "server", Integer.toString(PORT));
+    allow("{\"method\": \"POST\", \"path\": \"/echo.Echo/(Once|Stream)\"}");
+    for (final String address : List.of(server.ipv4(), "[" + server.ipv6() + "]")) {
+      final String answers =
+          ask(
+              PYTHON,
+              script,
+              "client",
+              address + ":" + PORT,
+              "/echo.Echo/Once",
+              "/echo.Echo/Stream",
+              "/echo.Echo/Secret",
+              "/echo.Echo/Once");
+      assertEquals(
+          List.of(
+              "/echo.Echo/Once OK 5",
+              "/echo.Echo/Stream OK 1000000",
+              "/echo.Echo/Secret PERMISSION_DENIED 0",
+              "/echo.Echo/Once OK 5"),
+          answers.lines().filter(line -> line.startsWith("/")).toList());
+    }
+  }
+
+  @Test
+  void shouldServeManyConnectionsUnderLoad() throws Exception {
+    try (HttpOrigin origin = HttpOrigin.start(server.namespace(), PORT)) {
+      allow("{\"method\": \"GET\", \"path\": \"/public\"}");
+      final String url = "http://" + server.ipv4() + ":" + PORT;
+      final String served = ask("wrk", "-t1", "-c64", "-d2s", url + "/public");
+      assertTrue(served.contains(" requests in "), served);
+      assertFalse(served.contains("Non-2xx"), served);
+      assertFalse(served.contains("Socket errors"), served);
+      final String denied = ask("wrk", "-t1", "-c64", "-d1s", url + "/secret");
+      assertEquals(number(denied, " requests in "), number(denied, "Non-2xx"), denied);
+      assertFalse(denied.contains("Socket errors"), denied);
+      assertTrue(origin.requests().stream().allMatch("GET /public"::equals));
+    }
+  }
+
+  /** Returns the last number, or the first, of the line that has a text. */
+  private static long number(String output, String text) {
+    final String line =
+        output.lines().filter(each -> each.contains(text)).findFirst().orElseThrow().strip();
+    final String[] words = line.split(" ");
+    return Long.parseLong(text.startsWith(" ") ? words[0] : words[words.length - 1]);
+  }
+}
