@@ -11,7 +11,7 @@ MAVEN    = JAVA_HOME="$$($(SCRIPTS)/find-jdk)" mvn -ntp -B
 MODULES := bpf-src native-bindings maps conntrack datapath api-shell benchmarks
 SOURCES := pom.xml .mvn $(shell find .mvn $(MODULES) -name target -prune -o -print)
 
-.PHONY: help deps build test fuzz crash-rounds mutations-bpf mutations-java record-release
+.PHONY: help deps build test fuzz crash-rounds soak mutations-bpf mutations-java record-release
 .PHONY: format demo bench install uninstall clean
 
 help: ## print this list
@@ -43,6 +43,10 @@ record-release: deps ## record what this release leaves in the kernel and on dis
 	$(MAVEN) verify -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false \
 	  -Dtest='UpgradeKernelTest#shouldTakeOverFromARecordingOfThisRelease' -Dagent.recording='$(CURDIR)/target/recording'
 	@echo "copy target/recording to release-<version> beside the others in api-shell/launcher/src/test/resources"
+
+soak: deps ## send requests and questions through the proxies for DURATION=600 seconds while the policy changes (as root)
+	$(MAVEN) -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false -Dtest=ProxySoakKernelTest \
+	  -Dsoak.seconds=$(or $(DURATION),600) verify
 
 mutations-bpf: deps ## plant the listed bugs in the programs and print how many the tests catch (as root)
 	$(MAVEN) -pl :endpoint -am -Dmutations -Dtest=MutationsKernelTest,FlowMutationsKernelTest \
