@@ -119,7 +119,7 @@ class ProxySoakKernelTest {
       try (KeptConnection connection = KeptConnection.open(client.namespace(), address, PORT)) {
         do {
           final boolean isEven = i % 2 == 0;
-          final long first = rules.inForce();
+          final long first = rules.answered();
           final int status = connection.request("GET /" + RulesInForce.which(i));
           tally.add(rules.of(isEven, first), status == 200, status == 403, "status " + status);
           i++;
@@ -146,7 +146,7 @@ class ProxySoakKernelTest {
         final Name name = Name.fromString(RulesInForce.which(i) + ".example.com.");
         final byte[] question =
             Message.newQuery(Record.newRecord(name, Type.A, DClass.IN)).toWire();
-        final long first = rules.inForce();
+        final long first = rules.answered();
         socket.send(new DatagramPacket(question, question.length));
         final DatagramPacket packet = new DatagramPacket(octets, octets.length);
         socket.receive(packet);
@@ -192,7 +192,7 @@ class ProxySoakKernelTest {
     }
     System.out.printf(
         "soak: %d changes of rules in %d s, resident %s kB%n",
-        rules.inForce(), SECONDS, residentKb.isEmpty() ? "-" : residentKb.getLast());
+        rules.answered(), SECONDS, residentKb.isEmpty() ? "-" : residentKb.getLast());
     if (SECONDS >= SECONDS_FOR_MEMORY) {
       final int quarter = residentKb.size() / 4;
       final long early = median(residentKb.subList(quarter, 2 * quarter));
@@ -223,7 +223,7 @@ class ProxySoakKernelTest {
       ended = begun;
     }
 
-    long inForce() {
+    long answered() {
       return ended;
     }
 
