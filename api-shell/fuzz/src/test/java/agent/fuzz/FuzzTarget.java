@@ -1,8 +1,10 @@
 package agent.fuzz;
 
 import agent.contract.RequestFuzz;
+import agent.dns.proxy.DnsQuestionFuzz;
 import agent.endpoint.state.EndpointIdentifierFuzz;
 import agent.identity.LabelFuzz;
+import agent.l7proxy.RequestHeadFuzz;
 import agent.launcher.options.OptionFuzz;
 import agent.maps.btf.BtfFuzz;
 import agent.node.netlink.NetlinkFuzz;
@@ -26,6 +28,8 @@ enum FuzzTarget {
   REQUEST(RequestFuzz.class, RequestFuzz.SEEDS),
   REQUEST_TARGET(RequestTargetFuzz.class, RequestTargetFuzz.SEEDS),
   HTTP(HttpFuzz.class, HttpFuzz.SEEDS),
+  REQUEST_HEAD(RequestHeadFuzz.class, RequestHeadFuzz.SEEDS),
+  DNS_QUESTION(DnsQuestionFuzz.class, DnsQuestionFuzz.SEEDS),
   OPTION(OptionFuzz.class, OptionFuzz.SEEDS),
   NETLINK(NetlinkFuzz.class, NetlinkFuzz.SEEDS),
   BTF(BtfFuzz.class, BtfFuzz.SEEDS),

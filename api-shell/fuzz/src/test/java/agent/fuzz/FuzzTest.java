@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 @Timeout(value = 7, unit = TimeUnit.DAYS)
 class FuzzTest {
-  private static final int SECONDS = Integer.getInteger("fuzz.seconds", 60);
+  private static final int SECONDS = Integer.getInteger("fuzz.seconds", 20);
   private static final String ONLY = System.getProperty("fuzz.target", "");
   private static final int SEED = Integer.getInteger("fuzz.seed", 20261122);
   private static final int STARTING_SECONDS = 120;
