@@ -116,7 +116,9 @@ class ProxyTrafficTest {
     final int dns = start(RedirectKind.DNS);
     bench.redirects.put(
         ENDPOINT,
-        List.of(new PolicyRedirect(PolicyDirection.EGRESS, RedirectKind.HTTP, 6, 80, 95)));
+        List.of(
+            new PolicyRedirect(PolicyDirection.EGRESS, RedirectKind.DNS, 17, 53, 53),
+            new PolicyRedirect(PolicyDirection.EGRESS, RedirectKind.HTTP, 6, 80, 95)));
     open(RedirectKind.HTTP, 6, 85);
     get(http);
     open(RedirectKind.DNS, 17, 53);
