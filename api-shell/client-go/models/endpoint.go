@@ -281,7 +281,7 @@ type ProxyStatistics struct {
 	AllocatedProxyPort *int32 `json:"allocated-proxy-port,omitempty"`
 	// Direction in which the redirect is installed.
 	Location string `json:"location,omitempty"`
-	// Port that is redirected.
+	// Port that is redirected; a range is shown by its first port, and by each that has had a flow.
 	Port *int32 `json:"port,omitempty"`
 	// L7 protocol.
 	Protocol string `json:"protocol,omitempty"`
@@ -301,7 +301,7 @@ type ProxyMessageStatistics struct {
 type ProxyMessageCounts struct {
 	// Messages that policy denied.
 	Denied *int64 `json:"denied,omitempty"`
-	// Messages that could not be parsed.
+	// Messages that could not be read or sent on, or had no answer.
 	Error *int64 `json:"error,omitempty"`
 	// Messages passed on.
 	Forwarded *int64 `json:"forwarded,omitempty"`

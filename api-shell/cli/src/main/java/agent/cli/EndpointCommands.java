@@ -122,6 +122,7 @@ final class EndpointCommands {
       row(rows, name, Tree.at(status, "networking", name));
     }
     policy(rows, Tree.members(status, "policy", "realized"));
+    proxies(rows, Tree.members(status, "policy"));
     new TreeMap<>(Tree.members(status, "realized", "options"))
         .forEach((name, value) -> rows.row("option " + name, value));
     rows.end();
@@ -140,6 +141,33 @@ final class EndpointCommands {
         List.of("allowed-ingress", "allowed-egress", "denied-ingress", "denied-egress")) {
       row(rows, list, peers(policy.get(list + "-any"), policy.get(list + "-identities")));
     }
+  }
+
+  /** One row for each redirect, where the endpoint has one. */
+  private static void proxies(Rows rows, Map<String, Object> policy) {
+    final List<?> redirects = Tree.list(policy, "proxy-statistics");
+    if (redirects.isEmpty()) {
+      return;
+    }
+    row(rows, "proxy-revision", policy.get("proxy-policy-revision"));
+    for (final Object redirect : redirects) {
+      rows.row(
+          "%s %s %s"
+              .formatted(
+                  Tree.at(redirect, "location"),
+                  Tree.at(redirect, "protocol"),
+                  Tree.at(redirect, "port")),
+          messages(redirect, "requests") + ", " + messages(redirect, "responses"));
+    }
+  }
+
+  private static String messages(Object redirect, String which) {
+    final StringBuilder text = new StringBuilder(which);
+    for (final String outcome : List.of("received", "forwarded", "denied", "error")) {
+      text.append(' ').append(Tree.at(redirect, "statistics", which, outcome));
+      text.append(' ').append(outcome);
+    }
+    return text.toString();
   }
 
   /** The identities, after "any" where the policy names every one. */

@@ -291,7 +291,11 @@ class OutputTest {
                    "allowed-ingress-any":true,"allowed-ingress-identities":[1],
                    "allowed-egress-any":false,"allowed-egress-identities":[2,3],
                    "denied-ingress-identities":[4],
-                   "denied-egress-any":true,"denied-egress-identities":[]}},
+                   "denied-egress-any":true,"denied-egress-identities":[]},
+          "proxy-policy-revision":2,"proxy-statistics":[
+           {"allocated-proxy-port":10001,"location":"ingress","port":80,"protocol":"http",
+            "statistics":{"requests":{"denied":1,"error":2,"forwarded":3,"received":6},
+                          "responses":{"denied":0,"error":4,"forwarded":5,"received":7}}}]},
          "realized":{"options":{"Debug":"Disabled","Conntrack":"Enabled"}}}}
         """);
     assertEquals(
@@ -315,6 +319,9 @@ class OutputTest {
         allowed-egress    2,3
         denied-ingress    4
         denied-egress     any
+        proxy-revision    2
+        ingress http 80   requests 6 received 3 forwarded 1 denied 2 error, responses 7 received 5 \
+        forwarded 0 denied 4 error
         option Conntrack  Enabled
         option Debug      Disabled
         """,

@@ -169,7 +169,7 @@ final class Daemon implements AutoCloseable {
             conductor.policy(),
             services,
             names,
-            ProxyStatus.of(proxies, conductor.endpoints(), engine.get()),
+            ProxyStatus.of(proxies, conductor.endpoints(), engine.get().requests()),
             configuration,
             controllers);
     server.serve(routes.ready(parts, identities, cidrIdentities));
@@ -218,6 +218,7 @@ final class Daemon implements AutoCloseable {
                 events));
     datapath.health().add(NodeProxies.MODULE, created::health);
     routes.add(new ProxyMetricSource(created));
+    routes.add(new ProxyTraffic(created, policy.requests()));
     return created;
   }
 

@@ -26,6 +26,7 @@ import agent.server.metrics.DatapathMetricSource;
 import agent.server.metrics.MetricRegistry;
 import agent.server.metrics.RepairMetricSource;
 import agent.server.metrics.ServiceMetricSource;
+import agent.server.view.ProxyView;
 
 /** Connects the routes of the API, and the metrics, with the parts of the daemon. */
 final class DaemonRoutes {
@@ -33,6 +34,7 @@ final class DaemonRoutes {
   private final MetricRegistry metrics = new MetricRegistry();
   private final DaemonHandlers daemon;
   private final String self;
+  private ProxyView proxies;
 
   /**
    * Creates the routes of a daemon that is starting.
@@ -50,6 +52,11 @@ final class DaemonRoutes {
   /** Adds the metrics of a part that has started before the datapath. */
   void add(MetricRegistry.Source source) {
     metrics.add(source);
+  }
+
+  /** Adds what endpoints show of the proxies; before {@link #ready}. */
+  void add(ProxyView view) {
+    proxies = view;
   }
 
   /** Returns all metrics of the daemon. */
@@ -88,9 +95,10 @@ final class DaemonRoutes {
             new ProcessDebugView(Version.text(), parts.datapath(), System.getenv()),
             parts.endpoints(),
             parts.policy(),
-            parts.services()),
+            parts.services(),
+            proxies),
         new DocumentHandler(),
-        new EndpointHandlers(parts.endpoints()),
+        new EndpointHandlers(parts.endpoints(), proxies),
         new IdentityHandlers(identities, cidrIdentities),
         new IpamHandlers(parts.ipam(), parts.addressing()),
         new PolicyHandlers(parts.policy()),

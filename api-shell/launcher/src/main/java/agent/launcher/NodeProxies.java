@@ -11,6 +11,7 @@ import agent.l7proxy.HttpProxyContext;
 import agent.l7proxy.RequestListener;
 import agent.l7proxy.RequestRecord;
 import agent.maps.layout.RedirectKind;
+import agent.policy.request.RedirectCounters;
 import agent.policy.request.RequestPolicies;
 import agent.server.monitor.AgentEvents;
 import agent.server.monitor.QuestionEvents;
@@ -187,9 +188,29 @@ final class NodeProxies implements AutoCloseable {
     return Optional.ofNullable(dns);
   }
 
+  /** Returns the first of the ports that a proxy listens on; empty: it does not run. */
+  Optional<Integer> firstPort(RedirectKind kind) {
+    return switch (kind) {
+      case NONE -> Optional.empty();
+      case HTTP -> http().map(HttpProxy::firstPort);
+      case DNS -> dns().map(DnsProxy::firstPort);
+    };
+  }
+
+  /** Returns the counters of the redirects to a proxy; empty: it does not run. */
+  Optional<RedirectCounters> counters(RedirectKind kind) {
+    return switch (kind) {
+      case NONE -> Optional.empty();
+      case HTTP -> http().map(HttpProxy::redirectCounters);
+      case DNS -> dns().map(DnsProxy::redirectCounters);
+    };
+  }
+
   /** Forgets what was counted for an endpoint that is gone. */
   void endpointRemoved(int endpointId) {
-    http().ifPresent(proxy -> proxy.forget(endpointId));
+    for (final RedirectKind kind : RedirectKind.values()) {
+      counters(kind).ifPresent(counters -> counters.forget(endpointId));
+    }
   }
 
   /** Opens the access log by its name again. */

@@ -3,13 +3,11 @@ package agent.launcher;
 import agent.contract.daemon.DaemonStatusModel.Proxy;
 import agent.contract.daemon.DaemonStatusModel.Redirect;
 import agent.datapath.manager.spec.RedirectProxy;
-import agent.dns.proxy.DnsProxy;
 import agent.endpoint.Endpoints;
 import agent.endpoint.state.EndpointSnapshot;
-import agent.l7proxy.HttpProxy;
 import agent.maps.layout.RedirectKind;
-import agent.policy.PolicyEngine;
-import agent.policy.PolicyRedirect;
+import agent.policy.request.PolicyRedirect;
+import agent.policy.request.RequestPolicies;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.LinkedHashMap;
@@ -39,15 +37,13 @@ final class ProxyStatus implements Supplier<Proxy> {
   }
 
   /** Returns the encoder of what policy says of the endpoints of a node. */
-  static ProxyStatus of(NodeProxies proxies, Endpoints endpoints, PolicyEngine policy) {
+  static ProxyStatus of(NodeProxies proxies, Endpoints endpoints, RequestPolicies policies) {
     return new ProxyStatus(
         proxies,
         () -> {
           final Map<Integer, List<PolicyRedirect>> redirects = new LinkedHashMap<>();
           for (final EndpointSnapshot endpoint : endpoints.list(List.of())) {
-            policy
-                .policyOf(endpoint.id())
-                .ifPresent(resolved -> redirects.put(endpoint.id(), resolved.redirects()));
+            redirects.put(endpoint.id(), policies.redirects(endpoint.id()));
           }
           return redirects;
         });
@@ -56,8 +52,9 @@ final class ProxyStatus implements Supplier<Proxy> {
   @Override
   public Proxy get() {
     final Map<RedirectKind, Integer> firstPorts = new EnumMap<>(RedirectKind.class);
-    proxies.http().map(HttpProxy::firstPort).ifPresent(p -> firstPorts.put(RedirectKind.HTTP, p));
-    proxies.dns().map(DnsProxy::firstPort).ifPresent(p -> firstPorts.put(RedirectKind.DNS, p));
+    for (final RedirectKind kind : RedirectKind.values()) {
+      proxies.firstPort(kind).ifPresent(port -> firstPorts.put(kind, port));
+    }
     final List<Redirect> shown = new ArrayList<>();
     redirects
         .get()

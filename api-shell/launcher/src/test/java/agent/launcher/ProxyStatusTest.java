@@ -9,7 +9,7 @@ import agent.l7proxy.RequestRecord;
 import agent.l7proxy.RequestRecord.Verdict;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
-import agent.policy.PolicyRedirect;
+import agent.policy.request.PolicyRedirect;
 import agent.server.metrics.MetricText;
 import java.time.Instant;
 import java.util.EnumSet;

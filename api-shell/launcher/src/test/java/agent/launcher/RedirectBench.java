@@ -5,9 +5,11 @@ import agent.datapath.manager.spec.RedirectedFlow;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.HttpProxyContext;
 import agent.l7proxy.RequestListener;
+import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
 import agent.policy.request.HttpRequest;
 import agent.policy.request.HttpVerdict;
+import agent.policy.request.PolicyRedirect;
 import agent.policy.request.RequestPolicies;
 import agent.types.IpAddress;
 import agent.types.OperationException;
@@ -16,17 +18,29 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.UnaryOperator;
 
-/** A datapath on loopback that sends no flows to proxies, and the ports that it got. */
+/**
+ * A datapath on loopback whose policies deny every request, and the ports of proxies that it got.
+ */
 final class RedirectBench implements RedirectProxy, RequestPolicies, AutoCloseable {
+  static final long REVISION = 41;
+
   final Map<RedirectKind, Integer> previous = new EnumMap<>(RedirectKind.class);
   final List<String> served = new CopyOnWriteArrayList<>();
+  final Map<Integer, List<PolicyRedirect>> redirects = new ConcurrentHashMap<>();
   final NodeProxies proxies;
   volatile CompletableFuture<Void> serving = CompletableFuture.completedFuture(null);
   volatile RequestListener listener;
   volatile boolean hasAddress = true;
+
+  /** What every connection to a proxy belongs to; null: no flow. */
+  volatile RedirectedFlow flow;
+
+  /** The proxy that the client's policy sends the flow to. */
+  volatile RedirectKind redirected = RedirectKind.NONE;
 
   RedirectBench() {
     this(context -> context);
@@ -70,7 +84,7 @@ final class RedirectBench implements RedirectProxy, RequestPolicies, AutoCloseab
 
   @Override
   public Optional<RedirectedFlow> find(int protocol, IpAddress client, int clientPort, int port) {
-    return Optional.empty();
+    return Optional.ofNullable(flow);
   }
 
   @Override
@@ -94,8 +108,18 @@ final class RedirectBench implements RedirectProxy, RequestPolicies, AutoCloseab
   }
 
   @Override
+  public RedirectKind redirect(RedirectedFlow asked, PolicyDirection direction) {
+    return direction == PolicyDirection.EGRESS ? redirected : RedirectKind.NONE;
+  }
+
+  @Override
+  public List<PolicyRedirect> redirects(int endpointId) {
+    return redirects.getOrDefault(endpointId, List.of());
+  }
+
+  @Override
   public long revision() {
-    return 1;
+    return REVISION;
   }
 
   @Override

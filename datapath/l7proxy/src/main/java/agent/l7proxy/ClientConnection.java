@@ -1,8 +1,8 @@
 package agent.l7proxy;
 
 import agent.datapath.manager.spec.RedirectedFlow;
-import agent.l7proxy.RedirectCounters.Count;
-import agent.l7proxy.RedirectCounters.FlowCounters;
+import agent.policy.request.RedirectCounters.Count;
+import agent.policy.request.RedirectCounters.FlowCounters;
 import io.netty.channel.Channel;
 
 /** A connection of a client, and the one to its server; used on one event loop only. */

@@ -1,8 +1,8 @@
 package agent.l7proxy;
 
-import agent.l7proxy.RedirectCounters.Count;
 import agent.l7proxy.RequestRecord.Verdict;
 import agent.policy.request.HttpVerdict;
+import agent.policy.request.RedirectCounters.Count;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.handler.codec.http.DefaultFullHttpRequest;
@@ -52,6 +52,7 @@ final class Exchange {
   private ResponseHead response;
   private int attempts = 1;
   private long drainedBytes;
+  private boolean isForwarded;
   private boolean isRequestEnded;
   private boolean isBodySent;
   private boolean isResponseEnded;
@@ -166,7 +167,8 @@ final class Exchange {
     state = State.FORWARDING;
     server = channel;
     channel.pipeline().get(ServerHandler.class).exchange(this);
-    if (attempts == 1) {
+    if (!isForwarded) {
+      isForwarded = true;
       connection.count(Count.REQUEST_FORWARDED);
     }
     final HttpRequest head = request.head();

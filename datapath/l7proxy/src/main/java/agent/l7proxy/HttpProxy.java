@@ -4,6 +4,7 @@ import agent.datapath.manager.spec.ProxyPorts;
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.layout.RedirectKind;
+import agent.policy.request.RedirectCounters;
 import agent.types.IpAddress;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.ByteBufAllocator;
@@ -46,7 +47,7 @@ public final class HttpProxy implements AutoCloseable {
       new AdaptiveRecvByteBufAllocator(512, 2048, 32 * 1024);
 
   private final HttpProxyContext context;
-  private final RedirectCounters counters = new RedirectCounters();
+  private final RedirectCounters counters;
   private final ByteBufAllocator allocator;
   private final EventLoopGroup loops;
   private final AccessLog log;
@@ -55,6 +56,7 @@ public final class HttpProxy implements AutoCloseable {
 
   private HttpProxy(HttpProxyContext context) throws IOException {
     this.context = context;
+    counters = new RedirectCounters(context.policies(), RedirectKind.HTTP);
     log =
         context.accessLog() == null ? null : AccessLog.open(context.accessLog(), context.labels());
     allocator = allocator(context.threads());
@@ -190,14 +192,9 @@ public final class HttpProxy implements AutoCloseable {
     return log == null ? 0 : log.dropped();
   }
 
-  /** Returns the counters of all redirects that have had flows. */
-  public List<RedirectStatistics> statistics() {
-    return counters.snapshot();
-  }
-
-  /** Forgets the counters of an endpoint that is gone. */
-  public void forget(int endpoint) {
-    counters.forget(endpoint);
+  /** Returns the counters of the messages of redirects. */
+  public RedirectCounters redirectCounters() {
+    return counters;
   }
 
   private void closeListeners() {

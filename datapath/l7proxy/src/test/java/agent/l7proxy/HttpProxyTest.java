@@ -5,15 +5,18 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.l7proxy.RedirectStatistics.Messages;
 import agent.l7proxy.RequestRecord.Verdict;
+import agent.maps.layout.PolicyDirection;
 import agent.policy.request.HttpVerdict;
 import agent.policy.request.HttpVerdict.Action;
 import agent.policy.request.HttpVerdict.HeaderChange;
+import agent.policy.request.RedirectStatistics;
+import agent.policy.request.RedirectStatistics.Messages;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.util.EnumSet;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -69,10 +72,11 @@ class HttpProxyTest {
     assertEquals(
         List.of(
             new RedirectStatistics(
-                7, false, server.port(), new Messages(2, 1, 1, 0), new Messages(1, 1, 0, 0))),
-        bench.proxy.statistics());
-    bench.proxy.forget(7);
-    assertEquals(List.of(), bench.proxy.statistics());
+                PolicyDirection.EGRESS,
+                server.port(),
+                new Messages(2, 1, 1, 0),
+                new Messages(1, 1, 0, 0))),
+        bench.proxy.redirectCounters().statistics(7));
   }
 
   @Test
@@ -246,7 +250,9 @@ class HttpProxyTest {
     assertEquals("close", answer.field("connection"));
     assertTrue(client.isEnded());
     assertEquals(Verdict.ERROR, bench.record().verdict());
-    assertEquals(new Messages(1, 0, 0, 1), bench.proxy.statistics().getFirst().requests());
+    assertEquals(
+        new Messages(1, 0, 0, 1),
+        bench.proxy.redirectCounters().statistics(7).getFirst().requests());
   }
 
   @Test
@@ -282,14 +288,18 @@ class HttpProxyTest {
   @Test
   void shouldJoinBeforeItConnectsToAnEndpointAndLeaveAfterwards() throws Exception {
     bench.serverEndpoint = 9;
+    bench.redirecting = EnumSet.allOf(PolicyDirection.class);
     try (HttpSocket other = bench.client()) {
       assertEquals(200, other.get("/").status());
       assertEquals(1, bench.joined.size());
     }
     assertEquals(
         bench.joined.getFirst(), bench.left.poll(10, java.util.concurrent.TimeUnit.SECONDS));
-    assertEquals(
-        2, bench.proxy.statistics().stream().filter(r -> r.requests().received() == 1).count());
+    for (final int endpoint : new int[] {7, 9}) {
+      final RedirectStatistics counted =
+          bench.proxy.redirectCounters().statistics(endpoint).getFirst();
+      assertEquals(new Messages(1, 1, 0, 0), counted.requests());
+    }
   }
 
   @Test

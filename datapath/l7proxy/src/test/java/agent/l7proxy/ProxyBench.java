@@ -2,18 +2,23 @@ package agent.l7proxy;
 
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.RedirectedFlow;
+import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
 import agent.policy.request.HttpRequest;
 import agent.policy.request.HttpVerdict;
+import agent.policy.request.PolicyRedirect;
 import agent.policy.request.RequestPolicies;
 import agent.types.IpAddress;
 import java.io.IOException;
 import java.net.Socket;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
@@ -27,7 +32,9 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
   final LinkedBlockingQueue<Integer> left = new LinkedBlockingQueue<>();
   final HttpProxy proxy;
   volatile Function<HttpRequest, HttpVerdict> rule = request -> HttpVerdict.ALLOWED;
+  volatile Set<PolicyDirection> redirecting = EnumSet.of(PolicyDirection.EGRESS);
   volatile boolean isKnown = true;
+  final AtomicInteger failingJoins = new AtomicInteger();
   volatile int serverPort;
   volatile int serverEndpoint;
   volatile CompletableFuture<Void> joins = CompletableFuture.completedFuture(null);
@@ -84,7 +91,9 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
   @Override
   public CompletableFuture<Void> join(RedirectedFlow flow, int port) {
     joined.add(port);
-    return joins;
+    return failingJoins.getAndUpdate(more -> Math.max(0, more - 1)) > 0
+        ? CompletableFuture.failedFuture(new IOException("map full"))
+        : joins;
   }
 
   @Override
@@ -101,6 +110,16 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
   @Override
   public boolean dns(RedirectedFlow flow, String name) {
     throw new AssertionError("not a DNS proxy");
+  }
+
+  @Override
+  public RedirectKind redirect(RedirectedFlow flow, PolicyDirection direction) {
+    return redirecting.contains(direction) ? RedirectKind.HTTP : RedirectKind.NONE;
+  }
+
+  @Override
+  public List<PolicyRedirect> redirects(int endpointId) {
+    throw new AssertionError("the status does this");
   }
 
   @Override

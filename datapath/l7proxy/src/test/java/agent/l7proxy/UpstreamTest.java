@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.l7proxy.RequestRecord.Verdict;
+import agent.policy.request.RedirectStatistics;
+import agent.policy.request.RedirectStatistics.Messages;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -47,7 +49,33 @@ class UpstreamTest {
       assertEquals(503, client.response().status());
       assertEquals(503, client.get("/again").status());
       assertEquals(Verdict.ERROR, bench.record().verdict());
+      final RedirectStatistics counted = bench.proxy.redirectCounters().statistics(7).getFirst();
+      assertEquals(new Messages(3, 0, 0, 0), counted.requests());
+      assertEquals(new Messages(0, 0, 0, 3), counted.responses());
     }
+  }
+
+  @Test
+  void shouldCountARequestOnceThatIsForwardedAtALaterAttempt() throws Exception {
+    with(
+        connection -> {
+          connection.request();
+          connection.send(OK);
+        },
+        context -> {},
+        (server, bench, client) -> {
+          bench.serverEndpoint = 9;
+          bench.failingJoins.set(2);
+          try (HttpSocket joining = bench.client()) {
+            assertEquals(200, joining.get("/").status());
+          }
+          assertEquals(3, bench.joined.size());
+          bench.record();
+          final RedirectStatistics counted =
+              bench.proxy.redirectCounters().statistics(7).getFirst();
+          assertEquals(new Messages(1, 1, 0, 0), counted.requests());
+          assertEquals(new Messages(1, 1, 0, 0), counted.responses());
+        });
   }
 
   @Test

@@ -4,10 +4,12 @@ import agent.datapath.manager.spec.PolicyVerdict;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.PolicyPrefix;
+import agent.maps.layout.RedirectKind;
 import agent.policy.request.HttpRequest;
 import agent.policy.request.HttpRule;
 import agent.policy.request.HttpVerdict;
 import agent.policy.request.HttpVerdict.HeaderChange;
+import agent.policy.request.PolicyRedirect;
 import agent.policy.request.RequestPolicies;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,6 +25,8 @@ import org.agrona.collections.Int2ObjectHashMap;
  * <p>Asking allocates only for an expression that is not plain text and for changes.
  */
 final class PublishedPolicies implements RequestPolicies {
+  private static final RedirectKind[] KINDS = RedirectKind.values();
+
   private volatile Snapshot snapshot = new Snapshot(0, new Int2ObjectHashMap<>());
 
   /** The policies by the id of the endpoint, which does not change. */
@@ -71,6 +75,20 @@ final class PublishedPolicies implements RequestPolicies {
             || dns(now.of(flow.clientEndpoint()), PolicyDirection.EGRESS, flow, name))
         && (flow.serverEndpoint() == 0
             || dns(now.of(flow.serverEndpoint()), PolicyDirection.INGRESS, flow, name));
+  }
+
+  @Override
+  public RedirectKind redirect(RedirectedFlow flow, PolicyDirection direction) {
+    final int endpoint =
+        direction == PolicyDirection.EGRESS ? flow.clientEndpoint() : flow.serverEndpoint();
+    final PolicyVerdict verdict = verdict(snapshot.of(endpoint), direction, flow);
+    return verdict == null ? RedirectKind.NONE : KINDS[verdict.redirect()];
+  }
+
+  @Override
+  public List<PolicyRedirect> redirects(int endpointId) {
+    final ResolvedPolicy policy = snapshot.of(endpointId);
+    return policy == null ? List.of() : policy.redirects();
   }
 
   private static boolean hasNoEndpoint(RedirectedFlow flow) {

@@ -3,6 +3,7 @@ package agent.policy;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.maps.layout.PolicyPrefix;
 import agent.maps.layout.RedirectKind;
+import agent.policy.request.PolicyRedirect;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -29,7 +30,10 @@ public record ResolvedPolicy(
   private static final int HIGHEST_PORT = 65535;
 
   /** Returns which flows go through proxies, each once and in order, whatever the peer. */
-  public List<PolicyRedirect> redirects() {
+  List<PolicyRedirect> redirects() {
+    if (requests.isEmpty()) {
+      return List.of();
+    }
     final Set<PolicyRedirect> found = new LinkedHashSet<>();
     for (final PolicyEntry entry : entries) {
       if (entry.verdict().isRedirect()) {

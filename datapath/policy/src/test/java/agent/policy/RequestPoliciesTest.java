@@ -32,6 +32,8 @@ import agent.policy.model.NaiveRequest;
 import agent.policy.request.HttpVerdict;
 import agent.policy.request.HttpVerdict.Action;
 import agent.policy.request.HttpVerdict.HeaderChange;
+import agent.policy.request.PolicyRedirect;
+import agent.policy.request.RequestPolicies;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.RequestRuleSpec;
@@ -186,7 +188,7 @@ class RequestPoliciesTest {
   void shouldLetADenyWin() {
     add(engine, List.of(GET_OF_WEB, ingressDeny(OF_SHOP, on(PeerRuleSpec.ALL, tcp(80)))), false);
     assertFalse(allows(webToShop(), "GET"));
-    assertEquals(List.of(), engine.policyOf(SHOP).orElseThrow().redirects());
+    assertEquals(List.of(), engine.requests().redirects(SHOP));
   }
 
   @Test
@@ -297,7 +299,7 @@ class RequestPoliciesTest {
                 get)));
     assertEquals(
         List.of(new PolicyRedirect(PolicyDirection.INGRESS, RedirectKind.HTTP, TCP, 80, 81)),
-        engine.policyOf(SHOP).orElseThrow().redirects());
+        engine.requests().redirects(SHOP));
     assertEquals(
         List.of(entry(0, 80, redirect)),
         entriesOfShop(ingress(OF_SHOP, get, on(PeerRuleSpec.ALL, http("PUT", null), tcp(80)))),
@@ -316,7 +318,27 @@ class RequestPoliciesTest {
         false);
     assertEquals(
         List.of(new PolicyRedirect(PolicyDirection.EGRESS, RedirectKind.HTTP, TCP, 52, 53)),
-        engine.policyOf(WEB).orElseThrow().redirects());
+        engine.requests().redirects(WEB));
+  }
+
+  @Test
+  void shouldNameTheProxyOfEachEndOfAFlow() {
+    add(
+        engine,
+        List.of(GET_OF_WEB, egress(OF_WEB, on(PeerRuleSpec.ALL, dns("*"), udp(53)))),
+        false);
+    final RequestPolicies requests = engine.requests();
+    final RedirectedFlow names = flow(UDP, WEB, web.id(), 0, 2, 53);
+    assertEquals(RedirectKind.HTTP, requests.redirect(webToShop(), PolicyDirection.INGRESS));
+    assertEquals(RedirectKind.NONE, requests.redirect(webToShop(), PolicyDirection.EGRESS));
+    assertEquals(RedirectKind.DNS, requests.redirect(names, PolicyDirection.EGRESS));
+    assertEquals(RedirectKind.NONE, requests.redirect(names, PolicyDirection.INGRESS));
+    assertEquals(
+        List.of(new PolicyRedirect(PolicyDirection.EGRESS, RedirectKind.DNS, UDP, 53, 53)),
+        requests.redirects(WEB));
+    engine.endpointRemoved(WEB);
+    assertEquals(RedirectKind.NONE, requests.redirect(names, PolicyDirection.EGRESS));
+    assertEquals(List.of(), requests.redirects(WEB));
   }
 
   @Test
@@ -344,6 +366,8 @@ class RequestPoliciesTest {
               engine.requests().http(flow, put);
               engine.requests().dns(names, "www.example.com");
               engine.requests().dns(names, "wxw.example.net");
+              engine.requests().redirect(flow, PolicyDirection.INGRESS);
+              engine.requests().redirect(names, PolicyDirection.EGRESS);
             }));
   }
 

@@ -77,7 +77,7 @@ public record EndpointPolicyModel(
    *
    * @param allocatedProxyPort port the proxy listens on
    * @param location where the redirect is installed
-   * @param port port subject to the redirect
+   * @param port port subject to the redirect; of a range the first, or one that has had a flow
    * @param protocol L7 protocol
    * @param statistics counts
    */
@@ -101,7 +101,7 @@ public record EndpointPolicyModel(
    * Messages by outcome.
    *
    * @param denied denied
-   * @param error parse errors
+   * @param error could not be read or sent on, or had no answer
    * @param forwarded forwarded
    * @param received received
    */

@@ -75,9 +75,6 @@ class DeadCodeTest {
               "agent.datapath.manager.spec.DatapathMetrics.packets(int, int)",
               "tests read one counter; /metrics reads all of them"),
           Map.entry(
-              "agent.l7proxy.HttpProxy.statistics()",
-              "the statistics of an endpoint's proxies, which its status does not have yet"),
-          Map.entry(
               "agent.datapath.manager.spec.PolicyVerdict.audited()",
               "the verdict of audit mode, which the policy engine does not have yet"),
           Map.entry("agent.datapath.manager.spec.PolicyVerdict.isAudited()", "see audited()"),

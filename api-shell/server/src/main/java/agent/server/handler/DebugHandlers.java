@@ -8,6 +8,7 @@ import agent.server.ApiHandler;
 import agent.server.Route;
 import agent.server.view.DaemonView;
 import agent.server.view.DebugView;
+import agent.server.view.ProxyView;
 import agent.service.Service;
 import agent.service.Services;
 import agent.types.OperationException;
@@ -26,6 +27,7 @@ public final class DebugHandlers implements ApiHandler.Group {
   private final Endpoints endpoints;
   private final PolicyDocument document;
   private final Services services;
+  private final ProxyView proxies;
 
   /**
    * Creates the handlers.
@@ -35,18 +37,21 @@ public final class DebugHandlers implements ApiHandler.Group {
    * @param endpoints the endpoints
    * @param policy the policy
    * @param services the services
+   * @param proxies what the proxies do for the endpoints
    */
   public DebugHandlers(
       DaemonView daemon,
       DebugView debug,
       Endpoints endpoints,
       PolicyService policy,
-      Services services) {
+      Services services,
+      ProxyView proxies) {
     this.daemon = daemon;
     this.debug = debug;
     this.endpoints = endpoints;
     document = new PolicyDocument(policy);
     this.services = services;
+    this.proxies = proxies;
   }
 
   @Override
@@ -65,7 +70,7 @@ public final class DebugHandlers implements ApiHandler.Group {
     json.writeStringProperty("agent-version", debug.agentVersion());
     json.writeArrayPropertyStart("endpoint-list");
     for (final EndpointSnapshot endpoint : endpoints.list(List.of())) {
-      json.writePOJO(EndpointEncoder.endpoint(endpoint));
+      json.writePOJO(EndpointEncoder.endpoint(endpoint, proxies.of(endpoint.id())));
     }
     json.writeEndArray();
     json.writePOJOProperty("environment-variables", debug.environment());

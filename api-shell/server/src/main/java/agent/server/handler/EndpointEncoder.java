@@ -26,6 +26,7 @@ import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.ExternalIdentifiers;
 import agent.policy.DerivedRule;
 import agent.policy.DirectionSummary;
+import agent.server.view.ProxyView.EndpointTraffic;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -35,13 +36,13 @@ import java.util.Map;
 final class EndpointEncoder {
   private EndpointEncoder() {}
 
-  static EndpointModel endpoint(EndpointSnapshot endpoint) {
+  static EndpointModel endpoint(EndpointSnapshot endpoint, EndpointTraffic traffic) {
     final EndpointLabels labels = endpoint.labels();
     return new EndpointModel(
-        endpoint.id(), settings(labels.user(), endpoint.options()), status(endpoint));
+        endpoint.id(), settings(labels.user(), endpoint.options()), status(endpoint, traffic));
   }
 
-  private static EndpointStatusModel status(EndpointSnapshot endpoint) {
+  private static EndpointStatusModel status(EndpointSnapshot endpoint, EndpointTraffic traffic) {
     return new EndpointStatusModel(
         endpoint.controllers().stream().map(EndpointEncoder::controller).toList(),
         identifiers(endpoint.externalIdentifiers()),
@@ -54,7 +55,10 @@ final class EndpointEncoder {
             .toList(),
         networking(endpoint.networking()),
         new EndpointPolicyModel(
-            0L, List.of(), policy(endpoint.realizedPolicy()), policy(endpoint.policy())),
+            traffic.policyRevision(),
+            traffic.statistics(),
+            policy(endpoint.realizedPolicy()),
+            policy(endpoint.policy())),
         settings(endpoint.labels().realizedUser(), endpoint.realizedOptions()),
         endpoint.state().text());
   }

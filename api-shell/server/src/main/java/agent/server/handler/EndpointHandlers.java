@@ -3,6 +3,7 @@ package agent.server.handler;
 import agent.contract.endpoint.EndpointBatchDeleteRequest;
 import agent.contract.endpoint.EndpointChangeRequest;
 import agent.contract.endpoint.EndpointConfigurationSpecModel;
+import agent.contract.endpoint.EndpointModel;
 import agent.contract.endpoint.LabelConfigurationModel;
 import agent.endpoint.Endpoints;
 import agent.endpoint.state.EndpointIdentifier;
@@ -12,6 +13,7 @@ import agent.server.ApiHandler;
 import agent.server.ApiRequest;
 import agent.server.RenderedAnswer;
 import agent.server.Route;
+import agent.server.view.ProxyView;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -22,6 +24,7 @@ public final class EndpointHandlers implements ApiHandler.Group {
   private static final int ACCEPTED = 202;
 
   private final Endpoints endpoints;
+  private final ProxyView proxies;
   private final EndpointDecoder decoder = new EndpointDecoder();
   private final RenderedAnswer all;
 
@@ -29,21 +32,23 @@ public final class EndpointHandlers implements ApiHandler.Group {
    * Creates the handlers.
    *
    * @param endpoints the endpoints
+   * @param proxies what the proxies do for them
    */
-  public EndpointHandlers(Endpoints endpoints) {
+  public EndpointHandlers(Endpoints endpoints, ProxyView proxies) {
     this.endpoints = endpoints;
+    this.proxies = proxies;
     all =
         new RenderedAnswer(
             endpoints::version,
             System::nanoTime,
-            () -> endpoints.list(List.of()).stream().map(EndpointEncoder::endpoint).iterator());
+            () -> endpoints.list(List.of()).stream().map(this::encode).iterator());
   }
 
   @Override
   public void addTo(Map<Route, ApiHandler> handlers) {
     handlers.put(Route.LIST_ENDPOINTS, ApiHandler.rendering(all, this::list));
     handlers.put(Route.DELETE_ENDPOINTS, this::deleteByContainer);
-    handlers.put(Route.GET_ENDPOINT, request -> get(request, EndpointEncoder::endpoint));
+    handlers.put(Route.GET_ENDPOINT, request -> get(request, this::encode));
     handlers.put(Route.PUT_ENDPOINT, this::create);
     handlers.put(Route.PATCH_ENDPOINT, this::modify);
     handlers.put(Route.DELETE_ENDPOINT, this::delete);
@@ -54,6 +59,10 @@ public final class EndpointHandlers implements ApiHandler.Group {
     handlers.put(Route.PATCH_ENDPOINT_LABELS, this::label);
     handlers.put(Route.GET_ENDPOINT_LOG, request -> get(request, EndpointEncoder::log));
     handlers.put(Route.GET_ENDPOINT_HEALTHZ, request -> get(request, EndpointEncoder::health));
+  }
+
+  private EndpointModel encode(EndpointSnapshot endpoint) {
+    return EndpointEncoder.endpoint(endpoint, proxies.of(endpoint.id()));
   }
 
   private static EndpointIdentifier id(ApiRequest request) {
@@ -68,7 +77,7 @@ public final class EndpointHandlers implements ApiHandler.Group {
   }
 
   private Answer streamed(List<String> labels) {
-    return Answer.streamedArray(endpoints.list(labels), EndpointEncoder::endpoint);
+    return Answer.streamedArray(endpoints.list(labels), this::encode);
   }
 
   private Answer get(ApiRequest request, Function<? super EndpointSnapshot, ?> encoder) {
@@ -78,15 +87,13 @@ public final class EndpointHandlers implements ApiHandler.Group {
   private Answer create(ApiRequest request) throws Exception {
     final EndpointIdentifier id = id(request);
     final EndpointChangeRequest body = request.body(EndpointChangeRequest.class);
-    return Answer.created(
-        EndpointEncoder.endpoint(ApiRequest.await(endpoints.create(id, decoder.decode(body)))));
+    return Answer.created(encode(ApiRequest.await(endpoints.create(id, decoder.decode(body)))));
   }
 
   private Answer modify(ApiRequest request) throws Exception {
     final EndpointIdentifier id = id(request);
     final EndpointChangeRequest body = request.body(EndpointChangeRequest.class);
-    return Answer.ok(
-        EndpointEncoder.endpoint(ApiRequest.await(endpoints.modify(id, decoder.decode(body)))));
+    return Answer.ok(encode(ApiRequest.await(endpoints.modify(id, decoder.decode(body)))));
   }
 
   private Answer delete(ApiRequest request) throws Exception {

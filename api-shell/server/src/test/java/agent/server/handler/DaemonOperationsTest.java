@@ -32,6 +32,7 @@ import agent.server.TestServer;
 import agent.server.metrics.MetricRegistry;
 import agent.server.view.DaemonView;
 import agent.server.view.DebugView;
+import agent.server.view.ProxyView.EndpointTraffic;
 import agent.service.Services;
 import agent.types.IpAddress;
 import agent.types.OperationException;
@@ -77,10 +78,16 @@ class DaemonOperationsTest {
     for (final ApiHandler.Group group :
         List.of(
             new DaemonHandlers(daemon, new MetricRegistry()),
-            new EndpointHandlers(endpoints),
+            new EndpointHandlers(endpoints, id -> EndpointTraffic.NONE),
             new NodeHandlers(cluster, "blue/n1"),
             new ConfigurationHandlers(configuration, daemon),
-            new DebugHandlers(daemon, debug, endpoints, new FakePolicy(), services))) {
+            new DebugHandlers(
+                daemon,
+                debug,
+                endpoints,
+                new FakePolicy(),
+                services,
+                id -> EndpointTraffic.NONE))) {
       group.addTo(handlers);
     }
     server = TestServer.start(handlers);

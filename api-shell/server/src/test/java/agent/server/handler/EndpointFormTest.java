@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 
 import agent.contract.WireFormat;
 import agent.contract.endpoint.EndpointChangeRequest;
+import agent.contract.endpoint.EndpointPolicyModel.Counts;
+import agent.contract.endpoint.EndpointPolicyModel.ProxyStatistics;
+import agent.contract.endpoint.EndpointPolicyModel.Statistics;
 import agent.endpoint.request.AddressingRequest;
 import agent.endpoint.request.EndpointRequest;
 import agent.endpoint.state.ControllerStatus;
@@ -25,6 +28,7 @@ import agent.identity.Identity;
 import agent.identity.LabelSet;
 import agent.policy.DerivedRule;
 import agent.policy.DirectionSummary;
+import agent.server.view.ProxyView.EndpointTraffic;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import java.time.Duration;
@@ -43,6 +47,25 @@ class EndpointFormTest {
 
   private static final Identity IDENTITY =
       new Identity(256, LabelSet.parse("labels", List.of("k8s:app=web")));
+
+  private static final EndpointTraffic TRAFFIC =
+      new EndpointTraffic(
+          8,
+          List.of(
+              new ProxyStatistics(
+                  10_001,
+                  "ingress",
+                  80,
+                  "http",
+                  new Statistics(new Counts(1L, 2L, 3L, 4L), new Counts(5L, 6L, 7L, 8L)))));
+
+  private static final String TRAFFIC_JSON =
+      """
+      {"allocated-proxy-port": 10001, "location": "ingress", "port": 80, "protocol": "http",
+       "statistics": {
+        "requests": {"denied": 1, "error": 2, "forwarded": 3, "received": 4},
+        "responses": {"denied": 5, "error": 6, "forwarded": 7, "received": 8}}}
+      """;
 
   private static void assertJson(String expected, Object value) {
     assertEquals(MAPPER.readTree(expected), MAPPER.readTree(MAPPER.writeValueAsString(value)));
@@ -160,7 +183,7 @@ class EndpointFormTest {
             "ipv6": {"enabled": false}},
            "host-mac": "0a:00:00:00:00:08", "interface-index": 12, "interface-name": "lxc7",
            "mac": "0a:00:00:00:00:07"},
-          "policy": {"proxy-policy-revision": 0, "proxy-statistics": [],
+          "policy": {"proxy-policy-revision": 8, "proxy-statistics": [%s],
            "realized": {
             "allowed-egress-any": true, "allowed-ingress-any": false,
             "denied-egress-any": false, "denied-ingress-any": true,
@@ -183,8 +206,8 @@ class EndpointFormTest {
           "realized": {"label-configuration": {"user": ["was"]}, "options": {"Debug": "Disabled"}},
           "state": "not-ready"}}
         """
-            .formatted(IDENTITY.labelsSha256()),
-        EndpointEncoder.endpoint(endpoint(controller(NOON, LATER))));
+            .formatted(IDENTITY.labelsSha256(), TRAFFIC_JSON),
+        EndpointEncoder.endpoint(endpoint(controller(NOON, LATER)), TRAFFIC));
   }
 
   @Test
@@ -196,7 +219,7 @@ class EndpointFormTest {
          "status": {"consecutive-failure-count": 1, "failure-count": 2, "success-count": 3,
           "last-failure-msg": "no luck"}}
         """,
-        EndpointEncoder.endpoint(endpoint(controller(null, null)))
+        EndpointEncoder.endpoint(endpoint(controller(null, null)), TRAFFIC)
             .status()
             .controllers()
             .getFirst());

@@ -16,6 +16,7 @@ import agent.contract.datapath.PrefilterListModel;
 import agent.contract.endpoint.EndpointChangeRequest;
 import agent.contract.endpoint.EndpointConfigurationSpecModel;
 import agent.contract.endpoint.EndpointModel;
+import agent.contract.endpoint.EndpointPolicyModel.ProxyStatistics;
 import agent.contract.ipam.IpamAllocationModel;
 import agent.contract.policy.PolicyModel;
 import agent.contract.policy.PolicyResolutionModel;
@@ -39,6 +40,7 @@ import agent.server.TestServer;
 import agent.server.metrics.MetricFamily;
 import agent.server.metrics.MetricRegistry;
 import agent.server.view.DaemonView;
+import agent.server.view.ProxyView.EndpointTraffic;
 import agent.service.Services;
 import agent.testkit.api.CheckedSocket;
 import agent.types.IpAddress;
@@ -67,6 +69,7 @@ class HandlersTest {
       Services.restore(new FakeServiceProxy(), new FakeServiceStore(), "n1");
   private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
   private final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
+  private volatile EndpointTraffic traffic = EndpointTraffic.NONE;
   private TestServer server;
   private CheckedSocket checked;
   private AgentClient client;
@@ -88,9 +91,9 @@ class HandlersTest {
             new DaemonHandlers(new FakeDaemon(), metrics),
             new NodeHandlers(null, null),
             new ConfigurationHandlers(null, null),
-            new DebugHandlers(null, null, endpoints, policy, services),
+            new DebugHandlers(null, null, endpoints, policy, services, id -> traffic),
             new DocumentHandler(),
-            new EndpointHandlers(endpoints),
+            new EndpointHandlers(endpoints, id -> traffic),
             new IdentityHandlers(identities, cidrIdentities),
             new IpamHandlers(ipam, FakeEndpoints.NODE),
             new PolicyHandlers(policy),
@@ -191,6 +194,30 @@ class HandlersTest {
         "1.5s", seen.at("/status/controllers/0/configuration/error-retry-base").asString());
     assertEquals("no luck", seen.at("/status/controllers/0/status/last-failure-msg").asString());
     assertEquals("http", seen.at("/status/namedPorts/0/name").asString());
+  }
+
+  /** One endpoint shows what is so now; the list is rendered again soon. */
+  @Test
+  void shouldShowWhatProxiesCountWhileNothingElseChanges() throws Exception {
+    final EndpointChangeRequest request =
+        new JsonMapper().readValue("{\"state\":\"ready\"}", EndpointChangeRequest.class);
+    assertEquals(List.of(), proxied(client.endpoints(List.of()).getFirst()));
+    traffic = new EndpointTraffic(3, List.of(new ProxyStatistics(1, "egress", 53, "dns", null)));
+    assertEquals(traffic.statistics(), proxied(client.endpoint("7")));
+    assertEquals(3, client.endpoint("7").status().policy().proxyPolicyRevision());
+    assertEquals(traffic.statistics(), proxied(client.modifyEndpoint("7", request)));
+    assertEquals(traffic.statistics(), proxied(client.endpoints(List.of("app=web")).getFirst()));
+    final List<ProxyStatistics> last = traffic.statistics();
+    for (int i = 0; !proxied(client.endpoints(List.of()).getFirst()).equals(last); i++) {
+      assertTrue(i < 100, "the list is as it was a second ago");
+      Thread.sleep(10);
+    }
+    traffic = EndpointTraffic.NONE;
+    assertEquals(List.of(), proxied(client.endpoint("7")));
+  }
+
+  private static List<ProxyStatistics> proxied(EndpointModel endpoint) {
+    return endpoint.status().policy().proxyStatistics();
   }
 
   @Test

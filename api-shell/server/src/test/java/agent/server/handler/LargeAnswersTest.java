@@ -17,6 +17,7 @@ import agent.policy.spec.RuleSpec;
 import agent.server.ApiHandler;
 import agent.server.Route;
 import agent.server.TestServer;
+import agent.server.view.ProxyView.EndpointTraffic;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.io.IOException;
@@ -164,7 +165,9 @@ class LargeAnswersTest {
   void shouldShowManyEndpoints() throws IOException {
     final FakeEndpoints endpoints = new FakeEndpoints();
     endpoints.count = 300;
-    final JsonNode all = answer(new EndpointHandlers(endpoints), "GET", "endpoint", null);
+    final JsonNode all =
+        answer(
+            new EndpointHandlers(endpoints, id -> EndpointTraffic.NONE), "GET", "endpoint", null);
     assertEquals(300, all.size());
     assertEquals(7, all.get(299).at("/id").asInt());
   }

@@ -2,6 +2,7 @@ package agent.dns.proxy;
 
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.dns.NameResolver.Resolved;
+import agent.policy.request.RedirectCounters.FlowCounters;
 import java.util.List;
 
 /** A question on its way to a server and back. Used by the thread of the proxy alone. */
@@ -32,6 +33,7 @@ final class DnsExchange {
   }
 
   final EndpointUse use;
+  final FlowCounters counters;
   Client client;
   DnsQuestion question;
   Upstream upstream;
@@ -46,10 +48,11 @@ final class DnsExchange {
   Resolved resolved = NO_ADDRESS;
   boolean isDone;
 
-  DnsExchange(Client client, DnsQuestion question, EndpointUse use) {
+  DnsExchange(Client client, DnsQuestion question, EndpointUse use, FlowCounters counters) {
     this.client = client;
     this.question = question;
     this.use = use;
+    this.counters = counters;
   }
 
   /** Drops the messages, since queues may still have this when it is done. */

@@ -1,6 +1,7 @@
 package agent.dns.proxy;
 
 import agent.maps.layout.RedirectKind;
+import agent.policy.request.RedirectCounters;
 import agent.types.IoFailure;
 import agent.types.IpAddress;
 import agent.types.OperationException;
@@ -113,6 +114,11 @@ public final class DnsProxy implements AutoCloseable {
       counted.put(counter, exchanges.counted(counter));
     }
     return counted;
+  }
+
+  /** Returns the counters of the messages of redirects. */
+  public RedirectCounters redirectCounters() {
+    return exchanges.redirectCounters();
   }
 
   /** Closes all sockets and ends the thread. */

@@ -5,6 +5,10 @@ import agent.dns.NameResolver.Resolved;
 import agent.dns.proxy.DnsExchange.Client;
 import agent.dns.proxy.DnsObserver.Event;
 import agent.dns.proxy.DnsObserver.Verdict;
+import agent.maps.layout.RedirectKind;
+import agent.policy.request.RedirectCounters;
+import agent.policy.request.RedirectCounters.Count;
+import agent.policy.request.RedirectCounters.FlowCounters;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -22,6 +26,7 @@ final class Exchanges {
   private final ProxyLoop loop;
   private final EndpointUse.Table uses;
   private final AtomicLongArray counters = new AtomicLongArray(DnsCounter.values().length);
+  private final RedirectCounters redirectCounters;
 
   /** Questions at servers and answers that wait for the rules, each in the order of deadlines. */
   private final Deque<DnsExchange> asked = new ArrayDeque<>();
@@ -32,6 +37,7 @@ final class Exchanges {
     this.context = context;
     this.loop = loop;
     this.uses = uses;
+    redirectCounters = new RedirectCounters(context.policies(), RedirectKind.DNS);
   }
 
   void count(DnsCounter counter) {
@@ -42,16 +48,23 @@ final class Exchanges {
     return counters.get(counter.ordinal());
   }
 
+  RedirectCounters redirectCounters() {
+    return redirectCounters;
+  }
+
   /** A client sent a message. */
   void onMessage(Client client, byte[] message) {
     count(DnsCounter.RECEIVED);
+    final FlowCounters flow = redirectCounters.of(client.flow());
+    flow.add(Count.REQUEST_RECEIVED);
     final DnsQuestion question = DnsQuestion.read(message);
     if (question == null) {
       count(DnsCounter.ERROR);
+      flow.add(Count.REQUEST_ERROR);
       return;
     }
     final DnsExchange exchange =
-        new DnsExchange(client, question, uses.of(client.flow().clientEndpoint()));
+        new DnsExchange(client, question, uses.of(client.flow().clientEndpoint()), flow);
     if (question.problem() != Rcode.NOERROR) {
       refuse(exchange, question.problem(), DnsCounter.ERROR, Verdict.ERROR);
     } else if (!context.policies().dns(client.flow(), question.policyName())) {
@@ -91,6 +104,7 @@ final class Exchanges {
   /** The proxy replies where no server was asked. */
   private void refuse(DnsExchange exchange, int code, DnsCounter counter, Verdict verdict) {
     count(counter);
+    exchange.counters.add(verdict == Verdict.DENIED ? Count.REQUEST_DENIED : Count.REQUEST_ERROR);
     exchange.client.reply(exchange.question.reply(code));
     tell(exchange, code, verdict);
   }
@@ -110,12 +124,18 @@ final class Exchanges {
                 found.ttlSec()));
   }
 
+  /** The question was given to a socket that is connected to the server. */
+  void onSent(DnsExchange exchange) {
+    exchange.counters.add(Count.REQUEST_FORWARDED);
+  }
+
   /** The server that was asked has answered this question. */
   void onAnswer(DnsExchange exchange, byte[] answer) {
     if (exchange.isDone) {
       count(DnsCounter.SPOOFED);
       return;
     }
+    exchange.counters.add(Count.RESPONSE_RECEIVED);
     exchange.answer = answer;
     if (DnsQuestion.codeOf(answer) == Rcode.NOERROR && exchange.question.isInternet()) {
       try {
@@ -162,6 +182,7 @@ final class Exchanges {
   private void release(DnsExchange exchange) {
     final byte[] answer = exchange.answer;
     count(DnsCounter.FORWARDED);
+    exchange.counters.add(Count.RESPONSE_FORWARDED);
     exchange.client.reply(exchange.question.answered(answer));
     end(exchange, DnsQuestion.codeOf(answer), Verdict.FORWARDED);
   }
@@ -175,6 +196,7 @@ final class Exchanges {
 
   private void fail(DnsExchange exchange, DnsCounter counter) {
     count(counter);
+    exchange.counters.add(Count.RESPONSE_ERROR);
     exchange.client.reply(exchange.question.reply(Rcode.SERVFAIL));
     end(exchange, Rcode.SERVFAIL, Verdict.ERROR);
   }
@@ -190,6 +212,7 @@ final class Exchanges {
   void expire() {
     for (DnsExchange next = due(asked); next != null; next = due(asked)) {
       count(DnsCounter.TIMED_OUT);
+      next.counters.add(Count.RESPONSE_ERROR);
       next.upstream.forget(next);
       end(next, -1, Verdict.ERROR);
     }

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 
 /**
  * The questions at one server that have no answer, by random identifier (RFC 5452 section 9.2).
@@ -64,6 +65,10 @@ final class Outstanding {
 
   void remove(DnsExchange exchange) {
     exchanges.remove(exchange.identifier, exchange);
+  }
+
+  void forEach(Consumer<DnsExchange> action) {
+    exchanges.values().forEach(action);
   }
 
   boolean isEmpty() {

@@ -62,6 +62,7 @@ final class TcpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
     final boolean isConnected = channel.connect(flow.server().withPort(flow.serverPort()));
     key = loop.register(channel, SelectionKey.OP_CONNECT, this);
     if (isConnected) {
+      onConnected();
       follow();
     }
   }
@@ -73,9 +74,15 @@ final class TcpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
     }
     messages.add(exchange.question.withIdentifier(exchange.identifier));
     if (channel.isConnected()) {
+      owner.exchanges().onSent(exchange);
       follow();
     }
     return true;
+  }
+
+  /** What was asked before goes out now. */
+  private void onConnected() {
+    outstanding.forEach(owner.exchanges()::onSent);
   }
 
   /** Has the selector wait for what the connection needs now. */
@@ -107,6 +114,7 @@ final class TcpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
   public void onReady(SelectionKey ready) throws IOException {
     if (ready.isConnectable()) {
       channel.finishConnect();
+      onConnected();
     }
     boolean isOpen = true;
     if (ready.isReadable()) {

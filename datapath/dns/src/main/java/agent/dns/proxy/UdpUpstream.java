@@ -62,7 +62,11 @@ final class UdpUpstream implements DnsExchange.Upstream, ProxyLoop.Socket {
   private boolean send(DnsExchange exchange) {
     try {
       final byte[] message = exchange.question.withIdentifier(exchange.identifier);
-      return channel.write(ByteBuffer.wrap(message)) == message.length;
+      if (channel.write(ByteBuffer.wrap(message)) < message.length) {
+        return false;
+      }
+      owner.exchanges().onSent(exchange);
+      return true;
     } catch (IOException e) {
       return false;
     }

@@ -4,8 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.dns.NameResolver.Resolved;
+import agent.maps.layout.PolicyDirection;
+import agent.maps.layout.RedirectKind;
 import agent.policy.request.HttpRequest;
 import agent.policy.request.HttpVerdict;
+import agent.policy.request.PolicyRedirect;
 import agent.policy.request.RequestPolicies;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
@@ -23,6 +26,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.xbill.DNS.DClass;
 import org.xbill.DNS.Message;
 import org.xbill.DNS.Name;
@@ -46,6 +50,7 @@ final class ProxyRig implements AutoCloseable {
   final Set<String> denied = ConcurrentHashMap.newKeySet();
   final List<Found> found = new CopyOnWriteArrayList<>();
   final List<DnsObserver.Event> events = new CopyOnWriteArrayList<>();
+  volatile RedirectKind redirected = RedirectKind.DNS;
   volatile CompletableFuture<Void> enforced = CompletableFuture.completedFuture(null);
   DnsProxy proxy;
 
@@ -58,6 +63,16 @@ final class ProxyRig implements AutoCloseable {
     @Override
     public boolean dns(RedirectedFlow flow, String name) {
       return !denied.contains(name);
+    }
+
+    @Override
+    public RedirectKind redirect(RedirectedFlow flow, PolicyDirection direction) {
+      return direction == PolicyDirection.EGRESS ? redirected : RedirectKind.NONE;
+    }
+
+    @Override
+    public List<PolicyRedirect> redirects(int endpointId) {
+      throw new UnsupportedOperationException();
     }
 
     @Override
@@ -190,8 +205,12 @@ final class ProxyRig implements AutoCloseable {
   }
 
   static void await(BooleanSupplier condition) throws InterruptedException {
+    await(condition, () -> "waited too long");
+  }
+
+  static void await(BooleanSupplier condition, Supplier<String> shown) throws InterruptedException {
     for (int i = 0; !condition.getAsBoolean(); i++) {
-      assertTrue(i < 1_000, "waited too long");
+      assertTrue(i < 1_000, shown);
       Thread.sleep(10);
     }
   }

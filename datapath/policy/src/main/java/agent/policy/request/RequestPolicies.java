@@ -1,6 +1,9 @@
 package agent.policy.request;
 
 import agent.datapath.manager.spec.RedirectedFlow;
+import agent.maps.layout.PolicyDirection;
+import agent.maps.layout.RedirectKind;
+import java.util.List;
 
 /**
  * The rules of requests in force: of the client where it is an endpoint of this node, and of the
@@ -17,6 +20,17 @@ public interface RequestPolicies {
    * @param name the name in lower case, without the dot at its end
    */
   boolean dns(RedirectedFlow flow, String name);
+
+  /**
+   * Returns the proxy that the policy of one end sends a flow to; {@code NONE}: it sends it to
+   * none, or this end is no endpoint of this node.
+   *
+   * @param direction egress for the client, ingress for the server
+   */
+  RedirectKind redirect(RedirectedFlow flow, PolicyDirection direction);
+
+  /** Returns which flows of an endpoint go through proxies, each once and in order. */
+  List<PolicyRedirect> redirects(int endpointId);
 
   /** Returns the revision of the rules in force. */
   long revision();

@@ -1,4 +1,4 @@
-package agent.policy;
+package agent.policy.request;
 
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
