@@ -76,13 +76,14 @@ final class Exchange {
     connection.count(Count.REQUEST_RECEIVED);
     report.protocol(handler.isHttp2() ? "HTTP/2" : head.protocolVersion().text());
     report.request(head.method().name(), head.uri(), "");
+    if (head.decoderResult().isFailure()) {
+      refuse(head.decoderResult().cause());
+      return;
+    }
     try {
-      if (head.decoderResult().isFailure()) {
-        throw new BadRequestException(String.valueOf(head.decoderResult().cause().getMessage()));
-      }
       request = JudgedRequest.of(head, handler.isHttp2());
     } catch (BadRequestException e) {
-      refuse(e.getMessage());
+      refuse(e);
       return;
     }
     isKept = !request.wantsClose();
@@ -100,22 +101,23 @@ final class Exchange {
     connection.upstream().open(this);
   }
 
-  /** Answers 400; how the bytes after the request are to be read is not known. */
-  private void refuse(String problem) {
-    LOGGER.debug("{}: {}", connection.flow(), problem);
+  /** Answers 400 or 408; how the bytes after the request are to be read is not known. */
+  private void refuse(Throwable problem) {
+    final HttpResponseStatus status = BadRequestException.status(problem);
+    LOGGER.debug("{}: {}: {}", connection.flow(), status, problem.getMessage());
     connection.count(Count.REQUEST_ERROR);
-    report.ended(Verdict.ERROR, HttpResponseStatus.BAD_REQUEST.code());
+    report.ended(Verdict.ERROR, status.code());
     isKept = false;
-    reply(text(HttpResponseStatus.BAD_REQUEST, "Bad request: " + problem));
+    reply(text(status, "Bad request: " + problem.getMessage()));
   }
 
   /** The body is not valid: what the server has of the request stays incomplete. */
-  void badBody(String problem) {
+  void badBody(Throwable problem) {
     if (state == State.ENDED) {
       return;
     }
     if (response != null || state == State.DRAINING) {
-      abort(problem);
+      abort(problem.getMessage(), Http2Error.INTERNAL_ERROR);
     } else {
       refuse(problem);
     }
@@ -125,7 +127,7 @@ final class Exchange {
   void content(HttpContent body) {
     if (body.decoderResult().isFailure()) {
       body.release();
-      badBody(String.valueOf(body.decoderResult().cause().getMessage()));
+      badBody(body.decoderResult().cause());
       return;
     }
     final boolean isLast = body instanceof LastHttpContent;
@@ -149,8 +151,7 @@ final class Exchange {
         if (isLast) {
           end();
         } else if (drainedBytes > MOST_DRAINED_BYTES) {
-          isKept = false;
-          end();
+          endAndClose();
         }
       }
       default -> body.release();
@@ -294,8 +295,7 @@ final class Exchange {
     } else if (isRequestEnded) {
       end();
     } else if (!response.isServerKept() && !handler.isHttp2()) {
-      isKept = false;
-      end();
+      endAndClose();
     }
   }
 
@@ -308,7 +308,7 @@ final class Exchange {
 
   private void badResponse() {
     if (response != null) {
-      abort("the response is not valid");
+      abort("the response is not valid", Http2Error.INTERNAL_ERROR);
     } else {
       fail(HttpResponseStatus.BAD_GATEWAY, LocalReply.BAD_RESPONSE);
     }
@@ -346,8 +346,7 @@ final class Exchange {
   void serverReset(long code) {
     final Http2Error error = Http2Error.valueOf(code);
     if (error == Http2Error.NO_ERROR && isResponseEnded) {
-      isKept = false;
-      end();
+      endAndClose();
     } else if (response != null) {
       abort("the server has reset the stream", error == null ? Http2Error.INTERNAL_ERROR : error);
     } else if (error == Http2Error.REFUSED_STREAM && !isBodySent && !isSentWhole()) {
@@ -362,10 +361,9 @@ final class Exchange {
       return;
     }
     if (isResponseEnded) {
-      isKept = false;
-      end();
+      endAndClose();
     } else if (response != null) {
-      abort(problem);
+      abort(problem, Http2Error.INTERNAL_ERROR);
     } else {
       serverLost(mayRepeat());
     }
@@ -389,7 +387,7 @@ final class Exchange {
         end.trailingHeaders().set(LocalReply.grpcTimeout().headers()).remove("content-type");
         client.writeAndFlush(end);
       }
-      abort(problem);
+      abort(problem, Http2Error.INTERNAL_ERROR);
     } else if (request.isGrpc()) {
       failed(HttpResponseStatus.OK);
       reply(LocalReply.grpcTimeout());
@@ -423,12 +421,15 @@ final class Exchange {
     if (!isKept || isRequestEnded) {
       end();
     } else {
+      timers.drain(connection.context().headTimeout(), this::endAndClose);
       readClient();
     }
   }
 
-  private void abort(String problem) {
-    abort(problem, Http2Error.INTERNAL_ERROR);
+  /** What is left of the request has not come in time, is too long, or is not wanted. */
+  private void endAndClose() {
+    isKept = false;
+    end();
   }
 
   /** Ends the response where it is, so that the client does not take it for whole. */

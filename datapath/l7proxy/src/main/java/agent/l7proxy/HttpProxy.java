@@ -169,7 +169,7 @@ public final class HttpProxy implements AutoCloseable {
       return;
     }
     final ClientConnection connection =
-        new ClientConnection(context, flow.get(), counters.of(flow.get()), log);
+        new ClientConnection(context, flow.get(), channel, counters.of(flow.get()), log);
     channel.pipeline().addLast(new ProtocolDetector(connection));
   }
 

@@ -23,6 +23,7 @@ public final class HttpProxyContext {
   private Duration requestTimeout = Duration.ofHours(1);
   private Duration idleTimeout = Duration.ZERO;
   private Duration grpcTimeout = Duration.ZERO;
+  private Duration headTimeout = Duration.ofSeconds(30);
   private Path accessLog;
   private IntFunction<List<String>> labels = identity -> List.of();
   private RequestListener listener = request -> {};
@@ -82,6 +83,12 @@ public final class HttpProxyContext {
     return this;
   }
 
+  /** Sets how long a client has for the head of a request. */
+  HttpProxyContext headTimeout(Duration value) {
+    headTimeout = changing(value);
+    return this;
+  }
+
   /** Sets {@code --access-log}; null: there is none. */
   public HttpProxyContext accessLog(Path value) {
     accessLog = changing(value);
@@ -121,9 +128,10 @@ public final class HttpProxyContext {
         || connectTimeout.toMillis() > Integer.MAX_VALUE
         || requestTimeout.isNegative()
         || idleTimeout.isNegative()
-        || grpcTimeout.isNegative()) {
+        || grpcTimeout.isNegative()
+        || !headTimeout.isPositive()) {
       throw new IllegalArgumentException(
-          "HTTP proxy: %d threads, %d retries, timeouts: retry %s, connect %s, request %s, idle %s, gRPC %s"
+          "HTTP proxy: %d threads, %d retries, timeouts: retry %s, connect %s, request %s, idle %s, gRPC %s, head %s"
               .formatted(
                   threads,
                   retries,
@@ -131,7 +139,8 @@ public final class HttpProxyContext {
                   connectTimeout,
                   requestTimeout,
                   idleTimeout,
-                  grpcTimeout));
+                  grpcTimeout,
+                  headTimeout));
     }
     isConcluded = true;
     return this;
@@ -184,6 +193,14 @@ public final class HttpProxyContext {
   /** Returns the longest gRPC request; zero: unlimited. */
   public Duration grpcTimeout() {
     return grpcTimeout;
+  }
+
+  /**
+   * Returns how long a client has for the head of a request, from its first byte, and from the
+   * connection to the end of the first head; also for what is left of a request that is refused.
+   */
+  Duration headTimeout() {
+    return headTimeout;
   }
 
   /** Returns the file of the access log; null: there is none. */

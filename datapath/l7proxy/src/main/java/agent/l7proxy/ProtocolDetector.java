@@ -29,6 +29,7 @@ final class ProtocolDetector extends ByteToMessageDecoder {
   @Override
   public void channelActive(ChannelHandlerContext ctx) throws Exception {
     super.channelActive(ctx);
+    connection.head().start(ctx::close);
     ctx.read();
   }
 
@@ -56,7 +57,7 @@ final class ProtocolDetector extends ByteToMessageDecoder {
 
   private void http1(ChannelHandlerContext ctx) {
     connection.protocol(ctx.channel(), false);
-    final RequestDecoder decoder = new RequestDecoder();
+    final RequestDecoder decoder = new RequestDecoder(connection);
     final ResponseEncoder encoder = new ResponseEncoder();
     ctx.pipeline()
         .addLast(decoder, encoder, ClientHandler.ofHttp1(connection, decoder, encoder))
@@ -67,6 +68,7 @@ final class ProtocolDetector extends ByteToMessageDecoder {
     connection.protocol(ctx.channel(), true);
     final ChannelPipeline pipeline = ctx.pipeline();
     pipeline.addLast(
+        new Http2FrameWatch(connection.head()),
         Http2FrameCodecBuilder.forServer()
             .initialSettings(
                 Http2Settings.defaultSettings()
@@ -79,6 +81,7 @@ final class ProtocolDetector extends ByteToMessageDecoder {
               @Override
               protected void initChannel(Channel stream) {
                 stream.config().setAutoRead(false);
+                connection.opened(stream);
                 stream
                     .pipeline()
                     .addLast(
@@ -88,6 +91,7 @@ final class ProtocolDetector extends ByteToMessageDecoder {
             }));
     ctx.channel().config().setOption(ChannelOption.ALLOW_HALF_CLOSURE, false);
     ctx.channel().config().setAutoRead(true);
+    connection.idle().start(ctx.channel()::close);
     pipeline.remove(this);
   }
 }

@@ -9,6 +9,8 @@ import agent.policy.request.RequestPolicies;
 import agent.types.IpAddress;
 import java.io.IOException;
 import java.net.Socket;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -22,7 +24,7 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
   static final IpAddress LOOPBACK = IpAddress.parse("127.0.0.1");
 
   final LinkedBlockingQueue<RequestRecord> records = new LinkedBlockingQueue<>();
-  final List<String> judged = new CopyOnWriteArrayList<>();
+  final List<String> judged = Collections.synchronizedList(new ArrayList<>());
   final List<Integer> joined = new CopyOnWriteArrayList<>();
   final LinkedBlockingQueue<Integer> left = new LinkedBlockingQueue<>();
   final HttpProxy proxy;
