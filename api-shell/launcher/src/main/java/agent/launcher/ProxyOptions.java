@@ -1,5 +1,6 @@
 package agent.launcher;
 
+import agent.bindings.ProcessAttributes;
 import agent.dns.proxy.DnsProxyContext;
 import agent.l7proxy.HttpProxyContext;
 import agent.launcher.options.OptionException;
@@ -23,6 +24,7 @@ final class ProxyOptions {
   HttpProxyContext http() {
     return new HttpProxyContext()
         .threads(Math.min(MOST_THREADS, Runtime.getRuntime().availableProcessors()))
+        .connections(HttpProxyContext.mostConnections(ProcessAttributes.descriptorLimit()))
         .retries((int) options.number("http-retry-count"))
         .retryTimeout(seconds("http-retry-timeout"))
         .connectTimeout(seconds("proxy-connect-timeout"))

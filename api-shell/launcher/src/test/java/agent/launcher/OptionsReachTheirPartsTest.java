@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.spec.ConntrackLifetimes;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.PolicyEntry;
@@ -336,6 +337,13 @@ class OptionsReachTheirPartsTest {
         s -> part.apply(s.proxies().http()),
         Duration.ofSeconds(defaultSec),
         Duration.ofSeconds(7));
+  }
+
+  @Test
+  void shouldBoundTheConnectionsOfTheProxyByTheDescriptorsOfTheProcess() {
+    assertEquals(
+        HttpProxyContext.mostConnections(ProcessAttributes.descriptorLimit()),
+        settings().proxies().http().connections());
   }
 
   /** A limit holds for one request, and for what is held. */

@@ -47,6 +47,7 @@ public final class HttpProxy implements AutoCloseable {
 
   private final HttpProxyContext context;
   private final RedirectCounters counters = new RedirectCounters();
+  private final ClientConnections clients;
   private final ByteBufAllocator allocator;
   private final EventLoopGroup loops;
   private final AccessLog log;
@@ -55,6 +56,7 @@ public final class HttpProxy implements AutoCloseable {
 
   private HttpProxy(HttpProxyContext context) throws IOException {
     this.context = context;
+    clients = new ClientConnections(context.connections());
     log =
         context.accessLog() == null ? null : AccessLog.open(context.accessLog(), context.labels());
     allocator = allocator(context.threads());
@@ -163,11 +165,12 @@ public final class HttpProxy implements AutoCloseable {
                     IpAddress.of(client.getAddress().getAddress()),
                     client.getPort(),
                     channel.localAddress().getPort());
-    if (flow.isEmpty()) {
+    if (flow.isEmpty() || !clients.add(flow.get())) {
       channel.config().setSoLinger(0);
       channel.close();
       return;
     }
+    channel.closeFuture().addListener(closed -> clients.remove(flow.get()));
     final ClientConnection connection =
         new ClientConnection(context, flow.get(), channel, counters.of(flow.get()), log);
     channel.pipeline().addLast(new ProtocolDetector(connection));
@@ -188,6 +191,16 @@ public final class HttpProxy implements AutoCloseable {
   /** Returns how many requests are not in the access log, because it could not be written. */
   public long droppedRecords() {
     return log == null ? 0 : log.dropped();
+  }
+
+  /** Returns how many connections of clients are open. */
+  public int connections() {
+    return clients.open();
+  }
+
+  /** Returns how many connections of clients were refused, because there were too many. */
+  public long refusedConnections() {
+    return clients.refused();
   }
 
   /** Returns the counters of all redirects that have had flows. */

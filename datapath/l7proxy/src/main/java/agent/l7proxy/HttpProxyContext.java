@@ -12,11 +12,17 @@ import java.util.function.IntFunction;
 /** The configuration of {@link HttpProxy} until {@link #conclude()}; immutable after it. */
 public final class HttpProxyContext {
   private static final int MOST_THREADS = 4;
+  private static final int DESCRIPTORS_PER_CONNECTION = 2;
+  private static final int PART_OF_DESCRIPTORS = 4;
+
+  /** They need 180 MB of heap where all are idle. */
+  private static final int MOST_CONNECTIONS = 32_768;
 
   private boolean isConcluded;
   private RedirectProxy redirect;
   private RequestPolicies policies;
   private int threads = Math.min(Runtime.getRuntime().availableProcessors(), MOST_THREADS);
+  private int connections = MOST_CONNECTIONS;
   private int retries = 3;
   private Duration retryTimeout = Duration.ZERO;
   private Duration connectTimeout = Duration.ofSeconds(1);
@@ -45,6 +51,24 @@ public final class HttpProxyContext {
   public HttpProxyContext threads(int value) {
     threads = changing(value);
     return this;
+  }
+
+  /** Sets how many connections clients may have. */
+  public HttpProxyContext connections(int value) {
+    connections = changing(value);
+    return this;
+  }
+
+  /**
+   * Returns how many connections clients may have: with those to servers they use a quarter of the
+   * descriptors.
+   *
+   * @param descriptorLimit of the process
+   */
+  public static int mostConnections(long descriptorLimit) {
+    return (int)
+        Math.min(
+            MOST_CONNECTIONS, descriptorLimit / PART_OF_DESCRIPTORS / DESCRIPTORS_PER_CONNECTION);
   }
 
   /** Sets {@code --http-retry-count}. */
@@ -122,6 +146,7 @@ public final class HttpProxyContext {
     Objects.requireNonNull(redirect, "redirect");
     Objects.requireNonNull(policies, "policies");
     if (threads < 1
+        || connections < 1
         || retries < 0
         || retryTimeout.isNegative()
         || !connectTimeout.isPositive()
@@ -131,9 +156,10 @@ public final class HttpProxyContext {
         || grpcTimeout.isNegative()
         || !headTimeout.isPositive()) {
       throw new IllegalArgumentException(
-          "HTTP proxy: %d threads, %d retries, timeouts: retry %s, connect %s, request %s, idle %s, gRPC %s, head %s"
+          "HTTP proxy: %d threads, %d connections, %d retries, timeouts: retry %s, connect %s, request %s, idle %s, gRPC %s, head %s"
               .formatted(
                   threads,
+                  connections,
                   retries,
                   retryTimeout,
                   connectTimeout,
@@ -163,6 +189,11 @@ public final class HttpProxyContext {
 
   int threads() {
     return threads;
+  }
+
+  /** Returns how many connections clients may have. */
+  public int connections() {
+    return connections;
   }
 
   /** Returns how often a request is sent again. */

@@ -31,6 +31,7 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
   volatile Function<HttpRequest, HttpVerdict> rule = request -> HttpVerdict.ALLOWED;
   volatile boolean isKnown = true;
   volatile int serverPort;
+  volatile int clientEndpoint = 7;
   volatile int serverEndpoint;
   volatile CompletableFuture<Void> joins = CompletableFuture.completedFuture(null);
 
@@ -79,7 +80,15 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
     return isKnown && protocol == 6 && client.isIpv4() && port >= proxy.firstPort()
         ? Optional.of(
             new RedirectedFlow(
-                protocol, client, clientPort, 1001, 7, LOOPBACK, serverPort, 1002, serverEndpoint))
+                protocol,
+                client,
+                clientPort,
+                1001,
+                clientEndpoint,
+                LOOPBACK,
+                serverPort,
+                1002,
+                serverEndpoint))
         : Optional.empty();
   }
 
