@@ -3,12 +3,14 @@ package agent.l7proxy;
 import agent.fuzz.FuzzInputs;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpRequestEncoder;
 import io.netty.util.ReferenceCountUtil;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -55,7 +57,8 @@ public final class RequestHeadFuzz {
   }
 
   private static List<HttpRequest> heads(ByteBuf bytes) {
-    final EmbeddedChannel channel = new EmbeddedChannel(new RequestDecoder());
+    final EmbeddedChannel channel = new EmbeddedChannel();
+    channel.pipeline().addLast(new RequestDecoder(connection(channel)));
     final List<HttpRequest> heads = new ArrayList<>();
     channel.writeInbound(bytes);
     for (Object message = channel.readInbound(); message != null; message = channel.readInbound()) {
@@ -66,6 +69,12 @@ public final class RequestHeadFuzz {
     }
     channel.finishAndReleaseAll();
     return heads;
+  }
+
+  /** Returns a connection without time limits, which the decoder starts and stops. */
+  private static ClientConnection connection(Channel client) {
+    final HttpProxyContext context = new HttpProxyContext().headTimeout(Duration.ZERO);
+    return new ClientConnection(context, null, client, null, null);
   }
 
   private static JudgedRequest judged(HttpRequest head) {

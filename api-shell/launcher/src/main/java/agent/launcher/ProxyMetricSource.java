@@ -37,6 +37,22 @@ final class ProxyMetricSource implements MetricRegistry.Source {
             "Requests that passed a proxy, by what became of them",
             MetricFamily.Type.COUNTER,
             requests()),
+        new MetricFamily(
+            "agent_proxy_connections",
+            "Open connections of clients to a proxy",
+            MetricFamily.Type.GAUGE,
+            List.of(
+                new Sample(
+                    Map.of("proxy", "http"),
+                    proxies.http().map(HttpProxy::connections).orElse(0)))),
+        new MetricFamily(
+            "agent_proxy_connections_refused_total",
+            "Connections of clients that were refused, because there were too many",
+            MetricFamily.Type.COUNTER,
+            List.of(
+                new Sample(
+                    Map.of("proxy", "http"),
+                    proxies.http().map(HttpProxy::refusedConnections).orElse(0L)))),
         MetricFamily.counter(
             "agent_proxy_access_log_dropped_total",
             "HTTP requests that are not in the access log, since it could not be written",

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.bindings.ProcessAttributes;
 import agent.datapath.manager.spec.ConntrackLifetimes;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.PolicyEntry;
@@ -313,6 +314,12 @@ class OptionsReachTheirPartsTest {
   private static List<Row> proxyRows() {
     return List.of(
         new Row("access-log", "/a/../l", s -> s.proxies().http().accessLog(), null, Path.of("/l")),
+        new Row(
+            "proxy-engine-log",
+            "/a/../l",
+            s -> s.log().proxyLog(),
+            Optional.empty(),
+            Optional.of(Path.of("/l"))),
         new Row("http-retry-count", "7", s -> s.proxies().http().retries(), 3, 7),
         seconds("http-retry-timeout", HttpProxyContext::retryTimeout, 0),
         seconds("proxy-connect-timeout", HttpProxyContext::connectTimeout, 1),
@@ -336,6 +343,13 @@ class OptionsReachTheirPartsTest {
         s -> part.apply(s.proxies().http()),
         Duration.ofSeconds(defaultSec),
         Duration.ofSeconds(7));
+  }
+
+  @Test
+  void shouldBoundTheConnectionsOfTheProxyByTheDescriptorsOfTheProcess() {
+    assertEquals(
+        HttpProxyContext.mostConnections(ProcessAttributes.descriptorLimit()),
+        settings().proxies().http().connections());
   }
 
   /** A limit holds for one request, and for what is held. */

@@ -91,6 +91,13 @@ class ProxyStatusTest {
         agent_proxy_ports{proxy="dns"} 0
         # HELP agent_proxy_requests_total Requests that passed a proxy, by what became of them
         # TYPE agent_proxy_requests_total counter
+        # HELP agent_proxy_connections Open connections of clients to a proxy
+        # TYPE agent_proxy_connections gauge
+        agent_proxy_connections{proxy="http"} 0
+        # HELP agent_proxy_connections_refused_total Connections of clients that were refused, \
+        because there were too many
+        # TYPE agent_proxy_connections_refused_total counter
+        agent_proxy_connections_refused_total{proxy="http"} 0
         # HELP agent_proxy_access_log_dropped_total HTTP requests that are not in the access log, \
         since it could not be written
         # TYPE agent_proxy_access_log_dropped_total counter

@@ -33,6 +33,9 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
   private boolean isInputClosed;
   private boolean isClosing;
 
+  /** Answers wait for the client to read them, and its next request for that. */
+  private boolean isUnread;
+
   private ClientHandler(
       ClientConnection connection, RequestDecoder decoder, ResponseEncoder encoder) {
     this.connection = connection;
@@ -86,7 +89,7 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
       }
       exchange.start(head, false);
     } else if (message instanceof HttpRequest head && head.decoderResult().isFailure()) {
-      exchange.badBody("the connection has ended within a request");
+      exchange.badBody(new BadRequestException("the connection has ended within a request"));
     }
     if (message instanceof HttpContent body && exchange != null) {
       exchange.content(body);
@@ -103,7 +106,9 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
   @Override
   public void channelReadComplete(ChannelHandlerContext ctx) {
     if (exchange == null) {
-      ctx.read();
+      if (!isUnread) {
+        ctx.read();
+      }
     } else {
       exchange.clientReadComplete();
     }
@@ -111,8 +116,13 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
 
   @Override
   public void channelWritabilityChanged(ChannelHandlerContext ctx) {
-    if (exchange != null && ctx.channel().isWritable()) {
+    if (!ctx.channel().isWritable()) {
+      return;
+    }
+    if (exchange != null) {
       exchange.readServer();
+    } else if (isUnread) {
+      next(ctx.channel());
     }
   }
 
@@ -126,7 +136,19 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
       close(client);
       return;
     }
+    if (client.isWritable()) {
+      next(client);
+    } else {
+      isUnread = true;
+    }
+  }
+
+  private void next(Channel client) {
+    isUnread = false;
     decoder.resume();
+    if (exchange == null) {
+      connection.idle().start(client::close);
+    }
     client.read();
   }
 

@@ -77,13 +77,14 @@ final class Exchange {
     connection.count(Count.REQUEST_RECEIVED);
     report.protocol(handler.isHttp2() ? "HTTP/2" : head.protocolVersion().text());
     report.request(head.method().name(), head.uri(), "");
+    if (head.decoderResult().isFailure()) {
+      refuse(head.decoderResult().cause());
+      return;
+    }
     try {
-      if (head.decoderResult().isFailure()) {
-        throw new BadRequestException(String.valueOf(head.decoderResult().cause().getMessage()));
-      }
       request = JudgedRequest.of(head, handler.isHttp2());
     } catch (BadRequestException e) {
-      refuse(e.getMessage());
+      refuse(e);
       return;
     }
     isKept = !request.wantsClose();
@@ -101,22 +102,23 @@ final class Exchange {
     connection.upstream().open(this);
   }
 
-  /** Answers 400; how the bytes after the request are to be read is not known. */
-  private void refuse(String problem) {
-    LOGGER.debug("{}: {}", connection.flow(), problem);
+  /** Answers 400 or 408; how the bytes after the request are to be read is not known. */
+  private void refuse(Throwable problem) {
+    final HttpResponseStatus status = BadRequestException.status(problem);
+    LOGGER.debug("{}: {}: {}", connection.flow(), status, problem.getMessage());
     connection.count(Count.REQUEST_ERROR);
-    report.ended(Verdict.ERROR, HttpResponseStatus.BAD_REQUEST.code());
+    report.ended(Verdict.ERROR, status.code());
     isKept = false;
-    reply(text(HttpResponseStatus.BAD_REQUEST, "Bad request: " + problem));
+    reply(text(status, "Bad request: " + problem.getMessage()));
   }
 
   /** The body is not valid: what the server has of the request stays incomplete. */
-  void badBody(String problem) {
+  void badBody(Throwable problem) {
     if (state == State.ENDED) {
       return;
     }
     if (response != null || state == State.DRAINING) {
-      abort(problem);
+      abort(problem.getMessage(), Http2Error.INTERNAL_ERROR);
     } else {
       refuse(problem);
     }
@@ -126,7 +128,7 @@ final class Exchange {
   void content(HttpContent body) {
     if (body.decoderResult().isFailure()) {
       body.release();
-      badBody(String.valueOf(body.decoderResult().cause().getMessage()));
+      badBody(body.decoderResult().cause());
       return;
     }
     final boolean isLast = body instanceof LastHttpContent;
@@ -150,8 +152,7 @@ final class Exchange {
         if (isLast) {
           end();
         } else if (drainedBytes > MOST_DRAINED_BYTES) {
-          isKept = false;
-          end();
+          endAndClose();
         }
       }
       default -> body.release();
@@ -296,8 +297,7 @@ final class Exchange {
     } else if (isRequestEnded) {
       end();
     } else if (!response.isServerKept() && !handler.isHttp2()) {
-      isKept = false;
-      end();
+      endAndClose();
     }
   }
 
@@ -310,7 +310,7 @@ final class Exchange {
 
   private void badResponse() {
     if (response != null) {
-      abort("the response is not valid");
+      abort("the response is not valid", Http2Error.INTERNAL_ERROR);
     } else {
       fail(HttpResponseStatus.BAD_GATEWAY, LocalReply.BAD_RESPONSE);
     }
@@ -348,8 +348,7 @@ final class Exchange {
   void serverReset(long code) {
     final Http2Error error = Http2Error.valueOf(code);
     if (error == Http2Error.NO_ERROR && isResponseEnded) {
-      isKept = false;
-      end();
+      endAndClose();
     } else if (response != null) {
       abort("the server has reset the stream", error == null ? Http2Error.INTERNAL_ERROR : error);
     } else if (error == Http2Error.REFUSED_STREAM && !isBodySent && !isSentWhole()) {
@@ -364,10 +363,9 @@ final class Exchange {
       return;
     }
     if (isResponseEnded) {
-      isKept = false;
-      end();
+      endAndClose();
     } else if (response != null) {
-      abort(problem);
+      abort(problem, Http2Error.INTERNAL_ERROR);
     } else {
       serverLost(mayRepeat());
     }
@@ -391,7 +389,7 @@ final class Exchange {
         end.trailingHeaders().set(LocalReply.grpcTimeout().headers()).remove("content-type");
         client.writeAndFlush(end);
       }
-      abort(problem);
+      abort(problem, Http2Error.INTERNAL_ERROR);
     } else if (request.isGrpc()) {
       failed(HttpResponseStatus.OK);
       reply(LocalReply.grpcTimeout());
@@ -401,6 +399,7 @@ final class Exchange {
   }
 
   private void fail(HttpResponseStatus status, String text) {
+    LOGGER.debug("{}: {}: {}", connection.flow(), status, text);
     failed(status);
     isKept &= isRequestEnded || request.isSmall(MOST_DRAINED_BYTES);
     reply(text(status, text));
@@ -425,12 +424,15 @@ final class Exchange {
     if (!isKept || isRequestEnded) {
       end();
     } else {
+      timers.drain(connection.context().headTimeout(), this::endAndClose);
       readClient();
     }
   }
 
-  private void abort(String problem) {
-    abort(problem, Http2Error.INTERNAL_ERROR);
+  /** What is left of the request has not come in time, is too long, or is not wanted. */
+  private void endAndClose() {
+    isKept = false;
+    end();
   }
 
   /** Ends the response where it is, so that the client does not take it for whole. */

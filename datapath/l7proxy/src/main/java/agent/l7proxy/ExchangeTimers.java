@@ -65,6 +65,11 @@ final class ExchangeTimers {
     }
   }
 
+  /** Starts the limit of what is left of a request that is answered. */
+  void drain(Duration limit, Runnable expired) {
+    deadline = loop.schedule(expired, nanos(limit), TimeUnit.NANOSECONDS);
+  }
+
   /** A part of the request or of its response has come. */
   void traffic() {
     if (idle != null) {

@@ -34,12 +34,15 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /**
  * The HTTP proxy. It listens on {@link RedirectProxy#PORTS} ports of each family, asks policy for
  * each request of the flows that the datapath sends there, and passes on what is allowed.
  */
 public final class HttpProxy implements AutoCloseable {
+  private static final Logger LOGGER = LogManager.getLogger(HttpProxy.class);
   private static final int TCP = 6;
   private static final int BACKLOG = 1024;
   private static final long CLOSE_MS = 5_000;
@@ -48,17 +51,19 @@ public final class HttpProxy implements AutoCloseable {
 
   private final HttpProxyContext context;
   private final RedirectCounters counters;
+  private final ClientConnections clients;
   private final ByteBufAllocator allocator;
   private final EventLoopGroup loops;
-  private final AccessLog log;
+  private final LogFile<RequestRecord> log;
   private final List<Channel> listeners = new ArrayList<>();
   private int firstPort;
 
   private HttpProxy(HttpProxyContext context) throws IOException {
     this.context = context;
     counters = new RedirectCounters(context.policies(), RedirectKind.HTTP);
+    clients = new ClientConnections(context.connections());
     log =
-        context.accessLog() == null ? null : AccessLog.open(context.accessLog(), context.labels());
+        context.accessLog() == null ? null : RecordText.open(context.accessLog(), context.labels());
     allocator = allocator(context.threads());
     final AtomicInteger number = new AtomicInteger();
     final ThreadFactory threads =
@@ -85,6 +90,11 @@ public final class HttpProxy implements AutoCloseable {
               context.redirect().previousPort(RedirectKind.HTTP),
               ThreadLocalRandom.current(),
               proxy::listen);
+      LOGGER.info(
+          "HTTP proxy: ports {} to {}, at most {} connections",
+          proxy.firstPort,
+          proxy.firstPort + RedirectProxy.PORTS - 1,
+          context.connections());
       return proxy;
     } catch (IOException | RuntimeException e) {
       proxy.close();
@@ -166,12 +176,16 @@ public final class HttpProxy implements AutoCloseable {
                     client.getPort(),
                     channel.localAddress().getPort());
     if (flow.isEmpty()) {
+      LOGGER.debug("HTTP proxy: no redirect has sent the connection from {}", client);
+    }
+    if (flow.isEmpty() || !clients.add(flow.get())) {
       channel.config().setSoLinger(0);
       channel.close();
       return;
     }
+    channel.closeFuture().addListener(closed -> clients.remove(flow.get()));
     final ClientConnection connection =
-        new ClientConnection(context, flow.get(), counters.of(flow.get()), log);
+        new ClientConnection(context, flow.get(), channel, counters.of(flow.get()), log);
     channel.pipeline().addLast(new ProtocolDetector(connection));
   }
 
@@ -190,6 +204,16 @@ public final class HttpProxy implements AutoCloseable {
   /** Returns how many requests are not in the access log, because it could not be written. */
   public long droppedRecords() {
     return log == null ? 0 : log.dropped();
+  }
+
+  /** Returns how many connections of clients are open. */
+  public int connections() {
+    return clients.open();
+  }
+
+  /** Returns how many connections of clients were refused, because there were too many. */
+  public long refusedConnections() {
+    return clients.refused();
   }
 
   /** Returns the counters of the messages of redirects. */

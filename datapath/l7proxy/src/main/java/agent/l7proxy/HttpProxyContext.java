@@ -12,17 +12,24 @@ import java.util.function.IntFunction;
 /** The configuration of {@link HttpProxy} until {@link #conclude()}; immutable after it. */
 public final class HttpProxyContext {
   private static final int MOST_THREADS = 4;
+  private static final int DESCRIPTORS_PER_CONNECTION = 2;
+  private static final int PART_OF_DESCRIPTORS = 4;
+
+  /** They need 180 MB of heap where all are idle. */
+  private static final int MOST_CONNECTIONS = 32_768;
 
   private boolean isConcluded;
   private RedirectProxy redirect;
   private RequestPolicies policies;
   private int threads = Math.min(Runtime.getRuntime().availableProcessors(), MOST_THREADS);
+  private int connections = MOST_CONNECTIONS;
   private int retries = 3;
   private Duration retryTimeout = Duration.ZERO;
   private Duration connectTimeout = Duration.ofSeconds(1);
   private Duration requestTimeout = Duration.ofHours(1);
   private Duration idleTimeout = Duration.ZERO;
   private Duration grpcTimeout = Duration.ZERO;
+  private Duration headTimeout = Duration.ofSeconds(30);
   private Path accessLog;
   private IntFunction<List<String>> labels = identity -> List.of();
   private RequestListener listener = request -> {};
@@ -44,6 +51,24 @@ public final class HttpProxyContext {
   public HttpProxyContext threads(int value) {
     threads = changing(value);
     return this;
+  }
+
+  /** Sets how many connections clients may have. */
+  public HttpProxyContext connections(int value) {
+    connections = changing(value);
+    return this;
+  }
+
+  /**
+   * Returns how many connections clients may have: with those to servers they use a quarter of the
+   * descriptors.
+   *
+   * @param descriptorLimit of the process
+   */
+  public static int mostConnections(long descriptorLimit) {
+    return (int)
+        Math.min(
+            MOST_CONNECTIONS, descriptorLimit / PART_OF_DESCRIPTORS / DESCRIPTORS_PER_CONNECTION);
   }
 
   /** Sets {@code --http-retry-count}. */
@@ -82,6 +107,12 @@ public final class HttpProxyContext {
     return this;
   }
 
+  /** Sets how long a client has for the head of a request. */
+  HttpProxyContext headTimeout(Duration value) {
+    headTimeout = changing(value);
+    return this;
+  }
+
   /** Sets {@code --access-log}; null: there is none. */
   public HttpProxyContext accessLog(Path value) {
     accessLog = changing(value);
@@ -115,23 +146,27 @@ public final class HttpProxyContext {
     Objects.requireNonNull(redirect, "redirect");
     Objects.requireNonNull(policies, "policies");
     if (threads < 1
+        || connections < 1
         || retries < 0
         || retryTimeout.isNegative()
         || !connectTimeout.isPositive()
         || connectTimeout.toMillis() > Integer.MAX_VALUE
         || requestTimeout.isNegative()
         || idleTimeout.isNegative()
-        || grpcTimeout.isNegative()) {
+        || grpcTimeout.isNegative()
+        || !headTimeout.isPositive()) {
       throw new IllegalArgumentException(
-          "HTTP proxy: %d threads, %d retries, timeouts: retry %s, connect %s, request %s, idle %s, gRPC %s"
+          "HTTP proxy: %d threads, %d connections, %d retries, timeouts: retry %s, connect %s, request %s, idle %s, gRPC %s, head %s"
               .formatted(
                   threads,
+                  connections,
                   retries,
                   retryTimeout,
                   connectTimeout,
                   requestTimeout,
                   idleTimeout,
-                  grpcTimeout));
+                  grpcTimeout,
+                  headTimeout));
     }
     isConcluded = true;
     return this;
@@ -154,6 +189,11 @@ public final class HttpProxyContext {
 
   int threads() {
     return threads;
+  }
+
+  /** Returns how many connections clients may have. */
+  public int connections() {
+    return connections;
   }
 
   /** Returns how often a request is sent again. */
@@ -184,6 +224,14 @@ public final class HttpProxyContext {
   /** Returns the longest gRPC request; zero: unlimited. */
   public Duration grpcTimeout() {
     return grpcTimeout;
+  }
+
+  /**
+   * Returns how long a client has for the head of a request, from its first byte, and from the
+   * connection to the end of the first head; also for what is left of a request that is refused.
+   */
+  Duration headTimeout() {
+    return headTimeout;
   }
 
   /** Returns the file of the access log; null: there is none. */

@@ -14,9 +14,12 @@ import io.netty.handler.codec.http2.Http2Settings;
 import io.netty.handler.codec.http2.Http2StreamFrameToHttpObjectCodec;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /** Tells HTTP/2 with prior knowledge from HTTP/1 by its preface (RFC 9113 section 3.4). */
 final class ProtocolDetector extends ByteToMessageDecoder {
+  private static final Logger LOGGER = LogManager.getLogger(ProtocolDetector.class);
   private static final byte[] PREFACE = "PRI * HTTP/2.0\r\n".getBytes(StandardCharsets.US_ASCII);
   private static final int MOST_STREAMS = 100;
 
@@ -29,7 +32,13 @@ final class ProtocolDetector extends ByteToMessageDecoder {
   @Override
   public void channelActive(ChannelHandlerContext ctx) throws Exception {
     super.channelActive(ctx);
+    connection.head().start(() -> expired(ctx));
     ctx.read();
+  }
+
+  private void expired(ChannelHandlerContext ctx) {
+    LOGGER.debug("{}: nothing has come in time that tells the protocol", connection.flow());
+    ctx.close();
   }
 
   @Override
@@ -56,7 +65,7 @@ final class ProtocolDetector extends ByteToMessageDecoder {
 
   private void http1(ChannelHandlerContext ctx) {
     connection.protocol(ctx.channel(), false);
-    final RequestDecoder decoder = new RequestDecoder();
+    final RequestDecoder decoder = new RequestDecoder(connection);
     final ResponseEncoder encoder = new ResponseEncoder();
     ctx.pipeline()
         .addLast(decoder, encoder, ClientHandler.ofHttp1(connection, decoder, encoder))
@@ -67,6 +76,7 @@ final class ProtocolDetector extends ByteToMessageDecoder {
     connection.protocol(ctx.channel(), true);
     final ChannelPipeline pipeline = ctx.pipeline();
     pipeline.addLast(
+        new Http2FrameWatch(connection.head()),
         Http2FrameCodecBuilder.forServer()
             .initialSettings(
                 Http2Settings.defaultSettings()
@@ -79,6 +89,7 @@ final class ProtocolDetector extends ByteToMessageDecoder {
               @Override
               protected void initChannel(Channel stream) {
                 stream.config().setAutoRead(false);
+                connection.opened(stream);
                 stream
                     .pipeline()
                     .addLast(
@@ -88,6 +99,7 @@ final class ProtocolDetector extends ByteToMessageDecoder {
             }));
     ctx.channel().config().setOption(ChannelOption.ALLOW_HALF_CLOSURE, false);
     ctx.channel().config().setAutoRead(true);
+    connection.idle().start(ctx.channel()::close);
     pipeline.remove(this);
   }
 }

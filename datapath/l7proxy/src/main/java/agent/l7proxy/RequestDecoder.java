@@ -10,6 +10,7 @@ import io.netty.handler.codec.http.HttpDecoderConfig;
 import io.netty.handler.codec.http.HttpMessage;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpRequestDecoder;
+import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
 import java.util.List;
@@ -22,6 +23,7 @@ final class RequestDecoder extends HttpRequestDecoder {
   /** The longest request line and header, in bytes. */
   static final int LONGEST_HEAD = 64 * 1024;
 
+  private final ClientConnection connection;
   private ChannelHandlerContext context;
   private ChannelInputShutdownEvent delayedShutdown;
   private boolean isInHead = true;
@@ -31,7 +33,7 @@ final class RequestDecoder extends HttpRequestDecoder {
   private int checked;
   private boolean isRequestLineChecked;
 
-  RequestDecoder() {
+  RequestDecoder(ClientConnection connection) {
     super(
         new HttpDecoderConfig()
             .setMaxInitialLineLength(LONGEST_HEAD)
@@ -39,6 +41,7 @@ final class RequestDecoder extends HttpRequestDecoder {
             .setMaxChunkSize(16 * 1024)
             .setInitialBufferSize(64)
             .setStrictLineParsing(true));
+    this.connection = connection;
   }
 
   /** Reads the next request, once the one before is answered. */
@@ -128,8 +131,13 @@ final class RequestDecoder extends HttpRequestDecoder {
       return;
     }
     if (isInHead && !isHeadComplete(in, out)) {
+      if (out.isEmpty()) {
+        awaitHead(in);
+      }
       return;
     }
+    connection.head().stop();
+    connection.idle().stop();
     isInHead = false;
     super.decode(ctx, in, out);
     if (!out.isEmpty() && out.getLast() instanceof LastHttpContent) {
@@ -169,12 +177,33 @@ final class RequestDecoder extends HttpRequestDecoder {
     }
   }
 
+  /** Limits the time to the end of a head that has begun. */
+  private void awaitHead(ByteBuf in) {
+    if (in.isReadable() || connection.head().isRunning()) {
+      connection.idle().stop();
+      connection.head().start(this::headExpired);
+    }
+  }
+
+  private void headExpired() {
+    isDiscarding = true;
+    context.fireChannelRead(
+        failed(
+            new BadRequestException(
+                HttpResponseStatus.REQUEST_TIMEOUT, "the head has not come in time")));
+  }
+
   private void fail(ByteBuf in, List<Object> out, String problem) {
     in.skipBytes(in.readableBytes());
     isDiscarding = true;
+    connection.head().stop();
+    out.add(failed(new BadRequestException(problem)));
+  }
+
+  private static HttpMessage failed(BadRequestException problem) {
     final HttpMessage message =
         new DefaultHttpRequest(HttpVersion.HTTP_1_1, new HttpMethod("-"), "-");
-    message.setDecoderResult(DecoderResult.failure(new BadRequestException(problem)));
-    out.add(message);
+    message.setDecoderResult(DecoderResult.failure(problem));
+    return message;
   }
 }

@@ -11,6 +11,8 @@ import agent.policy.request.RequestPolicies;
 import agent.types.IpAddress;
 import java.io.IOException;
 import java.net.Socket;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
@@ -27,7 +29,7 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
   static final IpAddress LOOPBACK = IpAddress.parse("127.0.0.1");
 
   final LinkedBlockingQueue<RequestRecord> records = new LinkedBlockingQueue<>();
-  final List<String> judged = new CopyOnWriteArrayList<>();
+  final List<String> judged = Collections.synchronizedList(new ArrayList<>());
   final List<Integer> joined = new CopyOnWriteArrayList<>();
   final LinkedBlockingQueue<Integer> left = new LinkedBlockingQueue<>();
   final HttpProxy proxy;
@@ -36,6 +38,7 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
   volatile boolean isKnown = true;
   final AtomicInteger failingJoins = new AtomicInteger();
   volatile int serverPort;
+  volatile int clientEndpoint = 7;
   volatile int serverEndpoint;
   volatile CompletableFuture<Void> joins = CompletableFuture.completedFuture(null);
 
@@ -84,7 +87,15 @@ final class ProxyBench implements RedirectProxy, RequestPolicies, AutoCloseable 
     return isKnown && protocol == 6 && client.isIpv4() && port >= proxy.firstPort()
         ? Optional.of(
             new RedirectedFlow(
-                protocol, client, clientPort, 1001, 7, LOOPBACK, serverPort, 1002, serverEndpoint))
+                protocol,
+                client,
+                clientPort,
+                1001,
+                clientEndpoint,
+                LOOPBACK,
+                serverPort,
+                1002,
+                serverEndpoint))
         : Optional.empty();
   }
 

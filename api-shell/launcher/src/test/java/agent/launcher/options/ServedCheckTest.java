@@ -95,10 +95,6 @@ class ServedCheckTest {
         "--tunnel geneve: needs the overlay between nodes, which this version does not have",
         "-t",
         "geneve");
-    assertRefused(
-        "--proxy-engine-log /a: needs a log of the layer 7 proxy alone, which this version does not"
-            + " have",
-        "--proxy-engine-log=/a");
   }
 
   private static void assertRefused(String message, String... arguments) {
