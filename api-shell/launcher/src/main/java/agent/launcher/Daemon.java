@@ -329,9 +329,11 @@ final class Daemon implements AutoCloseable {
     configure(changed.runtimeOptions());
     server.limit(changed.rateLimits());
     load.enable(changed.logsSystemLoad());
-    if (proxies != null) {
-      proxies.reopenLogs();
-    }
+  }
+
+  /** Opens the logs of the proxies by their names again. */
+  void reopenLogs() {
+    proxies.reopenLogs();
   }
 
   /** Only what differs from the options before: a client may have changed the rest. */

@@ -2,6 +2,7 @@ package agent.launcher;
 
 import agent.bindings.ProcessAttributes;
 import agent.launcher.kernel.FeatureProbe;
+import agent.launcher.log.AgentLog;
 import agent.launcher.options.HelpText;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;
@@ -18,9 +19,10 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The process of the daemon: options, log, signals, exit codes. SIGHUP has the options read again.
- * Exit codes: 0 after SIGTERM or SIGINT, 1 after a failure, 2 for an option that is unknown or has
- * a bad value, 3 where another agent uses what this one would share with it.
+ * The process of the daemon: options, log, signals, exit codes. SIGHUP has the options read again,
+ * and the files of the proxies opened again. Exit codes: 0 after SIGTERM or SIGINT, 1 after a
+ * failure, 2 for an option that is unknown or has a bad value, 3 where another agent uses what this
+ * one would share with it.
  */
 public final class DaemonProcess {
   private static final int OK = 0;
@@ -126,6 +128,8 @@ public final class DaemonProcess {
         reloads.acquire();
         reloads.drainPermits();
         reload.run();
+        daemon.reopenLogs();
+        AgentLog.reopen();
       }
     } catch (OptionException e) {
       log.fatal("{}", e.getMessage());

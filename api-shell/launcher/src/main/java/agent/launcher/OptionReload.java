@@ -27,6 +27,7 @@ final class OptionReload {
           "log-driver",
           "log-opt",
           "log-system-load",
+          "proxy-engine-log",
           "enable-tracing",
           "enable-policy",
           "disable-conntrack",

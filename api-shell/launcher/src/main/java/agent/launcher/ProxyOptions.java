@@ -8,6 +8,7 @@ import agent.launcher.options.OptionValues;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Optional;
 
 /** The options of the proxies that policy sends flows to. */
 final class ProxyOptions {
@@ -31,7 +32,7 @@ final class ProxyOptions {
         .requestTimeout(seconds("http-request-timeout"))
         .idleTimeout(seconds("http-idle-timeout"))
         .grpcTimeout(seconds("http-max-grpc-timeout"))
-        .accessLog(accessLog());
+        .accessLog(file(ACCESS_LOG).orElse(null));
   }
 
   /** Returns the context of the DNS proxy, as far as options say it. */
@@ -45,12 +46,19 @@ final class ProxyOptions {
     return Duration.ofSeconds(options.number(option));
   }
 
-  private Path accessLog() {
-    final String file = options.text(ACCESS_LOG);
+  /** Returns the file of what the proxies log, if there is one. */
+  Optional<Path> log() {
+    return file("proxy-engine-log");
+  }
+
+  private Optional<Path> file(String option) {
+    final String file = options.text(option);
     try {
-      return file.isEmpty() ? null : Path.of(file).toAbsolutePath().normalize();
+      return file.isEmpty()
+          ? Optional.empty()
+          : Optional.of(Path.of(file).toAbsolutePath().normalize());
     } catch (InvalidPathException e) {
-      throw new OptionException("--" + ACCESS_LOG + ": " + e.getReason());
+      throw new OptionException("--" + option + ": " + e.getReason());
     }
   }
 }

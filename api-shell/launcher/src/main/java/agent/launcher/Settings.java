@@ -240,16 +240,18 @@ final class Settings {
         "log-driver",
         () ->
             LogOptions.of(
-                options.bool("debug"),
-                options.texts("debug-verbose"),
-                options.texts("log-driver"),
-                options.pairs("log-opt")));
+                    options.bool("debug"),
+                    options.texts("debug-verbose"),
+                    options.texts("log-driver"),
+                    options.pairs("log-opt"))
+                .withProxyLog(proxies().log()));
   }
 
   /**
    * Starts the log, or continues it with these options.
    *
-   * @throws OptionException where the log daemon cannot be reached; then nothing has changed
+   * @throws OptionException where the log daemon cannot be reached or the file of the proxies
+   *     cannot be opened; then nothing has changed
    */
   void startLog() {
     OptionException.naming(

@@ -314,6 +314,12 @@ class OptionsReachTheirPartsTest {
   private static List<Row> proxyRows() {
     return List.of(
         new Row("access-log", "/a/../l", s -> s.proxies().http().accessLog(), null, Path.of("/l")),
+        new Row(
+            "proxy-engine-log",
+            "/a/../l",
+            s -> s.log().proxyLog(),
+            Optional.empty(),
+            Optional.of(Path.of("/l"))),
         new Row("http-retry-count", "7", s -> s.proxies().http().retries(), 3, 7),
         seconds("http-retry-timeout", HttpProxyContext::retryTimeout, 0),
         seconds("proxy-connect-timeout", HttpProxyContext::connectTimeout, 1),

@@ -10,7 +10,7 @@ final class ClientConnection {
   private final HttpProxyContext context;
   private final RedirectedFlow flow;
   private final FlowCounters counters;
-  private final AccessLog log;
+  private final LogFile<RequestRecord> log;
   private final TimeLimit head;
   private final TimeLimit idle;
   private Upstream upstream;
@@ -27,7 +27,7 @@ final class ClientConnection {
       RedirectedFlow flow,
       Channel client,
       FlowCounters counters,
-      AccessLog log) {
+      LogFile<RequestRecord> log) {
     this.context = context;
     this.flow = flow;
     this.counters = counters;

@@ -45,6 +45,7 @@ final class ClientConnections {
     final int own = clients.getOrDefault(client(flow), 0);
     if (2L * own >= most - open) {
       refused++;
+      LOGGER.debug("{}: the connection is refused: there are too many", flow);
       logRefusal(flow, own);
       return false;
     }

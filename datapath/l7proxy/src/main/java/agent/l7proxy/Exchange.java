@@ -397,6 +397,7 @@ final class Exchange {
   }
 
   private void fail(HttpResponseStatus status, String text) {
+    LOGGER.debug("{}: {}: {}", connection.flow(), status, text);
     failed(status);
     isKept &= isRequestEnded || request.isSmall(MOST_DRAINED_BYTES);
     reply(text(status, text));

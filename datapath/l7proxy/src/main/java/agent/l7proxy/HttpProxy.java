@@ -33,12 +33,15 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /**
  * The HTTP proxy. It listens on {@link RedirectProxy#PORTS} ports of each family, asks policy for
  * each request of the flows that the datapath sends there, and passes on what is allowed.
  */
 public final class HttpProxy implements AutoCloseable {
+  private static final Logger LOGGER = LogManager.getLogger(HttpProxy.class);
   private static final int TCP = 6;
   private static final int BACKLOG = 1024;
   private static final long CLOSE_MS = 5_000;
@@ -50,7 +53,7 @@ public final class HttpProxy implements AutoCloseable {
   private final ClientConnections clients;
   private final ByteBufAllocator allocator;
   private final EventLoopGroup loops;
-  private final AccessLog log;
+  private final LogFile<RequestRecord> log;
   private final List<Channel> listeners = new ArrayList<>();
   private int firstPort;
 
@@ -58,7 +61,7 @@ public final class HttpProxy implements AutoCloseable {
     this.context = context;
     clients = new ClientConnections(context.connections());
     log =
-        context.accessLog() == null ? null : AccessLog.open(context.accessLog(), context.labels());
+        context.accessLog() == null ? null : RecordText.open(context.accessLog(), context.labels());
     allocator = allocator(context.threads());
     final AtomicInteger number = new AtomicInteger();
     final ThreadFactory threads =
@@ -85,6 +88,11 @@ public final class HttpProxy implements AutoCloseable {
               context.redirect().previousPort(RedirectKind.HTTP),
               ThreadLocalRandom.current(),
               proxy::listen);
+      LOGGER.info(
+          "HTTP proxy: ports {} to {}, at most {} connections",
+          proxy.firstPort,
+          proxy.firstPort + RedirectProxy.PORTS - 1,
+          context.connections());
       return proxy;
     } catch (IOException | RuntimeException e) {
       proxy.close();
@@ -165,6 +173,9 @@ public final class HttpProxy implements AutoCloseable {
                     IpAddress.of(client.getAddress().getAddress()),
                     client.getPort(),
                     channel.localAddress().getPort());
+    if (flow.isEmpty()) {
+      LOGGER.debug("HTTP proxy: no redirect has sent the connection from {}", client);
+    }
     if (flow.isEmpty() || !clients.add(flow.get())) {
       channel.config().setSoLinger(0);
       channel.close();

@@ -14,9 +14,12 @@ import io.netty.handler.codec.http2.Http2Settings;
 import io.netty.handler.codec.http2.Http2StreamFrameToHttpObjectCodec;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 
 /** Tells HTTP/2 with prior knowledge from HTTP/1 by its preface (RFC 9113 section 3.4). */
 final class ProtocolDetector extends ByteToMessageDecoder {
+  private static final Logger LOGGER = LogManager.getLogger(ProtocolDetector.class);
   private static final byte[] PREFACE = "PRI * HTTP/2.0\r\n".getBytes(StandardCharsets.US_ASCII);
   private static final int MOST_STREAMS = 100;
 
@@ -29,8 +32,13 @@ final class ProtocolDetector extends ByteToMessageDecoder {
   @Override
   public void channelActive(ChannelHandlerContext ctx) throws Exception {
     super.channelActive(ctx);
-    connection.head().start(ctx::close);
+    connection.head().start(() -> expired(ctx));
     ctx.read();
+  }
+
+  private void expired(ChannelHandlerContext ctx) {
+    LOGGER.debug("{}: nothing has come in time that tells the protocol", connection.flow());
+    ctx.close();
   }
 
   @Override

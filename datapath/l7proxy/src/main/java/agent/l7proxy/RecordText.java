@@ -1,6 +1,8 @@
 package agent.l7proxy;
 
 import agent.types.IpAddress;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.List;
@@ -24,6 +26,16 @@ final class RecordText {
    */
   RecordText(IntFunction<List<String>> labels) {
     this.labels = labels;
+  }
+
+  /**
+   * Opens the access log.
+   *
+   * @throws IOException where it cannot be opened
+   */
+  static LogFile<RequestRecord> open(Path file, IntFunction<List<String>> labels)
+      throws IOException {
+    return LogFile.open("access log", file, new RecordText(labels)::line);
   }
 
   /** Returns the line with its end; valid until the next one is written. */

@@ -1,6 +1,7 @@
 package agent.l7proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.RedirectedFlow;
@@ -120,8 +121,30 @@ class AccessLogTest {
   }
 
   @Test
+  void shouldNotWriteThroughASymbolicLink() throws IOException {
+    final Path target = Files.writeString(folder.resolve("target"), "");
+    final Path link = Files.createSymbolicLink(folder.resolve("link"), target);
+    assertThrows(IOException.class, () -> RecordText.open(link, identity -> List.of()));
+  }
+
+  @Test
+  void shouldNotFollowASymbolicLinkThatIsPutInThePlaceOfItsFile() throws Exception {
+    final Path target = Files.writeString(folder.resolve("target"), "");
+    final Path file = folder.resolve("access.log");
+    final LogFile<RequestRecord> log = RecordText.open(file, identity -> List.of());
+    Files.delete(file);
+    Files.createSymbolicLink(file, target);
+    log.reopen();
+    while (log.dropped() == 0) {
+      log.write(record("/"));
+    }
+    log.close();
+    assertEquals("", Files.readString(target));
+  }
+
+  @Test
   void shouldCountWhatADiskThatFailsDoesNotTake() throws IOException {
-    final AccessLog log = AccessLog.open(Path.of("/dev/full"), identity -> List.of());
+    final LogFile<RequestRecord> log = RecordText.open(Path.of("/dev/full"), identity -> List.of());
     for (int i = 0; i < 20_000; i++) {
       log.write(record("/"));
     }

@@ -1,14 +1,18 @@
 package agent.launcher.log;
 
+import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Map;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.core.LoggerContext;
 import org.apache.logging.log4j.core.appender.ConsoleAppender;
 import org.apache.logging.log4j.core.config.Configuration;
 import org.apache.logging.log4j.core.config.Configurator;
+import org.apache.logging.log4j.core.config.LoggerConfig;
 import org.apache.logging.log4j.core.config.builder.api.ConfigurationBuilder;
 import org.apache.logging.log4j.core.config.builder.api.ConfigurationBuilderFactory;
 import org.apache.logging.log4j.core.config.builder.impl.BuiltConfiguration;
+import org.apache.logging.log4j.core.layout.PatternLayout;
 
 /**
  * The log: lines on standard error with a UTC timestamp, and to the log daemon of the node where an
@@ -16,6 +20,8 @@ import org.apache.logging.log4j.core.config.builder.impl.BuiltConfiguration;
  */
 public final class AgentLog {
   private static final String LINE = "%d{yyyy-MM-dd'T'HH:mm:ss.SSSX}{UTC} %-5p %c{1}: %m%n%ex{0}";
+
+  private static final String CONSOLE = "console";
 
   /** Set so that Log4j does not query the name service for it, which could delay the start. */
   private static final String HOST_NAME = "hostName";
@@ -31,16 +37,37 @@ public final class AgentLog {
           "org.jboss", Level.WARN,
           "net.openhft", Level.WARN);
 
+  /** What the log of the proxies is made of. */
+  private static final List<String> PROXIES =
+      List.of(
+          "agent.l7proxy",
+          "agent.dns.proxy",
+          "agent.datapath.manager.spec.ProxyPorts",
+          "agent.launcher.NodeProxies");
+
   private AgentLog() {}
 
   /**
    * Starts the log, or continues it with other options.
    *
-   * @throws IllegalArgumentException naming the option where the log daemon cannot be reached; then
-   *     nothing has changed
+   * @throws IllegalArgumentException naming the option where the log daemon cannot be reached, or
+   *     the file of the proxies cannot be opened; then nothing has changed
    */
   public static void start(LogOptions options) {
     final SyslogAppender syslog = options.syslog().map(SyslogAppender::connect).orElse(null);
+    final ProxyLogAppender proxies;
+    try {
+      proxies =
+          options
+              .proxyLog()
+              .map(file -> ProxyLogAppender.open(file, pattern(options)))
+              .orElse(null);
+    } catch (IllegalArgumentException e) {
+      if (syslog != null) {
+        syslog.stop();
+      }
+      throw e;
+    }
     final Configuration configuration = configuration(options);
     final LoggerContext context = Configurator.initialize(configuration);
     if (context.getConfiguration() != configuration) {
@@ -50,8 +77,41 @@ public final class AgentLog {
       syslog.start();
       configuration.addAppender(syslog);
       configuration.getRootLogger().addAppender(syslog, syslog.level(), null);
-      context.updateLoggers();
     }
+    if (proxies != null) {
+      proxies.start();
+      configuration.addAppender(proxies);
+      PROXIES.forEach(name -> configuration.addLogger(name, proxyLogger(name, configuration)));
+    }
+    context.updateLoggers();
+  }
+
+  /** The file has the details; what else is logged gets the messages that it gets without it. */
+  private static LoggerConfig proxyLogger(String name, Configuration configuration) {
+    final Level level = configuration.getRootLogger().getLevel();
+    final LoggerConfig logger = new LoggerConfig(name, Level.DEBUG, false);
+    logger.addAppender(configuration.getAppender(ProxyLogAppender.NAME), Level.DEBUG, null);
+    logger.addAppender(configuration.getAppender(CONSOLE), level, null);
+    if (configuration.getAppender(SyslogAppender.NAME) instanceof SyslogAppender syslog) {
+      final Level least = syslog.level().isMoreSpecificThan(level) ? syslog.level() : level;
+      logger.addAppender(syslog, least, null);
+    }
+    return logger;
+  }
+
+  /** Opens the file of the proxies by its name again, if there is one. */
+  public static void reopen() {
+    final Configuration configuration = LoggerContext.getContext(false).getConfiguration();
+    if (configuration.getAppender(ProxyLogAppender.NAME) instanceof ProxyLogAppender proxies) {
+      proxies.reopen();
+    }
+  }
+
+  private static PatternLayout pattern(LogOptions options) {
+    return PatternLayout.newBuilder()
+        .setCharset(StandardCharsets.UTF_8)
+        .setPattern(options.isDetailed() ? DEBUG_LINE : LINE)
+        .build();
   }
 
   /** Returns the configuration of the log; stack traces are logged at debug level only. */
@@ -61,7 +121,7 @@ public final class AgentLog {
     log.setConfigurationName("console").setStatusLevel(Level.ERROR);
     log.setShutdownHook("disable");
     log.add(
-        log.newAppender("console", "Console")
+        log.newAppender(CONSOLE, "Console")
             .addAttribute("target", ConsoleAppender.Target.SYSTEM_ERR)
             .addAttribute("direct", true)
             .add(
@@ -71,7 +131,7 @@ public final class AgentLog {
     options.verbosePackages().forEach(prefix -> log.add(log.newLogger(prefix, Level.TRACE)));
     log.add(
         log.newRootLogger(options.debug() ? Level.DEBUG : Level.INFO)
-            .add(log.newAppenderRef("console")));
+            .add(log.newAppenderRef(CONSOLE)));
     final BuiltConfiguration configuration = log.build(false);
     configuration.getProperties().put(HOST_NAME, "localhost");
     return configuration;

@@ -16,8 +16,10 @@ import org.apache.logging.log4j.Level;
  * @param debug whether debug messages are logged
  * @param groups the groups whose most detailed messages are logged, too
  * @param syslog the log daemon of the node, where it gets the messages
+ * @param proxyLog the file that has what the proxies log, too, with details
  */
-public record LogOptions(boolean debug, List<String> groups, Optional<Syslog> syslog) {
+public record LogOptions(
+    boolean debug, List<String> groups, Optional<Syslog> syslog, Optional<Path> proxyLog) {
   /** The packages of each group of {@code --debug-verbose}. */
   static final Map<String, List<String>> GROUPS =
       new TreeMap<>(
@@ -99,7 +101,19 @@ public record LogOptions(boolean debug, List<String> groups, Optional<Syslog> sy
       syslog = syslog.with(option.getKey(), option.getValue());
     }
     return new LogOptions(
-        debug, List.copyOf(groups), drivers.isEmpty() ? Optional.empty() : Optional.of(syslog));
+        debug,
+        List.copyOf(groups),
+        drivers.isEmpty() ? Optional.empty() : Optional.of(syslog),
+        Optional.empty());
+  }
+
+  /**
+   * Returns these options with a file of the proxies.
+   *
+   * @param file {@code --proxy-engine-log}
+   */
+  public LogOptions withProxyLog(Optional<Path> file) {
+    return new LogOptions(debug, groups, syslog, file);
   }
 
   /** Returns whether lines name threads and show stack traces. */

@@ -19,6 +19,8 @@ import org.apache.logging.log4j.core.config.Property;
  * counted in the next one, and standard error has it.
  */
 final class SyslogAppender extends AbstractAppender {
+  static final String NAME = "syslog";
+
   private static final int LONGEST_BYTES = 8 * 1024;
   private static final DateTimeFormatter TIME =
       DateTimeFormatter.ofPattern("MMM ppd HH:mm:ss", Locale.ENGLISH);
@@ -36,7 +38,7 @@ final class SyslogAppender extends AbstractAppender {
   private long lost;
 
   private SyslogAppender(LogOptions.Syslog options, UnixDatagrams socket) {
-    super("syslog", null, null, true, Property.EMPTY_ARRAY);
+    super(NAME, null, null, true, Property.EMPTY_ARRAY);
     this.options = options;
     this.socket = socket;
   }

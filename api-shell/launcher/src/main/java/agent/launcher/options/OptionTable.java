@@ -326,8 +326,7 @@ public final class OptionTable {
   private static List<AgentOption> proxy() {
     return List.of(
         served(PROXY, "access-log", STRING, "", "Log of layer 7 requests"),
-        later(PROXY, "proxy-engine-log", STRING, "", "Log of the layer 7 proxy")
-            .needing("a log of the layer 7 proxy alone"),
+        served(PROXY, "proxy-engine-log", STRING, "", "Log of the proxies, with details"),
         later(
             PROXY,
             "sidecar-mesh-proxy-image",

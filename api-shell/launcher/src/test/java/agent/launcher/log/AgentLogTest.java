@@ -2,21 +2,52 @@ package agent.launcher.log;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.core.LogEvent;
+import org.apache.logging.log4j.core.LoggerContext;
 import org.apache.logging.log4j.core.appender.ConsoleAppender;
 import org.apache.logging.log4j.core.config.Configuration;
+import org.apache.logging.log4j.core.config.LoggerConfig;
 import org.apache.logging.log4j.core.impl.Log4jLogEvent;
 import org.apache.logging.log4j.message.SimpleMessage;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
-/** The lines of the log and its levels; nothing is logged here. */
+/** The lines of the log, its levels, and the file of the proxies. */
+@Timeout(60)
 class AgentLogTest {
   private static final List<String> LIBRARIES =
       List.of("io.undertow.request", "org.xnio.nio", "org.jboss.logging", "net.openhft.chronicle");
+
+  @TempDir private Path folder;
+
+  /** Logs as a class of this name does. */
+  private static void log(Level level, String name, String message) {
+    final LoggerConfig logger =
+        LoggerContext.getContext(false).getConfiguration().getLoggerConfig(name);
+    if (level.isMoreSpecificThan(logger.getLevel())) {
+      logger.log(
+          Log4jLogEvent.newBuilder()
+              .setLoggerName(name)
+              .setLevel(level)
+              .setThreadName("l7-http-0")
+              .setTimeMillis(1_795_320_306_007L)
+              .setMessage(new SimpleMessage(message))
+              .build());
+    }
+  }
 
   private static LogOptions options(boolean debug, String... groups) {
     return LogOptions.of(debug, List.of(groups), List.of(), Map.of());
@@ -81,6 +112,76 @@ class AgentLogTest {
     assertEquals(
         "2026-11-22T04:05:06.007Z WARN  [ep-conductor] Daemon: the disk is full",
         line(configuration).lines().findFirst().orElseThrow());
+  }
+
+  @Test
+  void shouldWriteWhatTheProxiesLogToTheirFileWithDetails() throws Exception {
+    final Path file = folder.resolve("proxies.log");
+    try {
+      AgentLog.start(options(false).withProxyLog(Optional.of(file)));
+      log(Level.DEBUG, "agent.l7proxy.Exchange", "a detail");
+      log(Level.INFO, "agent.dns.proxy.DnsProxy", "a start");
+      log(Level.ERROR, "agent.launcher.NodeProxies", "a failure");
+      log(Level.WARN, "agent.policy.PolicyEngine", "of others");
+      final Path rotated = Files.move(file, folder.resolve("proxies.log.1"));
+      AgentLog.reopen();
+      awaitFile(file);
+      AgentLog.start(options(false));
+      log(Level.INFO, "agent.dns.proxy.DnsProxy", "without a file");
+      final List<String> lines = new ArrayList<>(Files.readAllLines(rotated));
+      lines.addAll(Files.readAllLines(file));
+      assertEquals(
+          List.of(
+              "DEBUG Exchange: a detail",
+              "INFO  DnsProxy: a start",
+              "ERROR NodeProxies: a failure",
+              "DEBUG X: after the rotation"),
+          lines.stream().map(line -> line.substring(25)).distinct().toList());
+      assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(file)));
+    } finally {
+      AgentLog.start(options(false));
+    }
+  }
+
+  private static void awaitFile(Path file) throws InterruptedException {
+    while (!Files.exists(file)) {
+      log(Level.DEBUG, "agent.l7proxy.X", "after the rotation");
+      TimeUnit.MILLISECONDS.sleep(10);
+    }
+  }
+
+  @Test
+  void shouldNameTheOptionWhoseFileCannotBeOpenedAndChangeNothing() throws Exception {
+    final Path target = Files.writeString(folder.resolve("target"), "");
+    final Path link = Files.createSymbolicLink(folder.resolve("link"), target);
+    for (final Path file : List.of(link, folder.resolve("missing/proxies.log"))) {
+      final LogOptions options = options(false).withProxyLog(Optional.of(file));
+      final String message =
+          assertThrows(IllegalArgumentException.class, () -> AgentLog.start(options)).getMessage();
+      assertTrue(message.startsWith("proxy-engine-log: " + file + ": "), message);
+    }
+  }
+
+  /** A workload that causes details without end fills neither the disk nor the file's queue. */
+  @Test
+  void shouldWriteDetailsOfABurstAndSayHowManyAreLeftOut() throws Exception {
+    final Path file = folder.resolve("proxies.log");
+    try {
+      AgentLog.start(options(false).withProxyLog(Optional.of(file)));
+      for (int i = 0; i < 50_000; i++) {
+        log(Level.DEBUG, "agent.l7proxy.Exchange", "detail " + i);
+      }
+      log(Level.INFO, "agent.dns.proxy.DnsProxy", "after the burst");
+    } finally {
+      AgentLog.start(options(false));
+    }
+    final List<String> lines = Files.readAllLines(file);
+    assertTrue(
+        lines.size() >= ProxyLogAppender.BURST && lines.size() < 6 * ProxyLogAppender.BURST,
+        "" + lines.size());
+    assertTrue(lines.getLast().endsWith("INFO  DnsProxy: after the burst"), lines.getLast());
+    final String leftOut = lines.get(lines.size() - 2);
+    assertTrue(leftOut.endsWith(" messages about connections were left out"), leftOut);
   }
 
   @Test

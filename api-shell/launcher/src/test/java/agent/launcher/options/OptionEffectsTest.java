@@ -120,7 +120,7 @@ class OptionEffectsTest {
       prepend-iptables-chains AgentLegacyMasqueradeKernelTest#shouldMasqueradeByIptablesWithoutNft
       prometheus-serve-addr AgentOperatorOptionsKernelTest#shouldServeItsMetricsOnTheAddress
       proxy-connect-timeout OptionsReachTheirPartsTest#shouldConfigureItsPartWithTheValueOfEveryServedOption
-      proxy-engine-log refused
+      proxy-engine-log AgentProxyKernelTest#shouldWriteWhatTheProxiesLogToTheirFiles
       restore AgentForgetKernelTest
       runtime-socket refused
       service-algorithm AgentServiceKernelTest#shouldSelectByTheAlgorithmOfTheOption

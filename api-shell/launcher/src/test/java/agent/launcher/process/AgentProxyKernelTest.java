@@ -11,6 +11,8 @@ import agent.testkit.TcpConnection;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -62,11 +64,20 @@ class AgentProxyKernelTest {
   }
 
   private void launch() throws Exception {
-    agent = node.launch("--access-log=" + log(), "--device=" + WorldNetwork.DEVICE).ready();
+    agent =
+        node.launch(
+                "--access-log=" + log(),
+                "--proxy-engine-log=" + proxyLog(),
+                "--device=" + WorldNetwork.DEVICE)
+            .ready();
   }
 
   private Path log() {
     return directory.resolve("access.log");
+  }
+
+  private Path proxyLog() {
+    return directory.resolve("proxies.log");
   }
 
   @AfterEach
@@ -186,9 +197,9 @@ class AgentProxyKernelTest {
     apply(ingress(RULES));
     assertTrue(curl(client.namespace(), "GET", server.ipv4(), "/public").endsWith(" 200"));
     curl(client.namespace(), "PUT", server.ipv4(), "/public");
-    await(() -> lines().size() == 2, () -> lines().toString());
-    final JsonNode allowed = new JsonMapper().readTree(lines().get(0));
-    final JsonNode denied = new JsonMapper().readTree(lines().get(1));
+    await(() -> lines(log()).size() == 2, () -> lines(log()).toString());
+    final JsonNode allowed = new JsonMapper().readTree(lines(log()).get(0));
+    final JsonNode denied = new JsonMapper().readTree(lines(log()).get(1));
     assertEquals("Forwarded", allowed.get("verdict").asString(), allowed.toString());
     assertEquals("Denied", denied.get("verdict").asString(), denied.toString());
     assertEquals(client.ipv4(), denied.get("source").get("ip").asString());
@@ -197,9 +208,51 @@ class AgentProxyKernelTest {
     assertTrue(denied.get("destination").toString().contains("app=server"), denied.toString());
   }
 
-  private List<String> lines() {
+  /** SIGHUP opens both files by their names again, although no option has changed. */
+  @Test
+  void shouldWriteWhatTheProxiesLogToTheirFiles() throws Exception {
+    apply(ingress(RULES));
+    final String bad = "HTTP/1.1\r\nHost: server\r\nContent-Length: x\r\n\r\n";
+    assertEquals("HTTP/1.1 400 Bad Request", malformed(bad));
+    await(() -> hasLine(proxyLog(), "is not a number"), this::shown);
+    await(() -> hasLine(proxyLog(), "INFO  HttpProxy: HTTP proxy: ports "), this::shown);
+    await(() -> lines(log()).size() == 1, this::shown);
+    Files.move(log(), directory.resolve("access.log.1"));
+    Files.move(proxyLog(), directory.resolve("proxies.log.1"));
+    new ProcessBuilder("kill", "-HUP", Long.toString(agent.pid())).start().waitFor();
+    await(() -> agentLog().contains("options read again: none changed"), this::shown);
+    await(
+        () -> {
+          assertEquals("HTTP/1.1 400 Bad Request", malformed(bad));
+          return Files.exists(log()) && hasLine(proxyLog(), "is not a number");
+        },
+        this::shown);
+    assertTrue(agentLog().contains("INFO  HttpProxy: HTTP proxy: ports "), this::shown);
+    assertFalse(agentLog().contains("Content-Length"), this::shown);
+  }
+
+  private String malformed(String rest) {
+    try (Socket socket = client.namespace().run(() -> new Socket(server.ipv4(), PORT))) {
+      socket.setSoTimeout(8000);
+      socket.getOutputStream().write(("GET /public " + rest).getBytes(StandardCharsets.US_ASCII));
+      final byte[] answer = socket.getInputStream().readAllBytes();
+      return new String(answer, StandardCharsets.US_ASCII).lines().findFirst().orElse("");
+    } catch (Exception e) {
+      return e.toString();
+    }
+  }
+
+  private static boolean hasLine(Path file, String part) {
+    return lines(file).stream().anyMatch(line -> line.contains(part));
+  }
+
+  private String shown() {
+    return lines(proxyLog()) + "\n" + lines(log()) + "\n" + agentLog();
+  }
+
+  private static List<String> lines(Path file) {
     try {
-      return Files.exists(log()) ? Files.readAllLines(log()) : List.of();
+      return Files.exists(file) ? Files.readAllLines(file) : List.of();
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -1,5 +1,6 @@
 package agent.dns.proxy;
 
+import agent.datapath.manager.spec.RedirectedFlow;
 import agent.dns.DnsNameResolver;
 import agent.dns.NameResolver.Resolved;
 import agent.dns.proxy.DnsExchange.Client;
@@ -10,6 +11,8 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLongArray;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.xbill.DNS.Message;
 import org.xbill.DNS.Rcode;
 
@@ -18,6 +21,8 @@ import org.xbill.DNS.Rcode;
  * thread may read the counters.
  */
 final class Exchanges {
+  private static final Logger LOGGER = LogManager.getLogger(Exchanges.class);
+
   private final DnsProxyContext context;
   private final ProxyLoop loop;
   private final EndpointUse.Table uses;
@@ -38,6 +43,12 @@ final class Exchanges {
     counters.lazySet(counter.ordinal(), counters.get(counter.ordinal()) + 1);
   }
 
+  /** Counts what went wrong, and logs it. */
+  void problem(DnsCounter counter, RedirectedFlow flow, String what) {
+    count(counter);
+    LOGGER.debug("DNS proxy: {}: {}", flow, what);
+  }
+
   long counted(DnsCounter counter) {
     return counters.get(counter.ordinal());
   }
@@ -47,17 +58,20 @@ final class Exchanges {
     count(DnsCounter.RECEIVED);
     final DnsQuestion question = DnsQuestion.read(message);
     if (question == null) {
-      count(DnsCounter.ERROR);
+      problem(DnsCounter.ERROR, client.flow(), "a message is not a question");
       return;
     }
     final DnsExchange exchange =
         new DnsExchange(client, question, uses.of(client.flow().clientEndpoint()));
     if (question.problem() != Rcode.NOERROR) {
-      refuse(exchange, question.problem(), DnsCounter.ERROR, Verdict.ERROR);
+      failed(exchange, question.problem(), "the question is not valid");
     } else if (!context.policies().dns(client.flow(), question.policyName())) {
-      refuse(exchange, context.deniedCode(), DnsCounter.DENIED, Verdict.DENIED);
-    } else if (!hasRoom(exchange.use) || !ask(exchange)) {
-      refuse(exchange, Rcode.SERVFAIL, DnsCounter.ERROR, Verdict.ERROR);
+      count(DnsCounter.DENIED);
+      refuse(exchange, context.deniedCode(), Verdict.DENIED);
+    } else if (!hasRoom(exchange.use)) {
+      failed(exchange, Rcode.SERVFAIL, "there are too many questions without an answer");
+    } else if (!ask(exchange)) {
+      failed(exchange, Rcode.SERVFAIL, "the server cannot be asked");
     }
   }
 
@@ -88,9 +102,13 @@ final class Exchanges {
     exchange.client.outstanding(change);
   }
 
+  private void failed(DnsExchange exchange, int code, String what) {
+    problem(DnsCounter.ERROR, exchange.client.flow(), what);
+    refuse(exchange, code, Verdict.ERROR);
+  }
+
   /** The proxy replies where no server was asked. */
-  private void refuse(DnsExchange exchange, int code, DnsCounter counter, Verdict verdict) {
-    count(counter);
+  private void refuse(DnsExchange exchange, int code, Verdict verdict) {
     exchange.client.reply(exchange.question.reply(code));
     tell(exchange, code, verdict);
   }
@@ -123,7 +141,7 @@ final class Exchanges {
         final Resolved found = DnsNameResolver.read(message.getQuestion().getName(), message);
         exchange.resolved = found.addresses().isEmpty() ? DnsExchange.NO_ADDRESS : found;
       } catch (IOException | RuntimeException malformed) {
-        fail(exchange, DnsCounter.ERROR);
+        fail(exchange, DnsCounter.ERROR, "the answer cannot be read");
         return;
       }
     }
@@ -153,7 +171,7 @@ final class Exchanges {
       return;
     }
     if (isFailed) {
-      fail(exchange, DnsCounter.UNENFORCED);
+      fail(exchange, DnsCounter.UNENFORCED, "the rules cannot use the addresses");
     } else {
       release(exchange);
     }
@@ -169,12 +187,12 @@ final class Exchanges {
   /** The server cannot be asked, or has gone. */
   void onServerFailed(DnsExchange exchange) {
     if (!exchange.isDone) {
-      fail(exchange, DnsCounter.ERROR);
+      fail(exchange, DnsCounter.ERROR, "the server cannot be asked, or has gone");
     }
   }
 
-  private void fail(DnsExchange exchange, DnsCounter counter) {
-    count(counter);
+  private void fail(DnsExchange exchange, DnsCounter counter, String what) {
+    problem(counter, exchange.client.flow(), what);
     exchange.client.reply(exchange.question.reply(Rcode.SERVFAIL));
     end(exchange, Rcode.SERVFAIL, Verdict.ERROR);
   }
@@ -189,12 +207,12 @@ final class Exchanges {
   /** Ends what has waited too long. */
   void expire() {
     for (DnsExchange next = due(asked); next != null; next = due(asked)) {
-      count(DnsCounter.TIMED_OUT);
+      problem(DnsCounter.TIMED_OUT, next.client.flow(), "the server has not answered");
       next.upstream.forget(next);
       end(next, -1, Verdict.ERROR);
     }
     for (DnsExchange next = due(held); next != null; next = due(held)) {
-      fail(next, DnsCounter.UNENFORCED);
+      fail(next, DnsCounter.UNENFORCED, "the rules do not use the addresses in time");
     }
     uses.clean();
   }

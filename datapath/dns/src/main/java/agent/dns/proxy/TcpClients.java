@@ -84,7 +84,7 @@ final class TcpClients {
       if (flow.isEmpty()) {
         exchanges.count(DnsCounter.UNKNOWN_FLOW);
       } else if (!hasRoom(uses.of(flow.get().clientEndpoint()))) {
-        exchanges.count(DnsCounter.ERROR);
+        exchanges.problem(DnsCounter.ERROR, flow.get(), "there are too many connections");
       } else {
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
         final TcpClient client = new TcpClient(this, channel, flow.get(), loop.nowNs());

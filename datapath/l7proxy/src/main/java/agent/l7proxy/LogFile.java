@@ -1,37 +1,44 @@
 package agent.l7proxy;
 
+import agent.types.IoFailure;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.function.IntFunction;
+import java.util.function.Function;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The file of requests. One thread writes it; where that is too slow, or the file cannot be
- * written, records are dropped and counted, and requests do not wait.
+ * A file that lines are appended to. One thread writes it; where that is too slow, or the file
+ * cannot be written, lines are dropped and counted, and who logs does not wait. It is for its owner
+ * alone, and no symbolic link.
+ *
+ * @param <T> what a line is made of
  */
-final class AccessLog implements AutoCloseable {
-  private static final Logger LOGGER = LogManager.getLogger(AccessLog.class);
+public final class LogFile<T> implements AutoCloseable {
+  private static final Logger LOGGER = LogManager.getLogger(LogFile.class);
   private static final int QUEUE_LENGTH = 8192;
   private static final int BUFFER_BYTES = 64 * 1024;
   private static final long RETRY_NS = TimeUnit.SECONDS.toNanos(1);
   private static final long CLOSE_MS = 5_000;
 
-  private final BlockingQueue<RequestRecord> queue = new ArrayBlockingQueue<>(QUEUE_LENGTH);
+  private final BlockingQueue<T> queue = new ArrayBlockingQueue<>(QUEUE_LENGTH);
   private final LongAdder dropped = new LongAdder();
+  private final String name;
   private final Path file;
-  private final RecordText records;
+  private final Function<T, ? extends CharSequence> text;
   private final Thread writer;
   private final ByteBuffer buffer = ByteBuffer.allocate(BUFFER_BYTES);
   private FileChannel channel;
@@ -41,60 +48,71 @@ final class AccessLog implements AutoCloseable {
   private volatile boolean isReopening;
   private volatile boolean isClosed;
 
-  private AccessLog(Path file, IntFunction<List<String>> labels) {
+  private LogFile(String name, Path file, Function<T, ? extends CharSequence> text) {
+    this.name = name;
     this.file = file;
-    records = new RecordText(labels);
-    writer = Thread.ofPlatform().name("l7-access-log").daemon().unstarted(this::run);
+    this.text = text;
+    writer = Thread.ofPlatform().name(name.replace(' ', '-')).daemon().unstarted(this::run);
   }
 
   /**
-   * Opens the file, which is appended to.
+   * Opens a file.
    *
+   * @param name what messages and the thread call it
+   * @param text returns a line with its end; one thread asks it
    * @throws IOException where it cannot be opened
    */
-  static AccessLog open(Path file, IntFunction<List<String>> labels) throws IOException {
-    final AccessLog log = new AccessLog(file, labels);
+  public static <T> LogFile<T> open(
+      String name, Path file, Function<T, ? extends CharSequence> text) throws IOException {
+    final LogFile<T> log = new LogFile<>(name, file, text);
     log.openFile();
     log.writer.start();
     return log;
   }
 
-  /** Queues a record; any thread may call. */
-  void write(RequestRecord request) {
-    if (isClosed || !queue.offer(request)) {
+  /** Queues a line; any thread may call. */
+  public void write(T line) {
+    if (isClosed || !queue.offer(line)) {
       dropped.increment();
     }
   }
 
-  /** Opens the file by its name again, after the next records at the latest. */
-  void reopen() {
+  /** Opens the file by its name again, after the next lines at the latest. */
+  public void reopen() {
     isReopening = true;
   }
 
-  /** Returns how many records are not in the file. */
-  long dropped() {
+  /** Returns how many lines are not in the file. */
+  public long dropped() {
     return dropped.sum();
   }
 
   private void openFile() throws IOException {
+    if (Files.isSymbolicLink(file)) {
+      throw new FileSystemException(file.toString(), null, "it is a symbolic link");
+    }
     channel =
         FileChannel.open(
             file,
-            Set.of(StandardOpenOption.CREATE, StandardOpenOption.WRITE, StandardOpenOption.APPEND),
+            Set.of(
+                StandardOpenOption.CREATE,
+                StandardOpenOption.WRITE,
+                StandardOpenOption.APPEND,
+                LinkOption.NOFOLLOW_LINKS),
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
   }
 
   private void run() {
     while (!isClosed || !queue.isEmpty()) {
       try {
-        final RequestRecord request = queue.poll(100, TimeUnit.MILLISECONDS);
+        final T line = queue.poll(100, TimeUnit.MILLISECONDS);
         if (isReopening) {
           isReopening = false;
           flush();
           closeFile();
         }
-        if (request != null) {
-          append(request);
+        if (line != null) {
+          append(line);
         }
         if (queue.isEmpty()) {
           flush();
@@ -103,22 +121,22 @@ final class AccessLog implements AutoCloseable {
         return;
       } catch (RuntimeException e) {
         dropped.increment();
-        LOGGER.warn("access log {}: a request is not logged", file, e);
+        LOGGER.warn("{} {}: a line is not written", name, file, e);
       }
     }
     closeFile();
   }
 
-  private void append(RequestRecord request) {
-    final byte[] line = records.line(request).toString().getBytes(StandardCharsets.US_ASCII);
-    if (line.length > buffer.remaining()) {
+  private void append(T line) {
+    final byte[] bytes = text.apply(line).toString().getBytes(StandardCharsets.UTF_8);
+    if (bytes.length > buffer.remaining()) {
       flush();
     }
-    if (line.length > buffer.remaining()) {
+    if (bytes.length > buffer.remaining()) {
       dropped.increment();
       return;
     }
-    buffer.put(line);
+    buffer.put(bytes);
     buffered++;
   }
 
@@ -150,7 +168,7 @@ final class AccessLog implements AutoCloseable {
   private void failed(IOException failure) {
     dropped.add(buffered);
     if (!isFailing) {
-      LOGGER.warn("access log {}: requests are not logged: {}", file, failure.toString());
+      LOGGER.warn("{} {}: lines are not written: {}", name, file, IoFailure.reason(failure));
     }
     isFailing = true;
     failedNs = System.nanoTime();
@@ -164,7 +182,7 @@ final class AccessLog implements AutoCloseable {
     try {
       channel.close();
     } catch (IOException e) {
-      LOGGER.warn("access log {}: close: {}", file, e.toString());
+      LOGGER.warn("{} {}: close: {}", name, file, IoFailure.reason(e));
     }
     channel = null;
   }
