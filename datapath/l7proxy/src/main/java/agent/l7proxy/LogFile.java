@@ -1,9 +1,12 @@
 package agent.l7proxy;
 
+import agent.types.IoFailure;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -85,6 +88,9 @@ public final class LogFile<T> implements AutoCloseable {
   }
 
   private void openFile() throws IOException {
+    if (Files.isSymbolicLink(file)) {
+      throw new FileSystemException(file.toString(), null, "it is a symbolic link");
+    }
     channel =
         FileChannel.open(
             file,
@@ -162,7 +168,7 @@ public final class LogFile<T> implements AutoCloseable {
   private void failed(IOException failure) {
     dropped.add(buffered);
     if (!isFailing) {
-      LOGGER.warn("{} {}: lines are not written: {}", name, file, failure.toString());
+      LOGGER.warn("{} {}: lines are not written: {}", name, file, IoFailure.reason(failure));
     }
     isFailing = true;
     failedNs = System.nanoTime();
@@ -176,7 +182,7 @@ public final class LogFile<T> implements AutoCloseable {
     try {
       channel.close();
     } catch (IOException e) {
-      LOGGER.warn("{} {}: close: {}", name, file, e.toString());
+      LOGGER.warn("{} {}: close: {}", name, file, IoFailure.reason(e));
     }
     channel = null;
   }
