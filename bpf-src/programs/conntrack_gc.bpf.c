@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
  * Deletes conntrack entries in the kernel, without copying entries to user space: expired ones, and those of masqueraded
- * flows whose other entry is gone.
+ * flows whose other entry is gone. Where the agent asks, finds the addresses to which flows of endpoints are open.
  */
 #include "config/conntrack_sweep.h"
-#include "lib/conntrack_key.h"
+#include "lib/conntrack.h"
 #include "lib/masquerade_entry.h"
+#include "maps/watched_address_map.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -88,14 +89,56 @@ __global int is_orphan6(const struct conntrack6_key *key, const struct conntrack
 	return !other || !legs_agree(other, &own, port_be);
 }
 
-static __always_inline void sweep_one(struct bpf_map *map, const void *key, const struct conntrack_entry *entry,
+/* Deletes the entry or leaves it; returns whether it leaves it. */
+static __always_inline bool sweep_one(struct bpf_map *map, const void *key, const struct conntrack_entry *entry,
 				      struct conntrack_sweep *sweep, bool is_orphan)
 {
 	sweep->visited++;
-	if (READ_ONCE(entry->expires_ns) > sweep->now_ns && !is_orphan)
+	if (READ_ONCE(entry->expires_ns) > sweep->now_ns && !is_orphan) {
 		count_entry(entry, sweep->table);
-	else if (bpf_map_delete_elem(map, key) == 0)
+		return true;
+	}
+	if (bpf_map_delete_elem(map, key) == 0)
 		sweep->deleted++;
+	return false;
+}
+
+/*
+ * Returns whether an endpoint has a flow open to the address of this side. Of a flow through a proxy, that is the
+ * server: the proxy's address is that of another entry.
+ */
+static __always_inline bool is_open_to(const struct conntrack_entry *entry, enum conntrack_side side)
+{
+	const __u32 flags = READ_ONCE(entry->flags);
+
+	return !conntrack_is_over(flags) && conntrack_endpoint(entry, 1 - side) &&
+	       (flags & CONNTRACK_DIRECTION_UNKNOWN || !conntrack_is_initiator(flags, side));
+}
+
+static __always_inline void count_flow_to(const union address *address)
+{
+	__u32 *flows = bpf_map_lookup_elem(&watched_addresses, address);
+
+	if (flows)
+		(*flows)++;
+}
+
+static __always_inline void watch4(const struct conntrack_entry *entry, enum conntrack_side side, __be32 address)
+{
+	const union address mapped = { .words = { 0, 0, bpf_htonl(0xffff), address } };
+
+	if (is_open_to(entry, side))
+		count_flow_to(&mapped);
+}
+
+static __always_inline void watch6(const struct conntrack_entry *entry, enum conntrack_side side, const __u8 *address)
+{
+	union address copy;
+
+	if (is_open_to(entry, side)) {
+		__builtin_memcpy(&copy, address, sizeof(copy));
+		count_flow_to(&copy);
+	}
 }
 
 static long sweep_entry4(struct bpf_map *map, const struct conntrack4_key *key, const struct conntrack_entry *entry,
@@ -103,7 +146,11 @@ static long sweep_entry4(struct bpf_map *map, const struct conntrack4_key *key, 
 {
 	const struct conntrack4_key copy = *key; /* a global function takes no pointer to a key of a map */
 
-	sweep_one(map, key, entry, sweep, unlikely(masquerade_is_old(entry, sweep)) && is_orphan4(&copy, entry));
+	if (sweep_one(map, key, entry, sweep, unlikely(masquerade_is_old(entry, sweep)) && is_orphan4(&copy, entry)) &&
+	    unlikely(sweep->watches)) {
+		watch4(entry, CONNTRACK_LOW, copy.low_address);
+		watch4(entry, CONNTRACK_HIGH, copy.high_address);
+	}
 	return 0;
 }
 
@@ -112,14 +159,20 @@ static long sweep_entry6(struct bpf_map *map, const struct conntrack6_key *key, 
 {
 	const struct conntrack6_key copy = *key; /* a global function takes no pointer to a key of a map */
 
-	sweep_one(map, key, entry, sweep, unlikely(masquerade_is_old(entry, sweep)) && is_orphan6(&copy, entry));
+	if (sweep_one(map, key, entry, sweep, unlikely(masquerade_is_old(entry, sweep)) && is_orphan6(&copy, entry)) &&
+	    unlikely(sweep->watches)) {
+		watch6(entry, CONNTRACK_LOW, copy.low_address);
+		watch6(entry, CONNTRACK_HIGH, copy.high_address);
+	}
 	return 0;
 }
 
 SEC("syscall")
 int conntrack_sweep(struct conntrack_sweep *context)
 {
-	struct conntrack_sweep sweep = { .now_ns = context->now_ns, .table = context->table };
+	struct conntrack_sweep sweep = { .now_ns = context->now_ns,
+					 .table = context->table,
+					 .watches = context->watches };
 	long visited;
 
 	if (!sweep.now_ns)

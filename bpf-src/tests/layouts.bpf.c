@@ -21,6 +21,7 @@
 #include "maps/scratch_map.h"
 #include "maps/service_map.h"
 #include "maps/verdict_map.h"
+#include "maps/watched_address_map.h"
 
 #define SHOW(kind, type) kind type layout_##type
 
@@ -98,3 +99,4 @@ SHOW(enum, service_gate);
 SHOW(enum, service_scope);
 SHOW(enum, service_size);
 SHOW(enum, socket_counter);
+SHOW(enum, watched_address_size);

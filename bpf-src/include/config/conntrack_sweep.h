@@ -11,7 +11,7 @@ struct conntrack_sweep {
 	__u64 visited; /* out: visited entries, including the deleted ones */
 	__u64 deleted; /* out */
 	__u32 table;   /* in: enum conntrack_table (maps/conntrack_map.h) */
-	__u32 reserved;
+	__u32 watches; /* in: 1: counts flows to watched addresses (maps/watched_address_map.h); else 0 */
 };
 _Static_assert(sizeof(struct conntrack_sweep) == 32, "conntrack_sweep");
 

@@ -72,11 +72,17 @@ static __always_inline bool conntrack_is_initiator(__u32 flags, enum conntrack_s
 	return !(flags & CONNTRACK_INITIATOR_HIGH) == (side == CONNTRACK_LOW);
 }
 
-static __always_inline __u64 conntrack_lifetime_ns(__u32 flags, __u8 protocol)
+/* Returns whether no further packet is expected of the flow: it is denied, or both sides have closed it. */
+static __always_inline bool conntrack_is_over(__u32 flags)
 {
 	const __u32 both_fins = CONNTRACK_SEEN_FIN_LOW | CONNTRACK_SEEN_FIN_HIGH;
 
-	if (flags & (CONNTRACK_DENIED | CONNTRACK_SEEN_RST) || (flags & both_fins) == both_fins)
+	return flags & (CONNTRACK_DENIED | CONNTRACK_SEEN_RST) || (flags & both_fins) == both_fins;
+}
+
+static __always_inline __u64 conntrack_lifetime_ns(__u32 flags, __u8 protocol)
+{
+	if (conntrack_is_over(flags))
 		return node_config.tcp_closing_lifetime_ns;
 	if (protocol != IPPROTO_TCP)
 		return node_config.any_lifetime_ns;

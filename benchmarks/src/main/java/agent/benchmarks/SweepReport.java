@@ -78,7 +78,7 @@ final class SweepReport {
       fill(half);
       final long before = HeapAllocation.bytes();
       final long start = System.nanoTime();
-      final int error = sweeper.sweep(ConntrackTable.TCP4.number(), result);
+      final int error = sweeper.sweep(ConntrackTable.TCP4.number(), false, result);
       times[i] = System.nanoTime() - start;
       allocated = HeapAllocation.bytes() - before;
       if (error != 0) {

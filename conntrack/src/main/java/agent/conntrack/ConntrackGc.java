@@ -23,6 +23,7 @@ public final class ConntrackGc implements Agent {
   private final ConntrackCounters counters = new ConntrackCounters();
   private final ConntrackSweeper sweeper;
   private final Usage usage;
+  private final Watch watch;
   private final ConntrackTable[] tables;
   private final NanoClock clock;
   private final long configuredIntervalNs;
@@ -32,12 +33,15 @@ public final class ConntrackGc implements Agent {
   private int cursor;
   private long roundVisited;
   private long roundDeleted;
+  private boolean isWatching;
+  private boolean isComplete;
 
   /**
    * Creates an agent whose first round begins after one interval.
    *
    * @param sweeper removes the expired flows of one table
    * @param usage learns of each sweep, and may demand a round earlier
+   * @param watch may have a round look for flows
    * @param tables the tables to sweep, in this order
    * @param clock clock of the duty cycles
    * @param configuredIntervalNs the longest time between two rounds: {@code
@@ -46,6 +50,7 @@ public final class ConntrackGc implements Agent {
   public ConntrackGc(
       ConntrackSweeper sweeper,
       Usage usage,
+      Watch watch,
       Collection<ConntrackTable> tables,
       NanoClock clock,
       long configuredIntervalNs) {
@@ -55,6 +60,7 @@ public final class ConntrackGc implements Agent {
     }
     this.sweeper = sweeper;
     this.usage = usage;
+    this.watch = watch;
     this.tables = tables.toArray(ConntrackTable[]::new);
     this.clock = clock;
     this.configuredIntervalNs = configuredIntervalNs;
@@ -69,6 +75,10 @@ public final class ConntrackGc implements Agent {
     if (cursor == 0 && !isRoundDue(nowNs)) {
       return 0;
     }
+    if (cursor == 0) {
+      isComplete = true;
+      isWatching = watch.onRoundStart();
+    }
     sweepTable(tables[cursor], nowNs);
     if (++cursor == tables.length) {
       endRound(nowNs);
@@ -77,7 +87,8 @@ public final class ConntrackGc implements Agent {
   }
 
   private boolean isRoundDue(long nowNs) {
-    return nowNs - nextRoundNs >= 0 || nowNs - earliestRoundNs >= 0 && usage.isPressing();
+    return nowNs - nextRoundNs >= 0
+        || nowNs - earliestRoundNs >= 0 && (usage.isPressing() || watch.isPressing());
   }
 
   @Override
@@ -97,7 +108,7 @@ public final class ConntrackGc implements Agent {
 
   private void sweepTable(ConntrackTable table, long startNs) {
     usage.onSweepStart(table.number());
-    final int result = sweeper.sweep(table.number(), sweep);
+    final int result = sweeper.sweep(table.number(), isWatching, sweep);
     if (result < 0) {
       onFailure(table, -result);
       return;
@@ -115,6 +126,7 @@ public final class ConntrackGc implements Agent {
       LOGGER.warn("conntrack: sweep of table {}: {}", table, Errno.name(errno));
     }
     counters.onFailure(table, errno);
+    isComplete = false;
   }
 
   private void endRound(long nowNs) {
@@ -122,6 +134,7 @@ public final class ConntrackGc implements Agent {
     nextRoundNs = nowNs + intervalNs;
     earliestRoundNs = nowNs + SweepInterval.SHORTEST_NS;
     usage.onRoundEnd();
+    watch.onRoundEnd(isComplete);
     cursor = 0;
     roundVisited = 0;
     roundDeleted = 0;
@@ -166,6 +179,41 @@ public final class ConntrackGc implements Agent {
     void onRoundEnd();
   }
 
+  /** Has rounds look for flows to addresses, which are in the map of watched addresses. */
+  public interface Watch {
+    /** Looks for none. */
+    Watch NONE =
+        new Watch() {
+          @Override
+          public boolean isPressing() {
+            return false;
+          }
+
+          @Override
+          public boolean onRoundStart() {
+            return false;
+          }
+
+          @Override
+          public void onRoundEnd(boolean isComplete) {
+            // nothing was looked for
+          }
+        };
+
+    /** Returns whether a round is to begin before its time, a second after the last at least. */
+    boolean isPressing();
+
+    /** Called before a round; returns whether its sweeps count the flows to watched addresses. */
+    boolean onRoundStart();
+
+    /**
+     * Called after the sweep of the last table.
+     *
+     * @param isComplete whether no sweep of the round failed
+     */
+    void onRoundEnd(boolean isComplete);
+  }
+
   /** Removes the expired flows of one table. */
   @FunctionalInterface
   public interface ConntrackSweeper {
@@ -173,9 +221,10 @@ public final class ConntrackGc implements Agent {
      * Sweeps all entries of one table.
      *
      * @param table number of a {@link agent.maps.layout.ConntrackTable}
+     * @param watches whether flows to watched addresses are counted
      * @param result receives the numbers of visited and deleted entries
      * @return 0 or -errno
      */
-    int sweep(int table, ConntrackSweepFlyweight result);
+    int sweep(int table, boolean watches, ConntrackSweepFlyweight result);
   }
 }

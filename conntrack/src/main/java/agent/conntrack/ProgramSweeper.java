@@ -33,18 +33,18 @@ public final class ProgramSweeper implements ConntrackSweeper, AutoCloseable {
 
   /** Deletes the entries whose expiry has passed on the clock of the program. */
   @Override
-  public int sweep(int table, ConntrackSweepFlyweight result) {
-    return sweep(table, 0, result);
+  public int sweep(int table, boolean watches, ConntrackSweepFlyweight result) {
+    return sweep(table, watches, 0, result);
   }
 
   /**
-   * As {@link #sweep(int, ConntrackSweepFlyweight)}, at a given time.
+   * As {@link #sweep(int, boolean, ConntrackSweepFlyweight)}, at a given time.
    *
    * @param nowNs time on CLOCK_MONOTONIC; 0: the program reads the clock
    * @return 0 or -errno
    */
-  int sweep(int table, long nowNs, ConntrackSweepFlyweight result) {
-    result.wrap(buffer, 0).clear().table(table).nowNs(nowNs);
+  int sweep(int table, boolean watches, long nowNs, ConntrackSweepFlyweight result) {
+    result.wrap(buffer, 0).clear().table(table).watches(watches ? 1 : 0).nowNs(nowNs);
     final int ran = run.runSyscall(program, context);
     return ran < 0 ? ran : Math.min(0, run.returnValue());
   }

@@ -23,7 +23,8 @@ class ConntrackGcTest {
   @Test
   void shouldSweepOneTablePerCycleAndWaitForTheNextRound() {
     final ConntrackGc gc =
-        new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, ALL, () -> nowNs, INTERVAL_NS);
+        new ConntrackGc(
+            sweeper, ConntrackGc.Usage.NONE, ConntrackGc.Watch.NONE, ALL, () -> nowNs, INTERVAL_NS);
     assertEquals("dp-conntrack-gc", gc.roleName());
     assertEquals(0, gc.doWork());
     nowNs += INTERVAL_NS;
@@ -43,7 +44,13 @@ class ConntrackGcTest {
   void shouldSweepOnlyTheGivenTables() {
     final List<ConntrackTable> some = List.of(ConntrackTable.TCP6, ConntrackTable.ANY6);
     final ConntrackGc gc =
-        new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, some, () -> nowNs, INTERVAL_NS);
+        new ConntrackGc(
+            sweeper,
+            ConntrackGc.Usage.NONE,
+            ConntrackGc.Watch.NONE,
+            some,
+            () -> nowNs,
+            INTERVAL_NS);
     nowNs += INTERVAL_NS;
     assertEquals(2, gc.doWork() + gc.doWork() + gc.doWork());
     assertEquals(List.of(2, 3), sweeper.swept);
@@ -52,7 +59,8 @@ class ConntrackGcTest {
   @Test
   void shouldCountVisitedAndDeletedEntriesOfEachTable() {
     final ConntrackGc gc =
-        new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, ALL, () -> nowNs, INTERVAL_NS);
+        new ConntrackGc(
+            sweeper, ConntrackGc.Usage.NONE, ConntrackGc.Watch.NONE, ALL, () -> nowNs, INTERVAL_NS);
     sweeper.visited = 1000;
     sweeper.deleted = 10;
     sweeper.durationNs = 700;
@@ -74,7 +82,8 @@ class ConntrackGcTest {
   @Test
   void shouldShortenTheIntervalWhileManyEntriesExpire() {
     final ConntrackGc gc =
-        new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, ALL, () -> nowNs, INTERVAL_NS);
+        new ConntrackGc(
+            sweeper, ConntrackGc.Usage.NONE, ConntrackGc.Watch.NONE, ALL, () -> nowNs, INTERVAL_NS);
     sweeper.visited = 1000;
     sweeper.deleted = 500;
     round(gc);
@@ -88,7 +97,8 @@ class ConntrackGcTest {
   @Test
   void shouldRecordTheErrorOfATableAndContinueWithTheNext() {
     final ConntrackGc gc =
-        new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, ALL, () -> nowNs, INTERVAL_NS);
+        new ConntrackGc(
+            sweeper, ConntrackGc.Usage.NONE, ConntrackGc.Watch.NONE, ALL, () -> nowNs, INTERVAL_NS);
     sweeper.failing = ConntrackTable.ANY4.number();
     round(gc);
     assertEquals(ALL.size(), sweeper.swept.size());
@@ -106,10 +116,18 @@ class ConntrackGcTest {
     assertThrows(
         IllegalArgumentException.class,
         () ->
-            new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, List.of(), () -> nowNs, INTERVAL_NS));
+            new ConntrackGc(
+                sweeper,
+                ConntrackGc.Usage.NONE,
+                ConntrackGc.Watch.NONE,
+                List.of(),
+                () -> nowNs,
+                INTERVAL_NS));
     assertThrows(
         IllegalArgumentException.class,
-        () -> new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, ALL, () -> nowNs, 0));
+        () ->
+            new ConntrackGc(
+                sweeper, ConntrackGc.Usage.NONE, ConntrackGc.Watch.NONE, ALL, () -> nowNs, 0));
   }
 
   @Test
@@ -117,7 +135,8 @@ class ConntrackGcTest {
     sweeper.remember = false;
     sweeper.visited = 100;
     final ConntrackGc gc =
-        new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, ALL, () -> nowNs, INTERVAL_NS);
+        new ConntrackGc(
+            sweeper, ConntrackGc.Usage.NONE, ConntrackGc.Watch.NONE, ALL, () -> nowNs, INTERVAL_NS);
     final Runnable work =
         () -> {
           nowNs += INTERVAL_NS / 10;
@@ -125,6 +144,61 @@ class ConntrackGcTest {
         };
 
     assertEquals(0, HeapAllocation.steady(20_000, work));
+  }
+
+  @Test
+  void shouldWatchInTheRoundsThatTheWatchAsksForAndTellWhetherASweepFailed() {
+    final List<String> reported = new ArrayList<>();
+    final boolean[] asks = {false};
+    final boolean[] presses = {false};
+    final ConntrackGc.Watch watch =
+        new ConntrackGc.Watch() {
+          @Override
+          public boolean isPressing() {
+            return presses[0];
+          }
+
+          @Override
+          public boolean onRoundStart() {
+            reported.add("start " + sweeper.watched.size());
+            return asks[0];
+          }
+
+          @Override
+          public void onRoundEnd(boolean isComplete) {
+            reported.add("end " + isComplete);
+          }
+        };
+    final ConntrackGc gc =
+        new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, watch, ALL, () -> nowNs, INTERVAL_NS);
+    assertEquals(0, gc.doWork());
+    round(gc);
+    asks[0] = true;
+    sweeper.failing = ConntrackTable.TCP6.number();
+    round(gc);
+    sweeper.failing = -1;
+    asks[0] = false;
+    round(gc);
+    final int tables = ALL.size();
+    assertEquals(
+        List.of(
+            "start 0",
+            "end true",
+            "start " + tables,
+            "end false",
+            "start " + 2 * tables,
+            "end true"),
+        reported);
+    assertEquals(
+        List.of(false, true, false),
+        List.of(
+            sweeper.watched.get(0), sweeper.watched.get(tables), sweeper.watched.get(2 * tables)));
+    presses[0] = true;
+    nowNs += 999_999_999L;
+    assertEquals(0, gc.doWork());
+    nowNs++;
+    assertEquals(1, gc.doWork());
+    assertEquals(tables, sweeper.watched.stream().filter(isWatching -> isWatching).count());
   }
 
   private void round(ConntrackGc gc) {
@@ -137,6 +211,7 @@ class ConntrackGcTest {
   private final class FakeSweeper implements ConntrackSweeper {
     private final UnsafeBuffer buffer = new UnsafeBuffer(new byte[ConntrackSweepFlyweight.LENGTH]);
     private final List<Integer> swept = new ArrayList<>();
+    private final List<Boolean> watched = new ArrayList<>();
     private boolean remember = true;
     private int failing = -1;
     private long visited;
@@ -144,9 +219,10 @@ class ConntrackGcTest {
     private long durationNs;
 
     @Override
-    public int sweep(int table, ConntrackSweepFlyweight result) {
+    public int sweep(int table, boolean watches, ConntrackSweepFlyweight result) {
       if (remember) {
         swept.add(table);
+        watched.add(watches);
       }
       nowNs += durationNs;
       result.wrap(buffer, 0).clear().table(table).visited(visited).deleted(deleted);

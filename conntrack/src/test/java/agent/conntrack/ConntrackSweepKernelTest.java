@@ -1,17 +1,20 @@
 package agent.conntrack;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.BpfObject;
 import agent.bindings.Errno;
 import agent.bindings.LibBpf;
 import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.BpfMapException;
 import agent.maps.kernel.Conntrack4Map;
 import agent.maps.kernel.Conntrack6Map;
 import agent.maps.kernel.NodeMap;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.ShippedMaps;
+import agent.maps.kernel.WatchedAddressMap;
 import agent.maps.layout.ConntrackEntryFlyweight;
 import agent.maps.layout.ConntrackFlag;
 import agent.maps.layout.ConntrackRewrite;
@@ -34,6 +37,8 @@ class ConntrackSweepKernelTest {
   private static final int WORKLOAD = 0x0a00_0001;
   private static final int NODE = 0xc000_0201;
   private static final int OUTSIDE = 0xc633_6407;
+  private static final long MAPPED_WORKLOAD = 0xffff_0000_0000L | WORKLOAD;
+  private static final long MAPPED_OUTSIDE = 0xffff_0000_0000L | Integer.toUnsignedLong(OUTSIDE);
   private static final long NOW_NS = 1_000_000_000_000L;
   private static final List<ConntrackTable> ALL = List.of(ConntrackTable.values());
 
@@ -45,6 +50,7 @@ class ConntrackSweepKernelTest {
   private final BpfMap overflow4 = create(NodeMaps.CONNTRACK4_OVERFLOW);
   private final BpfMap overflow6 = create(NodeMaps.CONNTRACK6_OVERFLOW);
   private final BpfMap flowUsage = BpfMap.create(SHIPPED.get(NodeMaps.FLOW_USAGE), "");
+  private final BpfMap watched = BpfMap.create(SHIPPED.get(NodeMaps.WATCHED_ADDRESSES), "");
   private final List<BpfMap> maps = List.of(tcp4, any4, tcp6, any6, overflow4, overflow6);
   private BpfObject object;
   private ProgramSweeper sweeper;
@@ -60,6 +66,7 @@ class ConntrackSweepKernelTest {
       object.reuseMap(map.name(), map.fd());
     }
     object.reuseMap(flowUsage.name(), flowUsage.fd());
+    object.reuseMap(watched.name(), watched.fd());
     object.load();
     sweeper = new ProgramSweeper(object.program("conntrack_sweep"));
   }
@@ -70,6 +77,7 @@ class ConntrackSweepKernelTest {
     object.close();
     maps.forEach(BpfMap::close);
     flowUsage.close();
+    watched.close();
   }
 
   @Test
@@ -77,7 +85,7 @@ class ConntrackSweepKernelTest {
     fill4(tcp4, TCP, 3000, NOW_NS);
     fill4(tcp4, TCP, 1000, NOW_NS + 1, 3000);
 
-    assertEquals(0, sweeper.sweep(ConntrackTable.TCP4.number(), NOW_NS, result));
+    assertEquals(0, sweeper.sweep(ConntrackTable.TCP4.number(), false, NOW_NS, result));
     assertEquals(4000, result.visited());
     assertEquals(3000, result.deleted());
     assertEquals(1000, tcp4.countEntries());
@@ -94,7 +102,7 @@ class ConntrackSweepKernelTest {
     masquerade4(2, true, false, 0);
     masquerade4(3, false, true, 0);
     masquerade4(4, false, true, (int) (NOW_NS >> 30)); // its first leg is about to be written
-    assertEquals(0, sweeper.sweep(ConntrackTable.ANY4.number(), NOW_NS, result));
+    assertEquals(0, sweeper.sweep(ConntrackTable.ANY4.number(), false, NOW_NS, result));
     assertEquals(2, result.deleted());
     assertEquals(3, any4.countEntries());
     final Conntrack4Map left = new Conntrack4Map(any4);
@@ -105,7 +113,7 @@ class ConntrackSweepKernelTest {
     masquerade6(1, true, true);
     masquerade6(2, true, false);
     masquerade6(3, false, true);
-    assertEquals(0, sweeper.sweep(ConntrackTable.ANY6.number(), NOW_NS, result));
+    assertEquals(0, sweeper.sweep(ConntrackTable.ANY6.number(), false, NOW_NS, result));
     assertEquals(2, result.deleted());
     assertEquals(2, any6.countEntries());
   }
@@ -118,7 +126,7 @@ class ConntrackSweepKernelTest {
     assertEquals(0, table.find(WORKLOAD, 1, OUTSIDE, 53, UDP));
     table.foundKey().lowPort(2);
     assertEquals(0, table.put());
-    assertEquals(0, sweeper.sweep(ConntrackTable.ANY4.number(), NOW_NS, result));
+    assertEquals(0, sweeper.sweep(ConntrackTable.ANY4.number(), false, NOW_NS, result));
     assertEquals(1, result.deleted());
     assertEquals(-Errno.ENOENT, table.find(WORKLOAD, 2, OUTSIDE, 53, UDP));
   }
@@ -160,6 +168,87 @@ class ConntrackSweepKernelTest {
         .rewritePort(isFirst ? 1000 + port : port);
   }
 
+  /** A flow counts for the address that an endpoint has opened it to, while it is open. */
+  @Test
+  void shouldCountTheOpenFlowsOfEndpointsToWatchedAddresses() {
+    final int outsideLow = ConntrackFlag.OUTSIDE_LOW.number();
+    final int outsideHigh = ConntrackFlag.OUTSIDE_HIGH.number();
+    final int highOpens = ConntrackFlag.INITIATOR_HIGH.number();
+    final int eitherOpens = ConntrackFlag.DIRECTION_UNKNOWN.number();
+    final int finLow = ConntrackFlag.SEEN_FIN_LOW.number();
+    final int finHigh = ConntrackFlag.SEEN_FIN_HIGH.number();
+    assertWatched(0, 1, outsideHigh);
+    assertWatched(0, 1, outsideHigh | finLow);
+    assertWatched(0, 1, outsideHigh | finHigh);
+    assertWatched(0, 1, outsideHigh | ConntrackFlag.PROXIED.number());
+    assertWatched(0, 1, outsideHigh | highOpens | eitherOpens);
+    assertWatched(1, 0, highOpens);
+    assertWatched(1, 1, eitherOpens);
+    assertWatched(1, 0, outsideLow | highOpens);
+    assertWatched(0, 0, outsideHigh | highOpens);
+    assertWatched(0, 0, outsideLow | outsideHigh);
+    assertWatched(0, 0, outsideHigh | finLow | finHigh);
+    assertWatched(0, 0, outsideHigh | ConntrackFlag.SEEN_RST.number());
+    assertWatched(0, 0, outsideHigh | ConntrackFlag.DENIED.number());
+
+    final WatchedAddressMap addresses = new WatchedAddressMap(watched);
+    addresses.add(0, MAPPED_OUTSIDE);
+    flow4(outsideHigh, NOW_NS + 1);
+    assertEquals(0, sweeper.sweep(ConntrackTable.TCP4.number(), false, NOW_NS, result));
+    assertEquals(1, result.visited() - result.deleted());
+    assertEquals(0, addresses.take(0, MAPPED_OUTSIDE), "not asked");
+    addresses.add(0, MAPPED_OUTSIDE);
+    flow4(outsideHigh, NOW_NS);
+    assertEquals(0, sweeper.sweep(ConntrackTable.TCP4.number(), true, NOW_NS, result));
+    assertEquals(0, addresses.take(0, MAPPED_OUTSIDE), "expired");
+  }
+
+  private void assertWatched(int toLow, int toHigh, int flags) {
+    final WatchedAddressMap addresses = new WatchedAddressMap(watched);
+    addresses.add(0, MAPPED_WORKLOAD);
+    addresses.add(0, MAPPED_OUTSIDE);
+    flow4(flags, NOW_NS + 1);
+    assertEquals(0, sweeper.sweep(ConntrackTable.TCP4.number(), true, NOW_NS, result));
+    final String shown = Integer.toString(flags);
+    assertEquals(toLow, addresses.take(0, MAPPED_WORKLOAD), shown);
+    assertEquals(toHigh, addresses.take(0, MAPPED_OUTSIDE), shown);
+  }
+
+  private void flow4(int flags, long expiresNs) {
+    final Conntrack4Map table = new Conntrack4Map(tcp4);
+    table.foundKey().clear().protocol(TCP).lowAddress(WORKLOAD).lowPort(1);
+    table.foundKey().highAddress(OUTSIDE).highPort(443);
+    expire(table.found(), expiresNs);
+    table.found().flags(flags).party(0, 7).party(1, 8);
+    assertEquals(0, table.put());
+  }
+
+  @Test
+  void shouldCountTheFlowsOfEndpointsToWatchedAddressesOfIpv6() {
+    final WatchedAddressMap addresses = new WatchedAddressMap(watched);
+    for (int i = 1; i <= 3; i++) {
+      addresses.add(OUTSIDE, i);
+    }
+    for (final BpfMap map : List.of(tcp6, any6, overflow6)) {
+      final Conntrack6Map table = new Conntrack6Map(map);
+      for (int i = 1; i <= 2; i++) {
+        table.foundKey().clear().protocol(TCP).lowAddress(WORKLOAD, 7).lowPort(40_000 + i);
+        table.foundKey().highAddress(OUTSIDE, i).highPort(443);
+        expire(table.found(), Long.MAX_VALUE);
+        table.found().flags(ConntrackFlag.OUTSIDE_HIGH.number()).party(0, 7).party(1, 8);
+        assertEquals(0, table.put());
+      }
+    }
+    for (final ConntrackTable table : ALL) {
+      assertEquals(0, sweeper.sweep(table.number(), true, NOW_NS, result));
+    }
+    assertEquals(3, addresses.take(OUTSIDE, 1));
+    assertEquals(3, addresses.take(OUTSIDE, 2));
+    assertEquals(0, addresses.take(OUTSIDE, 3));
+    assertEquals(0, watched.countEntries());
+    assertThrows(BpfMapException.class, () -> addresses.take(OUTSIDE, 3));
+  }
+
   @Test
   void shouldSweepOnlyTheRequestedTable() {
     fill4(tcp4, TCP, 10, 0);
@@ -171,7 +260,7 @@ class ConntrackSweepKernelTest {
 
     for (int i = 0; i < ALL.size(); i++) {
       assertEquals((i + 1) * 10, maps.get(i).countEntries());
-      assertEquals(0, sweeper.sweep(ALL.get(i).number(), NOW_NS, result));
+      assertEquals(0, sweeper.sweep(ALL.get(i).number(), false, NOW_NS, result));
       assertEquals((i + 1) * 10, result.deleted());
       assertEquals(0, maps.get(i).countEntries());
     }
@@ -182,14 +271,14 @@ class ConntrackSweepKernelTest {
     fill4(any4, UDP, 100, 1);
     fill4(any4, UDP, 50, Long.MAX_VALUE, 100);
 
-    assertEquals(0, sweeper.sweep(ConntrackTable.ANY4.number(), result));
+    assertEquals(0, sweeper.sweep(ConntrackTable.ANY4.number(), false, result));
     assertEquals(100, result.deleted());
     assertTrue(Math.abs(result.nowNs() - System.nanoTime()) < 10_000_000_000L);
   }
 
   @Test
   void shouldRefuseAnUnknownTable() {
-    assertEquals(-Errno.EINVAL, sweeper.sweep(ALL.size(), NOW_NS, result));
+    assertEquals(-Errno.EINVAL, sweeper.sweep(ALL.size(), false, NOW_NS, result));
   }
 
   @Test
@@ -198,7 +287,13 @@ class ConntrackSweepKernelTest {
     fill6(any6, UDP, 70, Long.MAX_VALUE);
     final long[] clockNs = {0};
     final ConntrackGc gc =
-        new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, ALL, () -> clockNs[0], 1_000_000_000L);
+        new ConntrackGc(
+            sweeper,
+            ConntrackGc.Usage.NONE,
+            ConntrackGc.Watch.NONE,
+            ALL,
+            () -> clockNs[0],
+            1_000_000_000L);
     clockNs[0] += 1_000_000_000L;
     for (int i = 0; i < ALL.size(); i++) {
       gc.doWork();
@@ -214,7 +309,13 @@ class ConntrackSweepKernelTest {
     fill4(tcp4, TCP, 50, Long.MAX_VALUE);
     final long[] clockNs = {0};
     final ConntrackGc gc =
-        new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, ALL, () -> clockNs[0], 1_000_000_000L);
+        new ConntrackGc(
+            sweeper,
+            ConntrackGc.Usage.NONE,
+            ConntrackGc.Watch.NONE,
+            ALL,
+            () -> clockNs[0],
+            1_000_000_000L);
     final Runnable work =
         () -> {
           clockNs[0] += 1_000_000_000L;

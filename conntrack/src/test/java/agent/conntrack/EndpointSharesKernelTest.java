@@ -71,7 +71,7 @@ class EndpointSharesKernelTest {
     sweeper = new ProgramSweeper(object.program("conntrack_sweep"));
     usage = new FlowUsageArray(flowUsage);
     shares = new EndpointShares(usage, CAPACITY, CAPACITY);
-    gc = new ConntrackGc(sweeper, shares, ALL, () -> nowNs, INTERVAL_NS);
+    gc = new ConntrackGc(sweeper, shares, ConntrackGc.Watch.NONE, ALL, () -> nowNs, INTERVAL_NS);
   }
 
   @AfterEach
@@ -209,11 +209,12 @@ class EndpointSharesKernelTest {
     overflowByProgram(ALICE, 1);
     final ConntrackGc failing =
         new ConntrackGc(
-            (table, result) ->
+            (table, watches, result) ->
                 table == ConntrackTable.OVERFLOW6.number()
                     ? -Errno.ENOMEM
-                    : sweeper.sweep(table, result),
+                    : sweeper.sweep(table, watches, result),
             shares,
+            ConntrackGc.Watch.NONE,
             ALL,
             () -> nowNs,
             INTERVAL_NS);

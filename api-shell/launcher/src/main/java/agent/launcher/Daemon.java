@@ -154,7 +154,7 @@ final class Daemon implements AutoCloseable {
     restore(datapath, conductor);
     final Services services = services(state, datapath);
     keep(HeapReturn.start(server::changes));
-    start(names, conductor, datapath.health());
+    start(names, conductor, datapath);
     final StartedParts parts =
         new StartedParts(
             node.addressing(),
@@ -223,14 +223,15 @@ final class Daemon implements AutoCloseable {
   }
 
   /** Starts the lookups; names of endpoints that were removed while no agent ran are forgotten. */
-  private void start(Names names, EndpointConductor conductor, HealthBoard health) {
+  private void start(Names names, EndpointConductor conductor, DatapathManager datapath) {
     final PolicyService policy = conductor.policy();
-    health.add(NAMES_MODULE, names.faults());
+    datapath.health().add(NAMES_MODULE, names.faults());
     names.start(
         policy::names,
         policy::wantedNames,
         settings.names().tellsLookups() ? new NameEvents(events) : (name, answer) -> {});
     keep(names);
+    datapath.watch(names.addressUse());
     names.keepEndpoints(
         conductor.endpoints().list(List.of()).stream()
             .map(EndpointSnapshot::id)

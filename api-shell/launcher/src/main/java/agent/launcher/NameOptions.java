@@ -17,6 +17,7 @@ import java.util.function.Predicate;
 final class NameOptions {
   private static final String LEAST_TTL = "tofqdns-min-ttl";
   private static final long LEAST_TTL_OF_POLLER_SEC = 3_600;
+  private static final int MOST_HELD = 10_000;
   private static final Path RESOLVER_FILE = Path.of("/etc/resolv.conf");
   private static final Duration SERVER_TIMEOUT = Duration.ofSeconds(2);
 
@@ -71,7 +72,8 @@ final class NameOptions {
             .store(store)
             .selected(selected)
             .leastTtl(Duration.ofSeconds(leastTtlSec()))
-            .mostAddresses(mostAddresses());
+            .mostAddresses(mostAddresses())
+            .mostHeld(MOST_HELD);
     preCache().ifPresent(file -> context.preloaded(NameFileReader.read(file)));
     if (polls()) {
       context.resolver(

@@ -1,8 +1,8 @@
 package agent.dns;
 
+import agent.datapath.manager.spec.AddressUse;
 import agent.policy.NamePattern;
 import agent.types.IpAddress;
-import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -19,16 +19,13 @@ import java.util.function.IntPredicate;
 
 /**
  * The addresses of names, as each endpoint looked them up. An address stays until the latest of its
- * lookups expires, and longer while it is in use; of those of one name and endpoint the ones that
- * expire last are kept. An endpoint has so many names, and all of them so many: the ones that were
- * looked up longest ago go. Thread-safe.
+ * lookups expires; of those of one name and endpoint the ones that expire last are kept. An
+ * endpoint has so many names, and all of them so many: the ones that were looked up longest ago go.
+ * What goes by these rules stays while connections to it are open. Thread-safe.
  */
-final class NameCache {
-  /** So often an address is looked at again that is kept because it is in use. */
-  private static final Duration HOLD = Duration.ofSeconds(30);
-
+final class NameCache implements AddressUse {
   private final Limits limits;
-  private final LiveAddresses live;
+  private final HeldAddresses held;
   private final TreeMap<String, Map<Integer, Kept>> names = new TreeMap<>();
   private final Map<Integer, LinkedHashMap<String, Kept>> endpoints = new HashMap<>();
 
@@ -37,10 +34,9 @@ final class NameCache {
       new TreeSet<>(
           Comparator.comparing((Kept kept) -> kept.due).thenComparing(kept -> kept.number));
 
-  private final Set<String> evicted = new TreeSet<>();
+  private final Set<String> lost = new TreeSet<>();
   private long created;
   private int size;
-  private int held;
 
   /**
    * What the cache keeps.
@@ -49,24 +45,21 @@ final class NameCache {
    * @param mostAddresses how many addresses of one name of an endpoint
    * @param mostNamesOfEndpoint how many names that one endpoint looked up
    * @param mostNames how many names of all endpoints together
-   * @param mostHeld how many addresses whose time is over, since they are in use
+   * @param mostHeld how many addresses whose time is over, since they are in use; 0: none
    */
   record Limits(
       long leastTtlSec, int mostAddresses, int mostNamesOfEndpoint, int mostNames, int mostHeld) {
-    Limits(long leastTtlSec, int mostAddresses) {
-      this(leastTtlSec, mostAddresses, 10_000, 200_000, 10_000);
+    Limits(long leastTtlSec, int mostAddresses, int mostHeld) {
+      this(leastTtlSec, mostAddresses, 10_000, 200_000, mostHeld);
     }
   }
-
-  /** A lookup; a held one is over, and its addresses are in use. */
-  private record Entry(NameLookup lookup, boolean isHeld) {}
 
   /** The lookups of one name by one endpoint; the ones that expire last are first. */
   private static final class Kept {
     private final String name;
     private final int endpointId;
     private final long number;
-    private List<Entry> entries = List.of();
+    private List<NameLookup> lookups = List.of();
     private Instant due = Instant.MAX;
 
     Kept(String name, int endpointId, long number) {
@@ -76,14 +69,10 @@ final class NameCache {
     }
   }
 
-  /**
-   * Creates an empty cache.
-   *
-   * @param live knows which addresses are in use
-   */
-  NameCache(Limits limits, LiveAddresses live) {
+  /** Creates an empty cache. */
+  NameCache(Limits limits) {
     this.limits = limits;
-    this.live = live;
+    held = new HeldAddresses(limits.mostHeld(), lost::add);
   }
 
   /** Returns the lookup of what is found now. */
@@ -99,33 +88,52 @@ final class NameCache {
   }
 
   /**
-   * Adds a lookup with the expiration that it has.
+   * Adds a lookup with the expiration that it has, or one that is over and may be in use.
    *
-   * @return whether the name has other addresses than before
+   * @return whether the name has other addresses than before, or has them for longer than
+   *     connections
    */
   synchronized boolean add(NameLookup lookup) {
     if (lookup.addresses().isEmpty()) {
       return false;
     }
     final Set<IpAddress> before = addressesOf(lookup.name());
+    if (lookup.source() == NameLookup.Source.CONNECTION) {
+      held.add(lookup);
+      return !before.containsAll(lookup.addresses());
+    }
+    final boolean wasHeld = held.release(lookup);
     final Kept kept = keptOf(lookup.name(), lookup.endpointId());
-    final List<Entry> all = new ArrayList<>(kept.entries);
-    all.add(new Entry(lookup, false));
-    all.sort(Comparator.comparing((Entry one) -> one.lookup().expirationTime()).reversed());
+    final List<NameLookup> former = kept.lookups;
+    final List<NameLookup> all = new ArrayList<>(former);
+    all.add(lookup);
+    all.sort(Comparator.comparing(NameLookup::expirationTime).reversed());
     final Set<IpAddress> taken = new HashSet<>();
-    final List<Entry> entries = new ArrayList<>();
-    for (final Entry one : all) {
+    final List<NameLookup> lookups = new ArrayList<>();
+    for (final NameLookup one : all) {
       final List<IpAddress> own =
-          one.lookup().addresses().stream()
+          one.addresses().stream()
               .filter(address -> taken.size() < limits.mostAddresses() && taken.add(address))
               .toList();
       if (!own.isEmpty()) {
-        entries.add(new Entry(one.lookup().with(own), one.isHeld()));
+        lookups.add(one.with(own));
       }
     }
-    replace(kept, entries);
-    evict(lookup.endpointId());
-    return !before.equals(addressesOf(lookup.name()));
+    replace(kept, lookups);
+    for (final NameLookup one : former) {
+      final List<IpAddress> gone =
+          one.addresses().stream().filter(address -> !taken.contains(address)).toList();
+      hold(one.with(gone), lookup.lookupTime());
+    }
+    evict(lookup.endpointId(), lookup.lookupTime());
+    return wasHeld || !before.equals(addressesOf(lookup.name()));
+  }
+
+  /** Keeps what is over while it is in use. */
+  private void hold(NameLookup lookup, Instant now) {
+    if (!lookup.addresses().isEmpty()) {
+      held.add(lookup.expirationTime().isAfter(now) ? lookup.until(now) : lookup);
+    }
   }
 
   /** Returns what an endpoint knows of a name, which is the latest that it looked up now. */
@@ -142,12 +150,11 @@ final class NameCache {
     return kept;
   }
 
-  private void replace(Kept kept, List<Entry> entries) {
-    held += heldIn(entries) - heldIn(kept.entries);
-    kept.entries = List.copyOf(entries);
+  private void replace(Kept kept, List<NameLookup> lookups) {
+    kept.lookups = List.copyOf(lookups);
     waiting.remove(kept);
-    if (!entries.isEmpty()) {
-      kept.due = entries.getLast().lookup().expirationTime();
+    if (!lookups.isEmpty()) {
+      kept.due = lookups.getLast().expirationTime();
       waiting.add(kept);
       return;
     }
@@ -164,83 +171,66 @@ final class NameCache {
     }
   }
 
-  private static int heldIn(List<Entry> entries) {
-    int found = 0;
-    for (final Entry one : entries) {
-      found += one.isHeld() ? one.lookup().addresses().size() : 0;
-    }
-    return found;
-  }
-
-  private void evict(int endpointId) {
+  private void evict(int endpointId, Instant now) {
     final Map<String, Kept> own = endpoints.get(endpointId);
     if (endpointId != 0 && own.size() > limits.mostNamesOfEndpoint()) {
-      evictFirst(own);
+      evictFirst(own, now);
     }
     if (size > limits.mostNames()) {
       evictFirst(
           endpoints.values().stream()
               .max(Comparator.comparingInt(LinkedHashMap::size))
-              .orElseThrow());
+              .orElseThrow(),
+          now);
     }
   }
 
-  private void evictFirst(Map<String, Kept> own) {
+  private void evictFirst(Map<String, Kept> own, Instant now) {
     final Kept first = own.values().iterator().next();
-    evicted.add(first.name);
+    final List<NameLookup> evicted = first.lookups;
     replace(first, List.of());
+    evicted.forEach(lookup -> hold(lookup, now));
   }
 
   /**
-   * Removes what has expired and is not in use.
+   * Ends the time of what has expired.
    *
    * @param now the time
    * @param most how many expiries are handled; others wait for the next call
-   * @return the names that have lost addresses, also to make room for others
+   * @return the names that may have lost addresses since the last call, by any rule
    */
   synchronized Set<String> expire(Instant now, int most) {
-    final Set<String> changed = new TreeSet<>(evicted);
-    evicted.clear();
     for (int i = 0; i < most && !waiting.isEmpty(); i++) {
       final Kept kept = waiting.first();
       if (kept.due.isAfter(now)) {
         break;
       }
-      if (expire(kept, now)) {
-        changed.add(kept.name);
-      }
+      final List<NameLookup> former = kept.lookups;
+      replace(kept, former.stream().filter(one -> one.expirationTime().isAfter(now)).toList());
+      former.stream().filter(one -> !one.expirationTime().isAfter(now)).forEach(held::add);
     }
+    final Set<String> changed = new TreeSet<>(lost);
+    lost.clear();
     return changed;
   }
 
-  private boolean expire(Kept kept, Instant now) {
-    final List<Entry> after = new ArrayList<>();
-    boolean isLess = false;
-    int others = held - heldIn(kept.entries);
-    for (final Entry one : kept.entries) {
-      final NameLookup lookup = one.lookup();
-      if (lookup.expirationTime().isAfter(now)) {
-        after.add(one);
-        others += heldIn(List.of(one));
-        continue;
-      }
-      final List<IpAddress> used =
-          lookup.addresses().stream()
-              .filter(live::inUse)
-              .limit(Math.max(0, limits.mostHeld() - others))
-              .toList();
-      isLess |= used.size() < lookup.addresses().size();
-      if (!used.isEmpty()) {
-        others += used.size();
-        after.add(new Entry(lookup.with(used).until(now.plus(HOLD)), true));
-      }
-    }
-    after.sort(Comparator.comparing((Entry one) -> one.lookup().expirationTime()).reversed());
-    replace(kept, after);
-    return isLess;
+  /** Whether many addresses wait for a search for connections. */
+  @Override
+  public boolean isPressing() {
+    return held.isPressing();
   }
 
-  /** Removes the names that match and returns what they had. */
+  @Override
+  public synchronized Set<IpAddress> asked() {
+    return held.ask();
+  }
+
+  @Override
+  public synchronized void found(Set<IpAddress> inUse) {
+    held.found(inUse);
+  }
+
+  /** Removes the names that match, even what is in use, and returns what they had. */
   synchronized List<NameLookup> remove(NamePattern pattern) {
     final List<Kept> removed = new ArrayList<>();
     names.forEach(
@@ -249,25 +239,39 @@ final class NameCache {
             removed.addAll(ofName.values());
           }
         });
-    return remove(removed);
+    final List<NameLookup> lookups = remove(removed);
+    lookups.addAll(held.remove(lookup -> pattern.matches(lookup.name())));
+    return lookups;
   }
 
-  /** Removes what endpoints looked up, and returns it. */
-  synchronized List<NameLookup> removeOf(IntPredicate endpointIds) {
+  /**
+   * Removes what endpoints looked up, and returns it. Addresses that no other lookup of the name
+   * has stay as those of no endpoint, while connections to them are open.
+   */
+  synchronized List<NameLookup> removeOf(IntPredicate endpointIds, Instant now) {
+    final IntPredicate isRemoved = id -> id != 0 && endpointIds.test(id);
     final List<Kept> removed = new ArrayList<>();
     endpoints.forEach(
         (id, own) -> {
-          if (id != 0 && endpointIds.test(id)) {
+          if (isRemoved.test(id)) {
             removed.addAll(own.values());
           }
         });
-    return remove(removed);
+    final List<NameLookup> lookups = remove(removed);
+    lookups.addAll(held.remove(lookup -> isRemoved.test(lookup.endpointId())));
+    for (final NameLookup one : lookups) {
+      final Set<IpAddress> others = addressesOf(one.name());
+      hold(
+          one.with(one.addresses().stream().filter(own -> !others.contains(own)).toList()).of(0),
+          now);
+    }
+    return lookups;
   }
 
   private List<NameLookup> remove(Collection<Kept> removed) {
     final List<NameLookup> lookups = new ArrayList<>();
     for (final Kept kept : removed) {
-      kept.entries.forEach(one -> lookups.add(one.lookup()));
+      lookups.addAll(kept.lookups);
       replace(kept, List.of());
     }
     return lookups;
@@ -277,8 +281,9 @@ final class NameCache {
   synchronized Set<IpAddress> addressesOf(String name) {
     final Set<IpAddress> addresses = new TreeSet<>();
     for (final Kept kept : names.getOrDefault(name, Map.of()).values()) {
-      kept.entries.forEach(one -> addresses.addAll(one.lookup().addresses()));
+      kept.lookups.forEach(one -> addresses.addAll(one.addresses()));
     }
+    held.addressesOf(name, addresses);
     return addresses;
   }
 
@@ -286,9 +291,9 @@ final class NameCache {
   synchronized boolean has(String name, Collection<IpAddress> addresses, Instant time) {
     final Set<IpAddress> missing = new HashSet<>(addresses);
     for (final Kept kept : names.getOrDefault(name, Map.of()).values()) {
-      for (final Entry one : kept.entries) {
-        if (one.lookup().expirationTime().isAfter(time)) {
-          one.lookup().addresses().forEach(missing::remove);
+      for (final NameLookup one : kept.lookups) {
+        if (one.expirationTime().isAfter(time)) {
+          one.addresses().forEach(missing::remove);
         }
       }
     }
@@ -304,6 +309,7 @@ final class NameCache {
   synchronized Map<String, Set<IpAddress>> addresses() {
     final Map<String, Set<IpAddress>> all = new TreeMap<>();
     names.keySet().forEach(name -> all.put(name, addressesOf(name)));
+    held.names().forEach(name -> all.computeIfAbsent(name, this::addressesOf));
     return all;
   }
 
@@ -311,9 +317,9 @@ final class NameCache {
   synchronized List<NameLookup> list() {
     final List<NameLookup> all = new ArrayList<>();
     for (final Map<Integer, Kept> ofName : names.values()) {
-      ofName.values().forEach(kept -> kept.entries.forEach(one -> all.add(one.lookup())));
+      ofName.values().forEach(kept -> all.addAll(kept.lookups));
     }
-    return all;
+    return withHeld(all, held.all());
   }
 
   /** Returns the lookups of one endpoint in the order of their names. */
@@ -321,7 +327,16 @@ final class NameCache {
     final List<NameLookup> all = new ArrayList<>();
     new TreeMap<>(endpoints.getOrDefault(endpointId, new LinkedHashMap<>()))
         .values()
-        .forEach(kept -> kept.entries.forEach(one -> all.add(one.lookup())));
+        .forEach(kept -> all.addAll(kept.lookups));
+    return withHeld(
+        all, held.all().stream().filter(one -> one.endpointId() == endpointId).toList());
+  }
+
+  private static List<NameLookup> withHeld(List<NameLookup> all, List<NameLookup> some) {
+    if (!some.isEmpty()) {
+      all.addAll(some);
+      all.sort(Comparator.comparing(NameLookup::name));
+    }
     return all;
   }
 }

@@ -29,7 +29,9 @@ public record NameLookup(
     /** The answer of a DNS server. */
     LOOKUP,
     /** A file that was read at the start. */
-    PRECACHE
+    PRECACHE,
+    /** Either, whose time is over: a connection to the address is open, or may be. */
+    CONNECTION
   }
 
   /** Sorts the addresses. */
@@ -54,5 +56,14 @@ public record NameLookup(
 
   NameLookup until(Instant time) {
     return new NameLookup(name, addresses, ttlSec, lookupTime, time, source, endpointId);
+  }
+
+  NameLookup from(Source other) {
+    return new NameLookup(name, addresses, ttlSec, lookupTime, expirationTime, other, endpointId);
+  }
+
+  NameLookup of(int otherEndpoint) {
+    return new NameLookup(
+        name, addresses, ttlSec, lookupTime, expirationTime, source, otherEndpoint);
   }
 }

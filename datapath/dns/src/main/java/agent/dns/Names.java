@@ -1,6 +1,7 @@
 package agent.dns;
 
 import agent.datapath.manager.guard.Faults;
+import agent.datapath.manager.spec.AddressUse;
 import agent.policy.NamePattern;
 import agent.types.IpAddress;
 import agent.types.OperationException;
@@ -99,7 +100,7 @@ public final class Names implements AutoCloseable {
 
   private Names(NamesContext context) {
     this.context = context;
-    cache = new NameCache(context.limits(), context.live());
+    cache = new NameCache(context.limits());
     writer = new NameWriter(context.store(), cache, thread, this::nowMs);
     poller =
         context.resolver() == null
@@ -125,7 +126,10 @@ public final class Names implements AutoCloseable {
     try {
       final Instant least = now.plus(NameWriter.DELAY);
       for (final NameLookup lookup : context.store().load()) {
-        cache.add(lookup.expirationTime().isBefore(least) ? lookup.until(least) : lookup);
+        final boolean isEnding =
+            lookup.expirationTime().isBefore(least)
+                && lookup.source() != NameLookup.Source.CONNECTION;
+        cache.add(isEnding ? lookup.until(least) : lookup);
       }
     } catch (UnreadableStateException e) {
       unreadable = e.getMessage();
@@ -145,6 +149,11 @@ public final class Names implements AutoCloseable {
   /** Returns the addresses of all names, for the policy at the start. */
   public Map<String, Set<IpAddress>> addresses() {
     return cache.addresses();
+  }
+
+  /** Returns what is to hear which addresses are in use. */
+  public AddressUse addressUse() {
+    return cache;
   }
 
   /** Returns what is wrong now, a module of the health report. */
@@ -259,7 +268,7 @@ public final class Names implements AutoCloseable {
   }
 
   private void removeOf(IntPredicate endpointIds) {
-    final List<NameLookup> removed = cache.removeOf(endpointIds);
+    final List<NameLookup> removed = cache.removeOf(endpointIds, context.clock().instant());
     if (!removed.isEmpty()) {
       removed.forEach(lookup -> pending.add(lookup.name()));
       writer.changedNow();

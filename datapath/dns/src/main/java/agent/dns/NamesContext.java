@@ -1,5 +1,6 @@
 package agent.dns;
 
+import agent.datapath.manager.spec.AddressUse;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
@@ -14,7 +15,7 @@ public final class NamesContext {
   private Duration leastTtl = Duration.ofDays(7);
   private int mostAddresses = 50;
   private NameCache.Limits limits;
-  private LiveAddresses live = LiveAddresses.NONE;
+  private int mostHeld;
   private Predicate<String> selected = name -> true;
   private NameResolver resolver;
   private NamePoller.Pauses pauses = NamePoller.Pauses.DEFAULT;
@@ -46,9 +47,12 @@ public final class NamesContext {
     return this;
   }
 
-  /** Sets what knows the addresses in use, which stay when their time is over. */
-  public NamesContext liveAddresses(LiveAddresses value) {
-    live = changing(value);
+  /**
+   * Sets how many addresses stay when their time is over, since they are in use, which {@link
+   * Names#addressUse} is to hear; without it none does.
+   */
+  public NamesContext mostHeld(int value) {
+    mostHeld = changing(value);
     return this;
   }
 
@@ -93,14 +97,18 @@ public final class NamesContext {
    */
   public NamesContext conclude() {
     Objects.requireNonNull(store, "store");
-    Objects.requireNonNull(live, "liveAddresses");
     Objects.requireNonNull(selected, "selected");
     if (mostAddresses < 1 || leastTtl.isNegative()) {
       throw new IllegalArgumentException(
           "names: %d addresses, kept for at least %s".formatted(mostAddresses, leastTtl));
     }
+    final int mostAsked = AddressUse.MOST_ADDRESSES - HeldAddresses.MOST_WAITING;
+    if (mostHeld < 0 || mostHeld > mostAsked) {
+      throw new IllegalArgumentException(
+          "names: %d addresses in use: 0 to %d can be held".formatted(mostHeld, mostAsked));
+    }
     if (limits == null) {
-      limits = new NameCache.Limits(leastTtl.toSeconds(), mostAddresses);
+      limits = new NameCache.Limits(leastTtl.toSeconds(), mostAddresses, mostHeld);
     }
     isConcluded = true;
     return this;
@@ -119,10 +127,6 @@ public final class NamesContext {
 
   NameCache.Limits limits() {
     return limits;
-  }
-
-  LiveAddresses live() {
-    return live;
   }
 
   Predicate<String> selected() {

@@ -18,7 +18,7 @@ class NameCacheTest {
   private static final Instant START = Instant.parse("2026-11-20T10:00:00Z");
   private static final String WWW = "www.example.com.";
 
-  private final NameCache cache = new NameCache(new NameCache.Limits(60, 3), LiveAddresses.NONE);
+  private final NameCache cache = new NameCache(new NameCache.Limits(60, 3, 0));
 
   private static List<IpAddress> addresses(String... texts) {
     return Arrays.stream(texts).map(IpAddress::parse).toList();
@@ -131,18 +131,17 @@ class NameCacheTest {
     assertEquals(List.of(WWW), names(cache.list(7)));
     assertEquals(List.of(WWW, WWW), names(cache.list(8)));
     assertEquals(List.of(), cache.list(9));
-    assertEquals(1, cache.removeOf(id -> id == 7).size());
+    assertEquals(1, cache.removeOf(id -> id == 7, START).size());
     assertHas("192.0.2.3", "192.0.2.4");
     assertEquals(List.of(), cache.list(7));
     add(WWW, 60, 0, "192.0.2.9");
-    cache.removeOf(id -> true);
+    cache.removeOf(id -> true, START);
     assertHas("192.0.2.9");
   }
 
   @Test
   void shouldForgetTheNamesThatWereLookedUpLongestAgo() {
-    final NameCache small =
-        new NameCache(new NameCache.Limits(60, 3, 3, 5, 10), LiveAddresses.NONE);
+    final NameCache small = new NameCache(new NameCache.Limits(60, 3, 3, 5, 0));
     for (int i = 0; i < 3; i++) {
       small.add(found(small, 7, i + ".example.com.", "192.0.2.1"));
     }
@@ -159,30 +158,6 @@ class NameCacheTest {
     assertEquals(Set.of("2.example.com."), small.expire(START, 10));
     assertEquals(5, small.expire(START.plusSeconds(60), 10).size());
     assertEquals(0, small.size());
-  }
-
-  @Test
-  void shouldKeepAddressesInUseUntilTheirConnectionsEnd() {
-    final Set<IpAddress> used = new java.util.HashSet<>(addresses("192.0.2.1", "192.0.2.2"));
-    final NameCache holding =
-        new NameCache(new NameCache.Limits(60, 10, 10, 10, 2), used::contains);
-    holding.add(found(holding, 7, WWW, "192.0.2.1", "192.0.2.2", "192.0.2.3"));
-    assertEquals(Set.of(WWW), holding.expire(START.plusSeconds(60), 10));
-    assertEquals(Set.copyOf(addresses("192.0.2.1", "192.0.2.2")), holding.addressesOf(WWW));
-    assertEquals(Source.LOOKUP, holding.list(7).getFirst().source());
-    assertEquals(Set.of(), holding.expire(START.plusSeconds(90), 10));
-
-    used.addAll(addresses("192.0.2.4"));
-    holding.add(found(holding, 8, "b.example.com.", "192.0.2.4"));
-    assertEquals(
-        Set.of("b.example.com."), holding.expire(START.plusSeconds(90), 10), "two are held");
-    used.removeAll(addresses("192.0.2.1"));
-    assertEquals(Set.of(WWW), holding.expire(START.plusSeconds(120), 10));
-    holding.add(found(holding, 8, "b.example.com.", "192.0.2.4"));
-    assertEquals(Set.of(), holding.expire(START.plusSeconds(120), 10), "there is room again");
-    used.clear();
-    assertEquals(Set.of(WWW, "b.example.com."), holding.expire(START.plusSeconds(150), 10));
-    assertEquals(0, holding.size());
   }
 
   @Test

@@ -23,6 +23,12 @@ class NamesContextTest {
     assertThrows(
         IllegalArgumentException.class,
         () -> new NamesContext().leastTtl(Duration.ofSeconds(-1)).conclude());
+    assertThrows(IllegalArgumentException.class, () -> new NamesContext().mostHeld(-1).conclude());
+    assertEquals(10_384, new NamesContext().mostHeld(10_384).conclude().limits().mostHeld());
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> new NamesContext().mostHeld(10_385).conclude(),
+        "more than a round of sweeps looks for");
     assertEquals(
         "store",
         assertThrows(NullPointerException.class, () -> new NamesContext().store(null).conclude())
@@ -43,7 +49,7 @@ class NamesContextTest {
             () -> concluded.mostAddresses(1),
             () -> concluded.resolver(null),
             () -> concluded.limits(null),
-            () -> concluded.liveAddresses(LiveAddresses.NONE),
+            () -> concluded.mostHeld(1),
             () -> concluded.selected(name -> true),
             () -> concluded.pauses(NamePoller.Pauses.DEFAULT),
             () -> concluded.preloaded(List.of()),

@@ -84,8 +84,9 @@ final class NameCodec implements Codec<List<NameLookup>> {
             switch (text) {
               case "lookup" -> Source.LOOKUP;
               case "precache" -> Source.PRECACHE;
+              case "connection" -> Source.CONNECTION;
               default -> throw Refusal.invalid("", "is no source");
             },
-        "lookup or precache");
+        "lookup, precache or connection");
   }
 }

@@ -47,7 +47,14 @@ class NameFilesTest {
               604800,
               Instant.parse("2026-11-20T10:00:00Z"),
               Instant.parse("2026-11-27T10:00:00Z"),
-              Source.PRECACHE));
+              Source.PRECACHE),
+          new NameLookup(
+              "www.example.org.",
+              List.of(IpAddress.parse("192.0.2.9")),
+              5,
+              Instant.parse("2026-11-20T09:00:00Z"),
+              Instant.parse("2026-11-20T09:00:05Z"),
+              Source.CONNECTION));
 
   private static final String DOCUMENT =
       "{\"lookups\":[{\"name\":\"_srv.example.com.\",\"addresses\":[\"192.0.2.7\","
@@ -55,7 +62,10 @@ class NameFilesTest {
           + "\"expirationTime\":\"2026-11-20T11:00:00Z\",\"source\":\"lookup\"},"
           + "{\"name\":\"www.example.com.\",\"addresses\":[\"192.0.2.8\"],\"ttlSec\":604800,"
           + "\"lookupTime\":\"2026-11-20T10:00:00Z\","
-          + "\"expirationTime\":\"2026-11-27T10:00:00Z\",\"source\":\"precache\"}]}";
+          + "\"expirationTime\":\"2026-11-27T10:00:00Z\",\"source\":\"precache\"},"
+          + "{\"name\":\"www.example.org.\",\"addresses\":[\"192.0.2.9\"],\"ttlSec\":5,"
+          + "\"lookupTime\":\"2026-11-20T09:00:00Z\","
+          + "\"expirationTime\":\"2026-11-20T09:00:05Z\",\"source\":\"connection\"}]}";
 
   @TempDir private Path directory;
   private AgentState state;

@@ -29,6 +29,7 @@ public final class MapFormats {
   public static final MapFormat SERVICE_AFFINITIES = new ServiceAffinityFormat();
   public static final MapFormat SERVICE_GATE = SlotFormat.ofInts("gate ", "state ");
   public static final MapFormat SOCKET_METRICS = SlotFormat.ofLongs("counter ", "");
+  public static final MapFormat WATCHED_ADDRESSES = new WatchedAddressFormat();
   public static final MapFormat METRICS = new MetricsFormat();
   public static final MapFormat GENERATIONS = new GenerationFormat();
   public static final MapFormat POLICIES = SlotFormat.ofInts("policy ", "map id ");

@@ -23,6 +23,8 @@ public final class NodeMaps {
   public static final NodeMap CONNTRACK6_OVERFLOW =
       read("conntrack6_overflow", MapFormats.CONNTRACK6).withLayout(2);
   public static final NodeMap FLOW_USAGE = read("flow_usage", MapFormats.FLOW_USAGE);
+  public static final NodeMap WATCHED_ADDRESSES =
+      read("watched_addresses", MapFormats.WATCHED_ADDRESSES);
   public static final NodeMap ENDPOINT_RATES = read("endpoint_rates", MapFormats.ENDPOINT_RATES);
   public static final NodeMap FRAGMENTS4 = read("fragments4", MapFormats.FRAGMENTS4);
   public static final NodeMap FRAGMENTS6 = read("fragments6", MapFormats.FRAGMENTS6);
@@ -93,6 +95,7 @@ public final class NodeMaps {
           CONNTRACK4_OVERFLOW,
           CONNTRACK6_OVERFLOW,
           FLOW_USAGE,
+          WATCHED_ADDRESSES,
           ENDPOINT_RATES,
           FRAGMENTS4,
           FRAGMENTS6,

@@ -29,7 +29,7 @@ import org.agrona.MutableDirectBuffer;
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |                             table                             |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
- * |                            reserved                           |
+ * |                            watches                            |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * </pre>
  */
@@ -38,8 +38,8 @@ public final class ConntrackSweepFlyweight {
   public static final int VISITED_OFFSET = NOW_NS_OFFSET + SIZE_OF_LONG;
   public static final int DELETED_OFFSET = VISITED_OFFSET + SIZE_OF_LONG;
   public static final int TABLE_OFFSET = DELETED_OFFSET + SIZE_OF_LONG;
-  public static final int RESERVED_OFFSET = TABLE_OFFSET + SIZE_OF_INT;
-  public static final int LENGTH = RESERVED_OFFSET + SIZE_OF_INT;
+  public static final int WATCHES_OFFSET = TABLE_OFFSET + SIZE_OF_INT;
+  public static final int LENGTH = WATCHES_OFFSET + SIZE_OF_INT;
 
   public static final StructSpec STRUCT =
       StructSpec.named("conntrack_sweep", LENGTH)
@@ -47,7 +47,7 @@ public final class ConntrackSweepFlyweight {
           .scalar("visited", VISITED_OFFSET, U64)
           .scalar("deleted", DELETED_OFFSET, U64)
           .scalar("table", TABLE_OFFSET, U32)
-          .scalar("reserved", RESERVED_OFFSET, U32)
+          .scalar("watches", WATCHES_OFFSET, U32)
           .build();
 
   private MutableDirectBuffer buffer;
@@ -60,7 +60,7 @@ public final class ConntrackSweepFlyweight {
     return this;
   }
 
-  /** Sets every byte to zero, including the reserved ones. */
+  /** Sets every byte to zero. */
   public ConntrackSweepFlyweight clear() {
     buffer.setMemory(offset, LENGTH, (byte) 0);
     return this;
@@ -113,6 +113,17 @@ public final class ConntrackSweepFlyweight {
   /** Sets {@code table}, an input: a number of {@link ConntrackTable}. */
   public ConntrackSweepFlyweight table(int value) {
     buffer.putInt(offset + TABLE_OFFSET, value);
+    return this;
+  }
+
+  /** Returns {@code watches}, an input: 1 where flows to watched addresses are counted, else 0. */
+  public int watches() {
+    return buffer.getInt(offset + WATCHES_OFFSET);
+  }
+
+  /** Sets {@code watches}, an input: 1 where flows to watched addresses are counted, else 0. */
+  public ConntrackSweepFlyweight watches(int value) {
+    buffer.putInt(offset + WATCHES_OFFSET, value);
     return this;
   }
 }

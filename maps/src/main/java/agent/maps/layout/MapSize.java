@@ -6,8 +6,8 @@ import java.util.Map;
 /**
  * Capacities of maps that the agent needs before it opens the maps: defaults of options and ranges
  * of ids. {@code enum balancer_size}, {@code conntrack_size}, {@code device_size}, {@code
- * endpoint_size}, {@code interface_size}, {@code policy_size} and {@code service_size} in the
- * headers of the maps.
+ * endpoint_size}, {@code interface_size}, {@code policy_size}, {@code service_size} and {@code
+ * watched_address_size} in the headers of the maps.
  */
 public final class MapSize {
   /** Default capacity for TCP flows of one address family, unless the option changes it. */
@@ -45,6 +45,9 @@ public final class MapSize {
 
   /** Most sockets by which proxies continue flows to endpoints. */
   public static final int REDIRECT_SOCKETS = 65_536;
+
+  /** Most addresses that one round of sweeps looks for. */
+  public static final int WATCHED_ADDRESSES = 16_384;
 
   static final List<EnumSpec> ENUMS =
       List.of(
@@ -86,7 +89,8 @@ public final class MapSize {
                   "SERVICE_ENDS_MAX",
                   262_144,
                   "SOCKET_COUNTERS",
-                  SocketCounter.values().length)));
+                  SocketCounter.values().length)),
+          EnumSpec.of("watched_address_size", Map.of("WATCHED_ADDRESSES_MAX", WATCHED_ADDRESSES)));
 
   private MapSize() {}
 }

@@ -201,7 +201,8 @@ class ShippedLayoutTest {
 
   @Test
   void shouldReadTheShapesOfMapsAsLibbpfDoes() {
-    final ShippedMaps shipped = ShippedMaps.of("endpoint", "prefilter", "balancer", "socket");
+    final ShippedMaps shipped =
+        ShippedMaps.of("endpoint", "prefilter", "balancer", "conntrack_gc", "socket");
     for (final BtfMap inC : BtfMap.of(layouts)) {
       final MapSpec read =
           shipped.all().stream()

@@ -68,6 +68,18 @@ class MapFormatTest {
   }
 
   @Test
+  void shouldFormatAWatchedAddress() {
+    key.putLong(0, 0);
+    key.putLong(8, 0x0000_ffff_c000_0207L, java.nio.ByteOrder.BIG_ENDIAN);
+    value.putInt(0, 3);
+    assertEquals("192.0.2.7", keyText(MapFormats.WATCHED_ADDRESSES));
+    assertEquals("flows 3", valueText(MapFormats.WATCHED_ADDRESSES));
+    key.putLong(0, 0x2001_0db8_0000_0000L, java.nio.ByteOrder.BIG_ENDIAN);
+    key.putLong(8, 7, java.nio.ByteOrder.BIG_ENDIAN);
+    assertEquals("2001:db8::7", keyText(MapFormats.WATCHED_ADDRESSES));
+  }
+
+  @Test
   void shouldFormatASocketOfAProxy() {
     final RedirectSocketKeyFlyweight socket =
         new RedirectSocketKeyFlyweight().wrap(key, 0).port(40_001).protocol(6).family(4);

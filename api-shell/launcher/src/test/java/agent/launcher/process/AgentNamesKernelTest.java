@@ -78,7 +78,11 @@ class AgentNamesKernelTest {
   }
 
   private void poll() throws Exception {
-    start("--tofqdns-enable-poller", "--tofqdns-min-ttl", LEAST_TTL_SEC);
+    start(
+        "--tofqdns-enable-poller",
+        "--tofqdns-min-ttl",
+        LEAST_TTL_SEC,
+        "--conntrack-garbage-collector-interval=2");
   }
 
   private void allow(String names) throws Exception {

@@ -41,6 +41,7 @@ import agent.datapath.manager.prefilter.PrefilterMaps;
 import agent.datapath.manager.redirect.Redirects;
 import agent.datapath.manager.service.NoServices;
 import agent.datapath.manager.service.SocketServices;
+import agent.datapath.manager.spec.AddressUse;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.DatapathMetrics;
@@ -62,6 +63,7 @@ import agent.maps.kernel.EndpointRates;
 import agent.maps.kernel.FlowUsageArray;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.NodeMaps;
+import agent.maps.kernel.WatchedAddressMap;
 import agent.maps.layout.ConntrackTable;
 import agent.maps.mirror.MapMirrors;
 import java.util.ArrayList;
@@ -120,6 +122,7 @@ public final class DatapathManager implements AutoCloseable {
   private EventsAgent events;
   private KernelMetrics metrics;
   private ConntrackReport sweeps;
+  private WatchedFlows watchedFlows;
   private final KernelFaults faults = new KernelFaults();
   private final Repairs repairs = new Repairs();
   private Guard guard;
@@ -305,11 +308,13 @@ public final class DatapathManager implements AutoCloseable {
                 new FlowUsageArray(maps.get(NodeMaps.FLOW_USAGE)),
                 EndpointShares.capacity(context.conntrackTcpMax(), LibBpf.possibleCpus()),
                 EndpointShares.capacity(context.conntrackAnyMax(), LibBpf.possibleCpus())));
+    watchedFlows = new WatchedFlows(new WatchedAddressMap(maps.get(NodeMaps.WATCHED_ADDRESSES)));
     final List<ConntrackTable> tables = tables();
     final ConntrackGc conntrackGc =
         new ConntrackGc(
             sweeper,
             shares,
+            watchedFlows,
             tables,
             context.nanoClock(),
             TimeUnit.SECONDS.toNanos(context.conntrackGcIntervalSec()));
@@ -409,6 +414,11 @@ public final class DatapathManager implements AutoCloseable {
   /** Returns the proxy for flows that pass a proxy of the agent. */
   public RedirectProxy redirects() {
     return redirects;
+  }
+
+  /** Tells from the next round of conntrack sweeps on to which addresses flows are open. */
+  public void watch(AddressUse use) {
+    watchedFlows.ask(use);
   }
 
   /** Returns the registry of open maps. */

@@ -23,13 +23,19 @@ class ConntrackReportTest {
   private int failing = -1;
   private String overflowing = "";
   private final ConntrackSweeper sweeper =
-      (table, result) -> {
+      (table, watches, result) -> {
         nowNs += 10 + table;
         result.wrap(buffer, 0).clear().table(table).visited(1000 + table).deleted(table);
         return table == failing ? -Errno.ENOMEM : 0;
       };
   private final ConntrackGc gc =
-      new ConntrackGc(sweeper, ConntrackGc.Usage.NONE, TABLES, () -> nowNs, 60_000_000_000L);
+      new ConntrackGc(
+          sweeper,
+          ConntrackGc.Usage.NONE,
+          ConntrackGc.Watch.NONE,
+          TABLES,
+          () -> nowNs,
+          60_000_000_000L);
   private final ConntrackReport report =
       new ConntrackReport(gc, () -> 77, () -> overflowing, TABLES);
 

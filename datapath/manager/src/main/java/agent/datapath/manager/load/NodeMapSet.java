@@ -90,6 +90,7 @@ public final class NodeMapSet implements AutoCloseable {
   private static String[] objects(DatapathContext context) {
     final List<String> objects = new ArrayList<>();
     objects.add(ProgramFile.ENDPOINT.stem());
+    objects.add(ProgramFile.CONNTRACK_GC.stem());
     if (context.prefilterDevice() != null) {
       objects.add(ProgramFile.PREFILTER.stem());
     }

@@ -1,0 +1,179 @@
+package agent.dns;
+
+import agent.dns.NameLookup.Source;
+import agent.types.IpAddress;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.Consumer;
+import java.util.function.Predicate;
+
+/**
+ * Addresses whose lookups are over, and that names keep while connections to them are open. One
+ * that comes waits for the result of a search for connections that began after it. Of those that
+ * wait, and of those in use, so many stay; the ones that came first go. Not thread-safe, but for
+ * {@link #isPressing}.
+ */
+final class HeldAddresses {
+  /** So many wait for a search, which is due soon where half as many do. */
+  static final int MOST_WAITING = 6_000;
+
+  private final int most;
+  private final Consumer<String> lost;
+  private final LinkedHashMap<Key, Held> waiting = new LinkedHashMap<>();
+  private final LinkedHashMap<Key, Held> inUse = new LinkedHashMap<>();
+  private final TreeMap<String, Map<Key, NameLookup>> names = new TreeMap<>();
+  private long added;
+  private long asked;
+  private volatile boolean isPressing;
+
+  private record Key(String name, int endpointId, IpAddress address) {}
+
+  /** A lookup of one address, and how many were added before it. */
+  private record Held(NameLookup lookup, long number) {}
+
+  /**
+   * Holds nothing yet.
+   *
+   * @param most how many addresses in use are held; 0: none is, and none waits
+   * @param lost hears of each name that has an address less
+   */
+  HeldAddresses(int most, Consumer<String> lost) {
+    this.most = most;
+    this.lost = lost;
+  }
+
+  /** Takes the addresses of a lookup that is over. */
+  void add(NameLookup lookup) {
+    if (most == 0) {
+      lost.accept(lookup.name());
+      return;
+    }
+    for (final IpAddress address : lookup.addresses()) {
+      final Key key = new Key(lookup.name(), lookup.endpointId(), address);
+      final Map<Key, NameLookup> ofName =
+          names.computeIfAbsent(lookup.name(), name -> new HashMap<>());
+      if (!ofName.containsKey(key)) {
+        final NameLookup own = lookup.with(List.of(address)).from(Source.CONNECTION);
+        ofName.put(key, own);
+        waiting.put(key, new Held(own, added++));
+      }
+    }
+    limit(waiting, MOST_WAITING);
+    isPressing = waiting.size() > MOST_WAITING / 2;
+  }
+
+  private void limit(LinkedHashMap<Key, Held> some, int limit) {
+    while (some.size() > limit) {
+      forget(some.pollFirstEntry().getKey());
+    }
+  }
+
+  private void forget(Key key) {
+    drop(key);
+    lost.accept(key.name);
+  }
+
+  private void drop(Key key) {
+    final Map<Key, NameLookup> ofName = names.get(key.name);
+    ofName.remove(key);
+    if (ofName.isEmpty()) {
+      names.remove(key.name);
+    }
+  }
+
+  /**
+   * Gives up the addresses of a lookup, which has them for its own time now.
+   *
+   * @return whether one was held
+   */
+  boolean release(NameLookup lookup) {
+    final Map<Key, NameLookup> ofName = names.get(lookup.name());
+    if (ofName == null) {
+      return false;
+    }
+    boolean isHeld = false;
+    for (final IpAddress address : lookup.addresses()) {
+      final Key key = new Key(lookup.name(), lookup.endpointId(), address);
+      if (ofName.containsKey(key)) {
+        isHeld = true;
+        remove(key);
+      }
+    }
+    return isHeld;
+  }
+
+  private void remove(Key key) {
+    waiting.remove(key);
+    inUse.remove(key);
+    drop(key);
+  }
+
+  /** Gives up some addresses and returns the lookups that they are of. */
+  List<NameLookup> remove(Predicate<NameLookup> which) {
+    final List<NameLookup> removed = all().stream().filter(which).toList();
+    for (final NameLookup one : removed) {
+      remove(new Key(one.name(), one.endpointId(), one.addresses().getFirst()));
+    }
+    return removed;
+  }
+
+  boolean isPressing() {
+    return isPressing;
+  }
+
+  /** Returns the addresses that a search is to look for. */
+  Set<IpAddress> ask() {
+    final Set<IpAddress> addresses = new TreeSet<>();
+    waiting.keySet().forEach(key -> addresses.add(key.address));
+    inUse.keySet().forEach(key -> addresses.add(key.address));
+    asked = added;
+    return addresses;
+  }
+
+  /** Takes the result of a search that began with the last {@link #ask}. */
+  void found(Set<IpAddress> used) {
+    for (final Iterator<Key> keys = inUse.keySet().iterator(); keys.hasNext(); ) {
+      final Key key = keys.next();
+      if (!used.contains(key.address)) {
+        keys.remove();
+        forget(key);
+      }
+    }
+    for (final Iterator<Map.Entry<Key, Held>> all = waiting.entrySet().iterator();
+        all.hasNext(); ) {
+      final Map.Entry<Key, Held> one = all.next();
+      if (one.getValue().number >= asked) {
+        break;
+      }
+      all.remove();
+      if (used.contains(one.getKey().address)) {
+        inUse.put(one.getKey(), one.getValue());
+      } else {
+        forget(one.getKey());
+      }
+    }
+    limit(inUse, most);
+    isPressing = waiting.size() > MOST_WAITING / 2;
+  }
+
+  /** Adds the addresses of a name to others. */
+  void addressesOf(String name, Set<IpAddress> addresses) {
+    names.getOrDefault(name, Map.of()).keySet().forEach(key -> addresses.add(key.address));
+  }
+
+  /** Returns the names that have addresses here. */
+  Set<String> names() {
+    return names.keySet();
+  }
+
+  /** Returns a lookup for each address. */
+  List<NameLookup> all() {
+    return names.values().stream().flatMap(ofName -> ofName.values().stream()).toList();
+  }
+}

@@ -1,0 +1,219 @@
+package agent.dns;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.dns.NameLookup.Source;
+import agent.policy.NamePattern;
+import agent.types.IpAddress;
+import java.time.Instant;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/** Addresses whose time is over, in the cache that has them while connections are open. */
+class HeldAddressesTest {
+  private static final Instant START = Instant.parse("2026-11-20T10:00:00Z");
+  private static final Instant LATER = START.plusSeconds(60);
+  private static final String WWW = "www.example.com.";
+  private static final String API = "api.example.com.";
+
+  private NameCache cache = new NameCache(new NameCache.Limits(60, 2, 3, 100, 3));
+
+  private static Set<IpAddress> addresses(String... texts) {
+    final Set<IpAddress> addresses = new TreeSet<>();
+    Arrays.stream(texts).map(IpAddress::parse).forEach(addresses::add);
+    return addresses;
+  }
+
+  private boolean add(int endpoint, String name, Instant at, String... texts) {
+    return cache.add(
+        cache.lookup(endpoint, name, List.copyOf(addresses(texts)), 5, at, Source.LOOKUP));
+  }
+
+  private void assertHas(String name, String... texts) {
+    assertEquals(addresses(texts), cache.addressesOf(name));
+  }
+
+  private Set<String> expire(Instant now) {
+    return cache.expire(now, 100);
+  }
+
+  /** A round of sweeps that finds connections to these addresses. */
+  private void sweep(String... inUse) {
+    cache.asked();
+    cache.found(addresses(inUse));
+  }
+
+  @Test
+  void shouldKeepAnAddressWithoutTimeWhileConnectionsToItAreOpen() {
+    add(7, WWW, START, "192.0.2.1", "192.0.2.2");
+    assertEquals(Set.of(), cache.asked());
+    assertEquals(Set.of(), expire(LATER));
+    assertHas(WWW, "192.0.2.1", "192.0.2.2");
+    assertEquals(addresses("192.0.2.1", "192.0.2.2"), cache.asked());
+    cache.found(addresses("192.0.2.2"));
+    assertEquals(Set.of(WWW), expire(LATER));
+    assertHas(WWW, "192.0.2.2");
+    assertEquals(Map.of(WWW, addresses("192.0.2.2")), cache.addresses());
+    final NameLookup held = cache.list().getFirst();
+    assertEquals(Source.CONNECTION, held.source());
+    assertEquals(List.of(held), cache.list(7));
+    assertEquals(List.of(), cache.list(8));
+    assertEquals(START, held.lookupTime());
+    assertEquals(LATER, held.expirationTime());
+    assertEquals(5, held.ttlSec());
+    assertEquals(0, cache.size());
+    assertEquals(addresses("192.0.2.2"), cache.asked());
+    cache.found(addresses("192.0.2.2"));
+    assertEquals(Set.of(), expire(LATER));
+    sweep();
+    assertEquals(Set.of(WWW), expire(LATER));
+    assertHas(WWW);
+    assertEquals(List.of(), cache.list());
+    assertEquals(Map.of(), cache.addresses());
+  }
+
+  /** A connection that was opened while the sweeps ran may not have been seen. */
+  @Test
+  void shouldNotJudgeWhatCameAfterTheSweepsBegan() {
+    add(7, WWW, START, "192.0.2.1");
+    add(7, API, START.plusSeconds(1), "192.0.2.1");
+    expire(LATER);
+    assertEquals(addresses("192.0.2.1"), cache.asked());
+    expire(LATER.plusSeconds(1));
+    cache.found(addresses());
+    assertHas(WWW);
+    assertHas(API, "192.0.2.1");
+    sweep();
+    assertHas(API);
+  }
+
+  @Test
+  void shouldGiveAnAddressItsTimeAgain() {
+    add(7, WWW, START, "192.0.2.1");
+    expire(LATER);
+    sweep("192.0.2.1");
+    assertFalse(cache.has(WWW, addresses("192.0.2.1"), LATER));
+    assertTrue(add(7, WWW, LATER, "192.0.2.1"), "it has to be stored");
+    assertFalse(add(7, WWW, LATER, "192.0.2.1"));
+    assertTrue(cache.has(WWW, addresses("192.0.2.1"), LATER));
+    assertEquals(Set.of(), cache.asked());
+    cache.found(addresses());
+    assertEquals(Set.of(), expire(LATER));
+    assertEquals(List.of(Source.LOOKUP), cache.list().stream().map(NameLookup::source).toList());
+    add(8, WWW, START, "192.0.2.1");
+    expire(LATER);
+    assertFalse(add(9, WWW, LATER, "192.0.2.1"), "another endpoint's lookup does not matter");
+    assertEquals(addresses("192.0.2.1"), cache.asked());
+  }
+
+  @Test
+  void shouldKeepInUseWhatTheLimitsOfTheCacheRemove() {
+    add(7, WWW, START, "192.0.2.1", "192.0.2.2");
+    assertTrue(add(7, WWW, START.plusSeconds(5), "192.0.2.3", "192.0.2.4", "192.0.2.5"));
+    assertHas(WWW, "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4");
+    assertEquals(addresses("192.0.2.1", "192.0.2.2"), cache.asked());
+    cache.found(addresses("192.0.2.1"));
+    assertHas(WWW, "192.0.2.1", "192.0.2.3", "192.0.2.4");
+    assertEquals(
+        START.plusSeconds(5),
+        cache.list().stream()
+            .filter(one -> one.source() == Source.CONNECTION)
+            .findFirst()
+            .orElseThrow()
+            .expirationTime());
+    add(7, "b.example.com.", START, "192.0.2.6");
+    add(7, "c.example.com.", START, "192.0.2.7");
+    add(7, "d.example.com.", START, "192.0.2.8");
+    assertEquals(addresses("192.0.2.1", "192.0.2.3", "192.0.2.4"), cache.asked());
+    cache.found(addresses("192.0.2.3"));
+    assertHas(WWW, "192.0.2.3");
+  }
+
+  @Test
+  void shouldGiveUpThoseInUseThatCameFirst() {
+    for (int i = 1; i <= 5; i++) {
+      add(7 + i, WWW, START.plusSeconds(i), "192.0.2." + i);
+      expire(LATER.plusSeconds(i));
+    }
+    assertHas(WWW, "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5");
+    final String[] all = {"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5"};
+    sweep(all);
+    assertHas(WWW, "192.0.2.3", "192.0.2.4", "192.0.2.5");
+    assertEquals(Set.of(WWW), expire(LATER));
+    add(9, API, START, "192.0.2.6");
+    expire(LATER);
+    sweep("192.0.2.3", "192.0.2.4", "192.0.2.5", "192.0.2.6");
+    assertHas(WWW, "192.0.2.4", "192.0.2.5");
+    assertHas(API, "192.0.2.6");
+  }
+
+  @Test
+  void shouldWantSweepsSoonAndBoundWhatWaitsForThem() {
+    cache = new NameCache(new NameCache.Limits(60, 10_000, 10));
+    final int most = HeldAddresses.MOST_WAITING;
+    assertEquals(Set.of(), fill(0, most / 2));
+    assertFalse(cache.isPressing());
+    fill(most / 2, 1);
+    assertTrue(cache.isPressing());
+    assertEquals(Set.of(WWW), fill(most / 2 + 1, most / 2));
+    assertEquals(most, cache.addressesOf(WWW).size());
+    assertFalse(cache.addressesOf(WWW).contains(IpAddress.ofIpv4(0)), "it waited longest");
+    sweep();
+    assertFalse(cache.isPressing());
+    assertHas(WWW);
+  }
+
+  /** Addresses whose time ends; returns the names that have lost one. */
+  private Set<String> fill(int first, int count) {
+    final List<IpAddress> some =
+        IntStream.range(first, first + count).mapToObj(IpAddress::ofIpv4).toList();
+    cache.add(cache.lookup(7, WWW, some, 5, START, Source.LOOKUP));
+    return expire(LATER);
+  }
+
+  @Test
+  void shouldRemoveWhatIsInUseByTheNameAlone() {
+    add(7, WWW, START, "192.0.2.1");
+    add(7, API, START, "192.0.2.1");
+    expire(LATER);
+    sweep("192.0.2.1");
+    final List<NameLookup> removed = cache.remove(NamePattern.parse("p", "www.example.com"));
+    assertEquals(1, removed.size());
+    assertHas(WWW);
+    assertHas(API, "192.0.2.1");
+    removed.forEach(cache::add);
+    assertHas(WWW, "192.0.2.1");
+    assertEquals(Source.CONNECTION, cache.list().getLast().source());
+    sweep();
+    assertHas(WWW);
+  }
+
+  @Test
+  void shouldKeepOfARemovedEndpointWhatConnectionsUse() {
+    add(7, WWW, START, "192.0.2.1", "192.0.2.2");
+    expire(LATER);
+    sweep("192.0.2.1", "192.0.2.2");
+    add(7, API, LATER, "192.0.2.3", "192.0.2.4");
+    add(8, API, LATER, "192.0.2.4");
+    assertEquals(3, cache.removeOf(id -> id == 7, LATER.plusSeconds(5)).size());
+    assertEquals(List.of(), cache.list(7));
+    assertHas(WWW, "192.0.2.1", "192.0.2.2");
+    assertEquals(addresses("192.0.2.1", "192.0.2.2", "192.0.2.3"), cache.asked());
+    cache.found(addresses("192.0.2.1"));
+    assertEquals(Set.of(WWW, API), expire(LATER));
+    assertHas(WWW, "192.0.2.1");
+    assertHas(API, "192.0.2.4");
+    assertEquals(0, cache.list().getLast().endpointId());
+    cache.removeOf(id -> true, LATER);
+    sweep();
+    assertHas(WWW);
+    assertHas(API);
+  }
+}
