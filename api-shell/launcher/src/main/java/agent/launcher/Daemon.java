@@ -78,8 +78,6 @@ import org.apache.logging.log4j.Logger;
  */
 final class Daemon implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Daemon.class);
-  private static final String RESTORE_MODULE = "restore";
-  private static final String NAMES_MODULE = "names";
   private static final long LEAST_DESCRIPTORS = 256;
   private static final Duration STATE_RETRY = Duration.ofSeconds(1);
   private static final Duration ROUTING_POLL = Duration.ofSeconds(2);
@@ -135,7 +133,8 @@ final class Daemon implements AutoCloseable {
     final NodeMasquerading masquerading = masquerading(node, routing);
     final DatapathManager datapath = datapath(state, node, routing);
     final var rules = settings.policy(identities, cidrIdentities, state.policyStore());
-    engine.set(policy(rules.mode(restored.wanted().enforcement()), names, datapath));
+    final Services services = services(state, datapath);
+    engine.set(policy(rules.mode(restored.wanted().enforcement()), names, services, datapath));
     proxies = proxies(datapath, engine.get(), names, identities, routes);
     final EndpointConductor conductor =
         EndpointConductor.launch(
@@ -152,9 +151,8 @@ final class Daemon implements AutoCloseable {
     controllers.add(maintain(masquerading, datapath));
     addModules(datapath.health(), state, conductor, connections, routing);
     restore(datapath, conductor);
-    final Services services = services(state, datapath);
     keep(HeapReturn.start(server::changes));
-    start(names, conductor, datapath.health());
+    start(names, services, conductor, datapath.health());
     final StartedParts parts =
         new StartedParts(
             node.addressing(),
@@ -175,10 +173,12 @@ final class Daemon implements AutoCloseable {
     server.serve(routes.ready(parts, identities, cidrIdentities));
   }
 
-  private static PolicyEngine policy(PolicyContext rules, Names names, DatapathManager datapath) {
+  private static PolicyEngine policy(
+      PolicyContext rules, Names names, Services services, DatapathManager datapath) {
     return PolicyEngine.open(
         rules
             .names(names.addresses())
+            .services(services.namedBackends())
             .formerNumbers(FormerNumbers.read(datapath.ipcache()))
             .conclude());
   }
@@ -222,10 +222,12 @@ final class Daemon implements AutoCloseable {
     return created;
   }
 
-  /** Starts the lookups; names of endpoints that were removed while no agent ran are forgotten. */
-  private void start(Names names, EndpointConductor conductor, HealthBoard health) {
+  /** Has policy follow services and names; what endpoints that are gone looked up is forgotten. */
+  private void start(
+      Names names, Services services, EndpointConductor conductor, HealthBoard health) {
     final PolicyService policy = conductor.policy();
-    health.add(NAMES_MODULE, names.faults());
+    services.follow(policy::services);
+    health.add("names", names.faults());
     names.start(
         policy::names,
         policy::wantedNames,
@@ -237,7 +239,7 @@ final class Daemon implements AutoCloseable {
             .collect(Collectors.toSet()));
   }
 
-  /** Restores the services; those who listen learn of what changes from then on. */
+  /** Restores the services, which rules select; events tell of what changes from then on. */
   private Services services(AgentState state, DatapathManager datapath) {
     final Services services =
         Services.restore(datapath.services(), state.serviceStore(), HostName.read());
@@ -404,7 +406,7 @@ final class Daemon implements AutoCloseable {
     health.add("state", state.faults());
     health.add(EndpointModuleHealth.MODULE, new EndpointModuleHealth(conductor.endpoints()));
     health.add("node", conductor.nodeFaults());
-    health.add(RESTORE_MODULE, conductor.restoreProgress());
+    health.add("restore", conductor.restoreProgress());
     health.add(ApiConnectionView.MODULE, connections);
     health.add(HostRoutingHealth.MODULE, new HostRoutingHealth(routing::current));
   }
