@@ -13,7 +13,6 @@ import agent.endpoint.EndpointContext;
 import agent.endpoint.PolicyService;
 import agent.endpoint.config.RuntimeConfiguration;
 import agent.endpoint.config.RuntimeOptions;
-import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.identity.IdentityAllocator;
 import agent.identity.LocalCidrIdentityAllocator;
@@ -60,7 +59,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionException;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -150,7 +148,7 @@ final class Daemon implements AutoCloseable {
     keep(datapath.threads().start(conductor.agent(), CONDUCTOR_STALL_NS));
     controllers.add(maintain(masquerading, datapath));
     addModules(datapath.health(), state, conductor, connections, routing);
-    restore(datapath, conductor);
+    EndpointRestoration.begin(datapath, conductor);
     keep(HeapReturn.start(server::changes));
     start(names, services, conductor, datapath.health());
     final StartedParts parts =
@@ -447,45 +445,6 @@ final class Daemon implements AutoCloseable {
   private void openToSocketGroup(Path state) throws IOException {
     if (state.equals(settings.socketPath().getParent())) {
       Files.setPosixFilePermissions(state, PosixFilePermissions.fromString("rwxr-xr-x"));
-    }
-  }
-
-  /**
-   * Starts the restoration, which goes on while the API is served; returns when the endpoints of
-   * the previous run are known. It has no deadline: their programs and maps are pinned and enforce.
-   */
-  private static void restore(DatapathManager datapath, EndpointConductor conductor)
-      throws InterruptedException {
-    conductor
-        .restore()
-        .whenComplete(
-            (report, failure) -> {
-              if (failure == null) {
-                datapath.endpointsRestored();
-                report(report);
-              } else {
-                LOGGER.error("restore: {}", failure.getMessage(), failure);
-              }
-            });
-    try {
-      conductor.loaded().get();
-    } catch (ExecutionException e) {
-      throw new OperationException("restore: " + e.getCause().getMessage(), e.getCause());
-    }
-  }
-
-  /** Logs the numbers of the endpoints; the errors are logged where they occur. */
-  private static void report(RestoreReport report) {
-    if (!report.restored().isEmpty()) {
-      LOGGER.info("restored endpoints {}", report.restored());
-    }
-    if (!report.removed().isEmpty()) {
-      LOGGER.warn("removed endpoints {}: their interfaces do not exist", report.removed());
-    }
-    if (!report.failed().isEmpty()) {
-      LOGGER.warn(
-          "endpoints {} keep their previous programs: the restore failed and is retried",
-          report.failed());
     }
   }
 
