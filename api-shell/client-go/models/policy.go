@@ -29,8 +29,8 @@ type EgressRule struct {
 	ToPorts []PortRule `json:"toPorts"`
 	// Labels that every peer must have besides.
 	ToRequires []EndpointSelector `json:"toRequires"`
-	// Peers by service.
-	ToServices []any `json:"toServices"`
+	// Backends of services. Of their addresses those are meant that belong to no endpoint and to no node.
+	ToServices []ServicePeer `json:"toServices"`
 }
 
 // MarshalJSON leaves out absent fields and keeps empty lists and maps.
@@ -126,7 +126,7 @@ type Policy struct {
 
 // PolicyResolution says whether a flow would pass.
 type PolicyResolution struct {
-	// One line for each rule that was considered, more where the request is verbose.
+	// One line for each rule that was considered, more where the request is verbose or a proxy judges requests.
 	Log string `json:"log"`
 	// Whether the flow would pass.
 	Verdict string `json:"verdict"`
@@ -268,3 +268,17 @@ type Selector struct {
 
 // MarshalJSON leaves out absent fields and keeps empty lists and maps.
 func (m Selector) MarshalJSON() ([]byte, error) { return encode(m) }
+
+// ServicePeer selects services whose backends are peers.
+type ServicePeer struct {
+	// Services with this name and namespace (flags.name and flags.namespace).
+	Service *ServiceName `json:"k8sService,omitempty"`
+}
+
+// ServiceName is the name of a service.
+type ServiceName struct {
+	// Namespace; services without one where it is absent.
+	Namespace string `json:"namespace,omitempty"`
+	// Name.
+	ServiceName string `json:"serviceName"`
+}

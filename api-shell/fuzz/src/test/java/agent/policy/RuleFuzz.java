@@ -28,6 +28,8 @@ public final class RuleFuzz {
           "[{\"endpointSelector\":{},\"egress\":[{\"toEntities\":[\"world\"],\"toPorts\":[{"
               + "\"ports\":[{\"port\":8080}]}]}],\"description\":\"d\"}]",
           "[{\"endpointSelector\":{},\"egress\":[{\"toFQDNs\":[{\"matchName\":\"a.b\"}]}]}]",
+          "[{\"endpointSelector\":{},\"egress\":[{\"toServices\":[{\"k8sService\":{"
+              + "\"serviceName\":\"a\",\"namespace\":\"b\"}}]}]}]",
           "[{\"endpointSelector\":{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"Exists\"}]},"
               + "\"ingress\":[{\"fromCIDR\":[\"fd00::/8\"],\"fromRequires\":[{}]}]}]");
 

@@ -13,7 +13,6 @@ import agent.endpoint.EndpointContext;
 import agent.endpoint.PolicyService;
 import agent.endpoint.config.RuntimeConfiguration;
 import agent.endpoint.config.RuntimeOptions;
-import agent.endpoint.restore.RestoreReport;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.identity.IdentityAllocator;
 import agent.identity.LocalCidrIdentityAllocator;
@@ -60,7 +59,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionException;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -78,8 +76,6 @@ import org.apache.logging.log4j.Logger;
  */
 final class Daemon implements AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(Daemon.class);
-  private static final String RESTORE_MODULE = "restore";
-  private static final String NAMES_MODULE = "names";
   private static final long LEAST_DESCRIPTORS = 256;
   private static final Duration STATE_RETRY = Duration.ofSeconds(1);
   private static final Duration ROUTING_POLL = Duration.ofSeconds(2);
@@ -135,7 +131,8 @@ final class Daemon implements AutoCloseable {
     final NodeMasquerading masquerading = masquerading(node, routing);
     final DatapathManager datapath = datapath(state, node, routing);
     final var rules = settings.policy(identities, cidrIdentities, state.policyStore());
-    engine.set(policy(rules.mode(restored.wanted().enforcement()), names, datapath));
+    final Services services = services(state, datapath);
+    engine.set(policy(rules.mode(restored.wanted().enforcement()), names, services, datapath));
     proxies = proxies(datapath, engine.get(), names, identities, routes);
     final EndpointConductor conductor =
         EndpointConductor.launch(
@@ -151,10 +148,9 @@ final class Daemon implements AutoCloseable {
     keep(datapath.threads().start(conductor.agent(), CONDUCTOR_STALL_NS));
     controllers.add(maintain(masquerading, datapath));
     addModules(datapath.health(), state, conductor, connections, routing);
-    restore(datapath, conductor);
-    final Services services = services(state, datapath);
+    EndpointRestoration.begin(datapath, conductor);
     keep(HeapReturn.start(server::changes));
-    start(names, conductor, datapath);
+    start(names, services, conductor, datapath);
     final StartedParts parts =
         new StartedParts(
             node.addressing(),
@@ -175,10 +171,12 @@ final class Daemon implements AutoCloseable {
     server.serve(routes.ready(parts, identities, cidrIdentities));
   }
 
-  private static PolicyEngine policy(PolicyContext rules, Names names, DatapathManager datapath) {
+  private static PolicyEngine policy(
+      PolicyContext rules, Names names, Services services, DatapathManager datapath) {
     return PolicyEngine.open(
         rules
             .names(names.addresses())
+            .services(services.namedBackends())
             .formerNumbers(FormerNumbers.read(datapath.ipcache()))
             .conclude());
   }
@@ -222,10 +220,12 @@ final class Daemon implements AutoCloseable {
     return created;
   }
 
-  /** Starts the lookups; names of endpoints that were removed while no agent ran are forgotten. */
-  private void start(Names names, EndpointConductor conductor, DatapathManager datapath) {
+  /** Has policy follow services and names; what endpoints that are gone looked up is forgotten. */
+  private void start(
+      Names names, Services services, EndpointConductor conductor, DatapathManager datapath) {
     final PolicyService policy = conductor.policy();
-    datapath.health().add(NAMES_MODULE, names.faults());
+    services.follow(policy::services);
+    datapath.health().add("names", names.faults());
     names.start(
         policy::names,
         policy::wantedNames,
@@ -238,7 +238,7 @@ final class Daemon implements AutoCloseable {
             .collect(Collectors.toSet()));
   }
 
-  /** Restores the services; those who listen learn of what changes from then on. */
+  /** Restores the services, which rules select; events tell of what changes from then on. */
   private Services services(AgentState state, DatapathManager datapath) {
     final Services services =
         Services.restore(datapath.services(), state.serviceStore(), HostName.read());
@@ -405,7 +405,7 @@ final class Daemon implements AutoCloseable {
     health.add("state", state.faults());
     health.add(EndpointModuleHealth.MODULE, new EndpointModuleHealth(conductor.endpoints()));
     health.add("node", conductor.nodeFaults());
-    health.add(RESTORE_MODULE, conductor.restoreProgress());
+    health.add("restore", conductor.restoreProgress());
     health.add(ApiConnectionView.MODULE, connections);
     health.add(HostRoutingHealth.MODULE, new HostRoutingHealth(routing::current));
   }
@@ -446,45 +446,6 @@ final class Daemon implements AutoCloseable {
   private void openToSocketGroup(Path state) throws IOException {
     if (state.equals(settings.socketPath().getParent())) {
       Files.setPosixFilePermissions(state, PosixFilePermissions.fromString("rwxr-xr-x"));
-    }
-  }
-
-  /**
-   * Starts the restoration, which goes on while the API is served; returns when the endpoints of
-   * the previous run are known. It has no deadline: their programs and maps are pinned and enforce.
-   */
-  private static void restore(DatapathManager datapath, EndpointConductor conductor)
-      throws InterruptedException {
-    conductor
-        .restore()
-        .whenComplete(
-            (report, failure) -> {
-              if (failure == null) {
-                datapath.endpointsRestored();
-                report(report);
-              } else {
-                LOGGER.error("restore: {}", failure.getMessage(), failure);
-              }
-            });
-    try {
-      conductor.loaded().get();
-    } catch (ExecutionException e) {
-      throw new OperationException("restore: " + e.getCause().getMessage(), e.getCause());
-    }
-  }
-
-  /** Logs the numbers of the endpoints; the errors are logged where they occur. */
-  private static void report(RestoreReport report) {
-    if (!report.restored().isEmpty()) {
-      LOGGER.info("restored endpoints {}", report.restored());
-    }
-    if (!report.removed().isEmpty()) {
-      LOGGER.warn("removed endpoints {}: their interfaces do not exist", report.removed());
-    }
-    if (!report.failed().isEmpty()) {
-      LOGGER.warn(
-          "endpoints {} keep their previous programs: the restore failed and is retried",
-          report.failed());
     }
   }
 

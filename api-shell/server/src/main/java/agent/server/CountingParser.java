@@ -91,11 +91,9 @@ final class CountingParser extends JsonParserDelegate {
     count(elements[depth]);
     final String field = delegate.currentName();
     final Unit unit = depth == 0 ? root : field == null ? elements[depth] : unitOf(field);
-    // What is in an array of values without a form is counted with it, at any depth.
-    final Unit within = "toServices".equals(field) ? Unit.PEERS : members[depth];
     depth++;
     elements[depth] = unit;
-    members[depth] = within;
+    members[depth] = members[depth - 1];
   }
 
   private void beginObject() {

@@ -8,14 +8,17 @@ import agent.policy.PolicyEngine;
 import agent.policy.PolicyQuery;
 import agent.policy.PolicySnapshot;
 import agent.policy.PolicyTrace;
+import agent.policy.PolicyUpdate;
 import agent.policy.SelectorListing;
 import agent.types.IpAddress;
+import agent.types.ServiceName;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 /**
  * Serves policy requests of other threads: reads come from the engine, changes run on {@code
@@ -27,6 +30,7 @@ final class PolicyProxy implements PolicyService {
   private final PolicyCommits commits;
   private final PolicyRealization realization;
   private final CompletableFuture<Void> ready;
+  private CompletableFuture<?> lastSubmitted;
 
   /**
    * Creates a proxy.
@@ -44,6 +48,7 @@ final class PolicyProxy implements PolicyService {
     this.commits = commits;
     this.realization = realization;
     this.ready = ready;
+    lastSubmitted = ready;
   }
 
   @Override
@@ -76,9 +81,22 @@ final class PolicyProxy implements PolicyService {
 
   @Override
   public CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed) {
-    return ready
-        .thenCompose(done -> conductor.submit(() -> realization.realize(engine.names(changed))))
-        .thenCompose(Function.identity());
+    return realize(() -> engine.names(changed));
+  }
+
+  @Override
+  public CompletableFuture<Void> services(
+      Map<ServiceName, ? extends Collection<IpAddress>> changed) {
+    return realize(() -> engine.services(changed));
+  }
+
+  /** Each change has all addresses of its names, so that they take effect in their order. */
+  private synchronized CompletableFuture<Void> realize(Supplier<PolicyUpdate> change) {
+    final CompletableFuture<CompletableFuture<Void>> submitted =
+        lastSubmitted.thenCompose(
+            done -> conductor.submit(() -> realization.realize(change.get())));
+    lastSubmitted = submitted.exceptionally(failure -> null);
+    return submitted.thenCompose(Function.identity());
   }
 
   @Override

@@ -7,6 +7,7 @@ import agent.policy.PolicySnapshot;
 import agent.policy.PolicyTrace;
 import agent.policy.SelectorListing;
 import agent.types.IpAddress;
+import agent.types.ServiceName;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -52,6 +53,16 @@ public interface PolicyService {
    * @return completes when the kernel has them
    */
   CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed);
+
+  /**
+   * Gives the backends of services other addresses; calls take effect in their order.
+   *
+   * @param changed names of services, and all addresses that their backends have now; none for a
+   *     name that no service has
+   * @return completes when the kernel has them; or Refusal EXHAUSTED where an address can have no
+   *     identity
+   */
+  CompletableFuture<Void> services(Map<ServiceName, ? extends Collection<IpAddress>> changed);
 
   /** Returns the names that rules select one by one; the same object while there are no others. */
   Set<String> wantedNames();

@@ -132,6 +132,7 @@ class EndpointKernelTest {
             List.of(new PortRuleSpec(specs, null)),
             null,
             null,
+            null,
             null);
     return new RuleSpec(selector(from), null, List.of(peer), null, null, null, null);
   }

@@ -45,7 +45,8 @@ class ProtocolRulesKernelTest {
   /** Replaces the rules by one for what the first endpoint sends to other nodes. */
   private void allow(List<PortRuleSpec> ports, List<IcmpRuleSpec> icmps) {
     final PeerRuleSpec egress =
-        new PeerRuleSpec(null, null, null, null, List.of("remote-node"), ports, icmps, null, null);
+        new PeerRuleSpec(
+            null, null, null, null, List.of("remote-node"), ports, icmps, null, null, null);
     node.agent().deleteRules();
     node.agent()
         .importRules(
@@ -56,7 +57,7 @@ class ProtocolRulesKernelTest {
   /** Replaces the rules by one that denies a protocol and allows all else. */
   private void deny(String protocol) {
     final PeerRuleSpec denied =
-        new PeerRuleSpec(null, null, null, null, null, protocol(protocol), null, null, null);
+        new PeerRuleSpec(null, null, null, null, null, protocol(protocol), null, null, null, null);
     node.agent().deleteRules();
     node.agent()
         .importRules(

@@ -4,6 +4,7 @@ import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
+import agent.policy.spec.PeerRuleSpec.ServiceSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
@@ -43,6 +44,7 @@ final class TestRules {
             List.of(new PortRuleSpec(ports, null)),
             null,
             null,
+            null,
             null);
     return rule(to, List.of(peer), null);
   }
@@ -54,7 +56,7 @@ final class TestRules {
   /** Returns a rule that allows endpoints with the label to send to an entity. */
   static RuleSpec allowEgressTo(String from, String entity) {
     final PeerRuleSpec egress =
-        new PeerRuleSpec(null, null, null, null, List.of(entity), null, null, null, null);
+        new PeerRuleSpec(null, null, null, null, List.of(entity), null, null, null, null, null);
     return new RuleSpec(selector(from), null, List.of(egress), null, null, null, null);
   }
 
@@ -70,7 +72,24 @@ final class TestRules {
 
   private static RuleSpec allowEgressTo(String from, FqdnSpec names) {
     final PeerRuleSpec egress =
-        new PeerRuleSpec(null, null, null, null, null, null, null, null, List.of(names));
+        new PeerRuleSpec(null, null, null, null, null, null, null, null, List.of(names), null);
+    return new RuleSpec(selector(from), null, List.of(egress), null, null, null, null);
+  }
+
+  /** Returns a rule that allows endpoints with the label to send to the backends of a service. */
+  static RuleSpec allowEgressToService(String from, String namespace, String name) {
+    final PeerRuleSpec egress =
+        new PeerRuleSpec(
+            null,
+            null,
+            null,
+            null,
+            null,
+            null,
+            null,
+            null,
+            null,
+            List.of(new ServiceSpec(name, namespace)));
     return new RuleSpec(selector(from), null, List.of(egress), null, null, null, null);
   }
 
@@ -82,6 +101,7 @@ final class TestRules {
         null,
         null,
         List.of(new PortRuleSpec(List.of(new PortSpec(Integer.toString(port), null, "TCP")), null)),
+        null,
         null,
         null,
         null);

@@ -1,17 +1,19 @@
 package agent.policy;
 
-import agent.identity.Identity;
-
 /**
- * Selects the addresses that names have now. The names say nothing of an identity by itself: {@link
- * NameReferences} knows which addresses the selector has.
+ * Selects the addresses of DNS names.
  *
  * @param pattern the names
  */
-public record FqdnSelector(NamePattern pattern) implements PeerSelector {
+public record FqdnSelector(NamePattern pattern) implements NamedSelector<String> {
   @Override
-  public boolean selects(Identity identity) {
-    return false;
+  public boolean matches(String name) {
+    return pattern.matches(name);
+  }
+
+  @Override
+  public String onlyName() {
+    return pattern.isName() ? pattern.toString() : null;
   }
 
   @Override

@@ -12,7 +12,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -20,8 +19,11 @@ import java.util.concurrent.ConcurrentHashMap;
  * The addresses of names, and the references of the rules' names to the identities of these
  * addresses: an address of a name that a rule selects has an identity as a CIDR of one address has.
  * A name that no rule selects has none.
+ *
+ * @param <N> a name
+ * @param <S> a selector by names
  */
-final class NameReferences {
+final class NameReferences<N, S extends NamedSelector<N>> {
   /** What a selector has. */
   private static final class Use {
     private final Map<Prefix, Held> addresses = new ConcurrentHashMap<>();
@@ -36,16 +38,20 @@ final class NameReferences {
    */
   private record Held(int identity, int names) {}
 
+  private final Class<S> kind;
   private final CidrIdentityAllocator allocator;
-  private final Map<String, Set<Prefix>> names = new TreeMap<>();
-  private final Map<FqdnSelector, Use> uses = new ConcurrentHashMap<>();
-  private final Map<String, FqdnSelector> ofOneName = new HashMap<>();
-  private final Set<FqdnSelector> ofManyNames = new HashSet<>();
+  private final Map<N, Set<Prefix>> names = new HashMap<>();
+  private final Map<S, Use> uses = new ConcurrentHashMap<>();
+  private final Map<N, S> ofOneName = new HashMap<>();
+  private final Set<S> ofManyNames = new HashSet<>();
   private final List<Integer> released = new ArrayList<>();
-  private volatile Set<String> wanted = Set.of();
+  private volatile Set<N> wanted = Set.of();
 
   NameReferences(
-      CidrIdentityAllocator allocator, Map<String, ? extends Collection<IpAddress>> names) {
+      Class<S> kind,
+      CidrIdentityAllocator allocator,
+      Map<N, ? extends Collection<IpAddress>> names) {
+    this.kind = kind;
     this.allocator = allocator;
     names.forEach((name, addresses) -> this.names.put(name, prefixes(addresses)));
   }
@@ -57,26 +63,26 @@ final class NameReferences {
   }
 
   /** Returns the names that rules select one by one, for any thread. */
-  Set<String> wanted() {
+  Set<N> wanted() {
     return wanted;
   }
 
   /** Returns whether a rule selects a name; any thread may ask. */
-  boolean selects(String name) {
-    for (final FqdnSelector selector : uses.keySet()) {
-      if (selector.pattern().matches(name)) {
+  boolean selects(N name) {
+    for (final S selector : uses.keySet()) {
+      if (selector.matches(name)) {
         return true;
       }
     }
     return false;
   }
 
-  private static List<FqdnSelector> selectorsOf(List<Rule> rules) {
-    final List<FqdnSelector> all = new ArrayList<>();
+  private List<S> selectorsOf(List<Rule> rules) {
+    final List<S> all = new ArrayList<>();
     for (final Rule rule : rules) {
       for (final PeerSelector selector : rule.selectors()) {
-        if (selector instanceof FqdnSelector names) {
-          all.add(names);
+        if (kind.isInstance(selector)) {
+          all.add(kind.cast(selector));
         }
       }
     }
@@ -92,9 +98,9 @@ final class NameReferences {
 
   /** Takes the references of rules, all or none. */
   void acquire(List<Rule> rules) {
-    final List<FqdnSelector> taken = new ArrayList<>();
+    final List<S> taken = new ArrayList<>();
     try {
-      for (final FqdnSelector selector : selectorsOf(rules)) {
+      for (final S selector : selectorsOf(rules)) {
         acquire(selector);
         taken.add(selector);
       }
@@ -107,7 +113,7 @@ final class NameReferences {
     }
   }
 
-  private void acquire(FqdnSelector selector) {
+  private void acquire(S selector) {
     final Use known = uses.get(selector);
     if (known != null) {
       known.rules++;
@@ -125,24 +131,22 @@ final class NameReferences {
       throw refusal;
     }
     uses.put(selector, use);
-    if (selector.pattern().isName()) {
-      ofOneName.put(selector.pattern().toString(), selector);
+    if (selector.onlyName() != null) {
+      ofOneName.put(selector.onlyName(), selector);
     } else {
       ofManyNames.add(selector);
     }
   }
 
   /** Returns each address of the names of a selector with the number of these names. */
-  private Map<Prefix, Integer> matching(FqdnSelector selector) {
+  private Map<Prefix, Integer> matching(S selector) {
     final Map<Prefix, Integer> found = new HashMap<>();
-    if (selector.pattern().isName()) {
-      names
-          .getOrDefault(selector.pattern().toString(), Set.of())
-          .forEach(prefix -> found.put(prefix, 1));
+    if (selector.onlyName() != null) {
+      names.getOrDefault(selector.onlyName(), Set.of()).forEach(prefix -> found.put(prefix, 1));
     } else {
       names.forEach(
           (name, prefixes) -> {
-            if (selector.pattern().matches(name)) {
+            if (selector.matches(name)) {
               prefixes.forEach(prefix -> found.merge(prefix, 1, Integer::sum));
             }
           });
@@ -156,11 +160,11 @@ final class NameReferences {
     publishWanted();
   }
 
-  private void drop(FqdnSelector selector) {
+  private void drop(S selector) {
     final Use use = uses.get(selector);
     if (--use.rules == 0) {
       uses.remove(selector);
-      ofOneName.remove(selector.pattern().toString());
+      ofOneName.remove(selector.onlyName());
       ofManyNames.remove(selector);
       use.addresses.values().forEach(held -> released.add(held.identity()));
     }
@@ -179,7 +183,7 @@ final class NameReferences {
   }
 
   /** Returns the identities of a selector's addresses. */
-  Set<Integer> identitiesOf(FqdnSelector selector) {
+  Set<Integer> identitiesOf(S selector) {
     final Set<Integer> identities = new TreeSet<>();
     final Use use = uses.get(selector);
     if (use != null) {
@@ -192,34 +196,49 @@ final class NameReferences {
    * Returns whether an identity is that of an address which a name of the selector has now; any
    * thread may call.
    */
-  boolean selects(FqdnSelector selector, Identity identity) {
+  boolean selects(S selector, Identity identity) {
     final Use use = uses.get(selector);
     return use != null && identity.cidr().filter(use.addresses::containsKey).isPresent();
   }
 
   /** Hears which identities a selector gains and loses. */
-  interface Listener {
+  interface Listener<S> {
     /** The selector has an address with this identity from now on. */
-    void onGained(FqdnSelector selector, int identity);
+    void onGained(S selector, int identity);
 
     /** The selector has no address with this identity any more. */
-    void onLost(FqdnSelector selector, int identity);
+    void onLost(S selector, int identity);
   }
 
   /**
-   * Gives names other addresses. References that are not needed any more are given back by {@link
-   * #release}.
+   * Gives names other addresses, all or none. References that are not needed any more are given
+   * back by {@link #release}.
    *
    * @param changed names with all addresses that they have now; none for a name that is gone
    * @param listener hears of every identity that a selector gains or loses
    */
-  void change(Map<String, ? extends Collection<IpAddress>> changed, Listener listener) {
-    changed.forEach((name, addresses) -> change(name, prefixes(addresses), listener));
+  void change(Map<N, ? extends Collection<IpAddress>> changed, Listener<S> listener) {
+    final List<Integer> held = new ArrayList<>();
+    try {
+      changed.forEach((name, addresses) -> hold(name, prefixes(addresses), held));
+      changed.forEach((name, addresses) -> change(name, prefixes(addresses), listener));
+    } finally {
+      held.forEach(allocator::release);
+    }
   }
 
-  private void change(String name, Set<Prefix> after, Listener listener) {
+  /** Takes a reference to each new address that a selector will have, so that none is missing. */
+  private void hold(N name, Set<Prefix> after, List<Integer> held) {
+    if (!selecting(name).isEmpty()) {
+      final Set<Prefix> gained = new TreeSet<>(after);
+      gained.removeAll(names.getOrDefault(name, Set.of()));
+      gained.forEach(prefix -> held.add(allocator.acquire(prefix).id()));
+    }
+  }
+
+  private void change(N name, Set<Prefix> after, Listener<S> listener) {
     final Set<Prefix> before = names.getOrDefault(name, Set.of());
-    for (final FqdnSelector selector : selecting(name)) {
+    for (final S selector : selecting(name)) {
       final Map<Prefix, Held> addresses = uses.get(selector).addresses;
       for (final Prefix prefix : after) {
         if (!before.contains(prefix) && gain(addresses, prefix)) {
@@ -265,13 +284,13 @@ final class NameReferences {
     return held.identity();
   }
 
-  private List<FqdnSelector> selecting(String name) {
-    final List<FqdnSelector> found = new ArrayList<>();
+  private List<S> selecting(N name) {
+    final List<S> found = new ArrayList<>();
     if (ofOneName.containsKey(name)) {
       found.add(ofOneName.get(name));
     }
-    for (final FqdnSelector selector : ofManyNames) {
-      if (selector.pattern().matches(name)) {
+    for (final S selector : ofManyNames) {
+      if (selector.matches(name)) {
         found.add(selector);
       }
     }

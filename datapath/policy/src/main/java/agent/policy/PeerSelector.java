@@ -3,7 +3,7 @@ package agent.policy;
 import agent.identity.Identity;
 
 /** Selects peers by their identity. Two selectors that are equal select the same. */
-public sealed interface PeerSelector permits LabelSelector, CidrSelector, Entity, FqdnSelector {
+public sealed interface PeerSelector permits LabelSelector, CidrSelector, Entity, NamedSelector {
   /** Returns whether the identity is selected. */
   boolean selects(Identity identity);
 

@@ -6,6 +6,7 @@ import agent.identity.LocalCidrIdentityAllocator;
 import agent.maps.layout.MapSize;
 import agent.types.IpAddress;
 import agent.types.Prefix;
+import agent.types.ServiceName;
 import java.util.Collection;
 import java.util.Map;
 import java.util.Objects;
@@ -21,6 +22,7 @@ public final class PolicyContext {
   private int mapCapacity = MapSize.POLICY_MAP;
   private PolicyLimits limits = PolicyLimits.DEFAULT;
   private Map<String, ? extends Collection<IpAddress>> names = Map.of();
+  private Map<ServiceName, ? extends Collection<IpAddress>> services = Map.of();
   private Map<Prefix, Integer> formerNumbers = Map.of();
 
   /** Sets the directory of identities of endpoints, of this node and of others; required. */
@@ -71,6 +73,12 @@ public final class PolicyContext {
     return this;
   }
 
+  /** Sets the addresses that the backends of services have at the start. */
+  public PolicyContext services(Map<ServiceName, ? extends Collection<IpAddress>> value) {
+    services = changing(value);
+    return this;
+  }
+
   /**
    * Sets the numbers that addresses of names had in the previous run: those of the kernel's
    * ipcache.
@@ -94,6 +102,7 @@ public final class PolicyContext {
     Objects.requireNonNull(allowLocalhost, "allowLocalhost");
     Objects.requireNonNull(limits, "limits");
     Objects.requireNonNull(names, "names");
+    Objects.requireNonNull(services, "services");
     Objects.requireNonNull(formerNumbers, "formerNumbers");
     if (mapCapacity < 2) {
       throw new IllegalArgumentException("policy map capacity: " + mapCapacity + " is less than 2");
@@ -139,6 +148,10 @@ public final class PolicyContext {
 
   Map<String, ? extends Collection<IpAddress>> names() {
     return names;
+  }
+
+  Map<ServiceName, ? extends Collection<IpAddress>> services() {
+    return services;
   }
 
   Map<Prefix, Integer> formerNumbers() {

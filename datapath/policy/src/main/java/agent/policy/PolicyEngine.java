@@ -8,6 +8,7 @@ import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
 import agent.types.Refusal;
+import agent.types.ServiceName;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -31,24 +32,23 @@ public final class PolicyEngine {
   private final PolicyContext context;
   private final SelectorCache selectors;
   private final CidrReferences cidrs;
-  private final NameReferences names;
   private final RuleReferences references;
   private final PolicySubjects subjects = new PolicySubjects();
   private final Set<Integer> dirty = new TreeSet<>();
   private final RulesHold hold;
   private final EnforcedResolution resolution;
   private final DecisionTrace trace = new DecisionTrace();
+  private final AffectedSignal affectedByIdentities = new AffectedSignal();
   private PolicyRepository previous;
   private volatile PolicyRepository repository;
-  private PolicyObserver observer = () -> {};
-  private boolean isAffected;
 
   private PolicyEngine(PolicyContext context, StoredPolicy stored) {
     final PolicyState state = stored.state();
     this.context = context;
     hold = new RulesHold(stored.unreadable());
     cidrs = new CidrReferences(context.cidrIdentities(), state);
-    names = new NameReferences(context.cidrIdentities(), context.names());
+    final PeerNames names =
+        new PeerNames(context.cidrIdentities(), context.names(), context.services());
     selectors = new SelectorCache(names);
     references = new RuleReferences(cidrs, names, selectors);
     resolution = new EnforcedResolution(selectors, hold, context);
@@ -120,38 +120,25 @@ public final class PolicyEngine {
   private final class Listener implements IdentityListener {
     @Override
     public void onIdentityAdded(Identity identity) {
-      follow(
-          identity,
-          () -> {
-            cidrs.onAdded(identity);
-            return selectors.add(identity);
-          });
+      follow(identity, () -> references.add(identity));
     }
 
     @Override
     public void onIdentityRemoved(Identity identity) {
-      follow(
-          identity,
-          () -> {
-            cidrs.onRemoved(identity);
-            return selectors.remove(identity);
-          });
+      follow(identity, () -> references.remove(identity));
     }
 
     private void follow(Identity identity, Supplier<Set<PeerSelector>> event) {
       // An event of the engine's own change is settled by that change.
       final boolean isOwn = Thread.holdsLock(PolicyEngine.this);
-      final PolicyObserver current;
       synchronized (PolicyEngine.this) {
         final Set<Integer> affected = subjects.dependingOn(event.get());
         dirty.addAll(affected);
-        if (isOwn || isAffected || affected.isEmpty() && identity.cidr().isEmpty()) {
+        if (isOwn || affected.isEmpty() && identity.cidr().isEmpty()) {
           return;
         }
-        isAffected = true;
-        current = observer;
       }
-      current.onPolicyAffected();
+      affectedByIdentities.raise();
     }
   }
 
@@ -162,13 +149,7 @@ public final class PolicyEngine {
    * @param value the observer, in place of the one before
    */
   public void observe(PolicyObserver value) {
-    synchronized (this) {
-      observer = value;
-      if (!isAffected) {
-        return;
-      }
-    }
-    value.onPolicyAffected();
+    affectedByIdentities.observe(value);
   }
 
   /**
@@ -382,7 +363,24 @@ public final class PolicyEngine {
    * @return the changes to carry out
    */
   public synchronized PolicyUpdate names(Map<String, ? extends Collection<IpAddress>> changed) {
-    dirty.addAll(subjects.dependingOn(references.change(changed)));
+    return renamed(references.change(references.dns(), changed));
+  }
+
+  /**
+   * Gives the backends of services other addresses.
+   *
+   * @param changed names of services with all addresses that their backends have now; none for a
+   *     name that no service has
+   * @return the changes to carry out
+   * @throws Refusal EXHAUSTED where an address can have no identity; nothing has changed
+   */
+  public synchronized PolicyUpdate services(
+      Map<ServiceName, ? extends Collection<IpAddress>> changed) {
+    return renamed(references.change(references.services(), changed));
+  }
+
+  private PolicyUpdate renamed(Set<PeerSelector> affected) {
+    dirty.addAll(subjects.dependingOn(affected));
     final PolicyUpdate update = settle().ofSameRules();
     references.release(List.of());
     return update.then(settle());
@@ -390,7 +388,7 @@ public final class PolicyEngine {
 
   /** Returns the names that rules select one by one; any thread may call. */
   public Set<String> wantedNames() {
-    return names.wanted();
+    return references.dns().wanted();
   }
 
   /**
@@ -399,7 +397,7 @@ public final class PolicyEngine {
    * @param name in lower case, with a dot at the end
    */
   public boolean selectsName(String name) {
-    return names.selects(name);
+    return references.dns().selects(name);
   }
 
   /** Returns what the policies of all endpoints say of requests; any thread may call and ask. */
@@ -433,7 +431,7 @@ public final class PolicyEngine {
    * refresh.
    */
   public synchronized PolicyUpdate refresh() {
-    isAffected = false;
+    affectedByIdentities.clear();
     return settle().ofSameRules();
   }
 

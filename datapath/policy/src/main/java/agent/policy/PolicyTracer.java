@@ -12,6 +12,7 @@ import agent.types.Prefix;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -160,34 +161,47 @@ final class PolicyTracer {
               .allMatch(lookup::allows);
     }
 
-    /** Adds the rules of requests where a proxy asks for them; each request needs one of them. */
+    /** Adds the rules by which a proxy judges requests; each request needs one of them. */
     void addRequests(List<String> log) {
       if (!isEndpoint()) {
         return;
       }
       final MapLookup lookup = new MapLookup(policy.entries(), direction, peer.id());
       for (final Port port : query.ports()) {
+        final Set<String> lines = new LinkedHashSet<>(); // each protocol may have the same
         for (final PortMatch match : port.matches()) {
           final PolicyVerdict verdict = lookup.verdict(match);
           if (verdict != null && verdict.isRedirect()) {
-            log.add(
-                "%s %s: allowed, %s rules apply"
-                    .formatted(
-                        direction == PolicyDirection.EGRESS ? "egress of from" : "ingress of to",
-                        port.text(),
-                        RedirectKind.values()[verdict.redirect()]));
-            addRequests(match, log);
+            lines.add(
+                "%s %s: the %s proxy lets requests pass that one of these matches"
+                    .formatted(start(), port.text(), RedirectKind.values()[verdict.redirect()]));
+            addRequests(match, lines);
+          }
+        }
+        log.addAll(lines);
+      }
+    }
+
+    private void addRequests(PortMatch match, Set<String> lines) {
+      for (int i = 0; i < repository.rules().size(); i++) {
+        final Rule rule = repository.rules().get(i);
+        if (!rule.subject().selects(subject.labels())) {
+          continue;
+        }
+        for (final Section section : rule.sections(direction)) {
+          for (final PortTerm term : section.requestTerms()) {
+            if (match.isWithin(term.matches()) && meansPeer(section)) {
+              for (final String request : term.rules().lines()) {
+                lines.add("  rule [" + i + "] " + rule.labels() + ": " + request);
+              }
+            }
           }
         }
       }
     }
 
-    private void addRequests(PortMatch match, List<String> log) {
-      for (final RequestSection section : policy.requests()) {
-        if (section.covers(direction, peer.id(), match.protocol(), match.port())) {
-          section.rules().lines().forEach(line -> log.add("  " + line));
-        }
-      }
+    private String start() {
+      return direction == PolicyDirection.EGRESS ? "egress of from" : "ingress of to";
     }
 
     /** Adds what a rule says of the flow, where it is for this end and says something. */
@@ -195,7 +209,7 @@ final class PolicyTracer {
       if (!isEndpoint() || !rule.subject().selects(subject.labels())) {
         return;
       }
-      final String start = direction == PolicyDirection.EGRESS ? "egress of from" : "ingress of to";
+      final String start = start();
       boolean isAllowing = false;
       boolean isDenying = false;
       for (final Section section : rule.sections(direction)) {

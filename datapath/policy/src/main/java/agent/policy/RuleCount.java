@@ -5,6 +5,7 @@ import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
 import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
+import agent.policy.spec.PeerRuleSpec.ServiceSpec;
 import agent.policy.spec.RequestRuleSpec.HeaderMatchSpec;
 import agent.policy.spec.RequestRuleSpec.HttpSpec;
 import agent.policy.spec.RuleSpec;
@@ -106,11 +107,12 @@ record RuleCount(long rules, long peers, long cidrs, long labels, long character
 
     private void element(PeerRuleSpec element) {
       peers += 1 + size(element.endpoints()) + size(element.requires()) + size(element.entities());
-      peers += size(element.fqdns());
+      peers += size(element.fqdns()) + size(element.services());
       cidrs += size(element.cidrs());
       texts(element.cidrs());
       texts(element.entities());
       fqdns(element.fqdns());
+      services(element.services());
       if (element.endpoints() != null) {
         element.endpoints().forEach(this::selector);
       }
@@ -167,6 +169,15 @@ record RuleCount(long rules, long peers, long cidrs, long labels, long character
         for (final FqdnSpec names : specs) {
           text(names.matchName());
           text(names.matchPattern());
+        }
+      }
+    }
+
+    private void services(List<ServiceSpec> specs) {
+      if (specs != null) {
+        for (final ServiceSpec service : specs) {
+          text(service.name());
+          text(service.namespace());
         }
       }
     }

@@ -4,6 +4,7 @@ import agent.identity.Identity;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;
+import agent.types.ServiceName;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
@@ -16,10 +17,10 @@ import java.util.Set;
  */
 final class RuleReferences {
   private final CidrReferences cidrs;
-  private final NameReferences names;
+  private final PeerNames names;
   private final SelectorCache selectors;
 
-  RuleReferences(CidrReferences cidrs, NameReferences names, SelectorCache selectors) {
+  RuleReferences(CidrReferences cidrs, PeerNames names, SelectorCache selectors) {
     this.cidrs = cidrs;
     this.names = names;
     this.selectors = selectors;
@@ -34,6 +35,18 @@ final class RuleReferences {
     final List<Integer> held = cidrs.hold(names.prefixesOf(rules), former);
     use(rules);
     cidrs.release(held);
+  }
+
+  /** Adds an identity; returns the selectors that select it. */
+  Set<PeerSelector> add(Identity identity) {
+    cidrs.onAdded(identity);
+    return selectors.add(identity);
+  }
+
+  /** Removes an identity; returns the selectors that selected it. */
+  Set<PeerSelector> remove(Identity identity) {
+    cidrs.onRemoved(identity);
+    return selectors.remove(identity);
   }
 
   /** Takes the references of rules, all or none. */
@@ -60,25 +73,37 @@ final class RuleReferences {
     cidrs.releaseOf(rules);
   }
 
+  /** Returns the names of DNS that rules select. */
+  NameReferences<String, FqdnSelector> dns() {
+    return names.dns();
+  }
+
+  /** Returns the names of services that rules select. */
+  NameReferences<ServiceName, ServiceSelector> services() {
+    return names.services();
+  }
+
   /**
    * Gives names other addresses; {@link #release} releases those that no name has any more.
    *
+   * @param kind the names of this kind
    * @param changed names with all addresses that they have now
    * @return the selectors that select other identities now
    */
-  Set<PeerSelector> change(Map<String, ? extends Collection<IpAddress>> changed) {
+  <N, S extends NamedSelector<N>> Set<PeerSelector> change(
+      NameReferences<N, S> kind, Map<N, ? extends Collection<IpAddress>> changed) {
     final Set<PeerSelector> affected = new HashSet<>();
-    names.change(
+    kind.change(
         changed,
-        new NameReferences.Listener() {
+        new NameReferences.Listener<>() {
           @Override
-          public void onGained(FqdnSelector selector, int identity) {
+          public void onGained(S selector, int identity) {
             selectors.include(selector, identity);
             affected.add(selector);
           }
 
           @Override
-          public void onLost(FqdnSelector selector, int identity) {
+          public void onLost(S selector, int identity) {
             selectors.exclude(selector, identity);
             affected.add(selector);
           }
@@ -88,8 +113,8 @@ final class RuleReferences {
 
   /** Returns whether a selector of the rules selects an identity now. */
   boolean selects(PeerSelector selector, Identity identity) {
-    return selector instanceof FqdnSelector fqdn
-        ? names.selects(fqdn, identity)
+    return selector instanceof NamedSelector<?> named
+        ? names.selects(named, identity)
         : selector.selects(identity);
   }
 

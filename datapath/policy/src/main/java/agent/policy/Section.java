@@ -13,7 +13,7 @@ import java.util.List;
  * @param endpoints peers by labels, which {@code requires} narrows
  * @param requires selectors that peers by labels must match besides, in this and every other
  *     section of the direction that selects the endpoint
- * @param outsiders peers by CIDR or entity
+ * @param outsiders peers by CIDR, name or entity
  * @param ports the protocols and ports
  */
 record Section(

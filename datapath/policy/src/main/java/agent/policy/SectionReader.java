@@ -4,16 +4,19 @@ import agent.maps.layout.PolicyDirection;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
 import agent.policy.spec.PeerRuleSpec.FqdnSpec;
+import agent.policy.spec.PeerRuleSpec.ServiceSpec;
 import agent.types.Prefix;
 import agent.types.Refusal;
+import agent.types.ServiceName;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * Checks one element of {@code ingress}, {@code egress} or their deny forms. Labels, CIDRs, CIDR
- * sets, entities and names exclude each other in one element; two elements express both. An element
- * with nothing but {@code fromRequires} allows no peer, it only narrows other elements.
+ * sets, entities, names and services exclude each other in one element; two elements express both.
+ * An element with nothing but {@code fromRequires} allows no peer, it only narrows other elements.
  */
 final class SectionReader {
   private final String path;
@@ -35,6 +38,7 @@ final class SectionReader {
     outsiders.addAll(cidrs(spec.cidrs()));
     outsiders.addAll(cidrSets(spec.cidrSets()));
     outsiders.addAll(fqdns(spec.fqdns()));
+    outsiders.addAll(services(spec.services()));
     final List<Entity> entities = entities(spec.entities());
     outsiders.addAll(entities);
     final boolean namesNoPeer =
@@ -43,6 +47,7 @@ final class SectionReader {
             && spec.cidrs() == null
             && spec.cidrSets() == null
             && spec.fqdns() == null
+            && spec.services() == null
             && spec.entities() == null;
     return new Section(
         direction,
@@ -69,6 +74,7 @@ final class SectionReader {
     addNamed(named, "CIDRSet", spec.cidrSets());
     addNamed(named, "Entities", spec.entities());
     addNamed(named, "FQDNs", spec.fqdns());
+    addNamed(named, "Services", spec.services());
     if (named.size() > 1) {
       throw Refusal.invalid(
           path, String.join(" and ", named) + " cannot stand in one element: use one for each");
@@ -111,6 +117,22 @@ final class SectionReader {
       final String field = field("FQDNs") + "[" + i + "]";
       final FqdnSpec spec = RuleReader.present(field, specs.get(i));
       selectors.add(new FqdnSelector(RequestRuleReader.name(field, spec)));
+    }
+    return selectors;
+  }
+
+  private List<ServiceSelector> services(List<ServiceSpec> specs) {
+    final List<ServiceSelector> selectors = new ArrayList<>();
+    for (int i = 0; specs != null && i < specs.size(); i++) {
+      final String field = field("Services") + "[" + i + "].k8sService";
+      final ServiceSpec spec = RuleReader.present(field, specs.get(i));
+      final String name = RuleReader.present(field + ".serviceName", spec.name());
+      if (name.isEmpty()) {
+        throw Refusal.invalid(field + ".serviceName", "is empty");
+      }
+      selectors.add(
+          new ServiceSelector(
+              new ServiceName(name, Objects.requireNonNullElse(spec.namespace(), ""))));
     }
     return selectors;
   }

@@ -29,9 +29,9 @@ final class SelectorCache implements PolicyResolver.Selections {
   private final Map<PeerSelector, Selection> selections = new LinkedHashMap<>();
   private final Set<PeerSelector> otherSelectors = new HashSet<>();
   private final Map<Prefix, Set<CidrSelector>> cidrSelectors = new HashMap<>();
-  private final NameReferences names;
+  private final PeerNames names;
 
-  SelectorCache(NameReferences names) {
+  SelectorCache(PeerNames names) {
     this.names = names;
   }
 
@@ -47,9 +47,9 @@ final class SelectorCache implements PolicyResolver.Selections {
   }
 
   private Selection select(PeerSelector selector) {
-    if (selector instanceof FqdnSelector fqdn) {
+    if (selector instanceof NamedSelector<?> named) {
       final Selection selection = new Selection();
-      selection.identities.addAll(names.identitiesOf(fqdn));
+      selection.identities.addAll(names.identitiesOf(named));
       return selection;
     }
     final Collection<Identity> candidates;
@@ -98,12 +98,12 @@ final class SelectorCache implements PolicyResolver.Selections {
   }
 
   /** The selector has an address with this identity from now on. */
-  void include(FqdnSelector selector, int identity) {
+  void include(NamedSelector<?> selector, int identity) {
     selections.get(selector).identities.add(identity);
   }
 
   /** The selector has no address with this identity any more. */
-  void exclude(FqdnSelector selector, int identity) {
+  void exclude(NamedSelector<?> selector, int identity) {
     selections.get(selector).identities.remove(identity);
   }
 

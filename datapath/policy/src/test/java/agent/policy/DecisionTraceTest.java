@@ -17,7 +17,7 @@ class DecisionTraceTest {
   @Test
   void shouldSayWhichRuleSelectsTheEndpointAndWhatItAllows() {
     final SelectorCache cache =
-        new SelectorCache(new NameReferences(new LocalCidrIdentityAllocator(), Map.of()));
+        new SelectorCache(new PeerNames(new LocalCidrIdentityAllocator(), Map.of(), Map.of()));
     final Identity web = new Identity(300, LabelSet.parse("l", List.of("app=web")));
     final Identity db = new Identity(301, LabelSet.parse("l", List.of("app=db")));
     cache.add(web);

@@ -7,6 +7,7 @@ import static agent.policy.RuleSpecs.egress;
 import static agent.policy.RuleSpecs.fqdns;
 import static agent.policy.RuleSpecs.labels;
 import static agent.policy.RuleSpecs.named;
+import static agent.policy.RuleSpecs.services;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
@@ -19,6 +20,7 @@ import agent.policy.spec.SelectorSpec;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import agent.types.Refusal;
+import agent.types.ServiceName;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -131,6 +133,30 @@ class ExhaustedIdentitiesTest {
     assertEquals(1, engine.cidrIdentities().size());
     delete(engine, List.of("n=b"));
     assertEquals(List.of(), engine.cidrIdentities());
+  }
+
+  @Test
+  void shouldTakeAllNewAddressesOrNone() {
+    few.most = 3;
+    add(engine, List.of(named(egress(WEB, fqdns(A)), "n", "a")), false);
+    final Map<String, Set<IpAddress>> changed =
+        Map.of(A + ".", addresses("192.0.2.1", "192.0.2.4", "192.0.2.5"));
+    assertThrows(Refusal.class, () -> engine.names(changed));
+    assertEquals(2, engine.cidrIdentities().size());
+    few.most = 4;
+    engine.names(changed);
+    assertEquals(3, engine.cidrIdentities().size());
+    delete(engine, List.of("n=a"));
+    assertEquals(List.of(), engine.cidrIdentities(), "no reference is left over");
+  }
+
+  @Test
+  void shouldTakeTheNamesOfARuleOnlyWithItsServices() {
+    engine.services(Map.of(new ServiceName("cart", "shop"), addresses("192.0.2.6")));
+    assertRefused(
+        2,
+        named(egress(WEB, fqdns(A)), "n", "a"),
+        named(egress(WEB, services("shop", "cart")), "n", "s"));
   }
 
   @Test

@@ -117,6 +117,7 @@ class PolicyEntriesTest {
             null,
             null,
             null,
+            null,
             null);
     add(
         engine,

@@ -2,6 +2,7 @@ package agent.policy;
 
 import static agent.policy.Changes.add;
 import static agent.policy.RuleSpecs.cidrs;
+import static agent.policy.RuleSpecs.dns;
 import static agent.policy.RuleSpecs.egress;
 import static agent.policy.RuleSpecs.endpoints;
 import static agent.policy.RuleSpecs.entities;
@@ -13,6 +14,7 @@ import static agent.policy.RuleSpecs.named;
 import static agent.policy.RuleSpecs.on;
 import static agent.policy.RuleSpecs.requires;
 import static agent.policy.RuleSpecs.tcp;
+import static agent.policy.RuleSpecs.udp;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -24,6 +26,7 @@ import agent.policy.model.NaivePeer;
 import agent.policy.model.NaivePolicy;
 import agent.policy.model.RandomPolicy;
 import agent.policy.model.Verdict;
+import agent.policy.spec.PeerRuleSpec.PortSpec;
 import agent.policy.spec.RuleSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.types.IpAddress;
@@ -93,22 +96,49 @@ class PolicyTracerTest {
     return engine.trace(new PolicyQuery(set("app=db"), set("app=web"), ports, false)).isAllowed();
   }
 
+  private List<String> requests(String from, String to, PolicyQuery.Port port) {
+    final PolicyTrace trace =
+        engine.trace(new PolicyQuery(set(from), set(to), List.of(port), false));
+    assertTrue(trace.isAllowed(), trace.log());
+    return trace.log().lines().skip(engine.snapshot().rules().size()).toList();
+  }
+
   @Test
-  void shouldListTheRulesOfRequestsThatApply() {
+  void shouldListTheRulesOfRequestsByWhichAProxyJudges() {
     add(
         engine,
         List.of(
-            ingress(WEB, on(endpoints(DB), http("GET", "/a/.*"), tcp(80), tcp(81))),
-            ingress(WEB, on(endpoints(DB), tcp(81)))),
+            named(
+                ingress(WEB, on(endpoints(DB), http("GET", "/a/.*"), tcp(80), tcp(81))), "n", "1"),
+            ingress(WEB, on(endpoints(DB), tcp(81))),
+            ingress(WEB, on(endpoints(labels("app", "else")), http("PUT", "/b"), tcp(80))),
+            ingress(labels("app", "else"), on(endpoints(DB), http("POST", "/c"), tcp(80))),
+            ingress(WEB, on(entities("all"), http("HEAD", "/"), tcp(80)))),
         false);
-    final PolicyTrace trace = engine.trace(query(set("app=db"), set("app=web"), 80));
-    assertTrue(trace.isAllowed());
     assertEquals(
-        List.of("ingress of to TCP/80: allowed, HTTP rules apply", "  method GET, path /a/.*"),
-        trace.log().lines().skip(2).toList());
-    final PolicyTrace open = engine.trace(query(set("app=db"), set("app=web"), 81));
-    assertTrue(open.isAllowed());
-    assertEquals(2, open.log().lines().count(), open::log);
+        List.of(
+            "ingress of to TCP/80: the HTTP proxy lets requests pass that one of these matches",
+            "  rule [0] [unspec:n=1]: method GET, path /a/.*",
+            "  rule [4] []: method HEAD, path /"),
+        requests("app=db", "app=web", PolicyQuery.Port.of("p", 80, "TCP")));
+    assertEquals(
+        List.of(), requests("app=db", "app=web", PolicyQuery.Port.of("p", 81, "TCP")), "open");
+  }
+
+  @Test
+  void shouldListTheNamesThatMayBeAskedForOnce() {
+    add(
+        engine,
+        List.of(
+            egress(WEB, on(cidrs("192.0.2.0/24"), dns("a.b", "*.c"), tcp(53), udp(53))),
+            egress(WEB, on(cidrs("192.0.2.53/32"), new PortSpec("53", null, "SCTP")))),
+        false);
+    assertEquals(
+        List.of(
+            "egress of from ANY/53: the DNS proxy lets requests pass that one of these matches",
+            "  rule [0] []: name a.b.",
+            "  rule [0] []: name *.c."),
+        requests("app=web", "cidr:192.0.2.53/32", PolicyQuery.Port.of("p", 53, "ANY")));
   }
 
   @Test

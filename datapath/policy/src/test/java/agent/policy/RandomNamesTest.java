@@ -19,8 +19,10 @@ import agent.policy.model.RandomPolicy;
 import agent.policy.model.Verdict;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.FqdnSpec;
+import agent.policy.spec.PeerRuleSpec.ServiceSpec;
 import agent.policy.spec.RuleSpec;
 import agent.types.IpAddress;
+import agent.types.ServiceName;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -29,12 +31,12 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.function.UnaryOperator;
+import java.util.function.BiFunction;
 import org.junit.jupiter.api.Test;
 
 /**
- * Random rules with names whose addresses change: a name means the CIDRs of its addresses of the
- * moment.
+ * Random rules with names and services whose addresses change: they mean the CIDRs of their
+ * addresses of the moment.
  */
 class RandomNamesTest {
   private static final int RULE_SETS = 600;
@@ -48,12 +50,17 @@ class RandomNamesTest {
           new FqdnSpec(null, "c*.y"),
           new FqdnSpec(null, "*"));
 
+  private static final List<ServiceSpec> SERVICES =
+      List.of(new ServiceSpec("a", "x"), new ServiceSpec("a", ""), new ServiceSpec("b", "x"));
+
   private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
   private final PolicyEngine engine =
       PolicyEngine.open(new PolicyContext().identities(identities).conclude());
   private final Map<String, Set<IpAddress>> resolved = new TreeMap<>();
+  private final Map<ServiceSpec, Set<IpAddress>> backends = new HashMap<>();
   private List<PolicyEntry> written = List.of();
   private int allowed;
+  private int denied;
 
   @Test
   void shouldGiveTheVerdictOfTheAddressesOfTheMoment() {
@@ -61,7 +68,7 @@ class RandomNamesTest {
       final RandomPolicy random = new RandomPolicy(seed);
       final Identity web = identities.acquire(random.labels()).join();
       final List<RuleSpec> rules =
-          changed(random.rules(), element -> element.cidrs() == null ? element : named(random));
+          changed(random.rules(), (element, isDeny) -> named(random, element, isDeny));
       carryOut(engine.endpointSet(1, web));
       carryOut(add(engine, rules, false));
       for (int i = 0; i < PACKETS; i++) {
@@ -77,70 +84,108 @@ class RandomNamesTest {
       identities.release(web.id()).join();
       carryOut(engine.refresh());
     }
-    assertTrue(allowed > 1000, "allowed: " + allowed);
+    assertTrue(allowed > 1000 && denied > 1000, "allowed: " + allowed + ", denied: " + denied);
   }
 
-  private static PeerRuleSpec named(RandomPolicy random) {
+  /** Puts names or services in the place of CIDRs. */
+  private static PeerRuleSpec named(RandomPolicy random, PeerRuleSpec element, boolean isDeny) {
+    if (element.cidrs() == null) {
+      return element;
+    }
+    return isDeny || random.below(2) == 0
+        ? peers(element, null, null, List.of(random.pick(SERVICES), random.pick(SERVICES)))
+        : peers(element, null, List.of(random.pick(PEERS), random.pick(PEERS)), null);
+  }
+
+  private static PeerRuleSpec peers(
+      PeerRuleSpec element, List<String> cidrs, List<FqdnSpec> names, List<ServiceSpec> services) {
     return new PeerRuleSpec(
-        null,
-        null,
-        null,
-        null,
-        null,
-        null,
-        null,
-        null,
-        List.of(random.pick(PEERS), random.pick(PEERS)));
+        null, null, cidrs, null, null, element.toPorts(), element.icmps(), null, names, services);
   }
 
-  /** Changes the elements of egress. */
-  private static List<RuleSpec> changed(List<RuleSpec> rules, UnaryOperator<PeerRuleSpec> change) {
+  /** Changes the elements of egress; a second argument says whether it is of egressDeny. */
+  private static List<RuleSpec> changed(
+      List<RuleSpec> rules, BiFunction<PeerRuleSpec, Boolean, PeerRuleSpec> change) {
     return rules.stream()
         .map(
             rule ->
                 new RuleSpec(
                     rule.endpointSelector(),
                     rule.ingress(),
-                    rule.egress() == null ? null : rule.egress().stream().map(change).toList(),
+                    changed(rule.egress(), false, change),
                     rule.ingressDeny(),
-                    rule.egressDeny(),
+                    changed(rule.egressDeny(), true, change),
                     rule.labels(),
                     null))
         .toList();
   }
 
+  private static List<PeerRuleSpec> changed(
+      List<PeerRuleSpec> elements,
+      boolean isDeny,
+      BiFunction<PeerRuleSpec, Boolean, PeerRuleSpec> change) {
+    return elements == null
+        ? null
+        : elements.stream().map(element -> change.apply(element, isDeny)).toList();
+  }
+
   private void resolve(RandomPolicy random) {
-    final Map<String, Set<IpAddress>> change = new HashMap<>();
+    if (random.below(2) == 0) {
+      final var change = change(random, NAMES);
+      resolved.putAll(change);
+      carryOut(engine.names(change));
+    } else {
+      final var change = change(random, SERVICES);
+      backends.putAll(change);
+      final Map<ServiceName, Set<IpAddress>> changed = new HashMap<>();
+      change.forEach((service, addresses) -> changed.put(nameOf(service), addresses));
+      carryOut(engine.services(changed));
+    }
+  }
+
+  private static ServiceName nameOf(ServiceSpec service) {
+    return new ServiceName(service.name(), service.namespace());
+  }
+
+  private static <T> Map<T, Set<IpAddress>> change(RandomPolicy random, List<T> names) {
+    final Map<T, Set<IpAddress>> change = new HashMap<>();
     for (int i = random.below(2); i >= 0; i--) {
       final Set<IpAddress> addresses = new TreeSet<>();
       for (int j = random.below(4); j > 0; j--) {
         addresses.add(random.someOutsideAddress());
       }
-      change.put(random.pick(NAMES), addresses);
+      change.put(random.pick(names), addresses);
     }
-    resolved.putAll(change);
-    carryOut(engine.names(change));
+    return change;
   }
 
-  /** Returns the element with the addresses that its names have now. */
+  /** Returns the element with the addresses that its names or services have now. */
   private PeerRuleSpec asCidrs(PeerRuleSpec element) {
-    if (element.fqdns() == null) {
+    if (element.fqdns() == null && element.services() == null) {
       return element;
     }
     final List<String> cidrs = new ArrayList<>();
-    for (final FqdnSpec names : element.fqdns()) {
-      final String text = names.matchName() != null ? names.matchName() : names.matchPattern();
-      final String plain = text.toLowerCase(Locale.ROOT).replaceAll("\\.$", "");
-      final String regex =
-          plain.equals("*") ? ".*" : plain.replace(".", "[.]").replace("*", "[-a-z0-9_]*") + "[.]";
-      resolved.forEach(
-          (name, addresses) -> {
-            if (name.matches(regex)) {
-              addresses.forEach(address -> cidrs.add(address.toString()));
-            }
-          });
+    if (element.fqdns() != null) {
+      element.fqdns().forEach(names -> addAddresses(names, cidrs));
+    } else {
+      for (final ServiceSpec service : element.services()) {
+        backends.getOrDefault(service, Set.of()).forEach(one -> cidrs.add(one.toString()));
+      }
     }
-    return new PeerRuleSpec(null, null, cidrs, null, null, null, null, null, null);
+    return peers(element, cidrs, null, null);
+  }
+
+  private void addAddresses(FqdnSpec names, List<String> cidrs) {
+    final String text = names.matchName() != null ? names.matchName() : names.matchPattern();
+    final String plain = text.toLowerCase(Locale.ROOT).replaceAll("\\.$", "");
+    final String regex =
+        plain.equals("*") ? ".*" : plain.replace(".", "[.]").replace("*", "[-a-z0-9_]*") + "[.]";
+    resolved.forEach(
+        (name, addresses) -> {
+          if (name.matches(regex)) {
+            addresses.forEach(address -> cidrs.add(address.toString()));
+          }
+        });
   }
 
   private void carryOut(PolicyUpdate update) {
@@ -162,7 +207,7 @@ class RandomNamesTest {
     final IpAddress address = random.someOutsideAddress();
     final int port = random.somePort();
     final Verdict expected =
-        new NaivePolicy(changed(rules, this::asCidrs))
+        new NaivePolicy(changed(rules, (element, isDeny) -> asCidrs(element)))
             .verdict(
                 web.isReserved() ? LabelSet.EMPTY : web.labels(),
                 false,
@@ -172,12 +217,13 @@ class RandomNamesTest {
     final Verdict actual =
         new PolicyMapModel(written).verdict(identityOf(address), PolicyDirection.EGRESS, 6, port);
     allowed += expected == Verdict.ALLOWED ? 1 : 0;
+    denied += expected == Verdict.DENIED ? 1 : 0;
     assertEquals(
         expected,
         actual,
         () ->
-            "seed %d, to %s port %d%nrules %s%nnames %s%nentries %s"
-                .formatted(seed, address, port, rules, resolved, written));
+            "seed %d, to %s port %d%nrules %s%nnames %s%nservices %s%nentries %s"
+                .formatted(seed, address, port, rules, resolved, backends, written));
   }
 
   private int identityOf(IpAddress address) {

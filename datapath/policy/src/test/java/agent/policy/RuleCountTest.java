@@ -13,6 +13,7 @@ import static agent.policy.RuleSpecs.ingressDeny;
 import static agent.policy.RuleSpecs.labels;
 import static agent.policy.RuleSpecs.on;
 import static agent.policy.RuleSpecs.requires;
+import static agent.policy.RuleSpecs.services;
 import static agent.policy.RuleSpecs.tcp;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
@@ -67,6 +68,7 @@ class RuleCountTest {
     assertCounts(1, 3, 0, 25, cidrSet("10.0.0.0/8", "10.1.0.0/16", "::/0"));
     assertCounts(3, 0, 0, 9, entities("host", "world"));
     assertCounts(3, 0, 0, 7, fqdns("a.b", "*.cc"));
+    assertCounts(3, 0, 0, 11, services("shop", "a", "bb"));
     assertCounts(4, 0, 0, 0, on(PeerRuleSpec.ALL, tcp(80), tcp(81)));
     final IcmpFieldSpec echo = new IcmpFieldSpec("IPv4", "8");
     assertCounts(4, 0, 0, 0, on(PeerRuleSpec.ALL, new IcmpRuleSpec(List.of(echo, echo))));

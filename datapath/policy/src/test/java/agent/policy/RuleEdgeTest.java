@@ -158,6 +158,7 @@ class RuleEdgeTest {
                     List.of(new IcmpFieldSpec("IPv4", "3"), new IcmpFieldSpec("IPv4", "8"))),
                 new IcmpRuleSpec(List.of(new IcmpFieldSpec("IPv6", "128")))),
             null,
+            null,
             null);
     assertEquals(List.of(host(1, 3), host(1, 8), host(58, 128)), entries(several));
   }
@@ -166,10 +167,10 @@ class RuleEdgeTest {
   void shouldRefuseListsThatCouldBeReadAsNothingOrAsEverything() {
     assertEquals(
         "[0].ingress[0].icmps: is empty: leave the field out to mean all traffic",
-        refused(new PeerRuleSpec(null, null, null, null, null, null, List.of(), null, null)));
+        refused(new PeerRuleSpec(null, null, null, null, null, null, List.of(), null, null, null)));
     assertEquals(
         "[0].ingress[0].toPorts: is empty: leave the field out to mean all ports",
-        refused(new PeerRuleSpec(null, null, null, null, null, List.of(), null, null, null)));
+        refused(new PeerRuleSpec(null, null, null, null, null, List.of(), null, null, null, null)));
     assertEquals(
         "[0].ingress[0].toPorts[0].ports: is empty: leave the field out to mean all ports",
         refused(on(HOST)));
@@ -183,13 +184,13 @@ class RuleEdgeTest {
     final String end = " cannot stand in one element: use one for each";
     assertEquals(
         "[0].ingress[0]: fromCIDR and fromCIDRSet" + end,
-        refused(new PeerRuleSpec(null, null, cidr, set, null, null, null, null, null)));
+        refused(new PeerRuleSpec(null, null, cidr, set, null, null, null, null, null, null)));
     assertEquals(
         "[0].ingress[0]: fromCIDR and fromEntities" + end,
-        refused(new PeerRuleSpec(null, null, cidr, null, host, null, null, null, null)));
+        refused(new PeerRuleSpec(null, null, cidr, null, host, null, null, null, null, null)));
     assertEquals(
         "[0].ingress[0]: fromCIDRSet and fromEntities" + end,
-        refused(new PeerRuleSpec(null, null, null, set, host, null, null, null, null)));
+        refused(new PeerRuleSpec(null, null, null, set, host, null, null, null, null, null)));
   }
 
   @Test

@@ -75,6 +75,7 @@ class RuleReaderTest {
                 null,
                 null,
                 null,
+                null,
                 null),
             "fromCIDRSet[0].cidr: is missing"),
         Arguments.of(entities("world", "mars"), "fromEntities[1]: 'mars' is not an entity"),
@@ -147,8 +148,9 @@ class RuleReaderTest {
             ports(List.of(new PortRuleSpec(List.of(tcp(80)), List.of("listener")))),
             "toPorts[0].listener: not served yet"),
         Arguments.of(
-            new PeerRuleSpec(null, null, null, null, null, null, null, List.of("toServices"), null),
-            "toServices: not served yet"),
+            new PeerRuleSpec(
+                null, null, null, null, null, null, null, List.of("later"), null, null),
+            "later: not served yet"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new IcmpRuleSpec(List.of(new IcmpFieldSpec("IPv4", "256")))),
             "icmps[0].fields[0].type: '256' is not a message type from 0 to 255"),
@@ -174,7 +176,7 @@ class RuleReaderTest {
   }
 
   private static PeerRuleSpec ports(List<PortRuleSpec> rules) {
-    return new PeerRuleSpec(null, null, null, null, null, rules, null, null, null);
+    return new PeerRuleSpec(null, null, null, null, null, rules, null, null, null, null);
   }
 
   @ParameterizedTest
@@ -207,7 +209,8 @@ class RuleReaderTest {
   }
 
   private static PeerRuleSpec named(FqdnSpec... names) {
-    return new PeerRuleSpec(null, null, null, null, null, null, null, null, Arrays.asList(names));
+    return new PeerRuleSpec(
+        null, null, null, null, null, null, null, null, Arrays.asList(names), null);
   }
 
   @ParameterizedTest
@@ -232,7 +235,8 @@ class RuleReaderTest {
                     null,
                     null,
                     null,
-                    List.of(new FqdnSpec("a.b", null))))));
+                    List.of(new FqdnSpec("a.b", null)),
+                    null))));
     assertEquals(
         "[0].egressDeny[0].toFQDNs: names can be allowed, not denied",
         refusal(
@@ -251,6 +255,7 @@ class RuleReaderTest {
             null,
             null,
             null,
+            null,
             null);
     assertEquals(
         "[0].ingress[0]: fromEndpoints and fromCIDR cannot stand in one element: use one for each",
@@ -264,6 +269,7 @@ class RuleReaderTest {
             null,
             List.of(new PortRuleSpec(List.of(tcp(80)), null)),
             List.of(new IcmpRuleSpec(List.of(new IcmpFieldSpec(null, "8")))),
+            null,
             null,
             null);
     assertEquals(

@@ -6,6 +6,7 @@ import agent.policy.spec.PeerRuleSpec.FqdnSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
+import agent.policy.spec.PeerRuleSpec.ServiceSpec;
 import agent.policy.spec.RequestRuleSpec;
 import agent.policy.spec.RequestRuleSpec.HttpSpec;
 import agent.policy.spec.RuleSpec;
@@ -24,15 +25,15 @@ final class RuleSpecs {
   }
 
   static PeerRuleSpec endpoints(SelectorSpec... peers) {
-    return new PeerRuleSpec(List.of(peers), null, null, null, null, null, null, null, null);
+    return new PeerRuleSpec(List.of(peers), null, null, null, null, null, null, null, null, null);
   }
 
   static PeerRuleSpec requires(SelectorSpec... peers) {
-    return new PeerRuleSpec(null, List.of(peers), null, null, null, null, null, null, null);
+    return new PeerRuleSpec(null, List.of(peers), null, null, null, null, null, null, null, null);
   }
 
   static PeerRuleSpec cidrs(String... cidrs) {
-    return new PeerRuleSpec(null, null, List.of(cidrs), null, null, null, null, null, null);
+    return new PeerRuleSpec(null, null, List.of(cidrs), null, null, null, null, null, null, null);
   }
 
   static PeerRuleSpec cidrSet(String cidr, String... except) {
@@ -41,6 +42,7 @@ final class RuleSpecs {
         null,
         null,
         List.of(new CidrSetSpec(cidr, List.of(except))),
+        null,
         null,
         null,
         null,
@@ -59,7 +61,23 @@ final class RuleSpecs {
         null,
         null,
         null,
-        Arrays.stream(names).map(RuleSpecs::fqdn).toList());
+        Arrays.stream(names).map(RuleSpecs::fqdn).toList(),
+        null);
+  }
+
+  /** Services of a namespace by their names. */
+  static PeerRuleSpec services(String namespace, String... names) {
+    return new PeerRuleSpec(
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        null,
+        Arrays.stream(names).map(name -> new ServiceSpec(name, namespace)).toList());
   }
 
   private static FqdnSpec fqdn(String text) {
@@ -67,7 +85,8 @@ final class RuleSpecs {
   }
 
   static PeerRuleSpec entities(String... entities) {
-    return new PeerRuleSpec(null, null, null, null, List.of(entities), null, null, null, null);
+    return new PeerRuleSpec(
+        null, null, null, null, List.of(entities), null, null, null, null, null);
   }
 
   static PeerRuleSpec on(PeerRuleSpec peers, PortSpec... ports) {
@@ -80,7 +99,8 @@ final class RuleSpecs {
         List.of(new PortRuleSpec(List.of(ports), null)),
         null,
         null,
-        peers.fqdns());
+        peers.fqdns(),
+        peers.services());
   }
 
   static PeerRuleSpec on(PeerRuleSpec peers, IcmpRuleSpec icmp) {
@@ -92,6 +112,7 @@ final class RuleSpecs {
         peers.entities(),
         null,
         List.of(icmp),
+        null,
         null,
         null);
   }
@@ -107,7 +128,8 @@ final class RuleSpecs {
         List.of(new PortRuleSpec(List.of(ports), null, rules)),
         null,
         null,
-        peers.fqdns());
+        peers.fqdns(),
+        peers.services());
   }
 
   /** Requests by method and path. */
@@ -138,6 +160,10 @@ final class RuleSpecs {
 
   static RuleSpec ingressDeny(SelectorSpec subject, PeerRuleSpec... elements) {
     return new RuleSpec(subject, null, null, List.of(elements), null, null, null);
+  }
+
+  static RuleSpec egressDeny(SelectorSpec subject, PeerRuleSpec... elements) {
+    return new RuleSpec(subject, null, null, null, List.of(elements), null, null);
   }
 
   static RuleSpec named(RuleSpec rule, String key, String value) {

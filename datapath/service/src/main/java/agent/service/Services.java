@@ -6,6 +6,7 @@ import agent.maps.layout.BackendState;
 import agent.maps.layout.ServiceScope;
 import agent.types.IpAddress;
 import agent.types.Refusal;
+import agent.types.ServiceName;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -43,6 +44,7 @@ public final class Services {
   private final Map<Integer, Service> services = new ConcurrentSkipListMap<>();
   private final Map<Integer, String> unreadable = new ConcurrentHashMap<>();
   private final Map<Listener, Integer> listeners = new ConcurrentHashMap<>();
+  private final NamedBackends named = new NamedBackends();
   private volatile Observer observer = (id, before, after) -> {};
   private final List<ReentrantLock> locks =
       Stream.generate(ReentrantLock::new).limit(LOCKS).toList();
@@ -57,6 +59,22 @@ public final class Services {
      * @param after null where it is removed
      */
     void onChange(int id, Service before, Service after);
+  }
+
+  /**
+   * Uses the addresses of the backends of services by their names. It has those of a new backend
+   * before the datapath sends to it, and those of a former one until the datapath does not.
+   */
+  @FunctionalInterface
+  public interface Follower {
+    /**
+     * Takes changes in their order.
+     *
+     * @param changed names with all addresses that their backends have now; none for a name that no
+     *     service has
+     * @return completes when they are in use
+     */
+    CompletableFuture<Void> follow(Map<ServiceName, Set<IpAddress>> changed);
   }
 
   /** An address, port and protocol number that a service has taken. */
@@ -84,6 +102,7 @@ public final class Services {
     for (final Service service : stored.services()) {
       restored.take(service);
       restored.services.put(service.id(), service);
+      restored.named.set(service.id(), service);
       entries.addAll(restored.entriesOf(service));
     }
     final Set<Integer> kept = new HashSet<>();
@@ -103,6 +122,16 @@ public final class Services {
   /** Sets who learns of changes. */
   public void observe(Observer value) {
     observer = value;
+  }
+
+  /** Sets who follows the backends from now on. */
+  public void follow(Follower value) {
+    named.follow(value);
+  }
+
+  /** Returns the addresses of the backends of all services that have a name. */
+  public Map<ServiceName, Set<IpAddress>> namedBackends() {
+    return named.all();
   }
 
   /** Returns all services by id. */
@@ -136,7 +165,7 @@ public final class Services {
    *
    * @return whether it was created
    * @throws Refusal CONFLICT where another service has the frontend, UNAVAILABLE where the record
-   *     of this id cannot be read, EXHAUSTED where the datapath is full
+   *     of this id cannot be read, EXHAUSTED where the datapath or the follower is full
    */
   public boolean put(Service service) {
     final ReentrantLock lock = lockOf(service.id());
@@ -155,9 +184,11 @@ public final class Services {
     }
     final List<Listener> taken = take(service);
     try {
+      await(named.set(service.id(), before, service));
       enforceAndStore(before, service);
     } catch (RuntimeException failure) {
       taken.forEach(listeners::remove);
+      unfollow(before, service);
       throw failure;
     }
     services.put(service.id(), service);
@@ -169,7 +200,17 @@ public final class Services {
         service.frontend(),
         service.backends().size());
     observer.onChange(service.id(), before, service);
+    await(named.set(service.id(), service));
     return before == null;
+  }
+
+  /** Takes back what a change that failed has named. */
+  private void unfollow(Service before, Service service) {
+    try {
+      await(named.set(service.id(), before));
+    } catch (RuntimeException another) {
+      LOGGER.warn("service {}: taking back its name: {}", service.id(), another.getMessage());
+    }
   }
 
   /** Enforces first: a record that cannot be written is taken back out of the kernel. */
@@ -258,6 +299,7 @@ public final class Services {
     store.remove(id);
     unreadable.remove(id);
     services.remove(id);
+    final CompletableFuture<Void> unnamed;
     try {
       if (service == null) {
         await(datapath.remove(outside(id)));
@@ -267,9 +309,11 @@ public final class Services {
       }
     } finally {
       releaseAll(id, service); // not before: another service's entry would be removed
+      unnamed = named.set(id);
     }
     LOGGER.info("service {}: removed", id);
     observer.onChange(id, service, null);
+    await(unnamed);
   }
 
   private ReentrantLock lockOf(int id) {

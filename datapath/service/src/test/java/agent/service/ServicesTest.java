@@ -12,6 +12,7 @@ import agent.maps.layout.SocketCounter;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Refusal;
+import agent.types.ServiceName;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -21,6 +22,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -250,6 +252,100 @@ class ServicesTest {
       disk.isFull = false;
       services.put(offered(ServiceType.LOAD_BALANCER, true, true));
     }
+  }
+
+  private static Service named(int id, Frontend frontend, String name, Backend... backends) {
+    return new Service(id, frontend, List.of(backends), false, 0, name, "shop");
+  }
+
+  /** Notes what is followed, with the services of the datapath at that moment. */
+  private List<String> followed() {
+    final List<String> followed = new ArrayList<>();
+    services.follow(
+        changed -> {
+          new TreeMap<>(
+                  changed.entrySet().stream()
+                      .collect(Collectors.toMap(e -> e.getKey().toString(), Map.Entry::getValue)))
+              .forEach((name, all) -> followed.add(name + all + " at " + served()));
+          return CompletableFuture.completedFuture(null);
+        });
+    return followed;
+  }
+
+  private List<String> served() {
+    return datapath.held.values().stream()
+        .flatMap(service -> service.backends().stream())
+        .map(backend -> backend.address().toString())
+        .toList();
+  }
+
+  @Test
+  void shouldNameABackendBeforeItServesAndUntilItDoesNot() {
+    final List<String> followed = followed();
+    services.put(named(1, WEB, "cart", backend("10.1.0.7")));
+    services.put(named(1, WEB, "cart", backend("10.1.0.8")));
+    services.put(named(1, WEB, "cart", backend("10.1.0.8")));
+    services.remove(1);
+    assertEquals(
+        List.of(
+            "shop/cart[10.1.0.7] at []",
+            "shop/cart[10.1.0.7, 10.1.0.8] at [10.1.0.7]",
+            "shop/cart[10.1.0.8] at [10.1.0.8]",
+            "shop/cart[] at []"),
+        followed);
+    assertEquals(Map.of(), services.namedBackends());
+  }
+
+  @Test
+  void shouldJoinTheBackendsOfServicesOfOneName() {
+    final List<String> followed = followed();
+    services.put(named(1, WEB, "cart", backend("10.1.0.7"), backend("10.1.0.8")));
+    services.put(named(2, NAMES, "cart", backend("10.1.0.8")));
+    services.put(
+        service(3, new Frontend(WEB.address(), 81, ServiceProtocol.TCP), backend("10.1.0.9")));
+    services.put(named(1, WEB, "other", backend("10.1.0.7")));
+    services.remove(2);
+    assertEquals(
+        List.of(
+            "shop/cart[10.1.0.7, 10.1.0.8] at []",
+            "shop/other[10.1.0.7] at [10.1.0.7, 10.1.0.8, 10.1.0.8, 10.1.0.9]",
+            "shop/cart[10.1.0.8] at [10.1.0.7, 10.1.0.8, 10.1.0.9]",
+            "shop/cart[] at [10.1.0.7, 10.1.0.9]"),
+        followed);
+    restart();
+    assertEquals(
+        Map.of(new ServiceName("other", "shop"), Set.of(IpAddress.parse("10.1.0.7"))),
+        services.namedBackends());
+  }
+
+  @Test
+  void shouldTakeBackTheNameOfABackendThatIsRefused() {
+    final List<String> followed = followed();
+    services.put(named(1, WEB, "cart", backend("10.1.0.7")));
+    datapath.failure = Refusal.exhausted("id", "full");
+    refused(() -> services.put(named(1, WEB, "cart", backend("10.1.0.8"))));
+    refused(() -> services.put(named(2, NAMES, "names", backend("10.1.0.9"))));
+    assertEquals(
+        List.of(
+            "shop/cart[10.1.0.7] at []",
+            "shop/cart[10.1.0.7, 10.1.0.8] at [10.1.0.7]",
+            "shop/cart[10.1.0.7] at [10.1.0.7]",
+            "shop/names[10.1.0.9] at [10.1.0.7]",
+            "shop/names[] at [10.1.0.7]"),
+        followed);
+  }
+
+  @Test
+  void shouldRefuseABackendThatCannotBeFollowed() {
+    final Refusal full = Refusal.exhausted("identity", "no number is free");
+    services.follow(changed -> CompletableFuture.failedFuture(full));
+    final Refusal refusal = refused(() -> services.put(named(1, WEB, "cart", backend("10.1.0.7"))));
+    assertEquals(full.getMessage(), refusal.getMessage());
+    assertEquals(Map.of(), datapath.held);
+    assertEquals(Map.of(), disk.kept);
+    assertEquals(Map.of(), services.namedBackends());
+    services.follow(changed -> CompletableFuture.completedFuture(null));
+    assertTrue(services.put(named(1, WEB, "cart", backend("10.1.0.7"))));
   }
 
   @Test

@@ -61,6 +61,9 @@ final class DocumentReader {
   private int depth;
   private Event event;
 
+  /** Whether the event is the next member of the object, or its end, and not read yet. */
+  private boolean isAhead;
+
   private DocumentReader(JsonParser json, long mostValues) {
     this.json = json;
     this.mostValues = mostValues;
@@ -138,12 +141,37 @@ final class DocumentReader {
   }
 
   /**
+   * Reads a member that earlier releases do not have. What follows is read by this method and, at
+   * last, by {@link #lastMember}.
+   *
+   * @return its value; null where it is missing
+   */
+  <T> T laterMember(String name, Value<T> form) throws DamagedStateException {
+    lookAhead();
+    if (event == Event.END_OBJECT || !json.getString().equals(name)) {
+      return null;
+    }
+    isAhead = false;
+    names[depth] = name;
+    advance();
+    return form.read(this);
+  }
+
+  private void lookAhead() throws DamagedStateException {
+    if (!isAhead) {
+      advance();
+      isAhead = true;
+    }
+  }
+
+  /**
    * Reads the rest of an object: a member that earlier releases do not have, and the end.
    *
    * @return its value; null where it is missing
    */
   <T> T lastMember(String name, Value<T> form) throws DamagedStateException {
-    advance();
+    lookAhead();
+    isAhead = false;
     if (event == Event.END_OBJECT) {
       depth--;
       return null;

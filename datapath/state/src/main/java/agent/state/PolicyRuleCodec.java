@@ -7,6 +7,7 @@ import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
+import agent.policy.spec.PeerRuleSpec.ServiceSpec;
 import agent.policy.spec.RequestRuleSpec;
 import agent.policy.spec.RequestRuleSpec.HeaderMatchSpec;
 import agent.policy.spec.RequestRuleSpec.HttpSpec;
@@ -116,6 +117,10 @@ final class PolicyRuleCodec {
     if (peer.fqdns() != null) {
       out.member("fqdns", peer.fqdns(), (to, all) -> to.list(all, PolicyRuleCodec::writeFqdn));
     }
+    if (peer.services() != null) {
+      out.member(
+          "services", peer.services(), (to, all) -> to.list(all, PolicyRuleCodec::writeService));
+    }
     out.endObject();
   }
 
@@ -130,7 +135,25 @@ final class PolicyRuleCodec {
         in.memberOrNull("toPorts", from -> from.list(PolicyRuleCodec::readPorts)),
         in.memberOrNull("icmps", from -> from.list(PolicyRuleCodec::readIcmp)),
         in.memberOrNull("unserved", DocumentReader::texts),
-        in.lastMember("fqdns", from -> from.list(PolicyRuleCodec::readFqdn)));
+        in.laterMember("fqdns", from -> from.list(PolicyRuleCodec::readFqdn)),
+        in.lastMember("services", from -> from.list(PolicyRuleCodec::readService)));
+  }
+
+  private static void writeService(DocumentWriter out, ServiceSpec service) {
+    out.beginObject();
+    out.member("name", service.name(), DocumentWriter::text);
+    out.memberOrNull("namespace", service.namespace(), DocumentWriter::text);
+    out.endObject();
+  }
+
+  private static ServiceSpec readService(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final ServiceSpec service =
+        new ServiceSpec(
+            in.member("name", DocumentReader::text),
+            in.memberOrNull("namespace", DocumentReader::text));
+    in.endObject();
+    return service;
   }
 
   private static void writeFqdn(DocumentWriter out, FqdnSpec names) {

@@ -226,4 +226,30 @@ class DocumentReaderTest {
           return in.lastMember("later", DocumentReader::text);
         });
   }
+
+  @Test
+  void shouldTakeEachLaterMemberInItsPlace() throws Exception {
+    assertEquals("null null", twoLater("{}"));
+    assertEquals("x null", twoLater("{\"first\":\"x\"}"));
+    assertEquals("null y", twoLater("{\"last\":\"y\"}"));
+    assertEquals("x y", twoLater("{\"first\":\"x\",\"last\":\"y\"}"));
+    for (final String wrong :
+        List.of(
+            "{\"last\":\"y\",\"first\":\"x\"}",
+            "{\"first\":\"x\",\"first\":\"x\"}",
+            "{\"first\":\"x\",\"last\":\"y\",\"last\":\"y\"}")) {
+      assertThrows(DamagedStateException.class, () -> twoLater(wrong), wrong);
+    }
+  }
+
+  private static String twoLater(String document) throws DamagedStateException {
+    return DocumentReader.read(
+        ByteBuffer.wrap(document.getBytes(StandardCharsets.UTF_8)),
+        in -> {
+          in.beginObject();
+          return in.laterMember("first", DocumentReader::text)
+              + " "
+              + in.lastMember("last", DocumentReader::text);
+        });
+  }
 }

@@ -175,6 +175,7 @@ class DomainFilesTest {
                                     List.of(new PortSpec("53", null, null)), null, DNS)),
                             null,
                             null,
+                            null,
                             null),
                         new PeerRuleSpec(
                             null,
@@ -189,6 +190,7 @@ class DomainFilesTest {
                                     List.of(
                                         new IcmpFieldSpec(null, "EchoRequest"),
                                         new IcmpFieldSpec("IPv6", "128")))),
+                            null,
                             null,
                             null)),
                     null,

@@ -245,7 +245,8 @@ class NameFilesTest {
             null,
             null,
             null,
-            List.of(new FqdnSpec("www.example.com", null), new FqdnSpec(null, "*.example.com")));
+            List.of(new FqdnSpec("www.example.com", null), new FqdnSpec(null, "*.example.com")),
+            null);
     final PolicyState rules =
         new PolicyState(
             7,

@@ -200,6 +200,7 @@ class ReleaseFilesTest {
                 new PortRuleSpec(List.of(new PortSpec("53", null, "udp")), List.of())),
             null,
             null,
+            null,
             null);
     return new RuleSpec(
         new SelectorSpec(
@@ -219,6 +220,7 @@ class ReleaseFilesTest {
                 null,
                 null,
                 List.of(),
+                null,
                 null)),
         List.of(),
         List.of(new LabelSpec("name", "näher", "user"), new LabelSpec("k", null, null)),
@@ -241,6 +243,7 @@ class ReleaseFilesTest {
                 null,
                 null,
                 null,
+                null,
                 null),
             new PeerRuleSpec(
                 null,
@@ -252,6 +255,7 @@ class ReleaseFilesTest {
                 List.of(
                     new IcmpRuleSpec(
                         List.of(new IcmpFieldSpec("IPv6", "128"), new IcmpFieldSpec(null, "8")))),
+                null,
                 null,
                 null)),
         null,

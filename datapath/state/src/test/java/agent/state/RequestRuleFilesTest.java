@@ -52,6 +52,7 @@ class RequestRuleFilesTest {
                               ports("443", "TCP", null)),
                           null,
                           null,
+                          null,
                           null)),
                   null,
                   null,

@@ -14,7 +14,7 @@ import java.util.List;
  * @param toFQDNs peers by DNS name
  * @param toPorts ports
  * @param toRequires labels that peers must have besides
- * @param toServices peers by service
+ * @param toServices backends of services
  */
 public record EgressModel(
     @JsonProperty("icmps") List<IcmpModel> icmps,
@@ -25,4 +25,4 @@ public record EgressModel(
     @JsonProperty("toFQDNs") List<FqdnModel> toFQDNs,
     @JsonProperty("toPorts") List<PortRuleModel> toPorts,
     @JsonProperty("toRequires") List<EndpointSelectorModel> toRequires,
-    @JsonProperty("toServices") List<Object> toServices) {}
+    @JsonProperty("toServices") List<ServicePeerModel> toServices) {}

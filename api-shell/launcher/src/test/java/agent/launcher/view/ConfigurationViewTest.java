@@ -27,6 +27,7 @@ import agent.policy.PolicyTrace;
 import agent.policy.SelectorListing;
 import agent.types.IpAddress;
 import agent.types.Prefix;
+import agent.types.ServiceName;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -69,6 +70,12 @@ class ConfigurationViewTest {
   private static final class Never implements PolicyService {
     @Override
     public CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public CompletableFuture<Void> services(
+        Map<ServiceName, ? extends Collection<IpAddress>> changed) {
       throw new UnsupportedOperationException();
     }
 

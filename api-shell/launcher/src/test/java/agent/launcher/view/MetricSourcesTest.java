@@ -21,6 +21,7 @@ import agent.server.metrics.MetricFamily;
 import agent.server.metrics.MetricText;
 import agent.types.IpAddress;
 import agent.types.Prefix;
+import agent.types.ServiceName;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -133,6 +134,12 @@ class MetricSourcesTest {
 
     @Override
     public CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public CompletableFuture<Void> services(
+        Map<ServiceName, ? extends Collection<IpAddress>> changed) {
       throw new UnsupportedOperationException();
     }
 

@@ -9,6 +9,7 @@ import agent.contract.policy.IngressModel;
 import agent.contract.policy.LabelModel;
 import agent.contract.policy.PortRuleModel;
 import agent.contract.policy.RuleModel;
+import agent.contract.policy.ServicePeerModel;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
 import agent.policy.spec.PeerRuleSpec.FqdnSpec;
@@ -16,6 +17,7 @@ import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.PeerRuleSpec.PortSpec;
+import agent.policy.spec.PeerRuleSpec.ServiceSpec;
 import agent.policy.spec.RequestRuleSpec;
 import agent.policy.spec.RequestRuleSpec.HeaderMatchSpec;
 import agent.policy.spec.RequestRuleSpec.HttpSpec;
@@ -23,7 +25,6 @@ import agent.policy.spec.RuleSpec;
 import agent.policy.spec.RuleSpec.LabelSpec;
 import agent.policy.spec.SelectorSpec;
 import agent.policy.spec.SelectorSpec.ExpressionSpec;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
 
@@ -65,14 +66,11 @@ public final class RuleCodec {
         each(rule.toPorts(), RuleCodec::ports),
         each(rule.icmps(), RuleCodec::icmp),
         null,
+        null,
         null);
   }
 
   private static PeerRuleSpec egress(EgressModel rule) {
-    final List<String> unserved = new ArrayList<>();
-    if (rule.toServices() != null) {
-      unserved.add("toServices");
-    }
     return new PeerRuleSpec(
         each(rule.toEndpoints(), RuleCodec::selector),
         each(rule.toRequires(), RuleCodec::selector),
@@ -81,8 +79,16 @@ public final class RuleCodec {
         rule.toEntities(),
         each(rule.toPorts(), RuleCodec::ports),
         each(rule.icmps(), RuleCodec::icmp),
-        unserved.isEmpty() ? null : unserved,
-        each(rule.toFQDNs(), f -> new FqdnSpec(f.matchName(), f.matchPattern())));
+        null,
+        each(rule.toFQDNs(), f -> new FqdnSpec(f.matchName(), f.matchPattern())),
+        each(rule.toServices(), RuleCodec::service));
+  }
+
+  private static ServiceSpec service(ServicePeerModel peer) {
+    final ServicePeerModel.Name name = peer.service();
+    return name == null
+        ? new ServiceSpec(null, null)
+        : new ServiceSpec(name.serviceName(), name.namespace());
   }
 
   private static PortRuleSpec ports(PortRuleModel rule) {
@@ -153,7 +159,9 @@ public final class RuleCodec {
         each(rule.fqdns(), f -> new FqdnModel(f.matchName(), f.matchPattern())),
         each(rule.toPorts(), RuleCodec::ports),
         each(rule.requires(), RuleCodec::selector),
-        null);
+        each(
+            rule.services(),
+            s -> new ServicePeerModel(new ServicePeerModel.Name(s.namespace(), s.name()))));
   }
 
   private static PortRuleModel ports(PortRuleSpec rule) {

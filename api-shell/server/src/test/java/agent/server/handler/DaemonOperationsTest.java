@@ -37,6 +37,7 @@ import agent.service.Services;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Refusal;
+import agent.types.ServiceName;
 import java.io.IOException;
 import java.io.Reader;
 import java.io.StringReader;
@@ -254,6 +255,12 @@ class DaemonOperationsTest {
 
     @Override
     public CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public CompletableFuture<Void> services(
+        Map<ServiceName, ? extends Collection<IpAddress>> changed) {
       throw new UnsupportedOperationException();
     }
 

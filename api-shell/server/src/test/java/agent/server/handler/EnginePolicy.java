@@ -12,6 +12,7 @@ import agent.policy.PolicySnapshot;
 import agent.policy.PolicyTrace;
 import agent.policy.SelectorListing;
 import agent.types.IpAddress;
+import agent.types.ServiceName;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -44,6 +45,12 @@ final class EnginePolicy implements PolicyService {
 
   @Override
   public CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed) {
+    throw new UnsupportedOperationException();
+  }
+
+  @Override
+  public CompletableFuture<Void> services(
+      Map<ServiceName, ? extends Collection<IpAddress>> changed) {
     throw new UnsupportedOperationException();
   }
 

@@ -441,8 +441,19 @@ class HandlersTest {
   void shouldNameWhatARuleUsesThatIsNotServed() {
     assertRefused(
         400,
-        "[0].egress[0].toServices: not served yet",
-        () -> client.importPolicy("[{\"endpointSelector\":{},\"egress\":[{\"toServices\":[]}]}]"));
+        "[0].egress[0].toServices[0].k8sServiceSelector: is not a known field",
+        () ->
+            client.importPolicy(
+                "[{\"endpointSelector\":{},\"egress\":[{\"toServices\":[{\"k8sServiceSelector\":{}}]}]}]"));
+    for (final String peer : List.of("{\"k8sService\":null}", "{\"k8sService\":{}}")) {
+      assertRefused(
+          400,
+          "[0].egressDeny[0].toServices[0].k8sService.serviceName: is missing",
+          () ->
+              client.importPolicy(
+                  "[{\"endpointSelector\":{},\"egressDeny\":[{\"toServices\":[%s]}]}]"
+                      .formatted(peer)));
+    }
     assertRefused(
         400,
         "[0].egress[0].toPorts[0].rules: one of http and dns is wanted",

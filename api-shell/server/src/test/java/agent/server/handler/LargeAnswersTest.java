@@ -20,6 +20,7 @@ import agent.server.TestServer;
 import agent.server.view.ProxyView.EndpointTraffic;
 import agent.types.IpAddress;
 import agent.types.Prefix;
+import agent.types.ServiceName;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -97,6 +98,12 @@ class LargeAnswersTest {
 
     @Override
     public CompletableFuture<Void> names(Map<String, ? extends Collection<IpAddress>> changed) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public CompletableFuture<Void> services(
+        Map<ServiceName, ? extends Collection<IpAddress>> changed) {
       throw new UnsupportedOperationException();
     }
 

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 
 import agent.contract.WireFormat;
 import agent.contract.policy.RuleModel;
-import agent.policy.spec.PeerRuleSpec;
+import agent.policy.spec.PeerRuleSpec.PortRuleSpec;
 import agent.policy.spec.RequestRuleSpec;
 import agent.policy.spec.RuleSpec;
 import java.util.List;
@@ -38,7 +38,7 @@ class RuleCodecTest {
   }
 
   private static String egress(int number) {
-    return "[{\"icmps\":%s,\"toCIDR\":[\"10.%d.0.0/16\"],\"toCIDRSet\":[{\"cidr\":\"10.0.0.0/8\",\"except\":[\"10.1.0.0/16\"]}],\"toEndpoints\":[%s],\"toEntities\":[\"host\"],\"toPorts\":%s,\"toRequires\":[%s]}]"
+    return "[{\"icmps\":%s,\"toCIDR\":[\"10.%d.0.0/16\"],\"toCIDRSet\":[{\"cidr\":\"10.0.0.0/8\",\"except\":[\"10.1.0.0/16\"]}],\"toEndpoints\":[%s],\"toEntities\":[\"host\"],\"toPorts\":%s,\"toRequires\":[%s],\"toServices\":[{\"k8sService\":{\"namespace\":\"s\",\"serviceName\":\"c\"}},{\"k8sService\":{\"serviceName\":\"d\"}}]}]"
         .formatted(ICMPS, number, SELECTOR, PORTS, SELECTOR);
   }
 
@@ -70,6 +70,7 @@ class RuleCodecTest {
             "[{\"egress\":[],\"egressDeny\":[{}],\"ingress\":[{}],\"ingressDeny\":[]}]",
             "[{\"ingress\":[{\"fromEndpoints\":[],\"toPorts\":[{}]}],\"labels\":[{\"key\":\"k\"}]}]",
             "[{\"egress\":[{\"icmps\":[{}],\"toEndpoints\":[]}]}]",
+            "[{\"egress\":[{\"toFQDNs\":[],\"toServices\":[]}]}]",
             "[{\"egress\":[{\"toPorts\":[{\"rules\":{}},{\"rules\":{\"dns\":[],\"http\":[]}}]}]}]",
             "[{\"egress\":[{\"toPorts\":[{\"rules\":{\"dns\":[{}],\"http\":[{\"headerMatches\":[{}],\"headers\":[]}]}}]}]}]")) {
       assertEquals(rule, encoded(decoded(rule)));
@@ -85,18 +86,14 @@ class RuleCodecTest {
   }
 
   @Test
-  void shouldNameWhatIsNotServed() {
-    final PeerRuleSpec egress =
-        decoded(
-                "[{\"egress\":[{\"toFQDNs\":[],\"toServices\":[],\"toPorts\":[{\"rules\":{}},{}]}]}]")
+  void shouldTellEmptyRulesOfRequestsFromNone() {
+    final List<PortRuleSpec> ports =
+        decoded("[{\"egress\":[{\"toPorts\":[{\"rules\":{}},{}]}]}]")
             .getFirst()
             .egress()
-            .getFirst();
-    assertEquals(List.of("toServices"), egress.unserved());
-    assertEquals(new RequestRuleSpec(null, null), egress.toPorts().getFirst().rules());
-    assertNull(egress.toPorts().getLast().rules());
-    final RuleSpec served = decoded("[{\"egress\":[{}],\"ingress\":[{}]}]").getFirst();
-    assertNull(served.egress().getFirst().unserved());
-    assertNull(served.ingress().getFirst().unserved());
+            .getFirst()
+            .toPorts();
+    assertEquals(new RequestRuleSpec(null, null), ports.getFirst().rules());
+    assertNull(ports.getLast().rules());
   }
 }

@@ -164,7 +164,7 @@ public final class SwappedRules {
   }
 
   private static PeerRuleSpec peers(List<SelectorSpec> endpoints, List<String> entities) {
-    return new PeerRuleSpec(endpoints, null, null, null, entities, null, null, null, null);
+    return new PeerRuleSpec(endpoints, null, null, null, entities, null, null, null, null, null);
   }
 
   private PeerRuleSpec element(PeerRuleSpec peers, int from, int to) {
@@ -182,6 +182,7 @@ public final class SwappedRules {
         List.of(new PortRuleSpec(List.of(ports), null)),
         null,
         null,
+        null,
         null);
   }
 
@@ -193,8 +194,8 @@ public final class SwappedRules {
         new CidrSetSpec("203.0.113.0/24", List.of(random.pick(of4.subList(1, 2))));
     final List<String> cidrs = List.of(random.pick(of4), random.pick(of6));
     return random.below(3) == 0
-        ? new PeerRuleSpec(null, null, null, List.of(set), null, null, null, null, null)
-        : new PeerRuleSpec(null, null, cidrs, null, null, null, null, null, null);
+        ? new PeerRuleSpec(null, null, null, List.of(set), null, null, null, null, null, null)
+        : new PeerRuleSpec(null, null, cidrs, null, null, null, null, null, null, null);
   }
 
   /** Returns a rule that allows many ports of which the other state has none. */
@@ -212,6 +213,7 @@ public final class SwappedRules {
                 null,
                 null,
                 List.of(new PortRuleSpec(ports, null)),
+                null,
                 null,
                 null,
                 null));

@@ -13,9 +13,10 @@ import java.util.List;
  * @param entities {@code fromEntities} or {@code toEntities}
  * @param toPorts the ports
  * @param icmps the ICMP message types
- * @param unserved names of fields that are present and that this agent does not serve ({@code
- *     toServices}); such a rule is refused. Null for none
+ * @param unserved names of fields that are present and that this agent does not serve; such a rule
+ *     is refused. Null for none
  * @param fqdns {@code toFQDNs}
+ * @param services {@code toServices}
  */
 public record PeerRuleSpec(
     List<SelectorSpec> endpoints,
@@ -26,10 +27,19 @@ public record PeerRuleSpec(
     List<PortRuleSpec> toPorts,
     List<IcmpRuleSpec> icmps,
     List<String> unserved,
-    List<FqdnSpec> fqdns) {
+    List<FqdnSpec> fqdns,
+    List<ServiceSpec> services) {
   /** An element that names nothing: every peer, every port. */
   public static final PeerRuleSpec ALL =
-      new PeerRuleSpec(null, null, null, null, null, null, null, null, null);
+      new PeerRuleSpec(null, null, null, null, null, null, null, null, null, null);
+
+  /**
+   * One of {@code toServices}: the services that have a name.
+   *
+   * @param name the name
+   * @param namespace the namespace of the name; null or empty for none
+   */
+  public record ServiceSpec(String name, String namespace) {}
 
   /**
    * One of {@code toFQDNs}: one of the two is there.

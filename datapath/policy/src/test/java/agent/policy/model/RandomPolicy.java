@@ -101,7 +101,7 @@ public final class RandomPolicy {
     cidrs.addAll(CIDRS6);
     return new RuleSpec(
         new SelectorSpec(Map.of("app", "nobody"), null),
-        List.of(new PeerRuleSpec(null, null, cidrs, null, null, null, null, null, null)),
+        List.of(new PeerRuleSpec(null, null, cidrs, null, null, null, null, null, null, null)),
         null,
         null,
         null,
@@ -163,6 +163,7 @@ public final class RandomPolicy {
         entities,
         ports ? List.of(new PortRuleSpec(atLeastOne(this::port), null)) : null,
         icmp ? List.of(new IcmpRuleSpec(atLeastOne(this::icmp))) : null,
+        null,
         null,
         null);
   }

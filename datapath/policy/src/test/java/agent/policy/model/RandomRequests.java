@@ -85,7 +85,7 @@ public final class RandomRequests {
       ports.add(ports(!ingress && random.nextBoolean()));
     }
     if (random.nextInt(3) == 0) {
-      return new PeerRuleSpec(null, null, null, null, null, ports, null, null, null);
+      return new PeerRuleSpec(null, null, null, null, null, ports, null, null, null, null);
     }
     return new PeerRuleSpec(
         element.endpoints(),
@@ -96,7 +96,8 @@ public final class RandomRequests {
         ports,
         null,
         null,
-        element.fqdns());
+        element.fqdns(),
+        element.services());
   }
 
   private PortRuleSpec ports(boolean isDns) {

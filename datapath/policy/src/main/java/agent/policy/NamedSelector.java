@@ -1,0 +1,22 @@
+package agent.policy;
+
+import agent.identity.Identity;
+
+/**
+ * Selects the addresses that names have now. The names say nothing of an identity by itself: {@link
+ * NameReferences} knows which addresses the selector has.
+ *
+ * @param <N> a name
+ */
+sealed interface NamedSelector<N> extends PeerSelector permits FqdnSelector, ServiceSelector {
+  /** Returns whether a name is one of its names. */
+  boolean matches(N name);
+
+  /** Returns its only name; null where it has any number of names. */
+  N onlyName();
+
+  @Override
+  default boolean selects(Identity identity) {
+    return false;
+  }
+}

@@ -1,0 +1,210 @@
+package agent.policy;
+
+import static agent.policy.Changes.add;
+import static agent.policy.Changes.delete;
+import static agent.policy.RuleSpecs.cidrs;
+import static agent.policy.RuleSpecs.egress;
+import static agent.policy.RuleSpecs.egressDeny;
+import static agent.policy.RuleSpecs.fqdns;
+import static agent.policy.RuleSpecs.labels;
+import static agent.policy.RuleSpecs.named;
+import static agent.policy.RuleSpecs.on;
+import static agent.policy.RuleSpecs.services;
+import static agent.policy.RuleSpecs.tcp;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.spec.PolicyEntry;
+import agent.identity.Identity;
+import agent.identity.LabelSet;
+import agent.identity.LocalCidrIdentityAllocator;
+import agent.identity.LocalIdentityAllocator;
+import agent.maps.layout.PolicyDirection;
+import agent.policy.spec.RuleSpec;
+import agent.policy.spec.SelectorSpec;
+import agent.types.IpAddress;
+import agent.types.Prefix;
+import agent.types.ServiceName;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+
+/** {@code toServices}: the addresses of the backends of services as peers. */
+class ServicePeersTest {
+  private static final SelectorSpec WEB = labels("app", "web");
+  private static final ServiceName CART = new ServiceName("cart", "shop");
+  private static final ServiceName OTHER_CART = new ServiceName("cart", "other");
+  private static final ServiceName PLAIN = new ServiceName("plain", "");
+  private static final RuleSpec TO_CART = named(egress(WEB, services("shop", "cart")), "n", "cart");
+
+  private final PolicyStore store = PolicyStore.inMemory();
+  private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
+  private final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
+  private final PolicyEngine engine =
+      PolicyEngine.open(
+          new PolicyContext()
+              .identities(identities)
+              .cidrIdentities(cidrIdentities)
+              .store(store)
+              .conclude());
+  private final Identity web = identities.acquire(LabelSet.parse("l", List.of("app=web"))).join();
+
+  private static Set<IpAddress> addresses(String... texts) {
+    return Arrays.stream(texts)
+        .map(IpAddress::parse)
+        .collect(Collectors.toCollection(TreeSet::new));
+  }
+
+  private PolicyUpdate back(ServiceName service, String... texts) {
+    return engine.services(Map.of(service, addresses(texts)));
+  }
+
+  private static Set<String> reached(PolicyEngine of, boolean isDeny) {
+    return of.policyOf(1).orElseThrow().entries().stream()
+        .filter(entry -> entry.direction() == PolicyDirection.EGRESS && entry.isDeny() == isDeny)
+        .map(PolicyEntry::identity)
+        .map(number -> cidrOf(of, number))
+        .collect(Collectors.toCollection(TreeSet::new));
+  }
+
+  private static String cidrOf(PolicyEngine of, int number) {
+    return of.cidrIdentities().stream()
+        .filter(identity -> identity.id() == number)
+        .map(identity -> identity.cidr().orElseThrow().toString())
+        .findFirst()
+        .orElse("number " + number);
+  }
+
+  @Test
+  void shouldReachTheBackendsOfTheServiceAndNoOthers() {
+    engine.endpointSet(1, web);
+    back(CART, "192.0.2.7", "2001:db8::7");
+    back(OTHER_CART, "192.0.2.8");
+    back(PLAIN, "192.0.2.9");
+    add(engine, List.of(TO_CART), false);
+    assertEquals(Set.of("192.0.2.7/32", "2001:db8::7/128"), reached(engine, false));
+    assertEquals(2, engine.cidrIdentities().size(), "a service that no rule selects costs nothing");
+  }
+
+  @Test
+  void shouldMeanAServiceWithoutANamespaceWhereTheRuleHasNone() {
+    engine.endpointSet(1, web);
+    back(PLAIN, "192.0.2.9");
+    back(new ServiceName("plain", "shop"), "192.0.2.8");
+    for (final String namespace : Arrays.asList(null, "")) {
+      add(engine, List.of(egress(WEB, services(namespace, "plain"))), false);
+      assertEquals(Set.of("192.0.2.9/32"), reached(engine, false));
+      delete(engine, List.of());
+    }
+  }
+
+  @Test
+  void shouldFollowTheBackendsWithoutAnImport() {
+    engine.endpointSet(1, web);
+    engine.endpointSet(2, identities.acquire(LabelSet.parse("l", List.of("app=db"))).join());
+    add(engine, List.of(TO_CART), false);
+    assertTrue(engine.policyOf(1).orElseThrow().egress().enforced());
+    assertEquals(Set.of(), reached(engine, false));
+    final PolicyUpdate first = back(CART, "192.0.2.7", "192.0.2.9");
+    assertEquals(Set.of("192.0.2.7/32", "192.0.2.9/32"), reached(engine, false));
+    assertEquals(List.of(1), first.bridges().stream().map(c -> c.endpointId()).toList());
+    back(CART, "192.0.2.9", "192.0.2.10");
+    assertEquals(Set.of("192.0.2.10/32", "192.0.2.9/32"), reached(engine, false));
+    back(CART);
+    assertEquals(Set.of(), reached(engine, false));
+    assertEquals(List.of(), engine.cidrIdentities());
+    final PolicyUpdate other = back(OTHER_CART, "192.0.2.7");
+    assertTrue(other.bridges().isEmpty() && other.endpoints().isEmpty(), other.toString());
+  }
+
+  @Test
+  void shouldKeepAnAddressThatAServiceAndANameAndACidrShare() {
+    engine.endpointSet(1, web);
+    add(
+        engine,
+        List.of(
+            TO_CART,
+            named(egress(WEB, fqdns("www.example.com")), "n", "www"),
+            named(egress(WEB, cidrs("192.0.2.7/32")), "n", "c")),
+        false);
+    back(CART, "192.0.2.7");
+    engine.names(Map.of("www.example.com.", addresses("192.0.2.7")));
+    delete(engine, List.of("n=c"));
+    back(CART);
+    assertEquals(Set.of("192.0.2.7/32"), reached(engine, false));
+    back(CART, "192.0.2.7");
+    delete(engine, List.of("n=www"));
+    assertEquals(Set.of("192.0.2.7/32"), reached(engine, false));
+    delete(engine, List.of("n=cart"));
+    assertEquals(List.of(), engine.cidrIdentities());
+  }
+
+  @Test
+  void shouldDenyTheBackendsOfAService() {
+    engine.endpointSet(1, web);
+    back(CART, "192.0.2.7");
+    add(
+        engine,
+        List.of(
+            egress(WEB, cidrs("192.0.2.0/24")),
+            egressDeny(WEB, on(services("shop", "cart"), tcp(80)))),
+        false);
+    assertEquals(Set.of("192.0.2.7/32"), reached(engine, true));
+    back(CART, "192.0.2.8");
+    assertEquals(Set.of("192.0.2.8/32"), reached(engine, true));
+  }
+
+  @Test
+  void shouldRestrictPortsAndListWhatItSelects() {
+    engine.endpointSet(1, web);
+    back(CART, "192.0.2.7");
+    add(engine, List.of(egress(WEB, on(services("shop", "cart"), tcp(443)))), false);
+    final List<PolicyEntry> egress =
+        engine.policyOf(1).orElseThrow().entries().stream()
+            .filter(entry -> entry.direction() == PolicyDirection.EGRESS)
+            .toList();
+    assertEquals(List.of(443), egress.stream().map(PolicyEntry::port).toList());
+    final SelectorListing listing = engine.selectors().getFirst();
+    assertEquals("service shop/cart", listing.selector());
+    assertEquals(List.of(egress.getFirst().identity()), listing.identities());
+  }
+
+  @Test
+  void shouldTraceABackendByItsService() {
+    add(engine, List.of(TO_CART), false);
+    final PolicyQuery query =
+        new PolicyQuery(
+            LabelSet.parse("l", List.of("app=web")),
+            LabelSet.parse("l", List.of("cidr:192.0.2.7/32")),
+            List.of(),
+            false);
+    assertFalse(engine.trace(query).isAllowed());
+    back(CART, "192.0.2.7");
+    assertTrue(engine.trace(query).isAllowed());
+  }
+
+  @Test
+  void shouldKeepServicesAndNumbersOverARestart() {
+    add(engine, List.of(TO_CART), false);
+    back(CART, "192.0.2.7");
+    final int number = engine.cidrIdentities().getFirst().id();
+    final PolicyEngine after =
+        PolicyEngine.open(
+            new PolicyContext()
+                .identities(identities)
+                .store(store)
+                .services(Map.of(CART, addresses("192.0.2.5", "192.0.2.7")))
+                .formerNumbers(Map.of(Prefix.parse("192.0.2.7/32"), number))
+                .conclude());
+    after.endpointSet(1, web);
+    assertEquals(Set.of("192.0.2.5/32", "192.0.2.7/32"), reached(after, false));
+    assertEquals("192.0.2.7/32", cidrOf(after, number));
+    after.services(Map.of(CART, Set.of()));
+    assertEquals(List.of(), after.cidrIdentities(), "no reference is left over");
+  }
+}

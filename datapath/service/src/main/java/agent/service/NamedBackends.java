@@ -1,0 +1,88 @@
+package agent.service;
+
+import agent.types.IpAddress;
+import agent.types.ServiceName;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * The addresses of the backends of all services that have a name: several services of one name are
+ * its ports and families. Thread-safe.
+ */
+final class NamedBackends {
+  private static final CompletableFuture<Void> DONE = CompletableFuture.completedFuture(null);
+
+  private final Map<ServiceName, Map<Integer, Set<IpAddress>>> names = new HashMap<>();
+  private final Map<Integer, Set<ServiceName>> services = new HashMap<>();
+  private Services.Follower follower = changed -> DONE;
+
+  /** Sets who uses the addresses. */
+  synchronized void follow(Services.Follower value) {
+    follower = value;
+  }
+
+  /** Returns all of them. */
+  synchronized Map<ServiceName, Set<IpAddress>> all() {
+    return addressesOf(names.keySet());
+  }
+
+  /**
+   * Gives a service other backends.
+   *
+   * @param id of the service
+   * @param states the service before and after a change that is not in force yet, or as it is; null
+   *     where there is none
+   * @return completes when the follower uses them; changes reach it in the order of the calls
+   */
+  synchronized CompletableFuture<Void> set(int id, Service... states) {
+    final Map<ServiceName, Set<IpAddress>> now = new HashMap<>();
+    for (final Service state : states) {
+      if (state != null && state.name() != null) {
+        final Set<IpAddress> addresses = now.computeIfAbsent(nameOf(state), any -> new TreeSet<>());
+        state.backends().forEach(backend -> addresses.add(backend.address()));
+      }
+    }
+    final Set<ServiceName> affected = new HashSet<>(services.getOrDefault(id, Set.of()));
+    affected.addAll(now.keySet());
+    final Map<ServiceName, Set<IpAddress>> before = addressesOf(affected);
+    affected.forEach(name -> set(name, id, now.get(name)));
+    services.put(id, now.keySet());
+    if (now.isEmpty()) {
+      services.remove(id);
+    }
+    final Map<ServiceName, Set<IpAddress>> changed = addressesOf(affected);
+    changed.entrySet().removeAll(before.entrySet());
+    return changed.isEmpty() ? DONE : follower.follow(changed);
+  }
+
+  private void set(ServiceName name, int id, Set<IpAddress> addressesOrNull) {
+    final Map<Integer, Set<IpAddress>> sharing =
+        names.computeIfAbsent(name, any -> new HashMap<>());
+    if (addressesOrNull != null) {
+      sharing.put(id, addressesOrNull);
+    } else {
+      sharing.remove(id);
+      if (sharing.isEmpty()) {
+        names.remove(name);
+      }
+    }
+  }
+
+  private static ServiceName nameOf(Service service) {
+    return new ServiceName(service.name(), service.namespace() == null ? "" : service.namespace());
+  }
+
+  private Map<ServiceName, Set<IpAddress>> addressesOf(Set<ServiceName> asked) {
+    final Map<ServiceName, Set<IpAddress>> found = new HashMap<>();
+    for (final ServiceName name : asked) {
+      final Set<IpAddress> addresses = new TreeSet<>();
+      names.getOrDefault(name, Map.of()).values().forEach(addresses::addAll);
+      found.put(name, addresses);
+    }
+    return found;
+  }
+}
