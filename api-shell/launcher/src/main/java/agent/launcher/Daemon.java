@@ -13,7 +13,6 @@ import agent.endpoint.EndpointContext;
 import agent.endpoint.PolicyService;
 import agent.endpoint.config.RuntimeConfiguration;
 import agent.endpoint.config.RuntimeOptions;
-import agent.endpoint.state.EndpointSnapshot;
 import agent.identity.IdentityAllocator;
 import agent.identity.LocalCidrIdentityAllocator;
 import agent.identity.LocalIdentityAllocator;
@@ -64,7 +63,6 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
-import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -232,10 +230,7 @@ final class Daemon implements AutoCloseable {
         settings.names().tellsLookups() ? new NameEvents(events) : (name, answer) -> {});
     keep(names);
     datapath.watch(names.addressUse());
-    names.keepEndpoints(
-        conductor.endpoints().list(List.of()).stream()
-            .map(EndpointSnapshot::id)
-            .collect(Collectors.toSet()));
+    names.keepEndpoints(RemovedEndpoints.present(conductor.endpoints()));
   }
 
   /** Restores the services, which rules select; events tell of what changes from then on. */

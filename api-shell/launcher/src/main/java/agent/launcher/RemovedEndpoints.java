@@ -1,10 +1,13 @@
 package agent.launcher;
 
+import agent.endpoint.Endpoints;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.IntConsumer;
+import java.util.stream.Collectors;
 
 /**
  * Tells the owners of what is kept by the id of an endpoint that the endpoint is removed, before
@@ -15,6 +18,11 @@ final class RemovedEndpoints implements Consumer<EndpointSnapshot> {
 
   RemovedEndpoints(IntConsumer... owners) {
     this.owners = List.of(owners);
+  }
+
+  /** Returns the ids of the endpoints that there are. */
+  static Set<Integer> present(Endpoints endpoints) {
+    return endpoints.list(List.of()).stream().map(EndpointSnapshot::id).collect(Collectors.toSet());
   }
 
   @Override

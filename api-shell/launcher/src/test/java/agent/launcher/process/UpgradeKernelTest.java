@@ -91,6 +91,7 @@ class UpgradeKernelTest {
           "generations_v2",
           "judge_scratch",
           "verdict_cache",
+          "watched_addresses",
           "prefilter_tables",
           "redirect_proxies",
           "redirect_sockets",
