@@ -78,9 +78,6 @@ public final class RequestHeadFuzz {
   }
 
   private static JudgedRequest judged(HttpRequest head) {
-    if (head.decoderResult().isFailure()) {
-      return null;
-    }
     try {
       return JudgedRequest.of(head, false);
     } catch (BadRequestException refused) {

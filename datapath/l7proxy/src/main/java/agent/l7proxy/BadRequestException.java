@@ -17,8 +17,15 @@ final class BadRequestException extends Exception {
     this.status = status;
   }
 
-  /** Returns the status of the answer to a failure of a decoder. */
-  static HttpResponseStatus status(Throwable failure) {
-    return failure instanceof BadRequestException bad ? bad.status : HttpResponseStatus.BAD_REQUEST;
+  /** Returns the failure of a decoder. */
+  static BadRequestException of(Throwable failure) {
+    return failure instanceof BadRequestException bad
+        ? bad
+        : new BadRequestException(failure.getMessage());
+  }
+
+  /** Returns the status of the answer. */
+  HttpResponseStatus status() {
+    return status;
   }
 }

@@ -77,10 +77,6 @@ final class Exchange {
     connection.count(Count.REQUEST_RECEIVED);
     report.protocol(handler.isHttp2() ? "HTTP/2" : head.protocolVersion().text());
     report.request(head.method().name(), head.uri(), "");
-    if (head.decoderResult().isFailure()) {
-      refuse(head.decoderResult().cause());
-      return;
-    }
     try {
       request = JudgedRequest.of(head, handler.isHttp2());
     } catch (BadRequestException e) {
@@ -103,8 +99,8 @@ final class Exchange {
   }
 
   /** Answers 400 or 408; how the bytes after the request are to be read is not known. */
-  private void refuse(Throwable problem) {
-    final HttpResponseStatus status = BadRequestException.status(problem);
+  private void refuse(BadRequestException problem) {
+    final HttpResponseStatus status = problem.status();
     LOGGER.debug("{}: {}: {}", connection.flow(), status, problem.getMessage());
     connection.count(Count.REQUEST_ERROR);
     report.ended(Verdict.ERROR, status.code());
@@ -113,7 +109,7 @@ final class Exchange {
   }
 
   /** The body is not valid: what the server has of the request stays incomplete. */
-  void badBody(Throwable problem) {
+  void badBody(BadRequestException problem) {
     if (state == State.ENDED) {
       return;
     }
@@ -128,7 +124,7 @@ final class Exchange {
   void content(HttpContent body) {
     if (body.decoderResult().isFailure()) {
       body.release();
-      badBody(body.decoderResult().cause());
+      badBody(BadRequestException.of(body.decoderResult().cause()));
       return;
     }
     final boolean isLast = body instanceof LastHttpContent;

@@ -54,10 +54,13 @@ final class JudgedRequest implements HttpRequest {
    * Brings a head into the normal form.
    *
    * @param head changed by this
-   * @throws BadRequestException where it is ambiguous or not valid
+   * @throws BadRequestException where it is ambiguous or not valid, or could not be decoded
    */
   static JudgedRequest of(io.netty.handler.codec.http.HttpRequest head, boolean isHttp2)
       throws BadRequestException {
+    if (head.decoderResult().isFailure()) {
+      throw BadRequestException.of(head.decoderResult().cause());
+    }
     final JudgedRequest request = new JudgedRequest(head, isHttp2);
     if (!HeadCheck.isToken(head.method().name())) {
       throw new BadRequestException("a character of the method is not allowed");
