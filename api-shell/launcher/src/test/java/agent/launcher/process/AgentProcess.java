@@ -12,6 +12,9 @@ import java.util.concurrent.TimeUnit;
 
 /** The daemon as a process of its own, in a node's namespace. */
 final class AgentProcess implements AutoCloseable {
+  /** The training run writes the cache when it ends, which takes long on a busy machine. */
+  private static final int LONGEST_STOP_SEC = 120;
+
   private static final long LONGEST_START_MS = 60_000;
   private static final Path SHIPPED_FLAGS = Path.of("src/main/scripts/agent.jvm");
   private static final String[] OPENED = {
@@ -244,7 +247,7 @@ final class AgentProcess implements AutoCloseable {
   }
 
   int exitCode() throws InterruptedException {
-    if (!process.waitFor(30, TimeUnit.SECONDS)) {
+    if (!process.waitFor(LONGEST_STOP_SEC, TimeUnit.SECONDS)) {
       process.destroyForcibly();
       throw new IllegalStateException("the agent does not end");
     }
