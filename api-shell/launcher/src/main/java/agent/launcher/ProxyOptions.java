@@ -38,6 +38,7 @@ final class ProxyOptions {
   /** Returns the context of the DNS proxy, as far as options say it. */
   DnsProxyContext dns() {
     return new DnsProxyContext()
+        .limits(DnsProxyContext.Limits.within(ProcessAttributes.descriptorLimit()))
         .port((int) options.number("tofqdns-proxy-port"))
         .deniedIsNameError(options.text("tofqdns-dns-reject-response-code").equals("nameError"));
   }

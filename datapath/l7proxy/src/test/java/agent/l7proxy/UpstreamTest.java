@@ -101,7 +101,7 @@ class UpstreamTest {
         connection -> {
           connection.request();
           if (count.incrementAndGet() % 3 == 0) {
-            connection.send(OK);
+            connection.send(OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
           }
         },
         context -> {},

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 @KernelTest
 class TypedMapsKernelTest {
   private static final ShippedMaps SHIPPED =
-      ShippedMaps.of("endpoint", "prefilter", "balancer", "socket");
+      ShippedMaps.of("endpoint", "prefilter", "conntrack_gc", "balancer", "socket");
 
   private static final int WARM_UP = 20_000;
   private static final int MEASURED = 2_000;

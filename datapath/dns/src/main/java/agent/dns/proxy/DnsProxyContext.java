@@ -58,6 +58,29 @@ public final class DnsProxyContext {
       int connectionsOfEndpoint) {
     /** What is used where nothing is set. */
     public static final Limits DEFAULT = new Limits(8_192, 2_048, 4_096, 1_024, 1_024, 128);
+
+    /** Parts of the descriptors; a connection has another one, to the server. */
+    private static final int DESCRIPTORS_PER_SOCKET = 16;
+
+    private static final int DESCRIPTORS_PER_CONNECTION = 32;
+
+    /**
+     * Returns the default, or less: what uses an eighth of the descriptors.
+     *
+     * @param descriptorLimit of the process
+     */
+    public static Limits within(long descriptorLimit) {
+      final int sockets = (int) Math.min(DEFAULT.sockets, descriptorLimit / DESCRIPTORS_PER_SOCKET);
+      final int connections =
+          (int) Math.min(DEFAULT.connections, descriptorLimit / DESCRIPTORS_PER_CONNECTION);
+      return new Limits(
+          DEFAULT.questions,
+          DEFAULT.questionsOfEndpoint,
+          sockets,
+          Math.min(DEFAULT.socketsOfEndpoint, sockets / 4),
+          connections,
+          Math.min(DEFAULT.connectionsOfEndpoint, connections / 4));
+    }
   }
 
   /** Sets the flows that the datapath sends; required. */
