@@ -8,11 +8,12 @@ import agent.client.MonitorEvent.End;
 import agent.client.MonitorEvent.Kind;
 import agent.client.MonitorEvent.Packet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Predicate;
 
 /**
- * Which events of packets {@code agentctl observe} shows. Values of one option are alternatives;
- * several options have to match all.
+ * Which events of packets and requests {@code agentctl observe} shows. Values of one option are
+ * alternatives; several options have to match all.
  */
 final class FlowFilter {
   private static final String LABEL = "--label";
@@ -20,6 +21,7 @@ final class FlowFilter {
   private static final String PORT = "--port";
   private static final String PROTOCOL = "--protocol";
   private static final String VERDICT = "--verdict";
+  private static final Set<String> APPLICATIONS = Set.of("http", "dns");
   private static final int LARGEST_PORT = 65_535;
   private static final int LARGEST_PROTOCOL = 255;
 
@@ -27,8 +29,8 @@ final class FlowFilter {
 
   static List<OptionSpec> options() {
     return List.of(
-        MonitorCommand.end(MonitorFilter.FROM, "Only packets from this end."),
-        MonitorCommand.end(MonitorFilter.TO, "Only packets to this end."),
+        MonitorCommand.end(MonitorFilter.FROM, "Only from this end."),
+        MonitorCommand.end(MonitorFilter.TO, "Only to this end."),
         OptionSpec.value(LABEL, "LABEL", ValueKind.LABEL, "Only where an end has this label.")
             .withLetter("-l")
             .repeated(),
@@ -39,7 +41,8 @@ final class FlowFilter {
                 "Only from or to this endpoint, or seen by its programs.")
             .repeated(),
         OptionSpec.text(PORT, "NUMBER", "Only where an end has this port.").repeated(),
-        OptionSpec.text(PROTOCOL, "NAME", "Only this: tcp, udp, sctp, icmp, icmpv6 or a number.")
+        OptionSpec.text(
+                PROTOCOL, "NAME", "Only this: tcp, udp, sctp, icmp, icmpv6, a number, http or dns.")
             .repeated(),
         OptionSpec.text(VERDICT, "VERDICT", "Only these: forwarded, dropped, or audit.")
             .among("forwarded", "dropped", "audit")
@@ -55,47 +58,51 @@ final class FlowFilter {
    */
   static Predicate<MonitorEvent> of(Invocation call, EndNames names, List<String> known) {
     final MonitorFilter ends = MonitorFilter.of(call, names, known);
-    final Predicate<Packet> wanted =
+    final Predicate<ObservedFlow> wanted =
         any(call.options(LABEL), text -> either(MonitorFilter.label(text, names)))
             .and(any(call.options(ENDPOINT), text -> endpoint(text, names)))
             .and(any(call.options(PORT), FlowFilter::port))
             .and(any(call.options(PROTOCOL), FlowFilter::protocol))
-            .and(any(call.options(VERDICT), text -> packet -> verdict(packet).equals(text)));
-    return event -> event instanceof Packet packet && ends.matches(packet) && wanted.test(packet);
+            .and(any(call.options(VERDICT), text -> flow -> flow.verdict().equals(text)));
+    return event -> {
+      final ObservedFlow flow = ObservedFlow.of(event);
+      return flow != null && ends.matches(flow) && wanted.test(flow);
+    };
   }
 
-  /** Reads the values of an option; where there is none, every packet matches. */
-  private static Predicate<Packet> any(List<String> texts, Reader reader) {
-    final List<Predicate<Packet>> alternatives = texts.stream().map(reader::read).toList();
-    return packet ->
-        alternatives.isEmpty() || alternatives.stream().anyMatch(one -> one.test(packet));
+  /** Reads the values of an option; where there is none, everything matches. */
+  private static Predicate<ObservedFlow> any(List<String> texts, Reader reader) {
+    final List<Predicate<ObservedFlow>> alternatives = texts.stream().map(reader::read).toList();
+    return flow -> alternatives.isEmpty() || alternatives.stream().anyMatch(one -> one.test(flow));
   }
 
   @FunctionalInterface
   private interface Reader {
-    Predicate<Packet> read(String text);
+    Predicate<ObservedFlow> read(String text);
   }
 
-  private static Predicate<Packet> either(Predicate<End> end) {
-    return packet -> end.test(packet.source()) || end.test(packet.destination());
+  private static Predicate<ObservedFlow> either(Predicate<End> end) {
+    return flow -> end.test(flow.source()) || end.test(flow.destination());
   }
 
-  private static Predicate<Packet> endpoint(String text, EndNames names) {
+  private static Predicate<ObservedFlow> endpoint(String text, EndNames names) {
     final long id = number(ENDPOINT, text, LARGEST_PORT);
-    return either(MonitorFilter.endpoint(id, names)).or(packet -> packet.endpoint() == id);
+    return either(MonitorFilter.endpoint(id, names)).or(flow -> flow.endpoint() == id);
   }
 
-  private static Predicate<Packet> port(String text) {
+  private static Predicate<ObservedFlow> port(String text) {
     final long port = number(PORT, text, LARGEST_PORT);
-    return packet ->
-        MonitorLines.hasPorts(packet)
-            && (packet.source().port() == port || packet.destination().port() == port);
+    return flow ->
+        flow.hasPorts() && (flow.source().port() == port || flow.destination().port() == port);
   }
 
-  private static Predicate<Packet> protocol(String text) {
+  private static Predicate<ObservedFlow> protocol(String text) {
+    if (APPLICATIONS.contains(text)) {
+      return flow -> flow.application().equals(text);
+    }
     final int known = MonitorLines.protocolNumber(text);
     final long number = known >= 0 ? known : number(PROTOCOL, text, LARGEST_PROTOCOL);
-    return packet -> packet.protocol() == number;
+    return flow -> flow.protocol() == number;
   }
 
   private static long number(String option, String text, int largest) {

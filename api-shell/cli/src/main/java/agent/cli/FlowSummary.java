@@ -101,7 +101,7 @@ final class FlowSummary {
       return false;
     }
     return opened.contains(tuple.reversed())
-        || MonitorLines.hasPorts(packet) && tuple.fromPort() < tuple.toPort();
+        || MonitorLines.hasPorts(packet.protocol()) && tuple.fromPort() < tuple.toPort();
   }
 
   private Row row(Packet packet, boolean isAnswer) {
@@ -112,7 +112,7 @@ final class FlowSummary {
     return new Row(
         name(from),
         name(to),
-        MonitorLines.hasPorts(packet) ? to.port() + "/" + protocol : protocol,
+        MonitorLines.hasPorts(packet.protocol()) ? to.port() + "/" + protocol : protocol,
         verdict,
         verdict.equals(DROPPED) ? packet.reason() : null,
         0);

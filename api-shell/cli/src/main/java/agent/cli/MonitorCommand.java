@@ -27,6 +27,7 @@ final class MonitorCommand {
           "drop", MonitorStream.DROPS,
           "verdict", MonitorStream.VERDICTS,
           "trace", MonitorStream.TRACES,
+          "l7", MonitorStream.REQUESTS,
           "agent", MonitorStream.AGENT_EVENTS);
   private static final Duration WAIT = Duration.ofMillis(250);
 
@@ -55,20 +56,21 @@ final class MonitorCommand {
             MonitorCommand::run)
         .details(
             """
-            Shows drops, policy verdicts on new flows, traces of forwarded packets, changes by the API \
-            and changes of endpoints and services, until it is interrupted. An endpoint's option TraceNotification \
+            Shows drops, policy verdicts on new flows, traces of forwarded packets, what proxies did \
+            with HTTP requests and DNS questions (l7), changes by the API and changes of endpoints and \
+            services (agent, which has those of proxies, too), until it is interrupted. An endpoint's option TraceNotification \
             says whether its forwarded packets are traced, PolicyVerdictNotification its verdicts.
 
             An END is the number of an endpoint, an address, or a label. JSON is one object a line. \
             Events that were lost are counted on standard error.""")
         .option(
-            OptionSpec.text(TYPE, "TYPE", "Only these: drop, verdict, trace or agent.")
+            OptionSpec.text(TYPE, "TYPE", "Only these: drop, verdict, trace, l7 or agent.")
                 .withLetter("-t")
-                .among("drop", "verdict", "trace", "agent")
+                .among("drop", "verdict", "trace", "l7", "agent")
                 .repeated())
-        .option(end(MonitorFilter.FROM, "Only packets from this end."))
-        .option(end(MonitorFilter.TO, "Only packets to this end."))
-        .option(end(MonitorFilter.RELATED, "Only packets from or to this end."))
+        .option(end(MonitorFilter.FROM, "Only from this end."))
+        .option(end(MonitorFilter.TO, "Only to this end."))
+        .option(end(MonitorFilter.RELATED, "Only from or to this end."))
         .option(
             OptionSpec.text(MonitorFilter.REASON, "REASON", "Only packets dropped for this reason.")
                 .repeated())
@@ -147,7 +149,8 @@ final class MonitorCommand {
     int mask = 0;
     for (final String type : types.isEmpty() ? TYPES.keySet() : types) {
       if (!TYPES.containsKey(type)) {
-        throw new UsageException(TYPE + ": '" + type + "' is none of drop, verdict, trace, agent");
+        throw new UsageException(
+            TYPE + ": '" + type + "' is none of drop, verdict, trace, l7, agent");
       }
       mask |= TYPES.get(type);
     }

@@ -3,8 +3,6 @@ package agent.cli;
 import agent.cli.grammar.UsageException;
 import agent.client.MonitorEvent;
 import agent.client.MonitorEvent.End;
-import agent.client.MonitorEvent.Kind;
-import agent.client.MonitorEvent.Packet;
 import java.net.InetAddress;
 import java.util.List;
 import java.util.function.Predicate;
@@ -12,7 +10,7 @@ import java.util.function.Predicate;
 /**
  * Which events {@code agentctl monitor} and {@code agentctl observe} show by their ends. Values of
  * one option are alternatives; several options have to match all. What the agent does matches where
- * no option is about packets.
+ * no option is about packets and requests.
  */
 final class MonitorFilter {
   static final String FROM = "--from";
@@ -99,13 +97,16 @@ final class MonitorFilter {
   }
 
   boolean matches(MonitorEvent event) {
-    if (!(event instanceof Packet packet)) {
-      return from.isEmpty() && to.isEmpty() && related.isEmpty() && reasons.isEmpty();
-    }
-    return any(from, packet.source())
-        && any(to, packet.destination())
-        && (any(related, packet.source()) || any(related, packet.destination()))
-        && (reasons.isEmpty() || packet.kind() == Kind.DROP && reasons.contains(packet.reason()));
+    final boolean isAny = from.isEmpty() && to.isEmpty() && related.isEmpty() && reasons.isEmpty();
+    final ObservedFlow flow = isAny ? null : ObservedFlow.of(event);
+    return isAny || flow != null && matches(flow);
+  }
+
+  boolean matches(ObservedFlow flow) {
+    return any(from, flow.source())
+        && any(to, flow.destination())
+        && (any(related, flow.source()) || any(related, flow.destination()))
+        && (reasons.isEmpty() || reasons.contains(flow.dropReason()));
   }
 
   private static boolean any(List<Predicate<End>> ends, End end) {

@@ -68,8 +68,8 @@ final class MonitorLines {
             kind,
             packet.direction(),
             outcome(packet),
-            end(packet.source(), hasPorts(packet)),
-            end(packet.destination(), hasPorts(packet)),
+            end(packet.source(), hasPorts(packet.protocol())),
+            end(packet.destination(), hasPorts(packet.protocol())),
             protocol(packet),
             packet.length(),
             packet.endpoint() == 0 ? "" : ", endpoint " + packet.endpoint());
@@ -101,8 +101,8 @@ final class MonitorLines {
     return name == null ? text.toString() : text.append(" (").append(name).append(')').toString();
   }
 
-  static boolean hasPorts(Packet packet) {
-    return PORTS.contains(packet.protocol());
+  static boolean hasPorts(int protocol) {
+    return PORTS.contains(protocol);
   }
 
   /** IPv6 addresses are in the short form of RFC 5952. */
@@ -198,12 +198,19 @@ final class MonitorLines {
   private Map<String, Object> tree(Activity event) {
     final Map<String, Object> tree = new LinkedHashMap<>();
     tree.put("time", event.time().toString());
-    tree.put("type", "agent");
-    tree.putAll(members(event));
+    final Map<String, Object> members = members(event);
+    final ObservedFlow flow = ObservedFlow.of(members);
+    tree.put("type", flow == null ? "agent" : members.remove("kind"));
+    tree.putAll(members);
+    if (flow != null) {
+      tree.put("source", tree(flow.source()));
+      tree.put("destination", tree(flow.destination()));
+    }
     return tree;
   }
 
-  private static Map<String, Object> members(Activity event) {
+  /** Returns what an event of the agent has. */
+  static Map<String, Object> members(Activity event) {
     final byte[] json = event.json().getBytes(StandardCharsets.UTF_8);
     return Tree.members(AnswerPrinter.tree(new ByteArrayInputStream(json)));
   }
@@ -216,8 +223,24 @@ final class MonitorLines {
         : "%s: %s with %s backends".formatted(what, frontend, members.get("backends"));
   }
 
+  private String line(Activity event, ObservedFlow flow, Map<String, Object> members) {
+    return Text.oneLine(
+        "%s %-15s %s: %s -> %s %s"
+            .formatted(
+                time(event.time()),
+                "l7",
+                Tree.text(members, "verdict").toLowerCase(Locale.ROOT),
+                end(flow.source(), true),
+                end(flow.destination(), true),
+                RequestText.of(members)));
+  }
+
   private String line(Activity event) {
     final Map<String, Object> members = members(event);
+    final ObservedFlow flow = ObservedFlow.of(members);
+    if (flow != null) {
+      return line(event, flow, members);
+    }
     final String said = Tree.text(members, "message");
     final String message = said == null || said.isEmpty() ? "" : ": " + said;
     final String what =

@@ -6,6 +6,7 @@ import agent.cli.grammar.UsageException;
 import agent.cli.output.OutputFormat;
 import agent.client.MonitorClient;
 import agent.client.MonitorEvent;
+import agent.client.MonitorEvent.Activity;
 import agent.client.MonitorEvent.Packet;
 import agent.contract.monitor.MonitorStream;
 import java.io.IOException;
@@ -18,8 +19,9 @@ import java.time.OffsetDateTime;
 import java.time.ZoneId;
 import java.time.format.DateTimeFormatter;
 import java.time.temporal.TemporalAccessor;
-import java.util.ArrayDeque;
-import java.util.Deque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
 import java.util.function.Predicate;
 
 /** {@code agentctl observe}. */
@@ -33,6 +35,7 @@ final class ObserveCommand {
       MonitorStream.DROPS
           | MonitorStream.VERDICTS
           | MonitorStream.TRACES
+          | MonitorStream.REQUESTS
           | MonitorStream.KEPT_FIRST;
 
   private final Invocation call;
@@ -53,14 +56,16 @@ final class ObserveCommand {
   static CommandSpec<Action> command() {
     final CommandSpec<Action> command =
         CommandSpec.<Action>command(
-                "observe", "Shows the last packets that the agent has kept.", ObserveCommand::run)
+                "observe",
+                "Shows the last packets and requests that the agent has kept.",
+                ObserveCommand::run)
             .details(
                 """
-                Shows the last 20 events of packets that match, or all with --since or --summary. The \
-                agent keeps as many as its option --flowobs-event-buffer-capacity says, of all that the \
-                programs emit. By default they emit events only while 'observe --follow', 'monitor' or \
-                'pcap' runs; the agent's option --flowobs-monitor-events=drop,verdict has them emit \
-                drops and verdicts on new flows at all times.
+                Shows the last 20 events of packets, and of requests that proxies have judged (l7), that \
+                match, or all with --since or --summary, which counts packets alone. The agent keeps as many as its option --flowobs-event-buffer-capacity says, of all that there are. \
+                By default there are events only while 'observe --follow', 'monitor' or \
+                'pcap' runs; the agent's option --flowobs-monitor-events=drop,verdict,l7 has drops, \
+                verdicts on new flows and requests kept at all times.
 
                 An END is the number of an endpoint, an address, or a label. A picture has an arrow for \
                 each pair of ends, port and verdict, and how many events there are. JSON is one object \
@@ -114,8 +119,8 @@ final class ObserveCommand {
   static void writeKept(Invocation call, PrintStream to) throws IOException {
     try (MonitorClient events = open(call, KEPT | MonitorStream.KEPT_ALONE)) {
       final ObserveCommand observe = new ObserveCommand(call, events);
-      for (final Packet packet : observe.kept(null, Long.MAX_VALUE)) {
-        to.println(Masking.mask(observe.monitor.line(packet)));
+      for (final MonitorEvent event : observe.kept(null, Long.MAX_VALUE)) {
+        to.println(Masking.mask(observe.monitor.line(event)));
       }
     }
   }
@@ -158,26 +163,30 @@ final class ObserveCommand {
     }
   }
 
-  /** Returns the last events that match, the oldest first. */
-  private Deque<Packet> kept(Instant since, long last) throws IOException {
-    final Deque<Packet> kept = new ArrayDeque<>();
+  /** Returns the last events that match, the oldest first; the agent sends packets first. */
+  private List<MonitorEvent> kept(Instant since, long last) throws IOException {
+    final List<MonitorEvent> kept = new ArrayList<>();
     MonitorEvent.Lost lost = null;
     for (MonitorEvent event = next(); !(event instanceof MonitorEvent.KeptEnd); event = next()) {
       if (event instanceof MonitorEvent.Lost total) {
         lost = total;
-      } else if (event instanceof Packet packet
-          && filter.test(packet)
-          && (since == null || !packet.time().isBefore(since))) {
-        kept.addLast(packet);
-        if (kept.size() > last) {
-          kept.removeFirst();
-        }
+      } else if (filter.test(event) && (since == null || !time(event).isBefore(since))) {
+        kept.add(event);
       }
     }
     if (lost != null) {
       monitor.tell(lost);
     }
-    return kept;
+    kept.sort(Comparator.comparing(ObserveCommand::time));
+    return kept.subList((int) Math.max(0, kept.size() - last), kept.size());
+  }
+
+  private static Instant time(MonitorEvent event) {
+    return switch (event) {
+      case Packet packet -> packet.time();
+      case Activity activity -> activity.time();
+      default -> throw new IllegalArgumentException(event.toString());
+    };
   }
 
   private MonitorEvent next() throws IOException {
@@ -188,7 +197,7 @@ final class ObserveCommand {
     return event;
   }
 
-  private void show(Deque<Packet> kept, String summary) throws IOException {
+  private void show(List<MonitorEvent> kept, String summary) throws IOException {
     if (summary == null) {
       kept.forEach(monitor::print);
       if (call.isSet(FOLLOW)) {
@@ -196,7 +205,9 @@ final class ObserveCommand {
       }
       return;
     }
-    final FlowSummary flows = new FlowSummary(kept, names);
+    final List<Packet> packets =
+        kept.stream().filter(Packet.class::isInstance).map(Packet.class::cast).toList();
+    final FlowSummary flows = new FlowSummary(packets, names);
     switch (summary) {
       case "dot" -> call.out().print(flows.dot());
       case "mermaid" -> call.out().print(flows.mermaid());

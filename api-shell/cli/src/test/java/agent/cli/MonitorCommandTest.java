@@ -75,7 +75,7 @@ class MonitorCommandTest {
         """
             + ENDED,
         agent.err());
-    assertEquals(List.of(1 << 1 | 1 << 2 | 1 << 3 | 1 << 16), events.masks());
+    assertEquals(List.of(1 << 1 | 1 << 2 | 1 << 3 | 1 << 16 | 1 << 18), events.masks());
   }
 
   @Test
@@ -143,7 +143,7 @@ class MonitorCommandTest {
         shown.subList(1, 3));
     assertEquals("\t0x0000:  6162 63                                  abc", shown.get(5));
     assertTrue(shown.get(6).endsWith("agent   kind=later"), shown.get(6));
-    assertEquals(List.of(1 << 1 | 1 << 2 | 1 << 3 | 1 << 16 | 1 << 17), events.masks());
+    assertEquals(List.of(1 << 1 | 1 << 2 | 1 << 3 | 1 << 16 | 1 << 17 | 1 << 18), events.masks());
     final String json = agent.output(AgentCtl.FAILURE, "monitor --hex --count 9 -o json");
     assertTrue(
         json.lines()
@@ -170,7 +170,9 @@ class MonitorCommandTest {
   void shouldAskForTheTypesThatAreWanted() {
     agent.output(AgentCtl.FAILURE, "monitor --type drop -t agent");
     assertEquals(List.of(1 << 1 | 1 << 16), events.masks());
-    assertUsage("--type: 'packet' is none of drop, verdict, trace, agent", "--type packet");
+    agent.output(AgentCtl.FAILURE, "monitor --type l7");
+    assertEquals(List.of(1 << 1 | 1 << 16, 1 << 18), events.masks());
+    assertUsage("--type: 'packet' is none of drop, verdict, trace, l7, agent", "--type packet");
   }
 
   @Test

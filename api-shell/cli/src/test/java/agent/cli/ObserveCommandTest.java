@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 class ObserveCommandTest {
-  private static final int FLOWS = 1 << 1 | 1 << 2 | 1 << 3;
+  private static final int FLOWS = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 18;
   private static final int KEPT_FIRST = 1 << 24;
   private static final int KEPT_ALONE = 1 << 25;
   private static final long SECOND_NS = 1_000_000_000;
@@ -86,6 +86,65 @@ class ObserveCommandTest {
     assertEquals(List.of(FLOWS | KEPT_FIRST), events.masks());
     assertShown(1, AgentCtl.FAILURE, "--follow --last 0 --verdict dropped");
     assertShown(2, AgentCtl.FAILURE, "-f --last 1 --verdict dropped");
+  }
+
+  /** The agent sends them after all packets; they are at the second 7 of the clock. */
+  private void threeAndRequests() {
+    three();
+    events.agent(
+        """
+        {"kind":"l7","protocol":"HTTP/2","transport":"TCP","verdict":"Denied",\
+        "source":{"ip":"10.1.0.9","port":43210,"identity":256},\
+        "destination":{"ip":"10.1.0.7","port":80,"identity":257,"endpoint-id":7},\
+        "method":"PUT","path":"/a?b=1","host":"shop","status":403,"duration-ms":2}""");
+    events.agent(
+        """
+        {"kind":"l7","protocol":"DNS","transport":"UDP","verdict":"Forwarded",\
+        "source":{"ip":"fd00::7","port":5353,"identity":257,"endpoint-id":7},\
+        "destination":{"ip":"fd00::9","port":53,"identity":256},\
+        "fqdn":"www.example.com.","type":28,"response-code":3,"ips":["2001:db8::1"],"ttl":60}""");
+    events.agent("{\"kind\":\"endpoint\",\"endpoint\":7,\"state\":\"ready\"}");
+    keptEnd();
+  }
+
+  @Test
+  void shouldShowRequestsBetweenThePackets() {
+    threeAndRequests();
+    final List<String> lines = agent.output(AgentCtl.OK, "observe").lines().toList();
+    assertEquals(5, lines.size(), "" + lines);
+    assertEquals(
+        """
+        00:00:07.000000 l7              denied: 10.1.0.9:43210 (orch:app=client,orch:team=a) -> 10.1.0.7:80 (shop/web) HTTP/2 PUT shop/a?b=1, 403, 2 ms
+        00:00:07.000000 l7              forwarded: [fd00::7]:5353 (shop/web) -> [fd00::9]:53 (orch:app=client,orch:team=a) DNS AAAA www.example.com., NXDOMAIN 2001:db8::1
+        """,
+        String.join("\n", lines.subList(2, 4)) + "\n");
+    assertTrue(lines.get(1).contains("verdict") && lines.get(4).contains("trace"), "" + lines);
+    assertShown(1, "--last 100 --protocol http");
+    assertShown(1, "--protocol dns");
+    assertShown(2, "--protocol tcp");
+    assertShown(2, "--protocol udp");
+    assertShown(2, "--verdict dropped");
+    assertShown(3, "--port 80 --port 53 --since 1970-01-01T00:00:07Z");
+    assertShown(4, "--from app=client");
+    assertShown(2, "--to app=client --to 10.1.0.8");
+    assertShown(1, "--drop-reason policy-denied");
+    assertShown(1, "--protocol http --label app=client --endpoint 7");
+    assertShown(2, "--last 2");
+  }
+
+  @Test
+  void shouldWriteRequestsAsObjects() {
+    threeAndRequests();
+    assertEquals(
+        """
+        {"time":"1970-01-01T00:00:07Z","type":"l7","protocol":"HTTP/2","transport":"TCP",\
+        "verdict":"Denied","source":{"address":"10.1.0.9","port":43210,"identity":256,\
+        "labels":["orch:app=client","orch:team=a"]},\
+        "destination":{"address":"10.1.0.7","port":80,"identity":257,"labels":["orch:app=web"],\
+        "endpoint":7,"name":"shop/web"},"method":"PUT","path":"/a?b=1","host":"shop",\
+        "status":403,"duration-ms":2}
+        """,
+        agent.output(AgentCtl.OK, "observe -o json --protocol http"));
   }
 
   @Test

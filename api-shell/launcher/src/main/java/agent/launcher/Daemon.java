@@ -85,7 +85,7 @@ final class Daemon implements AutoCloseable {
   private final Settings settings;
   private final Deque<AutoCloseable> parts = new ArrayDeque<>();
   private final SystemLoad load = new SystemLoad(Path.of("/proc"), LOGGER::info);
-  private final AgentEvents events = new AgentEvents();
+  private final AgentEvents events;
   private ApiServer server;
   private volatile NodeProxies proxies;
   private DaemonConfiguration configuration;
@@ -93,6 +93,7 @@ final class Daemon implements AutoCloseable {
 
   Daemon(Settings settings) {
     this.settings = settings;
+    events = settings.events();
     configured = settings.runtimeOptions();
   }
 

@@ -59,6 +59,10 @@ import java.util.Set;
 
 /** Converts the options to the contexts of the parts; those of names in {@link NameOptions}. */
 final class Settings {
+  private static final String FLOW_CAPACITY = "flowobs-event-buffer-capacity";
+  private static final String FLOW_EVENTS = "flowobs-monitor-events";
+  private static final String REQUESTS = "l7";
+  private static final int MOST_KEPT_REQUESTS = 4096;
   private static final String UNDEFINED = NodeOptions.UNDEFINED;
   private static final String SOCKET_NAME = "agent.sock";
 
@@ -146,20 +150,29 @@ final class Settings {
 
   /** Creates the ring of flows. */
   FlowRing flows() {
-    final int events = (int) options.number("flowobs-event-buffer-capacity");
+    final int events = (int) options.number(FLOW_CAPACITY);
     return new FlowRing(events, alwaysEmitted(), System::nanoTime);
+  }
+
+  /** Creates the events of the agent, of which as many requests are kept as flows. */
+  AgentEvents events() {
+    final int kept = Math.min(MOST_KEPT_REQUESTS, (int) options.number(FLOW_CAPACITY));
+    return new AgentEvents(kept, options.texts(FLOW_EVENTS).contains(REQUESTS));
   }
 
   private Set<EventType> alwaysEmitted() {
     final Set<EventType> types = EnumSet.noneOf(EventType.class);
-    for (final String text : options.texts("flowobs-monitor-events")) {
+    for (final String text : options.texts(FLOW_EVENTS)) {
       switch (text) {
         case "drop" -> types.add(EventType.DROP);
         case "verdict" -> types.add(EventType.VERDICT);
         case "trace" -> types.add(EventType.TRACE);
+        case REQUESTS -> {
+          // events of the agent, not of the programs
+        }
         default ->
             throw new OptionException(
-                "--flowobs-monitor-events: '" + text + "' is not one of drop, verdict, trace");
+                "--flowobs-monitor-events: '" + text + "' is not one of drop, verdict, trace, l7");
       }
     }
     return types;

@@ -285,6 +285,7 @@ class OptionsReachTheirPartsTest {
             "Disabled"),
         new Row("flowobs-event-buffer-capacity", "100", s -> s.flows().capacity(), 4096, 128),
         new Row("flowobs-monitor-events", "verdict,trace", s -> s.flows().always().size(), 0, 2),
+        new Row("flowobs-monitor-events", "l7", s -> s.events().hearsRequests(), false, true),
         new Row("monitor-queue-size", "7", Settings::monitorQueueEvents, 32_768, 7),
         new Row("trace-payloadlen", "7", Settings::packetBytes, 128, 7),
         new Row("trace-payloadlen", "7", s -> datapath(s).payloadBytes(), 128, 7),

@@ -91,10 +91,14 @@ class SettingsTest {
 
   @Test
   void shouldRefuseATypeOfEventsThatThereIsNot() {
-    final String message = "--flowobs-monitor-events: 'drops' is not one of drop, verdict, trace";
+    final String message =
+        "--flowobs-monitor-events: 'drops' is not one of drop, verdict, trace, l7";
     assertRefused(message, Settings::flows, "--flowobs-monitor-events=trace,drops");
     assertRefused(message, Settings::shown, "--flowobs-monitor-events=drops");
     assertEquals(Set.of(), settings("--flowobs-monitor-events=").flows().always());
+    assertEquals(Set.of(), settings("--flowobs-monitor-events=l7").flows().always());
+    final String none = "--flowobs-event-buffer-capacity=0";
+    assertFalse(settings("--flowobs-monitor-events=l7", none).events().hearsRequests());
     assertEquals(Set.of(), settings("--flowobs-event-buffer-capacity=0").flows().always());
   }
 

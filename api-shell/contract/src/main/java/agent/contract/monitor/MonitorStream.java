@@ -23,14 +23,19 @@ package agent.contract.monitor;
  *                 whose member "kind" says what happened: "api" a changing call (method, path, status,
  *                 client, message), "endpoint" a new entry of its log (endpoint, state, code, message),
  *                 since 0.6.0 "service" a change in force (service, change: created, updated or
- *                 deleted, frontend, backends, name, namespace)
+ *                 deleted, frontend, backends, name, namespace), "dns" a lookup (fqdn, ips, ttl); since
+ *                 0.8.0 "l7" what a proxy did with a request (protocol: HTTP/1.1, HTTP/2 or DNS,
+ *                 transport: TCP or UDP, verdict: Forwarded, Denied or Error, source and destination:
+ *                 ip, port, identity, endpoint-id; of HTTP method, path, host, status, duration-ms; of
+ *                 DNS fqdn, type, response-code, ips, ttl)
  *  4 LOST         u64 events that the kernel's ring could not take; u64 events that this
  *                 subscriber's queue could not take; both since it subscribed
  *  5 KEPT         empty: all events that the agent had kept have been sent
  * 16 SUBSCRIBE    u32 mask: bit 1 drops, bit 2 policy verdicts on new flows, bit 3 traces of
  *                 forwarded packets, bit 16 what the agent does; since 0.6.0: bit 17 the first bytes
  *                 of each packet, bit 24 first of all the events of packets that the agent has kept,
- *                 without such bytes, bit 25 these alone
+ *                 without such bytes, bit 25 these alone; since 0.8.0: bit 18 of what the agent does
+ *                 "l7" alone, and with bits 24 and 25 those that the agent has kept after the packets
  * </pre>
  *
  * <p>With bit 24, which an agent whose HELLO ends before the number of kept events does not know,
@@ -62,6 +67,7 @@ public final class MonitorStream {
   public static final int TRACES = 1 << 3;
   public static final int AGENT_EVENTS = 1 << 16;
   public static final int PACKET_BYTES = 1 << 17;
+  public static final int REQUESTS = 1 << 18;
   public static final int KEPT_FIRST = 1 << 24;
   public static final int KEPT_ALONE = 1 << 25;
 

@@ -424,7 +424,7 @@ public final class OptionTable {
             "flowobs-monitor-events",
             STRINGS,
             "",
-            "drop, verdict, trace: emitted for the observer alone"),
+            "drop, verdict, trace, l7: kept while no program listens, too"),
         served(OBSERVATION, "log-driver", STRINGS, "", "Log drivers beside the console"),
         served(OBSERVATION, "log-opt", MAP, "", "Options of the log drivers"),
         served(OBSERVATION, "log-system-load", BOOL, "false", "Log the system's load"),

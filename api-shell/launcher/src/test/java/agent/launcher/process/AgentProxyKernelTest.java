@@ -68,6 +68,7 @@ class AgentProxyKernelTest {
         node.launch(
                 "--access-log=" + log(),
                 "--proxy-engine-log=" + proxyLog(),
+                "--flowobs-monitor-events=l7",
                 "--device=" + WorldNetwork.DEVICE)
             .ready();
   }
@@ -265,6 +266,25 @@ class AgentProxyKernelTest {
       assertTrue(System.nanoTime() < deadline, () -> shown.get() + "\n" + agentLog());
       Thread.sleep(50);
     }
+  }
+
+  @Test
+  void shouldKeepRequestsForObserve() throws Exception {
+    apply(ingress(RULES));
+    assertTrue(curl(client.namespace(), "GET", server.ipv4(), "/public").endsWith(" 200"));
+    curl(client.namespace(), "PUT", server.ipv6(), "/public");
+    final String line = "observe --protocol http --from app=client -o json --host unix://";
+    final CtlProcess.Outcome observed =
+        CtlProcess.run(directory, (line + agent.socket()).split(" "));
+    assertEquals(0, observed.exitCode(), observed.err());
+    final List<JsonNode> requests =
+        observed.out().lines().map(request -> new JsonMapper().readTree(request)).toList();
+    assertEquals(2, requests.size(), observed.out());
+    assertEquals("Forwarded", requests.get(0).get("verdict").asString());
+    assertEquals(200, requests.get(0).get("status").asInt());
+    assertEquals("Denied", requests.get(1).get("verdict").asString());
+    assertEquals("PUT", requests.get(1).get("method").asString());
+    assertEquals(server.id(), requests.get(1).at("/destination/endpoint").asInt());
   }
 
   /** The connection stays, and its next request is judged by the rules of then. */

@@ -7,6 +7,8 @@ import java.util.Map;
 
 /** The members of an event that say whose request it was. */
 final class FlowFields {
+  private static final int TCP = 6;
+
   private FlowFields() {}
 
   /** Returns the first members of an event of layer 7. */
@@ -14,6 +16,7 @@ final class FlowFields {
     final Map<String, Object> fields = new LinkedHashMap<>();
     fields.put("kind", "l7");
     fields.put("protocol", protocol);
+    fields.put("transport", flow.protocol() == TCP ? "TCP" : "UDP");
     fields.put("verdict", verdict);
     fields.put(
         "source",

@@ -14,7 +14,7 @@ public final class QuestionEvents implements DnsObserver {
 
   @Override
   public void onQuestion(Event event) {
-    if (!events.isHeard()) {
+    if (!events.hearsRequests()) {
       return;
     }
     final Map<String, Object> fields = FlowFields.of(event.flow(), "DNS", verdict(event.verdict()));
@@ -25,7 +25,7 @@ public final class QuestionEvents implements DnsObserver {
     }
     fields.put("ips", event.addresses().stream().map(Object::toString).toList());
     fields.put("ttl", event.ttlSec());
-    events.publish(fields);
+    events.publishRequest(fields);
   }
 
   private static String verdict(Verdict verdict) {

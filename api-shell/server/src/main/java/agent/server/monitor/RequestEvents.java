@@ -15,7 +15,7 @@ public final class RequestEvents implements RequestListener {
 
   @Override
   public void onRequest(RequestRecord request) {
-    if (!events.isHeard()) {
+    if (!events.hearsRequests()) {
       return;
     }
     final Map<String, Object> fields =
@@ -25,6 +25,6 @@ public final class RequestEvents implements RequestListener {
     fields.put("host", request.host());
     fields.put("status", request.status());
     fields.put("duration-ms", request.durationMs());
-    events.publish(fields);
+    events.publishRequest(fields);
   }
 }

@@ -13,6 +13,7 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -30,7 +31,8 @@ import org.apache.logging.log4j.Logger;
  * One subscriber: a bounded queue outside the heap, which {@code dp-events} fills and a thread of
  * its own empties into the socket. An event that does not fit is counted and left out, so that a
  * client that does not read holds up no other one. What fills the queue allocates nothing. Events
- * that the ring of flows has are copied from there, before those of the queue.
+ * that the ring of flows has are copied from there, before those of the queue, and after them the
+ * requests that are kept.
  */
 final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
   private static final Logger LOGGER = LogManager.getLogger(Subscriber.class);
@@ -50,6 +52,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
   private static final long POLL_CHECK_MS = 20;
   private static final int FLOW_TYPES =
       MonitorStream.DROPS | MonitorStream.VERDICTS | MonitorStream.TRACES;
+  private static final int ACTIVITIES = MonitorStream.AGENT_EVENTS | MonitorStream.REQUESTS;
   private static final int FLOW_FRAME = MonitorStream.HEADER_BYTES + FlowEventFlyweight.LENGTH;
   private static final long UNKNOWN = -1;
 
@@ -188,7 +191,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     kernelLostBefore = datapath.lost();
     if ((mask & MonitorStream.KEPT_ALONE) != 0) {
       hello(0);
-      sendKept();
+      sendKept(agent.kept());
       addLost();
       send();
       return;
@@ -197,12 +200,10 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     if ((mask & FLOW_TYPES) != 0) {
       datapath.subscribe(this).join();
     }
-    if ((mask & MonitorStream.AGENT_EVENTS) != 0) {
-      agent.add(this);
-    }
+    final List<AgentEvents.Event> requests = (mask & ACTIVITIES) != 0 ? agent.add(this) : List.of();
     hello(events);
     if ((mask & MonitorStream.KEPT_FIRST) != 0) {
-      sendKept();
+      sendKept(requests);
     }
     while (!isClosed) {
       queue.controlledRead(toFrame);
@@ -229,10 +230,10 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
   }
 
   /**
-   * Sends the events of the ring that do not come through the queue. One that is overwritten before
-   * it is sent is lost where an older one was sent, and else no longer kept.
+   * Sends the events of the ring that do not come through the queue, and the requests. One that is
+   * overwritten before it is sent is lost where an older one was sent, and else no longer kept.
    */
-  private void sendKept() throws IOException {
+  private void sendKept(List<AgentEvents.Event> requests) throws IOException {
     final long end = liveFrom(flows.position());
     boolean isAnySent = false;
     for (long at = Math.max(0, end - flows.capacity()); at < end && !isClosed; at++) {
@@ -246,6 +247,16 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
         copy.getBytes(0, out, FlowEventFlyweight.LENGTH);
         end();
         isAnySent = true;
+      }
+    }
+    if ((mask & MonitorStream.REQUESTS) != 0) {
+      for (final AgentEvents.Event request : requests) {
+        if (out.remaining() < MonitorStream.HEADER_BYTES + Long.BYTES + request.json().length) {
+          send();
+        }
+        begin(MonitorStream.AGENT);
+        out.putLong(request.timeNs()).put(request.json());
+        end();
       }
     }
     send();
@@ -386,7 +397,11 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     return (mask & MonitorStream.PACKET_BYTES) != 0;
   }
 
-  void onAgentEvent(long nowNs, byte[] json) {
+  void onAgentEvent(AgentEvents.Event event) {
+    if (!event.isRequest() && (mask & MonitorStream.AGENT_EVENTS) == 0) {
+      return;
+    }
+    final byte[] json = event.json();
     final int length = Long.BYTES + json.length;
     final boolean isTooLong = json.length > LONGEST_AGENT_EVENT || length > queue.maxMsgLength();
     final int index = isTooLong ? -1 : queue.tryClaim(MonitorStream.AGENT, length);
@@ -394,7 +409,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
       left.incrementAndGet();
       return;
     }
-    queue.buffer().putLong(index, nowNs);
+    queue.buffer().putLong(index, event.timeNs());
     queue.buffer().putBytes(index + Long.BYTES, json);
     queue.commit(index);
     wake();

@@ -15,7 +15,9 @@ final class AgentEventsFixture implements AutoCloseable {
   private static final Duration LIMIT = Duration.ofSeconds(10);
   private static final Duration QUIET = Duration.ofMillis(100);
 
-  final AgentEvents agent = new AgentEvents();
+  /** Keeps three requests. */
+  final AgentEvents agent = new AgentEvents(3, false);
+
   private final Path socket;
   private final MonitorServer server;
 
@@ -25,7 +27,11 @@ final class AgentEventsFixture implements AutoCloseable {
   }
 
   MonitorClient subscribe() throws IOException {
-    return MonitorClient.open(socket, MonitorStream.AGENT_EVENTS, LIMIT);
+    return subscribe(MonitorStream.AGENT_EVENTS);
+  }
+
+  MonitorClient subscribe(int mask) throws IOException {
+    return MonitorClient.open(socket, mask, LIMIT);
   }
 
   /** Returns the JSON of the next event. */

@@ -1,8 +1,12 @@
 package agent.server.monitor;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 
 import agent.client.MonitorClient;
+import agent.client.MonitorEvent.KeptEnd;
+import agent.contract.monitor.MonitorStream;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.dns.proxy.DnsObserver.Event;
 import agent.dns.proxy.DnsObserver.Verdict;
@@ -10,8 +14,10 @@ import agent.l7proxy.RequestRecord;
 import agent.types.IpAddress;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -63,7 +69,7 @@ class RequestEventsTest {
   }
 
   private static String request(String verdict, int status) {
-    return "{\"kind\":\"l7\",\"protocol\":\"HTTP/1.1\",\"verdict\":\""
+    return "{\"kind\":\"l7\",\"protocol\":\"HTTP/1.1\",\"transport\":\"TCP\",\"verdict\":\""
         + verdict
         + "\","
         + ends(80)
@@ -87,8 +93,57 @@ class RequestEventsTest {
     }
   }
 
+  private void assertKept(MonitorClient client, int... statuses) throws IOException {
+    for (final int status : statuses) {
+      assertEquals(request("Forwarded", status), AgentEventsFixture.next(client));
+    }
+    assertInstanceOf(KeptEnd.class, client.next(Duration.ofSeconds(10)));
+  }
+
+  @Test
+  void shouldKeepTheLastRequestsForLaterSubscribers() throws IOException {
+    final RequestEvents events = new RequestEvents(fixture.agent);
+    events.onRequest(request(RequestRecord.Verdict.FORWARDED, 200)); // no program listens
+    final int kept = MonitorStream.REQUESTS | MonitorStream.KEPT_FIRST;
+    try (MonitorClient live = fixture.subscribe(kept)) {
+      assertKept(live);
+      for (int status = 201; status <= 204; status++) {
+        events.onRequest(request(RequestRecord.Verdict.FORWARDED, status));
+        assertEquals(request("Forwarded", status), AgentEventsFixture.next(live));
+        fixture.agent.publish(Map.of("kind", "endpoint"));
+      }
+      AgentEventsFixture.assertNoMore(live);
+      try (MonitorClient later = fixture.subscribe(kept)) {
+        assertKept(later, 202, 203, 204);
+        events.onRequest(request(RequestRecord.Verdict.FORWARDED, 205));
+        assertEquals(request("Forwarded", 205), AgentEventsFixture.next(later));
+        AgentEventsFixture.assertNoMore(later);
+      }
+    }
+    try (MonitorClient alone = fixture.subscribe(kept | MonitorStream.KEPT_ALONE)) {
+      assertKept(alone, 203, 204, 205);
+    }
+    final int noRequests = MonitorStream.AGENT_EVENTS | kept & ~MonitorStream.REQUESTS;
+    try (MonitorClient others = fixture.subscribe(noRequests)) {
+      assertKept(others);
+    }
+  }
+
+  @Test
+  void shouldKeepRequestsAtAllTimesWhereThatIsAsked() throws IOException {
+    final AgentEvents always = new AgentEvents(1, true);
+    new RequestEvents(always).onRequest(request(RequestRecord.Verdict.DENIED, 403));
+    new QuestionEvents(always).onQuestion(question(Verdict.ERROR, -1, List.of(), 0));
+    assertEquals(
+        List.of(question("Error", "\"ips\":[],\"ttl\":0")),
+        always.kept().stream().map(event -> new String(event.json(), UTF_8)).toList());
+    final AgentEvents none = new AgentEvents(0, true);
+    new RequestEvents(none).onRequest(request(RequestRecord.Verdict.DENIED, 403));
+    assertEquals(List.of(), none.kept());
+  }
+
   private static String question(String verdict, String end) {
-    return "{\"kind\":\"l7\",\"protocol\":\"DNS\",\"verdict\":\""
+    return "{\"kind\":\"l7\",\"protocol\":\"DNS\",\"transport\":\"UDP\",\"verdict\":\""
         + verdict
         + "\","
         + ends(53)
