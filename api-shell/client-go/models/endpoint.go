@@ -41,6 +41,9 @@ type EndpointChangeRequest struct {
 	// Read from the other end of the veth where it is left out; another address than its own is
 	// refused.
 	MAC string `json:"mac"`
+	// Ports that rules may mean by name, at most 256; each name once for a protocol. In a change they
+	// replace all that the endpoint has; left out, these stay.
+	NamedPorts []NamedPortRequest `json:"named-ports"`
 	// Cookie of the network namespace of the workload.
 	NetNSCookie string `json:"netns-cookie"`
 	// Process ID of the workload.
@@ -61,6 +64,17 @@ type EndpointChangeRequest struct {
 
 // MarshalJSON leaves out absent fields and keeps empty lists and maps.
 func (m EndpointChangeRequest) MarshalJSON() ([]byte, error) { return encode(m) }
+
+// NamedPortRequest is a port of a workload that rules may mean by its name.
+type NamedPortRequest struct {
+	// Service name (RFC 6335 section 5.1): at most 15 letters, digits and hyphens. Case does not
+	// matter; lower case is kept.
+	Name string `json:"name"`
+	// 1 to 65535.
+	Port int32 `json:"port"`
+	// TCP, UDP or SCTP; TCP where it is left out.
+	Protocol string `json:"protocol,omitempty"`
+}
 
 // DatapathConfiguration holds the switches of the datapath for one endpoint.
 type DatapathConfiguration struct {

@@ -12,15 +12,19 @@ import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** {@code agentctl endpoint create}, {@code update} and {@code delete}. */
 final class EndpointChanges {
   private static final String FILE = "--file";
   private static final String LABEL = "--label";
+  private static final String NAMED_PORT = "--named-port";
   private static final String SYNC = "--sync";
   private static final String IPV4 = "--ipv4";
   private static final String IPV6 = "--ipv6";
   private static final String STATE = "--state";
+  private static final Pattern PORT = Pattern.compile("([^=]+)=([0-9]{1,9})(?:/(.+))?");
 
   /** Options that are one member of the request. */
   private static final Map<String, String> MEMBERS =
@@ -55,7 +59,10 @@ final class EndpointChanges {
             left out of the request is found by the agent where it can be.""")
         .example(
             "agentctl endpoint create --interface wl0 --ipv4 10.1.0.7 --label app=web",
-            "make the workload behind wl0 an endpoint");
+            "make the workload behind wl0 an endpoint")
+        .example(
+            "agentctl endpoint create --interface wl0 --label app=web --named-port http=8080/TCP",
+            "rules may mean port 8080 of the workload by the name http");
   }
 
   static CommandSpec<Action> update() {
@@ -75,6 +82,12 @@ final class EndpointChanges {
         .option(OptionSpec.text(IPV4, "ADDRESS", "IPv4 address."))
         .option(OptionSpec.text(IPV6, "ADDRESS", "IPv6 address."))
         .option(OptionSpec.text(LABEL, "LABEL", "Labels, [source:]key[=value].").repeated())
+        .option(
+            OptionSpec.text(
+                    NAMED_PORT,
+                    "NAME=PORT[/PROTOCOL]",
+                    "Ports that rules may mean by name. Default of the protocol: TCP.")
+                .repeated())
         .option(OptionSpec.text(EndpointCommands.CONTAINER, "ID", "Id of the container."))
         .option(OptionSpec.text("--container-name", "NAME", "Name of the container."))
         .option(OptionSpec.text("--pod", "NAME", "Name of the pod."))
@@ -118,12 +131,30 @@ final class EndpointChanges {
     if (call.isSet(LABEL)) {
       request.put("labels", call.options(LABEL));
     }
+    if (call.isSet(NAMED_PORT)) {
+      request.put(
+          "named-ports", call.options(NAMED_PORT).stream().map(EndpointChanges::port).toList());
+    }
     if (call.isSet(SYNC)) {
       request.put("sync-build-endpoint", true);
     }
     request.putIfAbsent("state", "waiting-for-identity");
     addIfSet(call, STATE, request, "state");
     return request;
+  }
+
+  private static Map<String, Object> port(String text) {
+    final Matcher parts = PORT.matcher(text);
+    if (!parts.matches()) {
+      throw new UsageException(NAMED_PORT + ": '" + text + "' is not NAME=PORT[/PROTOCOL]");
+    }
+    final Map<String, Object> port = new LinkedHashMap<>();
+    port.put("name", parts.group(1));
+    port.put("port", Integer.parseInt(parts.group(2)));
+    if (parts.group(3) != null) {
+      port.put("protocol", parts.group(3));
+    }
+    return port;
   }
 
   private static void addIfSet(

@@ -66,6 +66,27 @@ class ChangeCommandsTest {
   }
 
   @Test
+  void shouldSendNamedPorts() {
+    agent.on("PUT /endpoint/0", 201, "{\"id\":17}");
+    agent.on("PATCH /endpoint/17", "{}");
+    output("endpoint create --named-port http=8080/TCP --named-port dns=53/udp");
+    assertBody(
+        "{\"named-ports\":[{\"name\":\"http\",\"port\":8080,\"protocol\":\"TCP\"},"
+            + "{\"name\":\"dns\",\"port\":53,\"protocol\":\"udp\"}],"
+            + "\"state\":\"waiting-for-identity\"}");
+    output("endpoint update 17 --named-port http=80");
+    assertBody(
+        "{\"named-ports\":[{\"name\":\"http\",\"port\":80}],"
+            + "\"state\":\"waiting-for-identity\"}");
+    for (final String bad : List.of("http", "http=", "=80", "http=x", "http=80/", "http=-1")) {
+      agent.output(AgentCtl.USAGE_ERROR, "endpoint create --named-port " + bad);
+      assertTrue(
+          agent.err().contains("--named-port: '" + bad + "' is not NAME=PORT[/PROTOCOL]"),
+          agent.err());
+    }
+  }
+
+  @Test
   void shouldDeleteTheEndpointsOfAContainer() {
     agent.on("DELETE /endpoint", 202, "[\"link: gone\"]");
     assertEquals(

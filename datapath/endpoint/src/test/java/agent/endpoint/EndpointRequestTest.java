@@ -154,7 +154,7 @@ class EndpointRequestTest {
       String text, Boolean flag, Integer number, List<String> labels) {
     return new EndpointRequest(
         "ready", null, text, text, text, null, number, flag, text, text, null, null, null, null,
-        null, text, text, text, labels, text, number, null, text, true);
+        null, text, text, text, labels, text, number, null, text, null, true);
   }
 
   private EndpointSnapshot modify(EndpointRequest request) {

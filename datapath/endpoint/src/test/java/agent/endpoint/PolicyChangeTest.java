@@ -407,7 +407,7 @@ class PolicyChangeTest {
           new PolicyQuery(
               LabelSet.parse("from", List.of(from)),
               LabelSet.parse("to", List.of("app=web")),
-              List.of(new PolicyQuery.Port("80", List.of(6), 80)),
+              List.of(PolicyQuery.Port.of("port", 80, "TCP")),
               false);
       assertEquals(
           from.equals("app=client"), agent.conductor.policy().trace(query).isAllowed(), from);

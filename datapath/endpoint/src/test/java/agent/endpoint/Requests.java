@@ -2,6 +2,7 @@ package agent.endpoint;
 
 import agent.endpoint.request.AddressingRequest;
 import agent.endpoint.request.EndpointRequest;
+import agent.endpoint.request.EndpointRequest.RequestedPort;
 import agent.endpoint.state.DatapathConfiguration;
 import java.util.List;
 
@@ -22,6 +23,7 @@ final class Requests {
   private String podName;
   private List<String> labels;
   private Boolean policyEnabled;
+  private List<RequestedPort> namedPorts;
   private Boolean sync;
 
   static Requests request() {
@@ -111,6 +113,11 @@ final class Requests {
     return this;
   }
 
+  Requests namedPorts(RequestedPort... values) {
+    namedPorts = List.of(values);
+    return this;
+  }
+
   Requests policyEnabled(boolean value) {
     policyEnabled = value;
     return this;
@@ -151,6 +158,7 @@ final class Requests {
         4711,
         policyEnabled,
         "{\"a\":1}",
+        namedPorts,
         sync);
   }
 }

@@ -1,7 +1,9 @@
 package agent.policy;
 
 import agent.identity.Identity;
+import agent.policy.spec.NamedPort;
 import agent.types.Refusal;
+import java.util.List;
 
 /**
  * Resolves policies as they are to be enforced now. Only the engine's thread changes how; any
@@ -9,13 +11,19 @@ import agent.types.Refusal;
  */
 final class EnforcedResolution {
   private final SelectorCache selectors;
+  private final PolicyResolver.PeerPorts ports;
   private final RulesHold hold;
   private final AllowLocalhost allowLocalhost;
   private final int mapCapacity;
   private volatile EnforcementMode mode;
 
-  EnforcedResolution(SelectorCache selectors, RulesHold hold, PolicyContext context) {
+  EnforcedResolution(
+      SelectorCache selectors,
+      PolicyResolver.PeerPorts ports,
+      RulesHold hold,
+      PolicyContext context) {
     this.selectors = selectors;
+    this.ports = ports;
     this.hold = hold;
     allowLocalhost = context.allowLocalhost();
     mapCapacity = context.mapCapacity();
@@ -44,8 +52,9 @@ final class EnforcedResolution {
   }
 
   /** Returns the policy of an endpoint; refused where its map cannot hold it. */
-  ResolvedPolicy fitting(int endpointId, Identity identity, PolicyRepository rules) {
-    final ResolvedPolicy policy = whole(identity, rules);
+  ResolvedPolicy fitting(
+      int endpointId, Identity identity, List<NamedPort> named, PolicyRepository rules) {
+    final ResolvedPolicy policy = whole(identity, named, rules);
     final int count = policy.entries().size();
     if (count > mapCapacity) {
       throw Refusal.exhausted(
@@ -56,12 +65,12 @@ final class EnforcedResolution {
     return policy;
   }
 
-  /** Returns the policy of an identity, whether a map can hold it or not. */
-  ResolvedPolicy whole(Identity identity, PolicyRepository rules) {
+  /** Returns the policy of an endpoint, whether a map can hold it or not. */
+  ResolvedPolicy whole(Identity identity, List<NamedPort> named, PolicyRepository rules) {
     if (isClosing()) {
       return RulesHold.closed(identity.id(), rules.revision());
     }
-    return new PolicyResolver(selectors, mode, allowLocalhost)
-        .resolve(identity, rules.rules(), rules.revision());
+    return new PolicyResolver(selectors, ports, mode, allowLocalhost)
+        .resolve(identity, named, rules.rules(), rules.revision());
   }
 }

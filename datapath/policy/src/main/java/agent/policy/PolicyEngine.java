@@ -4,6 +4,7 @@ import agent.identity.Identity;
 import agent.identity.IdentityDirectory.IdentityListener;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.policy.request.RequestPolicies;
+import agent.policy.spec.NamedPort;
 import agent.types.IpAddress;
 import agent.types.OperationException;
 import agent.types.Prefix;
@@ -16,7 +17,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import java.util.function.Supplier;
 
 /**
@@ -34,7 +34,8 @@ public final class PolicyEngine {
   private final CidrReferences cidrs;
   private final RuleReferences references;
   private final PolicySubjects subjects = new PolicySubjects();
-  private final Set<Integer> dirty = new TreeSet<>();
+  private final EndpointPorts endpointPorts = new EndpointPorts();
+  private final SubjectChanges changes;
   private final RulesHold hold;
   private final EnforcedResolution resolution;
   private final DecisionTrace trace = new DecisionTrace();
@@ -51,7 +52,8 @@ public final class PolicyEngine {
         new PeerNames(context.cidrIdentities(), context.names(), context.services());
     selectors = new SelectorCache(names);
     references = new RuleReferences(cidrs, names, selectors);
-    resolution = new EnforcedResolution(selectors, hold, context);
+    resolution = new EnforcedResolution(selectors, endpointPorts, hold, context);
+    changes = new SubjectChanges(subjects, resolution, cidrs, trace, context.mapCapacity());
     repository = new PolicyRepository(state.revision(), RuleReader.read(state.rules()));
   }
 
@@ -133,7 +135,7 @@ public final class PolicyEngine {
       final boolean isOwn = Thread.holdsLock(PolicyEngine.this);
       synchronized (PolicyEngine.this) {
         final Set<Integer> affected = subjects.dependingOn(event.get());
-        dirty.addAll(affected);
+        changes.mark(affected);
         if (isOwn || affected.isEmpty() && identity.cidr().isEmpty()) {
           return;
         }
@@ -228,7 +230,7 @@ public final class PolicyEngine {
     context.store().save(references.stateOf(after));
     repository = after;
     final List<Integer> kept = hold.end();
-    dirty.addAll(subjects.ids());
+    changes.mark(subjects.ids());
     final PolicyUpdate update = settle();
     kept.forEach(context.cidrIdentities()::release);
     return new PolicyCommit(
@@ -242,117 +244,107 @@ public final class PolicyEngine {
     }
     final List<Rule> removed = after.missing(repository);
     final List<Rule> added = repository.missing(after);
-    final Set<Integer> dirtyBefore = new TreeSet<>(dirty);
+    final Set<Integer> markedBefore = changes.marked();
     references.use(added);
     final Map<Integer, ResolvedPolicy> resolved = new TreeMap<>();
     final Map<Integer, ResolvedPolicy> bridged = new TreeMap<>();
     try {
-      final Set<Integer> affected = new TreeSet<>(dirty);
-      affected.removeAll(dirtyBefore);
-      affected.forEach(endpoint -> bridge(endpoint, bridged));
+      final Set<Integer> affected = changes.marked();
+      affected.removeAll(markedBefore);
+      affected.forEach(endpoint -> changes.bridge(endpoint, repository, bridged));
       affected.addAll(subjects.selectedBy(added));
-      affected.forEach(endpoint -> resolved.put(endpoint, resolve(endpoint, after)));
+      affected.forEach(endpoint -> resolved.put(endpoint, changes.resolve(endpoint, after)));
       context.store().save(references.stateOf(after));
     } catch (RuntimeException e) {
       references.drop(added);
       references.release(added);
       throw e;
     }
-    dirty.addAll(subjects.selectedBy(added));
-    dirty.addAll(subjects.selectedBy(removed));
+    changes.mark(subjects.selectedBy(added));
+    changes.mark(subjects.selectedBy(removed));
     previous = repository;
     repository = after;
     references.drop(removed);
     final List<EndpointPolicyChange> bridges = subjects.change(bridged);
-    final PolicyUpdate update = settle(resolved).after(bridges);
+    final PolicyUpdate update = changes.settle(repository, resolved).after(bridges);
     references.release(removed);
     return update.then(settle());
   }
 
-  /**
-   * Resolves the present rules with the identities of new CIDRs, so that the old rules say of their
-   * addresses what they said before. An endpoint whose map has no room does without.
-   */
-  private void bridge(int endpoint, Map<Integer, ResolvedPolicy> bridged) {
-    final PolicySubjects.Subject subject = subjects.get(endpoint);
-    final ResolvedPolicy policy =
-        subject == null ? null : resolution.whole(subject.identity(), repository);
-    if (policy != null && policy.entries().size() <= context.mapCapacity()) {
-      bridged.put(endpoint, policy);
-    }
-  }
-
-  /** Returns the policy of an endpoint with these rules; refused where its map cannot hold it. */
-  private ResolvedPolicy resolve(int endpointId, PolicyRepository rules) {
-    return resolution.fitting(endpointId, subjects.get(endpointId).identity(), rules);
-  }
-
   private PolicyUpdate settle() {
-    return settle(Map.of());
+    return changes.settle(repository, Map.of());
   }
 
-  /** Resolves the dirty endpoints, unless they are resolved already, and collects the changes. */
-  private PolicyUpdate settle(Map<Integer, ResolvedPolicy> resolved) {
-    final List<EndpointPolicyChange> changes = new ArrayList<>();
-    final List<EndpointPolicyChange> denials = new ArrayList<>();
-    final Map<Integer, Refusal> failures = new TreeMap<>();
-    for (final int endpoint : List.copyOf(dirty)) {
-      final PolicySubjects.Subject subject = subjects.get(endpoint);
-      if (subject == null) {
-        continue;
-      }
-      try {
-        final ResolvedPolicy known = resolved.get(endpoint);
-        final ResolvedPolicy policy = known != null ? known : resolve(endpoint, repository);
-        if (!policy.at(0).equals(subject.policy().at(0))) {
-          trace.log(endpoint, subject.identity(), policy, repository.rules());
-          changes.add(subjects.change(endpoint, subject.identity(), policy));
-        }
-      } catch (Refusal refusal) {
-        failures.put(endpoint, refusal);
-        final ResolvedPolicy whole = resolution.whole(subject.identity(), repository);
-        subjects.reduce(endpoint, whole, context.mapCapacity(), changes, denials);
-      }
-    }
-    dirty.clear();
-    dirty.addAll(failures.keySet());
-    subjects.publish(repository.revision());
-    return new PolicyUpdate(
-        repository.revision(),
-        List.of(),
-        changes,
-        failures,
-        cidrs.takeAdded(),
-        cidrs.takeRemoved(),
-        denials);
+  /** Adds an endpoint without named ports, or gives it another identity. */
+  public PolicyUpdate endpointSet(int endpointId, Identity identity) {
+    return endpointSet(endpointId, identity, List.of());
   }
 
   /**
-   * Adds an endpoint, or gives it another identity.
+   * Adds an endpoint, or gives it another identity or other named ports. Under a former identity it
+   * keeps its named ports until {@link #identityLeft}.
    *
    * @param endpointId the endpoint
    * @param identity its identity
+   * @param ports its named ports, each name once for a protocol
    * @return the changes to carry out; the endpoint itself is in it, with a diff from what it had
    *     before
    * @throws Refusal EXHAUSTED where its policy map would overflow; nothing has changed
    * @throws OperationException where it is to {@link #keep} its policy
    */
-  public synchronized PolicyUpdate endpointSet(int endpointId, Identity identity) {
+  public synchronized PolicyUpdate endpointSet(
+      int endpointId, Identity identity, List<NamedPort> ports) {
     if (hold.keeps(endpointId)) {
       hold.refuse();
     }
-    final ResolvedPolicy policy = resolution.fitting(endpointId, identity, repository);
+    final Map<Integer, List<NamedPort>> before = endpointPorts.of(endpointId);
+    final Set<String> renamed = endpointPorts.set(endpointId, identity.id(), ports);
+    final ResolvedPolicy policy;
+    try {
+      policy = resolution.fitting(endpointId, identity, ports, repository);
+    } catch (Refusal refusal) {
+      endpointPorts.put(endpointId, before);
+      throw refusal;
+    }
     trace.log(endpointId, identity, policy, repository.rules());
-    final EndpointPolicyChange change = subjects.change(endpointId, identity, policy);
-    dirty.remove(endpointId);
+    final EndpointPolicyChange change =
+        subjects.change(endpointId, new PolicySubjects.Subject(identity, ports, policy));
+    changes.mark(subjects.dependingOnPorts(renamed));
+    changes.unmark(endpointId);
     return settle().with(change).ofSameRules();
+  }
+
+  /**
+   * Tells which named ports an endpoint of the previous run has, before the first {@link
+   * #endpointSet}: so that no policy is resolved again for each endpoint that follows.
+   *
+   * @param identity the number that peers know it by
+   */
+  public synchronized void restorePorts(int endpointId, int identity, List<NamedPort> ports) {
+    endpointPorts.set(endpointId, identity, ports);
+  }
+
+  /**
+   * Tells that the datapath knows an endpoint by its present identity alone.
+   *
+   * @return the changes to carry out; empty for none
+   */
+  public synchronized Optional<PolicyUpdate> identityLeft(int endpointId) {
+    final PolicySubjects.Subject subject = subjects.get(endpointId);
+    if (subject == null || endpointPorts.of(endpointId).size() < 2) {
+      return Optional.empty();
+    }
+    final Set<String> renamed = endpointPorts.leaveFormer(endpointId, subject.identity().id());
+    changes.mark(subjects.dependingOnPorts(renamed));
+    return Optional.of(settle().ofSameRules());
   }
 
   /** Removes an endpoint. */
   public synchronized PolicyUpdate endpointRemoved(int endpointId) {
     subjects.remove(endpointId);
     hold.forget(endpointId);
-    dirty.remove(endpointId);
+    changes.unmark(endpointId);
+    changes.mark(subjects.dependingOnPorts(endpointPorts.put(endpointId, Map.of())));
     return settle().ofSameRules();
   }
 
@@ -380,7 +372,7 @@ public final class PolicyEngine {
   }
 
   private PolicyUpdate renamed(Set<PeerSelector> affected) {
-    dirty.addAll(subjects.dependingOn(affected));
+    changes.mark(subjects.dependingOn(affected));
     final PolicyUpdate update = settle().ofSameRules();
     references.release(List.of());
     return update.then(settle());
@@ -416,8 +408,8 @@ public final class PolicyEngine {
    */
   public synchronized PolicyUpdate enforce(EnforcementMode next) {
     hold.refuse();
-    resolution.change(next, () -> subjects.ids().forEach(id -> resolve(id, repository)));
-    dirty.addAll(subjects.ids());
+    resolution.change(next, () -> subjects.ids().forEach(id -> changes.resolve(id, repository)));
+    changes.mark(subjects.ids());
     return settle().ofSameRules();
   }
 
@@ -445,11 +437,11 @@ public final class PolicyEngine {
   }
 
   /**
-   * Returns the policy that the present rules give to an identity, whether a policy map can hold it
+   * Returns the policy that the present rules give to an endpoint, whether a policy map can hold it
    * or not.
    */
-  public synchronized ResolvedPolicy wanted(Identity identity) {
-    return resolution.whole(identity, repository);
+  public synchronized ResolvedPolicy wanted(Identity identity, List<NamedPort> ports) {
+    return resolution.whole(identity, ports, repository);
   }
 
   /** Returns the identities of all CIDRs: the ipcache holds them besides endpoints and nodes. */
@@ -487,7 +479,11 @@ public final class PolicyEngine {
   public PolicyTrace trace(PolicyQuery query) {
     hold.refuse();
     return new PolicyTracer(repository, mode(), context.allowLocalhost(), references::selects)
-        .trace(query);
+        .trace(query, this::portsOf);
+  }
+
+  private synchronized List<NamedPort> portsOf(Identity identity) {
+    return subjects.portsOf(identity.labels());
   }
 
   /** Returns the selectors of the rules and what they select. */

@@ -1,8 +1,8 @@
 package agent.policy;
 
 import agent.identity.LabelSet;
+import agent.policy.spec.NamedPort;
 import agent.types.Refusal;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
@@ -26,9 +26,10 @@ public record PolicyQuery(LabelSet from, LabelSet to, List<Port> ports, boolean 
    *
    * @param text as it is shown
    * @param protocols the numbers of the protocols, each of which is to pass
-   * @param number of the port or type
+   * @param number of the port or type; 0 for a port by its name
+   * @param name the name of the port, in lower case; null for a number
    */
-  public record Port(String text, List<Integer> protocols, int number) {
+  public record Port(String text, List<Integer> protocols, int number, String name) {
     /**
      * Reads a port.
      *
@@ -40,21 +41,9 @@ public record PolicyQuery(LabelSet from, LabelSet to, List<Port> ports, boolean 
      * @throws Refusal INVALID
      */
     public static Port of(String field, Integer number, String protocol) {
-      final String name = protocol == null || protocol.isEmpty() ? "ANY" : protocol;
-      final List<Integer> protocols =
-          switch (name.toUpperCase(Locale.ROOT)) {
-            case "TCP" -> List.of(6);
-            case "UDP" -> List.of(17);
-            case "SCTP" -> List.of(132);
-            case "ICMP" -> List.of(1);
-            case "ICMPV6" -> List.of(58);
-            case "ANY" -> List.of(6, 17, 132);
-            default ->
-                throw Refusal.invalid(
-                    field + ".protocol",
-                    "'" + name + "' is none of TCP, UDP, SCTP, ICMP, ICMPv6, ANY");
-          };
-      final boolean isIcmp = protocols.getFirst() == 1 || protocols.getFirst() == 58;
+      final String name = nameOf(protocol);
+      final List<Integer> protocols = protocols(field, name);
+      final boolean isIcmp = isIcmp(protocols);
       final int highest = isIcmp ? HIGHEST_TYPE : HIGHEST_PORT;
       final int lowest = isIcmp ? 0 : 1;
       if (number == null || number < lowest || number > highest) {
@@ -64,13 +53,59 @@ public record PolicyQuery(LabelSet from, LabelSet to, List<Port> ports, boolean 
                 ? "is missing"
                 : "'" + number + "' is not a number from " + lowest + " to " + highest);
       }
-      return new Port(name + "/" + number, protocols, number);
+      return new Port(name + "/" + number, protocols, number, null);
     }
 
-    List<PortMatch> matches() {
-      final List<PortMatch> matches = new ArrayList<>();
-      protocols.forEach(protocol -> matches.add(PortMatch.of(protocol, number)));
-      return matches;
+    /**
+     * Reads a port that is asked for by its name.
+     *
+     * @param field the field that holds it
+     * @param text the name of a port of the end that the flow is opened to
+     * @param protocol {@code TCP}, {@code UDP}, {@code SCTP}, or {@code ANY} and null for those of
+     *     them that have the name
+     * @return the port
+     * @throws Refusal INVALID
+     */
+    public static Port named(String field, String text, String protocol) {
+      final String name = nameOf(protocol);
+      final List<Integer> protocols = protocols(field, name);
+      if (isIcmp(protocols)) {
+        throw Refusal.invalid(field + ".name", "'" + text + "': " + name + " has no ports");
+      }
+      final String port =
+          NamedPort.name(text)
+              .orElseThrow(
+                  () -> Refusal.invalid(field + ".name", "'" + text + "' is no name of a port"));
+      return new Port(name + "/" + port, protocols, 0, port);
+    }
+
+    private static String nameOf(String protocol) {
+      return protocol == null || protocol.isEmpty() ? "ANY" : protocol;
+    }
+
+    private static List<Integer> protocols(String field, String name) {
+      return switch (name.toUpperCase(Locale.ROOT)) {
+        case "TCP" -> List.of(6);
+        case "UDP" -> List.of(17);
+        case "SCTP" -> List.of(132);
+        case "ICMP" -> List.of(1);
+        case "ICMPV6" -> List.of(58);
+        case "ANY" -> List.of(6, 17, 132);
+        default ->
+            throw Refusal.invalid(
+                field + ".protocol", "'" + name + "' is none of TCP, UDP, SCTP, ICMP, ICMPv6, ANY");
+      };
+    }
+
+    private static boolean isIcmp(List<Integer> protocols) {
+      return protocols.getFirst() == 1 || protocols.getFirst() == 58;
+    }
+
+    /** Returns it in policy keys; none for a name that none of the ports has. */
+    List<PortMatch> matches(List<NamedPort> ports) {
+      return name == null
+          ? protocols.stream().map(protocol -> PortMatch.of(protocol, number)).toList()
+          : new PortName(name, protocols).in(ports);
     }
   }
 }

@@ -4,9 +4,14 @@ import agent.datapath.manager.spec.PolicyEntry;
 import agent.identity.Identity;
 import agent.identity.ReservedIdentity;
 import agent.maps.layout.PolicyDirection;
+import agent.policy.spec.NamedPort;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -21,6 +26,7 @@ final class PolicyResolver {
   private static final int ANY_IDENTITY = 0;
 
   private final Selections selections;
+  private final PeerPorts peerPorts;
   private final EnforcementMode mode;
   private final AllowLocalhost allowLocalhost;
 
@@ -30,40 +36,65 @@ final class PolicyResolver {
     Set<Integer> identitiesOf(PeerSelector selector);
   }
 
-  PolicyResolver(Selections selections, EnforcementMode mode, AllowLocalhost allowLocalhost) {
+  /** The named ports of the endpoints of identities. */
+  interface PeerPorts {
+    /** Returns the identities that have the name, maybe for another protocol. */
+    Collection<Integer> identitiesWith(PortName name);
+
+    /** Returns the ports that an identity has by a name, in order. */
+    List<PortMatch> portsOf(int identity, PortName name);
+  }
+
+  PolicyResolver(
+      Selections selections,
+      PeerPorts peerPorts,
+      EnforcementMode mode,
+      AllowLocalhost allowLocalhost) {
     this.selections = selections;
+    this.peerPorts = peerPorts;
     this.mode = mode;
     this.allowLocalhost = allowLocalhost;
   }
 
-  ResolvedPolicy resolve(Identity identity, List<Rule> rules, long revision) {
+  /**
+   * Resolves rules for one endpoint.
+   *
+   * @param ports its own named ports, which names in ingress rules mean
+   */
+  ResolvedPolicy resolve(
+      Identity identity, List<NamedPort> ports, List<Rule> rules, long revision) {
     final List<Rule> own =
         rules.stream().filter(rule -> rule.subject().selects(identity.labels())).toList();
-    final List<PolicyEntry> entries = new ArrayList<>();
-    final Set<PeerSelector> selectors = new HashSet<>();
-    final List<RequestSection> requests = new ArrayList<>();
-    final DirectionSummary ingress =
-        resolve(PolicyDirection.INGRESS, own, entries, selectors, requests);
-    final DirectionSummary egress =
-        resolve(PolicyDirection.EGRESS, own, entries, selectors, requests);
+    final Draft draft = new Draft(ports);
+    final DirectionSummary ingress = resolve(PolicyDirection.INGRESS, own, draft);
+    final DirectionSummary egress = resolve(PolicyDirection.EGRESS, own, draft);
     return new ResolvedPolicy(
         revision,
         identity.id(),
-        VerdictTable.sorted(entries),
+        VerdictTable.sorted(draft.entries),
         ingress,
         egress,
-        Set.copyOf(selectors),
-        List.copyOf(requests));
+        Set.copyOf(draft.selectors),
+        Set.copyOf(draft.portNames),
+        List.copyOf(draft.requests));
   }
 
-  private DirectionSummary resolve(
-      PolicyDirection direction,
-      List<Rule> rules,
-      List<PolicyEntry> entries,
-      Set<PeerSelector> selectors,
-      List<RequestSection> requests) {
+  /** What a policy has so far. */
+  private static final class Draft {
+    private final List<NamedPort> ownPorts;
+    private final List<PolicyEntry> entries = new ArrayList<>();
+    private final Set<PeerSelector> selectors = new HashSet<>();
+    private final Set<String> portNames = new HashSet<>();
+    private final List<RequestSection> requests = new ArrayList<>();
+
+    Draft(List<NamedPort> ownPorts) {
+      this.ownPorts = ownPorts;
+    }
+  }
+
+  private DirectionSummary resolve(PolicyDirection direction, List<Rule> rules, Draft draft) {
     if (!isEnforced(direction, rules)) {
-      entries.add(PolicyEntry.allowAll(ANY_IDENTITY, direction));
+      draft.entries.add(PolicyEntry.allowAll(ANY_IDENTITY, direction));
       return DirectionSummary.OPEN;
     }
     final TreeMap<Integer, VerdictTable> tables = new TreeMap<>();
@@ -71,11 +102,11 @@ final class PolicyResolver {
     final SummaryLines lines = new SummaryLines();
     for (final boolean deny : new boolean[] {false, true}) {
       final List<LabelSelector> required = required(direction, deny, rules);
-      selectors.addAll(required);
+      draft.selectors.addAll(required);
       for (final Rule rule : rules) {
         for (final Section section : rule.sections(direction)) {
           if (section.deny() == deny) {
-            apply(section, peers(section, required, selectors), tables, requests);
+            apply(section, peers(section, required, draft.selectors), tables, draft);
             lines.add(rule, section, required);
           }
         }
@@ -84,7 +115,7 @@ final class PolicyResolver {
     if (direction == PolicyDirection.INGRESS && allowLocalhost == AllowLocalhost.ALWAYS) {
       table(tables, ReservedIdentity.HOST.id()).add(List.of(PortMatch.ALL), false);
     }
-    return summary(direction, tables, lines, entries);
+    return summary(direction, tables, lines, draft.entries);
   }
 
   private boolean isEnforced(PolicyDirection direction, List<Rule> rules) {
@@ -119,23 +150,77 @@ final class PolicyResolver {
     return peers;
   }
 
-  private static void apply(
+  private void apply(
       Section section,
       Set<Integer> peersOrNull,
       TreeMap<Integer, VerdictTable> tables,
-      List<RequestSection> requests) {
-    final List<PortMatch> matches = section.wholeMatches();
-    final List<PortTerm> terms = section.requestTerms();
-    for (final int peer : peersOrNull == null ? Set.of(ANY_IDENTITY) : peersOrNull) {
-      final VerdictTable table = table(tables, peer);
-      table.add(matches, section.deny());
-      terms.forEach(term -> table.redirect(term.matches(), term.rules().kind()));
+      Draft draft) {
+    final Set<PortMatch> whole = new LinkedHashSet<>();
+    for (final PortTerm term : section.ports()) {
+      if (term.name() != null && section.direction() == PolicyDirection.EGRESS) {
+        draft.portNames.add(term.name().name());
+        peersByPorts(term.name(), peersOrNull)
+            .forEach((ports, peers) -> apply(section, term, ports, peers, tables, draft));
+        continue;
+      }
+      final List<PortMatch> matches =
+          term.name() == null ? term.matches() : term.name().in(draft.ownPorts);
+      if (term.rules() == null) {
+        whole.addAll(matches);
+      } else {
+        apply(section, term, matches, peersOrNull, tables, draft);
+      }
     }
-    terms.forEach(
-        term ->
-            requests.add(
-                new RequestSection(
-                    section.direction(), peersOrNull, term.matches(), term.rules())));
+    add(section, whole, peersOrNull, tables);
+  }
+
+  /** Returns the peers that have a name by the ports that they give it to. */
+  private Map<List<PortMatch>, Set<Integer>> peersByPorts(
+      PortName name, Set<Integer> peersOrNull) {
+    final Map<List<PortMatch>, Set<Integer>> byPorts = new LinkedHashMap<>();
+    for (final int peer : peerPorts.identitiesWith(name)) {
+      if (peersOrNull == null || peersOrNull.contains(peer)) {
+        byPorts
+            .computeIfAbsent(peerPorts.portsOf(peer, name), ports -> new TreeSet<>())
+            .add(peer);
+      }
+    }
+    return byPorts;
+  }
+
+  /** Adds one term of a section, with the ports that it means to these peers. */
+  private static void apply(
+      Section section,
+      PortTerm term,
+      List<PortMatch> matches,
+      Set<Integer> peersOrNull,
+      TreeMap<Integer, VerdictTable> tables,
+      Draft draft) {
+    if (term.rules() == null) {
+      add(section, matches, peersOrNull, tables);
+    } else if (!matches.isEmpty()) {
+      for (final int peer : orAny(peersOrNull)) {
+        table(tables, peer).redirect(matches, term.rules().kind());
+      }
+      draft.requests.add(
+          new RequestSection(section.direction(), peersOrNull, matches, term.rules()));
+    }
+  }
+
+  private static void add(
+      Section section,
+      Collection<PortMatch> matches,
+      Set<Integer> peersOrNull,
+      TreeMap<Integer, VerdictTable> tables) {
+    if (!matches.isEmpty()) {
+      for (final int peer : orAny(peersOrNull)) {
+        table(tables, peer).add(matches, section.deny());
+      }
+    }
+  }
+
+  private static Set<Integer> orAny(Set<Integer> peersOrNull) {
+    return peersOrNull == null ? Set.of(ANY_IDENTITY) : peersOrNull;
   }
 
   private static VerdictTable table(TreeMap<Integer, VerdictTable> tables, int identity) {

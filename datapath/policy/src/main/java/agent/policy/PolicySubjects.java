@@ -3,8 +3,10 @@ package agent.policy;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.identity.Identity;
+import agent.identity.LabelSet;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.policy.request.RequestPolicies;
+import agent.policy.spec.NamedPort;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -20,9 +22,10 @@ final class PolicySubjects {
    * One endpoint.
    *
    * @param identity its identity
+   * @param ports its named ports
    * @param policy the policy that was last given to the caller
    */
-  record Subject(Identity identity, ResolvedPolicy policy) {}
+  record Subject(Identity identity, List<NamedPort> ports, ResolvedPolicy policy) {}
 
   private final TreeMap<Integer, Subject> subjects = new TreeMap<>();
   private final PublishedPolicies published = new PublishedPolicies();
@@ -48,9 +51,16 @@ final class PolicySubjects {
   }
 
   /** Gives an endpoint a policy; returns the change from the one before. */
-  EndpointPolicyChange change(int endpointId, Identity identity, ResolvedPolicy policy) {
+  EndpointPolicyChange change(int endpointId, ResolvedPolicy policy) {
+    final Subject subject = subjects.get(endpointId);
+    return change(endpointId, new Subject(subject.identity(), subject.ports(), policy));
+  }
+
+  /** Adds an endpoint or replaces it; returns the change from the policy before. */
+  EndpointPolicyChange change(int endpointId, Subject subject) {
+    final ResolvedPolicy policy = subject.policy();
     final PolicyDelta delta = PolicyDelta.between(entriesOf(endpointId), policy.entries());
-    subjects.put(endpointId, new Subject(identity, policy));
+    subjects.put(endpointId, subject);
     isPublished = false;
     return new EndpointPolicyChange(endpointId, policy, delta);
   }
@@ -58,9 +68,7 @@ final class PolicySubjects {
   /** Gives endpoints policies by their ids. */
   List<EndpointPolicyChange> change(Map<Integer, ResolvedPolicy> policies) {
     final List<EndpointPolicyChange> changes = new ArrayList<>();
-    policies.forEach(
-        (endpoint, policy) ->
-            changes.add(change(endpoint, subjects.get(endpoint).identity(), policy)));
+    policies.forEach((endpoint, policy) -> changes.add(change(endpoint, policy)));
     return changes;
   }
 
@@ -77,10 +85,10 @@ final class PolicySubjects {
     final Subject subject = subjects.get(endpointId);
     final ReducedPolicy reduced = ReducedPolicy.of(subject.policy(), wanted, mapCapacity);
     if (!reduced.kept().entries().equals(subject.policy().entries())) {
-      changes.add(change(endpointId, subject.identity(), reduced.kept()));
+      changes.add(change(endpointId, reduced.kept()));
     }
     if (!reduced.whole().entries().equals(reduced.kept().entries())) {
-      denials.add(change(endpointId, subject.identity(), reduced.whole()));
+      denials.add(change(endpointId, reduced.whole()));
     }
   }
 
@@ -106,6 +114,22 @@ final class PolicySubjects {
       return Set.of();
     }
     return where(subject -> selectors.stream().anyMatch(subject.policy().selectors()::contains));
+  }
+
+  /** Returns the endpoints whose policy depends on the named ports of peers by one of the names. */
+  Set<Integer> dependingOnPorts(Set<String> names) {
+    return names.isEmpty()
+        ? Set.of()
+        : where(subject -> names.stream().anyMatch(subject.policy().portNames()::contains));
+  }
+
+  /** Returns the named ports of all endpoints with the labels of an identity. */
+  List<NamedPort> portsOf(LabelSet labels) {
+    return subjects.values().stream()
+        .filter(subject -> subject.identity().labels().equals(labels))
+        .flatMap(subject -> subject.ports().stream())
+        .distinct()
+        .toList();
   }
 
   private Set<Integer> where(Predicate<Subject> test) {

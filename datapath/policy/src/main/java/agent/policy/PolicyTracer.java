@@ -8,15 +8,19 @@ import agent.identity.ReservedIdentity;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
 import agent.policy.PolicyQuery.Port;
+import agent.policy.spec.NamedPort;
 import agent.types.Prefix;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.BiPredicate;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 
 /**
@@ -51,14 +55,17 @@ final class PolicyTracer {
   /**
    * Answers a question.
    *
-   * @throws Refusal INVALID for labels of the agent that name no identity
+   * @param portsOf the named ports of all endpoints with the labels of an identity
+   * @throws Refusal INVALID for labels of the agent that name no identity, and for a name of a port
+   *     that no such endpoint has
    */
-  PolicyTrace trace(PolicyQuery query) {
+  PolicyTrace trace(PolicyQuery query, Function<Identity, List<NamedPort>> portsOf) {
     final Identity from = identityOf("from.labels", query.from(), 0);
     final Identity to =
         query.to().equals(query.from()) ? from : identityOf("to.labels", query.to(), 1);
-    final Side egress = new Side(PolicyDirection.EGRESS, from, to, query);
-    final Side ingress = new Side(PolicyDirection.INGRESS, to, from, query);
+    final Target target = new Target(to, portsOf.apply(to), query);
+    final Side egress = new Side(PolicyDirection.EGRESS, from, to, query, target);
+    final Side ingress = new Side(PolicyDirection.INGRESS, to, from, query, target);
     final List<String> log = new ArrayList<>();
     for (int i = 0; i < repository.rules().size(); i++) {
       final Rule rule = repository.rules().get(i);
@@ -75,6 +82,7 @@ final class PolicyTracer {
     egress.addRequests(log);
     ingress.addRequests(log);
     if (query.verbose()) {
+      target.addPorts(log);
       log.add(egress.summary());
       log.add(ingress.summary());
     }
@@ -108,24 +116,77 @@ final class PolicyTracer {
         .orElseThrow(() -> Refusal.invalid(field, "'" + reserved.get() + "' is no identity"));
   }
 
+  /** The end that the flow is opened to: rules of both directions mean its named ports. */
+  private static final class Target implements PolicyResolver.PeerPorts {
+    private final int identity;
+    private final List<NamedPort> ports;
+    private final Map<Port, List<PortMatch>> asked = new LinkedHashMap<>();
+
+    Target(Identity identity, List<NamedPort> ports, PolicyQuery query) {
+      this.identity = identity.id();
+      this.ports = ports;
+      for (int i = 0; i < query.ports().size(); i++) {
+        final Port port = query.ports().get(i);
+        final List<PortMatch> matches = port.matches(ports);
+        if (matches.isEmpty()) {
+          throw Refusal.invalid(
+              "to.dports[" + i + "].name",
+              "'" + port.text() + "' is a named port of no endpoint with these labels");
+        }
+        asked.put(port, matches);
+      }
+    }
+
+    @Override
+    public List<Integer> identitiesWith(PortName name) {
+      return List.of(identity);
+    }
+
+    @Override
+    public List<PortMatch> portsOf(int asker, PortName name) {
+      return asker == identity ? name.in(ports) : List.of();
+    }
+
+    /** Returns the protocols and ports that a term means at this end. */
+    List<PortMatch> matches(PortTerm term) {
+      return term.name() == null ? term.matches() : term.name().in(ports);
+    }
+
+    void addPorts(List<String> log) {
+      if (!ports.isEmpty()) {
+        log.add(
+            ports.stream()
+                .map(port -> port.name() + "=" + port.port() + "/" + port.protocol())
+                .collect(Collectors.joining(", ", "named ports of to: ", "")));
+      }
+    }
+  }
+
   /** The policy of one end of the flow in its direction. */
   private final class Side {
     private final PolicyDirection direction;
     private final Identity subject;
     private final Identity peer;
     private final PolicyQuery query;
+    private final Target target;
     private final ResolvedPolicy policy;
     private final List<LabelSelector> requiredByAllow;
     private final List<LabelSelector> requiredByDeny;
 
-    Side(PolicyDirection direction, Identity subject, Identity peer, PolicyQuery query) {
+    Side(
+        PolicyDirection direction,
+        Identity subject,
+        Identity peer,
+        PolicyQuery query,
+        Target target) {
       this.direction = direction;
       this.subject = subject;
       this.peer = peer;
       this.query = query;
+      this.target = target;
       policy =
-          new PolicyResolver(this::selected, mode, allowLocalhost)
-              .resolve(subject, repository.rules(), repository.revision());
+          new PolicyResolver(this::selected, target, mode, allowLocalhost)
+              .resolve(subject, target.ports, repository.rules(), repository.revision());
       final List<Rule> own =
           repository.rules().stream()
               .filter(rule -> rule.subject().selects(subject.labels()))
@@ -156,9 +217,7 @@ final class PolicyTracer {
       final MapLookup lookup = new MapLookup(policy.entries(), direction, peer.id());
       return query.ports().isEmpty()
           ? lookup.allowsEverything()
-          : query.ports().stream()
-              .flatMap(port -> port.matches().stream())
-              .allMatch(lookup::allows);
+          : target.asked.values().stream().flatMap(List::stream).allMatch(lookup::allows);
     }
 
     /** Adds the rules by which a proxy judges requests; each request needs one of them. */
@@ -169,7 +228,7 @@ final class PolicyTracer {
       final MapLookup lookup = new MapLookup(policy.entries(), direction, peer.id());
       for (final Port port : query.ports()) {
         final Set<String> lines = new LinkedHashSet<>(); // each protocol may have the same
-        for (final PortMatch match : port.matches()) {
+        for (final PortMatch match : target.asked.get(port)) {
           final PolicyVerdict verdict = lookup.verdict(match);
           if (verdict != null && verdict.isRedirect()) {
             lines.add(
@@ -190,7 +249,7 @@ final class PolicyTracer {
         }
         for (final Section section : rule.sections(direction)) {
           for (final PortTerm term : section.requestTerms()) {
-            if (match.isWithin(term.matches()) && meansPeer(section)) {
+            if (match.isWithin(target.matches(term)) && meansPeer(section)) {
               for (final String request : term.rules().lines()) {
                 lines.add("  rule [" + i + "] " + rule.labels() + ": " + request);
               }
@@ -244,16 +303,14 @@ final class PolicyTracer {
     }
 
     private boolean meansPort(Section section) {
-      final List<PortMatch> matches = section.matches();
+      final List<PortMatch> matches =
+          section.ports().stream().flatMap(term -> target.matches(term).stream()).toList();
       if (query.ports().isEmpty()) {
         return section.deny() || matches.contains(PortMatch.ALL);
       }
-      for (final Port port : query.ports()) {
-        if (port.matches().stream().anyMatch(asked -> asked.isWithin(matches))) {
-          return true;
-        }
-      }
-      return false;
+      return target.asked.values().stream()
+          .flatMap(List::stream)
+          .anyMatch(asked -> asked.isWithin(matches));
     }
 
     String summary() {

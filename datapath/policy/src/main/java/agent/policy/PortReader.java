@@ -2,6 +2,7 @@ package agent.policy;
 
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
+import agent.policy.spec.NamedPort;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpRuleSpec;
@@ -12,6 +13,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
@@ -19,7 +21,6 @@ import java.util.stream.Stream;
 final class PortReader {
   private static final Pattern NUMBER = Pattern.compile("0|[1-9][0-9]{0,9}");
   private static final Pattern INTEGER = Pattern.compile("-?[0-9]+");
-  private static final Pattern NAME = Pattern.compile("(?=.*[a-zA-Z])[a-zA-Z0-9-]{1,15}");
   private static final int HIGHEST = 65535;
   private static final int HIGHEST_TYPE = 255;
   private static final int SCTP = 132;
@@ -93,7 +94,19 @@ final class PortReader {
       checkNoPort(path, protocol, spec);
       return new PortTerm(protocol, List.of(PortMatch.ofProtocol(portless)));
     }
-    final int first = number(path + ".port", RuleReader.present(path + ".port", spec.port()));
+    final Optional<String> name =
+        NamedPort.name(RuleReader.present(path + ".port", spec.port()));
+    if (name.isPresent()) {
+      if (spec.endPort() != null) {
+        throw Refusal.invalid(path + ".endPort", "a port by its name has no range: leave it out");
+      }
+      return new PortTerm(
+          protocol + "/" + name.get(),
+          List.of(),
+          new PortName(name.get(), protocolNumbers(protocol)),
+          null);
+    }
+    final int first = number(path + ".port", spec.port());
     final int last = spec.endPort() == null ? first : spec.endPort();
     if (spec.endPort() != null && (first == 0 || last < first || last > HIGHEST)) {
       throw Refusal.invalid(
@@ -134,6 +147,11 @@ final class PortReader {
     return new PortTerm(
         term.text() + " with " + requests.text(),
         term.matches().stream().filter(match -> match.protocol() != SCTP).toList(),
+        term.name() == null
+            ? null
+            : new PortName(
+                term.name().name(),
+                term.name().protocols().stream().filter(number -> number != SCTP).toList()),
         requests);
   }
 
@@ -165,12 +183,12 @@ final class PortReader {
                         + String.join(", ", PORTLESS.keySet())));
   }
 
-  private static int[] protocolNumbers(String name) {
+  private static List<Integer> protocolNumbers(String name) {
     return switch (name) {
-      case "TCP" -> new int[] {6};
-      case "UDP" -> new int[] {17};
-      case "SCTP" -> new int[] {132};
-      default -> new int[] {6, 17, 132};
+      case "TCP" -> List.of(6);
+      case "UDP" -> List.of(17);
+      case "SCTP" -> List.of(SCTP);
+      default -> List.of(6, 17, SCTP);
     };
   }
 
@@ -180,9 +198,9 @@ final class PortReader {
     }
     throw Refusal.invalid(
         path,
-        NAME.matcher(text).matches()
-            ? "'" + text + "': named ports are not served yet"
-            : "'" + text + "' is not a port");
+        INTEGER.matcher(text).matches()
+            ? "'" + text + "' is not a port"
+            : "'" + text + "' is neither a port nor a service name (RFC 6335 section 5.1)");
   }
 
   private static List<PortTerm> icmps(String path, List<IcmpRuleSpec> rules) {

@@ -60,6 +60,7 @@ record ReducedPolicy(ResolvedPolicy kept, ResolvedPolicy whole) {
             .reduced(PolicyDirection.INGRESS, wanted.entries(), entries, former.ingress()),
         wanted.egress().reduced(PolicyDirection.EGRESS, wanted.entries(), entries, former.egress()),
         wanted.selectors(),
+        wanted.portNames(),
         wanted.requests());
   }
 }

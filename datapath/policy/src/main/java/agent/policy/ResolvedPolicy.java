@@ -17,6 +17,7 @@ import java.util.Set;
  * @param ingress the summary for traffic to the endpoint
  * @param egress the summary for traffic from it
  * @param selectors the selectors whose identities the entries depend on
+ * @param portNames the names of ports of peers that the entries depend on
  * @param requests the rules of requests of flows that the entries redirect
  */
 public record ResolvedPolicy(
@@ -26,6 +27,7 @@ public record ResolvedPolicy(
     DirectionSummary ingress,
     DirectionSummary egress,
     Set<PeerSelector> selectors,
+    Set<String> portNames,
     List<RequestSection> requests) {
   private static final int HIGHEST_PORT = 65535;
 
@@ -53,6 +55,6 @@ public record ResolvedPolicy(
   /** Returns the same policy at another revision. */
   ResolvedPolicy at(long otherRevision) {
     return new ResolvedPolicy(
-        otherRevision, identity, entries, ingress, egress, selectors, requests);
+        otherRevision, identity, entries, ingress, egress, selectors, portNames, requests);
   }
 }

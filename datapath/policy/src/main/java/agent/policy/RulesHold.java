@@ -59,7 +59,8 @@ final class RulesHold {
 
   /** Returns the policy of an endpoint that is closed. */
   static ResolvedPolicy closed(int identity, long revision) {
-    return new ResolvedPolicy(revision, identity, List.of(), CLOSED, CLOSED, Set.of(), List.of());
+    return new ResolvedPolicy(
+        revision, identity, List.of(), CLOSED, CLOSED, Set.of(), Set.of(), List.of());
   }
 
   /** Ends the hold; returns the identities to release. */

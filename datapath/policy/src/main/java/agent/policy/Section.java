@@ -3,6 +3,8 @@ package agent.policy;
 import agent.maps.layout.PolicyDirection;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * One checked element of a rule.
@@ -38,18 +40,12 @@ record Section(
     return all;
   }
 
-  /** Returns what it is about, whatever the requests. */
-  List<PortMatch> matches() {
-    return ports.stream().flatMap(term -> term.matches().stream()).distinct().toList();
-  }
-
-  /** Returns what it is about without rules of requests. */
-  List<PortMatch> wholeMatches() {
+  /** Returns the names by which it means ports. */
+  Set<String> portNames() {
     return ports.stream()
-        .filter(term -> term.rules() == null)
-        .flatMap(term -> term.matches().stream())
-        .distinct()
-        .toList();
+        .filter(term -> term.name() != null)
+        .map(term -> term.name().name())
+        .collect(Collectors.toSet());
   }
 
   /** Returns the terms with rules of requests. */

@@ -5,6 +5,7 @@ import agent.datapath.manager.spec.PolicyVerdict;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -24,7 +25,7 @@ final class VerdictTable {
   private final Set<PortMatch> denies = new HashSet<>();
   private final Map<PortMatch, RedirectKind> redirects = new HashMap<>();
 
-  void add(List<PortMatch> matches, boolean deny) {
+  void add(Collection<PortMatch> matches, boolean deny) {
     (deny ? denies : allows).addAll(matches);
   }
 

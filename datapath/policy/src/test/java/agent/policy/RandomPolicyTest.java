@@ -12,11 +12,13 @@ import agent.identity.LocalIdentityAllocator;
 import agent.identity.ReservedIdentity;
 import agent.maps.layout.PolicyDirection;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
+import agent.policy.model.NaiveEndpoint;
 import agent.policy.model.NaivePeer;
 import agent.policy.model.NaivePolicy;
 import agent.policy.model.PolicyMapModel;
 import agent.policy.model.RandomPolicy;
 import agent.policy.model.Verdict;
+import agent.policy.spec.NamedPort;
 import agent.policy.spec.RuleSpec;
 import agent.types.IpAddress;
 import java.util.ArrayList;
@@ -24,6 +26,7 @@ import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
 class RandomPolicyTest {
@@ -35,8 +38,12 @@ class RandomPolicyTest {
   private final PolicyEngine engine =
       PolicyEngine.open(new PolicyContext().identities(identities).conclude());
   private final List<Identity> endpoints = new ArrayList<>();
+  private final List<List<NamedPort>> ports = new ArrayList<>();
   private final Map<Integer, List<PolicyEntry>> written = new HashMap<>();
   private final Map<Verdict, Integer> seen = new EnumMap<>(Verdict.class);
+
+  /** The packets whose verdict a named port decides. */
+  private final Map<String, Integer> byName = new TreeMap<>();
 
   @Test
   void shouldGiveTheVerdictOfTheNaivePolicyForEveryPacket() {
@@ -55,6 +62,9 @@ class RandomPolicyTest {
       assertTrue(
           seen.getOrDefault(verdict, 0) > PACKETS * RULE_SETS / 20, () -> "too few: " + seen);
     }
+    for (final String kind : List.of("ALLOWED in", "ALLOWED out", "DENIED in", "DENIED out")) {
+      assertTrue(byName.getOrDefault(kind, 0) > RULE_SETS / 60, () -> "too few: " + byName);
+    }
   }
 
   /**
@@ -63,6 +73,7 @@ class RandomPolicyTest {
   private void changeEndpoints(RandomPolicy random) {
     while (endpoints.size() > 2 && random.below(2) == 0) {
       final Identity gone = endpoints.removeLast();
+      ports.removeLast();
       carryOut(engine.endpointRemoved(endpoints.size() + 1));
       written.remove(endpoints.size() + 1);
       identities.release(gone.id()).join();
@@ -71,8 +82,41 @@ class RandomPolicyTest {
     while (endpoints.size() < 5) {
       final Identity identity = identities.acquire(random.labels()).join();
       endpoints.add(identity);
-      carryOut(engine.endpointSet(endpoints.size(), identity));
+      ports.add(random.namedPorts());
+      carryOut(engine.endpointSet(endpoints.size(), identity, ports.getLast()));
     }
+    if (random.below(3) == 0) {
+      final int changed = random.below(endpoints.size());
+      ports.set(changed, random.namedPorts());
+      carryOut(engine.endpointSet(changed + 1, endpoints.get(changed), ports.get(changed)));
+    }
+    if (random.below(3) == 0) {
+      giveAnotherIdentity(random);
+    }
+  }
+
+  private void giveAnotherIdentity(RandomPolicy random) {
+    final int changed = random.below(endpoints.size());
+    final Identity former = endpoints.get(changed);
+    endpoints.set(changed, identities.acquire(random.labels()).join());
+    carryOut(engine.endpointSet(changed + 1, endpoints.get(changed), ports.get(changed)));
+    engine.identityLeft(changed + 1).ifPresent(this::carryOut);
+    identities.release(former.id()).join();
+    carryOut(engine.refresh());
+  }
+
+  /** Returns a named port of an endpoint, or null to take any port. */
+  private NamedPort somePort(RandomPolicy random) {
+    final List<NamedPort> some = random.pick(ports);
+    return some.isEmpty() || random.below(2) == 0 ? null : random.pick(some);
+  }
+
+  private List<NaiveEndpoint> naiveEndpoints() {
+    final List<NaiveEndpoint> naive = new ArrayList<>();
+    for (int i = 0; i < endpoints.size(); i++) {
+      naive.add(new NaiveEndpoint(labelsOf(endpoints.get(i)), ports.get(i)));
+    }
+    return naive;
   }
 
   /** Applies the differences as the datapath does; the result must be the whole policy. */
@@ -96,12 +140,16 @@ class RandomPolicyTest {
     final int endpoint = 1 + random.below(endpoints.size());
     final LabelSet subject = labelsOf(endpoints.get(endpoint - 1));
     final boolean ingress = random.below(2) == 0;
-    final int protocol = PROTOCOLS[random.below(PROTOCOLS.length)];
+    final NamedPort named = somePort(random);
+    final int protocol =
+        named == null
+            ? PROTOCOLS[random.below(PROTOCOLS.length)]
+            : named.protocol().equals("TCP") ? 6 : 17;
     final int port =
         switch (protocol) {
           case 1, 58 -> random.someIcmpType();
           case 47, 112 -> 0;
-          default -> random.somePort();
+          default -> named == null ? random.somePort() : named.port();
         };
     final NaivePeer peer;
     final int identity;
@@ -124,7 +172,13 @@ class RandomPolicyTest {
         identity = identityOf(peer.address());
       }
     }
-    final Verdict expected = new NaivePolicy(rules).verdict(subject, ingress, peer, protocol, port);
+    final NaivePolicy naive = new NaivePolicy(rules, ports.get(endpoint - 1), naiveEndpoints());
+    final Verdict expected = naive.verdict(subject, ingress, peer, protocol, port);
+    final Verdict withoutNames =
+        new NaivePolicy(rules).verdict(subject, ingress, peer, protocol, port);
+    if (expected != withoutNames) {
+      byName.merge(expected + (ingress ? " in" : " out"), 1, Integer::sum);
+    }
     final Verdict actual =
         new PolicyMapModel(written.get(endpoint))
             .verdict(
@@ -146,7 +200,7 @@ class RandomPolicyTest {
                     identity,
                     protocol,
                     port,
-                    rules,
+                    rules + " named ports " + naiveEndpoints(),
                     written.get(endpoint)));
   }
 

@@ -111,8 +111,15 @@ class RuleReaderTest {
             on(PeerRuleSpec.ALL, new PortSpec("99999999999999", null, null)),
             "toPorts[0].ports[0].port: '99999999999999' is not a port"),
         Arguments.of(
-            on(PeerRuleSpec.ALL, new PortSpec("http", null, "TCP")),
-            "toPorts[0].ports[0].port: 'http': named ports are not served yet"),
+            on(PeerRuleSpec.ALL, new PortSpec("http-", null, "TCP")),
+            "toPorts[0].ports[0].port: 'http-' is neither a port nor a service name (RFC 6335"
+                + " section 5.1)"),
+        Arguments.of(
+            on(PeerRuleSpec.ALL, new PortSpec("http", 81, "TCP")),
+            "toPorts[0].ports[0].endPort: a port by its name has no range: leave it out"),
+        Arguments.of(
+            on(PeerRuleSpec.ALL, new PortSpec("http", null, "VRRP")),
+            "toPorts[0].ports[0].port: 'http': VRRP has no ports: leave it out"),
         Arguments.of(
             on(PeerRuleSpec.ALL, new PortSpec(null, null, "TCP")),
             "toPorts[0].ports[0].port: is missing"),

@@ -6,9 +6,16 @@ import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.ExternalIdentifiers;
 import agent.endpoint.state.WorkloadDescription;
+import agent.policy.spec.NamedPort;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 
 /** The codec of {@code endpoints/<id>.json}. */
 final class EndpointCodec implements Codec<EndpointRecord> {
+  private static final int HIGHEST_PORT = 65535;
+  private static final Set<String> PROTOCOLS = Set.of("TCP", "UDP", "SCTP");
+
   @Override
   public void write(DocumentWriter out, EndpointRecord endpoint) {
     out.beginObject();
@@ -27,13 +34,16 @@ final class EndpointCodec implements Codec<EndpointRecord> {
     out.member(
         "datapathConfiguration", endpoint.configuration().datapath(), EndpointCodec::writeDatapath);
     out.member("workload", endpoint.workload(), EndpointCodec::writeWorkload);
+    if (!endpoint.namedPorts().isEmpty()) { // an endpoint without them is readable to 0.8
+      out.member("namedPorts", endpoint.namedPorts(), EndpointCodec::writePorts);
+    }
     out.endObject();
   }
 
   @Override
   public EndpointRecord read(DocumentReader in) throws DamagedStateException {
     in.beginObject();
-    final EndpointRecord endpoint =
+    final EndpointRecord read =
         new EndpointRecord(
             in.member("id", DocumentReader::integer),
             in.member("identity", DocumentReader::integer),
@@ -51,8 +61,38 @@ final class EndpointCodec implements Codec<EndpointRecord> {
                 in.member("options", DocumentReader::textMap),
                 in.member("datapathConfiguration", EndpointCodec::readDatapath)),
             in.member("workload", EndpointCodec::readWorkload));
+    final List<NamedPort> ports =
+        in.lastMember("namedPorts", from -> from.list(EndpointCodec::readPort));
+    return ports == null ? read : read.withNamedPorts(ports);
+  }
+
+  private static void writePorts(DocumentWriter out, List<NamedPort> ports) {
+    out.list(ports, EndpointCodec::writePort);
+  }
+
+  private static void writePort(DocumentWriter out, NamedPort port) {
+    out.beginObject();
+    out.member("name", port.name(), DocumentWriter::text);
+    out.member("port", port.port(), DocumentWriter::integer);
+    out.member("protocol", port.protocol(), DocumentWriter::text);
+    out.endObject();
+  }
+
+  private static NamedPort readPort(DocumentReader in) throws DamagedStateException {
+    in.beginObject();
+    final NamedPort port =
+        new NamedPort(
+            in.member("name", DocumentReader::text),
+            in.member("port", DocumentReader::integer),
+            in.member("protocol", DocumentReader::text));
     in.endObject();
-    return endpoint;
+    in.check(
+        NamedPort.name(port.name()).equals(Optional.of(port.name()))
+            && port.port() > 0
+            && port.port() <= HIGHEST_PORT
+            && PROTOCOLS.contains(port.protocol()),
+        "is not a named port");
+    return port;
   }
 
   private static void writeAddressing(DocumentWriter out, EndpointAddressing addressing) {

@@ -13,6 +13,7 @@ import agent.endpoint.state.EndpointDevice;
 import agent.endpoint.state.EndpointRecord;
 import agent.endpoint.state.ExternalIdentifiers;
 import agent.endpoint.state.WorkloadDescription;
+import agent.policy.spec.NamedPort;
 import agent.types.IpAddress;
 import agent.types.MacAddress;
 import agent.types.OperationException;
@@ -79,6 +80,40 @@ class EndpointFilesTest {
     files.checkWritable(endpoint(7));
     assertEquals(List.of(endpoint(7)), files.load());
     assertEquals(ModuleHealth.Level.OK, faults.read().level());
+  }
+
+  @Test
+  void shouldKeepNamedPortsAndReadFilesWithoutThem() throws IOException {
+    final EndpointRecord named =
+        endpoint(7)
+            .withNamedPorts(
+                List.of(new NamedPort("dns", 53, "UDP"), new NamedPort("http", 80, "TCP")));
+    files.save(named);
+    files.save(endpoint(8));
+    assertEquals(List.of(named, endpoint(8)), files.load());
+    final Path file = path.resolve("7.json");
+    assertTrue(
+        Files.readString(file).contains(",\"namedPorts\":[{\"name\":\"dns\""),
+        Files.readString(file));
+    assertFalse(
+        Files.readString(path.resolve("8.json")).contains("namedPorts"),
+        "releases before read an endpoint without named ports");
+  }
+
+  @Test
+  void shouldRefuseWhatIsNoNamedPort() throws Exception {
+    for (final NamedPort port :
+        List.of(
+            new NamedPort("a_b", 80, "TCP"),
+            new NamedPort("HTTP", 80, "TCP"),
+            new NamedPort("http", 0, "TCP"),
+            new NamedPort("http", 65536, "TCP"),
+            new NamedPort("http", 80, "ICMP"))) {
+      files.save(endpoint(7).withNamedPorts(List.of(port)));
+      assertEquals(List.of(), files.load());
+      assertTrue(
+          files.unreadable().get(7).contains("$.namedPorts[0]"), files.unreadable().toString());
+    }
   }
 
   @Test

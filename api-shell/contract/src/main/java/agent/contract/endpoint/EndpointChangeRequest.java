@@ -23,6 +23,7 @@ import java.util.List;
  * @param k8sUid orchestrator pod UID
  * @param labels labels
  * @param mac MAC of the workload
+ * @param namedPorts named ports; in a change they replace all
  * @param netnsCookie network namespace cookie
  * @param pid process id of the workload
  * @param policyEnabled whether policy is enforced
@@ -49,6 +50,7 @@ public record EndpointChangeRequest(
     @JsonProperty("k8s-uid") String k8sUid,
     @JsonProperty("labels") List<String> labels,
     @JsonProperty("mac") String mac,
+    @JsonProperty("named-ports") List<NamedPortRequest> namedPorts,
     @JsonProperty("netns-cookie") String netnsCookie,
     @JsonProperty("pid") Integer pid,
     @JsonProperty("policy-enabled") Boolean policyEnabled,
@@ -57,6 +59,18 @@ public record EndpointChangeRequest(
     @JsonProperty("runtime-network-id") String runtimeNetworkId,
     @JsonProperty(value = "state", required = true) String state,
     @JsonProperty("sync-build-endpoint") Boolean syncBuildEndpoint) {
+
+  /**
+   * A named port of a workload.
+   *
+   * @param name service name
+   * @param port number
+   * @param protocol layer 4 protocol, TCP where it is left out
+   */
+  public record NamedPortRequest(
+      @JsonProperty(value = "name", required = true) String name,
+      @JsonProperty(value = "port", required = true) Integer port,
+      @JsonProperty("protocol") String protocol) {}
 
   /**
    * Datapath switches of an endpoint.

@@ -2,10 +2,14 @@ package agent.server.handler;
 
 import agent.contract.WireFormat;
 import agent.contract.endpoint.EndpointChangeRequest;
+import agent.contract.endpoint.EndpointChangeRequest.NamedPortRequest;
 import agent.contract.ipam.AddressPairModel;
 import agent.endpoint.request.AddressingRequest;
 import agent.endpoint.request.EndpointRequest;
+import agent.endpoint.request.EndpointRequest.RequestedPort;
 import agent.endpoint.state.DatapathConfiguration;
+import java.util.ArrayList;
+import java.util.List;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Converts the create and modify requests of endpoints to the form of the domain. */
@@ -37,7 +41,20 @@ final class EndpointDecoder {
         body.pid(),
         body.policyEnabled(),
         body.properties() == null ? null : mapper.writeValueAsString(body.properties()),
+        namedPorts(body.namedPorts()),
         body.syncBuildEndpoint());
+  }
+
+  private static List<RequestedPort> namedPorts(List<NamedPortRequest> ports) {
+    if (ports == null) {
+      return null;
+    }
+    final List<RequestedPort> requested = new ArrayList<>();
+    for (final NamedPortRequest port : ports) {
+      requested.add(
+          port == null ? null : new RequestedPort(port.name(), port.port(), port.protocol()));
+    }
+    return requested;
   }
 
   private static AddressingRequest addressing(AddressPairModel pair) {

@@ -85,11 +85,14 @@ public final class PolicyHandlers implements ApiHandler.Group {
     final List<PolicyQuery.Port> ports = new ArrayList<>();
     for (final PolicyResolutionRequest.Port port : listOf(request.to().dports())) {
       final String field = "to.dports[" + ports.size() + "]";
-      if (port.name() != null && !port.name().isEmpty()) {
-        throw ApiRequest.badBody(
-            field + ".name", "'" + port.name() + "': named ports are not served yet");
+      final boolean isNamed = port.name() != null && !port.name().isEmpty();
+      if (isNamed && port.port() != null) {
+        throw ApiRequest.badBody(field + ".name", "a port is asked for by number or by name");
       }
-      ports.add(PolicyQuery.Port.of(field, port.port(), port.protocol()));
+      ports.add(
+          isNamed
+              ? PolicyQuery.Port.named(field, port.name(), port.protocol())
+              : PolicyQuery.Port.of(field, port.port(), port.protocol()));
     }
     return new PolicyQuery(
         LabelSet.parse("from.labels", listOf(request.from().labels())),

@@ -10,6 +10,7 @@ import agent.contract.endpoint.EndpointPolicyModel.ProxyStatistics;
 import agent.contract.endpoint.EndpointPolicyModel.Statistics;
 import agent.endpoint.request.AddressingRequest;
 import agent.endpoint.request.EndpointRequest;
+import agent.endpoint.request.EndpointRequest.RequestedPort;
 import agent.endpoint.state.ControllerStatus;
 import agent.endpoint.state.DatapathConfiguration;
 import agent.endpoint.state.EndpointAddressing;
@@ -22,7 +23,7 @@ import agent.endpoint.state.EndpointPolicyStatus;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.ExternalIdentifiers;
-import agent.endpoint.state.NamedPort;
+import agent.policy.spec.NamedPort;
 import agent.endpoint.state.WorkloadDescription;
 import agent.identity.Identity;
 import agent.identity.LabelSet;
@@ -33,6 +34,7 @@ import agent.types.IpAddress;
 import agent.types.MacAddress;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -257,6 +259,7 @@ class EndpointFormTest {
              "datapath-map-id": 1, "disable-legacy-identifiers": true, "host-mac": "hm", "id": 2,
              "interface-index": 3, "interface-name": "i", "k8s-namespace": "ns",
              "k8s-pod-name": "pod", "k8s-uid": "uid", "labels": ["a", "b"], "mac": "m",
+             "named-ports": [{"name": "http", "port": 80, "protocol": "TCP"}, {"name": "x"}, null],
              "netns-cookie": "nc", "pid": 4, "policy-enabled": false, "properties": {"x": 1},
              "runtime-endpoint-id": "re", "runtime-network-id": "rn", "state": "ready",
              "sync-build-endpoint": true}
@@ -287,6 +290,8 @@ class EndpointFormTest {
             4,
             false,
             "{\"x\":1}",
+            Arrays.asList(
+                new RequestedPort("http", 80, "TCP"), new RequestedPort("x", null, null), null),
             true),
         new EndpointDecoder().decode(body));
   }

@@ -15,7 +15,7 @@ import agent.endpoint.state.EndpointPolicyStatus;
 import agent.endpoint.state.EndpointSnapshot;
 import agent.endpoint.state.EndpointState;
 import agent.endpoint.state.ExternalIdentifiers;
-import agent.endpoint.state.NamedPort;
+import agent.policy.spec.NamedPort;
 import agent.endpoint.state.WorkloadDescription;
 import agent.identity.Identity;
 import agent.identity.LabelSet;

@@ -494,14 +494,24 @@ class HandlersTest {
         () -> client.resolvePolicy(new PolicyResolutionRequest(null, null, null)));
     assertRefused(
         400,
-        "to.dports[0].name: 'http': named ports are not served yet",
-        () ->
-            client.resolvePolicy(
-                new PolicyResolutionRequest(
-                    new PolicyResolutionRequest.From(List.of()),
-                    new PolicyResolutionRequest.To(
-                        List.of(new PolicyResolutionRequest.Port("http", null, null)), null),
-                    null)));
+        "to.dports[0].name: 'ANY/http' is a named port of no endpoint with these labels",
+        () -> resolved(new PolicyResolutionRequest.Port("HTTP", null, null)));
+    assertRefused(
+        400,
+        "to.dports[0].name: 'a_b' is no name of a port",
+        () -> resolved(new PolicyResolutionRequest.Port("a_b", null, "TCP")));
+    assertRefused(
+        400,
+        "to.dports[0].name: a port is asked for by number or by name",
+        () -> resolved(new PolicyResolutionRequest.Port("http", 80, "TCP")));
+  }
+
+  private PolicyResolutionModel resolved(PolicyResolutionRequest.Port port) throws IOException {
+    return client.resolvePolicy(
+        new PolicyResolutionRequest(
+            new PolicyResolutionRequest.From(List.of()),
+            new PolicyResolutionRequest.To(List.of(port), null),
+            null));
   }
 
   private PolicyResolutionModel resolved(String from, Integer port, String protocol)

@@ -32,9 +32,10 @@ public final class EndpointPolicies {
   CompletableFuture<Void> realize(Endpoint endpoint) {
     final PolicyUpdate update;
     try {
-      update = engine.endpointSet(endpoint.id(), endpoint.identity());
+      update = engine.endpointSet(
+              endpoint.id(), endpoint.identity(), endpoint.record().namedPorts());
     } catch (Refusal refusal) {
-      endpoint.resolved(engine.wanted(endpoint.identity()));
+      endpoint.resolved(engine.wanted(endpoint.identity(), endpoint.record().namedPorts()));
       throw refusal;
     }
     return realization.realize(update);
@@ -60,6 +61,7 @@ public final class EndpointPolicies {
 
   /** Releases the former identities, which the datapath no longer uses. */
   void releaseFormerIdentities(Endpoint endpoint) {
+    engine.identityLeft(endpoint.id()).ifPresent(realization::realize);
     endpoint.takeFormerIdentities().forEach(former -> release(former.id()));
   }
 

@@ -13,6 +13,7 @@ import agent.ipcache.Ipcache;
 import agent.policy.PolicyUpdate;
 import agent.policy.PolicyUpdate.EndpointPolicyChange;
 import agent.policy.ResolvedPolicy;
+import agent.policy.spec.NamedPort;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
@@ -22,7 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Function;
+import java.util.function.BiFunction;
 
 /**
  * Realizes one policy update on all endpoints, in five steps: what the rules before say of the
@@ -37,7 +38,7 @@ final class UpdateRealization {
   private final EndpointJournal journal;
   private final PolicyMapProxy policyMaps;
   private final Ipcache ipcache;
-  private final Function<Identity, ResolvedPolicy> wanted;
+  private final BiFunction<Identity, List<NamedPort>, ResolvedPolicy> wanted;
   private final Map<Endpoint, RuntimeException> failed = new LinkedHashMap<>();
   private final Set<Endpoint> building = new HashSet<>();
   private final Deque<CompletableFuture<Map<Integer, RuntimeException>>> asked = new ArrayDeque<>();
@@ -46,7 +47,7 @@ final class UpdateRealization {
   /**
    * Creates the realization of an update.
    *
-   * @param wanted returns the policy of an identity, whether a map can hold it or not
+   * @param wanted returns the policy of an endpoint by its identity and named ports, whether a map can hold it or not
    */
   UpdateRealization(
       PolicyUpdate update,
@@ -54,7 +55,7 @@ final class UpdateRealization {
       EndpointJournal journal,
       PolicyMapProxy policyMaps,
       Ipcache ipcache,
-      Function<Identity, ResolvedPolicy> wanted) {
+      BiFunction<Identity, List<NamedPort>, ResolvedPolicy> wanted) {
     this.update = update;
     this.registry = registry;
     this.journal = journal;
@@ -210,7 +211,7 @@ final class UpdateRealization {
   private void keepWanted(int id) {
     final Endpoint endpoint = registry.find(id);
     if (endpoint != null && endpoint.identity() != null) {
-      endpoint.resolved(wanted.apply(endpoint.identity()));
+      endpoint.resolved(wanted.apply(endpoint.identity(), endpoint.record().namedPorts()));
     }
   }
 

@@ -215,6 +215,7 @@ public final class EndpointChange {
     return now.withDevice(undone(now, change, EndpointRecord::device))
         .withLabels(undone(now, change, EndpointRecord::labels))
         .withConfiguration(undone(now, change, EndpointRecord::configuration))
+        .withNamedPorts(undone(now, change, EndpointRecord::namedPorts))
         .withDescription(
             undone(now, change, EndpointRecord::externalIdentifiers),
             undone(now, change, EndpointRecord::workload));
@@ -234,8 +235,9 @@ public final class EndpointChange {
     return labels.isEmpty() ? ReservedIdentity.INIT.identity().labels() : labels;
   }
 
-  /** Returns whether both records need the same programs and options, whatever their identities. */
+  /** Returns whether both records need the same build, whatever their identities. */
   private static boolean isBuiltAs(EndpointRecord one, EndpointRecord other) {
-    return one.device().equals(other.device()) && one.configuration().equals(other.configuration());
+    return one.device().equals(other.device()) && one.configuration().equals(other.configuration())
+        && one.namedPorts().equals(other.namedPorts());
   }
 }

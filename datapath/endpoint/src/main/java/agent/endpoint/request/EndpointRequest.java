@@ -31,6 +31,7 @@ import java.util.List;
  * @param pid stored and returned unchanged
  * @param policyEnabled refused; the rules and {@code --enable-policy} decide enforcement
  * @param properties JSON text, stored unchanged
+ * @param namedPorts its named ports; in a change they replace all that it has
  * @param syncBuildEndpoint whether to answer only after the endpoint is built
  */
 public record EndpointRequest(
@@ -57,4 +58,15 @@ public record EndpointRequest(
     Integer pid,
     Boolean policyEnabled,
     String properties,
-    Boolean syncBuildEndpoint) {}
+    List<RequestedPort> namedPorts,
+    Boolean syncBuildEndpoint) {
+
+  /**
+   * A named port as received.
+   *
+   * @param name required: a service name of RFC 6335
+   * @param port required: the number
+   * @param protocol {@code TCP}, {@code UDP} or {@code SCTP}; null for {@code TCP}
+   */
+  public record RequestedPort(String name, Integer port, String protocol) {}
+}

@@ -70,7 +70,8 @@ public final class RequestReader {
             request.pid(),
             request.datapathMapId(),
             null,
-            request.properties()));
+            request.properties()),
+        NamedPortReader.read(request.namedPorts()));
   }
 
   /** Refuses what has no effect here. */
@@ -117,6 +118,9 @@ public final class RequestReader {
           after.withLabels(
               new EndpointRecord.LabelSources(
                   labels("labels", request.labels()), before.labels().user()));
+    }
+    if (request.namedPorts() != null) {
+      after = after.withNamedPorts(NamedPortReader.read(request.namedPorts()));
     }
     return withDatapathOptions(after, request)
         .withDescription(

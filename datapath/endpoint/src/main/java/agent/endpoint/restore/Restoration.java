@@ -215,6 +215,7 @@ public final class Restoration {
 
   /** Adds the steps that bring policy maps and ipcache to the present policy. */
   private void prepare(StepSequence steps, Set<Integer> known) {
+    steps.then(() -> live.registry().all().forEach(this::restorePorts));
     for (final List<Endpoint> batch : batches()) {
       steps.then(() -> batch.forEach(endpoint -> resolve(endpoint, known)));
     }
@@ -233,6 +234,15 @@ public final class Restoration {
             policyMaps.synchronize(
                 endpoint.id(), endpoint.policy().identity(), endpoint.policy().entries()),
         endpoint -> endpoint.realized(endpoint.policy(), true));
+  }
+
+  /** Until its identity arrives, peers know an endpoint by the number of the previous run. */
+  private void restorePorts(Endpoint endpoint) {
+    final int identity =
+        endpoint.identity() == null ? endpoint.record().identity() : endpoint.identity().id();
+    if (endpoint.isLive() && identity != 0 && !endpoint.record().namedPorts().isEmpty()) {
+      live.engine().restorePorts(endpoint.id(), identity, endpoint.record().namedPorts());
+    }
   }
 
   /** Writes what policy maps gain, in one call: those that share a map gain the same. */
@@ -267,7 +277,7 @@ public final class Restoration {
       live.engine().keep(id);
     }
     try {
-      live.engine().endpointSet(id, endpoint.identity());
+      live.engine().endpointSet(id, endpoint.identity(), endpoint.record().namedPorts());
     } catch (Refusal | OperationException failure) {
       if (live.engine().keeps(id)) {
         live.journal().held(endpoint, failure.getMessage());

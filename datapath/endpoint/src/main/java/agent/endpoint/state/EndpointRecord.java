@@ -1,5 +1,6 @@
 package agent.endpoint.state;
 
+import agent.policy.spec.NamedPort;
 import java.util.List;
 import java.util.Map;
 
@@ -14,6 +15,7 @@ import java.util.Map;
  * @param labels its labels
  * @param configuration its options
  * @param workload the other fields of the create request
+ * @param namedPorts its named ports, in order
  */
 public record EndpointRecord(
     int id,
@@ -23,7 +25,30 @@ public record EndpointRecord(
     EndpointDevice device,
     LabelSources labels,
     Configuration configuration,
-    WorkloadDescription workload) {
+    WorkloadDescription workload,
+    List<NamedPort> namedPorts) {
+
+  /** Creates a record without named ports. */
+  public EndpointRecord(
+      int id,
+      int identity,
+      EndpointAddressing addressing,
+      ExternalIdentifiers externalIdentifiers,
+      EndpointDevice device,
+      LabelSources labels,
+      Configuration configuration,
+      WorkloadDescription workload) {
+    this(
+        id,
+        identity,
+        addressing,
+        externalIdentifiers,
+        device,
+        labels,
+        configuration,
+        workload,
+        List.of());
+  }
 
   /**
    * Labels by origin, in display form.
@@ -44,43 +69,49 @@ public record EndpointRecord(
   /** Returns a copy with another local id. */
   public EndpointRecord withId(int number) {
     return new EndpointRecord(
-        number, identity, addressing, externalIdentifiers, device, labels, configuration, workload);
+        number, identity, addressing, externalIdentifiers, device, labels, configuration, workload, namedPorts);
   }
 
   /** Returns a copy with another identity. */
   public EndpointRecord withIdentity(int number) {
     return new EndpointRecord(
-        id, number, addressing, externalIdentifiers, device, labels, configuration, workload);
+        id, number, addressing, externalIdentifiers, device, labels, configuration, workload, namedPorts);
   }
 
   /** Returns a copy with other addresses. */
   public EndpointRecord withAddressing(EndpointAddressing other) {
     return new EndpointRecord(
-        id, identity, other, externalIdentifiers, device, labels, configuration, workload);
+        id, identity, other, externalIdentifiers, device, labels, configuration, workload, namedPorts);
   }
 
   /** Returns a copy on another veth. */
   public EndpointRecord withDevice(EndpointDevice other) {
     return new EndpointRecord(
-        id, identity, addressing, externalIdentifiers, other, labels, configuration, workload);
+        id, identity, addressing, externalIdentifiers, other, labels, configuration, workload, namedPorts);
   }
 
   /** Returns a copy with other labels. */
   public EndpointRecord withLabels(LabelSources other) {
     return new EndpointRecord(
-        id, identity, addressing, externalIdentifiers, device, other, configuration, workload);
+        id, identity, addressing, externalIdentifiers, device, other, configuration, workload, namedPorts);
   }
 
   /** Returns a copy with another configuration. */
   public EndpointRecord withConfiguration(Configuration other) {
     return new EndpointRecord(
-        id, identity, addressing, externalIdentifiers, device, labels, other, workload);
+        id, identity, addressing, externalIdentifiers, device, labels, other, workload, namedPorts);
+  }
+
+  /** Returns a copy with other named ports. */
+  public EndpointRecord withNamedPorts(List<NamedPort> other) {
+    return new EndpointRecord(
+        id, identity, addressing, externalIdentifiers, device, labels, configuration, workload, other);
   }
 
   /** Returns a copy with other identifiers and another description of the workload. */
   public EndpointRecord withDescription(
       ExternalIdentifiers identifiers, WorkloadDescription description) {
     return new EndpointRecord(
-        id, identity, addressing, identifiers, device, labels, configuration, description);
+        id, identity, addressing, identifiers, device, labels, configuration, description, namedPorts);
   }
 }

@@ -2,6 +2,7 @@ package agent.endpoint.state;
 
 import agent.endpoint.state.EndpointLog.LogEntry;
 import agent.identity.Identity;
+import agent.policy.spec.NamedPort;
 import java.util.List;
 import java.util.Map;
 

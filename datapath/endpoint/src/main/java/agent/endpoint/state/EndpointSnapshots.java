@@ -29,7 +29,7 @@ public final class EndpointSnapshots {
         record.configuration().datapath(),
         record.externalIdentifiers(),
         networking(record),
-        List.of(),
+        record.namedPorts(),
         status(endpoint, endpoint.policy(), revisionOf(endpoint.policy())),
         status(endpoint, endpoint.realizedPolicy(), endpoint.realizedRevision()),
         List.of(endpoint.controller().status()),

@@ -75,8 +75,9 @@ public record PeerRuleSpec(
   /**
    * One of {@code toPorts[].ports}.
    *
-   * @param port a number; {@code 0} is every port of the protocol. Null for a protocol without
-   *     ports
+   * @param port a number; {@code 0} is every port of the protocol. Or the name of a port: for
+   *     ingress that of the endpoint itself, for egress those of each peer. Null for a protocol
+   *     without ports
    * @param endPort the last port of a range, null for one port
    * @param protocol {@code TCP}, {@code UDP}, {@code SCTP}, {@code ANY}, or one without ports:
    *     {@code ICMP}, {@code ICMPv6}, {@code VRRP} or {@code IGMP}; null for {@code ANY}, which is

@@ -2,6 +2,7 @@ package agent.policy.model;
 
 import agent.identity.Label;
 import agent.identity.LabelSet;
+import agent.policy.spec.NamedPort;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
@@ -27,10 +28,37 @@ public final class NaivePolicy {
   static final RequestRuleSpec ALL_REQUESTS = new RequestRuleSpec(null, null);
 
   private final List<RuleSpec> rules;
+  private final List<NamedPort> own;
+  private final List<NaiveEndpoint> endpoints;
 
-  /** Creates the policy of these rules in mode {@code default}. */
+  /** Creates the policy of these rules in mode {@code default}; no endpoint has named ports. */
   public NaivePolicy(List<RuleSpec> rules) {
+    this(rules, List.of(), List.of());
+  }
+
+  /**
+   * Creates the policy of these rules in mode {@code default}.
+   *
+   * @param own the named ports of the endpoint whose policy is evaluated
+   * @param endpoints all endpoints
+   */
+  public NaivePolicy(List<RuleSpec> rules, List<NamedPort> own, List<NaiveEndpoint> endpoints) {
     this.rules = rules;
+    this.own = own;
+    this.endpoints = endpoints;
+  }
+
+  /** Returns the ports that names mean: those of the end that a packet is sent to. */
+  private List<NamedPort> named(boolean ingress, NaivePeer peer) {
+    if (ingress) {
+      return own;
+    }
+    return peer.kind() != NaivePeer.Kind.ENDPOINT
+        ? List.of()
+        : endpoints.stream()
+            .filter(endpoint -> endpoint.labels().equals(peer.labels()))
+            .flatMap(endpoint -> endpoint.ports().stream())
+            .toList();
   }
 
   /**
@@ -50,10 +78,11 @@ public final class NaivePolicy {
     if (!collect(subject, ingress, allows, denies)) {
       return Verdict.ALLOWED;
     }
-    if (!meaning(denies, peer, protocol, port).isEmpty()) {
+    final List<NamedPort> named = named(ingress, peer);
+    if (!meaning(denies, peer, named, protocol, port).isEmpty()) {
       return Verdict.DENIED;
     }
-    return meaning(allows, peer, protocol, port).isEmpty() ? Verdict.NOT_ALLOWED : Verdict.ALLOWED;
+    return meaning(allows, peer, named, protocol, port).isEmpty() ? Verdict.NOT_ALLOWED : Verdict.ALLOWED;
   }
 
   /**
@@ -67,12 +96,13 @@ public final class NaivePolicy {
       return List.of(ALL_REQUESTS);
     }
     final List<RequestRuleSpec> found = new ArrayList<>();
-    for (final PeerRuleSpec element : meaning(allows, peer, protocol, port)) {
+    final List<NamedPort> named = named(ingress, peer);
+    for (final PeerRuleSpec element : meaning(allows, peer, named, protocol, port)) {
       if (element.toPorts() == null) {
         found.add(ALL_REQUESTS);
       } else {
         for (final PortRuleSpec rule : element.toPorts()) {
-          if (meansPort(rule, protocol, port)) {
+          if (meansPort(rule, named, protocol, port)) {
             found.add(rule.rules() == null ? ALL_REQUESTS : rule.rules());
           }
         }
@@ -128,14 +158,18 @@ public final class NaivePolicy {
   }
 
   private static List<PeerRuleSpec> meaning(
-      List<PeerRuleSpec> elements, NaivePeer peer, int protocol, int port) {
+      List<PeerRuleSpec> elements,
+      NaivePeer peer,
+      List<NamedPort> named,
+      int protocol,
+      int port) {
     final List<SelectorSpec> required = new ArrayList<>();
     for (final PeerRuleSpec element : elements) {
       required.addAll(element.requires() == null ? List.of() : element.requires());
     }
     return elements.stream()
         .filter(element -> meansPeer(element, required, peer))
-        .filter(element -> meansPort(element, protocol, port))
+        .filter(element -> meansPort(element, named, protocol, port))
         .toList();
   }
 
@@ -265,12 +299,13 @@ public final class NaivePolicy {
     return values;
   }
 
-  private static boolean meansPort(PeerRuleSpec element, int protocol, int port) {
+  private static boolean meansPort(
+      PeerRuleSpec element, List<NamedPort> named, int protocol, int port) {
     if (element.toPorts() == null && element.icmps() == null) {
       return true;
     }
     if (element.toPorts() != null) {
-      return element.toPorts().stream().anyMatch(rule -> meansPort(rule, protocol, port));
+      return element.toPorts().stream().anyMatch(rule -> meansPort(rule, named, protocol, port));
     }
     for (final IcmpRuleSpec rule : element.icmps()) {
       for (final IcmpFieldSpec field : rule.fields()) {
@@ -284,12 +319,17 @@ public final class NaivePolicy {
   }
 
   /** Names are asked for by UDP and TCP alone. */
-  private static boolean meansPort(PortRuleSpec rule, int protocol, int port) {
+  private static boolean meansPort(
+      PortRuleSpec rule, List<NamedPort> named, int protocol, int port) {
     if (rule.rules() != null && protocol != 6 && protocol != 17) {
       return false;
     }
     for (final PortSpec spec : rule.ports()) {
-      if (meansProtocol(spec.protocol(), protocol) && meansNumber(spec, port)) {
+      final boolean isName = spec.port() != null && Character.isLetter(spec.port().charAt(0));
+      if (meansProtocol(spec.protocol(), protocol)
+          && (isName
+              ? meansName(spec.port(), named, protocol, port)
+              : meansNumber(spec, port))) {
         return true;
       }
     }
@@ -306,6 +346,16 @@ public final class NaivePolicy {
       case "VRRP" -> protocol == 112;
       default -> protocol == 6 || protocol == 17 || protocol == 132;
     };
+  }
+
+  private static boolean meansName(
+      String name, List<NamedPort> named, int protocol, int port) {
+    return named.stream()
+        .anyMatch(
+            one ->
+                one.name().equals(name)
+                    && one.port() == port
+                    && meansProtocol(one.protocol(), protocol));
   }
 
   private static boolean meansNumber(PortSpec spec, int port) {

@@ -2,6 +2,7 @@ package agent.policy.model;
 
 import agent.identity.Label;
 import agent.identity.LabelSet;
+import agent.policy.spec.NamedPort;
 import agent.policy.spec.PeerRuleSpec;
 import agent.policy.spec.PeerRuleSpec.CidrSetSpec;
 import agent.policy.spec.PeerRuleSpec.IcmpFieldSpec;
@@ -31,6 +32,8 @@ public final class RandomPolicy {
   private static final List<String> VALUES = List.of("", "a", "b", "c");
   private static final List<String> SOURCES = List.of("unspec", "k8s");
   private static final int[] PORTS = {1, 22, 79, 80, 81, 127, 128, 443, 8000, 8080, 65534, 65535};
+  private static final List<String> NAMES = List.of("web", "db");
+  private static final List<String> NAMED_PROTOCOLS = List.of("TCP", "TCP", "UDP", "ANY");
   private static final int[] ICMP_TYPES = {0, 3, 8, 128, 129};
   private static final List<String> CIDRS4 =
       List.of(
@@ -77,11 +80,13 @@ public final class RandomPolicy {
 
   private final Random random;
   private final Random portless;
+  private final Random names;
 
   /** Creates a generator with this seed. */
   public RandomPolicy(long seed) {
     random = new Random(seed);
     portless = new Random(seed);
+    names = new Random(~seed);
   }
 
   /** Returns labels of an endpoint, sometimes an empty set. */
@@ -210,7 +215,26 @@ public final class RandomPolicy {
     return outer.covers(inner) && !outer.equals(inner);
   }
 
+  /** Returns named ports of an endpoint, at most one by each name and protocol. */
+  public List<NamedPort> namedPorts() {
+    final List<NamedPort> ports = new ArrayList<>();
+    for (final String name : NAMES) {
+      for (final String protocol : List.of("TCP", "UDP")) {
+        if (names.nextInt(3) == 0) {
+          ports.add(new NamedPort(name, PORTS[names.nextInt(PORTS.length)], protocol));
+        }
+      }
+    }
+    return ports;
+  }
+
   private PortSpec port() {
+    if (names.nextInt(4) == 0) {
+      return new PortSpec(
+          NAMES.get(names.nextInt(NAMES.size())),
+          null,
+          NAMED_PROTOCOLS.get(names.nextInt(NAMED_PROTOCOLS.size())));
+    }
     if (portless.nextInt(10) == 0) {
       return new PortSpec(null, null, PORTLESS.get(portless.nextInt(PORTLESS.size())));
     }

@@ -1,0 +1,110 @@
+package agent.policy;
+
+import agent.policy.PolicyUpdate.EndpointPolicyChange;
+import agent.types.Refusal;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/**
+ * The endpoints whose policy is to be resolved again, and the changes that this leads to. For the
+ * engine's thread.
+ */
+final class SubjectChanges {
+  private final PolicySubjects subjects;
+  private final EnforcedResolution resolution;
+  private final CidrReferences cidrs;
+  private final DecisionTrace trace;
+  private final int mapCapacity;
+  private final Set<Integer> dirty = new TreeSet<>();
+
+  SubjectChanges(
+      PolicySubjects subjects,
+      EnforcedResolution resolution,
+      CidrReferences cidrs,
+      DecisionTrace trace,
+      int mapCapacity) {
+    this.subjects = subjects;
+    this.resolution = resolution;
+    this.cidrs = cidrs;
+    this.trace = trace;
+    this.mapCapacity = mapCapacity;
+  }
+
+  /** Has endpoints be resolved by the next {@link #settle}. */
+  void mark(Collection<Integer> endpoints) {
+    dirty.addAll(endpoints);
+  }
+
+  void unmark(int endpoint) {
+    dirty.remove(endpoint);
+  }
+
+  Set<Integer> marked() {
+    return new TreeSet<>(dirty);
+  }
+
+  /** Returns the policy of an endpoint with these rules; refused where its map cannot hold it. */
+  ResolvedPolicy resolve(int endpointId, PolicyRepository rules) {
+    final PolicySubjects.Subject subject = subjects.get(endpointId);
+    return resolution.fitting(endpointId, subject.identity(), subject.ports(), rules);
+  }
+
+  /**
+   * Resolves the present rules with the identities of new CIDRs, so that the old rules say of their
+   * addresses what they said before. An endpoint whose map has no room does without.
+   */
+  void bridge(int endpoint, PolicyRepository rules, Map<Integer, ResolvedPolicy> bridged) {
+    final PolicySubjects.Subject subject = subjects.get(endpoint);
+    final ResolvedPolicy policy =
+        subject == null ? null : resolution.whole(subject.identity(), subject.ports(), rules);
+    if (policy != null && policy.entries().size() <= mapCapacity) {
+      bridged.put(endpoint, policy);
+    }
+  }
+
+  /**
+   * Resolves the marked endpoints, unless they are resolved already, and collects the changes.
+   *
+   * @param resolved policies with these rules, by endpoint
+   */
+  PolicyUpdate settle(PolicyRepository rules, Map<Integer, ResolvedPolicy> resolved) {
+    final List<EndpointPolicyChange> changes = new ArrayList<>();
+    final List<EndpointPolicyChange> denials = new ArrayList<>();
+    final Map<Integer, Refusal> failures = new TreeMap<>();
+    for (final int endpoint : List.copyOf(dirty)) {
+      final PolicySubjects.Subject subject = subjects.get(endpoint);
+      if (subject == null) {
+        continue;
+      }
+      try {
+        final ResolvedPolicy known = resolved.get(endpoint);
+        final ResolvedPolicy policy = known != null ? known : resolve(endpoint, rules);
+        if (!policy.at(0).equals(subject.policy().at(0))) {
+          trace.log(endpoint, subject.identity(), policy, rules.rules());
+          changes.add(subjects.change(endpoint, policy));
+        }
+      } catch (Refusal refusal) {
+        failures.put(endpoint, refusal);
+        final ResolvedPolicy whole =
+            resolution.whole(subject.identity(), subject.ports(), rules);
+        subjects.reduce(endpoint, whole, mapCapacity, changes, denials);
+      }
+    }
+    dirty.clear();
+    dirty.addAll(failures.keySet());
+    subjects.publish(rules.revision());
+    return new PolicyUpdate(
+        rules.revision(),
+        List.of(),
+        changes,
+        failures,
+        cidrs.takeAdded(),
+        cidrs.takeRemoved(),
+        denials);
+  }
+}
