@@ -10,6 +10,7 @@ final class ClientConnection {
   private final HttpProxyContext context;
   private final RedirectedFlow flow;
   private final FlowCounters counters;
+  private final ClientConnections clients;
   private final LogFile<RequestRecord> log;
   private final TimeLimit head;
   private final TimeLimit idle;
@@ -20,6 +21,7 @@ final class ClientConnection {
    * Creates the state of a connection.
    *
    * @param client its channel
+   * @param clients all connections
    * @param log null: requests are not logged
    */
   ClientConnection(
@@ -27,10 +29,12 @@ final class ClientConnection {
       RedirectedFlow flow,
       Channel client,
       FlowCounters counters,
+      ClientConnections clients,
       LogFile<RequestRecord> log) {
     this.context = context;
     this.flow = flow;
     this.counters = counters;
+    this.clients = clients;
     this.log = log;
     head = new TimeLimit(client, context.headTimeout());
     idle = new TimeLimit(client, context.idleTimeout());
@@ -47,7 +51,7 @@ final class ClientConnection {
 
   /** Sets what the client speaks; the server is spoken to in the same way. */
   void protocol(Channel client, boolean isHttp2) {
-    upstream = new Upstream(context, flow, client, isHttp2);
+    upstream = new Upstream(context, flow, clients, client, isHttp2);
   }
 
   /** Counts a stream of HTTP/2 until it is closed: without any the connection is idle. */

@@ -13,7 +13,9 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http2.DefaultHttp2ResetFrame;
 import io.netty.handler.codec.http2.Http2Error;
+import io.netty.handler.codec.http2.Http2Exception;
 import io.netty.handler.codec.http2.Http2ResetFrame;
+import io.netty.handler.codec.http2.Http2Settings;
 import io.netty.util.ReferenceCountUtil;
 import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
@@ -30,6 +32,7 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
   private final RequestDecoder decoder;
   private final ResponseEncoder encoder;
   private Exchange exchange;
+  private boolean hasAsked;
   private boolean isInputClosed;
   private boolean isClosing;
 
@@ -79,8 +82,10 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
     }
     if (message instanceof HttpRequest head && exchange == null) {
       exchange = new Exchange(this, ctx.channel());
+      hasAsked = true;
       if (encoder != null) {
         encoder.answersHead(head.method().equals(HttpMethod.HEAD));
+        exchange.offered(decoder.hasMore() ? null : Http2Upgrade.offered(head));
       }
       if (head instanceof FullHttpRequest full) {
         exchange.start(withoutBody(full), true); // a stream of HTTP/2 that ends with its head
@@ -96,6 +101,26 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
     } else {
       ReferenceCountUtil.release(message);
     }
+  }
+
+  /**
+   * Goes on with HTTP/2 after a request that has offered it.
+   *
+   * @return the stream of that request
+   */
+  Channel upgrade(Channel client, Http2Settings settings) throws Http2Exception {
+    final Exchange upgraded = exchange;
+    exchange = null;
+    connection.upstream().share();
+    client.writeAndFlush(Http2Upgrade.response());
+    client.pipeline().remove(this);
+    client.pipeline().remove(encoder);
+    client.pipeline().remove(decoder);
+    final Channel stream = Http2Connection.upgrade(client, connection, settings);
+    final ClientHandler handler = stream.pipeline().get(ClientHandler.class);
+    handler.exchange = upgraded;
+    upgraded.moved(handler, stream);
+    return stream;
   }
 
   private static HttpRequest withoutBody(FullHttpRequest full) {
@@ -216,10 +241,17 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
     }
   }
 
+  /** A head of HTTP/2 that could not be read is refused like one of HTTP/1. */
   @Override
   public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
     LOGGER.debug("{}: {}", connection.flow(), cause.toString());
-    channelInactive(ctx);
-    ctx.close();
+    if (isHttp2() && !hasAsked && !isClosing) {
+      hasAsked = true;
+      exchange = new Exchange(this, ctx.channel());
+      exchange.start(RequestDecoder.failed(BadRequestException.of(cause)), false);
+    } else {
+      channelInactive(ctx);
+      ctx.close();
+    }
   }
 }

@@ -16,6 +16,8 @@ import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.codec.http2.Http2Error;
+import io.netty.handler.codec.http2.Http2Exception;
+import io.netty.handler.codec.http2.Http2Settings;
 import io.netty.util.ReferenceCountUtil;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -40,12 +42,13 @@ final class Exchange {
     ENDED
   }
 
-  private final ClientHandler handler;
   private final ClientConnection connection;
-  private final Channel client;
   private final ExchangeTimers timers;
   private final WaitingBody waiting = new WaitingBody();
   private final RequestReport report;
+  private ClientHandler handler;
+  private Channel client;
+  private Http2Settings offered;
   private State state = State.CONNECTING;
   private JudgedRequest request;
   private Channel server;
@@ -67,6 +70,21 @@ final class Exchange {
     report = new RequestReport(connection);
   }
 
+  /** Sets the settings of a client that offers to go on with HTTP/2; null: it does not. */
+  void offered(Http2Settings settings) {
+    offered = settings;
+  }
+
+  /** The answer goes to a stream of HTTP/2 from now on. */
+  void moved(ClientHandler newHandler, Channel stream) {
+    handler = newHandler;
+    client = stream;
+  }
+
+  private boolean isServerHttp2() {
+    return connection.upstream().isHttp2();
+  }
+
   /**
    * The head of a request: judges it, and asks for a connection to the server.
    *
@@ -78,7 +96,7 @@ final class Exchange {
     report.protocol(handler.isHttp2() ? "HTTP/2" : head.protocolVersion().text());
     report.request(head.method().name(), head.uri(), "");
     try {
-      request = JudgedRequest.of(head, handler.isHttp2());
+      request = JudgedRequest.of(head, handler.isHttp2(), isServerHttp2());
     } catch (BadRequestException e) {
       refuse(e);
       return;
@@ -95,7 +113,22 @@ final class Exchange {
       return;
     }
     timers.start(connection.context(), request, this::timedOut);
-    connection.upstream().open(this);
+    if (offered == null) {
+      connection.upstream().open(this);
+    }
+  }
+
+  /** The request that has offered HTTP/2 is allowed, and has ended. */
+  private void upgrade() {
+    final Channel connected = client;
+    try {
+      handler.upgrade(connected, offered);
+      connection.upstream().open(this);
+    } catch (Http2Exception e) {
+      LOGGER.debug("{}: {}", connection.flow(), e.getMessage());
+      clientClosed();
+      connected.close();
+    }
   }
 
   /** Answers 400 or 408; how the bytes after the request are to be read is not known. */
@@ -133,7 +166,12 @@ final class Exchange {
     timers.traffic();
     WaitingBody.removeTrailers(body);
     switch (state) {
-      case CONNECTING -> waiting.add(body);
+      case CONNECTING -> {
+        waiting.add(body);
+        if (isLast && offered != null) {
+          upgrade();
+        }
+      }
       case FORWARDING -> {
         isBodySent |= length > 0;
         server.write(body);
@@ -266,14 +304,15 @@ final class Exchange {
   /** Returns whether the head is to be written as it is now. */
   private boolean takeHead(HttpResponse head) {
     timers.stopRetry();
-    final ResponseHead read = ResponseHead.of(head, request, handler.isHttp2(), isKept);
+    final ResponseHead read =
+        ResponseHead.of(head, request, handler.isHttp2(), isServerHttp2(), isKept);
     if (read.isRefused() || response != null) {
       ReferenceCountUtil.release(head);
       badResponse();
       return false;
     }
     if (read.isInformational()) {
-      isInformational = !handler.isHttp2() && !(head instanceof FullHttpResponse);
+      isInformational = !isServerHttp2() && !(head instanceof FullHttpResponse);
       read.writeInformational(client);
       ReferenceCountUtil.release(head);
       return false;
@@ -292,7 +331,7 @@ final class Exchange {
       openTunnel();
     } else if (isRequestEnded) {
       end();
-    } else if (!response.isServerKept() && !handler.isHttp2()) {
+    } else if (!response.isServerKept() && !isServerHttp2()) {
       endAndClose();
     }
   }
@@ -481,7 +520,7 @@ final class Exchange {
     }
     if (server != null && isRequestEnded && response != null && response.isServerKept()) {
       server.pipeline().get(ServerHandler.class).exchange(null);
-      if (!handler.isHttp2()) {
+      if (!isServerHttp2()) {
         connection.upstream().keep(server);
       }
       server = null;

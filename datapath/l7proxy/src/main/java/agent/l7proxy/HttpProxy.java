@@ -185,7 +185,7 @@ public final class HttpProxy implements AutoCloseable {
     }
     channel.closeFuture().addListener(closed -> clients.remove(flow.get()));
     final ClientConnection connection =
-        new ClientConnection(context, flow.get(), channel, counters.of(flow.get()), log);
+        new ClientConnection(context, flow.get(), channel, counters.of(flow.get()), clients, log);
     channel.pipeline().addLast(new ProtocolDetector(connection));
   }
 

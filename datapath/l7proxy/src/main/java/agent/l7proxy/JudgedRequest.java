@@ -41,27 +41,33 @@ final class JudgedRequest implements HttpRequest {
 
   private final io.netty.handler.codec.http.HttpRequest head;
   private final boolean isHttp2;
+  private final boolean isServerHttp2;
   private String host = "";
   private boolean isWebSocket;
   private boolean wantsClose;
 
-  private JudgedRequest(io.netty.handler.codec.http.HttpRequest head, boolean isHttp2) {
+  private JudgedRequest(
+      io.netty.handler.codec.http.HttpRequest head, boolean isHttp2, boolean isServerHttp2) {
     this.head = head;
     this.isHttp2 = isHttp2;
+    this.isServerHttp2 = isServerHttp2;
   }
 
   /**
    * Brings a head into the normal form.
    *
    * @param head changed by this
+   * @param isHttp2 what the client speaks
+   * @param isServerHttp2 what the server speaks
    * @throws BadRequestException where it is ambiguous or not valid, or could not be decoded
    */
-  static JudgedRequest of(io.netty.handler.codec.http.HttpRequest head, boolean isHttp2)
+  static JudgedRequest of(
+      io.netty.handler.codec.http.HttpRequest head, boolean isHttp2, boolean isServerHttp2)
       throws BadRequestException {
     if (head.decoderResult().isFailure()) {
       throw BadRequestException.of(head.decoderResult().cause());
     }
-    final JudgedRequest request = new JudgedRequest(head, isHttp2);
+    final JudgedRequest request = new JudgedRequest(head, isHttp2, isServerHttp2);
     if (!HeadCheck.isToken(head.method().name())) {
       throw new BadRequestException("a character of the method is not allowed");
     }
@@ -103,7 +109,7 @@ final class JudgedRequest implements HttpRequest {
       throw new BadRequestException("there is more than one Host");
     }
     if (hosts.isEmpty()) {
-      if (!isHttp2 && head.protocolVersion().equals(HttpVersion.HTTP_1_1)) {
+      if (!isServerHttp2 && head.protocolVersion().equals(HttpVersion.HTTP_1_1)) {
         throw new BadRequestException("there is no Host");
       }
       return;
@@ -181,7 +187,7 @@ final class JudgedRequest implements HttpRequest {
       }
     }
     removeHopFields(headers);
-    headers.remove("http2-settings");
+    headers.remove(Http2Upgrade.SETTINGS);
     headers.remove(HttpHeaderNames.TE);
     if (isHttp2) {
       headers.remove("x-http2-scheme").remove("x-http2-path").remove("x-http2-stream-id");
@@ -190,7 +196,7 @@ final class JudgedRequest implements HttpRequest {
     }
     if (takesTrailers) {
       headers.set(HttpHeaderNames.TE, "trailers");
-      if (!isHttp2) {
+      if (!isServerHttp2) {
         headers.set(HttpHeaderNames.CONNECTION, "TE");
       }
     }

@@ -1,17 +1,9 @@
 package agent.l7proxy;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInitializer;
-import io.netty.channel.ChannelOption;
-import io.netty.channel.ChannelPipeline;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.handler.codec.ByteToMessageDecoder;
-import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
-import io.netty.handler.codec.http2.Http2MultiplexHandler;
-import io.netty.handler.codec.http2.Http2Settings;
-import io.netty.handler.codec.http2.Http2StreamFrameToHttpObjectCodec;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import org.apache.logging.log4j.LogManager;
@@ -21,7 +13,6 @@ import org.apache.logging.log4j.Logger;
 final class ProtocolDetector extends ByteToMessageDecoder {
   private static final Logger LOGGER = LogManager.getLogger(ProtocolDetector.class);
   private static final byte[] PREFACE = "PRI * HTTP/2.0\r\n".getBytes(StandardCharsets.US_ASCII);
-  private static final int MOST_STREAMS = 100;
 
   private final ClientConnection connection;
 
@@ -74,32 +65,7 @@ final class ProtocolDetector extends ByteToMessageDecoder {
 
   private void http2(ChannelHandlerContext ctx) {
     connection.protocol(ctx.channel(), true);
-    final ChannelPipeline pipeline = ctx.pipeline();
-    pipeline.addLast(
-        new Http2FrameWatch(connection.head()),
-        Http2FrameCodecBuilder.forServer()
-            .initialSettings(
-                Http2Settings.defaultSettings()
-                    .maxConcurrentStreams(MOST_STREAMS)
-                    .maxHeaderListSize(RequestDecoder.LONGEST_HEAD))
-            .gracefulShutdownTimeoutMillis(1_000)
-            .build(),
-        new Http2MultiplexHandler(
-            new ChannelInitializer<Channel>() {
-              @Override
-              protected void initChannel(Channel stream) {
-                stream.config().setAutoRead(false);
-                connection.opened(stream);
-                stream
-                    .pipeline()
-                    .addLast(
-                        new Http2StreamFrameToHttpObjectCodec(true),
-                        ClientHandler.ofHttp2Stream(connection));
-              }
-            }));
-    ctx.channel().config().setOption(ChannelOption.ALLOW_HALF_CLOSURE, false);
-    ctx.channel().config().setAutoRead(true);
-    connection.idle().start(ctx.channel()::close);
-    pipeline.remove(this);
+    Http2Connection.start(ctx.channel(), connection);
+    ctx.pipeline().remove(this);
   }
 }

@@ -7,8 +7,8 @@ import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.handler.codec.DecoderResult;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.HttpDecoderConfig;
-import io.netty.handler.codec.http.HttpMessage;
 import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpRequestDecoder;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpVersion;
@@ -200,8 +200,9 @@ final class RequestDecoder extends HttpRequestDecoder {
     out.add(failed(new BadRequestException(problem)));
   }
 
-  private static HttpMessage failed(BadRequestException problem) {
-    final HttpMessage message =
+  /** Returns a request in place of one that could not be read. */
+  static HttpRequest failed(BadRequestException problem) {
+    final HttpRequest message =
         new DefaultHttpRequest(HttpVersion.HTTP_1_1, new HttpMethod("-"), "-");
     message.setDecoderResult(DecoderResult.failure(problem));
     return message;

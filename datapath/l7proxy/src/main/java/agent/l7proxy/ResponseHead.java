@@ -23,26 +23,35 @@ final class ResponseHead {
   private final HttpResponse head;
   private final JudgedRequest request;
   private final boolean isHttp2;
+  private final boolean isServerHttp2;
   private boolean isServerKept;
   private boolean isClientKept;
   private boolean isTunnel;
   private boolean isRefused;
 
-  private ResponseHead(HttpResponse head, JudgedRequest request, boolean isHttp2) {
+  private ResponseHead(
+      HttpResponse head, JudgedRequest request, boolean isHttp2, boolean isServerHttp2) {
     this.head = head;
     this.request = request;
     this.isHttp2 = isHttp2;
+    this.isServerHttp2 = isServerHttp2;
   }
 
   /**
    * Frames a response.
    *
    * @param head changed by this
+   * @param isHttp2 what the client speaks
+   * @param isServerHttp2 what the server speaks
    * @param isKept whether the connection of the client may stay
    */
   static ResponseHead of(
-      HttpResponse head, JudgedRequest request, boolean isHttp2, boolean isKept) {
-    final ResponseHead response = new ResponseHead(head, request, isHttp2);
+      HttpResponse head,
+      JudgedRequest request,
+      boolean isHttp2,
+      boolean isServerHttp2,
+      boolean isKept) {
+    final ResponseHead response = new ResponseHead(head, request, isHttp2, isServerHttp2);
     response.read(isKept);
     return response;
   }
@@ -75,7 +84,7 @@ final class ResponseHead {
     final boolean hasBody = !request.isHead() && status() != NO_CONTENT && status() != NOT_MODIFIED;
     final boolean isChunked = HttpUtil.isTransferEncodingChunked(head);
     final boolean isUntilClose =
-        hasBody && !isHttp2 && !isChunked && !headers.contains(HttpHeaderNames.CONTENT_LENGTH);
+        hasBody && !isServerHttp2 && !isChunked && !headers.contains(HttpHeaderNames.CONTENT_LENGTH);
     final boolean isOld = request.head().protocolVersion().equals(HttpVersion.HTTP_1_0);
     isServerKept = HttpUtil.isKeepAlive(head) && !isUntilClose && !isOld;
     JudgedRequest.removeHopFields(headers);

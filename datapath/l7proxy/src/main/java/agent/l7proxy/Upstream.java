@@ -21,20 +21,25 @@ import io.netty.handler.codec.http2.Http2StreamFrameToHttpObjectCodec;
 import io.netty.util.ReferenceCountUtil;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
  * The connection to the server of one client connection: opened for the first request that is
- * allowed, kept for the next ones, and opened again when it is closed.
+ * allowed, kept for the next ones, and opened again when it is closed. A client that has changed to
+ * HTTP/2 has one for each request at a time: its server is known to speak HTTP/1.1 only.
  */
 final class Upstream {
   private static final int LONGEST_RESPONSE_HEAD = 64 * 1024;
+  private static final int MOST_SHARED = 8;
 
   private final HttpProxyContext context;
   private final RedirectedFlow flow;
+  private final ClientConnections clients;
   private final Channel client;
   private final boolean isHttp2;
 
@@ -44,19 +49,62 @@ final class Upstream {
   /** HTTP/2: requests that wait for the connection. */
   private final List<Exchange> waiting = new ArrayList<>(0);
 
+  /** More connections of HTTP/1 that no request uses, where streams share them; else null. */
+  private Deque<Channel> shared;
+
+  /** How many connections there are where streams share them. */
+  private int open;
+
   private boolean isConnecting;
   private boolean isClosed;
 
-  Upstream(HttpProxyContext context, RedirectedFlow flow, Channel client, boolean isHttp2) {
+  Upstream(
+      HttpProxyContext context,
+      RedirectedFlow flow,
+      ClientConnections clients,
+      Channel client,
+      boolean isHttp2) {
     this.context = context;
     this.flow = flow;
+    this.clients = clients;
     this.client = client;
     this.isHttp2 = isHttp2;
   }
 
+  boolean isHttp2() {
+    return isHttp2;
+  }
+
+  /** Lets several requests at a time have a connection of HTTP/1 each. */
+  void share() {
+    shared = new ArrayDeque<>();
+    if (kept != null && kept.isActive()) {
+      opened(kept, false);
+    }
+  }
+
+  /**
+   * Counts a connection until it is closed.
+   *
+   * @param isMore whether it counts as one more of the client
+   */
+  private void opened(Channel channel, boolean isMore) {
+    open++;
+    channel
+        .closeFuture()
+        .addListener(
+            closed -> {
+              open--;
+              shared.remove(channel);
+              if (isMore) {
+                clients.remove(flow);
+              }
+            });
+  }
+
   /** Calls {@link Exchange#connected} or {@link Exchange#notConnected}, now or later. */
   void open(Exchange exchange) {
-    final Channel channel = kept;
+    Channel channel = kept;
     if (isHttp2) {
       if (channel != null && channel.isActive()) {
         openStream(channel, exchange);
@@ -70,6 +118,9 @@ final class Upstream {
       return;
     }
     kept = null;
+    if (channel == null && shared != null) {
+      channel = shared.poll();
+    }
     if (channel != null && channel.isActive()) {
       exchange.connected(channel);
     } else {
@@ -79,10 +130,13 @@ final class Upstream {
 
   /** Takes a connection back whose response has ended. */
   void keep(Channel channel) {
-    if (isClosed || kept != null && kept.isActive()) {
-      channel.close();
-    } else {
+    final boolean isTaken = kept != null && kept.isActive();
+    if (!isClosed && !isTaken) {
       kept = channel;
+    } else if (!isClosed && shared != null && shared.size() < MOST_SHARED) {
+      shared.push(channel);
+    } else {
+      channel.close();
     }
   }
 
@@ -91,9 +145,17 @@ final class Upstream {
     if (kept != null) {
       kept.close();
     }
+    if (shared != null) {
+      List.copyOf(shared).forEach(Channel::close);
+    }
   }
 
   private void connect(Exchange exchange) {
+    final boolean isMore = open > 0;
+    if (isMore && !clients.add(flow)) {
+      exchange.notConnected(new IOException("the client has too many connections"));
+      return;
+    }
     final ChannelFuture registered =
         new Bootstrap()
             .group(client.eventLoop())
@@ -106,6 +168,9 @@ final class Upstream {
             .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, (int) context.connectTimeout().toMillis())
             .handler(pipeline())
             .register();
+    if (shared != null) {
+      opened(registered.channel(), isMore);
+    }
     registered.addListener(
         done -> {
           if (!done.isSuccess()) {

@@ -1,8 +1,10 @@
 package agent.l7proxy;
 
 import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
@@ -10,10 +12,13 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.ByteToMessageDecoder;
 import io.netty.handler.codec.http2.DefaultHttp2DataFrame;
 import io.netty.handler.codec.http2.DefaultHttp2Headers;
 import io.netty.handler.codec.http2.DefaultHttp2HeadersFrame;
 import io.netty.handler.codec.http2.Http2DataFrame;
+import io.netty.handler.codec.http2.Http2Exception;
+import io.netty.handler.codec.http2.Http2FrameCodec;
 import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
 import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.handler.codec.http2.Http2HeadersFrame;
@@ -27,7 +32,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
-/** A connection of HTTP/2 with prior knowledge. */
+/** A connection of HTTP/2, with prior knowledge or by an upgrade. */
 final class Http2Client implements AutoCloseable {
   /** A response. */
   record Answer(List<Http2Headers> heads, String body, long length, Long reset) {
@@ -36,27 +41,65 @@ final class Http2Client implements AutoCloseable {
     }
   }
 
+  /** The head of the response to an upgrade. */
+  final CompletableFuture<String> upgraded = new CompletableFuture<>();
+
+  /** The answer to the request that was upgraded. */
+  final CompletableFuture<Answer> first = new CompletableFuture<>();
+
   private final EventLoopGroup loop = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
   final Channel channel;
 
   Http2Client(int port) {
-    channel =
-        new Bootstrap()
-            .group(loop)
-            .channelFactory(NioSocketChannel::new)
-            .handler(
-                new ChannelInitializer<Channel>() {
-                  @Override
-                  protected void initChannel(Channel made) {
-                    made.pipeline()
-                        .addLast(
-                            Http2FrameCodecBuilder.forClient().validateHeaders(false).build(),
-                            new Http2MultiplexHandler(new ChannelInboundHandlerAdapter()));
-                  }
-                })
-            .connect("127.0.0.1", port)
-            .syncUninterruptibly()
-            .channel();
+    channel = connect(port, codec(), new Http2MultiplexHandler(new ChannelInboundHandlerAdapter()));
+  }
+
+  /** Sends the head of a request of HTTP/1.1, and goes on with HTTP/2 when that is accepted. */
+  Http2Client(int port, String request) {
+    channel = connect(port, new Upgrade());
+    channel.writeAndFlush(Unpooled.copiedBuffer(request, StandardCharsets.US_ASCII));
+  }
+
+  private static Http2FrameCodec codec() {
+    return Http2FrameCodecBuilder.forClient().validateHeaders(false).build();
+  }
+
+  private Channel connect(int port, ChannelHandler... handlers) {
+    return new Bootstrap()
+        .group(loop)
+        .channelFactory(NioSocketChannel::new)
+        .handler(
+            new ChannelInitializer<Channel>() {
+              @Override
+              protected void initChannel(Channel made) {
+                made.pipeline().addLast(handlers);
+              }
+            })
+        .connect("127.0.0.1", port)
+        .syncUninterruptibly()
+        .channel();
+  }
+
+  /** Reads the response to the upgrade. */
+  private final class Upgrade extends ByteToMessageDecoder {
+    @Override
+    protected void decode(ChannelHandlerContext ctx, ByteBuf in, List<Object> out)
+        throws Http2Exception {
+      final String text = in.toString(StandardCharsets.US_ASCII);
+      final int end = text.indexOf("\r\n\r\n");
+      if (end < 0) {
+        return;
+      }
+      in.skipBytes(end + 4);
+      final Http2FrameCodec codec = codec();
+      ctx.pipeline()
+          .addLast(
+              codec,
+              new Http2MultiplexHandler(new ChannelInboundHandlerAdapter(), new Reader(first)));
+      codec.onHttpClientUpgrade();
+      ctx.pipeline().remove(this);
+      upgraded.complete(text.substring(0, end));
+    }
   }
 
   static Http2Headers head(String method, String path) {

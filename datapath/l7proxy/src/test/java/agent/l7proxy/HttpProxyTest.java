@@ -13,9 +13,6 @@ import agent.policy.request.HttpVerdict.HeaderChange;
 import agent.policy.request.RedirectStatistics;
 import agent.policy.request.RedirectStatistics.Messages;
 import java.io.IOException;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpResponse.BodyHandlers;
 import java.util.EnumSet;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -207,23 +204,10 @@ class HttpProxyTest {
   @Test
   void shouldRemoveFieldsOfTheConnectionAndUpgradesThatItCannotJudge() throws Exception {
     client.send(
-        "GET / HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade, HTTP2-Settings, X-Hop\r\n"
-            + "Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAA\r\nX-Hop: 1\r\nX-End: 1\r\n\r\n");
+        "GET / HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade, X-Hop\r\n"
+            + "Upgrade: TLS/1.0\r\nHTTP2-Settings: AAMAAABkAARAAAAA\r\nX-Hop: 1\r\nX-End: 1\r\n\r\n");
     assertEquals(200, client.response().status());
     assertEquals(List.of("Host: a.test", "X-End: 1"), server.requests.getFirst().fields());
-  }
-
-  @Test
-  void shouldServeAClientThatOffersHttp2ByUpgrade() throws Exception {
-    try (HttpClient http = HttpClient.newHttpClient()) {
-      final var request =
-          java.net.http.HttpRequest.newBuilder(
-                  URI.create("http://127.0.0.1:" + bench.proxy.firstPort() + "/jdk"))
-              .build();
-      final var answer = http.send(request, BodyHandlers.ofString());
-      assertEquals("GET /jdk|", answer.body());
-      assertEquals(HttpClient.Version.HTTP_1_1, answer.version());
-    }
   }
 
   @Test

@@ -93,9 +93,20 @@ final class CrashApi {
               value(rule.at("/endpointSelector/matchLabels")),
               pair[0].substring(pair[0].indexOf(':') + 1),
               pair[1],
-              Integer.parseInt(rule.at("/ingress/0/toPorts/0/ports/0/port").asString())));
+              Integer.parseInt(rule.at("/ingress/0/toPorts/0/ports/0/port").asString()),
+              requests(rule)));
     }
     return new CrashPolicy(answer.json().get("revision").asLong(), rules);
+  }
+
+  /** Returns the number of what the proxies judge; -1: not all of a rule's is there. */
+  private static int requests(JsonNode rule) {
+    final String path = rule.at("/ingress/1/toPorts/0/rules/http/0/path").asString("/0");
+    final int number = Integer.parseInt(path.substring(1));
+    final String none = "0.example.com";
+    final String dns = rule.at("/egress/1/toPorts/0/rules/dns/0/matchName").asString(none);
+    final String selected = rule.at("/egress/2/toFQDNs/0/matchName").asString(none);
+    return dns.equals(number + ".example.com") && selected.equals(dns) ? number : -1;
   }
 
   private static String value(JsonNode matchLabels) {

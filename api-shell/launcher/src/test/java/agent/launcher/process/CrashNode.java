@@ -71,8 +71,9 @@ final class CrashNode implements AutoCloseable {
    * @param key the label of the admitted sources: app or tier
    * @param value the value of that label
    * @param port the admitted port
+   * @param requests the number in the path and the names that it also admits; 0: none
    */
-  record CrashRule(String app, String key, String value, int port) {
+  record CrashRule(String app, String key, String value, int port, int requests) {
     boolean selects(CrashEndpoint endpoint) {
       return app.equals(endpoint.app);
     }

@@ -17,6 +17,23 @@ final class CrashNodeClient extends CrashClient {
   private static final List<String> OTHER_PREFIXES =
       List.of("192.0.2.0/24", "203.0.113.128/25", "2001:db8:200::/48", "2001:db8:300::7/128");
 
+  private static final int REQUESTS = 3;
+
+  /** The clients of a rule may send to all ports of the packets; the proxies judge the others. */
+  private static final String HTTP =
+      """
+      , {"toPorts": [{"ports": [{"port": "8080", "protocol": "TCP"}],
+         "rules": {"http": [{"method": "GET", "path": "/%d"}]}}]}""";
+
+  private static final String NAMES =
+      """
+      , "egress": [
+        {"toPorts": [{"ports": [{"port": "5353", "protocol": "UDP"},
+                                {"port": "5454", "protocol": "UDP"}]}]},
+        {"toPorts": [{"ports": [{"port": "53", "protocol": "ANY"}],
+         "rules": {"dns": [{"matchName": "%d.example.com"}]}}]},
+        {"toFQDNs": [{"matchName": "%d.example.com"}]}]""";
+
   private final CrashNode node;
 
   CrashNodeClient(AgentProcess agent, Trace trace, long seed, CrashNode node) {
@@ -48,7 +65,8 @@ final class CrashNodeClient extends CrashClient {
             any(CrashEndpointClient.APPS),
             isByApp ? "app" : "tier",
             any(isByApp ? CrashEndpointClient.APPS : CrashEndpointClient.TIERS),
-            any(CrashPackets.PORTS));
+            any(CrashPackets.PORTS),
+            random.nextInt(REQUESTS));
     final CrashPolicy before = node.policy().known();
     final Map<Integer, CrashRule> rules = new TreeMap<>(before.rules());
     final boolean isSame = rule.equals(rules.put(number, rule));
@@ -84,8 +102,8 @@ final class CrashNodeClient extends CrashClient {
 
   /** The first rule is valid and must not hold without the second one. */
   private void refuseRules() {
-    final CrashRule valid = new CrashRule("a", "app", "refused", CrashPackets.PORTS.getFirst());
-    final CrashRule invalid = new CrashRule("b", "app", "refused", 70_000);
+    final CrashRule valid = new CrashRule("a", "app", "refused", CrashPackets.PORTS.getFirst(), 1);
+    final CrashRule invalid = new CrashRule("b", "app", "refused", 70_000, 0);
     refused(400, "PUT", "/policy", "[" + json(0, valid) + ", " + json(1, invalid) + "]");
   }
 
@@ -94,9 +112,16 @@ final class CrashNodeClient extends CrashClient {
     {"endpointSelector": {"matchLabels": {"app": "%s"}},
      "labels": [{"key": "crash", "value": "%d", "source": "user"}],
      "ingress": [{"fromEndpoints": [{"matchLabels": {"%s": "%s"}}],
-                  "toPorts": [{"ports": [{"port": "%d", "protocol": "UDP"}]}]}]}
+                  "toPorts": [{"ports": [{"port": "%d", "protocol": "UDP"}]}]}%s]%s}
     """
-        .formatted(rule.app(), number, rule.key(), rule.value(), rule.port());
+        .formatted(
+            rule.app(),
+            number,
+            rule.key(),
+            rule.value(),
+            rule.port(),
+            rule.requests() == 0 ? "" : HTTP.formatted(rule.requests()),
+            rule.requests() == 0 ? "" : NAMES.formatted(rule.requests(), rule.requests()));
   }
 
   private void changeLease() {

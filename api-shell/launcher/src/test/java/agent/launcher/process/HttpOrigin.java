@@ -7,9 +7,13 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.LongAdder;
 
 /** An HTTP server in a namespace, which answers with the address that it sees of its client. */
 final class HttpOrigin implements AutoCloseable {
@@ -18,6 +22,7 @@ final class HttpOrigin implements AutoCloseable {
   private final HttpServer server;
   private final ExecutorService threads = Executors.newCachedThreadPool();
   private final List<String> requests = new CopyOnWriteArrayList<>();
+  private final Map<String, LongAdder> counts = new ConcurrentHashMap<>();
 
   private HttpOrigin(HttpServer server) {
     this.server = server;
@@ -33,8 +38,10 @@ final class HttpOrigin implements AutoCloseable {
 
   private void answer(HttpExchange exchange) throws IOException {
     exchange.getRequestBody().readAllBytes();
+    final String request = exchange.getRequestMethod() + " " + exchange.getRequestURI();
+    counts.computeIfAbsent(request, first -> new LongAdder()).increment();
     if (requests.size() < MOST_REQUESTS) {
-      requests.add(exchange.getRequestMethod() + " " + exchange.getRequestURI());
+      requests.add(request);
     }
     final byte[] body =
         ("from " + exchange.getRemoteAddress().getAddress().getHostAddress())
@@ -47,6 +54,17 @@ final class HttpOrigin implements AutoCloseable {
   /** Returns the first requests that have reached it, as method and target. */
   List<String> requests() {
     return requests;
+  }
+
+  /** Returns the different requests that have reached it. */
+  Set<String> different() {
+    return Set.copyOf(counts.keySet());
+  }
+
+  /** Returns how often a request has reached it. */
+  long count(String request) {
+    final LongAdder count = counts.get(request);
+    return count == null ? 0 : count.sum();
   }
 
   @Override

@@ -6,8 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.testkit.KernelTest;
 import agent.testkit.TcpConnection;
+import java.net.InetAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -102,6 +104,42 @@ class ProxyProtocolsKernelTest {
       assertTrue(both.contains(":status: 403"), both);
       assertTrue(both.contains("public text"), both);
     }
+  }
+
+  /** A request that is denied keeps HTTP/1.1; the server is asked by HTTP/1.1 in any case. */
+  @Test
+  void shouldServeHttp2ByUpgrade() throws Exception {
+    try (HttpOrigin origin = HttpOrigin.start(server.namespace(), PORT)) {
+      allow("{\"method\": \"GET\", \"path\": \"/public\"}");
+      for (final boolean isIpv6 : List.of(false, true)) {
+        final String url =
+            "http://" + (isIpv6 ? "[" + server.ipv6() + "]" : server.ipv4()) + ":" + PORT;
+        final String own = isIpv6 ? client.ipv6() : client.ipv4();
+        final String answer = "from " + InetAddress.getByName(own).getHostAddress();
+        assertEquals(answer, ask("nghttp", "-u", url + "/public"));
+        final String both = ask("nghttp", "-uv", url + "/public", url + "/secret");
+        assertTrue(both.contains("HTTP Upgrade success"), both);
+        assertTrue(both.contains(":status: 200") && both.contains(":status: 403"), both);
+        assertTrue(both.contains("Access denied"), both);
+        final String denied = ask("nghttp", "-uv", url + "/secret");
+        assertTrue(denied.contains("HTTP/1.1 403 Forbidden"), denied);
+        assertEquals(answer + " 2 200;", curl(url + "/public"));
+        assertEquals("Access denied 1.1 403;", curl(url + "/secret"));
+        assertEquals(
+            answer + " 2 200;Access denied 2 403;", curl(url + "/public", url + "/secret"));
+      }
+      assertEquals(8, origin.requests().size(), origin.requests().toString());
+      assertTrue(origin.requests().stream().allMatch("GET /public"::equals));
+    }
+  }
+
+  /** Returns the bodies with the versions and the statuses of the answers. */
+  private String curl(String... urls) {
+    final List<String> line = new ArrayList<>();
+    line.addAll(List.of("curl", "-sS", "-g", "-m", "8", "--http2"));
+    line.addAll(List.of("-w", " %{http_version} %{http_code};"));
+    line.addAll(List.of(urls));
+    return ask(line.toArray(String[]::new));
   }
 
   @Test
