@@ -11,13 +11,15 @@ public final class Benchmarks {
       List.of("programs", "balancer", "traffic", "services", "maps", "sweep", "memory");
   private static final String DAEMON = "daemon=";
   private static final String SCALE = "scale=";
+  private static final String PROXY = "proxy=";
 
   private Benchmarks() {}
 
   /**
    * Runs the benchmarks of the arguments {@code programs}, {@code balancer}, {@code traffic},
-   * {@code services}, {@code maps}, {@code sweep}, {@code memory} and {@code daemon=PREFIX}, for an
-   * installation under a prefix; without arguments all but the last one.
+   * {@code services}, {@code maps}, {@code sweep}, {@code memory}, and for an installation under a
+   * prefix {@code daemon=PREFIX}, {@code scale=PREFIX} and {@code proxy=PREFIX}; without arguments
+   * all that need none.
    */
   public static void main(String[] arguments) throws Exception {
     LibBpf.ensureLoaded();
@@ -37,6 +39,9 @@ public final class Benchmarks {
     }
     if (name.startsWith(SCALE)) {
       return ScaleReport.run(Path.of(name.substring(SCALE.length())));
+    }
+    if (name.startsWith(PROXY)) {
+      return ProxyReport.run(Path.of(name.substring(PROXY.length())));
     }
     return switch (name) {
       case "programs" -> ProgramReport.run();

@@ -3,6 +3,7 @@ package agent.benchmarks;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TemporaryBpfFileSystem;
 import agent.testkit.VethPair;
+import agent.testkit.Workload;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,6 +26,7 @@ final class RunningDaemon implements AutoCloseable {
   private final NetworkNamespace workloads = NetworkNamespace.create("benchd");
   private final TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount();
   private final Path state = Files.createTempDirectory("agent-benchd-");
+  private final List<Workload> owned = new ArrayList<>();
   private final UnixHttp http = new UnixHttp(state.resolve("agent.sock"));
   private final String[] command;
   private Process process;
@@ -147,19 +149,36 @@ final class RunningDaemon implements AutoCloseable {
   /** As {@link #plumb(int)}, with the label that makes its identity. */
   String plumb(int index, String app) {
     final VethPair veth = VethPair.create(node, "h" + index, workloads, "w" + index);
+    return request(
+        index,
+        veth,
+        app,
+        "10.201.%d.%d".formatted(1 + index / 200, 20 + index % 200),
+        "fd00:201::%x".formatted(20 + index));
+  }
+
+  private static String request(int index, VethPair veth, String app, String ipv4, String ipv6) {
     return """
           {"state":"waiting-for-identity","sync-build-endpoint":true,"container-id":"bench-%d",
           "interface-name":"%s","mac":"%s","host-mac":"%s","labels":["app=%s"],
-          "addressing":{"ipv4":"10.201.%d.%d","ipv6":"fd00:201::%x"}}"""
+          "addressing":{"ipv4":"%s","ipv6":"%s"}}"""
         .formatted(
-            index,
-            veth.hostInterface(),
-            veth.workloadMac(),
-            veth.hostMac(),
-            app,
-            1 + index / 200,
-            20 + index % 200,
-            20 + index);
+            index, veth.hostInterface(), veth.workloadMac(), veth.hostMac(), app, ipv4, ipv6);
+  }
+
+  /** Creates a workload with a namespace and addresses of its own, and its endpoint. */
+  Workload workload(int index, String app) throws IOException {
+    final Workload workload =
+        Workload.create(
+            node,
+            "bw" + index,
+            "10.201.250." + index,
+            "10.201.0.1",
+            "fd00:201::250:" + index,
+            "fd00:201::1");
+    owned.add(workload);
+    create(List.of(request(index, workload.veth(), app, workload.ipv4(), workload.ipv6())));
+    return workload;
   }
 
   long[] create(List<String> requests) throws IOException {
@@ -202,6 +221,7 @@ final class RunningDaemon implements AutoCloseable {
   @Override
   public void close() throws IOException {
     stop();
+    owned.forEach(Workload::close);
     bpffs.close();
     workloads.close();
     node.close();

@@ -52,6 +52,7 @@ final class Exchange {
   private State state = State.CONNECTING;
   private JudgedRequest request;
   private Channel server;
+  private ServerHandler serverHandler;
   private ResponseHead response;
   private int attempts = 1;
   private long drainedBytes;
@@ -201,7 +202,8 @@ final class Exchange {
     }
     state = State.FORWARDING;
     server = channel;
-    channel.pipeline().get(ServerHandler.class).exchange(this);
+    serverHandler = (ServerHandler) channel.pipeline().last();
+    serverHandler.exchange(this);
     if (!isForwarded) {
       isForwarded = true;
       connection.count(Count.REQUEST_FORWARDED);
@@ -504,7 +506,7 @@ final class Exchange {
   private void leaveServer() {
     timers.stopRetry();
     if (server != null) {
-      server.pipeline().get(ServerHandler.class).exchange(null);
+      serverHandler.exchange(null);
       server.close();
       server = null;
     }
@@ -519,7 +521,7 @@ final class Exchange {
       report.ended(Verdict.FORWARDED, response.status());
     }
     if (server != null && isRequestEnded && response != null && response.isServerKept()) {
-      server.pipeline().get(ServerHandler.class).exchange(null);
+      serverHandler.exchange(null);
       if (!isServerHttp2()) {
         connection.upstream().keep(server);
       }

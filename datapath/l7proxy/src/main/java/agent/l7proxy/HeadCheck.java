@@ -1,8 +1,7 @@
 package agent.l7proxy;
 
 import io.netty.buffer.ByteBuf;
-import java.nio.charset.StandardCharsets;
-import java.util.BitSet;
+import java.util.Arrays;
 
 /**
  * Holds the bytes of a request's head against the grammar of RFC 9112 before Netty reads it, which
@@ -10,12 +9,13 @@ import java.util.BitSet;
  * in another way would see another request than the one that was judged.
  */
 final class HeadCheck {
-  private static final BitSet TOKEN = new BitSet();
+  private static final boolean[] TOKEN = new boolean[256];
+  private static final String VERSION = "HTTP/1.";
 
   static {
-    "!#$%&'*+-.^_`|~0123456789".chars().forEach(TOKEN::set);
-    TOKEN.set('a', 'z' + 1);
-    TOKEN.set('A', 'Z' + 1);
+    "!#$%&'*+-.^_`|~0123456789".chars().forEach(c -> TOKEN[c] = true);
+    Arrays.fill(TOKEN, 'a', 'z' + 1, true);
+    Arrays.fill(TOKEN, 'A', 'Z' + 1, true);
   }
 
   private HeadCheck() {}
@@ -23,7 +23,8 @@ final class HeadCheck {
   /** Returns whether these characters are a token, such as a method or the name of a field. */
   static boolean isToken(CharSequence text) {
     for (int i = 0; i < text.length(); i++) {
-      if (!TOKEN.get(text.charAt(i))) {
+      final char c = text.charAt(i);
+      if (c >= TOKEN.length || !TOKEN[c]) {
         return false;
       }
     }
@@ -52,7 +53,7 @@ final class HeadCheck {
       return "the request line is not method, target and version";
     }
     for (int i = from; i < first; i++) {
-      if (!TOKEN.get(bytes.getUnsignedByte(i))) {
+      if (!TOKEN[bytes.getUnsignedByte(i)]) {
         return "a character of the method is not allowed";
       }
     }
@@ -62,16 +63,25 @@ final class HeadCheck {
         return "a character of the target is not allowed";
       }
     }
-    final String version =
-        bytes.toString(second + 1, end - second - 1, StandardCharsets.ISO_8859_1);
-    return version.equals("HTTP/1.1") || version.equals("HTTP/1.0")
-        ? null
-        : "the version is not HTTP/1.0 or HTTP/1.1";
+    return isVersion(bytes, second + 1, end) ? null : "the version is not HTTP/1.0 or HTTP/1.1";
+  }
+
+  private static boolean isVersion(ByteBuf bytes, int from, int end) {
+    if (end - from != VERSION.length() + 1) {
+      return false;
+    }
+    for (int i = 0; i < VERSION.length(); i++) {
+      if (bytes.getByte(from + i) != VERSION.charAt(i)) {
+        return false;
+      }
+    }
+    final byte minor = bytes.getByte(end - 1);
+    return minor == '0' || minor == '1';
   }
 
   private static String field(ByteBuf bytes, int from, int end) {
     int i = from;
-    while (i < end && TOKEN.get(bytes.getUnsignedByte(i))) {
+    while (i < end && TOKEN[bytes.getUnsignedByte(i)]) {
       i++;
     }
     if (i == from || i == end || bytes.getByte(i) != ':') {

@@ -21,6 +21,7 @@ import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.util.ResourceLeakDetector;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.netty.util.internal.logging.Log4J2LoggerFactory;
 import java.io.IOException;
@@ -46,6 +47,7 @@ public final class HttpProxy implements AutoCloseable {
   private static final int TCP = 6;
   private static final int BACKLOG = 1024;
   private static final long CLOSE_MS = 5_000;
+  private static final String LEAK_DETECTION = "io.netty.leakDetection.level";
   private static final RecvByteBufAllocator RECEIVE_BUFFERS =
       new AdaptiveRecvByteBufAllocator(512, 2048, 32 * 1024);
 
@@ -83,6 +85,9 @@ public final class HttpProxy implements AutoCloseable {
    */
   public static HttpProxy start(HttpProxyContext context) throws IOException {
     InternalLoggerFactory.setDefaultFactory(Log4J2LoggerFactory.INSTANCE);
+    if (System.getProperty(LEAK_DETECTION) == null) {
+      ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.DISABLED); // takes stack traces
+    }
     final HttpProxy proxy = new HttpProxy(context.conclude());
     try {
       proxy.firstPort =

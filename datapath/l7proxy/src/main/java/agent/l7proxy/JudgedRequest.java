@@ -6,22 +6,19 @@ import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpVersion;
+import io.netty.util.AsciiString;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
-import java.util.regex.Pattern;
 
 /**
  * The head of a request in the one form that is judged and sent on. What two readers could take for
  * different requests is refused (RFC 9112 section 11.2).
  */
 final class JudgedRequest implements HttpRequest {
-  /** A name, an IPv4 address or an IPv6 address in brackets, and a port. */
-  private static final Pattern AUTHORITY =
-      Pattern.compile("([A-Za-z0-9._~!$&'()*+,;=%-]*|\\[[0-9A-Fa-f:.]+])(?::[0-9]{0,5})?");
-
   /** Fields that frame or route a message; no Connection field may remove them. */
   private static final Set<String> PROTECTED =
       Set.of("host", "content-length", "transfer-encoding", "trailer", "content-encoding");
@@ -29,6 +26,13 @@ final class JudgedRequest implements HttpRequest {
   /** Fields that a rule does not change, because the framing and the route depend on them. */
   private static final Set<String> FRAMING =
       Set.of("content-length", "transfer-encoding", "connection", "upgrade", "te", "host");
+
+  private static final int MOST_LENGTH_DIGITS = 18;
+
+  /** Their hash codes are computed once. */
+
+  private static final AsciiString KEEP_ALIVE = AsciiString.cached("keep-alive");
+  private static final AsciiString PROXY_CONNECTION = AsciiString.cached("proxy-connection");
 
   private static final Set<HttpMethod> IDEMPOTENT =
       Set.of(
@@ -80,52 +84,70 @@ final class JudgedRequest implements HttpRequest {
 
   private void checkFraming() throws BadRequestException {
     final HttpHeaders headers = head.headers();
-    final List<String> lengths = headers.getAll(HttpHeaderNames.CONTENT_LENGTH);
-    if (lengths.size() > 1) {
-      throw new BadRequestException("there is more than one Content-Length");
-    }
-    if (!lengths.isEmpty() && !lengths.getFirst().matches("[0-9]{1,18}")) {
+    final String length = only(HttpHeaderNames.CONTENT_LENGTH);
+    if (length != null && !isLength(length)) {
       throw new BadRequestException("Content-Length is not a number");
     }
-    final List<String> codings = headers.getAll(HttpHeaderNames.TRANSFER_ENCODING);
-    if (codings.isEmpty() || isHttp2) {
+    if (isHttp2 || !headers.contains(HttpHeaderNames.TRANSFER_ENCODING)) {
       return; // HTTP/2 has its own framing, and no such field: Netty adds it
     }
-    if (!lengths.isEmpty()) {
+    if (length != null) {
       throw new BadRequestException("there are both Content-Length and Transfer-Encoding");
     }
     if (head.protocolVersion().equals(HttpVersion.HTTP_1_0)) {
       throw new BadRequestException("HTTP/1.0 has no Transfer-Encoding");
     }
-    if (codings.size() > 1 || !codings.getFirst().equalsIgnoreCase("chunked")) {
+    if (!"chunked".equalsIgnoreCase(only(HttpHeaderNames.TRANSFER_ENCODING))) {
       throw new BadRequestException("Transfer-Encoding is not chunked");
     }
   }
 
-  private void readHost() throws BadRequestException {
-    final List<String> hosts = head.headers().getAll(HttpHeaderNames.HOST);
-    final boolean isRepeated = hosts.size() == 2 && hosts.get(0).equals(hosts.get(1));
-    if (hosts.size() > 1 && !(isHttp2 && isRepeated)) {
-      throw new BadRequestException("there is more than one Host");
+  /** Returns the value of a field; null: there is none. */
+  private String only(AsciiString name) throws BadRequestException {
+    final Iterator<String> values = head.headers().valueStringIterator(name);
+    if (!values.hasNext()) {
+      return null;
     }
-    if (hosts.isEmpty()) {
+    final String value = values.next();
+    if (values.hasNext()) {
+      throw new BadRequestException("there is more than one field " + name);
+    }
+    return value;
+  }
+
+  private static boolean isLength(String text) {
+    boolean isNumber = !text.isEmpty() && text.length() <= MOST_LENGTH_DIGITS;
+    for (int i = 0; i < text.length(); i++) {
+      isNumber &= text.charAt(i) >= '0' && text.charAt(i) <= '9';
+    }
+    return isNumber;
+  }
+
+  private void readHost() throws BadRequestException {
+    final Iterator<String> hosts = head.headers().valueStringIterator(HttpHeaderNames.HOST);
+    if (!hosts.hasNext()) {
       if (!isServerHttp2 && head.protocolVersion().equals(HttpVersion.HTTP_1_1)) {
         throw new BadRequestException("there is no Host");
       }
       return;
     }
-    if (hosts.size() > 1) {
-      head.headers().set(HttpHeaderNames.HOST, hosts.getFirst()); // :authority and host
+    final String authority = hosts.next();
+    if (hosts.hasNext()) {
+      final boolean isSame = hosts.next().equals(authority) && !hosts.hasNext();
+      if (!isHttp2 || !isSame) {
+        throw new BadRequestException("there is more than one Host");
+      }
+      head.headers().set(HttpHeaderNames.HOST, authority); // :authority and host
     }
-    host = hostOf(hosts.getFirst());
+    host = hostOf(authority);
   }
 
   private static String hostOf(String authority) throws BadRequestException {
-    final var matcher = AUTHORITY.matcher(authority);
-    if (!matcher.matches()) {
+    final int end = Authority.endOfHost(authority);
+    if (end < 0) {
       throw new BadRequestException("Host is not a host and a port");
     }
-    return matcher.group(1).toLowerCase(Locale.ROOT);
+    return authority.substring(0, end).toLowerCase(Locale.ROOT);
   }
 
   private void readTarget() throws BadRequestException {
@@ -159,15 +181,23 @@ final class JudgedRequest implements HttpRequest {
     head.setUri(NormalPath.of(rest.startsWith("/") ? rest : "/" + rest));
   }
 
-  /** Removes what is for this hop (RFC 9110 sections 7.6.1 and 7.8), and keeps a WebSocket. */
-  private void removeConnectionFields() throws BadRequestException {
-    final HttpHeaders headers = head.headers();
+  private static Set<String> connectionOptions(HttpHeaders headers) {
+    if (!headers.contains(HttpHeaderNames.CONNECTION)) {
+      return Set.of();
+    }
     final Set<String> options = new HashSet<>();
     for (final String value : headers.getAll(HttpHeaderNames.CONNECTION)) {
       for (final String option : value.split(",")) {
         options.add(option.strip().toLowerCase(Locale.ROOT));
       }
     }
+    return options;
+  }
+
+  /** Removes what is for this hop (RFC 9110 sections 7.6.1 and 7.8), and keeps a WebSocket. */
+  private void removeConnectionFields() throws BadRequestException {
+    final HttpHeaders headers = head.headers();
+    final Set<String> options = connectionOptions(headers);
     wantsClose = options.contains("close") || head.protocolVersion().equals(HttpVersion.HTTP_1_0);
     isWebSocket =
         options.contains("upgrade")
@@ -209,8 +239,8 @@ final class JudgedRequest implements HttpRequest {
   /** Removes the fields of one connection, but for those of the framing. */
   static void removeHopFields(HttpHeaders headers) {
     headers.remove(HttpHeaderNames.CONNECTION);
-    headers.remove("keep-alive");
-    headers.remove("proxy-connection");
+    headers.remove(KEEP_ALIVE);
+    headers.remove(PROXY_CONNECTION);
     headers.remove(HttpHeaderNames.UPGRADE);
   }
 

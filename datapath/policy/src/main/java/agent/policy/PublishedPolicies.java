@@ -22,7 +22,7 @@ import org.agrona.collections.Int2ObjectHashMap;
  * request, an allow allows every one, and a redirect those that a rule of requests for the peer and
  * port matches. The header changes of all rules that match add up.
  *
- * <p>Asking allocates only for an expression that is not plain text and for changes.
+ * <p>Asking allocates only for changes, and for an expression that is too large for an automaton.
  */
 final class PublishedPolicies implements RequestPolicies {
   private static final RedirectKind[] KINDS = RedirectKind.values();

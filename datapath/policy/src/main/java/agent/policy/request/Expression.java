@@ -12,7 +12,9 @@ import java.util.Set;
  * A regular expression that a whole text has to match, with the syntax of RE2; a dot stands for
  * every character. The time of a match is linear in the length of the text. Alternatives of plain
  * text, each with or without {@code .*} at its end, such as {@code GET|HEAD} and {@code
- * /public/.*}, are compared without allocating; a match of any other expression allocates.
+ * /public/.*}, are compared; other expressions have an automaton, and neither allocates. A match
+ * allocates only where the automaton would be too large ({@link ExpressionAutomaton}), or a text is
+ * not ASCII.
  */
 public final class Expression {
   private static final int LONGEST = 4096;
@@ -25,11 +27,19 @@ public final class Expression {
   private final boolean foldsCase;
   private final Set<String> names;
   private final String[] prefixes;
+  private final ExpressionAutomaton automaton;
   private final Pattern pattern;
 
-  private Expression(String text, boolean foldsCase, Alternatives plain, Pattern pattern) {
+  /** One of alternatives, automaton and pattern is not null. */
+  private Expression(
+      String text,
+      boolean foldsCase,
+      Alternatives plain,
+      ExpressionAutomaton automaton,
+      Pattern pattern) {
     this.text = text;
     this.foldsCase = foldsCase;
+    this.automaton = automaton;
     this.pattern = pattern;
     names = plain == null ? Set.of() : Set.copyOf(plain.names);
     prefixes = plain == null ? new String[0] : plain.prefixes.toArray(String[]::new);
@@ -54,19 +64,24 @@ public final class Expression {
     }
     final Alternatives plain = Alternatives.of(text, foldsCase);
     if (plain != null) {
-      return new Expression(text, foldsCase, plain, null);
+      return new Expression(text, foldsCase, plain, null, null);
     }
     final ExpressionSize size = ExpressionSize.of(text);
     if (size.isTooLarge()) {
       throw Refusal.invalid(field, "the expression is too large: " + size.reason());
     }
     try {
-      final int flags = Pattern.DOTALL | (foldsCase ? Pattern.CASE_INSENSITIVE : 0);
-      return new Expression(text, foldsCase, null, Pattern.compile(text, flags));
+      final Pattern pattern = compiled(text, foldsCase);
+      final ExpressionAutomaton automaton = ExpressionAutomaton.of(text, foldsCase, size.states());
+      return new Expression(text, foldsCase, null, automaton, automaton == null ? pattern : null);
     } catch (PatternSyntaxException e) {
       throw Refusal.invalid(
           field, "'%s' is not an expression: %s".formatted(shown(text), e.getDescription()));
     }
+  }
+
+  private static Pattern compiled(String text, boolean foldsCase) {
+    return Pattern.compile(text, Pattern.DOTALL | (foldsCase ? Pattern.CASE_INSENSITIVE : 0));
   }
 
   private static String shown(String text) {
@@ -80,8 +95,17 @@ public final class Expression {
         : text.length() + (long) STATE_BYTES * ExpressionSize.of(text).states();
   }
 
+  /** Returns whether a match of a text of ASCII allocates nothing. */
+  boolean allocatesNothing() {
+    return pattern == null;
+  }
+
   /** Returns whether a text matches. */
   public boolean matches(String value) {
+    if (automaton != null) {
+      final int answer = automaton.matches(value);
+      return answer < 0 ? compiled(text, foldsCase).matches(value) : answer == 1;
+    }
     if (pattern != null) {
       return pattern.matches(value);
     }

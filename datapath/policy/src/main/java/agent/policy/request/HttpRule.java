@@ -6,7 +6,8 @@ import java.util.List;
 
 /**
  * One rule for HTTP requests. A request matches where everything does that is there; null is a part
- * that is not. Immutable; asking allocates only where an {@link Expression} does, or for changes.
+ * that is not. Immutable; asking allocates only for changes, and where an {@link Expression} is too
+ * large.
  *
  * @param method of the method
  * @param path of the path with the query
