@@ -22,6 +22,7 @@ import agent.maps.kernel.EntryBuffer;
 import agent.maps.kernel.PrefilterTables;
 import agent.maps.kernel.PrefilterWords;
 import agent.maps.layout.PrefilterTable;
+import agent.testkit.BestTime;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.Ping;
@@ -32,6 +33,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -278,7 +280,7 @@ class DeviceGuardKernelTest {
 
   @Test
   @Execution(ExecutionMode.CONCURRENT)
-  void shouldRepairAListOfAHundredThousandPrefixesWithinTenSeconds() {
+  void shouldRepairAListOfAHundredThousandPrefixesWithinTenSeconds() throws Exception {
     launch(TcMode.AUTO);
     final List<Prefix> deny = new ArrayList<>();
     for (int i = 0; i < 100_000; i++) {
@@ -287,11 +289,7 @@ class DeviceGuardKernelTest {
     manager.prefilter().add(OptionalLong.empty(), deny);
     try (BpfMap map = table("prefilter4_table");
         PrefilterWords words = new PrefilterWords(map)) {
-      for (int i = 0; i < 2000; i++) {
-        words.word(i * 50, ~words.word(i * 50));
-      }
-      watch.awaitRepair(Kind.MAP_ENTRY, 2000);
-      assertEquals(0, words.word(50));
+      BestTime.assertWithin(GuardWatch.LIMIT, "2000 changed words", () -> repair(words));
     }
     assertClosedAndRight();
     final long before = watch.repairs(Kind.MAP_ENTRY);
@@ -304,5 +302,17 @@ class DeviceGuardKernelTest {
             });
     assertEquals(before, watch.repairs(Kind.MAP_ENTRY), "changes of the agent are no differences");
     watch.awaitRight();
+  }
+
+  private Duration repair(PrefilterWords words) {
+    watch.awaitRight();
+    final long before = watch.repairs(Kind.MAP_ENTRY);
+    final long startNs = System.nanoTime();
+    for (int i = 0; i < 2000; i++) {
+      words.word(i * 50, ~words.word(i * 50));
+    }
+    watch.awaitRepair(Kind.MAP_ENTRY, before + 2000);
+    assertEquals(0, words.word(50));
+    return Duration.ofNanos(System.nanoTime() - startNs);
   }
 }
