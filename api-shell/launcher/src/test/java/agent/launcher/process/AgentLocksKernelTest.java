@@ -75,7 +75,7 @@ class AgentLocksKernelTest {
   void shouldRefuseTheSocketOfAnotherAgent() throws Exception {
     try (NetworkNamespace other = NetworkNamespace.create("other");
         TemporaryBpfFileSystem root = TemporaryBpfFileSystem.mount()) {
-      assertSocketRefused(other, root);
+      assertSocketRefused("process " + first.pid(), other, root);
     }
     first.expect(200, "GET", "/healthz", null);
   }
@@ -88,9 +88,9 @@ class AgentLocksKernelTest {
     final List<SocketChannel> queued = new ArrayList<>();
     try (NetworkNamespace other = NetworkNamespace.create("other");
         TemporaryBpfFileSystem root = TemporaryBpfFileSystem.mount()) {
-      assertSocketRefused(other, root);
+      assertSocketRefused("process " + first.pid(), other, root);
       fillQueue(first.socket(), queued);
-      assertSocketRefused(other, root);
+      assertSocketRefused("a process", other, root);
     } finally {
       Commands.run("kill", "-CONT", Long.toString(first.pid()));
       for (final SocketChannel one : queued) {
@@ -117,8 +117,8 @@ class AgentLocksKernelTest {
     }
   }
 
-  private void assertSocketRefused(NetworkNamespace other, TemporaryBpfFileSystem root)
-      throws Exception {
+  private void assertSocketRefused(
+      String owner, NetworkNamespace other, TemporaryBpfFileSystem root) throws Exception {
     try (AgentProcess second =
         AgentProcess.start(
             other,
@@ -128,7 +128,7 @@ class AgentLocksKernelTest {
             first.socket().toString())) {
       assertEquals(IN_USE, second.exitCode(), second.log());
       assertEquals(1, second.log().lines().count(), second.log());
-      final String reason = "socket " + first.socket() + ": process " + first.pid() + " listens";
+      final String reason = "socket " + first.socket() + ": " + owner + " listens on it";
       assertTrue(second.log().contains(reason), second.log());
     }
   }
