@@ -98,7 +98,7 @@ class AgentUnwritableChangesKernelTest {
         "PATCH",
         "/config",
         "{\"options\": {\"Debug\": \"Enabled\"}}",
-        "configuration/changes.json",
+        "configuration/daemon.json",
         cause);
     refused(
         "PATCH", "/prefilter", "{\"deny\": [\"198.51.100.0/24\"]}", "prefilter/list.json", cause);
