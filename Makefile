@@ -5,7 +5,7 @@ SHELL := /bin/bash
 PREFIX  ?= /usr/local
 SCRIPTS := api-shell/launcher/src/main/scripts
 BUILT   := target/built
-MAVEN    = JAVA_HOME="$$($(SCRIPTS)/find-jdk)" mvn -ntp -B
+MAVEN    = env JAVA_HOME="$$($(SCRIPTS)/find-jdk)" mvn -ntp -B
 
 # The inputs of a build. Folders are listed, too, so that a removed file starts a new build.
 MODULES := bpf-src native-bindings maps conntrack datapath api-shell benchmarks
@@ -32,29 +32,34 @@ test: deps ## run every test, kernel tests included (as root; CI=true makes a sk
 	@mkdir -p $(dir $(BUILT)) && touch $(BUILT)
 
 fuzz: deps ## fuzz each parser of outside input for DURATION=3600 seconds (TARGET chooses one, see FuzzTarget; FUZZ_SEED repeats a run)
-	$(MAVEN) -pl :fuzz -am -Dsurefire.failIfNoSpecifiedTests=false -Dtest=FuzzTest -Dfuzz.timeout=0 \
+	.build/named-tests api-shell/fuzz/FuzzTest -- \
+	  $(MAVEN) -pl :fuzz -am -Dsurefire.failIfNoSpecifiedTests=false -Dtest=FuzzTest -Dfuzz.timeout=0 \
 	  -Dfuzz.seconds=$(or $(DURATION),3600) $(if $(TARGET),-Dfuzz.target=$(TARGET)) $(if $(FUZZ_SEED),-Dfuzz.seed=$(FUZZ_SEED)) verify
 
 crash-rounds: deps ## kill the agent in ROUNDS=200 rounds of random calls (as root; SEED repeats a run)
-	$(MAVEN) -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false -Dtest=CrashRoundsKernelTest \
+	.build/named-tests api-shell/launcher/CrashRoundsKernelTest -- \
+	  $(MAVEN) -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false -Dtest=CrashRoundsKernelTest \
 	  -Dcrash.rounds=$(or $(ROUNDS),200) $(if $(SEED),-Dcrash.seed=$(SEED)) verify
 
 record-release: deps ## record what this release leaves in the kernel and on disk, for the next one's upgrade test
-	$(MAVEN) verify -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false \
+	.build/named-tests api-shell/launcher/UpgradeKernelTest -- \
+	  $(MAVEN) verify -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false \
 	  -Dtest='UpgradeKernelTest#shouldTakeOverFromARecordingOfThisRelease' -Dagent.recording='$(CURDIR)/target/recording'
 	@echo "copy target/recording to release-<version> beside the others in api-shell/launcher/src/test/resources"
 
 soak: deps ## send requests and questions through the proxies for DURATION=600 seconds while the policy changes (as root)
-	$(MAVEN) -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false -Dtest=ProxySoakKernelTest \
+	.build/named-tests api-shell/launcher/ProxySoakKernelTest -- \
+	  $(MAVEN) -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false -Dtest=ProxySoakKernelTest \
 	  -Dsoak.seconds=$(or $(DURATION),600) verify
 
 mutations-bpf: deps ## plant the listed bugs in the programs and print how many the tests catch (as root)
-	$(MAVEN) -pl :endpoint -am -Dmutations -Dtest=MutationsKernelTest,FlowMutationsKernelTest \
+	.build/named-tests datapath/manager/MutationsKernelTest datapath/endpoint/FlowMutationsKernelTest -- \
+	  $(MAVEN) -pl :endpoint -am -Dmutations -Dtest=MutationsKernelTest,FlowMutationsKernelTest \
 	  -Dsurefire.failIfNoSpecifiedTests=false verify
 
-mutations-java: deps ## plant bugs in the Java modules, print how many the unit tests find (an hour)
+mutations-java: deps ## plant bugs in the Java modules, print how many the unit tests find (an hour; below 95 % it fails)
 	find . -path '*/target/pit-reports/mutations.csv' -delete
-	$(MAVEN) -q -fae -Pmutations-java process-test-classes; status=$$?; .build/mutation-scores; exit $$status
+	$(MAVEN) -q -fae -Pmutations-java process-test-classes; status=$$?; .build/mutation-scores && exit $$status
 
 format: deps ## format the Java and C sources
 	$(MAVEN) -q spotless:apply

@@ -15,6 +15,7 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.List;
@@ -168,7 +169,7 @@ class WaitingTest {
     agent.on("GET /identity", "[]");
     await(() -> agent.out().endsWith("\n\nID  LABELS\n"));
     watch.interrupt();
-    watch.join();
+    assertTrue(watch.join(Duration.ofSeconds(60)));
   }
 
   @Test
@@ -180,7 +181,7 @@ class WaitingTest {
     agent.on("GET /identity", "[{\"id\":2}]");
     await(() -> agent.out().contains("2 "));
     watch.interrupt();
-    watch.join();
+    assertTrue(watch.join(Duration.ofSeconds(60)));
     assertEquals("\u001b[H\u001b[2JID  LABELS\n\u001b[H\u001b[2JID  LABELS\n2   -\n", agent.out());
   }
 
@@ -268,7 +269,7 @@ class WaitingTest {
       Thread.sleep(300);
       assertEquals(before + 1, agent.requests().size(), line);
       watch.interrupt();
-      watch.join();
+      assertTrue(watch.join(Duration.ofSeconds(60)));
     }
   }
 

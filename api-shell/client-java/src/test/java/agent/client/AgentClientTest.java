@@ -176,7 +176,7 @@ class AgentClientTest {
       final IOException failed =
           assertThrows(IOException.class, () -> client.importPolicy(" ".repeat(16 << 20)));
       assertEquals(1, failed.getSuppressed().length, failed.toString());
-      hasty.join();
+      assertTrue(hasty.join(Duration.ofSeconds(60)));
     }
   }
 

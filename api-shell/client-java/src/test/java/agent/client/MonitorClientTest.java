@@ -200,21 +200,23 @@ class MonitorClientTest {
     }
   }
 
-  /** An agent that greets, and sends an event much later. */
+  /** An agent that greets, and sends an event much later; a call may take an hour otherwise. */
   @Test
+  @Timeout(60)
   void shouldWaitForTheNextEventAsLongAsItMayTake() throws Exception {
     agent.close();
     try (ServerSocketChannel listener = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
       listener.bind(UnixDomainSocketAddress.of(socket));
       final CompletableFuture<SocketChannel> greeted =
           CompletableFuture.supplyAsync(() -> greet(listener));
-      try (MonitorClient client = open();
+      try (MonitorClient client =
+              MonitorClient.open(socket, MonitorStream.DROPS, Duration.ofHours(1));
           SocketChannel peer = greeted.get()) {
         assertNull(client.next(Duration.ZERO));
         final long startNs = System.nanoTime();
         assertNull(client.next(Duration.ofMillis(200)));
         final long ms = (System.nanoTime() - startNs) / 1_000_000;
-        assertTrue(ms >= 190 && ms < 4000, ms + " ms");
+        assertTrue(ms >= 190, ms + " ms");
         final CompletableFuture<Void> late =
             CompletableFuture.runAsync(
                 () -> send(peer, frame(MonitorStream.LOST, 16).putLong(8, 4).putLong(16, 2)),

@@ -111,7 +111,7 @@ class UnixHttpConnectionTest {
       assertFalse(isTimerAlive());
       assertEquals("hello", connection.readLine(10));
     }
-    acceptor.join();
+    assertTrue(acceptor.join(LONG));
   }
 
   @Test
@@ -170,7 +170,7 @@ class UnixHttpConnectionTest {
                     }
                   });
       connection.write(ByteBuffer.allocate(bytes));
-      reader.join();
+      assertTrue(reader.join(LONG));
       assertEquals(bytes, received[0]);
     }
   }

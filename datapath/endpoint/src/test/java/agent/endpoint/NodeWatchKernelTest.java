@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.guard.Repairs;
 import agent.endpoint.state.EndpointHealth.HealthLevel;
+import agent.testkit.BestTime;
 import agent.testkit.KernelTest;
 import agent.testkit.Ping;
 import agent.testkit.Workload;
@@ -53,6 +54,10 @@ class NodeWatchKernelTest {
         + agent.namespace().exec("ip", "-o", "neigh", "show", "nud", "permanent");
   }
 
+  private String gateways() {
+    return agent.namespace().exec("ip", "-o", "address", "show", "dev", "lo");
+  }
+
   @Test
   void shouldAddGatewaysAgainWithTheRoutesThatTheKernelRemovedWithThem() {
     final String before = routes();
@@ -78,6 +83,27 @@ class NodeWatchKernelTest {
     agent.namespace().ip("route change " + web.ipv4() + "/32 dev lxcep12 proto 169");
     agent.await("routes", () -> routes().equals(before));
     agent.awaitOk(11);
+  }
+
+  @Test
+  void shouldAddRoutesAndGatewaysAgainWithinASecond() throws Exception {
+    final String before = routes() + gateways();
+    for (final String removed :
+        List.of(
+            "route del " + web.ipv4() + "/32",
+            "-6 route del " + web.ipv6() + "/128",
+            "address del 10.1.0.1/32 dev lo",
+            "address del f00d::a01:1:0:1/128 dev lo")) {
+      BestTime.assertWithin(
+          Duration.ofSeconds(1),
+          removed,
+          () -> {
+            final long startNs = System.nanoTime();
+            agent.namespace().ip(removed);
+            agent.await("repair of " + removed, () -> (routes() + gateways()).equals(before));
+            return Duration.ofNanos(System.nanoTime() - startNs);
+          });
+    }
   }
 
   @Test

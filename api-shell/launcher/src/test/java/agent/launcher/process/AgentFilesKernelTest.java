@@ -44,6 +44,17 @@ class AgentFilesKernelTest {
   }
 
   @Test
+  void shouldLeaveAFifoInThePlaceOfItsSocket() throws Exception {
+    final Path fifo = folder.resolve("fifo");
+    Commands.run("mkfifo", fifo.toString());
+    final Object inode = Files.getAttribute(fifo, "unix:ino");
+    final AgentProcess agent = node.launch("--socket-path", fifo.toString());
+    refused(1, "socket " + fifo + ": a file that is not a socket is in its place", agent);
+    assertTrue(Files.readAttributes(fifo, "isOther").containsValue(true));
+    assertEquals(inode, Files.getAttribute(fifo, "unix:ino"));
+  }
+
+  @Test
   void shouldFollowNoLinkInThePlaceOfItsLock() throws Exception {
     final Path precious = Files.writeString(folder.resolve("precious"), "precious");
     final Path lock = node.state().resolve("agent.lock");

@@ -8,8 +8,13 @@ import agent.testkit.Commands;
 import agent.testkit.KernelTest;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TemporaryBpfFileSystem;
+import java.net.SocketException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -69,23 +74,63 @@ class AgentLocksKernelTest {
   @Test
   void shouldRefuseTheSocketOfAnotherAgent() throws Exception {
     try (NetworkNamespace other = NetworkNamespace.create("other");
-        TemporaryBpfFileSystem root = TemporaryBpfFileSystem.mount();
-        AgentProcess second =
-            AgentProcess.start(
-                other,
-                folder.resolve("state"),
-                root.path(),
-                "--socket-path",
-                first.socket().toString())) {
-      assertEquals(IN_USE, second.exitCode(), second.log());
-      assertEquals(1, second.log().lines().count(), second.log());
-      assertTrue(
-          second
-              .log()
-              .contains("socket " + first.socket() + ": process " + first.pid() + " listens on it"),
-          second.log());
+        TemporaryBpfFileSystem root = TemporaryBpfFileSystem.mount()) {
+      assertSocketRefused("process " + first.pid(), other, root);
     }
     first.expect(200, "GET", "/healthz", null);
+  }
+
+  /** A stopped process neither accepts nor answers, whether or not its queue has room. */
+  @Test
+  void shouldRefuseTheSocketOfAProcessThatIsStopped() throws Exception {
+    final Object inode = Files.getAttribute(first.socket(), "unix:ino");
+    Commands.run("kill", "-STOP", Long.toString(first.pid()));
+    final List<SocketChannel> queued = new ArrayList<>();
+    try (NetworkNamespace other = NetworkNamespace.create("other");
+        TemporaryBpfFileSystem root = TemporaryBpfFileSystem.mount()) {
+      assertSocketRefused("process " + first.pid(), other, root);
+      fillQueue(first.socket(), queued);
+      assertSocketRefused("a process", other, root);
+    } finally {
+      Commands.run("kill", "-CONT", Long.toString(first.pid()));
+      for (final SocketChannel one : queued) {
+        one.close();
+      }
+    }
+    assertEquals(inode, Files.getAttribute(first.socket(), "unix:ino"));
+    first.expect(200, "GET", "/healthz", null);
+  }
+
+  /** Connects until the queue of the listener is full. */
+  private static void fillQueue(Path socket, List<SocketChannel> queued) throws Exception {
+    boolean hasRoom = true;
+    while (hasRoom) {
+      final SocketChannel one = SocketChannel.open(StandardProtocolFamily.UNIX);
+      queued.add(one);
+      one.configureBlocking(false);
+      try {
+        hasRoom = one.connect(UnixDomainSocketAddress.of(socket));
+      } catch (SocketException full) {
+        hasRoom = false; // EAGAIN
+      }
+      assertTrue(queued.size() < 10_000);
+    }
+  }
+
+  private void assertSocketRefused(
+      String owner, NetworkNamespace other, TemporaryBpfFileSystem root) throws Exception {
+    try (AgentProcess second =
+        AgentProcess.start(
+            other,
+            folder.resolve("state"),
+            root.path(),
+            "--socket-path",
+            first.socket().toString())) {
+      assertEquals(IN_USE, second.exitCode(), second.log());
+      assertEquals(1, second.log().lines().count(), second.log());
+      final String reason = "socket " + first.socket() + ": " + owner + " listens on it";
+      assertTrue(second.log().contains(reason), second.log());
+    }
   }
 
   @Test

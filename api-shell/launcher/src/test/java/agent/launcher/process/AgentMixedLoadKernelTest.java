@@ -8,6 +8,7 @@ import agent.testkit.VethPair;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -214,7 +215,8 @@ class AgentMixedLoadKernelTest {
     agent.expect(200, "DELETE", "/prefilter", "{\"deny\": [" + prefixes + "]}");
     clients.forEach(client -> threads.add(Thread.ofPlatform().daemon().start(client)));
     for (final Thread thread : threads) {
-      thread.join();
+      assertTrue(
+          thread.join(Duration.ofSeconds(seconds + 120)), "a client without an answer");
     }
     assertEquals(List.of(), List.copyOf(errors));
     return clients;

@@ -3,10 +3,12 @@ package agent.launcher.process;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.BestTime;
 import agent.testkit.KernelTest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -116,6 +118,34 @@ class AgentNodeWatchKernelTest {
       LockSupport.parkNanos(Duration.ofMillis(10).toNanos());
     }
     assertEquals(1, repairsLogged());
+  }
+
+  @Test
+  void shouldAddRoutesAndGatewaysAgainWithinASecond() throws Exception {
+    for (final String removed :
+        List.of(
+            "route del " + workload.ipv4() + "/32",
+            "-6 route del " + workload.ipv6() + "/128",
+            "address del 10.210.0.1/32 dev lo")) {
+      final String before = networking();
+      BestTime.assertWithin(
+          Duration.ofSeconds(1),
+          removed,
+          () -> {
+            final long startNs = System.nanoTime();
+            node.namespace().ip(removed);
+            while (!networking().equals(before)) {
+              assertTrue(System.nanoTime() - startNs < DEADLINE_NS, removed + "\n" + agent.log());
+            }
+            return Duration.ofNanos(System.nanoTime() - startNs);
+          });
+    }
+  }
+
+  private String networking() {
+    return node.namespace().exec("ip", "route", "show")
+        + node.namespace().exec("ip", "-6", "route", "show", "proto", "169")
+        + node.namespace().exec("ip", "-o", "-4", "address", "show", "dev", "lo");
   }
 
   private long repairsLogged() throws IOException {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.testkit.KernelTest;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -174,7 +175,7 @@ class AgentPolicyUpdateKernelTest {
       agent.kill();
     }
     for (final Thread thread : threads) {
-      thread.join();
+      assertTrue(thread.join(Duration.ofMinutes(2)), "a client without an answer");
     }
     assertEquals(List.of(), List.copyOf(unexpected));
     return clients;

@@ -1,7 +1,9 @@
 package agent.launcher.process;
 
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import agent.testkit.Commands;
 import agent.testkit.KernelTest;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
@@ -95,6 +97,24 @@ class AgentReachabilityKernelTest {
     awaitHealth(true, "OK", "OK");
     workload.veth().delete();
     awaitHealth(false, "Failure", "Failure");
+  }
+
+  /** With the namespace the kernel removes the veth pair. */
+  @Test
+  void shouldCloseAWorkloadWhoseNamespaceIsGone() throws Exception {
+    final String name = workload.namespace().name();
+    Commands.run("ip", "netns", "delete", name);
+    node.keep(() -> Commands.run("ip", "netns", "add", name)); // as the node's end expects it
+    awaitHealth(false, "Failure", "Failure");
+    awaitStatus("Failure", "endpoint " + workload.id() + ": interface 'wl-guest' is gone");
+    await("/map/endpoints", map -> !map.get("cache").toString().contains(workload.ipv4()));
+    assertFalse(node.namespace().exec("ip", "route").contains(workload.ipv4()));
+    agent.kill();
+    agent = node.agent();
+    agent.expect(404, "GET", "/endpoint/" + workload.id(), null);
+    assertFalse(node.namespace().exec("ip", "route").contains(workload.ipv4()));
+    assertTrue(agent.log().contains("interface 'wl-guest' with index "), agent.log());
+    awaitStatus("Ok", "");
   }
 
   /** The next run asks again, and finds out by itself. */

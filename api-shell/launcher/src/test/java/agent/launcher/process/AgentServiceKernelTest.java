@@ -17,6 +17,7 @@ import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -172,7 +173,7 @@ class AgentServiceKernelTest {
     }
     first.kill();
     for (final Thread client : clients) {
-      client.join();
+      assertTrue(client.join(Duration.ofMinutes(2)), "a client without an end");
     }
     final AgentProcess second = start();
     final Set<Integer> found = new HashSet<>();

@@ -119,14 +119,13 @@ class AgentUnreadableStateKernelTest {
     final Path file = node.state().resolve("policy/rules.json");
     final Path copy = node.state().resolve("policy/rules-copy.json");
     final byte[] content = Files.readAllBytes(file);
-    final Map<String, StateFiles.Damage> ways = StateFiles.all("policy");
-    for (final String way :
-        List.of("an empty object", "a newer format", "a value that is not valid", "a directory")) {
+    for (final Map.Entry<String, StateFiles.Damage> damage : StateFiles.all("policy").entrySet()) {
+      final String way = damage.getKey();
       agent.kill();
       StateFiles.clear(file);
       StateFiles.clear(copy);
-      ways.get(way).to(file, content);
-      ways.get(way).to(copy, content);
+      damage.getValue().to(file, content);
+      damage.getValue().to(copy, content);
       agent = node.agent();
       assertReached(false, stranger.namespace(), backend.ipv4(), way);
       assertReached(false, stranger.namespace(), backend.ipv6(), way);
@@ -151,23 +150,61 @@ class AgentUnreadableStateKernelTest {
       agent.kill();
       agent = node.agent();
     }
-    assertTrue(Files.isDirectory(file.resolveSibling("rules.json.corrupt-1")));
+    assertTrue(Files.isSymbolicLink(file.resolveSibling("rules.json.corrupt-1")));
+  }
+
+  /** A newer release wrote the rules, and its copy is of another time. */
+  @Test
+  void shouldUseNoCopyBesideRulesOfANewerFormat() throws Exception {
+    agent = node.agent();
+    final TestWorkload stranger = node.workload(agent, "stranger", "app=stranger");
+    final TestWorkload backend = node.workload(agent, "backend", "app=backend");
+    node.keep(TcpEchoServer.start(backend.namespace(), PORT));
+    agent.expect(200, "PUT", "/policy", RULES);
+    final Path file = node.state().resolve("policy/rules.json");
+    final Path copy = node.state().resolve("policy/rules-copy.json");
+    final byte[] content = Files.readAllBytes(file);
+    final byte[] newer = StateFiles.whole(2, "policy", StateFiles.document(content));
+    agent.kill();
+    StateFiles.clear(file);
+    StateFiles.clear(copy);
+    Files.write(file, newer);
+    Files.write(copy, content);
+    for (int start = 0; start < 2; start++) {
+      agent = node.agent();
+      assertReached(false, stranger.namespace(), backend.ipv4(), "the policy of the kernel");
+      refused(500, "PUT", "/policy", RULES, file);
+      assertFailure(file);
+      assertArrayEquals(newer, Files.readAllBytes(file));
+      assertArrayEquals(content, Files.readAllBytes(copy));
+      agent.kill();
+    }
   }
 
   @Test
   void shouldUseAGoodCopyOfTheRulesAndRepairTheOtherFile() throws Exception {
     agent = node.agent();
+    final TestWorkload stranger = node.workload(agent, "stranger", "app=stranger");
+    final TestWorkload backend = node.workload(agent, "backend", "app=backend");
+    node.keep(TcpEchoServer.start(backend.namespace(), PORT));
     agent.expect(200, "PUT", "/policy", RULES);
     final JsonNode rules = agent.expect(200, "GET", "/policy", null).json();
     final Path file = node.state().resolve("policy/rules.json");
     final byte[] content = Files.readAllBytes(file);
-    agent.kill();
-    Files.write(file, StateFiles.whole(1, "policy", "{}"));
-    agent = node.agent();
-    assertEquals(rules, agent.expect(200, "GET", "/policy", null).json());
-    assertArrayEquals(content, Files.readAllBytes(file));
-    assertTrue(agent.log().contains("the rules were read from the copy"), agent.log());
-    assertHealthy();
+    final Path copy = node.state().resolve("policy/rules-copy.json");
+    for (final String way :
+        List.of("an empty object", "a value that is not valid", "an unknown member")) {
+      agent.kill();
+      StateFiles.clear(file);
+      StateFiles.all("policy").get(way).to(file, content);
+      agent = node.agent();
+      assertReached(false, stranger.namespace(), backend.ipv4(), way);
+      assertEquals(rules, agent.expect(200, "GET", "/policy", null).json());
+      assertArrayEquals(content, Files.readAllBytes(file));
+      assertArrayEquals(content, Files.readAllBytes(copy), "the copy is kept");
+      assertTrue(agent.log().contains("the rules were read from the copy"), agent.log());
+      assertHealthy();
+    }
   }
 
   @Test

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.testkit.Commands;
 import agent.testkit.KernelTest;
 import agent.testkit.TcpConnection;
 import agent.testkit.TcpEchoServer;
@@ -28,6 +27,7 @@ class AgentUnwritableStateKernelTest {
   private static final long LONGEST_RECOVERY_NS = TimeUnit.SECONDS.toNanos(60);
 
   private TestNode node;
+  private SmallDisk disk;
   private AgentProcess agent;
   private TestWorkload client;
   private TestWorkload server;
@@ -35,9 +35,8 @@ class AgentUnwritableStateKernelTest {
   @BeforeEach
   void startAgentOnASmallDisk() throws Exception {
     node = new TestNode();
-    final String state = node.state().toString();
-    Commands.run("mount", "-t", "tmpfs", "-o", "size=256k,mode=0700", "tmpfs", state);
-    node.keep(() -> Commands.run("umount", "--lazy", state));
+    disk = SmallDisk.mount(node.state(), 256);
+    node.keep(disk);
     agent = node.agent();
     client = node.workload(agent, "client", "app=client");
     server = node.workload(agent, "server", "app=server");
@@ -57,16 +56,6 @@ class AgentUnwritableStateKernelTest {
       "ingress": [{"fromEndpoints": [{"matchLabels": {"app": "%s"}}]}]}]
     """
         .formatted(name, from);
-  }
-
-  private void fill() throws IOException {
-    try (var out = Files.newOutputStream(node.state().resolve("filler"))) {
-      while (true) {
-        out.write(new byte[4096]);
-      }
-    } catch (IOException full) {
-      assertTrue(Files.size(node.state().resolve("filler")) > 0);
-    }
   }
 
   private void refused(String method, String path, String body, String file, String cause)
@@ -102,7 +91,7 @@ class AgentUnwritableStateKernelTest {
           files
               .filter(Files::isRegularFile)
               .map(file -> node.state().relativize(file).toString())
-              .filter(file -> !file.equals("filler"))
+              .filter(file -> !file.equals(SmallDisk.FILLER))
               .toList());
     }
   }
@@ -145,9 +134,9 @@ class AgentUnwritableStateKernelTest {
 
   @Test
   void shouldRefuseChangesOnAFullDiskForGood() throws Exception {
-    fill();
+    disk.fill();
     assertEveryChangeRefused("written: no space left on device");
-    Files.delete(node.state().resolve("filler"));
+    disk.free();
     assertHealthyAgain();
     assertAsBeforeAfterARestart();
     agent.expect(200, "PUT", "/policy?replace=true", rule("absent", "first"));
@@ -157,7 +146,7 @@ class AgentUnwritableStateKernelTest {
   /** An agent that is killed meanwhile finds the full disk at its start. */
   @Test
   void shouldRestoreEverythingOnAFullDisk() throws Exception {
-    fill();
+    disk.fill();
     refused(
         "PUT",
         "/policy",
@@ -170,20 +159,15 @@ class AgentUnwritableStateKernelTest {
     assertReached(true);
     assertFalse(Files.exists(node.state().resolve("endpoints/9.json.new")));
     refused("POST", "/ipam", null, "ipam/leases.json", "written: no space left on device");
-    Files.delete(node.state().resolve("filler"));
+    disk.free();
     assertHealthyAgain();
   }
 
   @Test
   void shouldRefuseChangesOfAReadOnlyFileSystemForGood() throws Exception {
-    final String state = node.state().toString();
-    Commands.run("mount", "--bind", state, state);
-    Commands.run("mount", "-o", "remount,bind,ro", state);
-    try {
-      assertEveryChangeRefused("written: read-only file system");
-    } finally {
-      Commands.run("umount", state);
-    }
+    disk.readOnly();
+    assertEveryChangeRefused("written: read-only file system");
+    disk.writable();
     assertHealthyAgain();
     assertAsBeforeAfterARestart();
   }

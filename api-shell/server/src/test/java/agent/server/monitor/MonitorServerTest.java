@@ -391,7 +391,7 @@ class MonitorServerTest {
       }
     }
     emitter.interrupt();
-    emitter.join();
+    assertTrue(emitter.join(Duration.ofSeconds(60)));
   }
 
   /** The client does not read; what the ring had for it is overwritten meanwhile. */

@@ -13,6 +13,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedSelectorException;
 import java.nio.channels.Pipe;
 import java.nio.channels.SelectionKey;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -29,6 +30,8 @@ import org.xnio.XnioExecutor.Key;
 /** Tasks, timers and ready channels of an I/O thread. */
 @Timeout(60)
 class UnixIoThreadTest {
+  private static final Duration LIMIT = Duration.ofSeconds(60);
+
   private UnixIoThread thread;
 
   @BeforeEach
@@ -40,7 +43,7 @@ class UnixIoThreadTest {
   @AfterEach
   void end() throws InterruptedException {
     thread.shutdown();
-    thread.join();
+    assertTrue(thread.join(LIMIT));
   }
 
   /** Returns the thread that ran a task which was added after all others. */
@@ -172,7 +175,7 @@ class UnixIoThreadTest {
     thread.execute(ran::incrementAndGet);
     thread.shutdown();
     held.countDown();
-    thread.join();
+    assertTrue(thread.join(LIMIT));
     assertEquals(1, ran.get());
     assertThrows(RejectedExecutionException.class, () -> thread.execute(ran::incrementAndGet));
     assertSame(Key.IMMEDIATE, thread.executeAfter(ran::incrementAndGet, 0, TimeUnit.SECONDS));

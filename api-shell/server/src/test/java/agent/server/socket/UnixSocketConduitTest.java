@@ -18,6 +18,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -63,7 +64,7 @@ class UnixSocketConduitTest {
     }
     server.close();
     ioThread.shutdown();
-    ioThread.join();
+    assertTrue(ioThread.join(Duration.ofSeconds(60)));
   }
 
   /** Connects a client, which is the last one of the list. */

@@ -5,6 +5,7 @@ import agent.bindings.BpfFileSystem;
 import agent.bindings.Descriptors;
 import agent.bindings.Errno;
 import agent.bindings.MapDescription;
+import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.thread.Work;
 import agent.maps.kernel.BatchWriter;
 import agent.maps.kernel.BpfMap;
@@ -19,6 +20,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.ToIntFunction;
 import org.agrona.MutableDirectBuffer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -28,17 +30,23 @@ import org.apache.logging.log4j.Logger;
  * layout. Programs of the previous run use those until theirs are replaced, so entries are copied
  * twice: all of them before a program uses the new table, and afterwards those that are missing
  * there. The pins of the old tables stay until then, so that a run that is interrupted is continued
- * by the next. For one thread at a time: the launching one, then the conductor's.
+ * by the next; so does that of a table that cannot be read to its end, which is a fault until then.
+ * For one thread at a time: the launching one, then the conductor's.
  */
 public final class ConntrackCarryOver implements Work, AutoCloseable {
   private static final Logger LOGGER = LogManager.getLogger(ConntrackCarryOver.class);
   private static final int BATCH = 4096;
   private static final int ENTRIES_PER_STEP = 256;
   private static final int GENERATIONS_LAYOUT1 = 4;
+  private static final int MOST_WALKS = 3;
 
   private final List<Source> sources = new ArrayList<>();
   private final MapCursor cursor = new MapCursor(BATCH);
   private final Path oldGenerations;
+  private final KernelFaults faults;
+  private final ToIntFunction<Path> opener;
+  private boolean isGenerationNeeded;
+  private int walks;
   private GenerationArray generations;
   private ConntrackLayout1 layout1;
   private Source current;
@@ -66,9 +74,12 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
    * Creates a carry-over without tables.
    *
    * @param oldGenerations the pin of the generations of layout 1
+   * @param opener opens the map at a pin; returns a descriptor or a negative errno
    */
-  ConntrackCarryOver(Path oldGenerations) {
+  ConntrackCarryOver(Path oldGenerations, KernelFaults faults, ToIntFunction<Path> opener) {
     this.oldGenerations = oldGenerations;
+    this.faults = faults;
+    this.opener = opener;
   }
 
   /** Returns the pin of a table that waits to be carried over to one of the same layout. */
@@ -95,7 +106,7 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
    * @param isFresh whether no program uses the target yet
    */
   void add(Path pin, BpfMap target, boolean isFresh) {
-    final int fd = BpfFileSystem.open(pin);
+    final int fd = opener.applyAsInt(pin);
     if (fd == -Errno.ENOENT) {
       return;
     }
@@ -162,7 +173,10 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
       while (cursor.next()) {
         byId[cursor.key().getInt(0)] = cursor.value().getInt(0);
       }
-      endWalk(map);
+      if (cursor.error() < 0) {
+        throw map.failure("walk", "all", cursor.error());
+      }
+      cursor.close();
       return new OldGenerations(byId);
     }
   }
@@ -174,13 +188,6 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
     }
   }
 
-  /** Ends a walk. Entries may come and go meanwhile; what was not read stays in the old table. */
-  private void endWalk(BpfMap map) {
-    if (cursor.error() < 0) {
-      LOGGER.warn("{}", map.failure("walk", "all", cursor.error()).getMessage());
-    }
-    cursor.close();
-  }
 
   private void copy(Source source) {
     final BatchWriter batch = new BatchWriter(source.target, BATCH);
@@ -201,7 +208,7 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
         }
       }
     }
-    endWalk(source.map);
+    cursor.close(); // what was not read is missing in the new table, and is copied afterwards
   }
 
   /** Encodes the entry at the cursor; returns false where it has expired or lost its endpoint. */
@@ -242,7 +249,7 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
     final long nowNs = System.nanoTime();
     for (int i = 0; i < ENTRIES_PER_STEP; i++) {
       if (!cursor.next()) {
-        finish();
+        end();
         return sources.isEmpty() ? Progress.DONE : Progress.WORKED;
       }
       if (encode(current, nowNs, entry.key(), 0, entry.value(), 0)) {
@@ -259,8 +266,43 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
     return Progress.WORKED;
   }
 
+  /** Ends a walk, or begins another one where changes of the table have cut it short. */
+  private void end() {
+    final int error = cursor.error();
+    if (error == -Errno.EAGAIN && ++walks < MOST_WALKS) {
+      open(current.map);
+      return;
+    }
+    cursor.close();
+    walks = 0;
+    if (error < 0) {
+      keep(current.map.failure("walk", "all", error).getMessage());
+    } else {
+      finish();
+    }
+  }
+
+  /** Leaves what was not read to the next start. */
+  private void keep(String reason) {
+    isGenerationNeeded |= current.isLayout1();
+    fault(current, reason);
+    current.map.close();
+    sources.removeFirst();
+    current = null;
+  }
+
+  private void fault(Source source, String reason) {
+    final String subject = "map " + source.target.name();
+    final String found =
+        "entries of the previous run are missing, the next start looks for them at "
+            + source.map.pinPath()
+            + " again: "
+            + reason;
+    LOGGER.warn("{}: {}", subject, found);
+    faults.failed(0, null, subject, found);
+  }
+
   private void finish() {
-    endWalk(current.map);
     LOGGER.info(
         "map {}: carried {} entries over from {}; {} had expired or lost their endpoint",
         current.target.name(),
@@ -272,7 +314,7 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
     sources.removeFirst();
     current = null;
     unpin(pin);
-    if (sources.isEmpty()) {
+    if (sources.isEmpty() && !isGenerationNeeded) {
       unpin(oldGenerations);
     }
   }
@@ -286,7 +328,7 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
 
   @Override
   public void failed(RuntimeException failure) {
-    LOGGER.warn("conntrack entries of the previous run: {}", failure.getMessage());
+    sources.forEach(source -> fault(source, failure.getMessage()));
   }
 
   @Override

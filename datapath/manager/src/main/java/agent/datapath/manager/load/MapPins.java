@@ -55,6 +55,11 @@ public final class MapPins implements Check {
     this.repairs = repairs;
   }
 
+  /** Returns where faults of maps are reported. */
+  KernelFaults faults() {
+    return faults;
+  }
+
   /** Adds a pinned map. */
   void add(BpfMap map) {
     final Pin pin = new Pin(map);

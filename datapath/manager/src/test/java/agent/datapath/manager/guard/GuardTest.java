@@ -9,6 +9,7 @@ import agent.datapath.manager.spec.EndpointFaults.Part;
 import agent.datapath.manager.spec.ModuleHealth.Level;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
@@ -17,7 +18,8 @@ import org.junit.jupiter.api.Test;
 
 /** The pace of the checks, and the faults that they report; without a kernel. */
 class GuardTest {
-  private static final long MS = 1_000_000;
+  private static final long US = 1000;
+  private static final long MS = 1000 * US;
   private static final long SECOND = 1000 * MS;
 
   private final KernelFaults faults = new KernelFaults();
@@ -142,6 +144,62 @@ class GuardTest {
     check.stepNs = 3 * MS;
     rest();
     assertEquals(1, guard.doWork(), "a repair goes on at once");
+  }
+
+  /** Rounds of one kind of objects, of which each step compares one. */
+  private final class Objects implements Check {
+    private final int count;
+    private final long stepNs;
+    private final long[] comparedNs;
+    private int next;
+    private long longestNs;
+
+    Objects(int count, long stepNs) {
+      this.count = count;
+      this.stepNs = stepNs;
+      comparedNs = new long[count];
+      Arrays.fill(comparedNs, nowNs);
+    }
+
+    @Override
+    public Progress step(long now) {
+      if (next == count) {
+        next = 0;
+        return Progress.DONE;
+      }
+      nowNs += stepNs;
+      longestNs = Math.max(longestNs, nowNs - comparedNs[next]);
+      comparedNs[next++] = nowNs;
+      return Progress.COMPARED;
+    }
+  }
+
+  /**
+   * An object that changes right after it was compared is compared again within 10 seconds: links,
+   * filters, maps and slots of 1,000 endpoints, each step as long as a step may be.
+   */
+  @Test
+  void shouldCompareEachObjectOfAThousandEndpointsWithinTenSeconds() {
+    final int endpoints = 1000;
+    final List<Objects> kinds =
+        List.of(
+            new Objects(2 * endpoints / 16, 100 * US), // hooks, 16 in a step
+            new Objects(2 * endpoints, 100 * US), // policy maps: what is there, what is missing
+            new Objects(endpoints, 100 * US), // slots of policies
+            new Objects(100, 100 * US), // endpoints, interfaces, ipcache
+            new Objects(3000, 100 * US), // a large prefilter list
+            new Objects(20, 100 * US)); // pins
+    kinds.forEach(guard::add);
+    final long endNs = nowNs + 120 * SECOND;
+    while (nowNs < endNs) {
+      if (guard.doWork() == 0) {
+        nowNs += MS;
+      }
+    }
+    for (final Objects kind : kinds) {
+      assertTrue(kind.longestNs <= 10 * SECOND, kind.count + ": " + kind.longestNs / MS + " ms");
+      assertTrue(kind.longestNs >= 2 * SECOND, kind.count + ": " + kind.longestNs / MS + " ms");
+    }
   }
 
   @Test
