@@ -12,7 +12,9 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The scripts by which targets of the Makefile fail where a test did not run or found too little. */
+/**
+ * The scripts by which targets of the Makefile fail where a test did not run or found too little.
+ */
 class BuildScriptsTest {
   private static final Path SCRIPTS = Path.of("../../.build").toAbsolutePath().normalize();
   private static final String REPORT = "<testsuite name=\"a.FooTest\" tests=\"3\" skipped=\"%d\">";

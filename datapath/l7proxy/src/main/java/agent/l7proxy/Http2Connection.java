@@ -11,7 +11,9 @@ import io.netty.handler.codec.http2.Http2MultiplexHandler;
 import io.netty.handler.codec.http2.Http2Settings;
 import io.netty.handler.codec.http2.Http2StreamFrameToHttpObjectCodec;
 
-/** Makes the connection of a client one of HTTP/2: each of its streams has a {@link ClientHandler}. */
+/**
+ * Makes the connection of a client one of HTTP/2: each of its streams has a {@link ClientHandler}.
+ */
 final class Http2Connection extends ChannelInitializer<Channel> {
   private static final int MOST_STREAMS = 100;
 

@@ -19,8 +19,10 @@ import java.util.List;
  */
 final class Http2Upgrade {
   private static final String PROTOCOL = "h2c";
+
   /** The name of the field with the settings of the client. */
   static final String SETTINGS = "HTTP2-Settings";
+
   private static final int SETTING_LENGTH = 6;
   private static final int LAST_SETTING = 6;
 

@@ -30,8 +30,8 @@ final class JudgedRequest implements HttpRequest {
   private static final int MOST_LENGTH_DIGITS = 18;
 
   /** Their hash codes are computed once. */
-
   private static final AsciiString KEEP_ALIVE = AsciiString.cached("keep-alive");
+
   private static final AsciiString PROXY_CONNECTION = AsciiString.cached("proxy-connection");
 
   private static final Set<HttpMethod> IDEMPOTENT =

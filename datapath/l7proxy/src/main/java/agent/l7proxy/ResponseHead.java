@@ -84,7 +84,10 @@ final class ResponseHead {
     final boolean hasBody = !request.isHead() && status() != NO_CONTENT && status() != NOT_MODIFIED;
     final boolean isChunked = HttpUtil.isTransferEncodingChunked(head);
     final boolean isUntilClose =
-        hasBody && !isServerHttp2 && !isChunked && !headers.contains(HttpHeaderNames.CONTENT_LENGTH);
+        hasBody
+            && !isServerHttp2
+            && !isChunked
+            && !headers.contains(HttpHeaderNames.CONTENT_LENGTH);
     final boolean isOld = request.head().protocolVersion().equals(HttpVersion.HTTP_1_0);
     isServerKept = HttpUtil.isKeepAlive(head) && !isUntilClose && !isOld;
     JudgedRequest.removeHopFields(headers);

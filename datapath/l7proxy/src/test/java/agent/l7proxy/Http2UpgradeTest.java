@@ -228,8 +228,7 @@ class Http2UpgradeTest {
                   connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
                 });
         ProxyBench small = new ProxyBench(slow.port(), context -> context.connections(30));
-        Http2Client client =
-            new Http2Client(small.proxy.firstPort(), head("GET /slow", OFFER))) {
+        Http2Client client = new Http2Client(small.proxy.firstPort(), head("GET /slow", OFFER))) {
       client.upgraded.get(20, TimeUnit.SECONDS);
       final List<CompletableFuture<Answer>> answers = new ArrayList<>();
       for (int i = 0; i < 60; i++) {
@@ -359,7 +358,8 @@ class Http2UpgradeTest {
                                 + "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
                                 + "2\r\nok\r\n0\r\nX-Sum: 5\r\n\r\n";
                         case "/old" -> "HTTP/1.0 200 OK\r\n\r\nuntil the end";
-                        default -> "HTTP/1.1 204 No Content\r\nConnection: close, x\r\nX: y\r\n\r\n";
+                        default ->
+                            "HTTP/1.1 204 No Content\r\nConnection: close, x\r\nX: y\r\n\r\n";
                       });
                 });
         ProxyBench other = new ProxyBench(odd.port());

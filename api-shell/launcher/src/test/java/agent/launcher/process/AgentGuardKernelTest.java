@@ -52,8 +52,7 @@ class AgentGuardKernelTest {
     node.namespace().ip("link set " + DEVICE + " up");
     node.namespace().ip("link set ext1 up");
     agent =
-        node.agent(
-            "--device", DEVICE, "--prefilter-device", DEVICE, "--prefilter-mode", "generic");
+        node.agent("--device", DEVICE, "--prefilter-device", DEVICE, "--prefilter-mode", "generic");
     workload = node.workload(agent, "guest", "app=guest");
     agent.expect(
         200,
@@ -233,8 +232,7 @@ class AgentGuardKernelTest {
   private int deleteEntry() {
     final Path pin = pin("maps/policy_%05d".formatted(workload.id()));
     try (BpfMap map =
-            BpfMap.adopt(
-                BpfFileSystem.open(pin), MAPS.policy(workload.id()), pin.toString());
+            BpfMap.adopt(BpfFileSystem.open(pin), MAPS.policy(workload.id()), pin.toString());
         MapCursor cursor = new MapCursor()) {
       final EntryBuffer entry = new EntryBuffer(map);
       assertEquals(0, cursor.open(map));

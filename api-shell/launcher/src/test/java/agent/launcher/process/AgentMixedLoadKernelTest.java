@@ -215,8 +215,7 @@ class AgentMixedLoadKernelTest {
     agent.expect(200, "DELETE", "/prefilter", "{\"deny\": [" + prefixes + "]}");
     clients.forEach(client -> threads.add(Thread.ofPlatform().daemon().start(client)));
     for (final Thread thread : threads) {
-      assertTrue(
-          thread.join(Duration.ofSeconds(seconds + 120)), "a client without an answer");
+      assertTrue(thread.join(Duration.ofSeconds(seconds + 120)), "a client without an answer");
     }
     assertEquals(List.of(), List.copyOf(errors));
     return clients;

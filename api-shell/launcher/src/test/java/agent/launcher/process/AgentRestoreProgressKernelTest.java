@@ -37,7 +37,8 @@ class AgentRestoreProgressKernelTest {
     node.keep(inside);
     final StringBuilder links = new StringBuilder();
     for (int i = 1; i <= ENDPOINTS; i++) {
-      links.append("link add m%d up type veth peer name e%d netns %s%n".formatted(i, i, inside.path()));
+      links.append(
+          "link add m%d up type veth peer name e%d netns %s%n".formatted(i, i, inside.path()));
     }
     batch(node.namespace(), links.toString());
     final StringBuilder up = new StringBuilder();
@@ -163,11 +164,7 @@ class AgentRestoreProgressKernelTest {
   }
 
   private String label(int id) throws IOException {
-    return agent
-        .expect(200, "GET", "/endpoint/" + id, null)
-        .json()
-        .at("/status/labels")
-        .toString();
+    return agent.expect(200, "GET", "/endpoint/" + id, null).json().at("/status/labels").toString();
   }
 
   private List<String> linksThatAreDown() {

@@ -122,8 +122,7 @@ class ProxyKillKernelTest {
 
   private Void askNames() throws Exception {
     final byte[] question =
-        Message.newQuery(
-                Record.newRecord(Name.fromString("www.example.com."), Type.A, DClass.IN))
+        Message.newQuery(Record.newRecord(Name.fromString("www.example.com."), Type.A, DClass.IN))
             .toWire();
     while (!isOver) {
       try (DatagramSocket socket = client.namespace().run(() -> new DatagramSocket())) {
@@ -194,8 +193,7 @@ class ProxyKillKernelTest {
   }
 
   private void killAndStart(ExecutorService threads, TcpConnection open) throws Exception {
-    try (KeptConnection proxied =
-        KeptConnection.open(client.namespace(), server.ipv6(), PORT)) {
+    try (KeptConnection proxied = KeptConnection.open(client.namespace(), server.ipv6(), PORT)) {
       assertEquals(200, proxied.request("GET /public"));
       agent.kill();
       assertTrue(open.exchangesMore(100, 20_000), () -> "no agent: " + open.failure());

@@ -245,8 +245,7 @@ class DeviceGuardKernelTest {
   @ParameterizedTest
   @Execution(ExecutionMode.CONCURRENT)
   @MethodSource("hostHooks")
-  void shouldReportAForeignProgramBeforeAHostProgram(TcMode mode, String program)
-      throws Exception {
+  void shouldReportAForeignProgramBeforeAHostProgram(TcMode mode, String program) throws Exception {
     launch(mode);
     final boolean isIngress = program.equals("from_network");
     final int ifindex = ifindex();
@@ -267,7 +266,7 @@ class DeviceGuardKernelTest {
       throws Exception {
     final HookProbe probe = new HookProbe();
     try (BpfLink first =
-            node.namespace().run(() -> BpfLink.createTcxFirst(foreign, ifindex, isIngress))) {
+        node.namespace().run(() -> BpfLink.createTcxFirst(foreign, ifindex, isIngress))) {
       watch.awaitMessage(program);
       watch.awaitMessage("'trivial_tc'");
       watch.awaitRepair(Kind.PROGRAM_ORDER, 1);

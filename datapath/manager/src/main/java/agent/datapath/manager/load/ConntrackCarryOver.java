@@ -188,7 +188,6 @@ public final class ConntrackCarryOver implements Work, AutoCloseable {
     }
   }
 
-
   private void copy(Source source) {
     final BatchWriter batch = new BatchWriter(source.target, BATCH);
     final long nowNs = System.nanoTime();

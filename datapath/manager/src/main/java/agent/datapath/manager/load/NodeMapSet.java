@@ -49,7 +49,8 @@ public final class NodeMapSet implements AutoCloseable {
     this.registry = registry;
     this.guard = guard;
     this.shipped = shipped;
-    carryOver = new ConntrackCarryOver(
+    carryOver =
+        new ConntrackCarryOver(
             pins.map(NodeMaps.GENERATIONS.name()), guard.faults(), BpfFileSystem::open);
   }
 
