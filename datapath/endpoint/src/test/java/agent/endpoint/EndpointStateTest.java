@@ -69,7 +69,7 @@ class EndpointStateTest {
           snapshot -> {});
 
   private static EndpointRecord record(int id) {
-    return new EndpointRecord(
+    return EndpointRecord.withoutPorts(
         id,
         0,
         new EndpointAddressing(

@@ -44,7 +44,7 @@ final class EndpointCodec implements Codec<EndpointRecord> {
   public EndpointRecord read(DocumentReader in) throws DamagedStateException {
     in.beginObject();
     final EndpointRecord read =
-        new EndpointRecord(
+        EndpointRecord.withoutPorts(
             in.member("id", DocumentReader::integer),
             in.member("identity", DocumentReader::integer),
             in.member("addressing", EndpointCodec::readAddressing),

@@ -288,7 +288,7 @@ class DomainFilesTest {
   }
 
   private static EndpointRecord endpoint(int id) {
-    return new EndpointRecord(
+    return EndpointRecord.withoutPorts(
         id,
         256,
         new EndpointAddressing(

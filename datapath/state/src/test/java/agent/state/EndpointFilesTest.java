@@ -54,7 +54,7 @@ class EndpointFilesTest {
 
   private static EndpointRecord endpoint(int id) {
     final IpAddress address = IpAddress.parse("10.1.0.7");
-    return new EndpointRecord(
+    return EndpointRecord.withoutPorts(
         id,
         256,
         new EndpointAddressing(address, null, "default", null, null, null),

@@ -78,7 +78,7 @@ class ReleaseFilesTest {
     options.put("Debug", "Enabled");
     options.put("MonitorAggregationLevel", "Low");
     final EndpointRecord all =
-        new EndpointRecord(
+        EndpointRecord.withoutPorts(
             65535,
             65535,
             new EndpointAddressing(
@@ -105,7 +105,7 @@ class ReleaseFilesTest {
                 true,
                 "{\"a\":[1,\"\\n\"],\t\"e\":\"\u001b\u007f\u2028\ud83d\ude00\ud800\"}"));
     final EndpointRecord few =
-        new EndpointRecord(
+        EndpointRecord.withoutPorts(
             7,
             256,
             new EndpointAddressing(

@@ -96,7 +96,7 @@ final class UnreadableEndpoints {
     final String name =
         entry.ifindex() == 0 ? "" : devices.byIndex(entry.ifindex()).map(Device::name).orElse("");
     final EndpointRecord record =
-        new EndpointRecord(
+        EndpointRecord.withoutPorts(
             id,
             entry.identity(),
             addressing,

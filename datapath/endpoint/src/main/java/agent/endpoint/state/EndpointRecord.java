@@ -28,8 +28,8 @@ public record EndpointRecord(
     WorkloadDescription workload,
     List<NamedPort> namedPorts) {
 
-  /** Creates a record without named ports. */
-  public EndpointRecord(
+  /** Returns a record without named ports. */
+  public static EndpointRecord withoutPorts(
       int id,
       int identity,
       EndpointAddressing addressing,
@@ -38,7 +38,7 @@ public record EndpointRecord(
       LabelSources labels,
       Configuration configuration,
       WorkloadDescription workload) {
-    this(
+    return new EndpointRecord(
         id,
         identity,
         addressing,

@@ -56,7 +56,7 @@ final class ProbedEndpoints {
   Endpoint add(int id) {
     final IpAddress ipv4 = IpAddress.ofIpv4((10 << 24) + (5 << 16) + id);
     final EndpointRecord record =
-        new EndpointRecord(
+        EndpointRecord.withoutPorts(
             id,
             0,
             new EndpointAddressing(ipv4, null, null, null, null, null),
