@@ -122,7 +122,7 @@ final class ProxyReport {
     try (RunningDaemon running = new RunningDaemon(daemon);
         NetworkNamespace router = NetworkNamespace.create("benchr");
         NetworkNamespace bareClient = NetworkNamespace.create("benchc");
-        NetworkNamespace bareServer = NetworkNamespace.create("benchs")) {
+        NetworkNamespace bareServer = NetworkNamespace.create("benches")) {
       running.until("/endpoint");
       final Workload client = running.workload(1, "client");
       final Workload server = running.workload(2, "server");
