@@ -16,6 +16,8 @@
 
 #define NETWORK_JUDGE -2 /* in the place of an action: the packet is of no flow that is known here */
 
+#define RELAY_TO_WORKLOAD 0x10000 /* in the place of a device, with an endpoint id: to that workload */
+
 static __always_inline int network_drop(const struct __sk_buff *skb, enum drop_reason reason)
 {
 	metrics_count(METRICS_NETWORK, reason, skb->len);
@@ -49,14 +51,16 @@ static __always_inline struct conntrack_entry *rewrite_other(const struct conntr
 	return other;
 }
 
-/* Sets the device by which packets to a side of the flow leave, without an index that is variable. */
+/* Sets the device by which packets to a side of the flow leave, or their workload, without an index that is variable. */
 static __always_inline void entry_set_device(struct conntrack_entry *entry, bool to_low, __u32 device)
 {
+	const __u8 kind = device & RELAY_TO_WORKLOAD ? CONNTRACK_TO_PEER : CONNTRACK_TO_NEIGHBOUR;
+
 	if (to_low) {
-		entry->delivery_kind[CONNTRACK_LOW] = CONNTRACK_TO_NEIGHBOUR;
+		entry->delivery_kind[CONNTRACK_LOW] = kind;
 		entry->delivery_index[CONNTRACK_LOW] = device;
 	} else {
-		entry->delivery_kind[CONNTRACK_HIGH] = CONNTRACK_TO_NEIGHBOUR;
+		entry->delivery_kind[CONNTRACK_HIGH] = kind;
 		entry->delivery_index[CONNTRACK_HIGH] = device;
 	}
 }
@@ -94,12 +98,15 @@ __global int relay_prepare(const struct packet *packet, const struct judgement *
 	enum conntrack_side side;
 	struct packet *shown;
 
-	if (!packet || !judgement || !memory || !device)
+	if (!packet || !judgement || !memory || (!device && !(to_backend & RELAY_TO_WORKLOAD)))
 		return false;
 	entry = &memory->entry;
 	shown = &memory->quoted;
 	__builtin_memcpy(shown, packet, sizeof(*shown));
-	device_address(device, packet->family, &shown->source);
+	if (to_backend & RELAY_TO_WORKLOAD)
+		shown->source = judgement->frontend;
+	else if (device)
+		device_address(device, packet->family, &shown->source);
 	if (!shown->source.halves[0] && !shown->source.halves[1])
 		return false;
 	side = packet_conntrack_side(shown) & 1;
@@ -215,6 +222,14 @@ static __always_inline int relay_forward(struct __sk_buff *skb, __u8 family, __u
 	return action;
 }
 
+/* The same for one that goes to a workload (lib/own_relay.h). */
+static __always_inline int relay_deliver(struct __sk_buff *skb, __u8 family, const struct endpoint_entry *endpoint)
+{
+	metrics_count(METRICS_NETWORK, DROP_NONE, skb->len);
+	deliver_prepare(skb);
+	return deliver_to_workload(skb, family, endpoint->ifindex, endpoint->mac);
+}
+
 /* The same for one of a flow, whose entries it changes. l4_offset: 0 where the packet has no ports. */
 __global int relay_send(struct __sk_buff *skb, struct conntrack_entry *entry, const struct segment *segment, __u64 now,
 			__u32 l4_offset)
@@ -305,6 +320,7 @@ __global int relay_slowly(struct __sk_buff *skb, const struct packet *packet)
 __global int relay_error(struct __sk_buff *skb, const struct packet *error)
 {
 	struct judge_scratch *memory = scratch();
+	const struct endpoint_entry *endpoint = NULL;
 	const struct conntrack_entry *entry, *other;
 	enum conntrack_side side;
 	__u32 device;
@@ -318,6 +334,14 @@ __global int relay_error(struct __sk_buff *skb, const struct packet *error)
 	    !rewrite_applies(entry, side))
 		return NETWORK_JUDGE;
 	device = entry->delivery_index[1 - side];
+	if (entry->delivery_kind[1 - side] == CONNTRACK_TO_PEER) {
+		endpoint = bpf_map_lookup_elem(&endpoints, &device);
+		if (!endpoint || !endpoint->ifindex)
+			return NETWORK_JUDGE;
+		if (!conntrack_is_current(entry))
+			return network_drop(skb, DROP_ICMP_ERROR_UNTRACKED);
+		device = endpoint->ifindex;
+	}
 	deliver_prepare(skb);
 	if (!relay_passes(skb, error->family, device))
 		return network_drop(skb, DROP_NOT_FORWARDABLE);
@@ -325,7 +349,7 @@ __global int relay_error(struct __sk_buff *skb, const struct packet *error)
 	if (!other || error_rewrite_fails(skb, error, &memory->quoted, entry) ||
 	    error_rewrite_fails(skb, error, &memory->quoted, other))
 		return network_drop(skb, DROP_MALFORMED);
-	return relay_forward(skb, error->family, device);
+	return endpoint ? relay_deliver(skb, error->family, endpoint) : relay_forward(skb, error->family, device);
 }
 
 #endif
