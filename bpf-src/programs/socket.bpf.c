@@ -7,8 +7,7 @@
 #include <linux/errno.h>
 #include <linux/in.h>
 
-#include "lib/service.h"
-#include "maps/socket_map.h"
+#include "lib/socket_peer.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -50,14 +49,6 @@ static __always_inline void write6(struct bpf_sock_addr *context, const struct e
 	context->user_ip6[2] = end->address[2];
 	context->user_ip6[3] = end->address[3];
 	context->user_port = end->port_be;
-}
-
-static __always_inline bool is_end(const __u8 *address, __be16 port_be, const struct end *end)
-{
-	const __u32 *words = (const __u32 *)address;
-
-	return port_be == (__be16)end->port_be && words[3] == end->address[3] && words[2] == end->address[2] &&
-	       words[1] == end->address[1] && words[0] == end->address[0];
 }
 
 static __always_inline void count(__u32 counter)
@@ -129,6 +120,14 @@ static __always_inline int connect(struct bpf_sock_addr *context, const struct e
 	return PASS;
 }
 
+/* The kernel sends what an IPv6 socket writes to the IPv4 address that it is connected to as if it had named that. */
+static __always_inline bool is_connected4(const struct bpf_sock_addr *context, const struct end *peer)
+{
+	const struct bpf_sock *socket = context->sk;
+
+	return socket && socket->dst_port == (__be16)peer->port_be && socket->dst_ip4 == peer->address[3];
+}
+
 /* A datagram of a socket that is not connected: to the backend of the one before, while that keeps it. */
 static __always_inline int send(struct bpf_sock_addr *context, const struct end *frontend, struct end *backend)
 {
@@ -141,7 +140,8 @@ static __always_inline int send(struct bpf_sock_addr *context, const struct end 
 			struct socket_peer *peer = &peers->peers[i];
 			__u32 state;
 
-			if (!service && is_end(peer->backend_address, peer->backend_port_be, frontend))
+			if (!service && is_end(peer->backend_address, peer->backend_port_be, frontend) &&
+			    !is_connected4(context, frontend))
 				peer->service_id = 0; /* the backend is now a peer itself */
 			if (!service || peer->service_id != service->service_id ||
 			    !is_end(peer->frontend_address, peer->frontend_port_be, frontend))
