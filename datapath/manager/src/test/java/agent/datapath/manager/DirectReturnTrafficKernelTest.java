@@ -23,6 +23,7 @@ import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.ServiceScope;
 import agent.testkit.KernelTest;
 import agent.testkit.TcpConnection;
+import agent.testkit.TcpEchoServer;
 import agent.testkit.UdpEchoServer;
 import agent.testkit.VethPair;
 import agent.types.AddressPair;
@@ -76,11 +77,20 @@ class DirectReturnTrafficKernelTest {
             .masquerading(new Masquerading(addresses, null, null))
             .balancing(hasBalancer ? new Balancing(DEVICE, up) : Balancing.NONE);
     final DatapathManager manager = network.node.launch(context);
+    serve(manager, ServiceForwarding.DSR, BACKEND4, BACKEND6);
+    return manager;
+  }
+
+  private static void serve(
+      DatapathManager manager, ServiceForwarding forwarding, String backend4, String backend6) {
     await(
         manager
             .services()
-            .restore(List.of(service(1, VIP4, BACKEND4), service(2, VIP6, BACKEND6)), Set.of()));
-    return manager;
+            .restore(
+                List.of(
+                    service(1, VIP4, forwarding, backend4),
+                    service(2, VIP6, forwarding, backend6)),
+                Set.of()));
   }
 
   private static AddressPair pair(String ipv4, String ipv6) {
@@ -91,7 +101,8 @@ class DirectReturnTrafficKernelTest {
     return VethPair.index(network.node.namespace(), device);
   }
 
-  private static ServiceEntries service(int id, String frontend, String backend) {
+  private static ServiceEntries service(
+      int id, String frontend, ServiceForwarding forwarding, String backend) {
     return new ServiceEntries(
         id,
         IpAddress.parse(frontend),
@@ -99,7 +110,7 @@ class DirectReturnTrafficKernelTest {
         List.of(TCP, UDP),
         0,
         Set.of(ServiceScope.values()),
-        ServiceForwarding.DSR,
+        forwarding,
         List.of(
             new ServiceEntries.Backend(IpAddress.parse(backend), PORT, BackendState.ACTIVE, 1)));
   }
@@ -153,6 +164,32 @@ class DirectReturnTrafficKernelTest {
       assertArrayEquals(sent, answer);
       assertEquals(3, echo.datagrams());
       assertTrue(forwarded(manager) >= 3 * 6, "six fragments each");
+    }
+  }
+
+  /** Client and backend are on the link of the device, so that XDP translates both directions. */
+  @ParameterizedTest
+  @ValueSource(strings = {VIP4, VIP6})
+  void shouldTranslateInXdpWhereTheServiceHasSnat(String frontend) throws Exception {
+    network.client.ip("address add 192.0.2.3/24 dev net0");
+    network.client.ip("-6 address add 2001:db8::3/64 dev net0 nodad");
+    try (DatapathManager manager = launch(true);
+        TcpEchoServer near = TcpEchoServer.start(network.client, PORT)) {
+      serve(manager, ServiceForwarding.SNAT, "192.0.2.3", "2001:db8::3");
+      try (TcpConnection connection = TcpConnection.open(network.client, frontend, PORT)) {
+        assertTrue(connection.exchangesMore(100, 5000));
+        assertEquals(1, near.connections());
+        final long before = forwarded(manager);
+        assertEquals(
+            2, // of queries and of answers, which XDP has added
+            manager.maps().find("balancer_flows").orElseThrow().countEntries());
+        assertTrue(connection.exchangesMore(100, 5000));
+        assertTrue(forwarded(manager) >= before + 200);
+        serve(manager, ServiceForwarding.DSR, "192.0.2.3", "2001:db8::3");
+        assertTrue(connection.exchangesMore(100, 5000), "it keeps its way");
+        manager.close();
+        assertTrue(connection.exchangesMore(10, 5000), "without an agent");
+      }
     }
   }
 }

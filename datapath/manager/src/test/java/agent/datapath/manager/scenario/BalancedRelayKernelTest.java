@@ -150,6 +150,7 @@ class BalancedRelayKernelTest {
     passes(query(family, protocol));
     node.fromNetwork(query(family, protocol));
     node.fromNetwork(answer(family, protocol));
+    passes(answer(family, protocol)); // is not known yet
     expireSoon(family, protocol);
     becomes(relayed(family, protocol), query(family, protocol));
   }
@@ -164,6 +165,33 @@ class BalancedRelayKernelTest {
     return List.of(
         node.flows().find(family, FAR, CLIENT, NODE, PORT, protocol),
         node.flows().find(family, NODE, CLIENT, PEER, SERVED, protocol));
+  }
+
+  /** Either order of each tuple, and checksums of any value. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldTranslateInBothDirections(Family family) {
+    for (final int protocol : PROTOCOLS) {
+      for (final ScenarioHost frontend : List.of(NODE, HOST)) {
+        serve(family, frontend, protocol);
+        for (final ScenarioHost client : List.of(FAR, STRANGER)) {
+          final IpPacket query = packet(family, client, frontend, protocol, CLIENT, PORT);
+          final IpPacket answer = answer(family, protocol);
+          passes(query);
+          node.fromNetwork(query);
+          node.fromNetwork(answer);
+          node.flows()
+              .expireAfter(
+                  Duration.ofSeconds(9), family, client, CLIENT, frontend, PORT, protocol);
+          for (int i = 0; i < 3; i++) {
+            becomes(relayed(family, protocol), query);
+            becomes(packet(family, frontend, client, protocol, PORT, CLIENT), answer);
+          }
+          node.flows().delete(family, client, CLIENT, frontend, PORT, protocol);
+          node.flows().delete(family, NODE, CLIENT, PEER, SERVED, protocol);
+        }
+      }
+    }
   }
 
   @ParameterizedTest
