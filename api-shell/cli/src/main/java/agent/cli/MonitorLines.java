@@ -8,6 +8,8 @@ import agent.client.MonitorEvent;
 import agent.client.MonitorEvent.Activity;
 import agent.client.MonitorEvent.End;
 import agent.client.MonitorEvent.Packet;
+import agent.client.MonitorEvent.Place;
+import agent.client.MonitorEvent.Translation;
 import java.io.ByteArrayInputStream;
 import java.net.Inet6Address;
 import java.net.InetAddress;
@@ -51,6 +53,8 @@ final class MonitorLines {
           isJson
               ? JsonTreeWriter.compact(tree(packet))
               : line(packet) + HexText.dump(packet.bytes());
+      case Translation translation ->
+          isJson ? JsonTreeWriter.compact(tree(translation)) : line(translation);
       case Activity activity -> isJson ? JsonTreeWriter.compact(tree(activity)) : line(activity);
       default -> throw new IllegalArgumentException(event.toString());
     };
@@ -73,6 +77,23 @@ final class MonitorLines {
             protocol(packet),
             packet.length(),
             packet.endpoint() == 0 ? "" : ", endpoint " + packet.endpoint());
+  }
+
+  private String line(Translation event) {
+    final boolean hasPorts = hasPorts(event.protocol());
+    final String service = names.service(event.service());
+    return "%s translation %s -> %s (service %d%s) -> %s %s%s"
+        .formatted(
+            time(event.time()),
+            event.place() == Place.SOCKET
+                ? "socket of network namespace " + event.namespaceCookie()
+                : end(event.source(), hasPorts),
+            end(event.frontend(), hasPorts),
+            event.service(),
+            service == null ? "" : " " + Text.oneLine(service),
+            end(event.backend(), hasPorts),
+            protocol(event.protocol()),
+            event.endpoint() == 0 ? "" : ", endpoint " + event.endpoint());
   }
 
   private static String outcome(Packet packet) {
@@ -174,6 +195,28 @@ final class MonitorLines {
     if (packet.bytes().hasRemaining()) {
       tree.put("bytes", HexText.of(packet.bytes()));
     }
+    return tree;
+  }
+
+  private Map<String, Object> tree(Translation event) {
+    final Map<String, Object> tree = new LinkedHashMap<>();
+    tree.put("time", event.time().toString());
+    tree.put("type", "translation");
+    tree.put("place", event.place().name().toLowerCase(Locale.ROOT));
+    tree.put("service", number(event.service()));
+    tree.put("service-name", names.service(event.service()));
+    tree.put("endpoint", number(event.endpoint()));
+    tree.put("protocol", number(event.protocol()));
+    if (event.place() == Place.SOCKET) {
+      tree.put("network-namespace", number(event.namespaceCookie()));
+    } else {
+      tree.put("source", tree(event.source()));
+    }
+    final Map<String, Object> frontend = new LinkedHashMap<>();
+    frontend.put("address", text(event.frontend().address()));
+    frontend.put("port", number(event.frontend().port()));
+    tree.put("frontend", frontend);
+    tree.put("backend", tree(event.backend()));
     return tree;
   }
 

@@ -53,6 +53,40 @@ public sealed interface MonitorEvent {
       ByteBuffer bytes)
       implements MonitorEvent {}
 
+  /** Whose flow to a service was given a backend. */
+  enum Place {
+    /** That of a socket, before there is a packet. */
+    SOCKET,
+    /** That of an endpoint, by its first packet. */
+    ENDPOINT,
+    /** That of a client outside, by its first packet. */
+    NETWORK
+  }
+
+  /**
+   * A new flow, or a new peer of a socket, that was given a backend of a service.
+   *
+   * @param protocol number of the protocol (IANA)
+   * @param service id of the service
+   * @param endpoint the endpoint whose flow it is; 0 for that of a socket or of a client outside
+   * @param namespaceCookie network namespace of the socket ({@code SO_NETNS_COOKIE}); 0 for no
+   *     socket
+   * @param source the client; its address is null for a socket, which has no packet yet
+   * @param frontend where the client sends; its identity is 0
+   * @param backend where it goes; its identity is 0 for a socket
+   */
+  record Translation(
+      Instant time,
+      Place place,
+      int protocol,
+      long service,
+      int endpoint,
+      long namespaceCookie,
+      End source,
+      End frontend,
+      End backend)
+      implements MonitorEvent {}
+
   /**
    * What the agent did.
    *

@@ -14,6 +14,8 @@ import agent.client.MonitorEvent.KeptEnd;
 import agent.client.MonitorEvent.Kind;
 import agent.client.MonitorEvent.Lost;
 import agent.client.MonitorEvent.Packet;
+import agent.client.MonitorEvent.Place;
+import agent.client.MonitorEvent.Translation;
 import agent.contract.monitor.MonitorStream;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.FlowRing;
@@ -21,6 +23,8 @@ import agent.maps.layout.DropReason;
 import agent.maps.layout.EventType;
 import agent.maps.layout.FlowEventFlyweight;
 import agent.maps.layout.MetricsDirection;
+import agent.maps.layout.TranslationEventFlyweight;
+import agent.maps.layout.TranslationPlace;
 import agent.testkit.HeapAllocation;
 import java.io.EOFException;
 import java.io.IOException;
@@ -102,6 +106,21 @@ class MonitorServerTest {
           .destinationAddress(0x0a010007L << 32, 0);
       flows.append(event);
       subscribers.forEach(subscriber -> subscriber.onEvent(event));
+      polls.incrementAndGet();
+    }
+
+    void translate(int port) {
+      final TranslationEventFlyweight translation =
+          new TranslationEventFlyweight()
+              .wrap(new UnsafeBuffer(new byte[TranslationEventFlyweight.LENGTH]), 0)
+              .timestampNs(System.nanoTime())
+              .type(EventType.TRANSLATION.number())
+              .place(TranslationPlace.NETWORK.number())
+              .family(4)
+              .protocol(17)
+              .serviceId(9)
+              .sourcePort(port);
+      subscribers.forEach(subscriber -> subscriber.onTranslation(translation));
       polls.incrementAndGet();
     }
 
@@ -210,6 +229,32 @@ class MonitorServerTest {
     await(() -> datapath.subscribers.isEmpty() && !agent.isHeard());
     datapath.emit(EventType.DROP, 3);
     await(() -> server.subscribers() == 0);
+  }
+
+  /** A client of a former release does not ask for them, and gets none. */
+  @Test
+  void shouldCarryTranslationsToWhoAsksForThem() throws IOException {
+    try (MonitorClient packets = open(FLOWS);
+        MonitorClient translations = open(MonitorStream.TRANSLATIONS)) {
+      assertTrue(packets.tellsTranslations());
+      assertEquals(
+          List.of("true false", "false true"),
+          datapath.subscribers.stream()
+              .map(one -> one.hearsPackets() + " " + one.hearsTranslations())
+              .toList());
+      datapath.translate(41);
+      datapath.emit(EventType.DROP, 42);
+      datapath.translate(43);
+      assertEquals(42, ((Packet) packets.next(LIMIT)).source().port());
+      assertNull(packets.next(QUIET));
+      final Translation first = (Translation) translations.next(LIMIT);
+      assertEquals(Place.NETWORK, first.place());
+      assertEquals(9, first.service());
+      assertEquals(17, first.protocol());
+      assertEquals(41, first.source().port());
+      assertEquals(43, ((Translation) translations.next(LIMIT)).source().port());
+      assertNull(translations.next(QUIET));
+    }
   }
 
   private static byte[] bytes(int count) {
