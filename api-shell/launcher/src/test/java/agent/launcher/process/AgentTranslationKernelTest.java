@@ -139,7 +139,7 @@ class AgentTranslationKernelTest {
         CtlProcess.start(
             directory, "monitor", "--type", "translation", "-H", "unix://" + agent.socket())) {
       final long endNs = System.nanoTime() + LIMIT.toNanos();
-      while (monitor.output().isEmpty()) { // it may not have subscribed yet
+      while (monitor.output().indexOf('\n') < 0) { // it may not have subscribed yet
         assertTrue(System.nanoTime() < endNs, "the monitor tells a connection in time");
         talk("10.96.0.1");
         Thread.sleep(50);
