@@ -266,6 +266,19 @@ final class MonitorLines {
         : "%s: %s with %s backends".formatted(what, frontend, members.get("backends"));
   }
 
+  private static String policy(Map<String, Object> members) {
+    final List<?> labels = Tree.list(members, "labels");
+    final Object others = members.get("labels-left-out");
+    return "policy revision %s: %s rules, %s added, %s removed%s%s"
+        .formatted(
+            members.get("revision"),
+            members.get("rules"),
+            members.get("added"),
+            members.get("removed"),
+            labels.isEmpty() ? "" : ", labels " + Text.of(labels),
+            others == null ? "" : " and " + others + " more");
+  }
+
   private String line(Activity event, ObservedFlow flow, Map<String, Object> members) {
     return Text.oneLine(
         "%s %-15s %s: %s -> %s %s"
@@ -298,6 +311,7 @@ final class MonitorLines {
           case "endpoint" ->
               "endpoint %s %s".formatted(members.get("endpoint"), members.get("state"));
           case "service" -> service(members);
+          case "policy" -> policy(members);
           case "dns" ->
               "lookup of %s: %s, TTL %s s"
                   .formatted(members.get("fqdn"), members.get("ips"), members.get("ttl"));

@@ -79,6 +79,22 @@ class MonitorCommandTest {
         List.of(1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 16 | 1 << 18), events.masks());
   }
 
+  @Test
+  void shouldShowHowRulesChange() {
+    final String event = "{\"kind\":\"policy\",\"revision\":12,\"rules\":5,\"added\":2,\"removed\":1,";
+    events
+        .agent(event + "\"labels\":[\"user:name=a\",\"user:name=b\"]}")
+        .agent(event + "\"labels\":[\"user:name=a\"],\"labels-left-out\":7}")
+        .agent(event + "\"labels\":[]}");
+    assertEquals(
+        """
+        00:00:07.000000 agent   policy revision 12: 5 rules, 2 added, 1 removed, labels user:name=a,user:name=b
+        00:00:07.000000 agent   policy revision 12: 5 rules, 2 added, 1 removed, labels user:name=a and 7 more
+        00:00:07.000000 agent   policy revision 12: 5 rules, 2 added, 1 removed
+        """,
+        agent.output(AgentCtl.FAILURE, "monitor --type agent"));
+  }
+
   private void translate() throws IOException {
     agent.on(
         "GET /service/7", "{\"spec\":{\"flags\":{\"name\":\"web\",\"namespace\":\"shop\"}}}");

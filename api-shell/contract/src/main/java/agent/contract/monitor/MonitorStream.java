@@ -27,7 +27,9 @@ package agent.contract.monitor;
  *                 0.8.0 "l7" what a proxy did with a request (protocol: HTTP/1.1, HTTP/2 or DNS,
  *                 transport: TCP or UDP, verdict: Forwarded, Denied or Error, source and destination:
  *                 ip, port, identity, endpoint-id; of HTTP method, path, host, status, duration-ms; of
- *                 DNS fqdn, type, response-code, ips, ttl)
+ *                 DNS fqdn, type, response-code, ips, ttl); since 0.9.0 "policy" a commit of rules in
+ *                 force (revision, rules after it, added, removed, labels of both, and labels-left-out
+ *                 where there are too many)
  *  4 LOST         u64 events that the kernel's ring could not take; u64 events that this
  *                 subscriber's queue could not take; both since it subscribed
  *  5 KEPT         empty: all events that the agent had kept have been sent

@@ -1,0 +1,57 @@
+package agent.server.monitor;
+
+import agent.policy.CommittedRules;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+/** Publishes each commit of rules, when it is in force. */
+public final class PolicyEvents implements Consumer<Supplier<CommittedRules>> {
+  /** A part of what an event may have. */
+  private static final int MOST_CHARACTERS = 4096;
+
+  private final AgentEvents events;
+
+  /** Publishes to those who listen. */
+  public PolicyEvents(AgentEvents events) {
+    this.events = events;
+  }
+
+  @Override
+  public void accept(Supplier<CommittedRules> commit) {
+    if (!events.isHeard()) {
+      return;
+    }
+    final CommittedRules rules = commit.get();
+    final Map<String, Object> fields = new LinkedHashMap<>();
+    fields.put("kind", "policy");
+    fields.put("revision", rules.revision());
+    fields.put("rules", rules.size());
+    fields.put("added", rules.added());
+    fields.put("removed", rules.removed());
+    final Set<String> labels = rules.labels();
+    final List<String> shown = firstOf(labels);
+    fields.put("labels", shown);
+    if (shown.size() < labels.size()) {
+      fields.put("labels-left-out", labels.size() - shown.size());
+    }
+    events.publish(fields);
+  }
+
+  private static List<String> firstOf(Set<String> labels) {
+    final List<String> first = new ArrayList<>();
+    int characters = 0;
+    for (final String label : labels) {
+      characters += label.length();
+      if (characters > MOST_CHARACTERS) {
+        break;
+      }
+      first.add(label);
+    }
+    return first;
+  }
+}
