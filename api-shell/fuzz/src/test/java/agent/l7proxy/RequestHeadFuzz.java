@@ -30,6 +30,8 @@ public final class RequestHeadFuzz {
           "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n",
           "OPTIONS * HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n\r\nGET / HTTP/1.1\r\nHost: b\r\n\r\n",
           "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+          "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+              + "HTTP2-Settings: AAMAAABk\r\n\r\n",
           "GET / HTTP/1.0\r\n\r\n");
 
   private RequestHeadFuzz() {}
@@ -56,6 +58,16 @@ public final class RequestHeadFuzz {
     }
   }
 
+  /** Returns a head as a server of HTTP/1.1 gets it. */
+  static String text(HttpRequest head) {
+    return sent(head).toString(StandardCharsets.ISO_8859_1);
+  }
+
+  /** Returns how many requests another reader takes a text for. */
+  static int count(String text) {
+    return heads(Unpooled.copiedBuffer(text, StandardCharsets.ISO_8859_1)).size();
+  }
+
   private static List<HttpRequest> heads(ByteBuf bytes) {
     final EmbeddedChannel channel = new EmbeddedChannel();
     channel.pipeline().addLast(new RequestDecoder(connection(channel)));
@@ -74,12 +86,12 @@ public final class RequestHeadFuzz {
   /** Returns a connection without time limits, which the decoder starts and stops. */
   private static ClientConnection connection(Channel client) {
     final HttpProxyContext context = new HttpProxyContext().headTimeout(Duration.ZERO);
-    return new ClientConnection(context, null, client, null, null);
+    return new ClientConnection(context, null, client, null, null, null);
   }
 
   private static JudgedRequest judged(HttpRequest head) {
     try {
-      return JudgedRequest.of(head, false);
+      return JudgedRequest.of(head, false, false);
     } catch (BadRequestException refused) {
       return null;
     }
