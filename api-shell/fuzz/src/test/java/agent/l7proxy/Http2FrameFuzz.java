@@ -12,6 +12,7 @@ import agent.policy.request.RequestPolicies;
 import agent.types.IpAddress;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.channel.local.LocalServerChannel;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -58,6 +59,9 @@ public final class Http2FrameFuzz {
               "000005020000000003",
               "0000000010"));
 
+  /** The channel of a client is one of a listener, so that its streams are those of a server. */
+  private static final LocalServerChannel LISTENER = new LocalServerChannel();
+
   private static final RedirectedFlow FLOW =
       new RedirectedFlow(
           6, IpAddress.parse("10.0.0.1"), 1000, 1, 1, IpAddress.parse("10.0.0.2"), 80, 2, 2);
@@ -71,7 +75,7 @@ public final class Http2FrameFuzz {
   /** Reads frames, and what is judged of them. */
   public static void fuzzerTestOneInput(byte[] input) {
     final Judge judge = new Judge();
-    final EmbeddedChannel client = new EmbeddedChannel();
+    final EmbeddedChannel client = EmbeddedChannel.builder().parent(LISTENER).build();
     final HttpProxyContext context =
         new HttpProxyContext().headTimeout(Duration.ZERO).policies(judge);
     final ClientConnection connection =
