@@ -45,13 +45,7 @@ class NamedPortRequestTest {
         List.of(new PortRuleSpec(List.of(new PortSpec(name, null, "TCP")), null));
     agent.importRules(
         new RuleSpec(
-            selector("app=client"),
-            null,
-            List.of(to("app=server", ports)),
-            null,
-            null,
-            null,
-            null),
+            selector("app=client"), null, List.of(to("app=server", ports)), null, null, null, null),
         new RuleSpec(
             selector("app=server"),
             List.of(to("app=client", ports)),

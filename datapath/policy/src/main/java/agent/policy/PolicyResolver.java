@@ -175,14 +175,11 @@ final class PolicyResolver {
   }
 
   /** Returns the peers that have a name by the ports that they give it to. */
-  private Map<List<PortMatch>, Set<Integer>> peersByPorts(
-      PortName name, Set<Integer> peersOrNull) {
+  private Map<List<PortMatch>, Set<Integer>> peersByPorts(PortName name, Set<Integer> peersOrNull) {
     final Map<List<PortMatch>, Set<Integer>> byPorts = new LinkedHashMap<>();
     for (final int peer : peerPorts.identitiesWith(name)) {
       if (peersOrNull == null || peersOrNull.contains(peer)) {
-        byPorts
-            .computeIfAbsent(peerPorts.portsOf(peer, name), ports -> new TreeSet<>())
-            .add(peer);
+        byPorts.computeIfAbsent(peerPorts.portsOf(peer, name), ports -> new TreeSet<>()).add(peer);
       }
     }
     return byPorts;

@@ -94,8 +94,7 @@ final class PortReader {
       checkNoPort(path, protocol, spec);
       return new PortTerm(protocol, List.of(PortMatch.ofProtocol(portless)));
     }
-    final Optional<String> name =
-        NamedPort.name(RuleReader.present(path + ".port", spec.port()));
+    final Optional<String> name = NamedPort.name(RuleReader.present(path + ".port", spec.port()));
     if (name.isPresent()) {
       if (spec.endPort() != null) {
         throw Refusal.invalid(path + ".endPort", "a port by its name has no range: leave it out");

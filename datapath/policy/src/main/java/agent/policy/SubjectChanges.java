@@ -90,8 +90,7 @@ final class SubjectChanges {
         }
       } catch (Refusal refusal) {
         failures.put(endpoint, refusal);
-        final ResolvedPolicy whole =
-            resolution.whole(subject.identity(), subject.ports(), rules);
+        final ResolvedPolicy whole = resolution.whole(subject.identity(), subject.ports(), rules);
         subjects.reduce(endpoint, whole, mapCapacity, changes, denials);
       }
     }

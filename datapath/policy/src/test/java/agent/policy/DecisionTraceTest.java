@@ -29,8 +29,8 @@ class DecisionTraceTest {
                 ingress(labels("app", "other"), endpoints(labels("app", "db")))));
     rules.forEach(cache::use);
     final ResolvedPolicy policy =
-        new PolicyResolver(cache, EnforcementMode.DEFAULT, AllowLocalhost.AUTO)
-            .resolve(web, rules, 5);
+        new PolicyResolver(cache, new EndpointPorts(), EnforcementMode.DEFAULT, AllowLocalhost.AUTO)
+            .resolve(web, List.of(), rules, 5);
     assertEquals(
         List.of(
             "policy trace: endpoint 7: identity 300 [unspec:app=web], revision 5, 2 rules",

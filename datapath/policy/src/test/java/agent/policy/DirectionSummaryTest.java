@@ -89,7 +89,7 @@ class DirectionSummaryTest {
     final PolicyUpdate update = engine.refresh();
     assertEquals(1, update.failures().size());
     assertSummary(engine, false, false, List.of(db.id()), List.of());
-    final DirectionSummary wanted = engine.wanted(web).ingress();
+    final DirectionSummary wanted = engine.wanted(web, List.of()).ingress();
     assertEquals(List.of(db.id(), late.id()), wanted.allowed());
     assertEquals(1, wanted.l4().stream().filter(line -> line.rule().contains("late")).count());
   }
@@ -109,6 +109,6 @@ class DirectionSummaryTest {
     acquire("app=late", "i=2");
     engine.refresh();
     assertSummary(engine, false, false, List.of(), List.of());
-    assertEquals(4, engine.wanted(web).ingress().denied().size());
+    assertEquals(4, engine.wanted(web, List.of()).ingress().denied().size());
   }
 }

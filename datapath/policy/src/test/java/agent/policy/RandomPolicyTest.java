@@ -111,6 +111,14 @@ class RandomPolicyTest {
     return some.isEmpty() || random.below(2) == 0 ? null : random.pick(some);
   }
 
+  private static int somePort(RandomPolicy random, int protocol) {
+    return switch (protocol) {
+      case 1, 58 -> random.someIcmpType();
+      case 47, 112 -> 0;
+      default -> random.somePort();
+    };
+  }
+
   private List<NaiveEndpoint> naiveEndpoints() {
     final List<NaiveEndpoint> naive = new ArrayList<>();
     for (int i = 0; i < endpoints.size(); i++) {
@@ -145,12 +153,7 @@ class RandomPolicyTest {
         named == null
             ? PROTOCOLS[random.below(PROTOCOLS.length)]
             : named.protocol().equals("TCP") ? 6 : 17;
-    final int port =
-        switch (protocol) {
-          case 1, 58 -> random.someIcmpType();
-          case 47, 112 -> 0;
-          default -> named == null ? random.somePort() : named.port();
-        };
+    final int port = named == null ? somePort(random, protocol) : named.port();
     final NaivePeer peer;
     final int identity;
     switch (random.below(8)) {
@@ -174,18 +177,12 @@ class RandomPolicyTest {
     }
     final NaivePolicy naive = new NaivePolicy(rules, ports.get(endpoint - 1), naiveEndpoints());
     final Verdict expected = naive.verdict(subject, ingress, peer, protocol, port);
-    final Verdict withoutNames =
-        new NaivePolicy(rules).verdict(subject, ingress, peer, protocol, port);
-    if (expected != withoutNames) {
+    if (expected != new NaivePolicy(rules).verdict(subject, ingress, peer, protocol, port)) {
       byName.merge(expected + (ingress ? " in" : " out"), 1, Integer::sum);
     }
+    final PolicyDirection direction = ingress ? PolicyDirection.INGRESS : PolicyDirection.EGRESS;
     final Verdict actual =
-        new PolicyMapModel(written.get(endpoint))
-            .verdict(
-                identity,
-                ingress ? PolicyDirection.INGRESS : PolicyDirection.EGRESS,
-                protocol,
-                port);
+        new PolicyMapModel(written.get(endpoint)).verdict(identity, direction, protocol, port);
     seen.merge(expected, 1, Integer::sum);
     assertEquals(
         expected,

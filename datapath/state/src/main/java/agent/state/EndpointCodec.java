@@ -60,7 +60,8 @@ final class EndpointCodec implements Codec<EndpointRecord> {
             new EndpointRecord.Configuration(
                 in.member("options", DocumentReader::textMap),
                 in.member("datapathConfiguration", EndpointCodec::readDatapath)),
-            in.member("workload", EndpointCodec::readWorkload));
+            in.member("workload", EndpointCodec::readWorkload),
+            List.of());
     final List<NamedPort> ports =
         in.lastMember("namedPorts", from -> from.list(EndpointCodec::readPort));
     return ports == null ? read : read.withNamedPorts(ports);

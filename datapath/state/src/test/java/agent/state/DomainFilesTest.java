@@ -305,7 +305,8 @@ class DomainFilesTest {
         new EndpointRecord.Configuration(
             Map.of("Debug", "Disabled"),
             new DatapathConfiguration(null, true, null, null, null, null)),
-        new WorkloadDescription(null, 42, null, null, "{}"));
+        new WorkloadDescription(null, 42, null, null, "{}"),
+        List.of());
   }
 
   @Test

@@ -64,7 +64,8 @@ class EndpointFilesTest {
         new EndpointRecord.LabelSources(List.of("app=a"), List.of()),
         new EndpointRecord.Configuration(
             Map.of(), new DatapathConfiguration(null, null, null, null, null, null)),
-        new WorkloadDescription(null, null, null, null, null));
+        new WorkloadDescription(null, null, null, null, null),
+        List.of());
   }
 
   /** The next check writes, since nothing else shows that the disk has room again. */

@@ -32,8 +32,8 @@ public final class EndpointPolicies {
   CompletableFuture<Void> realize(Endpoint endpoint) {
     final PolicyUpdate update;
     try {
-      update = engine.endpointSet(
-              endpoint.id(), endpoint.identity(), endpoint.record().namedPorts());
+      update =
+          engine.endpointSet(endpoint.id(), endpoint.identity(), endpoint.record().namedPorts());
     } catch (Refusal refusal) {
       endpoint.resolved(engine.wanted(endpoint.identity(), endpoint.record().namedPorts()));
       throw refusal;

@@ -47,7 +47,8 @@ final class UpdateRealization {
   /**
    * Creates the realization of an update.
    *
-   * @param wanted returns the policy of an endpoint by its identity and named ports, whether a map can hold it or not
+   * @param wanted returns the policy of an endpoint by its identity and named ports, whether a map
+   *     can hold it or not
    */
   UpdateRealization(
       PolicyUpdate update,

@@ -237,7 +237,8 @@ public final class EndpointChange {
 
   /** Returns whether both records need the same build, whatever their identities. */
   private static boolean isBuiltAs(EndpointRecord one, EndpointRecord other) {
-    return one.device().equals(other.device()) && one.configuration().equals(other.configuration())
+    return one.device().equals(other.device())
+        && one.configuration().equals(other.configuration())
         && one.namedPorts().equals(other.namedPorts());
   }
 }

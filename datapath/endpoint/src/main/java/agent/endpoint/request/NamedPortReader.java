@@ -44,9 +44,6 @@ final class NamedPortReader {
   }
 
   private static NamedPort read(String field, RequestedPort requested) {
-    if (requested == null) {
-      throw Refusal.invalid(field, "is null");
-    }
     final String text = present(field + ".name", requested.name());
     final String name =
         NamedPort.name(text)
@@ -57,8 +54,7 @@ final class NamedPortReader {
                         "'" + text + "' is not a service name (RFC 6335 section 5.1)"));
     final int port = present(field + ".port", requested.port());
     if (port < 1 || port > HIGHEST) {
-      throw Refusal.invalid(
-          field + ".port", "'" + port + "' is not a number from 1 to " + HIGHEST);
+      throw Refusal.invalid(field + ".port", "'" + port + "' is not a number from 1 to " + HIGHEST);
     }
     final String asked = requested.protocol() == null ? "TCP" : requested.protocol();
     final String protocol = asked.toUpperCase(Locale.ROOT);

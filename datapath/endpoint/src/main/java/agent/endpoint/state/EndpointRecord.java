@@ -28,28 +28,6 @@ public record EndpointRecord(
     WorkloadDescription workload,
     List<NamedPort> namedPorts) {
 
-  /** Creates a record without named ports. */
-  public EndpointRecord(
-      int id,
-      int identity,
-      EndpointAddressing addressing,
-      ExternalIdentifiers externalIdentifiers,
-      EndpointDevice device,
-      LabelSources labels,
-      Configuration configuration,
-      WorkloadDescription workload) {
-    this(
-        id,
-        identity,
-        addressing,
-        externalIdentifiers,
-        device,
-        labels,
-        configuration,
-        workload,
-        List.of());
-  }
-
   /**
    * Labels by origin, in display form.
    *
@@ -69,31 +47,71 @@ public record EndpointRecord(
   /** Returns a copy with another local id. */
   public EndpointRecord withId(int number) {
     return new EndpointRecord(
-        number, identity, addressing, externalIdentifiers, device, labels, configuration, workload, namedPorts);
+        number,
+        identity,
+        addressing,
+        externalIdentifiers,
+        device,
+        labels,
+        configuration,
+        workload,
+        namedPorts);
   }
 
   /** Returns a copy with another identity. */
   public EndpointRecord withIdentity(int number) {
     return new EndpointRecord(
-        id, number, addressing, externalIdentifiers, device, labels, configuration, workload, namedPorts);
+        id,
+        number,
+        addressing,
+        externalIdentifiers,
+        device,
+        labels,
+        configuration,
+        workload,
+        namedPorts);
   }
 
   /** Returns a copy with other addresses. */
   public EndpointRecord withAddressing(EndpointAddressing other) {
     return new EndpointRecord(
-        id, identity, other, externalIdentifiers, device, labels, configuration, workload, namedPorts);
+        id,
+        identity,
+        other,
+        externalIdentifiers,
+        device,
+        labels,
+        configuration,
+        workload,
+        namedPorts);
   }
 
   /** Returns a copy on another veth. */
   public EndpointRecord withDevice(EndpointDevice other) {
     return new EndpointRecord(
-        id, identity, addressing, externalIdentifiers, other, labels, configuration, workload, namedPorts);
+        id,
+        identity,
+        addressing,
+        externalIdentifiers,
+        other,
+        labels,
+        configuration,
+        workload,
+        namedPorts);
   }
 
   /** Returns a copy with other labels. */
   public EndpointRecord withLabels(LabelSources other) {
     return new EndpointRecord(
-        id, identity, addressing, externalIdentifiers, device, other, configuration, workload, namedPorts);
+        id,
+        identity,
+        addressing,
+        externalIdentifiers,
+        device,
+        other,
+        configuration,
+        workload,
+        namedPorts);
   }
 
   /** Returns a copy with another configuration. */
@@ -105,13 +123,29 @@ public record EndpointRecord(
   /** Returns a copy with other named ports. */
   public EndpointRecord withNamedPorts(List<NamedPort> other) {
     return new EndpointRecord(
-        id, identity, addressing, externalIdentifiers, device, labels, configuration, workload, other);
+        id,
+        identity,
+        addressing,
+        externalIdentifiers,
+        device,
+        labels,
+        configuration,
+        workload,
+        other);
   }
 
   /** Returns a copy with other identifiers and another description of the workload. */
   public EndpointRecord withDescription(
       ExternalIdentifiers identifiers, WorkloadDescription description) {
     return new EndpointRecord(
-        id, identity, addressing, identifiers, device, labels, configuration, description, namedPorts);
+        id,
+        identity,
+        addressing,
+        identifiers,
+        device,
+        labels,
+        configuration,
+        description,
+        namedPorts);
   }
 }

@@ -65,7 +65,8 @@ final class ProbedEndpoints {
             new EndpointRecord.LabelSources(List.of(), List.of()),
             new EndpointRecord.Configuration(
                 EndpointOptions.defaults().toMap(), DatapathConfiguration.DEFAULT),
-            new WorkloadDescription(null, null, null, null, null));
+            new WorkloadDescription(null, null, null, null, null),
+            List.of());
     final Endpoint endpoint =
         journal.begin(record, LabelDerivation.of(record, LabelFilter.defaults()), "created");
     endpoint.identify(ReservedIdentity.INIT.identity());

@@ -82,7 +82,9 @@ public final class NaivePolicy {
     if (!meaning(denies, peer, named, protocol, port).isEmpty()) {
       return Verdict.DENIED;
     }
-    return meaning(allows, peer, named, protocol, port).isEmpty() ? Verdict.NOT_ALLOWED : Verdict.ALLOWED;
+    return meaning(allows, peer, named, protocol, port).isEmpty()
+        ? Verdict.NOT_ALLOWED
+        : Verdict.ALLOWED;
   }
 
   /**
@@ -158,11 +160,7 @@ public final class NaivePolicy {
   }
 
   private static List<PeerRuleSpec> meaning(
-      List<PeerRuleSpec> elements,
-      NaivePeer peer,
-      List<NamedPort> named,
-      int protocol,
-      int port) {
+      List<PeerRuleSpec> elements, NaivePeer peer, List<NamedPort> named, int protocol, int port) {
     final List<SelectorSpec> required = new ArrayList<>();
     for (final PeerRuleSpec element : elements) {
       required.addAll(element.requires() == null ? List.of() : element.requires());
@@ -327,9 +325,7 @@ public final class NaivePolicy {
     for (final PortSpec spec : rule.ports()) {
       final boolean isName = spec.port() != null && Character.isLetter(spec.port().charAt(0));
       if (meansProtocol(spec.protocol(), protocol)
-          && (isName
-              ? meansName(spec.port(), named, protocol, port)
-              : meansNumber(spec, port))) {
+          && (isName ? meansName(spec.port(), named, protocol, port) : meansNumber(spec, port))) {
         return true;
       }
     }
@@ -348,8 +344,7 @@ public final class NaivePolicy {
     };
   }
 
-  private static boolean meansName(
-      String name, List<NamedPort> named, int protocol, int port) {
+  private static boolean meansName(String name, List<NamedPort> named, int protocol, int port) {
     return named.stream()
         .anyMatch(
             one ->
