@@ -8,7 +8,6 @@ import agent.endpoint.request.AddressingRequest;
 import agent.endpoint.request.EndpointRequest;
 import agent.endpoint.request.EndpointRequest.RequestedPort;
 import agent.endpoint.state.DatapathConfiguration;
-import java.util.ArrayList;
 import java.util.List;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -46,15 +45,11 @@ final class EndpointDecoder {
   }
 
   private static List<RequestedPort> namedPorts(List<NamedPortRequest> ports) {
-    if (ports == null) {
-      return null;
-    }
-    final List<RequestedPort> requested = new ArrayList<>();
-    for (final NamedPortRequest port : ports) {
-      requested.add(
-          port == null ? null : new RequestedPort(port.name(), port.port(), port.protocol()));
-    }
-    return requested;
+    return ports == null
+        ? null
+        : ports.stream()
+            .map(port -> new RequestedPort(port.name(), port.port(), port.protocol()))
+            .toList();
   }
 
   private static AddressingRequest addressing(AddressPairModel pair) {

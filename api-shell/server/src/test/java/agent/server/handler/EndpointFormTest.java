@@ -34,7 +34,6 @@ import agent.types.IpAddress;
 import agent.types.MacAddress;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -259,7 +258,7 @@ class EndpointFormTest {
              "datapath-map-id": 1, "disable-legacy-identifiers": true, "host-mac": "hm", "id": 2,
              "interface-index": 3, "interface-name": "i", "k8s-namespace": "ns",
              "k8s-pod-name": "pod", "k8s-uid": "uid", "labels": ["a", "b"], "mac": "m",
-             "named-ports": [{"name": "http", "port": 80, "protocol": "TCP"}, {"name": "x"}, null],
+             "named-ports": [{"name": "http", "port": 80, "protocol": "TCP"}],
              "netns-cookie": "nc", "pid": 4, "policy-enabled": false, "properties": {"x": 1},
              "runtime-endpoint-id": "re", "runtime-network-id": "rn", "state": "ready",
              "sync-build-endpoint": true}
@@ -290,8 +289,7 @@ class EndpointFormTest {
             4,
             false,
             "{\"x\":1}",
-            Arrays.asList(
-                new RequestedPort("http", 80, "TCP"), new RequestedPort("x", null, null), null),
+            List.of(new RequestedPort("http", 80, "TCP")),
             true),
         new EndpointDecoder().decode(body));
   }
