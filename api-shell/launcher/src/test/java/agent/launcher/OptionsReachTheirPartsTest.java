@@ -528,7 +528,7 @@ class OptionsReachTheirPartsTest {
     final PolicyEngine engine =
         PolicyEngine.open(
             settings.policy(identities, new LocalCidrIdentityAllocator(), PolicyStore.inMemory()));
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     return engine.policyOf(1).orElseThrow().entries();
   }
 

@@ -69,7 +69,7 @@ class EndpointStateTest {
           snapshot -> {});
 
   private static EndpointRecord record(int id) {
-    return EndpointRecord.withoutPorts(
+    return new EndpointRecord(
         id,
         0,
         new EndpointAddressing(
@@ -79,7 +79,8 @@ class EndpointStateTest {
         new EndpointRecord.LabelSources(List.of("unspec:app=web"), List.of()),
         new EndpointRecord.Configuration(
             EndpointOptions.defaults().toMap(), DatapathConfiguration.DEFAULT),
-        new WorkloadDescription(null, null, null, null, null));
+        new WorkloadDescription(null, null, null, null, null),
+        List.of());
   }
 
   private static Endpoint endpoint(int id) {

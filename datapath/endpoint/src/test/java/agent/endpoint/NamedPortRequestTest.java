@@ -109,8 +109,9 @@ class NamedPortRequestTest {
   void shouldKeepThePortsOfAnEndpointThatGetsAnotherIdentity() {
     agent.create("1", server().namedPorts(port("http", 8080, null)));
     agent.create("2", client());
+    agent.create("3", Requests.on("lxc3").ipv4("10.5.0.11").labels("app=server"));
     allow("http");
-    agent.relabel("1", "zone=a");
+    agent.relabel("1", "zone=a"); // the former identity stays, that of endpoint 3
     assertOpen(8080);
     final int identity = agent.get("1").identity().id();
     assertEquals(

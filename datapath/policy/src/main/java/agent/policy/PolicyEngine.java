@@ -275,11 +275,6 @@ public final class PolicyEngine {
     return changes.settle(repository, Map.of());
   }
 
-  /** Adds an endpoint without named ports, or gives it another identity. */
-  public PolicyUpdate endpointSet(int endpointId, Identity identity) {
-    return endpointSet(endpointId, identity, List.of());
-  }
-
   /**
    * Adds an endpoint, or gives it another identity or other named ports. Under a former identity it
    * keeps its named ports until {@link #identityLeft}.

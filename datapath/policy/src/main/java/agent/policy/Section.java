@@ -3,8 +3,6 @@ package agent.policy;
 import agent.maps.layout.PolicyDirection;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
-import java.util.stream.Collectors;
 
 /**
  * One checked element of a rule.
@@ -38,14 +36,6 @@ record Section(
     all.addAll(requires);
     all.addAll(outsiders);
     return all;
-  }
-
-  /** Returns the names by which it means ports. */
-  Set<String> portNames() {
-    return ports.stream()
-        .filter(term -> term.name() != null)
-        .map(term -> term.name().name())
-        .collect(Collectors.toSet());
   }
 
   /** Returns the terms with rules of requests. */

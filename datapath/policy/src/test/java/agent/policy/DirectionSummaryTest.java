@@ -35,7 +35,7 @@ class DirectionSummaryTest {
     final PolicyEngine engine =
         PolicyEngine.open(
             new PolicyContext().identities(identities).mapCapacity(capacity).conclude());
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     return engine;
   }
 

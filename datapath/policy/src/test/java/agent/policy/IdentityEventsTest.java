@@ -42,7 +42,7 @@ class IdentityEventsTest {
 
   IdentityEventsTest() {
     final Identity web = acquire("app=web");
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(
         engine,
         List.of(ingress(labels("app", "web"), on(endpoints(labels("app", "db")), tcp(80)))),

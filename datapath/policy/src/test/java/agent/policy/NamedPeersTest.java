@@ -107,7 +107,7 @@ class NamedPeersTest {
 
   @Test
   void shouldReachTheAddressesOfANameAndNoOthers() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     resolve("www.example.com.", "192.0.2.7", "2001:db8::7");
     resolve("www.example.org.", "192.0.2.8");
     add(engine, List.of(WWW), false);
@@ -117,7 +117,7 @@ class NamedPeersTest {
 
   @Test
   void shouldReachTheAddressesOfEachKnownNameThatAPatternMatches() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     resolve("www.example.com.", "192.0.2.7");
     resolve("db.example.com.", "192.0.2.9");
     resolve("www.example.org.", "192.0.2.8");
@@ -127,7 +127,7 @@ class NamedPeersTest {
 
   @Test
   void shouldReachTheAddressesWhileOneOfTwoRulesSelectsTheName() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     resolve("www.example.com.", "192.0.2.7");
     add(engine, List.of(WWW), false);
     add(engine, List.of(named(egress(WEB, fqdns("www.example.com")), "n", "again")), false);
@@ -139,7 +139,7 @@ class NamedPeersTest {
 
   @Test
   void shouldReachNothingBeforeTheNameHasAnAddress() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(engine, List.of(WWW), false);
     assertTrue(engine.policyOf(1).orElseThrow().egress().enforced());
     assertEquals(Set.of(), reached(engine));
@@ -153,7 +153,7 @@ class NamedPeersTest {
 
   @Test
   void shouldFollowAnAddressThatChanges() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(engine, List.of(WWW), false);
     resolve("www.example.com.", "192.0.2.7", "192.0.2.9");
     final PolicyUpdate update = resolve("www.example.com.", "192.0.2.8", "192.0.2.9");
@@ -165,7 +165,7 @@ class NamedPeersTest {
 
   @Test
   void shouldKeepAnAddressUntilItsLastNameLosesIt() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(engine, List.of(EVERY), false);
     resolve("a.example.com.", "192.0.2.7");
     resolve("b.example.com.", "192.0.2.7");
@@ -178,7 +178,7 @@ class NamedPeersTest {
 
   @Test
   void shouldKeepAnAddressThatAnotherRuleOrAnotherNameStillHas() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(engine, List.of(WWW, EVERY, named(egress(WEB, cidrs("192.0.2.7/32")), "n", "c")), false);
     resolve("www.example.com.", "192.0.2.7");
     delete(engine, List.of("n=every"));
@@ -192,7 +192,7 @@ class NamedPeersTest {
 
   @Test
   void shouldKeepTheAddressOfACidrWhenItsNameIsGone() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(engine, List.of(WWW, named(egress(WEB, cidrs("192.0.2.0/24")), "n", "c")), false);
     final PolicyUpdate update = resolve("www.example.com.", "192.0.2.7");
     assertEquals(1, update.bridges().size());
@@ -207,7 +207,7 @@ class NamedPeersTest {
 
   @Test
   void shouldDenyWhatADenyRuleCovers() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     resolve("www.example.com.", "192.0.2.7", "198.51.100.7");
     final RuleSpec deny =
         new RuleSpec(WEB, null, null, null, List.of(cidrs("192.0.2.0/24")), null, null);
@@ -217,8 +217,9 @@ class NamedPeersTest {
 
   @Test
   void shouldChangeNoOtherEndpointAndNothingForTheSameAddresses() {
-    engine.endpointSet(1, web);
-    engine.endpointSet(2, identities.acquire(LabelSet.parse("l", List.of("app=db"))).join());
+    engine.endpointSet(1, web, List.of());
+    engine.endpointSet(
+        2, identities.acquire(LabelSet.parse("l", List.of("app=db"))).join(), List.of());
     add(engine, List.of(WWW), false);
     final PolicyUpdate update = resolve("www.example.com.", "192.0.2.7");
     assertEquals(List.of(1), update.bridges().stream().map(c -> c.endpointId()).toList());
@@ -230,7 +231,7 @@ class NamedPeersTest {
 
   @Test
   void shouldRestrictPortsAndListWhatItSelects() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     resolve("www.example.com.", "192.0.2.7");
     add(engine, List.of(egress(WEB, on(fqdns("WWW.example.com."), tcp(443)))), false);
     final List<PolicyEntry> egress =
@@ -258,7 +259,7 @@ class NamedPeersTest {
 
   @Test
   void shouldTakeTheReferencesBackOfRulesThatCannotBeStored() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     resolve("www.example.com.", "192.0.2.7");
     store.fails = true;
     assertThrows(OperationException.class, () -> add(engine, List.of(WWW), false));
@@ -296,7 +297,7 @@ class NamedPeersTest {
                 .names(Map.of("www.example.com.", addresses("192.0.2.5", "192.0.2.7")))
                 .formerNumbers(Map.of(Prefix.parse("192.0.2.7/32"), number))
                 .conclude());
-    after.endpointSet(1, web);
+    after.endpointSet(1, web, List.of());
     assertEquals(Set.of("192.0.2.5/32", "192.0.2.7/32"), reached(after));
     for (final Identity identity : after.cidrIdentities()) {
       assertEquals(

@@ -32,6 +32,7 @@ import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -178,6 +179,19 @@ class NamedPortsTest {
     final PolicyUpdate same = engine.endpointSet(5, db, List.of(tcp("http", 80)));
     assertEquals(
         List.of(5), same.endpoints().stream().map(EndpointPolicyChange::endpointId).toList());
+  }
+
+  /** Another resolution with the same outcome would change no map either. */
+  @Test
+  void shouldFindThePoliciesThatReferToAName() {
+    final PolicySubjects subjects = new PolicySubjects();
+    final Identity web = set(1, "app=web");
+    add(engine, List.of(egress(WEB, on(endpoints(DB), HTTP))), false);
+    subjects.change(
+        1, new PolicySubjects.Subject(web, List.of(), engine.policyOf(1).orElseThrow()));
+    assertEquals(Set.of(1), subjects.dependingOnPorts(Set.of("ftp", "http")));
+    assertEquals(Set.of(), subjects.dependingOnPorts(Set.of("ftp")));
+    assertEquals(Set.of(), subjects.dependingOnPorts(Set.of()));
   }
 
   @Test

@@ -100,7 +100,7 @@ class PolicyEngineTest {
 
   @Test
   void shouldAllowEverythingWhileNoRuleSelectsTheEndpoint() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(engine, List.of(ingress(DB)), false);
     assertEquals(List.of(OPEN_IN, OPEN_OUT), entries(1));
     assertFalse(engine.policyOf(1).orElseThrow().ingress().enforced());
@@ -108,8 +108,8 @@ class PolicyEngineTest {
 
   @Test
   void shouldEnforceOnlyTheDirectionOfTheRule() {
-    engine.endpointSet(1, web);
-    engine.endpointSet(2, db);
+    engine.endpointSet(1, web, List.of());
+    engine.endpointSet(2, db, List.of());
     final PolicyUpdate update =
         add(engine, List.of(ingress(DB, on(endpoints(WEB), tcp(80)))), false);
     assertEquals(2, update.revision());
@@ -127,7 +127,7 @@ class PolicyEngineTest {
 
   @Test
   void shouldTellNoListFromAnEmptyOneAndFromAnEmptyElement() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(engine, List.of(ingress(WEB)), false);
     assertEquals(List.of(OPEN_OUT), entries(1));
     add(engine, List.of(ingress(WEB, PeerRuleSpec.ALL)), false);
@@ -142,7 +142,7 @@ class PolicyEngineTest {
 
   @Test
   void shouldTurnEnforcementOnByADenyRule() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(engine, List.of(ingressDeny(WEB, on(endpoints(DB), tcp(80)))), false);
     assertEquals(
         List.of(
@@ -154,7 +154,7 @@ class PolicyEngineTest {
 
   @Test
   void shouldSelectEveryEndpointButNotTheWorldByAnEmptySelector() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(
         engine,
         List.of(ingress(WEB, endpoints(SelectorSpec.ALL), on(cidrs("1.2.3.0/24"), tcp(80)))),
@@ -167,7 +167,7 @@ class PolicyEngineTest {
 
   @Test
   void shouldReachReservedIdentitiesOnlyWhenAskedFor() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(engine, List.of(ingress(WEB, endpoints(labels("reserved:world", "")))), false);
     assertEquals(List.of(2, 9, 10), engine.policyOf(1).orElseThrow().ingress().allowed());
     delete(engine, List.of());
@@ -177,7 +177,7 @@ class PolicyEngineTest {
 
   @Test
   void shouldNarrowPeersByLabelsByWhatOtherRulesRequire() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(engine, List.of(ingress(WEB, endpoints(SelectorSpec.ALL))), false);
     add(engine, List.of(ingress(WEB, requires(labels("env", "prod")))), false);
     assertEquals(List.of(db.id()), engine.policyOf(1).orElseThrow().ingress().allowed());
@@ -197,7 +197,7 @@ class PolicyEngineTest {
   private List<PolicyEntry> entriesWithOneRule(EnforcementMode mode) {
     final PolicyEngine other =
         PolicyEngine.open(new PolicyContext().identities(identities).mode(mode).conclude());
-    other.endpointSet(1, web);
+    other.endpointSet(1, web, List.of());
     add(other, List.of(ingress(WEB)), false);
     return other.policyOf(1).orElseThrow().entries();
   }
@@ -212,7 +212,7 @@ class PolicyEngineTest {
                   .mode(EnforcementMode.ALWAYS)
                   .allowLocalhost(choice)
                   .conclude());
-      other.endpointSet(1, web);
+      other.endpointSet(1, web, List.of());
       assertEquals(
           choice == AllowLocalhost.ALWAYS
               ? List.of(all(1, PolicyDirection.INGRESS, false))
@@ -227,7 +227,7 @@ class PolicyEngineTest {
 
   @Test
   void shouldNotKeepAnAllowUnderADeny() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(
         engine,
         List.of(
@@ -246,7 +246,7 @@ class PolicyEngineTest {
 
   @Test
   void shouldWriteOnlyWhatARuleChanges() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(engine, List.of(ingress(WEB, on(endpoints(DB), tcp(80), tcp(81)))), false);
     final PolicyUpdate added =
         add(engine, List.of(ingress(WEB, on(endpoints(DB), tcp(82)))), false);
@@ -265,8 +265,8 @@ class PolicyEngineTest {
 
   @Test
   void shouldTouchOnlyEndpointsWhoseSelectorsMatchANewIdentity() {
-    engine.endpointSet(1, web);
-    engine.endpointSet(2, db);
+    engine.endpointSet(1, web, List.of());
+    engine.endpointSet(2, db, List.of());
     add(
         engine,
         List.of(
@@ -290,7 +290,7 @@ class PolicyEngineTest {
 
   @Test
   void shouldTellWhichCidrsComeAndGo() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     final PolicyUpdate added =
         add(
             engine,
@@ -318,7 +318,7 @@ class PolicyEngineTest {
   /** Else an address of the new CIDR loses or gains something between the two. */
   @Test
   void shouldGiveANewCidrFirstWhatTheRulesBeforeSayOfIt() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(engine, List.of(named(ingress(WEB, cidrs("10.0.0.0/8")), "n", "1")), false);
     final PolicyUpdate update =
         add(
@@ -342,7 +342,7 @@ class PolicyEngineTest {
 
   @Test
   void shouldApplyNothingOfARefusedDocument() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(engine, List.of(ingress(WEB, endpoints(DB))), false);
     final List<PolicyEntry> before = entries(1);
     final RuleSpec good = ingress(WEB, cidrs("10.0.0.0/8"));
@@ -368,7 +368,7 @@ class PolicyEngineTest {
   void shouldRefuseAPolicyThatDoesNotFitIntoTheMap() {
     final PolicyEngine small =
         PolicyEngine.open(context().store(PolicyStore.inMemory()).mapCapacity(16).conclude());
-    small.endpointSet(1, web);
+    small.endpointSet(1, web, List.of());
     final RuleSpec range = ingress(WEB, on(entities("host"), new PortSpec("1", 65535, "TCP")));
     final Refusal refusal = assertThrows(Refusal.class, () -> add(small, List.of(range), false));
     assertEquals(
@@ -379,7 +379,7 @@ class PolicyEngineTest {
     assertEquals(new PolicySnapshot(1, List.of()), small.snapshot());
     small.endpointRemoved(1);
     add(small, List.of(range), false);
-    assertThrows(Refusal.class, () -> small.endpointSet(1, web));
+    assertThrows(Refusal.class, () -> small.endpointSet(1, web, List.of()));
     assertEquals(Optional.empty(), small.policyOf(1));
   }
 
@@ -387,7 +387,7 @@ class PolicyEngineTest {
   void shouldKeepThePolicyOfAnEndpointThatNewIdentitiesOverflow() {
     final PolicyEngine small =
         PolicyEngine.open(context().store(PolicyStore.inMemory()).mapCapacity(3).conclude());
-    small.endpointSet(1, web);
+    small.endpointSet(1, web, List.of());
     add(small, List.of(ingress(WEB, endpoints(labels("app", "db"), labels("n", "")))), false);
     final List<PolicyEntry> before = small.policyOf(1).orElseThrow().entries();
     final List<Identity> many = new ArrayList<>();
@@ -404,7 +404,7 @@ class PolicyEngineTest {
   void shouldForbidWhatIsForbiddenWhereTheRestDoesNotFit() {
     final PolicyEngine small =
         PolicyEngine.open(context().store(PolicyStore.inMemory()).mapCapacity(3).conclude());
-    small.endpointSet(1, web);
+    small.endpointSet(1, web, List.of());
     add(
         small,
         List.of(
@@ -445,7 +445,7 @@ class PolicyEngineTest {
 
   @Test
   void shouldSelectLabelsOfEverySourceWithAnyAndWithoutASource() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     for (final String key : List.of("app", "any:app")) {
       add(engine, List.of(ingress(labels(key, "web"), endpoints(labels(key, "db")))), false);
       assertEquals(
@@ -501,8 +501,8 @@ class PolicyEngineTest {
     assertEquals(List.of(number), after.cidrIdentities().stream().map(Identity::id).toList());
     assertEquals(List.of(number), after.refresh().cidrsAdded().stream().map(Identity::id).toList());
     final Identity restored = fresh.restore(web.id(), web.labels()).join();
-    after.endpointSet(1, restored);
-    engine.endpointSet(1, web);
+    after.endpointSet(1, restored, List.of());
+    engine.endpointSet(1, web, List.of());
     assertEquals(entries(1), after.policyOf(1).orElseThrow().entries());
   }
 
@@ -546,9 +546,10 @@ class PolicyEngineTest {
   void shouldCloseNewEndpointsAndKeepOthersWhileTheRulesAreHeld() {
     final PolicyEngine held = reopenedWith(new PolicyState(0, List.of(), List.of()));
     held.keep(1);
-    assertThrows(OperationException.class, () -> held.endpointSet(1, acquire("app=web")));
+    assertThrows(
+        OperationException.class, () -> held.endpointSet(1, acquire("app=web"), List.of()));
     assertTrue(held.keeps(1));
-    held.endpointSet(2, acquire("app=db"));
+    held.endpointSet(2, acquire("app=db"), List.of());
     final ResolvedPolicy closed = held.policyOf(2).orElseThrow();
     assertEquals(List.of(), closed.entries());
     assertTrue(closed.ingress().enforced() && closed.egress().enforced());
@@ -565,7 +566,7 @@ class PolicyEngineTest {
     assertEquals(2, held.policyOf(2).orElseThrow().entries().size(), "everything is allowed");
     assertEquals(1, update.cidrsRemoved().size());
     assertEquals(List.of(), held.cidrIdentities());
-    held.endpointSet(1, acquire("app=web"));
+    held.endpointSet(1, acquire("app=web"), List.of());
     add(held, List.of(ingress(WEB, endpoints(DB))), false);
     assertEquals(1, held.snapshot().rules().size());
   }
@@ -575,7 +576,7 @@ class PolicyEngineTest {
     final PolicyEngine held = reopenedWith(new PolicyState(0, List.of(), List.of()));
     held.keep(1);
     held.endpointRemoved(1);
-    held.endpointSet(1, acquire("app=web"));
+    held.endpointSet(1, acquire("app=web"), List.of());
     assertEquals(List.of(), held.policyOf(1).orElseThrow().entries());
   }
 
@@ -610,9 +611,9 @@ class PolicyEngineTest {
   @Test
   void shouldFollowAnEndpointToItsNewIdentity() {
     add(engine, List.of(ingress(WEB, on(PeerRuleSpec.ALL, tcp(80)))), false);
-    engine.endpointSet(1, db);
+    engine.endpointSet(1, db, List.of());
     assertEquals(List.of(OPEN_IN, OPEN_OUT), entries(1));
-    final PolicyUpdate update = engine.endpointSet(1, web);
+    final PolicyUpdate update = engine.endpointSet(1, web, List.of());
     assertEquals(
         new PolicyDelta(List.of(in(null, 80)), List.of(OPEN_IN)),
         update.endpoints().getLast().diff());
@@ -621,8 +622,8 @@ class PolicyEngineTest {
 
   @Test
   void shouldChangeThePolicyOfAllEndpointsWithTheMode() {
-    engine.endpointSet(1, web);
-    engine.endpointSet(2, db);
+    engine.endpointSet(1, web, List.of());
+    engine.endpointSet(2, db, List.of());
     assertEquals(List.of(OPEN_IN, OPEN_OUT), entries(1));
     final PolicyUpdate closed = engine.enforce(EnforcementMode.ALWAYS);
     assertEquals(

@@ -65,7 +65,7 @@ class PolicyEntriesTest {
                 .store(store)
                 .mapCapacity(capacity)
                 .conclude());
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     return engine;
   }
 
@@ -211,7 +211,7 @@ class PolicyEntriesTest {
   @Test
   void shouldReportWhatChangedMeanwhileWhereAnEndpointIsRemoved() {
     final PolicyEngine engine = open();
-    engine.endpointSet(2, db);
+    engine.endpointSet(2, db, List.of());
     add(engine, List.of(ingress(WEB, on(endpoints(labels("role", "new")), tcp(80)))), false);
     final Identity late = acquire("role=new");
     final PolicyUpdate update = engine.endpointRemoved(2);

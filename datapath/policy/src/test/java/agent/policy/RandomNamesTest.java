@@ -69,7 +69,7 @@ class RandomNamesTest {
       final Identity web = identities.acquire(random.labels()).join();
       final List<RuleSpec> rules =
           changed(random.rules(), (element, isDeny) -> named(random, element, isDeny));
-      carryOut(engine.endpointSet(1, web));
+      carryOut(engine.endpointSet(1, web, List.of()));
       carryOut(add(engine, rules, false));
       for (int i = 0; i < PACKETS; i++) {
         if (random.below(4) == 0) {

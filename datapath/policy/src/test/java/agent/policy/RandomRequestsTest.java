@@ -82,7 +82,7 @@ class RandomRequestsTest {
     while (endpoints.size() < ENDPOINTS) {
       final Identity identity = identities.acquire(random.labels()).join();
       endpoints.add(identity);
-      engine.endpointSet(endpoints.size(), identity);
+      engine.endpointSet(endpoints.size(), identity, List.of());
     }
   }
 

@@ -73,8 +73,8 @@ class RequestPoliciesTest {
     final PolicyEngine opened =
         PolicyEngine.open(
             new PolicyContext().identities(identities).allowLocalhost(allowLocalhost).conclude());
-    opened.endpointSet(WEB, web);
-    opened.endpointSet(SHOP, shop);
+    opened.endpointSet(WEB, web, List.of());
+    opened.endpointSet(SHOP, shop, List.of());
     return opened;
   }
 
@@ -133,9 +133,9 @@ class RequestPoliciesTest {
     add(engine, List.of(GET_OF_WEB), false);
     assertFalse(allows(webToShop(), "PUT"));
     final Identity other = acquire("app=other");
-    engine.endpointSet(SHOP, other);
+    engine.endpointSet(SHOP, other, List.of());
     assertTrue(allows(webToShop(), "PUT"), "the rule is not for this identity");
-    engine.endpointSet(SHOP, shop);
+    engine.endpointSet(SHOP, shop, List.of());
     assertFalse(allows(webToShop(), "PUT"));
     final long revision = add(engine, List.of(ingress(OF_SHOP, entities("all"))), false).revision();
     assertTrue(allows(webToShop(), "PUT"), "another rule opens the port");

@@ -151,7 +151,8 @@ class RuleChangeTest {
 
   @Test
   void shouldStoreAndResolveAGroupOnceAndAnswerEachForItself() {
-    engine.endpointSet(1, identities.acquire(LabelSet.parse("l", List.of("app=web"))).join());
+    engine.endpointSet(
+        1, identities.acquire(LabelSet.parse("l", List.of("app=web"))).join(), List.of());
     final RuleSpec a = named(ingress(WEB, endpoints(DB)), "n", "a");
     final RuleSpec b = named(egress(WEB, endpoints(DB)), "n", "b");
     final List<PolicyCommit> commits =
@@ -181,7 +182,8 @@ class RuleChangeTest {
   void shouldRefuseOnlyTheChangesThatCannotBeEnforced() {
     final PolicyEngine small =
         PolicyEngine.open(context().store(PolicyStore.inMemory()).mapCapacity(4).conclude());
-    small.endpointSet(1, identities.acquire(LabelSet.parse("l", List.of("app=web"))).join());
+    small.endpointSet(
+        1, identities.acquire(LabelSet.parse("l", List.of("app=web"))).join(), List.of());
     final List<PolicyChange> changes = new ArrayList<>();
     for (int i = 0; i < 7; i++) {
       changes.add(adding(named(ingress(WEB, cidrs("10.0." + i + ".0/24")), "n", "" + i)));

@@ -36,7 +36,7 @@ class RuleEdgeTest {
     final PolicyEngine engine =
         PolicyEngine.open(
             new PolicyContext().identities(identities).mode(EnforcementMode.ALWAYS).conclude());
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(engine, List.of(ingress(SelectorSpec.ALL, element)), false);
     return engine.policyOf(1).orElseThrow().entries();
   }

@@ -82,7 +82,7 @@ class ServicePeersTest {
 
   @Test
   void shouldReachTheBackendsOfTheServiceAndNoOthers() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     back(CART, "192.0.2.7", "2001:db8::7");
     back(OTHER_CART, "192.0.2.8");
     back(PLAIN, "192.0.2.9");
@@ -93,7 +93,7 @@ class ServicePeersTest {
 
   @Test
   void shouldMeanAServiceWithoutANamespaceWhereTheRuleHasNone() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     back(PLAIN, "192.0.2.9");
     back(new ServiceName("plain", "shop"), "192.0.2.8");
     for (final String namespace : Arrays.asList(null, "")) {
@@ -105,8 +105,9 @@ class ServicePeersTest {
 
   @Test
   void shouldFollowTheBackendsWithoutAnImport() {
-    engine.endpointSet(1, web);
-    engine.endpointSet(2, identities.acquire(LabelSet.parse("l", List.of("app=db"))).join());
+    engine.endpointSet(1, web, List.of());
+    engine.endpointSet(
+        2, identities.acquire(LabelSet.parse("l", List.of("app=db"))).join(), List.of());
     add(engine, List.of(TO_CART), false);
     assertTrue(engine.policyOf(1).orElseThrow().egress().enforced());
     assertEquals(Set.of(), reached(engine, false));
@@ -124,7 +125,7 @@ class ServicePeersTest {
 
   @Test
   void shouldKeepAnAddressThatAServiceAndANameAndACidrShare() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     add(
         engine,
         List.of(
@@ -146,7 +147,7 @@ class ServicePeersTest {
 
   @Test
   void shouldDenyTheBackendsOfAService() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     back(CART, "192.0.2.7");
     add(
         engine,
@@ -161,7 +162,7 @@ class ServicePeersTest {
 
   @Test
   void shouldRestrictPortsAndListWhatItSelects() {
-    engine.endpointSet(1, web);
+    engine.endpointSet(1, web, List.of());
     back(CART, "192.0.2.7");
     add(engine, List.of(egress(WEB, on(services("shop", "cart"), tcp(443)))), false);
     final List<PolicyEntry> egress =
@@ -201,7 +202,7 @@ class ServicePeersTest {
                 .services(Map.of(CART, addresses("192.0.2.5", "192.0.2.7")))
                 .formerNumbers(Map.of(Prefix.parse("192.0.2.7/32"), number))
                 .conclude());
-    after.endpointSet(1, web);
+    after.endpointSet(1, web, List.of());
     assertEquals(Set.of("192.0.2.5/32", "192.0.2.7/32"), reached(after, false));
     assertEquals("192.0.2.7/32", cidrOf(after, number));
     after.services(Map.of(CART, Set.of()));

@@ -44,7 +44,7 @@ final class EndpointCodec implements Codec<EndpointRecord> {
   public EndpointRecord read(DocumentReader in) throws DamagedStateException {
     in.beginObject();
     final EndpointRecord read =
-        EndpointRecord.withoutPorts(
+        new EndpointRecord(
             in.member("id", DocumentReader::integer),
             in.member("identity", DocumentReader::integer),
             in.member("addressing", EndpointCodec::readAddressing),
@@ -60,7 +60,8 @@ final class EndpointCodec implements Codec<EndpointRecord> {
             new EndpointRecord.Configuration(
                 in.member("options", DocumentReader::textMap),
                 in.member("datapathConfiguration", EndpointCodec::readDatapath)),
-            in.member("workload", EndpointCodec::readWorkload));
+            in.member("workload", EndpointCodec::readWorkload),
+            List.of());
     final List<NamedPort> ports =
         in.lastMember("namedPorts", from -> from.list(EndpointCodec::readPort));
     return ports == null ? read : read.withNamedPorts(ports);

@@ -288,7 +288,7 @@ class DomainFilesTest {
   }
 
   private static EndpointRecord endpoint(int id) {
-    return EndpointRecord.withoutPorts(
+    return new EndpointRecord(
         id,
         256,
         new EndpointAddressing(
@@ -305,7 +305,8 @@ class DomainFilesTest {
         new EndpointRecord.Configuration(
             Map.of("Debug", "Disabled"),
             new DatapathConfiguration(null, true, null, null, null, null)),
-        new WorkloadDescription(null, 42, null, null, "{}"));
+        new WorkloadDescription(null, 42, null, null, "{}"),
+        List.of());
   }
 
   @Test

@@ -54,7 +54,7 @@ class EndpointFilesTest {
 
   private static EndpointRecord endpoint(int id) {
     final IpAddress address = IpAddress.parse("10.1.0.7");
-    return EndpointRecord.withoutPorts(
+    return new EndpointRecord(
         id,
         256,
         new EndpointAddressing(address, null, "default", null, null, null),
@@ -64,7 +64,8 @@ class EndpointFilesTest {
         new EndpointRecord.LabelSources(List.of("app=a"), List.of()),
         new EndpointRecord.Configuration(
             Map.of(), new DatapathConfiguration(null, null, null, null, null, null)),
-        new WorkloadDescription(null, null, null, null, null));
+        new WorkloadDescription(null, null, null, null, null),
+        List.of());
   }
 
   /** The next check writes, since nothing else shows that the disk has room again. */

@@ -78,7 +78,7 @@ class ReleaseFilesTest {
     options.put("Debug", "Enabled");
     options.put("MonitorAggregationLevel", "Low");
     final EndpointRecord all =
-        EndpointRecord.withoutPorts(
+        new EndpointRecord(
             65535,
             65535,
             new EndpointAddressing(
@@ -103,9 +103,10 @@ class ReleaseFilesTest {
                 42,
                 -1,
                 true,
-                "{\"a\":[1,\"\\n\"],\t\"e\":\"\u001b\u007f\u2028\ud83d\ude00\ud800\"}"));
+                "{\"a\":[1,\"\\n\"],\t\"e\":\"\u001b\u007f\u2028\ud83d\ude00\ud800\"}"),
+            List.of());
     final EndpointRecord few =
-        EndpointRecord.withoutPorts(
+        new EndpointRecord(
             7,
             256,
             new EndpointAddressing(
@@ -124,7 +125,8 @@ class ReleaseFilesTest {
             new EndpointRecord.LabelSources(List.of("app=a"), List.of()),
             new EndpointRecord.Configuration(
                 EndpointOptions.defaults().toMap(), DatapathConfiguration.DEFAULT),
-            new WorkloadDescription(null, null, null, null, null));
+            new WorkloadDescription(null, null, null, null, null),
+            List.of());
     try (AgentState state = AgentState.open(read)) {
       assertEquals(List.of(all, few), state.endpointStore().load());
     }

@@ -44,9 +44,6 @@ final class NamedPortReader {
   }
 
   private static NamedPort read(String field, RequestedPort requested) {
-    if (requested == null) {
-      throw Refusal.invalid(field, "is null");
-    }
     final String text = present(field + ".name", requested.name());
     final String name =
         NamedPort.name(text)

@@ -96,7 +96,7 @@ final class UnreadableEndpoints {
     final String name =
         entry.ifindex() == 0 ? "" : devices.byIndex(entry.ifindex()).map(Device::name).orElse("");
     final EndpointRecord record =
-        EndpointRecord.withoutPorts(
+        new EndpointRecord(
             id,
             entry.identity(),
             addressing,
@@ -105,7 +105,8 @@ final class UnreadableEndpoints {
             new EndpointRecord.LabelSources(List.of(), List.of()),
             new EndpointRecord.Configuration(
                 EndpointOptions.defaults().toMap(), DatapathConfiguration.DEFAULT),
-            new WorkloadDescription(null, null, null, null, null));
+            new WorkloadDescription(null, null, null, null, null),
+            List.of());
     final Endpoint endpoint =
         journal.restore(record, LabelDerivation.of(record, labelFilter), "its record is damaged");
     endpoint.recordUnreadable();

@@ -28,28 +28,6 @@ public record EndpointRecord(
     WorkloadDescription workload,
     List<NamedPort> namedPorts) {
 
-  /** Returns a record without named ports. */
-  public static EndpointRecord withoutPorts(
-      int id,
-      int identity,
-      EndpointAddressing addressing,
-      ExternalIdentifiers externalIdentifiers,
-      EndpointDevice device,
-      LabelSources labels,
-      Configuration configuration,
-      WorkloadDescription workload) {
-    return new EndpointRecord(
-        id,
-        identity,
-        addressing,
-        externalIdentifiers,
-        device,
-        labels,
-        configuration,
-        workload,
-        List.of());
-  }
-
   /**
    * Labels by origin, in display form.
    *

@@ -56,7 +56,7 @@ final class ProbedEndpoints {
   Endpoint add(int id) {
     final IpAddress ipv4 = IpAddress.ofIpv4((10 << 24) + (5 << 16) + id);
     final EndpointRecord record =
-        EndpointRecord.withoutPorts(
+        new EndpointRecord(
             id,
             0,
             new EndpointAddressing(ipv4, null, null, null, null, null),
@@ -65,7 +65,8 @@ final class ProbedEndpoints {
             new EndpointRecord.LabelSources(List.of(), List.of()),
             new EndpointRecord.Configuration(
                 EndpointOptions.defaults().toMap(), DatapathConfiguration.DEFAULT),
-            new WorkloadDescription(null, null, null, null, null));
+            new WorkloadDescription(null, null, null, null, null),
+            List.of());
     final Endpoint endpoint =
         journal.begin(record, LabelDerivation.of(record, LabelFilter.defaults()), "created");
     endpoint.identify(ReservedIdentity.INIT.identity());
