@@ -1,10 +1,13 @@
 package agent.fuzz;
 
 import agent.contract.RequestFuzz;
+import agent.dns.proxy.DnsAnswerFuzz;
 import agent.dns.proxy.DnsQuestionFuzz;
 import agent.endpoint.state.EndpointIdentifierFuzz;
 import agent.identity.LabelFuzz;
+import agent.l7proxy.Http2FrameFuzz;
 import agent.l7proxy.RequestHeadFuzz;
+import agent.l7proxy.ResponseHeadFuzz;
 import agent.launcher.options.OptionFuzz;
 import agent.maps.btf.BtfFuzz;
 import agent.node.netlink.NetlinkFuzz;
@@ -29,6 +32,9 @@ enum FuzzTarget {
   REQUEST_TARGET(RequestTargetFuzz.class, RequestTargetFuzz.SEEDS),
   HTTP(HttpFuzz.class, HttpFuzz.SEEDS),
   REQUEST_HEAD(RequestHeadFuzz.class, RequestHeadFuzz.SEEDS),
+  RESPONSE_HEAD(ResponseHeadFuzz.class, ResponseHeadFuzz.SEEDS),
+  HTTP2_FRAME(Http2FrameFuzz.class, Http2FrameFuzz.SEEDS),
+  DNS_ANSWER(DnsAnswerFuzz.class, DnsAnswerFuzz.SEEDS),
   DNS_QUESTION(DnsQuestionFuzz.class, DnsQuestionFuzz.SEEDS),
   OPTION(OptionFuzz.class, OptionFuzz.SEEDS),
   NETLINK(NetlinkFuzz.class, NetlinkFuzz.SEEDS),

@@ -58,6 +58,16 @@ public final class RequestHeadFuzz {
     }
   }
 
+  /** Returns a head as a server of HTTP/1.1 gets it. */
+  static String text(HttpRequest head) {
+    return sent(head).toString(StandardCharsets.ISO_8859_1);
+  }
+
+  /** Returns how many requests another reader takes a text for. */
+  static int count(String text) {
+    return heads(Unpooled.copiedBuffer(text, StandardCharsets.ISO_8859_1)).size();
+  }
+
   private static List<HttpRequest> heads(ByteBuf bytes) {
     final EmbeddedChannel channel = new EmbeddedChannel();
     channel.pipeline().addLast(new RequestDecoder(connection(channel)));

@@ -33,6 +33,10 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
   private final ResponseEncoder encoder;
   private Exchange exchange;
   private boolean hasAsked;
+
+  /** The settings of a client whose request offers to go on with HTTP/2; null: it does not. */
+  private Http2Settings offered;
+
   private boolean isInputClosed;
   private boolean isClosing;
 
@@ -85,7 +89,7 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
       hasAsked = true;
       if (encoder != null) {
         encoder.answersHead(head.method().equals(HttpMethod.HEAD));
-        exchange.offered(decoder.hasMore() ? null : Http2Upgrade.offered(head));
+        offered = decoder.hasMore() ? null : Http2Upgrade.offered(head);
       }
       if (head instanceof FullHttpRequest full) {
         exchange.start(withoutBody(full), true); // a stream of HTTP/2 that ends with its head
@@ -103,12 +107,13 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
     }
   }
 
-  /**
-   * Goes on with HTTP/2 after a request that has offered it.
-   *
-   * @return the stream of that request
-   */
-  Channel upgrade(Channel client, Http2Settings settings) throws Http2Exception {
+  /** Returns whether HTTP/2 follows when the request is allowed and has ended. */
+  boolean isUpgrading() {
+    return offered != null;
+  }
+
+  /** Goes on with HTTP/2: the request is the first stream. */
+  void upgrade(Channel client) {
     final Exchange upgraded = exchange;
     exchange = null;
     connection.upstream().share();
@@ -116,11 +121,17 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
     client.pipeline().remove(this);
     client.pipeline().remove(encoder);
     client.pipeline().remove(decoder);
-    final Channel stream = Http2Connection.upgrade(client, connection, settings);
-    final ClientHandler handler = stream.pipeline().get(ClientHandler.class);
-    handler.exchange = upgraded;
-    upgraded.moved(handler, stream);
-    return stream;
+    try {
+      final Channel stream = Http2Connection.upgrade(client, connection, offered);
+      final ClientHandler handler = stream.pipeline().get(ClientHandler.class);
+      handler.exchange = upgraded;
+      handler.hasAsked = true;
+      upgraded.moved(handler, stream);
+    } catch (Http2Exception e) {
+      LOGGER.debug("{}: {}", connection.flow(), e.getMessage());
+      upgraded.clientClosed();
+      client.close();
+    }
   }
 
   private static HttpRequest withoutBody(FullHttpRequest full) {

@@ -3,11 +3,7 @@ package agent.l7proxy;
 import agent.l7proxy.RequestRecord.Verdict;
 import agent.policy.request.HttpVerdict;
 import agent.policy.request.RedirectCounters.Count;
-import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.handler.codec.http.DefaultFullHttpRequest;
-import io.netty.handler.codec.http.DefaultLastHttpContent;
-import io.netty.handler.codec.http.EmptyHttpHeaders;
 import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpObject;
@@ -16,8 +12,6 @@ import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.codec.http2.Http2Error;
-import io.netty.handler.codec.http2.Http2Exception;
-import io.netty.handler.codec.http2.Http2Settings;
 import io.netty.util.ReferenceCountUtil;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -44,11 +38,11 @@ final class Exchange {
 
   private final ClientConnection connection;
   private final ExchangeTimers timers;
+  private final boolean isServerHttp2;
   private final WaitingBody waiting = new WaitingBody();
   private final RequestReport report;
   private ClientHandler handler;
   private Channel client;
-  private Http2Settings offered;
   private State state = State.CONNECTING;
   private JudgedRequest request;
   private Channel server;
@@ -67,23 +61,16 @@ final class Exchange {
     this.handler = handler;
     this.client = client;
     connection = handler.connection();
+    isServerHttp2 = connection.upstream().isHttp2();
     timers = new ExchangeTimers(client.eventLoop());
     report = new RequestReport(connection);
   }
 
-  /** Sets the settings of a client that offers to go on with HTTP/2; null: it does not. */
-  void offered(Http2Settings settings) {
-    offered = settings;
-  }
-
-  /** The answer goes to a stream of HTTP/2 from now on. */
+  /** The answer goes to a stream of HTTP/2: the request has ended, and is asked for now. */
   void moved(ClientHandler newHandler, Channel stream) {
     handler = newHandler;
     client = stream;
-  }
-
-  private boolean isServerHttp2() {
-    return connection.upstream().isHttp2();
+    connection.upstream().open(this);
   }
 
   /**
@@ -97,7 +84,7 @@ final class Exchange {
     report.protocol(handler.isHttp2() ? "HTTP/2" : head.protocolVersion().text());
     report.request(head.method().name(), head.uri(), "");
     try {
-      request = JudgedRequest.of(head, handler.isHttp2(), isServerHttp2());
+      request = JudgedRequest.of(head, handler.isHttp2(), isServerHttp2);
     } catch (BadRequestException e) {
       refuse(e);
       return;
@@ -114,21 +101,8 @@ final class Exchange {
       return;
     }
     timers.start(connection.context(), request, this::timedOut);
-    if (offered == null) {
+    if (!handler.isUpgrading()) {
       connection.upstream().open(this);
-    }
-  }
-
-  /** The request that has offered HTTP/2 is allowed, and has ended. */
-  private void upgrade() {
-    final Channel connected = client;
-    try {
-      handler.upgrade(connected, offered);
-      connection.upstream().open(this);
-    } catch (Http2Exception e) {
-      LOGGER.debug("{}: {}", connection.flow(), e.getMessage());
-      clientClosed();
-      connected.close();
     }
   }
 
@@ -169,8 +143,8 @@ final class Exchange {
     switch (state) {
       case CONNECTING -> {
         waiting.add(body);
-        if (isLast && offered != null) {
-          upgrade();
+        if (isLast && handler.isUpgrading()) {
+          handler.upgrade(client);
         }
       }
       case FORWARDING -> {
@@ -208,19 +182,11 @@ final class Exchange {
       isForwarded = true;
       connection.count(Count.REQUEST_FORWARDED);
     }
-    final HttpRequest head = request.head();
     if (isRequestEnded && waiting.isEmpty()) {
       waiting.release();
-      channel.write(
-          new DefaultFullHttpRequest(
-              head.protocolVersion(),
-              head.method(),
-              head.uri(),
-              Unpooled.EMPTY_BUFFER,
-              head.headers(),
-              EmptyHttpHeaders.INSTANCE));
+      channel.write(request.withoutBody());
     } else {
-      channel.write(head);
+      channel.write(request.head());
       isBodySent |= waiting.writeTo(channel);
     }
     channel.flush();
@@ -297,6 +263,7 @@ final class Exchange {
       return;
     }
     final boolean isLast = part instanceof LastHttpContent;
+    WaitingBody.removeTrailers(part);
     client.write(part);
     if (isLast) {
       responseEnded();
@@ -307,14 +274,14 @@ final class Exchange {
   private boolean takeHead(HttpResponse head) {
     timers.stopRetry();
     final ResponseHead read =
-        ResponseHead.of(head, request, handler.isHttp2(), isServerHttp2(), isKept);
+        ResponseHead.of(head, request, handler.isHttp2(), isServerHttp2, isKept);
     if (read.isRefused() || response != null) {
       ReferenceCountUtil.release(head);
       badResponse();
       return false;
     }
     if (read.isInformational()) {
-      isInformational = !isServerHttp2() && !(head instanceof FullHttpResponse);
+      isInformational = !isServerHttp2 && !(head instanceof FullHttpResponse);
       read.writeInformational(client);
       ReferenceCountUtil.release(head);
       return false;
@@ -333,7 +300,7 @@ final class Exchange {
       openTunnel();
     } else if (isRequestEnded) {
       end();
-    } else if (!response.isServerKept() && !isServerHttp2()) {
+    } else if (!response.isServerKept() && !isServerHttp2) {
       endAndClose();
     }
   }
@@ -388,10 +355,8 @@ final class Exchange {
       endAndClose();
     } else if (response != null) {
       abort("the server has reset the stream", error == null ? Http2Error.INTERNAL_ERROR : error);
-    } else if (error == Http2Error.REFUSED_STREAM && !isBodySent && !isSentWhole()) {
-      serverLost(true);
     } else {
-      serverLost(false);
+      serverLost(error == Http2Error.REFUSED_STREAM && !isBodySent && !isSentWhole());
     }
   }
 
@@ -422,9 +387,7 @@ final class Exchange {
     }
     if (response != null) {
       if (request.isGrpc() && !isResponseEnded) {
-        final LastHttpContent end = new DefaultLastHttpContent();
-        end.trailingHeaders().set(LocalReply.grpcTimeout().headers()).remove("content-type");
-        client.writeAndFlush(end);
+        client.writeAndFlush(LocalReply.grpcTimeoutAtEnd());
       }
       abort(problem, Http2Error.INTERNAL_ERROR);
     } else if (request.isGrpc()) {
@@ -478,8 +441,7 @@ final class Exchange {
     if (response != null && !isResponseEnded) {
       connection.count(Count.RESPONSE_ERROR);
     }
-    report.ended(Verdict.ERROR, response == null ? 0 : response.status());
-    leave();
+    clientClosed();
     handler.abort(client, error);
   }
 
@@ -522,7 +484,7 @@ final class Exchange {
     }
     if (server != null && isRequestEnded && response != null && response.isServerKept()) {
       serverHandler.exchange(null);
-      if (!isServerHttp2()) {
+      if (!isServerHttp2) {
         connection.upstream().keep(server);
       }
       server = null;

@@ -7,7 +7,6 @@ import agent.maps.layout.RedirectKind;
 import agent.policy.request.RedirectCounters;
 import agent.types.IpAddress;
 import io.netty.bootstrap.ServerBootstrap;
-import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.channel.AdaptiveRecvByteBufAllocator;
 import io.netty.channel.Channel;
@@ -54,7 +53,7 @@ public final class HttpProxy implements AutoCloseable {
   private final HttpProxyContext context;
   private final RedirectCounters counters;
   private final ClientConnections clients;
-  private final ByteBufAllocator allocator;
+  private final PooledByteBufAllocator allocator;
   private final EventLoopGroup loops;
   private final LogFile<RequestRecord> log;
   private final List<Channel> listeners = new ArrayList<>();
@@ -108,7 +107,7 @@ public final class HttpProxy implements AutoCloseable {
   }
 
   /** One arena a thread with chunks of 512 KiB, and small caches: connections are mostly idle. */
-  private static ByteBufAllocator allocator(int threads) {
+  private static PooledByteBufAllocator allocator(int threads) {
     final int pageBytes = 8192;
     final int chunkOrder = 6;
     return new PooledByteBufAllocator(true, 0, threads, pageBytes, chunkOrder, 32, 16, false, 0);
@@ -219,6 +218,11 @@ public final class HttpProxy implements AutoCloseable {
   /** Returns how many connections of clients were refused, because there were too many. */
   public long refusedConnections() {
     return clients.refused();
+  }
+
+  /** Returns how many bytes its buffers hold outside the heap. */
+  long bufferBytes() {
+    return allocator.metric().usedDirectMemory();
   }
 
   /** Returns the counters of the messages of redirects. */

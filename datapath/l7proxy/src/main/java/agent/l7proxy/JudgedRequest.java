@@ -2,6 +2,9 @@ package agent.l7proxy;
 
 import agent.policy.request.HttpRequest;
 import agent.policy.request.HttpVerdict.HeaderChange;
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http.DefaultFullHttpRequest;
+import io.netty.handler.codec.http.EmptyHttpHeaders;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpMethod;
@@ -286,6 +289,17 @@ final class JudgedRequest implements HttpRequest {
 
   io.netty.handler.codec.http.HttpRequest head() {
     return head;
+  }
+
+  /** Returns the request as one message that has ended. */
+  io.netty.handler.codec.http.HttpRequest withoutBody() {
+    return new DefaultFullHttpRequest(
+        head.protocolVersion(),
+        head.method(),
+        head.uri(),
+        Unpooled.EMPTY_BUFFER,
+        head.headers(),
+        EmptyHttpHeaders.INSTANCE);
   }
 
   boolean isWebSocket() {

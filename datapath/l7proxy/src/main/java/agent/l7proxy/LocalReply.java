@@ -2,10 +2,13 @@ package agent.l7proxy;
 
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.DefaultFullHttpResponse;
+import io.netty.handler.codec.http.DefaultLastHttpContent;
 import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.codec.http.LastHttpContent;
 import java.nio.charset.StandardCharsets;
 
 /** Responses of the proxy itself. */
@@ -46,11 +49,18 @@ final class LocalReply {
     final FullHttpResponse response =
         new DefaultFullHttpResponse(
             HttpVersion.HTTP_1_1, HttpResponseStatus.OK, Unpooled.EMPTY_BUFFER);
-    response
-        .headers()
-        .set(HttpHeaderNames.CONTENT_TYPE, "application/grpc")
-        .set("grpc-status", GRPC_DEADLINE_EXCEEDED)
-        .set("grpc-message", TIMEOUT);
+    setGrpcTimeout(response.headers().set(HttpHeaderNames.CONTENT_TYPE, "application/grpc"));
     return response;
+  }
+
+  /** Returns the end of a response that says so. */
+  static LastHttpContent grpcTimeoutAtEnd() {
+    final LastHttpContent end = new DefaultLastHttpContent();
+    setGrpcTimeout(end.trailingHeaders());
+    return end;
+  }
+
+  private static void setGrpcTimeout(HttpHeaders fields) {
+    fields.set("grpc-status", GRPC_DEADLINE_EXCEEDED).set("grpc-message", TIMEOUT);
   }
 }

@@ -12,9 +12,12 @@ import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http2.DefaultHttp2HeadersFrame;
 import io.netty.handler.codec.http2.HttpConversionUtil;
+import java.util.List;
 
 /** The head of a response, framed for the client. */
 final class ResponseHead {
+  private static final int LEAST_STATUS = 100;
+  private static final int MOST_STATUS = 999;
   private static final int SWITCHING = 101;
   private static final int OK = 200;
   private static final int NO_CONTENT = 204;
@@ -67,7 +70,7 @@ final class ResponseHead {
       return;
     }
     if (status < OK) {
-      isRefused = status < 100;
+      isRefused = status < LEAST_STATUS;
       JudgedRequest.removeHopFields(headers);
       return;
     }
@@ -83,6 +86,7 @@ final class ResponseHead {
     final HttpHeaders headers = head.headers();
     final boolean hasBody = !request.isHead() && status() != NO_CONTENT && status() != NOT_MODIFIED;
     final boolean isChunked = HttpUtil.isTransferEncodingChunked(head);
+    isRefused = status() > MOST_STATUS || hasOtherCoding(headers);
     final boolean isUntilClose =
         hasBody
             && !isServerHttp2
@@ -101,6 +105,13 @@ final class ResponseHead {
     if (!isClientKept && !isHttp2) {
       headers.set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
     }
+  }
+
+  /** No server is asked for any other coding (RFC 9110 section 10.1.4). */
+  private static boolean hasOtherCoding(HttpHeaders headers) {
+    final List<String> codings = headers.getAll(HttpHeaderNames.TRANSFER_ENCODING);
+    return codings.size() > 1
+        || codings.size() == 1 && !"chunked".equalsIgnoreCase(codings.getFirst());
   }
 
   /** Sends a response before the final one; HTTP/1.0 knows none. */

@@ -202,21 +202,22 @@ final class Upstream {
                   new Http2MultiplexHandler(new ChannelInboundHandlerAdapter()),
                   new GoAwayHandler());
         } else {
-          channel
-              .pipeline()
-              .addLast(
-                  new HttpClientCodec(
-                      new HttpDecoderConfig()
-                          .setMaxInitialLineLength(LONGEST_RESPONSE_HEAD)
-                          .setMaxHeaderSize(LONGEST_RESPONSE_HEAD)
-                          .setMaxChunkSize(16 * 1024)
-                          .setInitialBufferSize(64),
-                      true,
-                      false),
-                  new ServerHandler());
+          channel.pipeline().addLast(codec(), new ServerHandler());
         }
       }
     };
+  }
+
+  /** Returns what speaks HTTP/1 with a server. */
+  static HttpClientCodec codec() {
+    return new HttpClientCodec(
+        new HttpDecoderConfig()
+            .setMaxInitialLineLength(LONGEST_RESPONSE_HEAD)
+            .setMaxHeaderSize(LONGEST_RESPONSE_HEAD)
+            .setMaxChunkSize(16 * 1024)
+            .setInitialBufferSize(64),
+        true,
+        false);
   }
 
   /** The server is an endpoint of this node: it shall see the address of the client. */

@@ -3,6 +3,7 @@ package agent.l7proxy;
 import io.netty.channel.Channel;
 import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.LastHttpContent;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -41,13 +42,14 @@ final class WaitingBody {
     }
   }
 
-  /** A server must not take a trailer for a field of the header that was judged. */
-  static void removeTrailers(HttpContent part) {
+  /** Neither end must take a trailer for a field of the header that was judged. */
+  static void removeTrailers(HttpObject part) {
     if (!(part instanceof LastHttpContent last) || last.trailingHeaders().isEmpty()) {
       return;
     }
     final HttpHeaders trailers = last.trailingHeaders();
     JudgedRequest.removeHopFields(trailers);
+    trailers.remove("content-length").remove("transfer-encoding").remove("trailer");
     trailers.remove("host").remove("te").remove("expect").remove("cookie");
     trailers.remove("authorization").remove("proxy-authorization");
   }

@@ -31,6 +31,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** A connection of HTTP/2, with prior knowledge or by an upgrade. */
 final class Http2Client implements AutoCloseable {
@@ -113,12 +114,7 @@ final class Http2Client implements AutoCloseable {
   /** Sends a request; null as the body: it has none. */
   CompletableFuture<Answer> send(Http2Headers head, String body, Http2Headers trailers) {
     final CompletableFuture<Answer> answer = new CompletableFuture<>();
-    final Channel stream =
-        new Http2StreamChannelBootstrap(channel)
-            .handler(new Reader(answer))
-            .open()
-            .syncUninterruptibly()
-            .getNow();
+    final Channel stream = open(new Reader(answer));
     final boolean isLast = body == null && trailers == null;
     stream.write(new DefaultHttp2HeadersFrame(head, isLast));
     if (body != null) {
@@ -131,6 +127,57 @@ final class Http2Client implements AutoCloseable {
     }
     stream.flush();
     return answer.orTimeout(20, TimeUnit.SECONDS);
+  }
+
+  /** A request whose response is read once it is resumed. */
+  record Stalled(Channel stream, CompletableFuture<Answer> answer) {
+    void resume() {
+      stream.config().setAutoRead(true);
+    }
+  }
+
+  /** Asks for a response, and does not read it. */
+  Stalled stalled(String path) {
+    final CompletableFuture<Answer> answer = new CompletableFuture<>();
+    final Channel stream = open(new Reader(answer));
+    stream.config().setAutoRead(false);
+    stream.writeAndFlush(new DefaultHttp2HeadersFrame(head("GET", path), true));
+    return new Stalled(stream, answer);
+  }
+
+  /** A request with a long body. */
+  record Upload(AtomicLong sent, CompletableFuture<Answer> answer) {}
+
+  /** Sends a body as fast as the other end takes it. */
+  Upload upload(String path, long length) {
+    final CompletableFuture<Answer> answer = new CompletableFuture<>();
+    final AtomicLong sent = new AtomicLong();
+    final Channel stream = open(new Reader(answer));
+    stream.writeAndFlush(new DefaultHttp2HeadersFrame(head("POST", path), false));
+    pour(stream, length, sent);
+    return new Upload(sent, answer);
+  }
+
+  private static void pour(Channel stream, long left, AtomicLong sent) {
+    final int size = (int) Math.min(left, 16_384);
+    stream
+        .writeAndFlush(
+            new DefaultHttp2DataFrame(Unpooled.wrappedBuffer(new byte[size]), left == size))
+        .addListener(
+            written -> {
+              if (written.isSuccess() && left > size) {
+                sent.addAndGet(size);
+                stream.eventLoop().execute(() -> pour(stream, left - size, sent));
+              }
+            });
+  }
+
+  private Channel open(ChannelHandler reader) {
+    return new Http2StreamChannelBootstrap(channel)
+        .handler(reader)
+        .open()
+        .syncUninterruptibly()
+        .getNow();
   }
 
   CompletableFuture<Answer> get(String path) {

@@ -27,12 +27,21 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** A server of HTTP/2: its paths say what it answers. */
 final class Http2Server implements AutoCloseable {
   final List<Http2Headers> requests = new CopyOnWriteArrayList<>();
   final List<Http2Headers> trailers = new CopyOnWriteArrayList<>();
   final AtomicInteger connections = new AtomicInteger();
+
+  /** How many bytes it has written of long responses. */
+  final AtomicLong poured = new AtomicLong();
+
+  /** Whether it reads the bodies of {@code /count} that come from now on. */
+  volatile boolean reads = true;
+
+  private final List<Channel> unread = new CopyOnWriteArrayList<>();
   private final EventLoopGroup loop = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
   private final Channel listener;
 
@@ -67,6 +76,12 @@ final class Http2Server implements AutoCloseable {
     return ((InetSocketAddress) listener.localAddress()).getPort();
   }
 
+  /** Reads all bodies from now on. */
+  void resume() {
+    reads = true;
+    unread.forEach(stream -> stream.config().setAutoRead(true));
+  }
+
   @Override
   public void close() {
     loop.shutdownGracefully(0, 1, TimeUnit.SECONDS).syncUninterruptibly();
@@ -76,6 +91,7 @@ final class Http2Server implements AutoCloseable {
     private String path;
     private final StringBuilder body = new StringBuilder();
     private long left;
+    private long length;
 
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) {
@@ -84,12 +100,20 @@ final class Http2Server implements AutoCloseable {
         if (path == null) {
           requests.add(head.headers());
           path = head.headers().path().toString();
+          if (path.equals("/count") && !reads) {
+            ctx.channel().config().setAutoRead(false);
+            unread.add(ctx.channel());
+          }
         } else {
           trailers.add(head.headers());
         }
         isEnd = head.isEndStream();
       } else if (message instanceof Http2DataFrame part) {
-        body.append(part.content().toString(StandardCharsets.US_ASCII));
+        if (path.equals("/count")) {
+          length += part.content().readableBytes();
+        } else {
+          body.append(part.content().toString(StandardCharsets.US_ASCII));
+        }
         isEnd = part.isEndStream();
       }
       ReferenceCountUtil.release(message);
@@ -117,16 +141,19 @@ final class Http2Server implements AutoCloseable {
       }
       ctx.write(
           new DefaultHttp2DataFrame(
-              Unpooled.copiedBuffer(path + "|" + body, StandardCharsets.US_ASCII)));
+              Unpooled.copiedBuffer(
+                  path.equals("/count") ? Long.toString(length) : path + "|" + body,
+                  StandardCharsets.US_ASCII)));
       ctx.writeAndFlush(
           new DefaultHttp2HeadersFrame(new DefaultHttp2Headers().set("grpc-status", "0"), true));
     }
 
     private void pour(ChannelHandlerContext ctx) {
       while (left > 0 && ctx.channel().isWritable()) {
-        final int length = (int) Math.min(left, 16_384);
-        left -= length;
-        ctx.write(new DefaultHttp2DataFrame(Unpooled.wrappedBuffer(new byte[length]), left == 0));
+        final int size = (int) Math.min(left, 16_384);
+        left -= size;
+        poured.addAndGet(size);
+        ctx.write(new DefaultHttp2DataFrame(Unpooled.wrappedBuffer(new byte[size]), left == 0));
       }
       ctx.flush();
     }

@@ -214,7 +214,7 @@ class NamedPortsTest {
     set(1, "app=web");
     final Identity db = set(2, "app=db", tcp("http", 80));
     final Identity other = set(3, "app=other", tcp("http", 81));
-    final Identity nobody = identity("app=nobody");
+    final Identity empty = identity("app=empty");
     final List<RuleSpec> rules = new ArrayList<>();
     rules.add(egress(WEB, PeerRuleSpec.ALL));
     rules.add(egressDeny(WEB, on(PeerRuleSpec.ALL, HTTP)));
@@ -222,7 +222,7 @@ class NamedPortsTest {
     assertEquals(Verdict.DENIED, verdict(1, PolicyDirection.EGRESS, db, TCP, 80));
     assertTrue(sends(1, db, TCP, 81));
     assertEquals(Verdict.DENIED, verdict(1, PolicyDirection.EGRESS, other, TCP, 81));
-    assertTrue(sends(1, nobody, TCP, 80));
+    assertTrue(sends(1, empty, TCP, 80));
   }
 
   @Test

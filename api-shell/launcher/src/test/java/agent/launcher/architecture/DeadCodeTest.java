@@ -63,6 +63,9 @@ class DeadCodeTest {
               "agent.bindings.ProgramTestRun.output()",
               "tests read the packet that a program has left"),
           Map.entry(
+              "agent.l7proxy.HttpProxy.bufferBytes()",
+              "tests hold a bound on the memory of buffers"),
+          Map.entry(
               "agent.maps.kernel.BatchWriter.deleteAll()",
               "tests delete with it while they walk a map"),
           Map.entry(

@@ -95,11 +95,6 @@ public final class Expression {
         : text.length() + (long) STATE_BYTES * ExpressionSize.of(text).states();
   }
 
-  /** Returns whether a match of a text of ASCII allocates nothing. */
-  boolean allocatesNothing() {
-    return pattern == null;
-  }
-
   /** Returns whether a text matches. */
   public boolean matches(String value) {
     if (automaton != null) {
