@@ -29,6 +29,7 @@ public final class ResponseHeadFuzz {
           "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
           "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\nx",
           "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+          "HTTP/1.1 304 No\6\0\177\r\nETag: \"x\"\r\n\r\n",
           "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\nETag: \"x\"\r\n\r\n");
 
   private ResponseHeadFuzz() {}
@@ -109,7 +110,8 @@ public final class ResponseHeadFuzz {
       ReferenceCountUtil.release(part);
     }
     FuzzInputs.assertSame(List.of(status), statuses, text);
-    FuzzInputs.assertSame(body, read.toString(), text);
+    // A response 205 has no content, whatever the server sends with it (RFC 9110 section 15.3.6).
+    FuzzInputs.assertSame(status == 205 ? "" : body, read.toString(), text);
     final String head = text.substring(0, text.indexOf("\r\n\r\n") + 2);
     final ByteBuf lines = Unpooled.copiedBuffer(head, StandardCharsets.ISO_8859_1);
     for (int from = head.indexOf('\n') + 1; from < head.length(); ) {

@@ -8,6 +8,7 @@ import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
 import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpResponse;
+import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http2.DefaultHttp2HeadersFrame;
@@ -87,6 +88,9 @@ final class ResponseHead {
     final boolean hasBody = !request.isHead() && status() != NO_CONTENT && status() != NOT_MODIFIED;
     final boolean isChunked = HttpUtil.isTransferEncodingChunked(head);
     isRefused = status() > MOST_STATUS || hasOtherCoding(headers);
+    if (!isPhrase(head.status().reasonPhrase())) {
+      head.setStatus(HttpResponseStatus.valueOf(status()));
+    }
     final boolean isUntilClose =
         hasBody
             && !isServerHttp2
@@ -105,6 +109,11 @@ final class ResponseHead {
     if (!isClientKept && !isHttp2) {
       headers.set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
     }
+  }
+
+  /** Whether a reason may be passed on; clients do not read it (RFC 9112 section 4). */
+  private static boolean isPhrase(String reason) {
+    return reason.chars().allMatch(c -> c == '\t' || c >= ' ' && c != 0x7f);
   }
 
   /** No server is asked for any other coding (RFC 9110 section 10.1.4). */

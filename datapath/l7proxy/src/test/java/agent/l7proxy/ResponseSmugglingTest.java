@@ -81,6 +81,20 @@ class ResponseSmugglingTest {
   }
 
   @Test
+  void shouldReplaceAReasonThatIsNoText() throws Exception {
+    for (final String reason : List.of("O\0K", "\6OK", "OK\177")) {
+      try (OriginServer server =
+              answering("HTTP/1.1 200 " + reason + "\r\nContent-Length: 2\r\n\r\nok");
+          ProxyBench bench = new ProxyBench(server.port());
+          HttpSocket client = bench.client()) {
+        final HttpSocket.Message answer = client.get("/");
+        assertEquals("HTTP/1.1 200 OK", answer.start());
+        assertEquals("ok", answer.text());
+      }
+    }
+  }
+
+  @Test
   void shouldNotPassTrailersThatLookLikeFraming() throws Exception {
     try (OriginServer server = OriginServer.answering();
         ProxyBench bench = new ProxyBench(server.port());
