@@ -100,7 +100,9 @@ public final class RequestHeadFuzz {
   private static ByteBuf sent(HttpRequest head) {
     final EmbeddedChannel channel = new EmbeddedChannel(new HttpRequestEncoder());
     channel.writeOutbound(head);
-    final ByteBuf bytes = Unpooled.copiedBuffer((ByteBuf) channel.readOutbound());
+    final ByteBuf written = channel.readOutbound();
+    final ByteBuf bytes = Unpooled.copiedBuffer(written);
+    written.release();
     channel.finishAndReleaseAll();
     return bytes;
   }

@@ -8,6 +8,8 @@ import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Set;
+import org.xbill.DNS.AAAARecord;
+import org.xbill.DNS.ARecord;
 import org.xbill.DNS.CNAMERecord;
 import org.xbill.DNS.Message;
 import org.xbill.DNS.Name;
@@ -54,7 +56,8 @@ public final class DnsAnswerFuzz {
     final Set<Name> reached = reached(name, answer);
     final Set<String> addresses = new HashSet<>();
     for (final Record record : answer.getSection(Section.ANSWER)) {
-      if (reached.contains(record.getName())) {
+      final boolean isAddress = record instanceof ARecord || record instanceof AAAARecord;
+      if (isAddress && reached.contains(record.getName())) {
         addresses.add(HexFormat.of().formatHex(record.rdataToWireCanonical()));
       }
     }
