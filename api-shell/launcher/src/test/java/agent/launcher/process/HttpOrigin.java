@@ -23,6 +23,7 @@ final class HttpOrigin implements AutoCloseable {
   private final ExecutorService threads = Executors.newCachedThreadPool();
   private final List<String> requests = new CopyOnWriteArrayList<>();
   private final Map<String, LongAdder> counts = new ConcurrentHashMap<>();
+  private volatile Map<String, List<String>> lastFields = Map.of();
 
   private HttpOrigin(HttpServer server) {
     this.server = server;
@@ -38,6 +39,7 @@ final class HttpOrigin implements AutoCloseable {
 
   private void answer(HttpExchange exchange) throws IOException {
     exchange.getRequestBody().readAllBytes();
+    lastFields = Map.copyOf(exchange.getRequestHeaders());
     final String request = exchange.getRequestMethod() + " " + exchange.getRequestURI();
     counts.computeIfAbsent(request, first -> new LongAdder()).increment();
     if (requests.size() < MOST_REQUESTS) {
@@ -54,6 +56,11 @@ final class HttpOrigin implements AutoCloseable {
   /** Returns the first requests that have reached it, as method and target. */
   List<String> requests() {
     return requests;
+  }
+
+  /** Returns the fields of the last request; a name has its first letter alone in upper case. */
+  Map<String, List<String>> lastFields() {
+    return lastFields;
   }
 
   /** Returns the different requests that have reached it. */

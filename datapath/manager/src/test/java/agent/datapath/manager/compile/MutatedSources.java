@@ -5,11 +5,16 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-/** Copies of the shipped sources with one changed line each, compiled as at run time. */
+/**
+ * A copy of the shipped sources with one changed line. The programs that a test loads are compiled
+ * from it as at run time, and no others: compiling is most of the time of a planted bug.
+ */
 public final class MutatedSources {
   private static final long SED_SEC = 30;
 
@@ -19,8 +24,11 @@ public final class MutatedSources {
   private final Clang clang =
       Clang.find(new DatapathContext().clangCandidates())
           .orElseThrow(() -> new CompileException("no clang is installed"));
-  private final Map<ProgramFile, Map<String, byte[]>> sources = new java.util.TreeMap<>();
+  private final Map<ProgramFile, Map<String, byte[]>> sources = new EnumMap<>(ProgramFile.class);
+  private final Map<ProgramFile, Path> objects = new EnumMap<>(ProgramFile.class);
   private final Path scratch;
+  private String changedFile;
+  private byte[] content;
 
   /** Reads the sources; the folder receives the changed files and the objects. */
   public MutatedSources(Path scratch) {
@@ -31,36 +39,62 @@ public final class MutatedSources {
   }
 
   /**
-   * Changes one line of a file and compiles every program that contains it.
+   * Changes one line of a file; {@link #object} compiles the programs that contain it.
    *
    * @param file path under {@code bpf-src}
    * @param sed script of sed
-   * @return the folder of the objects
    * @throws IllegalArgumentException where the script changes no line, more than one, or a file
    *     that no program contains
-   * @throws CompileException where a changed program cannot be compiled
    */
-  public Path compile(String name, String file, String sed) throws IOException {
-    final Path folder = Files.createDirectories(scratch.resolve(name));
-    final Path objects = Files.createDirectories(folder.resolve("objects"));
-    final List<String> flags = new ArrayList<>(SourceTree.SHIPPED.flags());
-    flags.add(NO_WARNINGS);
-    byte[] changed = null;
-    for (final ProgramFile program : ProgramFile.values()) {
-      final byte[] original = sources.get(program).get(file);
-      if (original != null) {
-        if (changed == null) {
-          changed = changed(folder, original, sed);
-        }
-        SourceTree.writeTo(folder, sources.get(program));
-        Files.write(folder.resolve(file), changed);
-        clang.compile(folder, program.source(), flags, objects.resolve(program.object()));
+  public void change(String file, String sed) throws IOException {
+    restore();
+    for (final Map<String, byte[]> files : sources.values()) {
+      if (files.containsKey(file)) {
+        changedFile = file;
+        content = changed(Files.createDirectories(scratch), files.get(file), sed);
+        return;
       }
     }
-    if (changed == null) {
-      throw new IllegalArgumentException("no program contains " + file);
+    throw new IllegalArgumentException("no program contains " + file);
+  }
+
+  /** Takes the change back, and removes its objects. */
+  public void restore() throws IOException {
+    changedFile = null;
+    for (final Path object : objects.values()) {
+      Files.delete(object);
     }
-    return objects;
+    objects.clear();
+  }
+
+  /**
+   * Returns the object of a program with the change, where it contains the changed file.
+   *
+   * @param resource path of the shipped object in the jar
+   * @throws CompileException where the changed program cannot be compiled
+   */
+  public Optional<Path> object(String resource) throws IOException {
+    for (final ProgramFile program : ProgramFile.values()) {
+      if (changedFile != null
+          && resource.equals("bpf/" + program.object())
+          && sources.get(program).containsKey(changedFile)) {
+        if (!objects.containsKey(program)) {
+          objects.put(program, compiled(program));
+        }
+        return Optional.of(objects.get(program));
+      }
+    }
+    return Optional.empty();
+  }
+
+  private Path compiled(ProgramFile program) throws IOException {
+    final List<String> flags = new ArrayList<>(SourceTree.SHIPPED.flags());
+    flags.add(NO_WARNINGS);
+    final Path object = scratch.resolve(program.object());
+    SourceTree.writeTo(scratch, sources.get(program));
+    Files.write(scratch.resolve(changedFile), content);
+    clang.compile(scratch, program.source(), flags, object);
+    return object;
   }
 
   private static byte[] changed(Path folder, byte[] original, String sed) throws IOException {

@@ -2,7 +2,6 @@ package agent.datapath.manager.mutation;
 
 import agent.datapath.manager.mutation.MutationWorker.Verdict;
 import java.io.BufferedReader;
-import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
@@ -10,18 +9,13 @@ import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 
-/**
- * A {@link MutationWorker} whose class path begins with a folder of objects, which hide those of
- * the jar. Starts another process after one that does not answer.
- */
+/** A {@link MutationWorker}. Starts another process after one that does not answer. */
 final class MutationProcess implements AutoCloseable {
   /**
    * The answer of the tests.
@@ -32,61 +26,49 @@ final class MutationProcess implements AutoCloseable {
 
   private static final long ANSWER_SEC = 240;
 
-  private final Path hiding;
-  private final Path log;
+  private final Path folder;
   private final List<String> properties;
   private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
   private Process process;
 
   /**
-   * Prepares the process; the folder receives the objects and the output of the tests.
+   * Prepares the process; the folder receives its sources and the output of the tests.
    *
    * @param properties {@code -D} arguments besides those of this process
    */
   MutationProcess(Path folder, List<String> properties) throws IOException {
+    this.folder = Files.createDirectories(folder);
     this.properties = properties;
-    hiding = folder.resolve("hiding");
-    log = folder.resolve("tests.log");
-    Files.createDirectories(hiding.resolve("bpf"));
+  }
+
+  /** Runs a test on the shipped objects. */
+  Answer run(String test) throws IOException, InterruptedException {
+    return ask(test);
   }
 
   /**
-   * Runs a test with changed objects.
+   * Plants a bug and runs its test.
    *
-   * @param objects folder of the objects that replace the shipped ones; null for none
    * @return FAILED, too, where the test does not end
    */
-  Answer run(String test, Path objects) throws IOException, InterruptedException {
-    replace(objects);
+  Answer run(Mutation mutation) throws IOException, InterruptedException {
+    return ask(
+        String.join(MutationWorker.SEPARATOR, mutation.test(), mutation.file(), mutation.sed()));
+  }
+
+  private Answer ask(String line) throws IOException, InterruptedException {
     if (process == null || !process.isAlive()) {
       start();
     }
-    process.getOutputStream().write((test + "\n").getBytes(StandardCharsets.UTF_8));
+    process.getOutputStream().write((line + "\n").getBytes(StandardCharsets.UTF_8));
     process.getOutputStream().flush();
-    final String line = answers.poll(ANSWER_SEC, TimeUnit.SECONDS);
-    if (line == null) {
+    final String answer = answers.poll(ANSWER_SEC, TimeUnit.SECONDS);
+    if (answer == null) {
       close();
       return new Answer(Verdict.FAILED, "no answer within " + ANSWER_SEC + " s");
     }
-    final String[] parts = line.split(" ", 2);
+    final String[] parts = answer.split(" ", 2);
     return new Answer(Verdict.valueOf(parts[0]), parts.length == 1 ? "" : parts[1]);
-  }
-
-  private void replace(Path objects) throws IOException {
-    final Path folder = hiding.resolve("bpf");
-    try (Stream<Path> old = Files.list(folder)) {
-      for (final Path object : old.toList()) {
-        Files.delete(object);
-      }
-    }
-    if (objects != null) {
-      try (Stream<Path> changed = Files.list(objects)) {
-        for (final Path object : changed.toList()) {
-          final Path target = folder.resolve(object.getFileName());
-          Files.copy(object, target, StandardCopyOption.REPLACE_EXISTING);
-        }
-      }
-    }
   }
 
   private void start() throws IOException {
@@ -99,12 +81,13 @@ final class MutationProcess implements AutoCloseable {
     line.addAll(
         List.of(
             "-cp",
-            hiding + File.pathSeparator + System.getProperty("java.class.path"),
-            MutationWorker.class.getName()));
+            System.getProperty("java.class.path"),
+            MutationWorker.class.getName(),
+            folder.resolve("sources").toString()));
     answers.clear();
     process =
         new ProcessBuilder(line)
-            .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
+            .redirectError(ProcessBuilder.Redirect.appendTo(folder.resolve("tests.log").toFile()))
             .start();
     final BufferedReader output =
         new BufferedReader(new InputStreamReader(process.getInputStream()));

@@ -1,104 +1,72 @@
 package agent.datapath.manager.mutation;
 
-import agent.bindings.LoadException;
+import agent.datapath.manager.compile.MutatedSources;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
-import java.util.Arrays;
-import java.util.List;
-import org.junit.platform.engine.DiscoverySelector;
-import org.junit.platform.engine.discovery.DiscoverySelectors;
-import org.junit.platform.launcher.Launcher;
-import org.junit.platform.launcher.LauncherDiscoveryRequest;
-import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
-import org.junit.platform.launcher.core.LauncherFactory;
-import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
-import org.junit.platform.launcher.listeners.TestExecutionSummary;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.function.UnaryOperator;
 
 /**
- * A process that runs single tests: reads {@code Class#method} from its input and answers each with
- * a line of a {@link Verdict} and a message. Its class path begins with the folder of the objects.
+ * A process that plants bugs and runs their tests: reads {@code test}, or {@code test}, {@code
+ * file} and {@code sed} with a separator between them, from its input, and answers each line with
+ * one of a {@link Verdict} and a message.
  */
 final class MutationWorker {
   /** How a test ended. */
   enum Verdict {
     PASSED,
     FAILED,
-    /** Nothing was proven: no such test, a skipped test, or programs that cannot be loaded. */
+    /**
+     * Nothing was proven: no such test, a skipped test, a script that changes no line, or programs
+     * that cannot be compiled or loaded.
+     */
     INVALID
   }
 
-  private static final List<String> PACKAGES =
-      List.of(
-          "agent.datapath.manager.scenario.",
-          "agent.datapath.manager.",
-          "agent.conntrack.",
-          "agent.endpoint.");
-  private static final String TEST_TIMEOUT = System.getProperty("mutations.timeout", "60 s");
+  /** The separator of the parts of a line (unit separator of ASCII). */
+  static final String SEPARATOR = "\u001f";
 
-  private MutationWorker() {}
+  private final MutatedSources sources;
+  private final MutatedLoader loader;
+  private final UnaryOperator<String> tests;
+
+  private MutationWorker(Path scratch) throws ReflectiveOperationException {
+    sources = new MutatedSources(scratch);
+    loader = new MutatedLoader(sources);
+    Thread.currentThread().setContextClassLoader(loader);
+    final Object created =
+        loader.loadClass(MutationTests.class.getName()).getConstructor().newInstance();
+    @SuppressWarnings("unchecked")
+    final UnaryOperator<String> operator = (UnaryOperator<String>) created;
+    tests = operator;
+  }
 
   /** Runs tests until the input ends. */
-  public static void main(String[] arguments) throws IOException {
+  public static void main(String[] arguments) throws IOException, ReflectiveOperationException {
     final PrintStream answers = System.out;
     System.setOut(System.err);
-    final Launcher launcher = LauncherFactory.create();
-    final BufferedReader tests = new BufferedReader(new InputStreamReader(System.in));
-    for (String test = tests.readLine(); test != null; test = tests.readLine()) {
-      answers.println(run(launcher, test).replace('\n', ' '));
+    final MutationWorker worker = new MutationWorker(Path.of(arguments[0]));
+    final BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+    for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+      answers.println(worker.run(line.split(SEPARATOR)).replace('\n', ' '));
       answers.flush();
     }
   }
 
-  private static String run(Launcher launcher, String test) {
-    final List<DiscoverySelector> selectors = selectors(test);
-    if (selectors.isEmpty()) {
-      return Verdict.INVALID + " there is no test " + test;
-    }
-    final LauncherDiscoveryRequest request =
-        LauncherDiscoveryRequestBuilder.request()
-            .selectors(selectors)
-            .configurationParameter("junit.jupiter.execution.timeout.default", TEST_TIMEOUT)
-            .build();
-    final SummaryGeneratingListener listener = new SummaryGeneratingListener();
-    launcher.execute(request, listener);
-    final TestExecutionSummary summary = listener.getSummary();
-    for (final TestExecutionSummary.Failure failure : summary.getFailures()) {
-      final Throwable cause = failure.getException();
-      return (isRefusedByTheVerifier(cause) ? Verdict.INVALID : Verdict.FAILED) + " " + cause;
-    }
-    return summary.getTestsSucceededCount() == summary.getTestsFoundCount()
-            && summary.getTestsFoundCount() > 0
-        ? Verdict.PASSED.name()
-        : Verdict.INVALID + " skipped: " + test;
-  }
-
-  private static boolean isRefusedByTheVerifier(Throwable failure) {
-    for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
-      if (cause instanceof LoadException) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  private static List<DiscoverySelector> selectors(String test) {
-    final String[] parts = test.split("#");
-    for (final String prefix : PACKAGES) {
+  private String run(String[] parts) throws IOException {
+    sources.restore();
+    if (parts.length > 1) {
       try {
-        final Class<?> type = Class.forName(prefix + parts[0]);
-        if (parts.length == 1) {
-          return List.of(DiscoverySelectors.selectClass(type));
-        }
-        return Arrays.stream(type.getDeclaredMethods())
-            .filter(method -> method.getName().equals(parts[1]) && !method.isSynthetic())
-            .map(method -> (DiscoverySelector) DiscoverySelectors.selectMethod(type, method))
-            .toList();
-      } catch (ClassNotFoundException elsewhere) {
-        // The class is in another package.
+        sources.change(parts[1], parts[2]);
+      } catch (IllegalArgumentException failure) {
+        return Verdict.INVALID + " " + failure.getMessage();
       }
     }
-    return List.of();
+    final String verdict = tests.apply(parts[0]);
+    final Optional<String> refused = loader.takeRefused();
+    return refused.isPresent() ? Verdict.INVALID + " " + refused.get() : verdict;
   }
 }

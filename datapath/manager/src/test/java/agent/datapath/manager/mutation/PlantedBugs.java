@@ -3,7 +3,6 @@ package agent.datapath.manager.mutation;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import agent.datapath.manager.compile.MutatedSources;
 import agent.datapath.manager.mutation.MutationProcess.Answer;
 import agent.datapath.manager.mutation.MutationWorker.Verdict;
 import java.io.IOException;
@@ -13,20 +12,18 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 
 /**
- * Plants each bug of the list in {@code bpf-src}, one at a time, and runs the test that must fail.
- * The property {@code mutations.only} is a regular expression on {@code group/name}.
+ * Plants each bug of the list in {@code bpf-src}, one at a time in each of two processes, and runs
+ * the test that must fail. The property {@code mutations.only} is a regular expression on {@code
+ * group/name}; {@code mutations.part} is {@code K/N}: of N parts of the list the Kth alone.
  */
 public final class PlantedBugs {
   private static final Path LIST = Path.of("../../bpf-src/tests/mutations/bugs.list");
   private static final int CAUGHT_PERCENT = 95;
-  private static final int COMPILERS = 2;
+  private static final int PROCESSES = 2;
 
   private final Map<String, int[]> groups = new LinkedHashMap<>();
   private final List<String> survivors = new ArrayList<>();
@@ -52,14 +49,29 @@ public final class PlantedBugs {
   /** Plants the bugs, prints how many are caught, and fails where too many are not. */
   public void check() throws IOException, InterruptedException {
     final Pattern only = Pattern.compile(System.getProperty("mutations.only", ""));
-    final List<Mutation> mutations =
+    final List<Mutation> listed =
         Mutation.read(LIST).stream()
             .filter(mutation -> mutation.module().equals(module))
             .filter(mutation -> only.matcher(mutation.group() + "/" + mutation.name()).find())
             .toList();
-    try (MutationProcess process = new MutationProcess(scratch, properties)) {
-      checkTests(process, mutations);
-      plantAll(process, mutations);
+    final List<Mutation> mutations = part(listed, System.getProperty("mutations.part", "1/1"));
+    final List<String> tests =
+        List.copyOf(new TreeSet<>(mutations.stream().map(Mutation::test).toList()));
+    try (MutationProcesses processes = new MutationProcesses(PROCESSES, scratch, properties)) {
+      final List<Answer> shipped = processes.all(tests, MutationProcess::run);
+      for (int i = 0; i < tests.size(); i++) {
+        final Answer answer = shipped.get(i);
+        final String test = tests.get(i);
+        assertEquals(Verdict.PASSED, answer.verdict(), () -> test + ": " + answer.message());
+      }
+      final List<Answer> answers = processes.all(mutations, MutationProcess::run);
+      for (int i = 0; i < mutations.size(); i++) {
+        final Mutation mutation = mutations.get(i);
+        final int[] score = groups.computeIfAbsent(mutation.group(), group -> new int[2]);
+        score[0] += answers.get(i).verdict() == Verdict.FAILED ? 1 : 0;
+        score[1]++;
+        note(mutation, answers.get(i));
+      }
     }
     print(mutations.size());
     assertEquals(List.of(), invalid, "bugs that cannot be planted");
@@ -68,38 +80,14 @@ public final class PlantedBugs {
         () -> "fewer than " + CAUGHT_PERCENT + " % are caught; these survive: " + survivors);
   }
 
-  /** Runs each named test on the shipped objects: a test that fails there catches nothing. */
-  private static void checkTests(MutationProcess process, List<Mutation> mutations)
-      throws IOException, InterruptedException {
-    for (final String test : new TreeSet<>(mutations.stream().map(Mutation::test).toList())) {
-      final Answer answer = process.run(test, null);
-      assertEquals(Verdict.PASSED, answer.verdict(), () -> test + ": " + answer.message());
-    }
-  }
-
-  private void plantAll(MutationProcess process, List<Mutation> mutations)
-      throws IOException, InterruptedException {
-    final MutatedSources sources = new MutatedSources(scratch.resolve("sources"));
-    try (ExecutorService compilers = Executors.newFixedThreadPool(COMPILERS)) {
-      final List<Future<Path>> objects = new ArrayList<>();
-      for (final Mutation mutation : mutations) {
-        objects.add(
-            compilers.submit(
-                () -> sources.compile(mutation.name(), mutation.file(), mutation.sed())));
-      }
-      for (int i = 0; i < mutations.size(); i++) {
-        final Mutation mutation = mutations.get(i);
-        final int[] score = groups.computeIfAbsent(mutation.group(), group -> new int[2]);
-        score[1]++;
-        try {
-          final Answer answer = process.run(mutation.test(), objects.get(i).get());
-          score[0] += answer.verdict() == Verdict.FAILED ? 1 : 0;
-          note(mutation, answer);
-        } catch (ExecutionException failure) {
-          note(mutation, new Answer(Verdict.INVALID, failure.getCause().getMessage()));
-        }
-      }
-    }
+  private static List<Mutation> part(List<Mutation> listed, String part) {
+    final String[] numbers = part.split("/");
+    final int parts = Integer.parseInt(numbers[1]);
+    final int rest = Integer.parseInt(numbers[0]) % parts;
+    return IntStream.range(0, listed.size())
+        .filter(i -> i % parts == rest)
+        .mapToObj(listed::get)
+        .toList();
   }
 
   private void note(Mutation mutation, Answer answer) {
