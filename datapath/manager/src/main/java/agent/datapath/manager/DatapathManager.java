@@ -293,7 +293,8 @@ public final class DatapathManager implements AutoCloseable {
       return;
     }
     final SocketServices created =
-        new SocketServices(conductor, maps, entries, attachments, context, faults, repairs);
+        new SocketServices(
+            conductor, maps, entries, attachments, loaderAgent::load, context, faults, repairs);
     guard.add(created.guard());
     services = created;
   }
@@ -332,6 +333,9 @@ public final class DatapathManager implements AutoCloseable {
     threads.start(mirrors.agent(), mirrorIdle, () -> {}, MIRROR_STALL_NS);
     threads.start(conntrackGc, gcIdle, gcIdle::stop, SWEEP_STALL_NS);
     threads.start(events, events.idleStrategy(), events::wakeForClose, READER_STALL_NS);
+    if (services instanceof final SocketServices atSockets) {
+      atSockets.start(threads, health);
+    }
     threads.start(loaderAgent, LOADER_STALL_NS);
     threads.start(conductor, CONDUCTOR_STALL_NS);
     health.add(MAPS, this::mapHealth);

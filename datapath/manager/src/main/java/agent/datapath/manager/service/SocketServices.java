@@ -2,6 +2,7 @@ package agent.datapath.manager.service;
 
 import agent.bindings.BpfObject;
 import agent.datapath.manager.attach.SocketAttachments;
+import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.conductor.EndpointEntries;
 import agent.datapath.manager.guard.Check;
@@ -11,6 +12,8 @@ import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceProxy;
+import agent.datapath.manager.thread.AgentThreads;
+import agent.datapath.manager.thread.HealthBoard;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.layout.SocketCounter;
@@ -23,6 +26,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -34,12 +38,15 @@ public final class SocketServices implements ServiceProxy {
   private static final Logger LOGGER = LogManager.getLogger(SocketServices.class);
   private static final String SUBJECT = "services";
   private static final long RETRY_NS = TimeUnit.SECONDS.toNanos(5);
+  private static final long SWEEP_STALL_NS = TimeUnit.SECONDS.toNanos(30); // walks all sockets
+  private static final String SWEEP = "service-sockets";
   private static final int RESTORED_TOGETHER = 64;
 
   private final DatapathConductor conductor;
   private final ServiceGuard guard;
   private final ServiceTables tables;
   private final ServiceFlows flows;
+  private final SocketSweepAgent sweep;
   private final SocketAttachments attachments;
   private final Path cgroupRoot;
   private final int mostCells;
@@ -51,6 +58,7 @@ public final class SocketServices implements ServiceProxy {
    * Creates the services of a datapath without attaching a program.
    *
    * @param endpoints knows whose flows an address has
+   * @param loader loads the programs that find and end sockets
    * @param context has the control group, and the size of the tables
    */
   public SocketServices(
@@ -58,6 +66,7 @@ public final class SocketServices implements ServiceProxy {
       NodeMapSet maps,
       EndpointEntries endpoints,
       SocketAttachments attachments,
+      Function<ProgramFile, CompletableFuture<BpfObject>> loader,
       DatapathContext context,
       KernelFaults faults,
       Repairs repairs) {
@@ -68,6 +77,7 @@ public final class SocketServices implements ServiceProxy {
     mostCells = context.serviceTableMax();
     this.faults = faults;
     metrics = maps.get(NodeMaps.SOCKET_METRICS);
+    sweep = new SocketSweepAgent(context.nanoClock(), loader, () -> isAttached);
     guard = new ServiceGuard(maps, faults, repairs, mostCells);
     tables = guard.tables();
   }
@@ -75,6 +85,12 @@ public final class SocketServices implements ServiceProxy {
   /** Returns the comparison of the maps with the services. */
   public Check guard() {
     return guard;
+  }
+
+  /** Starts the agent for sockets whose backend has gone. */
+  public void start(AgentThreads threads, HealthBoard health) {
+    threads.start(sweep, SWEEP_STALL_NS);
+    health.add(SWEEP, sweep);
   }
 
   /** In parts, so that the conductor has time for others between them. */
@@ -97,6 +113,7 @@ public final class SocketServices implements ServiceProxy {
                       flows.served(!tables.isEmpty());
                       if (isChanged) {
                         flows.changed();
+                        sweep.request();
                       }
                     }))
         .thenCompose(
@@ -136,13 +153,20 @@ public final class SocketServices implements ServiceProxy {
                     () -> {
                       final ServiceEntries former = tables.put(service);
                       flows.served(true);
-                      flows.changed(former, service);
+                      changed(former, service);
                     }))
         .thenCompose(done -> isAttached ? done() : attachedAgain(service.id()));
   }
 
   private static CompletableFuture<Void> done() {
     return CompletableFuture.completedFuture(null);
+  }
+
+  private void changed(ServiceEntries former, ServiceEntries now) {
+    flows.changed(former, now);
+    if (ServiceFlows.losesBackends(former, now)) {
+      sweep.request();
+    }
   }
 
   /** The last service went between the two steps, and the programs with it. */
@@ -159,8 +183,9 @@ public final class SocketServices implements ServiceProxy {
           final ServiceEntries former = tables.remove(id);
           if (former == null) {
             flows.changed();
+            sweep.request();
           } else {
-            flows.changed(former, null);
+            changed(former, null);
           }
           if (tables.isEmpty()) {
             flows.served(false);
@@ -209,6 +234,7 @@ public final class SocketServices implements ServiceProxy {
     if (!isAttached) {
       attachments.attach(ControlGroup.find(cgroupRoot), object);
       isAttached = true;
+      sweep.request(); // a former agent may have ended before it had searched
       faults.clear(SUBJECT);
     }
   }
