@@ -39,7 +39,7 @@ class AgentBackendLossKernelTest {
 
   private static final int BACKENDS = 3;
   private static final int CONNECTIONS = 16; // for each backend and family
-  private static final int INTERVAL_MS = 10;
+  private static final int INTERVAL_MS = 20;
   private static final int REST_MS = 1000;
   private static final int LOSS_MS = 5000;
   private static final int WITHIN_MS = 10_000;
@@ -131,7 +131,8 @@ class AgentBackendLossKernelTest {
     final Served opened = new Served(new ArrayList<>(), new ArrayList<>());
     for (final String address : NODE) {
       for (int i = 0; i < CONNECTIONS; i++) {
-        final TcpConnection connection = TcpConnection.open(from[i % from.length], address, PORT);
+        final TcpConnection connection =
+            TcpConnection.open(from[i % from.length], address, PORT, INTERVAL_MS);
         node.keep(connection);
         opened.connections.add(connection);
       }

@@ -70,7 +70,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.SleepingMillisIdleStrategy;
 
@@ -284,17 +283,14 @@ public final class DatapathManager implements AutoCloseable {
   }
 
   private void createServices(Pins pins, LoaderAgent loaderAgent) {
-    final Supplier<CompletableFuture<BpfObject>> programs =
-        () -> loaderAgent.load(ProgramFile.SOCKET);
-    final SocketAttachments attachments = new SocketAttachments(pins, hooks, programs);
+    final SocketAttachments attachments = new SocketAttachments(pins, hooks, loaderAgent::load);
     if (!context.enableServices()) {
       attachments.detach();
       entries.serve(false);
       return;
     }
     final SocketServices created =
-        new SocketServices(
-            conductor, maps, entries, attachments, loaderAgent::load, context, faults, repairs);
+        new SocketServices(conductor, maps, entries, attachments, context, faults, repairs);
     guard.add(created.guard());
     services = created;
   }

@@ -491,7 +491,7 @@ class LeftSocketsKernelTest {
   @ParameterizedTest
   @EnumSource(names = {"WORKLOAD_IPV4", "WORKLOAD_IPV6"})
   void shouldKnowTheConnectionOfASocketThatSendsToServices(Client from) throws Exception {
-    final List<UdpEchoServer> udp = serveUdp(from);
+    serveUdp(from);
     choose(from, 0);
     final DatagramChannel channel = bound(from);
     final ProcessSocket socket = second(from, channel, 0);
@@ -524,19 +524,24 @@ class LeftSocketsKernelTest {
     channel.send(ByteBuffer.wrap(new byte[] {1}), from.frontend());
     within(() -> connections() > before, "the socket moves");
     channel.configureBlocking(false);
-    final long received = udp.get(1).datagrams();
     within(() -> isEchoed(channel, from), "an answer of the other backend");
-    assertTrue(udp.get(1).datagrams() > received);
     assertEquals(before + 1, connections());
     for (int id = 2; id < 7; id++) {
       await(manager.services().remove(id));
     }
   }
 
+  /** Returns whether an answer to one of these datagrams has come, among those to others. */
   private static boolean isEchoed(DatagramChannel channel, Client to) {
     try {
-      channel.send(ByteBuffer.wrap(new byte[] {1}), to.frontend());
-      return channel.receive(ByteBuffer.allocate(8)) != null;
+      channel.send(ByteBuffer.wrap(new byte[] {2}), to.frontend());
+      final ByteBuffer answer = ByteBuffer.allocate(8);
+      while (channel.receive(answer.clear()) != null) {
+        if (answer.get(0) == 2) {
+          return true;
+        }
+      }
+      return false;
     } catch (IOException failed) {
       throw new IllegalStateException(failed);
     }

@@ -2,7 +2,6 @@ package agent.datapath.manager.service;
 
 import agent.bindings.BpfObject;
 import agent.datapath.manager.attach.SocketAttachments;
-import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.conductor.DatapathConductor;
 import agent.datapath.manager.conductor.EndpointEntries;
 import agent.datapath.manager.guard.Check;
@@ -26,7 +25,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Function;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -58,7 +56,6 @@ public final class SocketServices implements ServiceProxy {
    * Creates the services of a datapath without attaching a program.
    *
    * @param endpoints knows whose flows an address has
-   * @param loader loads the programs that find and end sockets
    * @param context has the control group, and the size of the tables
    */
   public SocketServices(
@@ -66,7 +63,6 @@ public final class SocketServices implements ServiceProxy {
       NodeMapSet maps,
       EndpointEntries endpoints,
       SocketAttachments attachments,
-      Function<ProgramFile, CompletableFuture<BpfObject>> loader,
       DatapathContext context,
       KernelFaults faults,
       Repairs repairs) {
@@ -77,7 +73,7 @@ public final class SocketServices implements ServiceProxy {
     mostCells = context.serviceTableMax();
     this.faults = faults;
     metrics = maps.get(NodeMaps.SOCKET_METRICS);
-    sweep = new SocketSweepAgent(context.nanoClock(), loader, () -> isAttached);
+    sweep = new SocketSweepAgent(context.nanoClock(), attachments::load, () -> isAttached);
     guard = new ServiceGuard(maps, faults, repairs, mostCells);
     tables = guard.tables();
   }
