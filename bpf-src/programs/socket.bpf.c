@@ -7,8 +7,7 @@
 #include <linux/errno.h>
 #include <linux/in.h>
 
-#include "lib/service.h"
-#include "maps/socket_map.h"
+#include "lib/socket_peer.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -52,14 +51,6 @@ static __always_inline void write6(struct bpf_sock_addr *context, const struct e
 	context->user_port = end->port_be;
 }
 
-static __always_inline bool is_end(const __u8 *address, __be16 port_be, const struct end *end)
-{
-	const __u32 *words = (const __u32 *)address;
-
-	return port_be == (__be16)end->port_be && words[3] == end->address[3] && words[2] == end->address[2] &&
-	       words[1] == end->address[1] && words[0] == end->address[0];
-}
-
 static __always_inline void count(__u32 counter)
 {
 	__u64 *value = bpf_map_lookup_elem(&socket_metrics, &counter);
@@ -96,7 +87,7 @@ static __always_inline void remember(struct socket_peer *peer, __u32 service_id,
 
 /* Returns REFUSE where the kernel has no memory for what the socket must know to be shown its peer. */
 static __always_inline int assign(struct bpf_sock_addr *context, __u32 service_id, const struct end *frontend,
-				  const struct end *backend)
+				  const struct end *backend, bool connects)
 {
 	struct socket_peers *peers;
 	__u32 next;
@@ -107,29 +98,45 @@ static __always_inline int assign(struct bpf_sock_addr *context, __u32 service_i
 		return REFUSE;
 	}
 	next = peers->next & (SOCKET_PEERS - 1);
+	if (connects)
+		peers->is_connected = true; /* the first, since what the socket knew has been deleted */
+	else if (!next && peers->is_connected)
+		next = 1;
 	remember(&peers->peers[next], service_id, frontend, backend);
 	peers->next = next + 1;
 	return PASS;
 }
 
-/* A new peer of the socket: what it knows of former ones ends. */
+/* A new peer of the socket: what it knows of former ones ends. Where it is refused, the socket keeps its peer. */
 static __always_inline int connect(struct bpf_sock_addr *context, const struct end *frontend, struct end *backend)
 {
 	const struct service_entry *service = service_of(frontend, context->protocol, SERVICE_INSIDE);
 
+	if (service && !select(context, service, backend))
+		return refuse();
 	if (bpf_sk_storage_get(&socket_peers, context->sk, NULL, 0))
 		bpf_sk_storage_delete(&socket_peers, context->sk);
 	if (!service)
 		return PASS;
-	if (!select(context, service, backend))
-		return refuse();
-	if (assign(context, service->service_id, frontend, backend) == REFUSE)
+	if (assign(context, service->service_id, frontend, backend, true) == REFUSE)
 		return REFUSE;
 	count(SOCKET_CONNECTED);
 	return PASS;
 }
 
-/* A datagram of a socket that is not connected: to the backend of the one before, while that keeps it. */
+/* Returns whether the socket is connected to this one of its peers; it can have dissolved its connection since. */
+static __always_inline bool is_connection(const struct bpf_sock_addr *context, const struct socket_peers *peers, int i)
+{
+	const struct bpf_sock *socket = context->sk;
+
+	return i == 0 && peers->is_connected && socket && socket->dst_port;
+}
+
+/*
+ * A datagram with a destination: to the backend of the one before, while that keeps it. What the socket is connected to
+ * stays as it is: the agent connects it to another backend. The kernel sends what an IPv6 socket writes to the IPv4
+ * address that it is connected to as if it had named that.
+ */
 static __always_inline int send(struct bpf_sock_addr *context, const struct end *frontend, struct end *backend)
 {
 	const struct service_entry *service = service_of(frontend, IPPROTO_UDP, SERVICE_INSIDE);
@@ -139,15 +146,14 @@ static __always_inline int send(struct bpf_sock_addr *context, const struct end 
 		unrolled
 		for (int i = 0; i < SOCKET_PEERS; i++) {
 			struct socket_peer *peer = &peers->peers[i];
-			__u32 state;
 
-			if (!service && is_end(peer->backend_address, peer->backend_port_be, frontend))
+			if (!service && is_end(peer->backend_address, peer->backend_port_be, frontend) &&
+			    !is_connection(context, peers, i))
 				peer->service_id = 0; /* the backend is now a peer itself */
 			if (!service || peer->service_id != service->service_id ||
 			    !is_end(peer->frontend_address, peer->frontend_port_be, frontend))
 				continue;
-			state = service_backend_state(peer->service_id, peer->backend_address, peer->backend_port_be);
-			if (state == BACKEND_ACTIVE || state == BACKEND_TERMINATING) {
+			if (backend_keeps_flows(peer->service_id, peer)) {
 				copy_address(backend->address, peer->backend_address);
 				backend->port_be = peer->backend_port_be;
 				count(SOCKET_SENT);
@@ -155,7 +161,8 @@ static __always_inline int send(struct bpf_sock_addr *context, const struct end 
 			}
 			if (!select(context, service, backend))
 				return refuse();
-			remember(peer, service->service_id, frontend, backend);
+			if (!is_connection(context, peers, i))
+				remember(peer, service->service_id, frontend, backend);
 			count(SOCKET_SENT);
 			return PASS;
 		}
@@ -164,7 +171,7 @@ static __always_inline int send(struct bpf_sock_addr *context, const struct end 
 		return PASS;
 	if (!select(context, service, backend))
 		return refuse();
-	if (assign(context, service->service_id, frontend, backend) == REFUSE)
+	if (assign(context, service->service_id, frontend, backend, false) == REFUSE)
 		return REFUSE;
 	count(SOCKET_SENT);
 	return PASS;

@@ -2,6 +2,7 @@
 /* Never loaded. Its BTF contains every struct and enum that Java shares with the programs, for the layout check. */
 #include "config/balancer_config.h"
 #include "config/conntrack_sweep.h"
+#include "config/found_socket.h"
 #include "config/node_config.h"
 #include "config/prefilter_config.h"
 #include "lib/drop_reason.h"
@@ -41,6 +42,7 @@ SHOW(struct, endpoint_entry);
 SHOW(struct, endpoint_rates);
 SHOW(struct, flow_event);
 SHOW(struct, flow_usage);
+SHOW(struct, found_socket);
 SHOW(struct, fragment4_key);
 SHOW(struct, fragment6_key);
 SHOW(struct, fragment_entry);
@@ -82,6 +84,7 @@ SHOW(enum, drop_reason);
 SHOW(enum, endpoint_option);
 SHOW(enum, endpoint_size);
 SHOW(enum, event_type);
+SHOW(enum, found_socket_flag);
 SHOW(enum, generation_layout);
 SHOW(enum, interface_size);
 SHOW(enum, ipcache_flag);

@@ -17,11 +17,14 @@ struct socket_peer {
 	__u32 service_id; /* 0: unused */
 };
 
-/* The services that a socket talks to. A datagram socket that has more of them forgets the oldest. */
+/*
+ * The services that a socket talks to. A datagram socket that has more of them forgets the oldest, but not the one that
+ * it is connected to.
+ */
 struct socket_peers {
 	struct socket_peer peers[SOCKET_PEERS];
 	__u32 next;
-	__u32 reserved;
+	__u32 is_connected; /* the first is what the socket was connected to; 0 by former releases */
 };
 
 /*

@@ -24,6 +24,9 @@ public final class BpfLink extends BpfHandle {
 
   static final int BPF_TCX_EGRESS = 47;
 
+  /** BPF_TRACE_ITER of enum bpf_attach_type. */
+  private static final int BPF_TRACE_ITER = 28;
+
   /** BPF_F_BEFORE of Linux 6.6; without a relative program it means before all programs. */
   private static final int BPF_F_BEFORE = 1 << 3;
 
@@ -102,6 +105,11 @@ public final class BpfLink extends BpfHandle {
     } finally {
       Descriptors.close(target);
     }
+  }
+
+  /** Attaches an iterator, of which {@link BpfIterator} makes walks. */
+  static BpfLink createIterator(BpfProgram program) {
+    return create("iterator", program, 0, BPF_TRACE_ITER, 0);
   }
 
   /**

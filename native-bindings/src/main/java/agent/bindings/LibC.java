@@ -97,6 +97,16 @@ final class LibC {
           FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT),
           Linker.Option.captureCallState("errno"),
           Linker.Option.firstVariadicArg(2));
+  private static final MethodHandle GETPEERNAME =
+      handle("getpeername", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, ADDRESS));
+  private static final MethodHandle SETNS =
+      handle("setns", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
+  private static final MethodHandle SYSCALL =
+      LINKER.downcallHandle(
+          LINKER.defaultLookup().findOrThrow("syscall"),
+          FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
+          Linker.Option.captureCallState("errno"),
+          Linker.Option.firstVariadicArg(1));
   private static final MethodHandle FLOCK =
       handle("flock", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
   private static final MethodHandle GETRLIMIT =
@@ -360,6 +370,31 @@ final class LibC {
   static int open(MemorySegment state, MemorySegment path, int flags) {
     try {
       return result(state, (int) OPEN.invokeExact(state, path, flags));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int getpeername(MemorySegment state, int fd, MemorySegment address, MemorySegment length) {
+    try {
+      return result(state, (int) GETPEERNAME.invokeExact(state, fd, address, length));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int setns(MemorySegment state, int fd, int type) {
+    try {
+      return result(state, (int) SETNS.invokeExact(state, fd, type));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  /** Makes a system call that returns an int and that not every C library has a function for. */
+  static int syscall(MemorySegment state, long number, long first, long second, long third) {
+    try {
+      return result(state, (int) (long) SYSCALL.invokeExact(state, number, first, second, third));
     } catch (Throwable t) {
       throw unexpected(t);
     }

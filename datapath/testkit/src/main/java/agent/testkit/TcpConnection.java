@@ -29,13 +29,15 @@ public final class TcpConnection implements AutoCloseable {
   private static final int STEP_MS = 2;
 
   private final Socket socket;
+  private final int intervalMs;
   private final Thread talker;
   private volatile boolean isStopped;
   private volatile long exchanged;
   private volatile IOException failure;
 
-  private TcpConnection(Socket socket) {
+  private TcpConnection(Socket socket, int intervalMs) {
     this.socket = socket;
+    this.intervalMs = intervalMs;
     this.talker = Thread.ofPlatform().name("tcp-talker").daemon().unstarted(this::talk);
   }
 
@@ -56,8 +58,15 @@ public final class TcpConnection implements AutoCloseable {
 
   /** Connects to an echo server and exchanges numbered messages until it is closed. */
   public static TcpConnection open(NetworkNamespace from, String address, int port) {
+    return open(from, address, port, STEP_MS);
+  }
+
+  /** As {@link #open(NetworkNamespace, String, int)}, with a pause after each message. */
+  public static TcpConnection open(
+      NetworkNamespace from, String address, int port, int intervalMs) {
     try {
-      final TcpConnection connection = new TcpConnection(connect(from, address, port, 5000));
+      final TcpConnection connection =
+          new TcpConnection(connect(from, address, port, 5000), intervalMs);
       connection.talker.start();
       return connection;
     } catch (Exception failure) {
@@ -117,7 +126,7 @@ public final class TcpConnection implements AutoCloseable {
           throw new IOException("message " + number + " came back changed");
         }
         exchanged = number;
-        pause(STEP_MS);
+        pause(intervalMs);
       }
     } catch (IOException ended) {
       if (!isStopped) {

@@ -95,7 +95,9 @@ class ShippedLayoutTest {
         "balancer",
         "prefilter_balancer",
         "conntrack_gc",
-        "socket"
+        "socket",
+        "socket_find",
+        "socket_end"
       })
   void shouldAgreeWithEachProgramOnWhatItUses(String object) {
     final Btf btf = Btf.of(ShippedObjects.read(object));
@@ -188,7 +190,9 @@ class ShippedLayoutTest {
         "balancer",
         "prefilter_balancer",
         "conntrack_gc",
-        "socket"
+        "socket",
+        "socket_find",
+        "socket_end"
       })
   void shouldDeclareEachMapAlikeInEveryObject(String object) {
     final List<BtfMap> inHeaders = BtfMap.of(layouts);

@@ -48,6 +48,7 @@ class AccessorTest {
         DeviceEntryFlyweight.class,
         EndpointEntryFlyweight.class,
         FlowEventFlyweight.class,
+        FoundSocketFlyweight.class,
         Fragment4KeyFlyweight.class,
         Fragment6KeyFlyweight.class,
         FragmentEntryFlyweight.class,

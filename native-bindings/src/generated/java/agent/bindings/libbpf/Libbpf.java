@@ -1936,6 +1936,66 @@ public class Libbpf extends Libbpf$shared {
         }
     }
 
+    private static class bpf_iter_create {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            Libbpf.C_INT,
+            Libbpf.C_INT
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.findOrThrow("bpf_iter_create");
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * int bpf_iter_create(int link_fd)
+     * }
+     */
+    public static FunctionDescriptor bpf_iter_create$descriptor() {
+        return bpf_iter_create.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * int bpf_iter_create(int link_fd)
+     * }
+     */
+    public static MethodHandle bpf_iter_create$handle() {
+        return bpf_iter_create.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * int bpf_iter_create(int link_fd)
+     * }
+     */
+    public static MemorySegment bpf_iter_create$address() {
+        return bpf_iter_create.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * int bpf_iter_create(int link_fd)
+     * }
+     */
+    public static int bpf_iter_create(int link_fd) {
+        var mh$ = bpf_iter_create.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("bpf_iter_create", link_fd);
+            }
+            return (int)mh$.invokeExact(link_fd);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class bpf_prog_get_next_id {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             Libbpf.C_INT,

@@ -221,6 +221,7 @@ class AgentStartKernelTest {
             "ep-conductor",
             "dp-conntrack-gc",
             "dp-events",
+            "dp-sockets",
             "dp-mirror"),
         threads);
     final Map<String, JsonNode> first = modules(agent);

@@ -70,7 +70,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.SleepingMillisIdleStrategy;
 
@@ -284,9 +283,7 @@ public final class DatapathManager implements AutoCloseable {
   }
 
   private void createServices(Pins pins, LoaderAgent loaderAgent) {
-    final Supplier<CompletableFuture<BpfObject>> programs =
-        () -> loaderAgent.load(ProgramFile.SOCKET);
-    final SocketAttachments attachments = new SocketAttachments(pins, hooks, programs);
+    final SocketAttachments attachments = new SocketAttachments(pins, hooks, loaderAgent::load);
     if (!context.enableServices()) {
       attachments.detach();
       entries.serve(false);
@@ -332,6 +329,9 @@ public final class DatapathManager implements AutoCloseable {
     threads.start(mirrors.agent(), mirrorIdle, () -> {}, MIRROR_STALL_NS);
     threads.start(conntrackGc, gcIdle, gcIdle::stop, SWEEP_STALL_NS);
     threads.start(events, events.idleStrategy(), events::wakeForClose, READER_STALL_NS);
+    if (services instanceof final SocketServices atSockets) {
+      atSockets.start(threads, health);
+    }
     threads.start(loaderAgent, LOADER_STALL_NS);
     threads.start(conductor, CONDUCTOR_STALL_NS);
     health.add(MAPS, this::mapHealth);

@@ -7,7 +7,7 @@ import agent.datapath.manager.compile.ProgramFile;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Supplier;
+import java.util.function.Function;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -19,15 +19,15 @@ public final class SocketAttachments {
 
   private final Pins pins;
   private final HookGuard guard;
-  private final Supplier<CompletableFuture<BpfObject>> loader;
+  private final Function<ProgramFile, CompletableFuture<BpfObject>> loader;
 
   /**
    * Creates the attachments without attaching a program.
    *
-   * @param loader loads the object of {@link ProgramFile#SOCKET}
+   * @param loader loads an object
    */
   public SocketAttachments(
-      Pins pins, HookGuard guard, Supplier<CompletableFuture<BpfObject>> loader) {
+      Pins pins, HookGuard guard, Function<ProgramFile, CompletableFuture<BpfObject>> loader) {
     this.pins = pins;
     this.guard = guard;
     this.loader = loader;
@@ -35,7 +35,12 @@ public final class SocketAttachments {
 
   /** Loads the programs; the caller closes them. */
   public CompletableFuture<BpfObject> load() {
-    return loader.get();
+    return load(ProgramFile.SOCKET);
+  }
+
+  /** Loads programs for sockets that have been given a peer; the caller closes them. */
+  public CompletableFuture<BpfObject> load(ProgramFile file) {
+    return loader.apply(file);
   }
 
   /**
@@ -49,7 +54,7 @@ public final class SocketAttachments {
     for (int i = hooks.length - 1; i >= 0; i--) {
       final Attachment attachment = new CgroupAttachment(cgroup, hooks[i], pin(hooks[i]));
       attachment.attach(object.program(program(hooks[i]))).close();
-      guard.watch(0, subject(hooks[i]), attachment, loader, program(hooks[i]));
+      guard.watch(0, subject(hooks[i]), attachment, this::load, program(hooks[i]));
     }
     LOGGER.info("services: programs are attached to the sockets of control group {}", cgroup);
   }

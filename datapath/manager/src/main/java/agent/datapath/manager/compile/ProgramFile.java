@@ -8,7 +8,9 @@ public enum ProgramFile {
   BALANCER("balancer"),
   PREFILTER_BALANCER("prefilter_balancer"),
   CONNTRACK_GC("conntrack_gc"),
-  SOCKET("socket");
+  SOCKET("socket"),
+  SOCKET_FIND("socket_find"),
+  SOCKET_END("socket_end");
 
   private final String stem;
 

@@ -36,6 +36,12 @@ final class ServiceFlows {
     }
   }
 
+  /** Returns whether the service has had a backend whose flows may stay no longer. */
+  static boolean losesBackends(ServiceEntries former, ServiceEntries now) {
+    return former != null
+        && !(now == null ? Set.<Target>of() : targets(now)).containsAll(targets(former));
+  }
+
   /** Returns the addresses of the flows that a change concerns. */
   static Set<IpAddress> concerned(ServiceEntries former, ServiceEntries now) {
     final Set<IpAddress> addresses = new HashSet<>();

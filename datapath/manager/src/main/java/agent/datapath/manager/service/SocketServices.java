@@ -11,6 +11,8 @@ import agent.datapath.manager.load.NodeMapSet;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceProxy;
+import agent.datapath.manager.thread.AgentThreads;
+import agent.datapath.manager.thread.HealthBoard;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.NodeMaps;
 import agent.maps.layout.SocketCounter;
@@ -34,12 +36,15 @@ public final class SocketServices implements ServiceProxy {
   private static final Logger LOGGER = LogManager.getLogger(SocketServices.class);
   private static final String SUBJECT = "services";
   private static final long RETRY_NS = TimeUnit.SECONDS.toNanos(5);
+  private static final long SWEEP_STALL_NS = TimeUnit.SECONDS.toNanos(30); // walks all sockets
+  private static final String SWEEP = "service-sockets";
   private static final int RESTORED_TOGETHER = 64;
 
   private final DatapathConductor conductor;
   private final ServiceGuard guard;
   private final ServiceTables tables;
   private final ServiceFlows flows;
+  private final SocketSweepAgent sweep;
   private final SocketAttachments attachments;
   private final Path cgroupRoot;
   private final int mostCells;
@@ -68,6 +73,7 @@ public final class SocketServices implements ServiceProxy {
     mostCells = context.serviceTableMax();
     this.faults = faults;
     metrics = maps.get(NodeMaps.SOCKET_METRICS);
+    sweep = new SocketSweepAgent(context.nanoClock(), attachments::load, () -> isAttached);
     guard = new ServiceGuard(maps, faults, repairs, mostCells);
     tables = guard.tables();
   }
@@ -75,6 +81,12 @@ public final class SocketServices implements ServiceProxy {
   /** Returns the comparison of the maps with the services. */
   public Check guard() {
     return guard;
+  }
+
+  /** Starts the agent for sockets whose backend has gone. */
+  public void start(AgentThreads threads, HealthBoard health) {
+    threads.start(sweep, SWEEP_STALL_NS);
+    health.add(SWEEP, sweep);
   }
 
   /** In parts, so that the conductor has time for others between them. */
@@ -97,6 +109,7 @@ public final class SocketServices implements ServiceProxy {
                       flows.served(!tables.isEmpty());
                       if (isChanged) {
                         flows.changed();
+                        sweep.request();
                       }
                     }))
         .thenCompose(
@@ -136,13 +149,20 @@ public final class SocketServices implements ServiceProxy {
                     () -> {
                       final ServiceEntries former = tables.put(service);
                       flows.served(true);
-                      flows.changed(former, service);
+                      changed(former, service);
                     }))
         .thenCompose(done -> isAttached ? done() : attachedAgain(service.id()));
   }
 
   private static CompletableFuture<Void> done() {
     return CompletableFuture.completedFuture(null);
+  }
+
+  private void changed(ServiceEntries former, ServiceEntries now) {
+    flows.changed(former, now);
+    if (ServiceFlows.losesBackends(former, now)) {
+      sweep.request();
+    }
   }
 
   /** The last service went between the two steps, and the programs with it. */
@@ -159,8 +179,9 @@ public final class SocketServices implements ServiceProxy {
           final ServiceEntries former = tables.remove(id);
           if (former == null) {
             flows.changed();
+            sweep.request();
           } else {
-            flows.changed(former, null);
+            changed(former, null);
           }
           if (tables.isEmpty()) {
             flows.served(false);
@@ -209,6 +230,7 @@ public final class SocketServices implements ServiceProxy {
     if (!isAttached) {
       attachments.attach(ControlGroup.find(cgroupRoot), object);
       isAttached = true;
+      sweep.request(); // a former agent may have ended before it had searched
       faults.clear(SUBJECT);
     }
   }

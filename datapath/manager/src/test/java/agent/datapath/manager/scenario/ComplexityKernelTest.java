@@ -40,6 +40,9 @@ class ComplexityKernelTest {
         found.put(program, loaded("socket", program));
       }
     }
+    found.put("socket_find", loaded("socket_find", "socket_find"));
+    found.put("socket_end_tcp", loaded("socket_end", "socket_end_tcp"));
+    found.put("socket_end_udp", loaded("socket_end", "socket_end_udp"));
     found.put("conntrack_sweep", loaded("conntrack_gc", "conntrack_sweep"));
 
     final Properties budgets = new Properties();

@@ -22,7 +22,16 @@ class OlderVerifierTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"endpoint", "host", "prefilter", "balancer", "prefilter_balancer", "conntrack_gc"})
+      strings = {
+        "endpoint",
+        "host",
+        "prefilter",
+        "balancer",
+        "prefilter_balancer",
+        "conntrack_gc",
+        "socket",
+        "socket_find"
+      })
   void shouldStayWithinTheStackLimitOfOlderKernels(String object) throws IOException {
     final CallChains.Chain deepest = CallChains.deepest(read("/bpf/" + object + ".bpf.o"));
     assertFalse(deepest.functions().isEmpty());
