@@ -18,6 +18,7 @@
 #include "maps/policy_map.h"
 #include "maps/redirect_map.h"
 #include "maps/prefilter_map.h"
+#include "maps/rate_map.h"
 #include "maps/scratch_map.h"
 #include "maps/service_map.h"
 #include "maps/verdict_map.h"
@@ -64,6 +65,7 @@ SHOW(struct, service_slot_key);
 SHOW(struct, service_table);
 SHOW(struct, service_table_key);
 SHOW(struct, share_rate);
+SHOW(struct, translation_event);
 
 SHOW(enum, aggregation_level);
 SHOW(enum, backend_state);
@@ -81,6 +83,7 @@ SHOW(enum, device_size);
 SHOW(enum, drop_reason);
 SHOW(enum, endpoint_option);
 SHOW(enum, endpoint_size);
+SHOW(enum, event_gate);
 SHOW(enum, event_type);
 SHOW(enum, generation_layout);
 SHOW(enum, interface_size);
@@ -91,6 +94,7 @@ SHOW(enum, policy_direction);
 SHOW(enum, policy_flag);
 SHOW(enum, policy_prefix);
 SHOW(enum, policy_size);
+SHOW(enum, rate_size);
 SHOW(enum, redirect_size);
 SHOW(enum, prefilter_cell);
 SHOW(enum, prefilter_geometry);
@@ -99,4 +103,5 @@ SHOW(enum, service_gate);
 SHOW(enum, service_scope);
 SHOW(enum, service_size);
 SHOW(enum, socket_counter);
+SHOW(enum, translation_place);
 SHOW(enum, watched_address_size);

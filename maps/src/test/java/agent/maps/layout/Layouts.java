@@ -45,7 +45,8 @@ public final class Layouts {
           ServiceSlotFlyweight.STRUCT,
           ServiceSlotKeyFlyweight.STRUCT,
           ServiceTableFlyweight.STRUCT,
-          ServiceTableKeyFlyweight.STRUCT);
+          ServiceTableKeyFlyweight.STRUCT,
+          TranslationEventFlyweight.STRUCT);
 
   public static final List<EnumSpec> ENUMS =
       Stream.concat(
@@ -63,6 +64,7 @@ public final class Layouts {
                   ConntrackTable.ENUM,
                   DropReason.ENUM,
                   EndpointOption.ENUM,
+                  EventGate.ENUM,
                   EventType.ENUM,
                   GenerationLayout.ENUM,
                   IpcacheFlag.ENUM,
@@ -76,7 +78,8 @@ public final class Layouts {
                   PrefilterTable.ENUM,
                   ServiceGate.ENUM,
                   ServiceScope.ENUM,
-                  SocketCounter.ENUM))
+                  SocketCounter.ENUM,
+                  TranslationPlace.ENUM))
           .toList();
 
   private Layouts() {}
