@@ -251,6 +251,10 @@ final class MonitorLines {
     final Map<String, Object> members = members(event);
     final ObservedFlow flow = ObservedFlow.of(members);
     tree.put("type", flow == null ? "agent" : members.remove("kind"));
+    final Object queryType = flow == null ? null : members.remove("type"); // of a lookup
+    if (queryType != null) {
+      tree.put("query-type", queryType);
+    }
     tree.putAll(members);
     if (flow != null) {
       tree.put("source", tree(flow.source()));
