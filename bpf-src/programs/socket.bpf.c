@@ -8,6 +8,7 @@
 #include <linux/in.h>
 
 #include "lib/socket_peer.h"
+#include "lib/translation_event.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -75,6 +76,42 @@ static __always_inline bool select(struct bpf_sock_addr *context, const struct s
 	return service_select_any(service, client, backend);
 }
 
+/* Copies an address and tells its family: an IPv4-mapped one is an IPv4 address in the first four bytes. */
+static __always_inline __u8 show(__u8 *address, const struct end *end)
+{
+	if (!end_is_mapped(end)) {
+		copy_address(address, end->address);
+		return FAMILY_IPV6;
+	}
+	__builtin_memcpy(address, &end->address[3], sizeof(end->address[3]));
+	return FAMILY_IPV4;
+}
+
+/* Tells that the socket was given a backend, where a subscriber wants that. */
+__global int tell(struct bpf_sock_addr *context, __u32 service_id, const struct end *frontend,
+		  const struct end *backend)
+{
+	struct translation_event *event;
+	__u64 cookie;
+	__u32 index;
+
+	if (!frontend || !backend || !translations_are_wanted())
+		return 0;
+	cookie = bpf_get_netns_cookie(context);
+	index = cookie & (NAMESPACE_RATES - 1);
+	event = translation_event_begin(bpf_map_lookup_elem(&namespace_rates, &index), TRANSLATION_SOCKET, service_id,
+					context->protocol);
+	if (!event)
+		return 0;
+	event->family = show(event->frontend_address, frontend);
+	show(event->backend_address, backend);
+	event->frontend_port_be = frontend->port_be;
+	event->backend_port_be = backend->port_be;
+	event->namespace_cookie = cookie;
+	bpf_ringbuf_submit(event, 0);
+	return 0;
+}
+
 static __always_inline void remember(struct socket_peer *peer, __u32 service_id, const struct end *frontend,
 				     const struct end *backend)
 {
@@ -121,6 +158,7 @@ static __always_inline int connect(struct bpf_sock_addr *context, const struct e
 	if (assign(context, service->service_id, frontend, backend, true) == REFUSE)
 		return REFUSE;
 	count(SOCKET_CONNECTED);
+	tell(context, service->service_id, frontend, backend);
 	return PASS;
 }
 
@@ -164,6 +202,7 @@ static __always_inline int send(struct bpf_sock_addr *context, const struct end 
 			if (!is_connection(context, peers, i))
 				remember(peer, service->service_id, frontend, backend);
 			count(SOCKET_SENT);
+			tell(context, service->service_id, frontend, backend);
 			return PASS;
 		}
 	}
@@ -174,6 +213,7 @@ static __always_inline int send(struct bpf_sock_addr *context, const struct end 
 	if (assign(context, service->service_id, frontend, backend, false) == REFUSE)
 		return REFUSE;
 	count(SOCKET_SENT);
+	tell(context, service->service_id, frontend, backend);
 	return PASS;
 }
 

@@ -19,6 +19,7 @@
 #include "maps/policy_map.h"
 #include "maps/redirect_map.h"
 #include "maps/prefilter_map.h"
+#include "maps/rate_map.h"
 #include "maps/scratch_map.h"
 #include "maps/service_map.h"
 #include "maps/verdict_map.h"
@@ -66,6 +67,7 @@ SHOW(struct, service_slot_key);
 SHOW(struct, service_table);
 SHOW(struct, service_table_key);
 SHOW(struct, share_rate);
+SHOW(struct, translation_event);
 
 SHOW(enum, aggregation_level);
 SHOW(enum, backend_state);
@@ -83,6 +85,7 @@ SHOW(enum, device_size);
 SHOW(enum, drop_reason);
 SHOW(enum, endpoint_option);
 SHOW(enum, endpoint_size);
+SHOW(enum, event_gate);
 SHOW(enum, event_type);
 SHOW(enum, found_socket_flag);
 SHOW(enum, generation_layout);
@@ -94,6 +97,7 @@ SHOW(enum, policy_direction);
 SHOW(enum, policy_flag);
 SHOW(enum, policy_prefix);
 SHOW(enum, policy_size);
+SHOW(enum, rate_size);
 SHOW(enum, redirect_size);
 SHOW(enum, prefilter_cell);
 SHOW(enum, prefilter_geometry);
@@ -102,4 +106,5 @@ SHOW(enum, service_gate);
 SHOW(enum, service_scope);
 SHOW(enum, service_size);
 SHOW(enum, socket_counter);
+SHOW(enum, translation_place);
 SHOW(enum, watched_address_size);

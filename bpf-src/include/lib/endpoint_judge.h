@@ -209,6 +209,15 @@ static __always_inline void endpoint_tell_verdict(struct __sk_buff *skb, const s
 	}
 }
 
+/* Tells the backend of a new flow to a service, and the source that a new flow to the outside gets. */
+static __always_inline void endpoint_tell_translation(const struct endpoint_entry *endpoint,
+						      const struct packet *packet, const struct judgement *judgement,
+						      enum metrics_direction hook)
+{
+	if (hook == METRICS_EGRESS && unlikely(judgement->translated || judgement->masquerades))
+		translation_tell_opened(packet, judgement, endpoint->endpoint_id);
+}
+
 /* A packet that is not from where its source lives belongs to no flow, and leaves no state. */
 static __always_inline void packet_set_forged(struct packet *packet)
 {
@@ -330,6 +339,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 		reason = flow_open(skb, packet, judgement, hook);
 		if (reason)
 			return endpoint_drop(skb, endpoint, packet, flow, hook, reason);
+		endpoint_tell_translation(endpoint, packet, judgement, hook);
 	}
 	if (reason)
 		return endpoint_drop_by(skb, endpoint, packet, flow, hook, reason, flow->denied_side & 1);

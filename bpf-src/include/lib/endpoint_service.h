@@ -8,6 +8,7 @@
 #define AGENT_LIB_ENDPOINT_SERVICE_H
 
 #include "lib/masquerade.h"
+#include "lib/translation_event.h"
 
 enum service_step {
 	SERVICE_NONE = 0,    /* the packet is not translated */
@@ -111,6 +112,41 @@ static __always_inline int service_open(struct packet *packet, struct judgement 
 	judgement->service_id = service->service_id;
 	packet_translate(packet, judgement, &address, end.port_be);
 	return SERVICE_OPENS;
+}
+
+/*
+ * Tells that the flow of a packet was given a backend, or is masqueraded, where a subscriber wants that. endpoint_id:
+ * whose flow it is, or 0 for that of a client outside.
+ */
+__global int translation_tell_opened(const struct packet *packet, const struct judgement *judgement, __u32 endpoint_id)
+{
+	enum translation_place place = endpoint_id ? TRANSLATION_ENDPOINT : TRANSLATION_NETWORK;
+	struct translation_event *event;
+	__u32 service_id;
+
+	if (!packet || !judgement || !translations_are_wanted())
+		return 0;
+	service_id = judgement->service_id;
+	if (endpoint_id && judgement->masquerades) {
+		place = TRANSLATION_MASQUERADE;
+		service_id = 0;
+	}
+	event = translation_event_begin(bpf_map_lookup_elem(&endpoint_rates, &endpoint_id), place, service_id,
+					packet->protocol);
+	if (!event)
+		return 0;
+	event->family = packet->family;
+	event->endpoint_id = endpoint_id;
+	event->source_identity = judgement->flow.identity[PACKET_SOURCE];
+	event->backend_identity = judgement->flow.identity[PACKET_DESTINATION];
+	event->source_port_be = packet->source_port_be;
+	event->frontend_port_be = judgement->frontend_port_be;
+	event->backend_port_be = packet->destination_port_be;
+	copy_address(event->source_address, &packet->source);
+	copy_address(event->frontend_address, &judgement->frontend);
+	copy_address(event->backend_address, &packet->destination);
+	bpf_ringbuf_submit(event, 0);
+	return 0;
 }
 
 /* Rewrites a packet that opens a flow to a service; returns whether that failed. */

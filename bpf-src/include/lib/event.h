@@ -6,9 +6,9 @@
 #ifndef AGENT_LIB_EVENT_H
 #define AGENT_LIB_EVENT_H
 
+#include "lib/event_ring.h"
 #include "lib/flow.h"
 #include "lib/flow_usage.h"
-#include "maps/event_map.h"
 #include "maps/metrics_map.h"
 
 struct event_spec {
@@ -40,11 +40,7 @@ __global int event_emit(struct __sk_buff *skb, const struct packet *packet, cons
 	struct flow_event *event = bpf_ringbuf_reserve(&events, sizeof(*event) + room, 0);
 
 	if (!event) {
-		const __u32 index = 0;
-		__u64 *lost = bpf_map_lookup_elem(&events_lost, &index);
-
-		if (lost)
-			(*lost)++;
+		event_count_lost();
 		return 0;
 	}
 	event->timestamp_ns = bpf_ktime_get_ns();

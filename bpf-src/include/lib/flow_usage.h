@@ -6,6 +6,7 @@
 #include "config/node_config.h"
 #include "lib/clock.h"
 #include "lib/packet.h"
+#include "lib/rate.h"
 #include "maps/flow_usage_map.h"
 
 /* Returns the number of the table of a packet's flow: enum conntrack_table. */
@@ -60,29 +61,12 @@ __global int flow_usage_open(__u32 endpoint_id, __u32 table)
 	return false;
 }
 
-/* Counts one more; returns whether it is beyond the share of the present window, which is 2^30 ns long. */
-static __always_inline bool rate_exceeds(struct share_rate *rate, __u32 share)
-{
-	const __u32 window = (__u32)(now_ns() >> 30);
-
-	if (rate->window != window) {
-		rate->window = window;
-		rate->count = 0;
-	}
-	if (rate->count < share) {
-		rate->count++;
-		return false;
-	}
-	rate->exceeded++;
-	return true;
-}
-
 /* Returns whether the endpoint may not cause another event in this second. */
 static __always_inline bool event_is_suppressed(__u32 endpoint_id)
 {
 	struct endpoint_rates *rates = bpf_map_lookup_elem(&endpoint_rates, &endpoint_id);
 
-	return rates && node_config.events_per_second && rate_exceeds(&rates->events, node_config.events_per_second);
+	return rates_suppress_event(rates);
 }
 
 /* Returns whether the endpoint has stored its share of first fragments in this second. */

@@ -71,15 +71,21 @@ static __always_inline int network_open(struct __sk_buff *skb, const struct pack
 {
 	int reason = network_find_parties(skb, packet, judgement);
 
-	if (!reason && judgement->relayed)
-		return relay_open(skb, packet, judgement);
-	if (!reason && service_rewrite(skb, packet, judgement))
-		reason = DROP_MALFORMED;
+	if (!reason && judgement->relayed) {
+		reason = relay_open(skb, packet, judgement);
+	} else {
+		if (!reason && service_rewrite(skb, packet, judgement))
+			reason = DROP_MALFORMED;
+		if (!reason)
+			reason = service_prepare_leg(packet, judgement);
+		if (!reason)
+			reason = endpoint_open_flow(skb, packet, judgement);
+		if (!reason)
+			reason = service_open_frontend(skb, packet, judgement);
+	}
 	if (!reason)
-		reason = service_prepare_leg(packet, judgement);
-	if (!reason)
-		reason = endpoint_open_flow(skb, packet, judgement);
-	return reason ?: service_open_frontend(skb, packet, judgement);
+		translation_tell_opened(packet, judgement, 0);
+	return reason;
 }
 
 /*

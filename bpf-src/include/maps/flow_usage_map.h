@@ -9,6 +9,7 @@
 
 #include "maps/conntrack_map.h"
 #include "maps/endpoint_map.h"
+#include "maps/rate_map.h"
 
 /* The tables in which flows are counted: those of enum conntrack_table before the overflow. */
 #define FLOW_USAGE_TABLES 4
@@ -38,23 +39,6 @@ struct {
 	__uint(max_entries, ENDPOINTS_MAX);
 	__uint(map_flags, BPF_F_MMAPABLE);
 } flow_usage SEC(".maps");
-
-/*
- * What an endpoint did in the present window of about a second. CPUs count without atomic operations: a lost count
- * lets one more pass.
- */
-struct share_rate {
-	__u32 window;
-	__u32 count;
-	__u64 exceeded; /* beyond the share of a window, since the endpoint id was first used */
-};
-_Static_assert(sizeof(struct share_rate) == 16, "share_rate");
-
-struct endpoint_rates {
-	struct share_rate events;
-	struct share_rate fragments; /* first ones, which are stored */
-};
-_Static_assert(sizeof(struct endpoint_rates) == 32, "endpoint_rates");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -12,19 +12,24 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * Names of addresses and identities, as the agent knows them. They are read again when one is met
- * that is not known, but not more than once a second.
+ * Names of addresses, identities and services, as the agent knows them. Those of addresses and
+ * identities are read again when one is met that is not known, but not more than once a second.
  */
 final class EndNames {
   private static final long PAUSE_NS = 1_000_000_000;
+  private static final long SERVICE_PAUSE_NS = 10 * PAUSE_NS;
 
   private final Invocation call;
   private final Map<InetAddress, Endpoint> endpoints = new HashMap<>();
   private final Map<Long, List<String>> identities = new HashMap<>();
+  private final Map<Long, Service> services = new HashMap<>();
   private long loadedNs;
 
   /** The endpoint that has an address. */
   record Endpoint(long id, String name) {}
+
+  /** What the agent said of a service, which may have another name later. */
+  private record Service(String name, long askedNs) {}
 
   EndNames(Invocation call) {
     this.call = call;
@@ -79,6 +84,24 @@ final class EndNames {
       return Text.oneLine(String.join(",", labels));
     }
     return end.identity() == 0 ? null : "identity " + end.identity();
+  }
+
+  /** Returns the name of a service, or null: it has none, or is gone. */
+  String service(long id) {
+    final Service known = services.get(id);
+    if (known != null && System.nanoTime() - known.askedNs() < SERVICE_PAUSE_NS) {
+      return known.name();
+    }
+    String name = null;
+    try {
+      final Object flags =
+          Tree.at(call.tree(RequestPath.of("service", Long.toString(id))), "spec", "flags");
+      name = ServiceCommands.name(flags);
+    } catch (IOException gone) {
+      // shown by its number
+    }
+    services.put(id, new Service(name, System.nanoTime()));
+    return name;
   }
 
   /** What is shown goes on without a name where the agent does not answer. */

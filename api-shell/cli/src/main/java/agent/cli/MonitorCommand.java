@@ -20,15 +20,23 @@ import java.util.function.Predicate;
 /** {@code agentctl monitor}. */
 final class MonitorCommand {
   private static final String TYPE = "--type";
+  private static final String TRANSLATION = "translation";
   private static final String COUNT = "--count";
   private static final String HEX = "--hex";
   private static final Map<String, Integer> TYPES =
       Map.of(
-          "drop", MonitorStream.DROPS,
-          "verdict", MonitorStream.VERDICTS,
-          "trace", MonitorStream.TRACES,
-          "l7", MonitorStream.REQUESTS,
-          "agent", MonitorStream.AGENT_EVENTS);
+          "drop",
+          MonitorStream.DROPS,
+          "verdict",
+          MonitorStream.VERDICTS,
+          "trace",
+          MonitorStream.TRACES,
+          "l7",
+          MonitorStream.REQUESTS,
+          TRANSLATION,
+          MonitorStream.TRANSLATIONS,
+          "agent",
+          MonitorStream.AGENT_EVENTS);
   private static final Duration WAIT = Duration.ofMillis(250);
 
   private final Invocation call;
@@ -56,7 +64,9 @@ final class MonitorCommand {
             MonitorCommand::run)
         .details(
             """
-            Shows drops, policy verdicts on new flows, traces of forwarded packets, what proxies did \
+            Shows drops, policy verdicts on new flows, traces of forwarded packets, which backend of a \
+            service a new flow or socket is given, and as what a new flow to the outside is masqueraded \
+            (translation), what proxies did \
             with HTTP requests and DNS questions (l7), changes by the API and changes of endpoints and \
             services (agent, which has those of proxies, too), until it is interrupted. An endpoint's option TraceNotification \
             says whether its forwarded packets are traced, PolicyVerdictNotification its verdicts.
@@ -64,9 +74,10 @@ final class MonitorCommand {
             An END is the number of an endpoint, an address, or a label. JSON is one object a line. \
             Events that were lost are counted on standard error.""")
         .option(
-            OptionSpec.text(TYPE, "TYPE", "Only these: drop, verdict, trace, l7 or agent.")
+            OptionSpec.text(
+                    TYPE, "TYPE", "Only these: drop, verdict, trace, translation, l7 or agent.")
                 .withLetter("-t")
-                .among("drop", "verdict", "trace", "l7", "agent")
+                .among("drop", "verdict", "trace", TRANSLATION, "l7", "agent")
                 .repeated())
         .option(end(MonitorFilter.FROM, "Only from this end."))
         .option(end(MonitorFilter.TO, "Only to this end."))
@@ -105,6 +116,11 @@ final class MonitorCommand {
     try (MonitorClient events = open(call, mask)) {
       if (call.isSet(HEX)) {
         checkCaptures(events);
+      }
+      if (call.options(TYPE).contains(TRANSLATION) && !events.tellsTranslations()) {
+        throw new IOException(
+            "the agent has version %s, which tells no translations"
+                .formatted(events.agentVersion()));
       }
       final EndNames names = new EndNames(call);
       final MonitorFilter filter = MonitorFilter.of(call, names, events.reasons());
@@ -150,7 +166,7 @@ final class MonitorCommand {
     for (final String type : types.isEmpty() ? TYPES.keySet() : types) {
       if (!TYPES.containsKey(type)) {
         throw new UsageException(
-            TYPE + ": '" + type + "' is none of drop, verdict, trace, l7, agent");
+            TYPE + ": '" + type + "' is none of drop, verdict, trace, translation, l7, agent");
       }
       mask |= TYPES.get(type);
     }

@@ -3,6 +3,8 @@ package agent.cli;
 import agent.cli.grammar.UsageException;
 import agent.client.MonitorEvent;
 import agent.client.MonitorEvent.End;
+import agent.client.MonitorEvent.Place;
+import agent.client.MonitorEvent.Translation;
 import java.net.InetAddress;
 import java.util.List;
 import java.util.function.Predicate;
@@ -98,6 +100,9 @@ final class MonitorFilter {
 
   boolean matches(MonitorEvent event) {
     final boolean isAny = from.isEmpty() && to.isEmpty() && related.isEmpty() && reasons.isEmpty();
+    if (!isAny && event instanceof Translation translation) {
+      return matches(translation);
+    }
     final ObservedFlow flow = isAny ? null : ObservedFlow.of(event);
     return isAny || flow != null && matches(flow);
   }
@@ -107,6 +112,17 @@ final class MonitorFilter {
         && any(to, flow.destination())
         && (any(related, flow.source()) || any(related, flow.destination()))
         && (reasons.isEmpty() || reasons.contains(flow.dropReason()));
+  }
+
+  /** It goes to its frontend and to its backend; a masqueraded one comes from two addresses. */
+  private boolean matches(Translation translation) {
+    final boolean isMasqueraded = translation.place() == Place.MASQUERADE;
+    return reasons.isEmpty()
+        && (any(from, translation.source()) || isMasqueraded && any(from, translation.frontend()))
+        && (any(to, translation.backend()) || !isMasqueraded && any(to, translation.frontend()))
+        && (any(related, translation.source())
+            || any(related, translation.frontend())
+            || any(related, translation.backend()));
   }
 
   private static boolean any(List<Predicate<End>> ends, End end) {

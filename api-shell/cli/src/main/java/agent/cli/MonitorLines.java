@@ -8,6 +8,8 @@ import agent.client.MonitorEvent;
 import agent.client.MonitorEvent.Activity;
 import agent.client.MonitorEvent.End;
 import agent.client.MonitorEvent.Packet;
+import agent.client.MonitorEvent.Place;
+import agent.client.MonitorEvent.Translation;
 import java.io.ByteArrayInputStream;
 import java.net.Inet6Address;
 import java.net.InetAddress;
@@ -51,6 +53,8 @@ final class MonitorLines {
           isJson
               ? JsonTreeWriter.compact(tree(packet))
               : line(packet) + HexText.dump(packet.bytes());
+      case Translation translation ->
+          isJson ? JsonTreeWriter.compact(tree(translation)) : line(translation);
       case Activity activity -> isJson ? JsonTreeWriter.compact(tree(activity)) : line(activity);
       default -> throw new IllegalArgumentException(event.toString());
     };
@@ -73,6 +77,27 @@ final class MonitorLines {
             protocol(packet),
             packet.length(),
             packet.endpoint() == 0 ? "" : ", endpoint " + packet.endpoint());
+  }
+
+  private String line(Translation event) {
+    final boolean hasPorts = hasPorts(event.protocol());
+    return "%s translation %s %s -> %s %s%s"
+        .formatted(
+            time(event.time()),
+            event.place() == Place.SOCKET
+                ? "socket of network namespace " + event.namespaceCookie()
+                : end(event.source(), hasPorts),
+            event.place() == Place.MASQUERADE
+                ? "masqueraded as " + end(event.frontend(), hasPorts)
+                : "-> " + end(event.frontend(), hasPorts) + service(event.service()),
+            end(event.backend(), hasPorts),
+            protocol(event.protocol()),
+            event.endpoint() == 0 ? "" : ", endpoint " + event.endpoint());
+  }
+
+  private String service(long id) {
+    final String name = names.service(id);
+    return " (service %d%s)".formatted(id, name == null ? "" : " " + Text.oneLine(name));
   }
 
   private static String outcome(Packet packet) {
@@ -177,6 +202,31 @@ final class MonitorLines {
     return tree;
   }
 
+  private Map<String, Object> tree(Translation event) {
+    final Map<String, Object> tree = new LinkedHashMap<>();
+    tree.put("time", event.time().toString());
+    tree.put("type", "translation");
+    tree.put("place", event.place().name().toLowerCase(Locale.ROOT));
+    final boolean isMasqueraded = event.place() == Place.MASQUERADE;
+    if (!isMasqueraded) {
+      tree.put("service", number(event.service()));
+      tree.put("service-name", names.service(event.service()));
+    }
+    tree.put("endpoint", number(event.endpoint()));
+    tree.put("protocol", number(event.protocol()));
+    if (event.place() == Place.SOCKET) {
+      tree.put("network-namespace", number(event.namespaceCookie()));
+    } else {
+      tree.put("source", tree(event.source()));
+    }
+    final Map<String, Object> frontend = new LinkedHashMap<>();
+    frontend.put("address", text(event.frontend().address()));
+    frontend.put("port", number(event.frontend().port()));
+    tree.put(isMasqueraded ? "masqueraded-as" : "frontend", frontend);
+    tree.put(isMasqueraded ? "destination" : "backend", tree(event.backend()));
+    return tree;
+  }
+
   private Map<String, Object> tree(End end) {
     final Map<String, Object> tree = new LinkedHashMap<>();
     tree.put("address", end.address() == null ? null : text(end.address()));
@@ -201,6 +251,10 @@ final class MonitorLines {
     final Map<String, Object> members = members(event);
     final ObservedFlow flow = ObservedFlow.of(members);
     tree.put("type", flow == null ? "agent" : members.remove("kind"));
+    final Object queryType = flow == null ? null : members.remove("type"); // of a lookup
+    if (queryType != null) {
+      tree.put("query-type", queryType);
+    }
     tree.putAll(members);
     if (flow != null) {
       tree.put("source", tree(flow.source()));
@@ -221,6 +275,19 @@ final class MonitorLines {
     return frontend == null
         ? what
         : "%s: %s with %s backends".formatted(what, frontend, members.get("backends"));
+  }
+
+  private static String policy(Map<String, Object> members) {
+    final List<?> labels = Tree.list(members, "labels");
+    final Object others = members.get("labels-left-out");
+    return "policy revision %s: %s rules, %s added, %s removed%s%s"
+        .formatted(
+            members.get("revision"),
+            members.get("rules"),
+            members.get("added"),
+            members.get("removed"),
+            labels.isEmpty() ? "" : ", labels " + Text.of(labels),
+            others == null ? "" : " and " + others + " more");
   }
 
   private String line(Activity event, ObservedFlow flow, Map<String, Object> members) {
@@ -255,6 +322,7 @@ final class MonitorLines {
           case "endpoint" ->
               "endpoint %s %s".formatted(members.get("endpoint"), members.get("state"));
           case "service" -> service(members);
+          case "policy" -> policy(members);
           case "dns" ->
               "lookup of %s: %s, TTL %s s"
                   .formatted(members.get("fqdn"), members.get("ips"), members.get("ttl"));

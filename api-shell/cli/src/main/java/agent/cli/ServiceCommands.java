@@ -96,7 +96,8 @@ final class ServiceCommands {
             .count());
   }
 
-  private static String name(Object flags) {
+  /** Returns the name of a service with its namespace; null where it has none. */
+  static String name(Object flags) {
     final String name = Tree.text(flags, "name");
     final String namespace = Tree.text(flags, "namespace");
     return name == null || namespace == null ? name : namespace + "/" + name;

@@ -75,7 +75,105 @@ class MonitorCommandTest {
         """
             + ENDED,
         agent.err());
-    assertEquals(List.of(1 << 1 | 1 << 2 | 1 << 3 | 1 << 16 | 1 << 18), events.masks());
+    assertEquals(List.of(1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 16 | 1 << 18), events.masks());
+  }
+
+  @Test
+  void shouldShowHowRulesChange() {
+    final String event =
+        "{\"kind\":\"policy\",\"revision\":12,\"rules\":5,\"added\":2,\"removed\":1,";
+    events
+        .agent(event + "\"labels\":[\"user:name=a\",\"user:name=b\"]}")
+        .agent(event + "\"labels\":[\"user:name=a\"],\"labels-left-out\":7}")
+        .agent(event + "\"labels\":[]}");
+    assertEquals(
+        """
+        00:00:07.000000 agent   policy revision 12: 5 rules, 2 added, 1 removed, labels user:name=a,user:name=b
+        00:00:07.000000 agent   policy revision 12: 5 rules, 2 added, 1 removed, labels user:name=a and 7 more
+        00:00:07.000000 agent   policy revision 12: 5 rules, 2 added, 1 removed
+        """,
+        agent.output(AgentCtl.FAILURE, "monitor --type agent"));
+  }
+
+  private void translate() throws IOException {
+    agent.on("GET /service/7", "{\"spec\":{\"flags\":{\"name\":\"web\",\"namespace\":\"shop\"}}}");
+    events = fixture.startEvents().translatingHello(96);
+    events.translation(2, "10.1.0.9", "10.96.0.1", "10.1.0.7", 0);
+    events.translation(1, null, "fd96::1", "fd00::7", 0);
+    events.translation(3, "192.0.2.1", "10.96.0.1", "10.1.0.8", 0);
+    events.translation(4, "10.1.0.9", "192.0.2.9", "198.51.100.7", 0);
+  }
+
+  @Test
+  void shouldShowWhichBackendsAreGiven() throws IOException {
+    translate();
+    assertEquals(
+        """
+        00:00:06.000000 translation 10.1.0.9:43210 (orch:app=client,orch:team=a) -> 10.96.0.1:80 (service 7 shop/web) -> 10.1.0.7:8080 (shop/web) TCP, endpoint 7
+        00:00:06.000000 translation socket of network namespace 4711 -> [fd96::1]:80 (service 7 shop/web) -> [fd00::7]:8080 (shop/web) TCP
+        00:00:06.000000 translation 192.0.2.1:43210 (orch:app=client,orch:team=a) -> 10.96.0.1:80 (service 7 shop/web) -> 10.1.0.8:8080 (orch:app=web) TCP
+        00:00:06.000000 translation 10.1.0.9:43210 (orch:app=client,orch:team=a) masqueraded as 192.0.2.9:80 -> 198.51.100.7:8080 (orch:app=web) TCP, endpoint 7
+        """,
+        agent.output(AgentCtl.FAILURE, "monitor --type translation"));
+    assertEquals(List.of(1 << 4), events.masks());
+    final String json = agent.output(AgentCtl.FAILURE, "monitor --type translation -o json");
+    assertEquals(
+        """
+        {"time":"1970-01-01T00:00:06.000000123Z","type":"translation","place":"masquerade",\
+        "endpoint":7,"protocol":6,\
+        "source":{"address":"10.1.0.9","port":43210,"identity":256,\
+        "labels":["orch:app=client","orch:team=a"]},\
+        "masqueraded-as":{"address":"192.0.2.9","port":80},\
+        "destination":{"address":"198.51.100.7","port":8080,"identity":257,\
+        "labels":["orch:app=web"]}}""",
+        json.lines().skip(3).findFirst().orElseThrow());
+    assertTrue(
+        json.startsWith(
+            """
+                {"time":"1970-01-01T00:00:06.000000123Z","type":"translation","place":"endpoint",\
+                "service":7,"service-name":"shop/web","endpoint":7,"protocol":6,\
+                "source":{"address":"10.1.0.9","port":43210,"identity":256,\
+                "labels":["orch:app=client","orch:team=a"]},\
+                "frontend":{"address":"10.96.0.1","port":80},\
+                "backend":{"address":"10.1.0.7","port":8080,"identity":257,\
+                "labels":["orch:app=web"],"endpoint":7,"name":"shop/web"}}
+                {"time":"1970-01-01T00:00:06.000000123Z","type":"translation","place":"socket",\
+                "service":7,"service-name":"shop/web","endpoint":0,"protocol":6,\
+                "network-namespace":4711,"frontend":{"address":"fd96::1","port":80},\
+                """));
+  }
+
+  @Test
+  void shouldShowAServiceWithoutANameByItsNumber() throws IOException {
+    translate();
+    agent.on("GET /service/7", "{\"spec\":{\"flags\":{}}}");
+    final String shown = agent.output(AgentCtl.FAILURE, "monitor --type translation");
+    assertTrue(shown.contains(" (service 7) -> "), shown);
+  }
+
+  /** One goes to its frontend, and to its backend. */
+  @Test
+  void shouldFilterTranslationsByTheirEnds() throws IOException {
+    translate();
+    assertShown(2, "--to 10.96.0.1");
+    assertShown(2, "--to 7");
+    assertShown(1, "--to 10.1.0.8");
+    assertShown(1, "--from 192.0.2.1");
+    assertShown(2, "--from 10.1.0.9");
+    assertShown(1, "--from 192.0.2.9");
+    assertShown(0, "--to 192.0.2.9");
+    assertShown(1, "--to 198.51.100.7");
+    assertShown(1, "--related-to 192.0.2.9");
+    assertShown(0, "--from 7");
+    assertShown(2, "--related-to 7");
+    assertShown(1, "--related-to fd96::1");
+    assertShown(0, "--drop-reason malformed");
+  }
+
+  @Test
+  void shouldRefuseTranslationsOfAnAgentThatTellsNone() {
+    agent.output(AgentCtl.FAILURE, "monitor --type translation");
+    assertTrue(agent.err().contains("version 9.9.9, which tells no translations"), agent.err());
   }
 
   @Test
@@ -143,7 +241,8 @@ class MonitorCommandTest {
         shown.subList(1, 3));
     assertEquals("\t0x0000:  6162 63                                  abc", shown.get(5));
     assertTrue(shown.get(6).endsWith("agent   kind=later"), shown.get(6));
-    assertEquals(List.of(1 << 1 | 1 << 2 | 1 << 3 | 1 << 16 | 1 << 17 | 1 << 18), events.masks());
+    assertEquals(
+        List.of(1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 16 | 1 << 17 | 1 << 18), events.masks());
     final String json = agent.output(AgentCtl.FAILURE, "monitor --hex --count 9 -o json");
     assertTrue(
         json.lines()
@@ -172,7 +271,9 @@ class MonitorCommandTest {
     assertEquals(List.of(1 << 1 | 1 << 16), events.masks());
     agent.output(AgentCtl.FAILURE, "monitor --type l7");
     assertEquals(List.of(1 << 1 | 1 << 16, 1 << 18), events.masks());
-    assertUsage("--type: 'packet' is none of drop, verdict, trace, l7, agent", "--type packet");
+    assertUsage(
+        "--type: 'packet' is none of drop, verdict, trace, translation, l7, agent",
+        "--type packet");
   }
 
   @Test

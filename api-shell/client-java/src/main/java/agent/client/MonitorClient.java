@@ -36,6 +36,7 @@ public final class MonitorClient implements AutoCloseable {
   private int queueEvents;
   private int packetBytes;
   private int keptEvents;
+  private int translationBytes;
   private List<String> reasons = List.of();
   private List<String> directions = List.of();
 
@@ -104,6 +105,7 @@ public final class MonitorClient implements AutoCloseable {
     packetBytes = hello.hasRemaining() ? hello.getInt() : 0; // older agents capture nothing
     final boolean knowsKept = hello.remaining() >= Integer.BYTES;
     keptEvents = knowsKept ? hello.getInt() : 0;
+    translationBytes = hello.remaining() >= Short.BYTES ? hello.getShort() & 0xffff : 0;
     if ((mask & MonitorStream.KEPT_FIRST) != 0 && !knowsKept) {
       throw new IOException("the agent has version " + version + ", which keeps no events");
     }
@@ -144,6 +146,11 @@ public final class MonitorClient implements AutoCloseable {
     return keptEvents;
   }
 
+  /** Returns whether the agent tells translations; those before 0.9.0 do not. */
+  public boolean tellsTranslations() {
+    return translationBytes > 0;
+  }
+
   /** Returns the reasons that a packet may have. */
   public List<String> reasons() {
     return reasons;
@@ -164,6 +171,9 @@ public final class MonitorClient implements AutoCloseable {
       switch (frame.getShort(Integer.BYTES)) {
         case MonitorStream.FLOW -> {
           return packet(frame);
+        }
+        case MonitorStream.TRANSLATION -> {
+          return translation(frame);
         }
         case MonitorStream.AGENT -> {
           final Instant time = time(frame.getLong());
@@ -225,6 +235,50 @@ public final class MonitorClient implements AutoCloseable {
         interfaceIndex,
         (flags & AUDIT) != 0,
         copy(frame.position(end)));
+  }
+
+  /** {@code struct translation_event} of maps/event_map.h. */
+  private MonitorEvent.Translation translation(ByteBuffer frame) throws IOException {
+    if (frame.remaining() < MonitorStream.TRANSLATION_BYTES) {
+      throw new IOException("a translation is too short");
+    }
+    final Instant time = time(frame.getLong());
+    frame.get(); // its type
+    final MonitorEvent.Place place = place(frame.get());
+    final int family = frame.get();
+    final int protocol = frame.get() & 0xff;
+    final int endpoint = frame.getShort() & 0xffff;
+    frame.getShort(); // reserved
+    final long service = frame.getInt() & 0xffffffffL;
+    final long sourceIdentity = frame.getInt() & 0xffffffffL;
+    final long backendIdentity = frame.getInt() & 0xffffffffL;
+    final int sourcePort = Short.toUnsignedInt(Short.reverseBytes(frame.getShort()));
+    final int frontendPort = Short.toUnsignedInt(Short.reverseBytes(frame.getShort()));
+    final int backendPort = Short.toUnsignedInt(Short.reverseBytes(frame.getShort()));
+    frame.position(frame.position() + 6); // reserved
+    final long cookie = frame.getLong();
+    final InetAddress source = address(frame, family);
+    final InetAddress frontend = address(frame, family);
+    final InetAddress backend = address(frame, family);
+    final boolean isSocket = place == MonitorEvent.Place.SOCKET;
+    return new MonitorEvent.Translation(
+        time,
+        place,
+        protocol,
+        service,
+        endpoint,
+        cookie,
+        new MonitorEvent.End(isSocket ? null : source, sourcePort, sourceIdentity),
+        new MonitorEvent.End(frontend, frontendPort, 0),
+        new MonitorEvent.End(backend, backendPort, backendIdentity));
+  }
+
+  private static MonitorEvent.Place place(int number) throws IOException {
+    final MonitorEvent.Place[] places = MonitorEvent.Place.values();
+    if (number < 1 || number > places.length) {
+      throw new IOException("a translation has the unknown place " + number);
+    }
+    return places[number - 1];
   }
 
   private static ByteBuffer copy(ByteBuffer from) {

@@ -53,6 +53,44 @@ public sealed interface MonitorEvent {
       ByteBuffer bytes)
       implements MonitorEvent {}
 
+  /** Whose flow was given another address. */
+  enum Place {
+    /** A backend: that of a socket, before there is a packet. */
+    SOCKET,
+    /** A backend: that of an endpoint, by its first packet. */
+    ENDPOINT,
+    /** A backend: that of a client outside, by its first packet. */
+    NETWORK,
+    /** An address of the node as its source: that of an endpoint, by its first packet. */
+    MASQUERADE
+  }
+
+  /**
+   * A new flow, or a new peer of a socket, that was given a backend of a service; or a new flow to
+   * the outside that is masqueraded.
+   *
+   * @param protocol number of the protocol (IANA)
+   * @param service id of the service; 0 of a masqueraded flow
+   * @param endpoint the endpoint whose flow it is; 0 for that of a socket or of a client outside
+   * @param namespaceCookie network namespace of the socket ({@code SO_NETNS_COOKIE}); 0 for no
+   *     socket
+   * @param source the client; its address is null for a socket, which has no packet yet
+   * @param frontend where the client sends, and of a masqueraded flow what the outside sees as its
+   *     source; its identity is 0
+   * @param backend where it goes; its identity is 0 for a socket
+   */
+  record Translation(
+      Instant time,
+      Place place,
+      int protocol,
+      long service,
+      int endpoint,
+      long namespaceCookie,
+      End source,
+      End frontend,
+      End backend)
+      implements MonitorEvent {}
+
   /**
    * What the agent did.
    *

@@ -1,6 +1,7 @@
 package agent.client;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -11,6 +12,8 @@ import agent.client.MonitorEvent.KeptEnd;
 import agent.client.MonitorEvent.Kind;
 import agent.client.MonitorEvent.Lost;
 import agent.client.MonitorEvent.Packet;
+import agent.client.MonitorEvent.Place;
+import agent.client.MonitorEvent.Translation;
 import agent.contract.monitor.MonitorStream;
 import agent.testkit.CannedMonitor;
 import java.io.EOFException;
@@ -94,6 +97,56 @@ class MonitorClientTest {
       assertThrows(EOFException.class, () -> client.next(LIMIT));
     }
     assertEquals(List.of(1 << 1 | 1 << 16), agent.masks());
+  }
+
+  @Test
+  void shouldReadEveryFieldOfATranslation() throws IOException {
+    agent.translatingHello(96).translation(2, "10.1.0.9", "10.96.0.1", "10.1.0.7", 0);
+    agent.translation(1, null, "fd96::1", "fd00::7", 8);
+    agent.translation(3, "fd00::9", "fd96::1", "fd00::7", 0);
+    agent.translation(4, "10.1.0.9", "192.0.2.1", "198.51.100.7", 0);
+    try (MonitorClient client = open()) {
+      assertTrue(client.tellsTranslations());
+      assertEquals(
+          new Translation(
+              Instant.ofEpochSecond(6, 123),
+              Place.ENDPOINT,
+              6,
+              7,
+              7,
+              0,
+              new End(InetAddress.ofLiteral("10.1.0.9"), 43_210, 256),
+              new End(InetAddress.ofLiteral("10.96.0.1"), 80, 0),
+              new End(InetAddress.ofLiteral("10.1.0.7"), 8080, 257)),
+          client.next(LIMIT));
+      assertEquals(
+          new Translation(
+              Instant.ofEpochSecond(6, 123),
+              Place.SOCKET,
+              6,
+              7,
+              0,
+              4711,
+              new End(null, 0, 0),
+              new End(InetAddress.ofLiteral("fd96::1"), 80, 0),
+              new End(InetAddress.ofLiteral("fd00::7"), 8080, 0)),
+          client.next(LIMIT));
+      assertEquals(Place.NETWORK, ((Translation) client.next(LIMIT)).place());
+      final Translation masqueraded = (Translation) client.next(LIMIT);
+      assertEquals(Place.MASQUERADE, masqueraded.place());
+      assertEquals(0, masqueraded.service());
+    }
+  }
+
+  @Test
+  void shouldKnowWhetherAnAgentTellsTranslations() throws IOException {
+    agent.hello(1, 72, 4096).frame(6, 95);
+    try (MonitorClient client = open()) {
+      assertFalse(client.tellsTranslations());
+      assertEquals(
+          "a translation is too short",
+          assertThrows(IOException.class, () -> client.next(LIMIT)).getMessage());
+    }
   }
 
   /** An agent that does not say how many bytes it captures is older, and captures none. */

@@ -39,6 +39,7 @@ import agent.server.monitor.AgentEvents;
 import agent.server.monitor.EndpointEvents;
 import agent.server.monitor.MonitorServer;
 import agent.server.monitor.NameEvents;
+import agent.server.monitor.PolicyEvents;
 import agent.server.monitor.ServiceEvents;
 import agent.service.Services;
 import agent.state.AgentState;
@@ -373,6 +374,7 @@ final class Daemon implements AutoCloseable {
         .observer(
             new EndpointEvents(events)
                 .andThen(new RemovedEndpoints(names::endpointRemoved, proxies::endpointRemoved)))
+        .policyObserver(new PolicyEvents(events))
         .repairs(datapath.repairs())
         .faults(datapath.endpointFaults())
         .labelFilter(settings.labelFilter())

@@ -97,7 +97,8 @@ public final class EndpointConductor {
             context.policy(),
             realization,
             ready);
-    final PolicyCommits commits = new PolicyCommits(agent, context.policy(), realization, held);
+    final PolicyCommits commits =
+        new PolicyCommits(agent, context.policy(), realization, held, context.policyObserver());
     policy = new PolicyProxy(agent, context.policy(), commits, realization, ready);
     restoration = restoration(context, parts);
     restoration.prepared().thenRun(() -> ready.complete(null));

@@ -27,6 +27,7 @@ import agent.node.Node;
 import agent.node.NodeAddressing;
 import agent.node.NodeEvents;
 import agent.node.WorkloadRoutes;
+import agent.policy.CommittedRules;
 import agent.policy.EnforcementMode;
 import agent.policy.PolicyEngine;
 import java.time.Duration;
@@ -64,6 +65,7 @@ public final class EndpointContext {
   private EndpointStore store = EndpointStore.inMemory();
   private Executor storing = Runnable::run;
   private Consumer<EndpointSnapshot> observer = snapshot -> {};
+  private Consumer<Supplier<CommittedRules>> policyObserver = rules -> {};
   private NanoClock nanoClock = SystemNanoClock.INSTANCE;
   private LabelFilter labelFilter = LabelFilter.defaults();
   private RuntimeConfiguration configuration =
@@ -204,6 +206,12 @@ public final class EndpointContext {
   /** Sets who receives each snapshot of an endpoint, on the thread of the endpoints. */
   public EndpointContext observer(Consumer<EndpointSnapshot> value) {
     observer = changing(value);
+    return this;
+  }
+
+  /** Sets who is told of each commit of rules when it is in force. */
+  public EndpointContext policyObserver(Consumer<Supplier<CommittedRules>> value) {
+    policyObserver = changing(value);
     return this;
   }
 
@@ -382,6 +390,10 @@ public final class EndpointContext {
 
   Consumer<EndpointSnapshot> observer() {
     return observer;
+  }
+
+  Consumer<Supplier<CommittedRules>> policyObserver() {
+    return policyObserver;
   }
 
   Repairs repairs() {

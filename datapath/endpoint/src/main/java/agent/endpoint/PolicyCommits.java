@@ -3,6 +3,7 @@ package agent.endpoint;
 import agent.datapath.manager.thread.ConductorAgent;
 import agent.endpoint.build.Answers;
 import agent.endpoint.build.PolicyRealization;
+import agent.policy.CommittedRules;
 import agent.policy.PolicyChange;
 import agent.policy.PolicyCommit;
 import agent.policy.PolicyEngine;
@@ -16,6 +17,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -39,6 +42,7 @@ final class PolicyCommits {
   private final PolicyEngine engine;
   private final PolicyRealization realization;
   private final HeldEndpoints held;
+  private final Consumer<Supplier<CommittedRules>> observer;
   private final Deque<Waiting> waiting = new ArrayDeque<>();
   private boolean isCommitting;
 
@@ -46,11 +50,19 @@ final class PolicyCommits {
   private record Waiting(
       PolicyChange change, CompletableFuture<PolicySnapshot> answer, boolean isAlone) {}
 
+  /**
+   * Creates the commits of an engine.
+   *
+   * @param observer is told of each commit that changed the rules, when it is in force and before
+   *     its changes are answered
+   */
   PolicyCommits(
       ConductorAgent conductor,
       PolicyEngine engine,
       PolicyRealization realization,
-      HeldEndpoints held) {
+      HeldEndpoints held,
+      Consumer<Supplier<CommittedRules>> observer) {
+    this.observer = observer;
     this.conductor = conductor;
     this.engine = engine;
     this.realization = realization;
@@ -126,9 +138,23 @@ final class PolicyCommits {
         commit.update().endpoints().size(),
         part.getFirst().change());
     return (isHeld ? written.thenComposeAsync(done -> held.buildAll(), conductor::run) : written)
-        .thenAccept(done -> answer(part, commit))
+        .thenAccept(
+            done -> {
+              tell(commit);
+              answer(part, commit);
+            })
         .exceptionallyComposeAsync(
             failure -> undo(part, commit, Answers.unwrapped(failure)), conductor::run);
+  }
+
+  private void tell(PolicyCommit commit) {
+    try {
+      if (commit.isChanged()) {
+        observer.accept(commit.rules());
+      }
+    } catch (RuntimeException failure) {
+      LOGGER.warn("policy: revision {} is not told", commit.update().revision(), failure);
+    }
   }
 
   private static void answer(List<Waiting> part, PolicyCommit commit) {

@@ -15,6 +15,7 @@ import agent.identity.LocalIdentityAllocator;
 import agent.ipam.IpamContext;
 import agent.node.FamilyAddressing;
 import agent.node.NodeAddressing;
+import agent.policy.CommittedRules;
 import agent.policy.EnforcementMode;
 import agent.types.IpAddress;
 import agent.types.OperationException;
@@ -44,6 +45,9 @@ final class FakeRig extends EndpointRig {
 
   /** Every snapshot in the order of its publication. */
   final List<EndpointSnapshot> published = new ArrayList<>();
+
+  /** How each commit changed the rules, in the order in which they came into force. */
+  final List<CommittedRules> committed = new ArrayList<>();
 
   /** What runs writes to the store. */
   Executor storing = Runnable::run;
@@ -217,6 +221,7 @@ final class FakeRig extends EndpointRig {
         .events(node::subscribe)
         .repairs(repairs)
         .observer(published::add)
+        .policyObserver(commit -> committed.add(commit.get()))
         .storing(work -> storing.execute(work))
         .faults(id -> faults.getOrDefault(id, List.of()))
         .nanoClock(clock)

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.maps.layout.PolicyDirection;
+import agent.policy.CommittedRules;
 import agent.policy.PolicyChange;
 import agent.policy.PolicySnapshot;
 import agent.policy.PolicyState;
@@ -19,6 +20,7 @@ import agent.types.OperationException;
 import agent.types.Refusal;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.junit.jupiter.api.BeforeEach;
@@ -114,6 +116,30 @@ class PolicyCommitsTest {
     assertEquals(4, agent.conductor.policy().get(List.of()).rules().size());
     assertFalse(
         agent.datapath.allows(1, PolicyDirection.INGRESS, IpAddress.parse("198.51.100.7"), 6, 80));
+  }
+
+  /** One that is refused, taken back or changes nothing is none. */
+  @Test
+  void shouldTellEachCommitThatIsInForceOnce() throws InterruptedException {
+    final long before = agent.conductor.policy().get(List.of()).revision();
+    change(rule(0));
+    change(rule(1));
+    change(rule(2));
+    answerAll();
+    change(rule(2)); // says the same
+    answers.add(agent.conductor.policy().change(PolicyChange.delete(List.of("name=none"))));
+    answers.add(agent.conductor.policy().change(PolicyChange.delete(List.of("name=r1"))));
+    answerAll();
+    agent.datapath.fails = call -> call.startsWith("ipcache +");
+    change(named("bad", allowIngressFromCidr("app=web", "198.51.100.0/24", 80)));
+    answerAll();
+    assertThrows(CompletionException.class, answers.getLast()::join);
+    assertEquals(
+        List.of(
+            new CommittedRules(before + 1, 1, 1, 0, Set.of("unspec:name=r0")),
+            new CommittedRules(before + 3, 3, 2, 0, Set.of("unspec:name=r1", "unspec:name=r2")),
+            new CommittedRules(before + 4, 2, 0, 1, Set.of("unspec:name=r1"))),
+        agent.committed);
   }
 
   @Test

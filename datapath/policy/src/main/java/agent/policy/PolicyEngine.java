@@ -190,7 +190,7 @@ public final class PolicyEngine {
       }
     }
     try {
-      commits.add(new PolicyCommit(results, change(after), after != before));
+      commits.add(PolicyCommit.of(results, change(after), before, after));
     } catch (OperationException failure) {
       commits.add(PolicyCommit.refused(results, failure, settle().ofSameRules()));
     } catch (Refusal refusal) {
@@ -226,15 +226,16 @@ public final class PolicyEngine {
 
   /** Stores an empty set of rules in place of those that cannot be read. */
   private PolicyCommit giveUp() {
-    final PolicyRepository after = new PolicyRepository(repository.revision() + 1, List.of());
+    final PolicyRepository before = repository;
+    final PolicyRepository after = new PolicyRepository(before.revision() + 1, List.of());
     context.store().save(references.stateOf(after));
     repository = after;
     final List<Integer> kept = hold.end();
     changes.mark(subjects.ids());
     final PolicyUpdate update = settle();
     kept.forEach(context.cidrIdentities()::release);
-    return new PolicyCommit(
-        List.of(new PolicyCommit.Result(after.snapshot(), null)), update.then(settle()), true);
+    final var result = new PolicyCommit.Result(after.snapshot(), null);
+    return PolicyCommit.of(List.of(result), update.then(settle()), before, after);
   }
 
   private PolicyUpdate change(PolicyRepository after) {

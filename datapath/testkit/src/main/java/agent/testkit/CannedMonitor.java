@@ -65,6 +65,11 @@ public final class CannedMonitor implements AutoCloseable {
     return frame(1, helloBody(version, flowBytes).putInt(0).putInt(kept));
   }
 
+  /** Adds HELLO of an agent that tells translations, of so many bytes. */
+  public CannedMonitor translatingHello(int bytes) {
+    return frame(1, helloBody(1, 72).putInt(0).putInt(0).putShort((short) bytes));
+  }
+
   private static ByteBuffer helloBody(int version, int flowBytes) {
     final ByteBuffer body = body(128);
     body.putShort((short) version).putShort((short) flowBytes).putInt(1000).putLong(5_000_000_000L);
@@ -90,6 +95,35 @@ public final class CannedMonitor implements AutoCloseable {
   public CannedMonitor packet(int type, int reason, String from, String to, byte[] bytes) {
     final ByteBuffer body = flowBody(type, reason, from, to, 0, bytes.length);
     return frame(2, body.putShort(38, (short) bytes.length).position(72).put(bytes));
+  }
+
+  /**
+   * Adds a translation by service 7 of TCP from port 43210 of the source to port 80 of the frontend
+   * and 8080 of the backend, which are of one family.
+   *
+   * @param place 1 of a socket in the namespace 4711, 2 of endpoint 7, 3 of a client outside, 4 one
+   *     of endpoint 7 that is masqueraded as the frontend, by no service
+   * @param from null: of a socket
+   * @param more bytes that a later version has appended
+   */
+  public CannedMonitor translation(
+      int place, String from, String frontend, String backend, int more) {
+    final boolean isSocket = from == null;
+    final byte[] frontendBytes = InetAddress.ofLiteral(frontend).getAddress();
+    final ByteBuffer body = body(96 + more);
+    body.putLong(timeNs).put((byte) 4).put((byte) place);
+    body.put((byte) (frontendBytes.length == 4 ? 4 : 6)).put((byte) protocol);
+    body.putShort((short) (place % 2 == 0 ? 7 : 0)).putShort((short) 0).putInt(place == 4 ? 0 : 7);
+    body.putInt(isSocket ? 0 : fromIdentity).putInt(isSocket ? 0 : toIdentity);
+    body.order(ByteOrder.BIG_ENDIAN).putShort((short) (isSocket ? 0 : fromPort));
+    body.putShort((short) toPort).putShort((short) 8080);
+    body.order(ByteOrder.LITTLE_ENDIAN).position(40).putLong(isSocket ? 4711 : 0);
+    if (!isSocket) {
+      body.put(InetAddress.ofLiteral(from).getAddress());
+    }
+    body.position(64).put(frontendBytes);
+    body.position(80).put(InetAddress.ofLiteral(backend).getAddress());
+    return frame(6, body.position(96 + more));
   }
 
   private ByteBuffer flowBody(int type, int reason, String from, String to, int flags, int more) {

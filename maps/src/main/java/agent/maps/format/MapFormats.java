@@ -33,6 +33,7 @@ public final class MapFormats {
   public static final MapFormat METRICS = new MetricsFormat();
   public static final MapFormat GENERATIONS = new GenerationFormat();
   public static final MapFormat POLICIES = SlotFormat.ofInts("policy ", "map id ");
+  public static final MapFormat EVENT_GATE = SlotFormat.ofInts("gate ", "emits ");
   public static final MapFormat EVENTS_LOST = SlotFormat.ofLongs("slot ", "events lost ");
   public static final MapFormat PREFILTER_TABLES = SlotFormat.ofInts("table ", "map id ");
   public static final MapFormat CELLS = SlotFormat.ofWords("word ");

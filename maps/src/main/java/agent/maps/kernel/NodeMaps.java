@@ -26,6 +26,7 @@ public final class NodeMaps {
   public static final NodeMap WATCHED_ADDRESSES =
       read("watched_addresses", MapFormats.WATCHED_ADDRESSES);
   public static final NodeMap ENDPOINT_RATES = read("endpoint_rates", MapFormats.ENDPOINT_RATES);
+  public static final NodeMap NAMESPACE_RATES = read("namespace_rates", MapFormats.ENDPOINT_RATES);
   public static final NodeMap FRAGMENTS4 = read("fragments4", MapFormats.FRAGMENTS4);
   public static final NodeMap FRAGMENTS6 = read("fragments6", MapFormats.FRAGMENTS6);
   public static final NodeMap IPCACHE4 = mirrored("ipcache4", MapFormats.IPCACHE4);
@@ -63,6 +64,7 @@ public final class NodeMaps {
       read("service_affinities", MapFormats.SERVICE_AFFINITIES);
   public static final NodeMap SOCKET_METRICS = read("socket_metrics", MapFormats.SOCKET_METRICS);
   public static final NodeMap EVENTS = read("events", MapFormats.hexadecimal(0, 0));
+  public static final NodeMap EVENT_GATE = read("event_gate", MapFormats.EVENT_GATE);
   public static final NodeMap EVENTS_LOST = read("events_lost", MapFormats.EVENTS_LOST);
 
   /** Maps that exist only on a node with a prefilter device. */
@@ -97,6 +99,7 @@ public final class NodeMaps {
           FLOW_USAGE,
           WATCHED_ADDRESSES,
           ENDPOINT_RATES,
+          NAMESPACE_RATES,
           FRAGMENTS4,
           FRAGMENTS6,
           read("fragments4_overflow", MapFormats.FRAGMENTS4),
@@ -127,6 +130,7 @@ public final class NodeMaps {
           SERVICE_AFFINITIES,
           SOCKET_METRICS,
           EVENTS,
+          EVENT_GATE,
           EVENTS_LOST,
           read("judge_scratch", MapFormats.hexadecimal(0, 0)), // memory of one packet
           read("verdict_cache", MapFormats.hexadecimal(0, 0))); // memory of the programs

@@ -6,7 +6,9 @@ public enum EventType implements Numbered {
   /** A policy verdict on a new flow. */
   VERDICT(2),
   /** A forwarded packet, where tracing is on. */
-  TRACE(3);
+  TRACE(3),
+  /** A flow or a peer of a socket that was given a backend of a service, or a masqueraded flow. */
+  TRANSLATION(4);
 
   public static final EnumSpec ENUM = EnumSpec.of("event_type", "EVENT_", values());
 

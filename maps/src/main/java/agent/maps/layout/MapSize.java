@@ -64,6 +64,7 @@ public final class MapSize {
               "interface_size",
               Map.of("INTERFACE_CELLS", INTERFACE_CELLS, "INTERFACE_OVERFLOW_MAX", 8192)),
           EnumSpec.of("policy_size", Map.of("POLICY_MAP_MAX_ENTRIES", POLICY_MAP)),
+          EnumSpec.of("rate_size", Map.of("NAMESPACE_RATES", 1024)),
           EnumSpec.of(
               "redirect_size",
               Map.of(

@@ -131,6 +131,7 @@ class ShippedLayoutTest {
           conntrack6_overflow,     conntrack6_key, conntrack_entry
           flow_usage,              __u32,          flow_usage
           endpoint_rates,          __u32,          endpoint_rates
+          namespace_rates,         __u32,          endpoint_rates
           fragments4_overflow,     fragment4_key,  fragment_entry
           fragments6_overflow,     fragment6_key,  fragment_entry
           fragments4,              fragment4_key,  fragment_entry
@@ -161,6 +162,7 @@ class ShippedLayoutTest {
           service_affinities,      service_affinity_key, service_affinity
           socket_metrics,          __u32,          __u64
           events,                  '',             ''
+          event_gate,              __u32,          __u32
           events_lost,             __u32,          __u64
           judge_scratch,           __u32,          ''
           verdict_cache,           __u32,          ''

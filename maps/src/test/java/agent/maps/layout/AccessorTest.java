@@ -73,7 +73,8 @@ class AccessorTest {
         ServiceSlotFlyweight.class,
         ServiceSlotKeyFlyweight.class,
         ServiceTableFlyweight.class,
-        ServiceTableKeyFlyweight.class);
+        ServiceTableKeyFlyweight.class,
+        TranslationEventFlyweight.class);
   }
 
   /** The bytes of one member, or of one element of an array of numbers. */

@@ -46,7 +46,8 @@ public final class Layouts {
           ServiceSlotFlyweight.STRUCT,
           ServiceSlotKeyFlyweight.STRUCT,
           ServiceTableFlyweight.STRUCT,
-          ServiceTableKeyFlyweight.STRUCT);
+          ServiceTableKeyFlyweight.STRUCT,
+          TranslationEventFlyweight.STRUCT);
 
   public static final List<EnumSpec> ENUMS =
       Stream.concat(
@@ -64,6 +65,7 @@ public final class Layouts {
                   ConntrackTable.ENUM,
                   DropReason.ENUM,
                   EndpointOption.ENUM,
+                  EventGate.ENUM,
                   EventType.ENUM,
                   FoundSocketFlag.ENUM,
                   GenerationLayout.ENUM,
@@ -78,7 +80,8 @@ public final class Layouts {
                   PrefilterTable.ENUM,
                   ServiceGate.ENUM,
                   ServiceScope.ENUM,
-                  SocketCounter.ENUM))
+                  SocketCounter.ENUM,
+                  TranslationPlace.ENUM))
           .toList();
 
   private Layouts() {}

@@ -15,7 +15,7 @@ package agent.contract.monitor;
  *                 u8 number of drop reasons, and a text for each, whose number is its place from 0;
  *                 u8 number of directions, and a text for each; since 0.6.0: u32 bytes of a packet that
  *                 the agent captures at most; u32 flow events that it keeps at most, 0 where it keeps
- *                 none
+ *                 none; since 0.9.0: u16 length of a translation_event
  *  2 FLOW         struct flow_event of maps/event_map.h: {@value #FLOW_BYTES} bytes; a later release
  *                 may append members, and says so in HELLO; then, where SUBSCRIBE asked for them, the
  *                 first bytes of the packet to the end of the frame, from its Ethernet header on
@@ -27,15 +27,21 @@ package agent.contract.monitor;
  *                 0.8.0 "l7" what a proxy did with a request (protocol: HTTP/1.1, HTTP/2 or DNS,
  *                 transport: TCP or UDP, verdict: Forwarded, Denied or Error, source and destination:
  *                 ip, port, identity, endpoint-id; of HTTP method, path, host, status, duration-ms; of
- *                 DNS fqdn, type, response-code, ips, ttl)
+ *                 DNS fqdn, type, response-code, ips, ttl); since 0.9.0 "policy" a commit of rules in
+ *                 force (revision, rules after it, added, removed, labels of both, and labels-left-out
+ *                 where there are too many)
  *  4 LOST         u64 events that the kernel's ring could not take; u64 events that this
  *                 subscriber's queue could not take; both since it subscribed
  *  5 KEPT         empty: all events that the agent had kept have been sent
+ *  6 TRANSLATION  since 0.9.0: struct translation_event of maps/event_map.h: {@value #TRANSLATION_BYTES}
+ *                 bytes, to which a later release may append members
  * 16 SUBSCRIBE    u32 mask: bit 1 drops, bit 2 policy verdicts on new flows, bit 3 traces of
  *                 forwarded packets, bit 16 what the agent does; since 0.6.0: bit 17 the first bytes
  *                 of each packet, bit 24 first of all the events of packets that the agent has kept,
  *                 without such bytes, bit 25 these alone; since 0.8.0: bit 18 of what the agent does
- *                 "l7" alone, and with bits 24 and 25 those that the agent has kept after the packets
+ *                 "l7" alone, and with bits 24 and 25 those that the agent has kept after the packets;
+ *                 since 0.9.0: bit 4 translations, each of a new flow, or a new peer of a socket, that
+ *                 was given a backend of a service, or of a new flow that is masqueraded
  * </pre>
  *
  * <p>With bit 24, which an agent whose HELLO ends before the number of kept events does not know,
@@ -60,11 +66,13 @@ public final class MonitorStream {
   public static final int AGENT = 3;
   public static final int LOST = 4;
   public static final int KEPT = 5;
+  public static final int TRANSLATION = 6;
   public static final int SUBSCRIBE = 16;
 
   public static final int DROPS = 1 << 1;
   public static final int VERDICTS = 1 << 2;
   public static final int TRACES = 1 << 3;
+  public static final int TRANSLATIONS = 1 << 4;
   public static final int AGENT_EVENTS = 1 << 16;
   public static final int PACKET_BYTES = 1 << 17;
   public static final int REQUESTS = 1 << 18;
@@ -73,6 +81,9 @@ public final class MonitorStream {
 
   /** The length of {@code flow_event} in this version. */
   public static final int FLOW_BYTES = 72;
+
+  /** The length of {@code translation_event} in this version. */
+  public static final int TRANSLATION_BYTES = 96;
 
   private MonitorStream() {}
 

@@ -153,7 +153,7 @@ final class StatusEncoder {
             .filter(flows.always()::contains)
             .map(type -> type.name().toLowerCase(Locale.ROOT) + "s")
             .collect(Collectors.joining(", "));
-    final String others = flows.always().size() == EventType.values().length ? "" : LISTENED;
+    final String others = flows.always().equals(FlowRing.TYPES) ? "" : LISTENED;
     final long seen = flows.position();
     return new DaemonStatusModel.FlowObserver(
         NO_FLOW_METRICS,

@@ -17,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
@@ -285,6 +286,59 @@ class AgentProxyKernelTest {
     assertEquals("Denied", requests.get(1).get("verdict").asString());
     assertEquals("PUT", requests.get(1).get("method").asString());
     assertEquals(server.id(), requests.get(1).at("/destination/endpoint").asInt());
+  }
+
+  @Test
+  void shouldShowRequestsAndLookupsToTheMonitor() throws Exception {
+    final NameServer names = NameServer.start(outside, OUTSIDE4);
+    node.keep(names);
+    names.records(OUTSIDE4 + " www.example.com");
+    apply(
+        ingress(RULES)
+            + """
+            , {"endpointSelector": {"matchLabels": {"app": "client"}}, "egress": [{"toEndpoints": [{}]},
+              {"toCIDR": ["%s/32"], "toPorts": [{"ports": [{"port": "53", "protocol": "ANY"}],
+               "rules": {"dns": [{"matchPattern": "www.example.*"}]}}]}]}
+            """
+                .formatted(OUTSIDE4));
+    final List<String> told = new ArrayList<>();
+    final String line = "monitor --type l7 -o json --host unix://";
+    try (CtlProcess monitor = CtlProcess.start(directory, (line + agent.socket()).split(" "))) {
+      await(
+          () -> { // it may not have subscribed yet
+            curl(client.namespace(), "GET", server.ipv4(), "/public");
+            curl(client.namespace(), "PUT", server.ipv4(), "/public");
+            dig("www.example.com", "A");
+            dig("no.example.com", "A");
+            told.clear();
+            lines(directory.resolve("out")).stream().map(this::toldRequest).forEach(told::add);
+            return told.stream().distinct().count() == 4;
+          },
+          told::toString);
+      assertFalse(monitor.output().isEmpty());
+    }
+    final String http = "l7 HTTP/1.1 %s " + client.id() + " -> " + server.id() + " %s";
+    final String dns = "l7 DNS %s " + client.id() + " -> " + OUTSIDE4 + " %s";
+    assertEquals(
+        Set.of(
+            http.formatted("Forwarded", "GET"),
+            http.formatted("Denied", "PUT"),
+            dns.formatted("Forwarded", "www.example.com."),
+            dns.formatted("Denied", "no.example.com.")),
+        Set.copyOf(told));
+  }
+
+  private String toldRequest(String line) {
+    final JsonNode told = new JsonMapper().readTree(line);
+    final boolean isLookup = told.get("protocol").asString().equals("DNS");
+    return "%s %s %s %s -> %s %s"
+        .formatted(
+            told.get("type").asString(),
+            told.get("protocol").asString(),
+            told.get("verdict").asString(),
+            told.at("/source/endpoint").asString(),
+            told.at(isLookup ? "/destination/address" : "/destination/endpoint").asString(),
+            told.get(isLookup ? "fqdn" : "method").asString());
   }
 
   /** The connection stays, and its next request is judged by the rules of then. */

@@ -4,6 +4,7 @@ import agent.contract.monitor.MonitorStream;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.FlowRing;
 import agent.maps.layout.FlowEventFlyweight;
+import agent.maps.layout.TranslationEventFlyweight;
 import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -197,7 +198,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
       return;
     }
     final int events = createQueue();
-    if ((mask & FLOW_TYPES) != 0) {
+    if ((mask & (FLOW_TYPES | MonitorStream.TRANSLATIONS)) != 0) {
       datapath.subscribe(this).join();
     }
     final List<AgentEvents.Event> requests = (mask & ACTIVITIES) != 0 ? agent.add(this) : List.of();
@@ -219,7 +220,11 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
   /** Returns how many events fit the queue. */
   private int createQueue() {
     final int captured = capturesPackets() ? offer.packetBytes() : 0;
-    final int message = BitUtil.align(FlowEventFlyweight.LENGTH + captured + 8, 8);
+    final int longest =
+        Math.max(
+            FlowEventFlyweight.LENGTH + captured,
+            hearsTranslations() ? TranslationEventFlyweight.LENGTH : 0);
+    final int message = BitUtil.align(longest + 8, 8);
     final long events = Math.max(LEAST_QUEUE, offer.queueEvents());
     final int capacity =
         BitUtil.findNextPositivePowerOfTwo((int) Math.min(MOST_QUEUE_BYTES, events * message));
@@ -295,6 +300,7 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     texts(offer.directions());
     out.putInt(offer.packetBytes());
     out.putInt(flows.capacity());
+    out.putShort((short) TranslationEventFlyweight.LENGTH);
     end();
   }
 
@@ -390,6 +396,31 @@ final class Subscriber implements DatapathEvents.FlowSubscriber, Runnable {
     event.copyTo(queue.buffer(), index, captured);
     queue.commit(index);
     wake();
+  }
+
+  @Override
+  public void onTranslation(TranslationEventFlyweight event) {
+    if (!hearsTranslations()) {
+      return;
+    }
+    final int index = queue.tryClaim(MonitorStream.TRANSLATION, TranslationEventFlyweight.LENGTH);
+    if (index < 0) {
+      left.incrementAndGet();
+      return;
+    }
+    event.copyTo(queue.buffer(), index);
+    queue.commit(index);
+    wake();
+  }
+
+  @Override
+  public boolean hearsPackets() {
+    return (mask & FLOW_TYPES) != 0;
+  }
+
+  @Override
+  public boolean hearsTranslations() {
+    return (mask & MonitorStream.TRANSLATIONS) != 0;
   }
 
   @Override

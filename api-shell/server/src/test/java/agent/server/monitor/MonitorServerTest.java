@@ -14,6 +14,8 @@ import agent.client.MonitorEvent.KeptEnd;
 import agent.client.MonitorEvent.Kind;
 import agent.client.MonitorEvent.Lost;
 import agent.client.MonitorEvent.Packet;
+import agent.client.MonitorEvent.Place;
+import agent.client.MonitorEvent.Translation;
 import agent.contract.monitor.MonitorStream;
 import agent.datapath.manager.spec.DatapathEvents;
 import agent.datapath.manager.spec.FlowRing;
@@ -21,6 +23,8 @@ import agent.maps.layout.DropReason;
 import agent.maps.layout.EventType;
 import agent.maps.layout.FlowEventFlyweight;
 import agent.maps.layout.MetricsDirection;
+import agent.maps.layout.TranslationEventFlyweight;
+import agent.maps.layout.TranslationPlace;
 import agent.testkit.HeapAllocation;
 import java.io.EOFException;
 import java.io.IOException;
@@ -72,6 +76,9 @@ class MonitorServerTest {
     private final UnsafeBuffer record =
         new UnsafeBuffer(new byte[FlowEventFlyweight.LENGTH + LONGEST]);
     private final FlowEventFlyweight event = new FlowEventFlyweight().wrap(record, 0);
+    private final TranslationEventFlyweight translation =
+        new TranslationEventFlyweight()
+            .wrap(new UnsafeBuffer(new byte[TranslationEventFlyweight.LENGTH]), 0);
     private CompletableFuture<Void> emitting = CompletableFuture.completedFuture(null);
     private final AtomicLong polls = new AtomicLong();
     private volatile long lost;
@@ -102,6 +109,19 @@ class MonitorServerTest {
           .destinationAddress(0x0a010007L << 32, 0);
       flows.append(event);
       subscribers.forEach(subscriber -> subscriber.onEvent(event));
+      polls.incrementAndGet();
+    }
+
+    void translate(int port) {
+      translation
+          .timestampNs(System.nanoTime())
+          .type(EventType.TRANSLATION.number())
+          .place(TranslationPlace.NETWORK.number())
+          .family(4)
+          .protocol(17)
+          .serviceId(9)
+          .sourcePort(port);
+      subscribers.forEach(subscriber -> subscriber.onTranslation(translation));
       polls.incrementAndGet();
     }
 
@@ -169,6 +189,17 @@ class MonitorServerTest {
     }
   }
 
+  /**
+   * One that is gone waits for the end of a poll, and may begin to wait after the first of them.
+   */
+  private void awaitSubscribers(int count) throws InterruptedException {
+    await(
+        () -> {
+          datapath.polls.incrementAndGet();
+          return server.subscribers() == count;
+        });
+  }
+
   @Test
   void shouldCarryPacketsInOrderWithTheirNames() throws IOException {
     datapath.lost = 40; // before it subscribed
@@ -208,8 +239,33 @@ class MonitorServerTest {
       assertNull(own.next(QUIET));
     }
     await(() -> datapath.subscribers.isEmpty() && !agent.isHeard());
-    datapath.emit(EventType.DROP, 3);
-    await(() -> server.subscribers() == 0);
+    awaitSubscribers(0);
+  }
+
+  /** A client of a former release does not ask for them, and gets none. */
+  @Test
+  void shouldCarryTranslationsToWhoAsksForThem() throws IOException {
+    try (MonitorClient packets = open(FLOWS);
+        MonitorClient translations = open(MonitorStream.TRANSLATIONS)) {
+      assertTrue(packets.tellsTranslations());
+      assertEquals(
+          List.of("true false", "false true"),
+          datapath.subscribers.stream()
+              .map(one -> one.hearsPackets() + " " + one.hearsTranslations())
+              .toList());
+      datapath.translate(41);
+      datapath.emit(EventType.DROP, 42);
+      datapath.translate(43);
+      assertEquals(42, ((Packet) packets.next(LIMIT)).source().port());
+      assertNull(packets.next(QUIET));
+      final Translation first = (Translation) translations.next(LIMIT);
+      assertEquals(Place.NETWORK, first.place());
+      assertEquals(9, first.service());
+      assertEquals(17, first.protocol());
+      assertEquals(41, first.source().port());
+      assertEquals(43, ((Translation) translations.next(LIMIT)).source().port());
+      assertNull(translations.next(QUIET));
+    }
   }
 
   private static byte[] bytes(int count) {
@@ -264,6 +320,10 @@ class MonitorServerTest {
     }
     try (MonitorClient client = open(FLOWS)) {
       assertTrue(client.queueEvents() >= 1 << 20, client.queueEvents() + " events without bytes");
+    }
+    try (MonitorClient client = open(FLOWS | MonitorStream.TRANSLATIONS)) {
+      final long bytes = (long) client.queueEvents() * MonitorStream.TRANSLATION_BYTES;
+      assertTrue(bytes > 96 << 20 && bytes <= 128 << 20, bytes + " bytes of translations");
     }
   }
 
@@ -487,23 +547,40 @@ class MonitorServerTest {
         assertEquals(i, ((Packet) quick.next(LIMIT)).source().port());
       }
       assertNull(quick.next(QUIET));
-      long received = 0;
-      long lost = 0;
-      for (MonitorEvent event = slow.next(LIMIT);
-          received + lost < sent;
-          event = slow.next(LIMIT)) {
-        switch (event) {
-          case Packet _ -> received++;
-          case Lost total -> {
-            assertEquals(0, total.byRing());
-            lost = total.byQueue();
-          }
-          default -> throw new AssertionError("" + event);
-        }
-      }
-      assertEquals(sent, received + lost);
-      assertTrue(lost > 0 && received >= QUEUE, received + " received, " + lost + " lost");
+      assertLosesSome(slow, Packet.class, sent);
     }
+  }
+
+  @Test
+  void shouldTellASlowSubscriberHowManyTranslationsItLost() throws Exception {
+    final int sent = 20_000;
+    try (MonitorClient slow = open(MonitorStream.TRANSLATIONS);
+        MonitorClient quick = open(MonitorStream.TRANSLATIONS)) {
+      for (int i = 0; i < sent; i++) {
+        datapath.translate(i);
+        assertEquals(i, ((Translation) quick.next(LIMIT)).source().port());
+      }
+      assertNull(quick.next(QUIET));
+      assertLosesSome(slow, Translation.class, sent);
+    }
+  }
+
+  private static void assertLosesSome(
+      MonitorClient slow, Class<? extends MonitorEvent> type, long sent) throws IOException {
+    long received = 0;
+    long lost = 0;
+    while (received + lost < sent) {
+      final MonitorEvent event = slow.next(LIMIT);
+      if (event instanceof Lost total) {
+        assertEquals(0, total.byRing());
+        lost = total.byQueue();
+      } else {
+        assertInstanceOf(type, event);
+        received++;
+      }
+    }
+    assertEquals(sent, received + lost);
+    assertTrue(lost > 0 && received >= QUEUE, received + " received, " + lost + " lost");
   }
 
   @Test
@@ -567,8 +644,7 @@ class MonitorServerTest {
     assertThrows(IOException.class, () -> open(MonitorStream.DROPS));
     clients.removeFirst().close();
     await(() -> datapath.subscribers.size() == 31);
-    datapath.emit(EventType.DROP, 1);
-    await(() -> server.subscribers() == 31);
+    awaitSubscribers(31);
     clients.add(open(MonitorStream.DROPS));
     for (final MonitorClient client : clients) {
       client.close();
@@ -609,7 +685,7 @@ class MonitorServerTest {
   /** While the client reads, and while it does not. */
   @Test
   void shouldFillQueuesWithoutAllocation() throws Exception {
-    try (MonitorClient reading = open(MonitorStream.DROPS);
+    try (MonitorClient reading = open(MonitorStream.DROPS | MonitorStream.TRANSLATIONS);
         MonitorClient _ = open(MonitorStream.DROPS | MonitorStream.PACKET_BYTES)) {
       final Thread reader =
           Thread.ofPlatform()
@@ -625,7 +701,9 @@ class MonitorServerTest {
                     }
                   });
       final FlowEventFlyweight event = datapath.event;
+      final TranslationEventFlyweight translation = datapath.translation;
       datapath.emit(EventType.DROP, 1, bytes(PACKET_BYTES));
+      datapath.translate(1);
       final DatapathEvents.FlowSubscriber[] both =
           datapath.subscribers.toArray(DatapathEvents.FlowSubscriber[]::new);
       assertEquals(2, both.length);
@@ -635,6 +713,7 @@ class MonitorServerTest {
               100_000,
               () -> {
                 both[0].onEvent(event);
+                both[0].onTranslation(translation);
                 both[1].onEvent(event);
               }));
       assertTrue(reader.isAlive());

@@ -60,6 +60,7 @@ import agent.datapath.manager.thread.AgentThreads;
 import agent.datapath.manager.thread.HealthBoard;
 import agent.datapath.manager.thread.ParkingIdleStrategy;
 import agent.maps.kernel.EndpointRates;
+import agent.maps.kernel.EventGateMap;
 import agent.maps.kernel.FlowUsageArray;
 import agent.maps.kernel.MapRegistry;
 import agent.maps.kernel.NodeMaps;
@@ -316,13 +317,16 @@ public final class DatapathManager implements AutoCloseable {
             context.nanoClock(),
             TimeUnit.SECONDS.toNanos(context.conntrackGcIntervalSec()));
     sweeps = new ConntrackReport(conntrackGc, shares::overflowed, shares::overflowing, tables);
+    final EventGateMap gate = new EventGateMap(maps.get(NodeMaps.EVENT_GATE));
+    gate.set(0); // a killed run may have left it open
     events =
         new EventsAgent(
             maps.get(NodeMaps.EVENTS),
             maps.get(NodeMaps.EVENTS_LOST),
             resources.add(new EndpointRates(maps.get(NodeMaps.ENDPOINT_RATES))),
+            resources.add(new EndpointRates(maps.get(NodeMaps.NAMESPACE_RATES))),
             flows,
-            (isHeard, isCapturing) -> conductor.run(() -> entries.listen(isHeard, isCapturing)));
+            wanted -> conductor.run(() -> listen(gate, wanted)));
     resources.add(threads);
     final ParkingIdleStrategy gcIdle = new ParkingIdleStrategy();
     final IdleStrategy mirrorIdle = new SleepingMillisIdleStrategy(MIRROR_IDLE_MS);
@@ -338,6 +342,11 @@ public final class DatapathManager implements AutoCloseable {
     health.add(SWEEPS, sweeps::health);
     health.add(SHARES, sweeps::shareHealth);
     health.add(GUARD, faults);
+  }
+
+  private void listen(EventGateMap gate, EventsAgent.Wanted wanted) {
+    entries.listen(wanted.packets(), wanted.packetBytes());
+    gate.set(wanted.gate());
   }
 
   private List<ConntrackTable> tables() {

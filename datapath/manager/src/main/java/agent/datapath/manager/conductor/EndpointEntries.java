@@ -104,6 +104,7 @@ public final class EndpointEntries implements Check {
             case DROP -> EndpointOption.DROP_NOTIFICATION.number();
             case VERDICT -> EndpointOption.POLICY_VERDICT_NOTIFICATION.number();
             case TRACE -> EndpointOption.TRACE_NOTIFICATION.number();
+            case TRANSLATION -> 0; // no option of endpoints
           };
     }
     return options;

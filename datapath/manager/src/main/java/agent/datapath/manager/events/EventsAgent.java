@@ -8,7 +8,10 @@ import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.EndpointRates;
 import agent.maps.kernel.LostEvents;
 import agent.maps.kernel.RingBufferReader;
+import agent.maps.layout.EventGate;
+import agent.maps.layout.EventType;
 import agent.maps.layout.FlowEventFlyweight;
+import agent.maps.layout.TranslationEventFlyweight;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import org.agrona.concurrent.Agent;
@@ -25,12 +28,15 @@ public final class EventsAgent implements Agent, DatapathEvents {
   private static final Logger LOGGER = LogManager.getLogger(EventsAgent.class);
   private static final int EVENTS_PER_CYCLE = 4096;
   private static final int WAIT_MS = 1000;
+  private static final byte TRANSLATION = (byte) EventType.TRANSLATION.number();
 
   private final RingBufferReader ring;
   private final LostEvents lost;
   private final EndpointRates rates;
+  private final EndpointRates namespaces;
   private final EventPoll poll = new EventPoll();
   private final FlowEventFlyweight event = new FlowEventFlyweight();
+  private final TranslationEventFlyweight translation = new TranslationEventFlyweight();
   private final RingBufferReader.RecordHandler handler = this::onRecord;
   private final Listening listening;
   private final FlowRing flows;
@@ -39,20 +45,42 @@ public final class EventsAgent implements Agent, DatapathEvents {
   private volatile long polls;
   private volatile boolean isClosing;
 
+  /**
+   * What subscribers want.
+   *
+   * @param packets events of packets
+   * @param packetBytes with their first bytes
+   * @param translations translations to backends
+   */
+  public record Wanted(boolean packets, boolean packetBytes, boolean translations) {
+    /** Returns the bits of {@code event_gate}. */
+    public int gate() {
+      return translations ? EventGate.TRANSLATIONS.number() : 0;
+    }
+  }
+
   /** Has the programs emit events, or not. */
   @FunctionalInterface
   public interface Listening {
-    /**
-     * Starts or ends the events, with the first bytes of packets or without; completes when the
-     * programs have it.
-     */
-    CompletableFuture<Void> set(boolean isHeard, boolean isCapturing);
+    /** Starts or ends the events; completes when the programs have it. */
+    CompletableFuture<Void> set(Wanted wanted);
   }
 
-  /** Maps the ring buffer; an AgentRunner starts the reading. */
+  /**
+   * Maps the ring buffer; an AgentRunner starts the reading.
+   *
+   * @param rates of endpoints
+   * @param namespaces rates of network namespaces
+   */
   public EventsAgent(
-      BpfMap events, BpfMap eventsLost, EndpointRates rates, FlowRing flows, Listening listening) {
+      BpfMap events,
+      BpfMap eventsLost,
+      EndpointRates rates,
+      EndpointRates namespaces,
+      FlowRing flows,
+      Listening listening) {
     this.rates = rates;
+    this.namespaces = namespaces;
     this.flows = flows;
     this.listening = listening;
     ring = new RingBufferReader(events);
@@ -130,8 +158,10 @@ public final class EventsAgent implements Agent, DatapathEvents {
 
   private CompletableFuture<Void> listen() {
     return listening.set(
-        subscribers.length > 0,
-        Arrays.stream(subscribers).anyMatch(FlowSubscriber::capturesPackets));
+        new Wanted(
+            Arrays.stream(subscribers).anyMatch(FlowSubscriber::hearsPackets),
+            Arrays.stream(subscribers).anyMatch(FlowSubscriber::capturesPackets),
+            Arrays.stream(subscribers).anyMatch(FlowSubscriber::hearsTranslations)));
   }
 
   @Override
@@ -151,7 +181,7 @@ public final class EventsAgent implements Agent, DatapathEvents {
 
   @Override
   public long suppressed() {
-    return rates.eventsSuppressed();
+    return rates.eventsSuppressed() + namespaces.eventsSuppressed();
   }
 
   @Override
@@ -161,6 +191,10 @@ public final class EventsAgent implements Agent, DatapathEvents {
 
   private void onRecord(UnsafeBuffer buffer, int offset, int length) {
     if (length < FlowEventFlyweight.LENGTH) {
+      return;
+    }
+    if (buffer.getByte(offset + FlowEventFlyweight.TYPE_OFFSET) == TRANSLATION) {
+      onTranslation(buffer, offset, length);
       return;
     }
     event.wrap(buffer, offset);
@@ -174,9 +208,29 @@ public final class EventsAgent implements Agent, DatapathEvents {
       try {
         current[i].onEvent(event);
       } catch (RuntimeException failure) {
-        unsubscribe(current[i]);
-        LOGGER.error("an event subscriber failed and is unsubscribed", failure);
+        remove(current[i], failure);
       }
     }
+  }
+
+  private void onTranslation(UnsafeBuffer buffer, int offset, int length) {
+    if (length < TranslationEventFlyweight.LENGTH) {
+      return;
+    }
+    translation.wrap(buffer, offset);
+    received = received + 1; // one writer
+    final FlowSubscriber[] current = subscribers;
+    for (int i = 0; i < current.length; i++) {
+      try {
+        current[i].onTranslation(translation);
+      } catch (RuntimeException failure) {
+        remove(current[i], failure);
+      }
+    }
+  }
+
+  private void remove(FlowSubscriber subscriber, RuntimeException failure) {
+    unsubscribe(subscriber);
+    LOGGER.error("an event subscriber failed and is unsubscribed", failure);
   }
 }

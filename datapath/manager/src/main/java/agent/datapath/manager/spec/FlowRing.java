@@ -22,6 +22,10 @@ public final class FlowRing {
   /** The most events that a ring holds. */
   public static final int LARGEST = 1 << 16;
 
+  /** The types of events that it takes. */
+  public static final Set<EventType> TYPES =
+      Set.of(EventType.DROP, EventType.VERDICT, EventType.TRACE);
+
   private static final int STRIDE = BitUtil.align(FlowEventFlyweight.LENGTH, Long.BYTES);
 
   private final int capacity;
@@ -38,11 +42,15 @@ public final class FlowRing {
    * @param events that it holds at least; the next power of two is its capacity, and 0 is a ring
    *     that takes none
    * @param always types that the programs emit for the ring without a subscriber, too
-   * @throws IllegalArgumentException for less than 0 and more than {@value #LARGEST}
+   * @throws IllegalArgumentException for less than 0 and more than {@value #LARGEST}, and for types
+   *     that it does not take
    */
   public FlowRing(int events, Set<EventType> always, NanoClock clock) {
     if (events < 0 || events > LARGEST) {
       throw new IllegalArgumentException(events + " flows are not within 0 to " + LARGEST);
+    }
+    if (!TYPES.containsAll(always)) {
+      throw new IllegalArgumentException(always + " are not all among " + TYPES);
     }
     this.clock = clock;
     this.always = events == 0 ? Set.of() : Set.copyOf(always);

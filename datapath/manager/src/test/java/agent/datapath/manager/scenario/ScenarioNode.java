@@ -645,6 +645,8 @@ final class ScenarioNode implements AutoCloseable {
               "metrics",
               "events",
               "events_lost",
+              "event_gate",
+              "namespace_rates",
               "interfaces",
               "socket_metrics",
               "redirect_proxies",

@@ -1,0 +1,287 @@
+package agent.datapath.manager;
+
+import static agent.datapath.manager.ManagerTestNode.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import agent.datapath.manager.spec.DatapathEvents.FlowSubscriber;
+import agent.datapath.manager.spec.ServiceEntries;
+import agent.datapath.manager.spec.ServiceEntries.Backend;
+import agent.maps.kernel.BpfMap;
+import agent.maps.kernel.EntryBuffer;
+import agent.maps.layout.BackendState;
+import agent.maps.layout.EventGate;
+import agent.maps.layout.FlowEventFlyweight;
+import agent.maps.layout.TranslationEventFlyweight;
+import agent.maps.layout.TranslationPlace;
+import agent.testkit.KernelTest;
+import agent.testkit.TestControlGroup;
+import agent.types.IpAddress;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ProtocolFamily;
+import java.net.StandardProtocolFamily;
+import java.nio.ByteBuffer;
+import java.nio.channels.DatagramChannel;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.ResourceLock;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Events of sockets that are given a backend, on the real kernel. */
+@KernelTest
+@ResourceLock(TestControlGroup.LOCK)
+class SocketTranslationKernelTest {
+  private static final int ID = 7;
+  private static final int PORT = 80;
+  private static final int BACKEND = 8001;
+  private static final int UDP = 17;
+  private static final int SHARE = 5;
+
+  /** A socket's family with a service of it; an IPv6 socket may have an IPv4 peer. */
+  enum Client {
+    IPV4(StandardProtocolFamily.INET, "10.96.0.1", "127.0.0.1"),
+    IPV6(StandardProtocolFamily.INET6, "fd96:1:2:3:4:5:6:7", "::1"),
+    MAPPED(StandardProtocolFamily.INET6, "10.96.0.1", "127.0.0.1");
+
+    private final ProtocolFamily family;
+    private final IpAddress frontend;
+    private final IpAddress backend;
+
+    Client(ProtocolFamily family, String frontend, String backend) {
+      this.family = family;
+      this.frontend = IpAddress.parse(frontend);
+      this.backend = IpAddress.parse(backend);
+    }
+
+    InetSocketAddress service() throws IOException {
+      return new InetSocketAddress(InetAddress.ofLiteral(frontend.toString()), PORT);
+    }
+
+    Told told(int port, long cookie) {
+      return new Told(
+          TranslationPlace.SOCKET.number(), UDP, 0, ID, cookie, frontend, PORT, backend, port);
+    }
+  }
+
+  private record Told(
+      int place,
+      int protocol,
+      int endpoint,
+      int service,
+      long cookie,
+      IpAddress frontend,
+      int frontendPort,
+      IpAddress backend,
+      int backendPort) {
+    static Told of(TranslationEventFlyweight event) {
+      return new Told(
+          event.place(),
+          event.protocol(),
+          event.endpointId(),
+          event.serviceId(),
+          event.namespaceCookie(),
+          address(event.family(), event.frontendAddressHigh(), event.frontendAddressLow()),
+          event.frontendPort(),
+          address(event.family(), event.backendAddressHigh(), event.backendAddressLow()),
+          event.backendPort());
+    }
+
+    private static IpAddress address(int family, long high, long low) {
+      final ByteBuffer bytes = ByteBuffer.allocate(16).putLong(high).putLong(low);
+      return IpAddress.of(Arrays.copyOf(bytes.array(), family == 4 ? 4 : 16));
+    }
+  }
+
+  /** Hears translations alone. */
+  private static final class Listener implements FlowSubscriber {
+    private final BlockingQueue<Told> told = new LinkedBlockingQueue<>();
+
+    @Override
+    public void onEvent(FlowEventFlyweight event) {
+      throw new IllegalStateException("the programs emit an event of a packet");
+    }
+
+    @Override
+    public void onTranslation(TranslationEventFlyweight event) {
+      told.add(Told.of(event));
+    }
+
+    @Override
+    public boolean hearsPackets() {
+      return false;
+    }
+
+    @Override
+    public boolean hearsTranslations() {
+      return true;
+    }
+
+    Told next() throws InterruptedException {
+      return told.poll(10, TimeUnit.SECONDS);
+    }
+  }
+
+  private final Listener listener = new Listener();
+  private ManagerTestNode node;
+  private TestControlGroup group;
+  private DatapathManager manager;
+
+  @BeforeEach
+  void create() {
+    node = new ManagerTestNode();
+    node.namespace().ip("link set lo up");
+    group = TestControlGroup.enter();
+    manager = node.launch(node.context().cgroupRoot(group.path()).eventsPerSecond(SHARE));
+    await(manager.services().restore(List.of(), Set.of()));
+  }
+
+  @AfterEach
+  void remove() throws Exception {
+    await(manager.services().restore(List.of(), Set.of()));
+    manager.close();
+    group.close();
+    node.close();
+  }
+
+  private void serve(Client client, int port) {
+    await(
+        manager
+            .services()
+            .put(
+                new ServiceEntries(
+                    ID,
+                    client.frontend,
+                    PORT,
+                    List.of(6, UDP),
+                    0,
+                    List.of(new Backend(client.backend, port, BackendState.ACTIVE, 1)))));
+  }
+
+  private void connect(Client client) throws Exception {
+    node.namespace()
+        .run(
+            () -> {
+              try (DatagramChannel channel = DatagramChannel.open(client.family)) {
+                return channel.connect(client.service());
+              }
+            });
+  }
+
+  private int gate() {
+    final BpfMap map = manager.maps().find("event_gate").orElseThrow();
+    final EntryBuffer entry = new EntryBuffer(map);
+    assertEquals(0, map.lookup(entry));
+    return entry.value().getInt(0);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void shouldTellTheBackendOfAConnectedSocketOnce(Client client) throws Exception {
+    serve(client, BACKEND);
+    await(manager.events().subscribe(listener));
+    connect(client);
+    final Told first = listener.next();
+    assertNotEquals(0, first.cookie());
+    assertEquals(client.told(BACKEND, first.cookie()), first);
+    serve(client, BACKEND + 1);
+    connect(client);
+    assertEquals(client.told(BACKEND + 1, first.cookie()), listener.next());
+    assertNull(listener.told.poll());
+  }
+
+  /** A datagram of a peer that is kept is no translation of its own. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldTellEachNewBackendOfASocketThatSends(Client client) throws Exception {
+    serve(client, BACKEND);
+    await(manager.events().subscribe(listener));
+    node.namespace()
+        .run(
+            () -> {
+              try (DatagramChannel channel = DatagramChannel.open(client.family)) {
+                for (int i = 0; i < 5; i++) {
+                  channel.send(ByteBuffer.allocate(4), client.service());
+                }
+                serve(client, BACKEND + 1);
+                for (int i = 0; i < 5; i++) {
+                  channel.send(ByteBuffer.allocate(4), client.service());
+                }
+              }
+              return null;
+            });
+    final Told first = listener.next();
+    assertEquals(client.told(BACKEND, first.cookie()), first);
+    assertEquals(client.told(BACKEND + 1, first.cookie()), listener.next());
+    connect(client); // the next one, if none comes between
+    assertEquals(client.told(BACKEND + 1, first.cookie()), listener.next());
+    assertNull(listener.told.poll());
+  }
+
+  @Test
+  void shouldEmitNothingWhileNobodyWantsTranslations() throws Exception {
+    serve(Client.IPV4, BACKEND);
+    assertEquals(0, gate());
+    await(manager.events().subscribe(event -> {}));
+    connect(Client.IPV4);
+    assertEquals(0, gate());
+    await(manager.events().subscribe(listener));
+    assertEquals(EventGate.TRANSLATIONS.number(), gate());
+    connect(Client.IPV4);
+    assertTrue(listener.next() != null);
+    assertEquals(1, manager.events().received(), "that of the last connection alone");
+    manager.events().unsubscribe(listener);
+    await(manager.endpoints().known());
+    assertEquals(0, gate());
+    connect(Client.IPV4);
+    final long polls = manager.events().polls();
+    while (manager.events().polls() < polls + 2) {
+      Thread.sleep(5);
+    }
+    assertEquals(1, manager.events().received());
+  }
+
+  @Test
+  void shouldTellNoMoreThanTheShareOfANamespace() throws Exception {
+    serve(Client.IPV4, BACKEND);
+    await(manager.events().subscribe(listener));
+    final int connections = 200;
+    node.namespace()
+        .run(
+            () -> {
+              for (int i = 0; i < connections; i++) {
+                try (DatagramChannel channel = DatagramChannel.open(Client.IPV4.family)) {
+                  channel.connect(Client.IPV4.service());
+                }
+              }
+              return null;
+            });
+    final long suppressed = manager.events().suppressed();
+    assertTrue(suppressed > 0 && suppressed <= connections - SHARE, suppressed + " suppressed");
+    for (long left = connections - suppressed; left > 0; left--) {
+      assertTrue(listener.next() != null, left + " are missing");
+    }
+    assertNull(listener.told.poll());
+  }
+
+  /** What a killed run has left open. */
+  @Test
+  void shouldCloseTheGateAtTheStart() {
+    await(manager.events().subscribe(listener));
+    manager.close(); // does not unsubscribe
+    manager = node.launch(node.context().cgroupRoot(group.path()));
+    await(manager.services().restore(List.of(), Set.of()));
+    assertEquals(0, gate());
+  }
+}
