@@ -74,6 +74,7 @@ public final class Layouts {
                   PrefilterCell.ENUM,
                   PrefilterGeometry.ENUM,
                   PrefilterTable.ENUM,
+                  ServiceForwarding.ENUM,
                   ServiceGate.ENUM,
                   ServiceScope.ENUM,
                   SocketCounter.ENUM))
