@@ -102,6 +102,7 @@ SHOW(enum, redirect_size);
 SHOW(enum, prefilter_cell);
 SHOW(enum, prefilter_geometry);
 SHOW(enum, prefilter_table);
+SHOW(enum, service_forwarding);
 SHOW(enum, service_gate);
 SHOW(enum, service_scope);
 SHOW(enum, service_size);

@@ -31,6 +31,18 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 } variations SEC(".maps");
 
+/* Of the packet that is measured. */
+struct headers {
+	__u8 bytes[80];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, struct headers);
+	__uint(max_entries, 1);
+} original SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__type(key, __u32);
@@ -283,6 +295,36 @@ int restore_outer6(struct xdp_md *context)
 		header[21] = variation->hop_limit;
 		__builtin_memcpy(header + 54, &variation->port_be, 2);
 	}
+	bpf_tail_call(context, &next_xdp, 0);
+	return XDP_ABORTED;
+}
+
+/* Restores the headers of a packet of TCP that was translated. */
+static __always_inline void restore_headers(struct xdp_md *context, __u32 bytes, __u32 port_offset)
+{
+	struct variation *variation = next_variation();
+	const __u32 first = 0;
+	const struct headers *headers = bpf_map_lookup_elem(&original, &first);
+	__u8 *header = BYTES_AT(context, 0, bytes);
+
+	if (!header || !headers || !variation)
+		return;
+	__builtin_memcpy(header, headers->bytes, bytes);
+	__builtin_memcpy(header + port_offset, &variation->port_be, 2);
+}
+
+SEC("xdp.frags")
+int restore_translated4(struct xdp_md *context)
+{
+	restore_headers(context, 54, 34);
+	bpf_tail_call(context, &next_xdp, 0);
+	return XDP_ABORTED;
+}
+
+SEC("xdp.frags")
+int restore_translated6(struct xdp_md *context)
+{
+	restore_headers(context, 74, 54);
 	bpf_tail_call(context, &next_xdp, 0);
 	return XDP_ABORTED;
 }

@@ -60,6 +60,8 @@ type ServiceFlags struct {
 	AffinityTimeoutSeconds int32 `json:"affinityTimeoutSeconds,omitempty"`
 	// Cluster, or empty.
 	ExtTrafficPolicy string `json:"extTrafficPolicy,omitempty"`
+	// snat or dsr; empty for dsr with --lb, else snat.
+	ForwardingMode string `json:"forwardingMode,omitempty"`
 	// Cluster or Local; empty for Cluster.
 	IntTrafficPolicy string `json:"intTrafficPolicy,omitempty"`
 	// Name, for people.

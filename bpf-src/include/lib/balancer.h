@@ -2,13 +2,15 @@
 /*
  * The load balancer of a device: sends the packets of clients to a frontend to one of its backends, encapsulated in an
  * IP packet to the backend, which answers the client itself (direct return). IPv4 in IPv4 as RFC 2003 has it, IPv6 in
- * IPv6 as RFC 2473. What it does not take passes to the stack.
+ * IPv6 as RFC 2473. Flows that the node relays instead get full NAT (lib/balanced_relay.h). What it does not take passes
+ * to the stack.
  */
 #ifndef AGENT_LIB_BALANCER_H
 #define AGENT_LIB_BALANCER_H
 
 #include "config/balancer_config.h"
 #include "lib/balanced_packet.h"
+#include "lib/balanced_relay.h"
 #include "lib/metrics.h"
 #include "lib/too_big.h"
 #include "maps/interface_map.h"
@@ -75,6 +77,7 @@ __global int balancer_select(const struct balanced *packet, struct balancer_flow
 	struct balancer_flow fresh = {};
 	struct end end;
 	__u64 hash, client;
+	bool relayed;
 
 	if (!packet || !flow || packet->error || (packet->key.protocol == IPPROTO_TCP && packet->tcp_flags & TCP_RST))
 		return false;
@@ -93,11 +96,20 @@ __global int balancer_select(const struct balanced *packet, struct balancer_flow
 	fresh.service_id = service->service_id;
 	copy_address(fresh.address, end.address);
 	fresh.port_be = end.port_be;
-	fresh.by_stack = end.port_be != key.frontend_port_be || end_is_mapped(&end) != packet->ipv4 ||
-			 balancer_is_local(end.address, packet->ipv4);
+	relayed = end.port_be != key.frontend_port_be || service->forwarding == SERVICE_FORWARDING_SNAT;
+	fresh.by_stack = relayed ? BALANCER_RELAYED : 0;
+	if (end_is_mapped(&end) != packet->ipv4 || balancer_is_local(end.address, packet->ipv4))
+		fresh.by_stack = BALANCER_BY_STACK;
 	bpf_map_update_elem(&balancer_flows, &key, &fresh, BPF_ANY);
 	*flow = fresh;
 	return true;
+}
+
+/* Returns whether the packet is one of a flow that conntrack has, whose program also asks for the backend. */
+static __always_inline bool balancer_relays(const struct balancer_flow *flow, const struct balanced *packet)
+{
+	return unlikely(flow->by_stack == BALANCER_RELAYED) &&
+	       !(packet->key.protocol == IPPROTO_TCP && tcp_is_opening(packet->tcp_flags));
 }
 
 /* Returns whether the backend of a flow still takes the packet. */
@@ -117,7 +129,7 @@ static __always_inline bool balancer_find(const struct balanced *packet, struct 
 	if (!kept)
 		return balancer_select(packet, flow);
 	*flow = *kept;
-	return likely(balancer_keeps(flow, packet)) || balancer_select(packet, flow);
+	return balancer_relays(flow, packet) || likely(balancer_keeps(flow, packet)) || balancer_select(packet, flow);
 }
 
 /* Looks up the way to the backend; returns BPF_FIB_LKUP_RET_*. */
@@ -244,13 +256,14 @@ static __always_inline int balancer_drop(const struct balanced *packet, enum dro
 }
 
 /* Sends a packet to its backend; returns the XDP action. */
-static __always_inline int balancer_send(struct xdp_md *context, const struct balanced *packet,
-					 const struct balancer_flow *flow)
+__global int balancer_send(struct xdp_md *context, const struct balanced *packet, const struct balancer_flow *flow)
 {
 	const __u32 ingress = context->ingress_ifindex;
 	struct bpf_fib_lookup route;
 	long result;
 
+	if (!packet || !flow)
+		return XDP_PASS;
 	if (unlikely(packet->bytes + outer_bytes(packet) > LARGEST_IP_BYTES))
 		return balancer_drop(packet, DROP_NOT_FORWARDABLE);
 	result = balancer_route(context, packet, flow, &route);
@@ -308,6 +321,8 @@ static __always_inline int balance(struct xdp_md *context)
 
 	if (!service_gate_is_open() || !balancer_parse(context, &packet) || !balancer_find(&packet, &flow))
 		return XDP_PASS;
+	if (unlikely(flow.by_stack == BALANCER_RELAYED))
+		return balanced_relay(context, &packet);
 	if (flow.by_stack || packet.hops <= 1 || bpf_xdp_get_buff_len(context) < ETH_HLEN + packet.bytes)
 		return XDP_PASS;
 	return balancer_send(context, &packet, &flow);

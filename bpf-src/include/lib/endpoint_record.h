@@ -28,6 +28,8 @@ struct judgement {
 	__u8 masquerades;        /* the flow gets the address below as its source */
 	__u8 relayed;            /* the packet is of a flow that this node relays (lib/relay.h) */
 	__be16 frontend_port_be; /* where a translated packet was sent to, or the port of a masqueraded one */
+	__u8 forwarding;         /* of the service, enum service_forwarding */
+	__u8 reserved[3];
 	__u32 service_id;
 	union address frontend;
 };

@@ -110,6 +110,7 @@ static __always_inline int service_open(struct packet *packet, struct judgement 
 	else
 		copy_address(&address, end.address);
 	judgement->service_id = service->service_id;
+	judgement->forwarding = service->forwarding;
 	packet_translate(packet, judgement, &address, end.port_be);
 	return SERVICE_OPENS;
 }

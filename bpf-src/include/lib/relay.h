@@ -5,10 +5,13 @@
  * tuple with the frontend those of what the client sends, that of the tuple with the node's address those of what the
  * backend answers. The stack never sees a packet of them, since it takes none from the network with its own address as
  * the source; what cannot be sent on is answered in its place, or dropped.
+ *
+ * Flows of a service with direct server return have an entry of the first kind alone (lib/direct_return.h).
  */
 #ifndef AGENT_LIB_RELAY_H
 #define AGENT_LIB_RELAY_H
 
+#include "lib/direct_return.h"
 #include "lib/endpoint_service.h"
 #include "lib/error_translation.h"
 #include "lib/metrics.h"
@@ -47,18 +50,6 @@ static __always_inline struct conntrack_entry *rewrite_other(const struct conntr
 	other->rewrite_port_be = (__be16)entry->bytes[0];
 	other->rewrite_checksum = (__u16)(entry->bytes[0] >> 16);
 	return other;
-}
-
-/* Sets the device by which packets to a side of the flow leave, without an index that is variable. */
-static __always_inline void entry_set_device(struct conntrack_entry *entry, bool to_low, __u32 device)
-{
-	if (to_low) {
-		entry->delivery_kind[CONNTRACK_LOW] = CONNTRACK_TO_NEIGHBOUR;
-		entry->delivery_index[CONNTRACK_LOW] = device;
-	} else {
-		entry->delivery_kind[CONNTRACK_HIGH] = CONNTRACK_TO_NEIGHBOUR;
-		entry->delivery_index[CONNTRACK_HIGH] = device;
-	}
 }
 
 /* Returns the device of the network by which packets to an address leave, or 0. */
@@ -135,6 +126,13 @@ __global int relay_open_frontend(const struct packet *packet, struct judgement *
 	return frontend_put(packet, judgement, entry) ? DROP_CONNTRACK_FULL : DROP_NONE;
 }
 
+/* Returns whether the flow is one of direct return: what keeps the port of the frontend, as the service says. */
+static __always_inline bool direct_is_due(const struct packet *packet, const struct judgement *judgement)
+{
+	return judgement->forwarding == SERVICE_FORWARDING_DSR &&
+	       packet->destination_port_be == judgement->frontend_port_be;
+}
+
 /*
  * Opens a flow to the backend that was selected, where the kernel has routes to both ends by guarded devices; returns a
  * drop reason.
@@ -149,6 +147,8 @@ __global int relay_open(struct __sk_buff *skb, const struct packet *packet, stru
 	judgement->overflow = endpoint_flow_overflows(packet, judgement); /* of both entries */
 	to_client = relay_device(skb, &packet->source, packet->family);
 	to_backend = relay_device(skb, &packet->destination, packet->family);
+	if (to_backend && direct_is_due(packet, judgement))
+		return direct_open(packet, judgement, to_backend);
 	if (!to_client || !to_backend || !relay_prepare(packet, judgement, to_client, to_backend))
 		return DROP_SERVICE_UNSERVED;
 	result = masquerade_take_port(skb, packet, judgement->now);
@@ -157,8 +157,11 @@ __global int relay_open(struct __sk_buff *skb, const struct packet *packet, stru
 	return relay_open_frontend(packet, judgement, to_backend);
 }
 
-/* Answers a packet that cannot be sent on as a router does (RFC 792, RFC 1191, RFC 4443); returns an action. */
-__global int relay_refuse(struct __sk_buff *skb, const struct packet *packet, __u32 device)
+/*
+ * Answers a packet that cannot be sent on as a router does (RFC 792, RFC 1191, RFC 4443); returns an action. outer: bytes
+ * of the header in which it is sent on.
+ */
+__global int relay_refuse(struct __sk_buff *skb, const struct packet *packet, __u32 device, __u32 outer)
 {
 	__u32 mtu = 0;
 	__u32 error;
@@ -171,6 +174,7 @@ __global int relay_refuse(struct __sk_buff *skb, const struct packet *packet, __
 		error = ipv4 ? REJECT4_TIME_EXCEEDED : REJECT6_TIME_EXCEEDED;
 	} else {
 		bpf_check_mtu(skb, device, &mtu, 0, 0); /* writes the MTU of the device */
+		mtu -= outer;
 		error = (ipv4 ? REJECT4_TOO_BIG : REJECT6_TOO_BIG) | (mtu & 0xffff);
 	}
 	network_drop(skb, DROP_NOT_FORWARDABLE);
@@ -178,14 +182,14 @@ __global int relay_refuse(struct __sk_buff *skb, const struct packet *packet, __
 }
 
 /* The same for a packet that the quick parser has read. */
-__global int relay_refuse_quickly(struct __sk_buff *skb, __u32 family, __u32 device)
+__global int relay_refuse_quickly(struct __sk_buff *skb, __u32 family, __u32 device, __u32 outer)
 {
 	struct packet packet;
 
 	__builtin_memset(&packet, 0, sizeof(packet));
 	if (family == FAMILY_IPV4 ? parse_ipv4(skb, &packet) : parse_ipv6(skb, &packet))
 		return network_drop(skb, DROP_MALFORMED);
-	return relay_refuse(skb, &packet, device);
+	return relay_refuse(skb, &packet, device, outer);
 }
 
 /* Refreshes the device by which packets of a flow leave; the packet is rewritten already. */
@@ -248,6 +252,25 @@ static __always_inline bool relay_holds(const struct conntrack_entry *entry, con
 	       !conntrack_is_reopened(READ_ONCE(entry->flags), side, segment->protocol, segment->tcp_flags);
 }
 
+/* Sends a packet of a flow of direct return to its backend, and changes the entry; returns an action. */
+__global int direct_send(struct __sk_buff *skb, struct conntrack_entry *entry, const struct segment *segment, __u64 now)
+{
+	if (!entry || !segment)
+		return TC_ACT_SHOT;
+
+	const enum conntrack_side side = segment->source_side & 1;
+	union address backend;
+	__u32 device;
+
+	if (!conntrack_rests(entry, side, segment, now) && direct_advance(entry, segment, now) == CONNTRACK_REFRESHED) {
+		copy_address(&backend, entry->rewrite_address);
+		device = relay_device(skb, &backend, skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6);
+		if (device)
+			WRITE_ONCE(entry->delivery_index[1 - side], (__u16)device);
+	}
+	return direct_forward(skb, entry, entry->delivery_index[1 - side]);
+}
+
 /* The complete path of a packet of a relayed flow that the quick parser reads; returns an action or NETWORK_JUDGE. */
 __global int relay_quickly(struct __sk_buff *skb, struct conntrack_entry *entry, const struct segment *segment,
 			   __u64 now)
@@ -262,8 +285,12 @@ __global int relay_quickly(struct __sk_buff *skb, struct conntrack_entry *entry,
 
 	if (!relay_holds(entry, segment, side, now) || (rewrite_destination(entry) && !conntrack_is_current(entry)))
 		return NETWORK_JUDGE;
+	if (entry_is_direct(entry))
+		return direct_passes(skb, family, device)
+			       ? direct_send(skb, entry, segment, now)
+			       : relay_refuse_quickly(skb, family, device, direct_outer_bytes(family));
 	if (!relay_passes(skb, family, device))
-		return relay_refuse_quickly(skb, family, device);
+		return relay_refuse_quickly(skb, family, device, 0);
 	other = rewrite_other(entry);
 	if (!other || rewrite_quickly(skb, entry, family, segment->protocol) ||
 	    rewrite_quickly(skb, other, family, segment->protocol))
@@ -291,10 +318,14 @@ __global int relay_slowly(struct __sk_buff *skb, const struct packet *packet)
 		return NETWORK_JUDGE;
 	device = entry->delivery_index[1 - side];
 	deliver_prepare(skb);
-	if (!relay_passes(skb, packet->family, device))
-		return relay_refuse(skb, packet, device);
 	if (packet->first_fragment)
 		fragment_remember(packet, 0);
+	if (entry_is_direct(entry))
+		return direct_passes(skb, packet->family, device)
+			       ? direct_send(skb, entry, &segment, now)
+			       : relay_refuse(skb, packet, device, direct_outer_bytes(packet->family));
+	if (!relay_passes(skb, packet->family, device))
+		return relay_refuse(skb, packet, device, 0);
 	other = rewrite_other(entry);
 	if (!other || packet_rewrite(skb, packet, entry) || packet_rewrite(skb, packet, other))
 		return network_drop(skb, DROP_MALFORMED);
@@ -319,6 +350,9 @@ __global int relay_error(struct __sk_buff *skb, const struct packet *error)
 		return NETWORK_JUDGE;
 	device = entry->delivery_index[1 - side];
 	deliver_prepare(skb);
+	if (entry_is_direct(entry))
+		return direct_passes(skb, error->family, device) ? direct_forward(skb, entry, device)
+								 : network_drop(skb, DROP_NOT_FORWARDABLE);
 	if (!relay_passes(skb, error->family, device))
 		return network_drop(skb, DROP_NOT_FORWARDABLE);
 	other = rewrite_other(entry);

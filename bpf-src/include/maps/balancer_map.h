@@ -26,7 +26,7 @@ struct balancer_flow {
 	__u32 service_id;
 	__u8 address[16]; /* of the backend */
 	__be16 port_be;
-	__u8 by_stack; /* 1: the backend is on this node, or has another port or family than the frontend */
+	__u8 by_stack; /* 1: the backend is on this node; 2: conntrack has the flow, which is relayed */
 	__u8 reserved;
 };
 _Static_assert(sizeof(struct balancer_flow) == 24, "balancer_flow");

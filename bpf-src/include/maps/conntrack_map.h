@@ -113,6 +113,7 @@ enum conntrack_rewrite {
 	CONNTRACK_REWRITE_FROM_HIGH = 2,   /* the packets of the high side, else those of the low side */
 	CONNTRACK_REWRITE_MASQUERADE = 4,  /* between the address of an endpoint and one of this node */
 	CONNTRACK_REWRITE_BOTH = 8,        /* both addresses: of a flow that this node relays (lib/relay.h) */
+	CONNTRACK_REWRITE_OUTER = 16,      /* with BOTH: in an outer header (lib/direct_return.h) */
 };
 
 /*

@@ -41,10 +41,18 @@ _Static_assert(sizeof(struct service_key) == 20, "service_key");
  */
 #define SERVICE_OUTSIDE_ID (1U << 31)
 
+/* How packets of clients outside reach a backend on another host. */
+enum service_forwarding {
+	SERVICE_FORWARDING_DEFAULT = 0, /* by direct return from the load balancer, else with SNAT */
+	SERVICE_FORWARDING_SNAT = 1,    /* with an address of this node, to which the backend answers */
+	SERVICE_FORWARDING_DSR = 2,     /* encapsulated; the backend answers the client itself (direct server return) */
+};
+
 struct service_entry {
 	__u32 service_id;
-	__u32 slots;      /* 0: no backend takes new connections */
-	__u32 affinity_s; /* a client keeps its backend for this long after its last connection; 0: it does not */
+	__u32 slots;           /* 0: no backend takes new connections */
+	__u32 affinity_s : 24; /* a client keeps its backend for this long after its last connection; 0: it does not */
+	__u32 forwarding : 8;  /* enum service_forwarding */
 };
 _Static_assert(sizeof(struct service_entry) == 12, "service_entry");
 

@@ -11,9 +11,11 @@ import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.spec.Balancing;
 import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.FlowRing;
+import agent.datapath.manager.spec.Masquerading;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceEntries.Backend;
 import agent.maps.layout.BackendState;
+import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.ServiceScope;
 import agent.testkit.IpPacket;
 import agent.testkit.NetworkNamespace;
@@ -27,12 +29,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 
 /**
  * Measures the load balancer with BPF_PROG_TEST_RUN as the agent loaded it, beside the trivial XDP
  * program on the same packets in the same run: the packets that one core forwards or passes in a
- * second. A service has 100 backends and a table of 16,381 cells.
+ * second. A service has 100 backends and a table of 16,381 cells. Of one with SNAT, the program of
+ * the stack opens the flows, which are translated then.
  */
 final class BalancerReport {
   private static final int XDP_PASS = 2;
@@ -44,6 +48,15 @@ final class BalancerReport {
   private static final int CLIENT_PORT = 31_337;
   private static final String DEVICE = "net0";
   private static final double NS_PER_SECOND = 1e9;
+  private static final int CLIENT = 99; // the last part of an address
+  private static final int OTHER_CLIENT = 98;
+  private static final int CLIENTS = 97;
+  private static final int IPV4_PORTS = 34; // offset in the frame
+  private static final int IPV6_PORTS = 54;
+  private static final int FLOWS = 64_512;
+  private static final int LEAST_PORT = 1024; // of those that SNAT keeps
+  private static final AddressPair OWN =
+      new AddressPair(IpAddress.parse("192.0.2.1"), IpAddress.parse("2001:db8::1"));
 
   private final Report report =
       new Report(
@@ -72,13 +85,13 @@ final class BalancerReport {
               .cgroupRoot(group.path())
               .gateway4(IpAddress.parse("10.77.0.1"))
               .gateway6(IpAddress.parse("fd77::1"))
-              .balancing(
-                  new Balancing(
-                      DEVICE,
-                      new AddressPair(
-                          IpAddress.parse("192.0.2.1"), IpAddress.parse("2001:db8::1"))));
+              .masquerading(new Masquerading(Map.of(DEVICE, OWN), null, null))
+              .balancing(new Balancing(DEVICE, OWN));
       route(host);
-      return host.run(() -> balancer.measure(context, bpffs.path()));
+      return host.run(
+          () ->
+              balancer.measure(
+                  context.devices(Map.of(DEVICE, NetworkDevice.index(DEVICE))), bpffs.path()));
     }
   }
 
@@ -97,20 +110,20 @@ final class BalancerReport {
   }
 
   private Report measure(DatapathContext context, Path bpfRoot) {
-    final Path pin = bpfRoot.resolve("agent/devices").resolve(DEVICE).resolve("balancer");
+    final Path pins = bpfRoot.resolve("agent/devices").resolve(DEVICE);
     try (DatapathManager manager =
             DatapathManager.launch(context, new FlowRing(0, Set.of(), System::nanoTime));
-        BpfLink link = BpfLink.openPinned(pin).orElseThrow();
-        BpfProgram program = BpfProgram.openById(link.info().programId());
+        BpfProgram program = pinned(pins.resolve("balancer"));
+        BpfProgram ofStack = pinned(pins.resolve("from_network"));
         BpfObject trivial = TrivialObject.load();
         Variations variations = new Variations(trivial);
         TestRunTimer timer = new TestRunTimer()) {
       timer.fromDevice(NetworkDevice.index(DEVICE));
       for (final boolean isIpv6 : new boolean[] {false, true}) {
-        manager.services().put(service(isIpv6)).join();
+        manager.services().put(service(isIpv6, ServiceForwarding.DSR)).join();
         for (final boolean hasManyFlows : new boolean[] {false, true}) {
           for (final boolean isServed : new boolean[] {true, false}) {
-            final byte[] packet = packet(isIpv6, isServed);
+            final byte[] packet = packet(isIpv6, isServed, CLIENT).ack().bytes();
             for (int i = 0; i < Variations.COUNT; i++) {
               variations.port(i, hasManyFlows ? i : CLIENT_PORT);
             }
@@ -128,12 +141,60 @@ final class BalancerReport {
           }
         }
       }
+      for (final boolean isIpv6 : new boolean[] {false, true}) {
+        manager.services().put(service(isIpv6, ServiceForwarding.SNAT)).join();
+        translate(isIpv6, false, new Subjects(program, ofStack, trivial), variations, timer);
+        translate(isIpv6, true, new Subjects(program, ofStack, trivial), variations, timer);
+      }
       manager.services().restore(List.of(), Set.of()).join();
     }
     return report;
   }
 
-  private static ServiceEntries service(boolean isIpv6) {
+  private static BpfProgram pinned(Path pin) {
+    try (BpfLink link = BpfLink.openPinned(pin).orElseThrow()) {
+      return BpfProgram.openById(link.info().programId());
+    }
+  }
+
+  private record Subjects(BpfProgram balancer, BpfProgram ofStack, BpfObject trivial) {}
+
+  /** Full NAT: of clients that no row before has had, and whose flows no balancer has kept. */
+  private void translate(
+      boolean isIpv6,
+      boolean hasManyFlows,
+      Subjects subjects,
+      Variations variations,
+      TestRunTimer timer) {
+    final IpPacket built = packet(isIpv6, true, hasManyFlows ? CLIENTS : OTHER_CLIENT);
+    final byte[] packet = built.ack().bytes();
+    final byte[] opening = built.syn().bytes();
+    final int ports = isIpv6 ? IPV6_PORTS : IPV4_PORTS;
+    try (TestRunTimer stack = new TestRunTimer().on(NetworkDevice.index(DEVICE))) {
+      for (int i = 0; i < Variations.COUNT; i++) {
+        final int port = hasManyFlows ? LEAST_PORT + i % FLOWS : CLIENT_PORT;
+        variations.port(i, port);
+        opening[ports] = (byte) (port >>> 8);
+        opening[ports + 1] = (byte) port;
+        if (i < (hasManyFlows ? FLOWS : 1)) {
+          stack.once(subjects.ofStack(), opening);
+        }
+      }
+    }
+    variations.headers(packet);
+    final BpfProgram baseline = subjects.trivial().program("trivial_xdp");
+    row(
+        (isIpv6 ? "IPv6 " : "IPv4 ")
+            + "to a service with SNAT, "
+            + (hasManyFlows ? "64,512 flows" : "one flow"),
+        timer.measure(
+            new TestRunTimer.Subjects(subjects.balancer(), baseline, baseline),
+            variations.behind(isIpv6 ? "restore_translated6" : "restore_translated4", "next_xdp"),
+            packet,
+            XDP_TX));
+  }
+
+  private static ServiceEntries service(boolean isIpv6, ServiceForwarding forwarding) {
     final List<Backend> backends = new ArrayList<>();
     for (int i = 1; i <= BACKENDS; i++) {
       final String address = isIpv6 ? "2001:db8:5::" + i : "198.51.100." + i;
@@ -146,6 +207,7 @@ final class BalancerReport {
         List.of(TCP),
         0,
         Set.of(ServiceScope.OUTSIDE),
+        forwarding,
         backends);
   }
 
@@ -153,17 +215,17 @@ final class BalancerReport {
     return isIpv6 ? "2001:db8:80::1" : "203.0.113.80";
   }
 
-  private static byte[] packet(boolean isIpv6, boolean isServed) {
+  private static IpPacket packet(boolean isIpv6, boolean isServed, int client) {
     final IpPacket packet =
         isIpv6
-            ? ipv6("2001:db8:9::9", isServed ? frontend(true) : "2001:db8:80::2")
-            : ipv4("192.0.2.99", isServed ? frontend(false) : "203.0.113.81");
+            ? ipv6("2001:db8:9::" + client, isServed ? frontend(true) : "2001:db8:80::2")
+            : ipv4("192.0.2." + client, isServed ? frontend(false) : "203.0.113.81");
     final long mac = NetworkDevice.hardwareAddress(NetworkDevice.index(DEVICE));
     final StringBuilder own = new StringBuilder();
     for (int shift = 40; shift >= 0; shift -= Byte.SIZE) {
       own.append(own.isEmpty() ? "" : ":").append("%02x".formatted(mac >> shift & 0xff));
     }
-    return packet.to(own.toString()).tcp(CLIENT_PORT, PORT).ack().bytes();
+    return packet.to(own.toString()).tcp(CLIENT_PORT, PORT);
   }
 
   private void row(String scenario, TestRunTimer.Figures figures) {

@@ -11,6 +11,7 @@ import agent.bindings.MapFlag;
 import agent.bindings.MappedMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 
 /**
  * The values ({@code struct variation}) that the varying programs of {@code trivial.bpf.c} write
@@ -21,6 +22,7 @@ final class Variations implements AutoCloseable {
   static final int COUNT = 65_536;
 
   private static final int SIZE = 32;
+  private static final int HEADERS_SIZE = 80;
   private static final int PORT_OFFSET = 16;
   private static final int MACS_OFFSET = 18;
   private static final int HOP_LIMIT_OFFSET = 30;
@@ -50,6 +52,25 @@ final class Variations implements AutoCloseable {
       final long offset = (long) i * SIZE;
       MemorySegment.copy(packet, 0, mapping.segment(), JAVA_BYTE, offset + MACS_OFFSET, 12);
       mapping.segment().set(JAVA_BYTE, offset + HOP_LIMIT_OFFSET, (byte) hopLimit);
+    }
+  }
+
+  /** Sets the headers of TCP that the programs for translated packets restore. */
+  void headers(byte[] packet) {
+    put("original", Arrays.copyOf(packet, HEADERS_SIZE));
+  }
+
+  private void put(String map, byte[] value) {
+    try (Arena arena = Arena.ofConfined()) {
+      final int result =
+          MapCalls.update(
+              object.mapFd(map),
+              arena.allocateFrom(JAVA_INT, 0),
+              arena.allocateFrom(JAVA_BYTE, value),
+              MapFlag.ANY);
+      if (result < 0) {
+        throw new IllegalStateException(map + ": " + Errno.name(result));
+      }
     }
   }
 

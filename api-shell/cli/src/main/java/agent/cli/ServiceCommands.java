@@ -26,6 +26,7 @@ final class ServiceCommands {
   private static final String AFFINITY = "--affinity";
   private static final String NAME = "--name";
   private static final String NAMESPACE = "--namespace";
+  private static final String FORWARDING_MODE = "--forwarding-mode";
   private static final String LOCAL = "--local";
 
   private ServiceCommands() {}
@@ -58,6 +59,12 @@ final class ServiceCommands {
             .option(OptionSpec.text(AFFINITY, "SECONDS", "How long a client keeps its backend."))
             .option(OptionSpec.text(NAME, "NAME", "Its name."))
             .option(OptionSpec.text(NAMESPACE, "NAMESPACE", "The namespace of its name."))
+            .option(
+                OptionSpec.text(
+                        FORWARDING_MODE,
+                        "MODE",
+                        "How packets of clients outside reach backends on other hosts: snat or dsr.")
+                    .among("snat", "dsr"))
             .option(OptionSpec.flag(LOCAL, "Only backends on this node serve it."))
             .example(
                 "agentctl service update 7 --frontend 10.96.0.1:80 --protocol TCP"
@@ -130,6 +137,10 @@ final class ServiceCommands {
     final String affinity = Tree.text(flags, "affinityTimeoutSeconds");
     call.out().println("Affinity:  " + (affinity == null ? "none" : affinity + " s"));
     call.out().println("Served by: " + servedBy(flags));
+    final String mode = Tree.text(flags, "forwardingMode");
+    if (mode != null) {
+      call.out().println("Forwarded: " + mode);
+    }
     final Rows rows = call.rows("BACKEND", "STATE", "WEIGHT", "NODE");
     for (final Object backend : backends(service)) {
       rows.row(
@@ -183,6 +194,9 @@ final class ServiceCommands {
     }
     if (call.isSet(LOCAL)) {
       members(spec, "flags").put("intTrafficPolicy", "Local");
+    }
+    if (call.isSet(FORWARDING_MODE)) {
+      members(spec, "flags").put("forwardingMode", call.option(FORWARDING_MODE));
     }
     if (call.isSet(NAME)) {
       members(spec, "flags").put("name", call.option(NAME));

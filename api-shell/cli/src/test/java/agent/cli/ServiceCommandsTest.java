@@ -119,6 +119,10 @@ class ServiceCommandsTest {
             + "{\"ip\":\"10.1.0.9\",\"port\":8080,\"weight\":3,\"state\":\"terminating\"}],"
             + "\"flags\":{\"sessionAffinity\":\"ClientIP\",\"affinityTimeoutSeconds\":600,"
             + "\"intTrafficPolicy\":\"Local\",\"name\":\"web\",\"namespace\":\"default\"}}");
+    output("service update 7 --frontend [fd96::1]:53 --forwarding-mode dsr");
+    assertBody(
+        "{\"frontend-address\":{\"ip\":\"fd96::1\",\"port\":53},"
+            + "\"flags\":{\"forwardingMode\":\"dsr\"}}");
     output("service update 7 --frontend [fd96::1]:53");
     assertBody("{\"frontend-address\":{\"ip\":\"fd96::1\",\"port\":53}}");
   }

@@ -26,6 +26,7 @@ import agent.launcher.view.EndpointModuleHealth;
 import agent.launcher.view.HostRoutingHealth;
 import agent.launcher.view.PeriodicController;
 import agent.launcher.view.StartedParts;
+import agent.maps.layout.ServiceForwarding;
 import agent.node.ClusterNode;
 import agent.node.ClusterNodes;
 import agent.node.HostRoutingWatch;
@@ -237,8 +238,13 @@ final class Daemon implements AutoCloseable {
 
   /** Restores the services, which rules select; events tell of what changes from then on. */
   private Services services(AgentState state, DatapathManager datapath) {
+    final boolean hasBalancer = datapath.status().balancerMode() != null;
     final Services services =
-        Services.restore(datapath.services(), state.serviceStore(), HostName.read());
+        Services.restore(
+            datapath.services(),
+            state.serviceStore(),
+            HostName.read(),
+            hasBalancer ? ServiceForwarding.DSR : ServiceForwarding.DEFAULT);
     services.observe(new ServiceEvents(events));
     return services;
   }

@@ -11,6 +11,8 @@ import java.util.List;
  * @param type where it is offered
  * @param isLocal whether only backends on this node serve the node and its workloads
  * @param isLocalOutside whether only backends on this node serve clients outside
+ * @param forwarding how packets of clients outside reach backends on other hosts; null: as the
+ *     options of the agent say
  * @param affinitySec how long a client keeps its backend after its last connection; 0: not at all
  * @param name its name; null where it has none
  * @param namespace the namespace of its name; null where it has none
@@ -22,6 +24,7 @@ public record Service(
     ServiceType type,
     boolean isLocal,
     boolean isLocalOutside,
+    ForwardingMode forwarding,
     int affinitySec,
     String name,
     String namespace) {
@@ -45,14 +48,24 @@ public record Service(
         ServiceType.CLUSTER_IP,
         isLocal,
         false,
+        null,
         affinitySec,
         name,
         namespace);
   }
 
   /** Returns the service as one that is offered elsewhere. */
-  public Service offered(ServiceType where, boolean isLocalThere) {
+  public Service offered(ServiceType where, boolean isLocalThere, ForwardingMode forwardedThere) {
     return new Service(
-        id, frontend, backends, where, isLocal, isLocalThere, affinitySec, name, namespace);
+        id,
+        frontend,
+        backends,
+        where,
+        isLocal,
+        isLocalThere,
+        forwardedThere,
+        affinitySec,
+        name,
+        namespace);
   }
 }

@@ -3,11 +3,13 @@ package agent.service;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.layout.BackendState;
+import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.ServiceScope;
 import agent.types.IpAddress;
 import agent.types.Refusal;
 import agent.types.ServiceName;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -41,6 +43,7 @@ public final class Services {
   private final ServiceProxy datapath;
   private final ServiceStore store;
   private final String nodeName;
+  private final ServiceForwarding usualForwarding;
   private final Map<Integer, Service> services = new ConcurrentSkipListMap<>();
   private final Map<Integer, String> unreadable = new ConcurrentHashMap<>();
   private final Map<Listener, Integer> listeners = new ConcurrentHashMap<>();
@@ -80,10 +83,15 @@ public final class Services {
   /** An address, port and protocol number that a service has taken. */
   private record Listener(IpAddress address, int port, int protocol) {}
 
-  private Services(ServiceProxy datapath, ServiceStore store, String nodeName) {
+  private Services(
+      ServiceProxy datapath,
+      ServiceStore store,
+      String nodeName,
+      ServiceForwarding usualForwarding) {
     this.datapath = datapath;
     this.store = store;
     this.nodeName = nodeName;
+    this.usualForwarding = usualForwarding;
   }
 
   /**
@@ -92,10 +100,15 @@ public final class Services {
    * frontends that it has there.
    *
    * @param nodeName the name of this node in {@link Backend#nodeName()}
+   * @param usualForwarding of services for clients outside that do not say it
    * @throws Refusal where the kernel refuses
    */
-  public static Services restore(ServiceProxy datapath, ServiceStore store, String nodeName) {
-    final Services restored = new Services(datapath, store, nodeName);
+  public static Services restore(
+      ServiceProxy datapath,
+      ServiceStore store,
+      String nodeName,
+      ServiceForwarding usualForwarding) {
+    final Services restored = new Services(datapath, store, nodeName, usualForwarding);
     final ServiceStore.Stored stored = store.load();
     restored.unreadable.putAll(stored.unreadable());
     final List<ServiceEntries> entries = new ArrayList<>();
@@ -375,7 +388,7 @@ public final class Services {
         entriesOf(service, outside(id), OUTSIDE, offered(service)));
   }
 
-  private static ServiceEntries entriesOf(
+  private ServiceEntries entriesOf(
       Service service, int id, Set<ServiceScope> scopes, List<Backend> backends) {
     return new ServiceEntries(
         id,
@@ -384,6 +397,7 @@ public final class Services {
         service.frontend().protocol().numbers(),
         service.affinitySec(),
         scopes,
+        scopes.contains(ServiceScope.OUTSIDE) ? forwarding(service) : ServiceForwarding.DEFAULT,
         backends.stream()
             .map(
                 backend ->
@@ -393,6 +407,30 @@ public final class Services {
                         BackendState.valueOf(backend.state().name()),
                         backend.weight()))
             .toList());
+  }
+
+  /**
+   * Returns how new flows of clients outside reach backends on other hosts: the modes of the
+   * services for such clients, or that which a service has that does not say it.
+   */
+  public Set<ServiceForwarding> forwardingModes() {
+    final Set<ServiceForwarding> modes = EnumSet.noneOf(ServiceForwarding.class);
+    for (final Service service : services.values()) {
+      if (service.type().isOutside()) {
+        modes.add(forwarding(service));
+      }
+    }
+    if (modes.isEmpty()) {
+      modes.add(usualForwarding);
+    }
+    if (modes.remove(ServiceForwarding.DEFAULT)) {
+      modes.add(ServiceForwarding.SNAT);
+    }
+    return modes;
+  }
+
+  private ServiceForwarding forwarding(Service service) {
+    return service.forwarding() == null ? usualForwarding : service.forwarding().forwarding();
   }
 
   /** Waits for the datapath, and throws its refusal as it is. */

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import agent.datapath.manager.spec.ServiceEntries;
 import agent.datapath.manager.spec.ServiceProxy;
 import agent.maps.layout.BackendState;
+import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.SocketCounter;
 import agent.types.IpAddress;
 import agent.types.OperationException;
@@ -37,7 +38,7 @@ class ServicesTest {
 
   private final Datapath datapath = new Datapath();
   private final Disk disk = new Disk();
-  private Services services = Services.restore(datapath, disk, "n1");
+  private Services services = Services.restore(datapath, disk, "n1", ServiceForwarding.DEFAULT);
 
   /** A datapath that fails on demand. */
   private static final class Datapath implements ServiceProxy {
@@ -130,11 +131,33 @@ class ServicesTest {
   }
 
   private void restart() {
-    services = Services.restore(datapath, disk, "n1");
+    services = Services.restore(datapath, disk, "n1", ServiceForwarding.DEFAULT);
   }
 
   private static Refusal refused(Runnable call) {
     return assertThrows(Refusal.class, call::run);
+  }
+
+  /** The agent has --lb: a service that does not say it is forwarded by direct return. */
+  @Test
+  void shouldGiveTheDatapathHowPacketsOfClientsOutsideAreForwarded() {
+    services = Services.restore(datapath, disk, "n1", ServiceForwarding.DSR);
+    assertEquals(Set.of(ServiceForwarding.DSR), services.forwardingModes());
+    final Service whole = service(1, WEB, HERE, ELSEWHERE);
+    services.put(whole.offered(ServiceType.NODE_PORT, false, ForwardingMode.SNAT));
+    assertEquals(Set.of(ServiceForwarding.SNAT), services.forwardingModes());
+    assertEquals(ServiceForwarding.SNAT, datapath.held.get(1).forwarding());
+    services.put(whole.offered(ServiceType.NODE_PORT, true, null));
+    assertEquals(ServiceForwarding.DEFAULT, datapath.held.get(1).forwarding(), "for those inside");
+    assertEquals(ServiceForwarding.DSR, datapath.held.get(1 | OUTSIDE).forwarding());
+    services.put(whole);
+    services.put(
+        service(2, NAMES, HERE).offered(ServiceType.NODE_PORT, false, ForwardingMode.SNAT));
+    services = Services.restore(datapath, disk, "n1", ServiceForwarding.DEFAULT);
+    assertEquals(ServiceForwarding.SNAT, datapath.held.get(2).forwarding());
+    assertEquals(Set.of(ServiceForwarding.SNAT), services.forwardingModes());
+    services.put(whole.offered(ServiceType.NODE_PORT, false, ForwardingMode.DSR));
+    assertEquals(Set.of(ServiceForwarding.SNAT, ServiceForwarding.DSR), services.forwardingModes());
   }
 
   @Test
@@ -191,7 +214,16 @@ class ServicesTest {
 
   private static Service offered(ServiceType type, boolean isLocal, boolean isLocalOutside) {
     return new Service(
-        1, WEB, List.of(HERE, ELSEWHERE, SOMEWHERE), type, isLocal, isLocalOutside, 60, null, null);
+        1,
+        WEB,
+        List.of(HERE, ELSEWHERE, SOMEWHERE),
+        type,
+        isLocal,
+        isLocalOutside,
+        null,
+        60,
+        null,
+        null);
   }
 
   /** What the datapath has, as id, scopes and ports of the backends. */
@@ -229,7 +261,7 @@ class ServicesTest {
     services.put(offered(ServiceType.NODE_PORT, true, true));
     assertEquals(List.of("1 [INSIDE, OUTSIDE] [1]"), held());
     final Backend unnamed = backend("10.1.0.8");
-    services.put(service(1, WEB, HERE, unnamed).offered(ServiceType.NODE_PORT, false));
+    services.put(service(1, WEB, HERE, unnamed).offered(ServiceType.NODE_PORT, false, null));
     assertEquals(List.of("1 [INSIDE, OUTSIDE] [1, 8080]"), held(), "the same backends");
     services.put(offered(ServiceType.NODE_PORT, true, false));
     services.remove(1);

@@ -1,6 +1,7 @@
 package agent.state;
 
 import agent.service.Backend;
+import agent.service.ForwardingMode;
 import agent.service.Frontend;
 import agent.service.Service;
 import agent.service.ServiceProtocol;
@@ -31,18 +32,24 @@ final class ServiceCodec implements Codec<Service> {
     out.beginObject();
     out.member("type", service.type().text(), DocumentWriter::text);
     out.member("local", service.isLocalOutside(), DocumentWriter::bool);
+    if (service.forwarding() != null) { // a release before 0.9 does not read the record
+      out.member("forwarding", service.forwarding().text(), DocumentWriter::text);
+    }
     out.endObject();
   }
 
-  private record Outside(ServiceType type, boolean isLocal) {}
+  private record Outside(ServiceType type, boolean isLocal, ForwardingMode forwarding) {}
 
   private static Outside readOutside(DocumentReader in) throws DamagedStateException {
     in.beginObject();
-    final Outside outside =
-        new Outside(
-            in.member("type", ServiceCodec::readType), in.member("local", DocumentReader::bool));
-    in.endObject();
-    return outside;
+    return new Outside(
+        in.member("type", ServiceCodec::readType),
+        in.member("local", DocumentReader::bool),
+        in.lastMember("forwarding", ServiceCodec::readForwarding));
+  }
+
+  private static ForwardingMode readForwarding(DocumentReader in) throws DamagedStateException {
+    return in.parsed(name -> ForwardingMode.parse("", name), "a forwarding mode");
   }
 
   private static ServiceType readType(DocumentReader in) throws DamagedStateException {
@@ -62,7 +69,9 @@ final class ServiceCodec implements Codec<Service> {
             in.memberOrNull("name", DocumentReader::text),
             in.memberOrNull("namespace", DocumentReader::text));
     final Outside outside = in.lastMember("outside", ServiceCodec::readOutside);
-    return outside == null ? service : service.offered(outside.type(), outside.isLocal());
+    return outside == null
+        ? service
+        : service.offered(outside.type(), outside.isLocal(), outside.forwarding());
   }
 
   private static void writeFrontend(DocumentWriter out, Frontend frontend) {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.ModuleHealth;
 import agent.service.Backend;
+import agent.service.ForwardingMode;
 import agent.service.Frontend;
 import agent.service.Service;
 import agent.service.ServiceProtocol;
@@ -92,12 +93,12 @@ class ServiceFilesTest {
   void shouldKeepWhereAServiceIsOffered() throws Exception {
     for (final ServiceType type : ServiceType.values()) {
       for (final boolean isLocal : new boolean[] {true, false}) {
-        final Service offered = SERVICE.offered(type, isLocal && type.isOutside());
+        final Service offered = SERVICE.offered(type, isLocal && type.isOutside(), null);
         state.serviceStore().save(offered);
         assertEquals(List.of(offered), List.copyOf(reloaded().services()));
       }
     }
-    state.serviceStore().save(SERVICE.offered(ServiceType.HOST_PORT, true));
+    state.serviceStore().save(SERVICE.offered(ServiceType.HOST_PORT, true, null));
     final String end = ",\"outside\":{\"type\":\"HostPort\",\"local\":true}}";
     assertTrue(Files.readString(file()).strip().endsWith(end), Files.readString(file()));
     for (final String wrong : List.of("\"Port\"", "null", "1")) {
@@ -109,6 +110,22 @@ class ServiceFilesTest {
     }
     write(DOCUMENT.substring(0, DOCUMENT.length() - 1) + ",\"more\":1}");
     assertTrue(reloaded().unreadable().get(7).contains("$.more"));
+  }
+
+  /** A release before 0.9 keeps a service of a mode as the kernel has it, without reading it. */
+  @Test
+  void shouldKeepHowPacketsReachOtherHosts() throws Exception {
+    for (final ForwardingMode mode : ForwardingMode.values()) {
+      final Service forwarded = SERVICE.offered(ServiceType.LOAD_BALANCER, false, mode);
+      state.serviceStore().save(forwarded);
+      assertEquals(List.of(forwarded), List.copyOf(reloaded().services()));
+    }
+    final String end =
+        ",\"outside\":{\"type\":\"LoadBalancer\",\"local\":false,\"forwarding\":\"dsr\"}}";
+    assertTrue(Files.readString(file()).strip().endsWith(end), Files.readString(file()));
+    write(DOCUMENT.substring(0, DOCUMENT.length() - 1) + end.replace("dsr", "direct"));
+    final String reason = reloaded().unreadable().get(7);
+    assertTrue(reason.contains("$.outside.forwarding"), reason);
   }
 
   @Test

@@ -1,13 +1,14 @@
 package agent.maps.format;
 
 import agent.maps.layout.ServiceEntryFlyweight;
+import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.ServiceKeyFlyweight;
 import agent.maps.layout.ServiceScope;
 import org.agrona.MutableDirectBuffer;
 
 /**
  * Formats services as {@code 10.96.0.1:443 TCP}, or {@code 10.96.0.1:443 TCP from outside}, and
- * {@code service 7 slots 3 affinity 0s}.
+ * {@code service 7 slots 3 affinity 0s}, and {@code dsr} or {@code snat} where it says so.
  */
 final class ServiceFormat implements MapFormat {
   @Override
@@ -37,5 +38,10 @@ final class ServiceFormat implements MapFormat {
     FieldText.unsigned(out.append(" slots "), entry.slots());
     FieldText.unsigned(out.append(" affinity "), entry.affinityS());
     out.append('s');
+    for (final ServiceForwarding forwarding : ServiceForwarding.values()) {
+      if (forwarding != ServiceForwarding.DEFAULT && forwarding.number() == entry.forwarding()) {
+        FieldText.constant(out.append(' '), forwarding.name());
+      }
+    }
   }
 }

@@ -12,7 +12,9 @@ public enum ConntrackRewrite implements Numbered {
   /** Between the address of an endpoint and one of this node. */
   MASQUERADE(4),
   /** Both addresses of a packet, of a flow that this node relays. */
-  BOTH(8);
+  BOTH(8),
+  /** With BOTH: in an outer header; the flow has no other entry. */
+  OUTER(16);
 
   public static final EnumSpec ENUM =
       EnumSpec.of("conntrack_rewrite", "CONNTRACK_REWRITE_", values());

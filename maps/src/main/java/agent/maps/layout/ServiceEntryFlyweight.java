@@ -16,7 +16,7 @@ import org.agrona.MutableDirectBuffer;
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * |                             slots                             |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
- * |                           affinity_s                          |
+ * |                   affinity_s                  |   forwarding  |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * </pre>
  */
@@ -26,11 +26,15 @@ public final class ServiceEntryFlyweight {
   public static final int AFFINITY_S_OFFSET = SLOTS_OFFSET + SIZE_OF_INT;
   public static final int LENGTH = AFFINITY_S_OFFSET + SIZE_OF_INT;
 
+  private static final int AFFINITY_S_BITS = 24;
+  private static final int AFFINITY_S_MASK = (1 << AFFINITY_S_BITS) - 1;
+
   public static final StructSpec STRUCT =
       StructSpec.named("service_entry", LENGTH)
           .scalar("service_id", SERVICE_ID_OFFSET, U32)
           .scalar("slots", SLOTS_OFFSET, U32)
-          .scalar("affinity_s", AFFINITY_S_OFFSET, U32)
+          .bits("affinity_s", AFFINITY_S_OFFSET * Byte.SIZE, U32, AFFINITY_S_BITS)
+          .bits("forwarding", AFFINITY_S_OFFSET * Byte.SIZE + AFFINITY_S_BITS, U32, Byte.SIZE)
           .build();
 
   private MutableDirectBuffer buffer;
@@ -73,12 +77,24 @@ public final class ServiceEntryFlyweight {
 
   /** Returns {@code affinity_s}; 0 means no affinity. */
   public int affinityS() {
-    return buffer.getInt(offset + AFFINITY_S_OFFSET);
+    return buffer.getInt(offset + AFFINITY_S_OFFSET) & AFFINITY_S_MASK;
   }
 
   /** Sets {@code affinity_s}; 0 means no affinity. */
   public ServiceEntryFlyweight affinityS(int value) {
-    buffer.putInt(offset + AFFINITY_S_OFFSET, value);
+    final int others = buffer.getInt(offset + AFFINITY_S_OFFSET) & ~AFFINITY_S_MASK;
+    buffer.putInt(offset + AFFINITY_S_OFFSET, others | value & AFFINITY_S_MASK);
+    return this;
+  }
+
+  /** Returns {@code forwarding}, a number of {@link ServiceForwarding}. */
+  public int forwarding() {
+    return buffer.getInt(offset + AFFINITY_S_OFFSET) >>> AFFINITY_S_BITS;
+  }
+
+  /** Sets {@code forwarding}. */
+  public ServiceEntryFlyweight forwarding(ServiceForwarding value) {
+    buffer.putInt(offset + AFFINITY_S_OFFSET, value.number() << AFFINITY_S_BITS | affinityS());
     return this;
   }
 }

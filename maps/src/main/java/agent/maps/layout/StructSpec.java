@@ -62,6 +62,11 @@ public record StructSpec(String name, int length, List<Member> members) {
       return add(new Member(member, offset * Byte.SIZE, 0, scalar, null, count));
     }
 
+    /** Adds a bit field; its offset is in bits. */
+    public Builder bits(String member, int bitOffset, Scalar scalar, int width) {
+      return add(new Member(member, bitOffset, width, scalar, null, 0));
+    }
+
     /** Adds an array of {@code __u8}. */
     public Builder bytes(String member, int offset, int count) {
       return scalars(member, offset, Scalar.U8, count);

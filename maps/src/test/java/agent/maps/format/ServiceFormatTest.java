@@ -13,6 +13,7 @@ import agent.maps.layout.ServiceBackendKeyFlyweight;
 import agent.maps.layout.ServiceCellsFlyweight;
 import agent.maps.layout.ServiceEndFlyweight;
 import agent.maps.layout.ServiceEntryFlyweight;
+import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.ServiceKeyFlyweight;
 import agent.maps.layout.ServiceScope;
 import agent.maps.layout.ServiceSlotFlyweight;
@@ -52,6 +53,10 @@ class ServiceFormatTest {
         .protocol(17);
     new ServiceEntryFlyweight().wrap(value, 0).serviceId(7).slots(3).affinityS(600);
     assertText(text + " UDP", "service 7 slots 3 affinity 600s", MapFormats.SERVICES);
+    new ServiceEntryFlyweight().wrap(value, 0).forwarding(ServiceForwarding.DSR);
+    assertText(text + " UDP", "service 7 slots 3 affinity 600s dsr", MapFormats.SERVICES);
+    new ServiceEntryFlyweight().wrap(value, 0).forwarding(ServiceForwarding.SNAT).affinityS(9);
+    assertText(text + " UDP", "service 7 slots 3 affinity 9s snat", MapFormats.SERVICES);
   }
 
   @Test
@@ -125,6 +130,8 @@ class ServiceFormatTest {
     assertText(key, "service 7 backend 10.1.0.7:81", MapFormats.BALANCER_FLOWS);
     new BalancerFlowFlyweight().wrap(value, 0).byStack(1);
     assertText(key, "service 7 backend 10.1.0.7:81 by stack", MapFormats.BALANCER_FLOWS);
+    new BalancerFlowFlyweight().wrap(value, 0).byStack(2);
+    assertText(key, "service 7 backend 10.1.0.7:81 relayed", MapFormats.BALANCER_FLOWS);
   }
 
   @Test

@@ -78,6 +78,7 @@ public final class Layouts {
                   PrefilterCell.ENUM,
                   PrefilterGeometry.ENUM,
                   PrefilterTable.ENUM,
+                  ServiceForwarding.ENUM,
                   ServiceGate.ENUM,
                   ServiceScope.ENUM,
                   SocketCounter.ENUM,

@@ -54,6 +54,7 @@ public record ServiceSpecModel(
    *
    * @param affinityTimeoutSeconds how long a client keeps its backend
    * @param extTrafficPolicy which backends take traffic from outside
+   * @param forwardingMode how packets from outside reach backends on other hosts
    * @param intTrafficPolicy which backends take traffic from this node
    * @param name name
    * @param namespace namespace of the name
@@ -63,6 +64,7 @@ public record ServiceSpecModel(
   public record Flags(
       @JsonProperty("affinityTimeoutSeconds") Integer affinityTimeoutSeconds,
       @JsonProperty("extTrafficPolicy") String extTrafficPolicy,
+      @JsonProperty("forwardingMode") String forwardingMode,
       @JsonProperty("intTrafficPolicy") String intTrafficPolicy,
       @JsonProperty("name") String name,
       @JsonProperty("namespace") String namespace,

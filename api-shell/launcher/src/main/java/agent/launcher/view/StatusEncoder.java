@@ -15,12 +15,14 @@ import agent.datapath.manager.spec.ServiceProxy;
 import agent.datapath.manager.spec.TcMode;
 import agent.identity.Identity;
 import agent.maps.layout.EventType;
+import agent.maps.layout.ServiceForwarding;
 import agent.node.HostRouting;
 import agent.node.NodeInventory.SegmentSizes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collector;
@@ -125,7 +127,7 @@ final class StatusEncoder {
         configuration.masquerading(now),
         monitor(now),
         orchestrator(),
-        proxyReplacement(now.datapath().services(), now.datapath().status().balancerMode()),
+        proxyReplacement(now),
         now.proxies().get(),
         new DaemonStatusModel.Routing("Linux", routing.mode().text(), "disabled"),
         new DaemonStatusModel.Srv6(false, null),
@@ -225,8 +227,9 @@ final class StatusEncoder {
   }
 
   /** Services are balanced at the socket and by packet, or not at all. */
-  private static ProxyReplacementModel proxyReplacement(
-      ServiceProxy services, PrefilterMode balancer) {
+  private static ProxyReplacementModel proxyReplacement(StartedParts now) {
+    final ServiceProxy services = now.datapath().services();
+    final PrefilterMode balancer = now.datapath().status().balancerMode();
     final boolean atSocket = services.hooks() != ServiceProxy.Hooks.OFF;
     final Feature feature = new Feature(atSocket);
     return new ProxyReplacementModel(
@@ -242,7 +245,7 @@ final class StatusEncoder {
                 atSocket, atSocket ? List.of("TCP", "UDP") : List.of()),
             new ProxyReplacementModel.Nat46X64(
                 false, new ProxyReplacementModel.Gateway(false, List.of()), NO_FEATURE),
-            nodePort(atSocket, services.mostCells(), balancer),
+            nodePort(atSocket, services.mostCells(), balancer, now.services().forwardingModes()),
             feature,
             feature,
             NO_FEATURE),
@@ -253,17 +256,20 @@ final class StatusEncoder {
    * Encodes how packets reach backends.
    *
    * @param balancer the XDP mode of the load balancer, or null without one
+   * @param modes how they do on other hosts
    */
   private static ProxyReplacementModel.NodePort nodePort(
-      boolean hasServices, int mostCells, PrefilterMode balancer) {
+      boolean hasServices, int mostCells, PrefilterMode balancer, Set<ServiceForwarding> modes) {
     final boolean isByTable = mostCells > 0;
+    final String mode =
+        modes.size() > 1 ? "Hybrid" : modes.contains(ServiceForwarding.DSR) ? "DSR" : "SNAT";
     return new ProxyReplacementModel.NodePort(
         balancer == null ? null : balancer == PrefilterMode.NATIVE ? "Native" : "Generic",
         hasServices ? isByTable ? "Maglev" : "Random" : null,
-        balancer == null ? null : "IPIP",
+        hasServices && modes.contains(ServiceForwarding.DSR) ? "IPIP" : null,
         hasServices,
         isByTable ? mostCells : null,
-        balancer != null ? "DSR" : hasServices ? "SNAT" : null,
+        hasServices ? mode : null,
         null,
         null);
   }

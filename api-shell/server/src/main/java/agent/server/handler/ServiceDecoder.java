@@ -5,6 +5,7 @@ import agent.contract.service.ServiceSpecModel.BackendAddress;
 import agent.contract.service.ServiceSpecModel.Flags;
 import agent.contract.service.ServiceSpecModel.FrontendAddress;
 import agent.service.Backend;
+import agent.service.ForwardingMode;
 import agent.service.Frontend;
 import agent.service.Service;
 import agent.service.ServiceProtocol;
@@ -31,7 +32,7 @@ final class ServiceDecoder {
   private static final int LONGEST_NAME = 253;
   private static final int AFFINITY_SEC = 10_800; // as the orchestrator's services have it
   private static final int MOST_AFFINITY_SEC = 86_400;
-  private static final Flags NO_FLAGS = new Flags(null, null, null, null, null, null, null);
+  private static final Flags NO_FLAGS = new Flags(null, null, null, null, null, null, null, null);
 
   private ServiceDecoder() {}
 
@@ -55,9 +56,22 @@ final class ServiceDecoder {
         type,
         LOCAL.equals(flags.intTrafficPolicy()),
         isLocalOutside,
+        forwarding(flags, type),
         affinity(flags),
         name("flags.name", flags.name()),
         name("flags.namespace", flags.namespace()));
+  }
+
+  private static ForwardingMode forwarding(Flags flags, ServiceType type) {
+    final String field = "flags.forwardingMode";
+    if (flags.forwardingMode() == null) {
+      return null;
+    }
+    final ForwardingMode mode = ForwardingMode.parse(field, flags.forwardingMode());
+    if (!type.isOutside()) {
+      throw Refusal.invalid(field, "has no effect with type " + type.text());
+    }
+    return mode;
   }
 
   private static ServiceType type(Flags flags, Frontend frontend) {

@@ -62,6 +62,7 @@ public final class ServiceHandlers implements ApiHandler.Group {
             new Flags(
                 hasAffinity ? service.affinitySec() : null,
                 service.isLocalOutside() ? ServiceDecoder.LOCAL : ServiceDecoder.CLUSTER,
+                service.forwarding() == null ? null : service.forwarding().text(),
                 service.isLocal() ? ServiceDecoder.LOCAL : ServiceDecoder.CLUSTER,
                 service.name(),
                 service.namespace(),

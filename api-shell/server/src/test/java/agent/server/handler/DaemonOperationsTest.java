@@ -18,6 +18,7 @@ import agent.contract.node.NodeListModel;
 import agent.endpoint.DaemonConfiguration;
 import agent.endpoint.PolicyService;
 import agent.endpoint.config.RuntimeOptions;
+import agent.maps.layout.ServiceForwarding;
 import agent.node.ClusterNode;
 import agent.node.ClusterNodes;
 import agent.policy.EnforcementMode;
@@ -68,7 +69,8 @@ class DaemonOperationsTest {
   private final FakeEndpoints endpoints = new FakeEndpoints();
   private final FakeConfiguration configuration = new FakeConfiguration();
   private final Services services =
-      Services.restore(new FakeServiceProxy(), new FakeServiceStore(), "n1");
+      Services.restore(
+          new FakeServiceProxy(), new FakeServiceStore(), "n1", ServiceForwarding.DEFAULT);
   private RuntimeException unreadablePolicy;
   private TestServer server;
   private AgentClient client;

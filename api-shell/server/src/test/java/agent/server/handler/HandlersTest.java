@@ -33,6 +33,7 @@ import agent.ipam.AddressPool;
 import agent.ipam.Ipam;
 import agent.ipam.IpamContext;
 import agent.maps.kernel.MapRegistry;
+import agent.maps.layout.ServiceForwarding;
 import agent.maps.mirror.MapMirrors;
 import agent.server.ApiHandler;
 import agent.server.Route;
@@ -66,7 +67,8 @@ class HandlersTest {
   private final EnginePolicy policy = new EnginePolicy();
   private final FakePrefilter prefilter = new FakePrefilter();
   private final Services services =
-      Services.restore(new FakeServiceProxy(), new FakeServiceStore(), "n1");
+      Services.restore(
+          new FakeServiceProxy(), new FakeServiceStore(), "n1", ServiceForwarding.DEFAULT);
   private final LocalIdentityAllocator identities = new LocalIdentityAllocator();
   private final LocalCidrIdentityAllocator cidrIdentities = new LocalCidrIdentityAllocator();
   private volatile EndpointTraffic traffic = EndpointTraffic.NONE;

@@ -12,6 +12,7 @@ import agent.contract.service.ServiceSpecModel;
 import agent.contract.service.ServiceSpecModel.BackendAddress;
 import agent.contract.service.ServiceSpecModel.Flags;
 import agent.contract.service.ServiceSpecModel.FrontendAddress;
+import agent.maps.layout.ServiceForwarding;
 import agent.server.ApiHandler;
 import agent.server.Route;
 import agent.server.TestServer;
@@ -45,7 +46,8 @@ class ServiceHandlersTest {
       """;
 
   private final FakeServiceProxy datapath = new FakeServiceProxy();
-  private final Services services = Services.restore(datapath, new FakeServiceStore(), "n1");
+  private final Services services =
+      Services.restore(datapath, new FakeServiceStore(), "n1", ServiceForwarding.DEFAULT);
   private TestServer server;
   private AgentClient client;
 
@@ -83,7 +85,7 @@ class ServiceHandlersTest {
     final ServiceSpecModel spec =
         new ServiceSpecModel(
             List.of(new BackendAddress("10.1.0.7", "n1", 8080, "TCP", "terminating", 3)),
-            new Flags(600, "Cluster", "Local", "web", "default", "ClientIP", "ClusterIP"),
+            new Flags(600, "Cluster", null, "Local", "web", "default", "ClientIP", "ClusterIP"),
             new FrontendAddress("10.96.0.1", 80, "TCP", "external"),
             7);
     final ServiceModel expected = new ServiceModel(spec, new ServiceModel.Status(spec));
@@ -106,12 +108,25 @@ class ServiceHandlersTest {
         new BackendAddress("fd00::7", null, 5353, "ANY", "active", 1),
         spec.backendAddresses().getFirst());
     assertEquals(
-        new Flags(10_800, "Cluster", "Cluster", null, null, "ClientIP", "ClusterIP"), spec.flags());
+        new Flags(10_800, "Cluster", null, "Cluster", null, null, "ClientIP", "ClusterIP"),
+        spec.flags());
     assertTrue(answer.contains("\"realized\""), answer);
     put(2, "{\"frontend-address\":{\"ip\":\"10.96.0.2\",\"port\":53}}");
     assertEquals("None", client.service(2).spec().flags().sessionAffinity());
     assertEquals(List.of(), client.service(2).spec().backendAddresses());
     assertEquals(0, datapath.held.get(2).affinitySec());
+  }
+
+  @Test
+  void shouldTakeHowPacketsReachOtherHosts() throws IOException {
+    final String offered = WHOLE.replace("ClusterIP", "NodePort");
+    for (final ServiceForwarding mode : ServiceForwarding.values()) {
+      final String name = mode == ServiceForwarding.DEFAULT ? null : mode.name().toLowerCase();
+      final String flag = name == null ? "" : "\"forwardingMode\": \"" + name + "\", ";
+      put(7, offered.replace("\"extTrafficPolicy\"", flag + "\"extTrafficPolicy\""));
+      assertEquals(name, client.service(7).spec().flags().forwardingMode());
+      assertEquals(mode, datapath.held.get(7).forwarding());
+    }
   }
 
   @Test
@@ -172,6 +187,10 @@ class ServiceHandlersTest {
             + " HostPort or LoadBalancer",
         "\"extTrafficPolicy\": \"Cluster\" | \"extTrafficPolicy\": \"Local\" "
             + "| 400 flags.extTrafficPolicy: has no effect with type ClusterIP",
+        "\"extTrafficPolicy\": \"Cluster\" | \"forwardingMode\": \"dsr\" "
+            + "| 400 flags.forwardingMode: has no effect with type ClusterIP",
+        "\"extTrafficPolicy\": \"Cluster\" | \"forwardingMode\": \"DSR\" "
+            + "| 400 flags.forwardingMode: 'DSR' is not snat or dsr",
         "\"extTrafficPolicy\": \"Cluster\" | \"extTrafficPolicy\": \"All\" "
             + "| 400 flags.extTrafficPolicy: 'All' is not enabled, Cluster or Local is",
         "10.96.0.1 | 0.0.0.0 "

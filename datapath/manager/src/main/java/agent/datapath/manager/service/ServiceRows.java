@@ -107,7 +107,8 @@ record ServiceRows(
         .wrap(new UnsafeBuffer(value), 0)
         .serviceId(service.id())
         .slots(drawn)
-        .affinityS(service.affinitySec());
+        .affinityS(service.affinitySec())
+        .forwarding(service.forwarding());
     for (final int protocol : service.protocols()) {
       for (final ServiceScope scope : service.scopes()) {
         final byte[] key = new byte[ServiceKeyFlyweight.LENGTH];

@@ -1,6 +1,7 @@
 package agent.datapath.manager.spec;
 
 import agent.maps.layout.BackendState;
+import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.ServiceScope;
 import agent.types.IpAddress;
 import java.util.List;
@@ -15,6 +16,7 @@ import java.util.Set;
  * @param protocols the protocol numbers that clients use
  * @param affinitySec how long a client keeps its backend after its last connection; 0: not at all
  * @param scopes whose packets it takes, at least one
+ * @param forwarding how packets of clients outside reach backends on other hosts
  * @param backends those that serve it, each address and port once
  */
 public record ServiceEntries(
@@ -24,6 +26,7 @@ public record ServiceEntries(
     List<Integer> protocols,
     int affinitySec,
     Set<ServiceScope> scopes,
+    ServiceForwarding forwarding,
     List<Backend> backends) {
   /** In addition in the id of a service for those outside, where other backends serve those. */
   public static final int OUTSIDE_ID = 1 << 31; // SERVICE_OUTSIDE_ID in maps/service_map.h
@@ -32,6 +35,18 @@ public record ServiceEntries(
     protocols = List.copyOf(protocols);
     scopes = Set.copyOf(scopes);
     backends = List.copyOf(backends);
+  }
+
+  /** A service whose forwarding is the default. */
+  public ServiceEntries(
+      int id,
+      IpAddress address,
+      int port,
+      List<Integer> protocols,
+      int affinitySec,
+      Set<ServiceScope> scopes,
+      List<Backend> backends) {
+    this(id, address, port, protocols, affinitySec, scopes, ServiceForwarding.DEFAULT, backends);
   }
 
   /** A service for the node and its workloads. */

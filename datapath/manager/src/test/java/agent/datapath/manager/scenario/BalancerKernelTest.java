@@ -18,6 +18,7 @@ import agent.maps.kernel.InterfaceArray;
 import agent.maps.layout.BackendState;
 import agent.maps.layout.BalancerFlowKeyFlyweight;
 import agent.maps.layout.DropReason;
+import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.ServiceGate;
 import agent.testkit.IpPacket;
 import agent.testkit.KernelTest;
@@ -396,6 +397,23 @@ class BalancerKernelTest {
     node.services(family)
         .putOutside(ID, frontend(family), PORT, TCP, 0, new Server(PEER, PORT + 1));
     node.receive(toFrontend(family).tcp(CLIENT, PORT).syn()).passes();
+  }
+
+  /** Flows that were sent to the backend before are still. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldLeaveServicesWithSnatToTheStack(Family family) {
+    serve(family, TCP, PEER);
+    assertEquals(family.address(PEER), backendOf(family, 0));
+    final Server peer = new Server(PEER, PORT);
+    for (final ServiceForwarding mode : ServiceForwarding.values()) {
+      node.services(family).forward(mode).putOutside(ID, frontend(family), PORT, TCP, 0, peer);
+      assertEquals(family.address(PEER), backendOf(family, 0));
+      final int action =
+          node.receive(toFrontend(family).tcp(CLIENT + mode.number() + 1, PORT).syn()).action();
+      assertEquals(
+          mode == ServiceForwarding.SNAT ? BalancerOutcome.PASS : BalancerOutcome.TX, action);
+    }
   }
 
   @ParameterizedTest

@@ -80,6 +80,13 @@ final class ScenarioNetwork implements AutoCloseable {
     }
   }
 
+  /** Makes it unknown again. */
+  void forget(ScenarioHost host, int ifindex) {
+    for (final String address : new String[] {host.ipv4, host.ipv6}) {
+      namespace.ip("neigh delete " + address + " dev " + name(ifindex));
+    }
+  }
+
   void mtu(int ifindex, int bytes) {
     namespace.ip("link set " + name(ifindex) + " mtu " + bytes);
   }

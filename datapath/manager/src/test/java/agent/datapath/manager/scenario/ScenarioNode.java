@@ -37,6 +37,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 
 /**
  * A node with two workloads and without interfaces; BPF_PROG_TEST_RUN runs its programs on single
@@ -623,6 +624,14 @@ final class ScenarioNode implements AutoCloseable {
         .fragmentsPerSecond(fragmentsPerSecond)
         .eventsPerSecond(eventsPerSecond)
         .payloadBytes(payloadBytes);
+  }
+
+  /** Loads an object with the maps and the constants of this node, which closes it. */
+  BpfObject load(String stem, Consumer<ScenarioObject> further) {
+    final ScenarioObject object = ScenarioObject.open(stem);
+    nodeConfig(object);
+    further.accept(object);
+    return load(object);
   }
 
   private BpfObject load(ScenarioObject configured) {

@@ -11,6 +11,7 @@ import agent.maps.layout.ServiceBackendKeyFlyweight;
 import agent.maps.layout.ServiceCellsFlyweight;
 import agent.maps.layout.ServiceEndFlyweight;
 import agent.maps.layout.ServiceEntryFlyweight;
+import agent.maps.layout.ServiceForwarding;
 import agent.maps.layout.ServiceGate;
 import agent.maps.layout.ServiceKeyFlyweight;
 import agent.maps.layout.ServiceScope;
@@ -38,6 +39,7 @@ final class ScenarioServices {
   private final BpfMap cells;
   private final BpfMap ends;
   private final BpfMap backends;
+  private ServiceForwarding forwarding = ServiceForwarding.DEFAULT;
 
   ScenarioServices(Family family, Map<String, BpfMap> maps) {
     this.family = family;
@@ -48,6 +50,12 @@ final class ScenarioServices {
     cells = maps.get("service_cells");
     ends = maps.get("service_ends");
     backends = maps.get("service_backends");
+  }
+
+  /** Sets how packets reach other hosts, for the services that are written from now on. */
+  ScenarioServices forward(ServiceForwarding value) {
+    forwarding = value;
+    return this;
   }
 
   /** Writes a service for packets of this node to an address, which may be of all. */
@@ -108,7 +116,8 @@ final class ScenarioServices {
         .clear()
         .serviceId(id)
         .slots(slots)
-        .affinityS(affinitySec);
+        .affinityS(affinitySec)
+        .forwarding(forwarding);
     assertEquals(0, services.update(entry, MapFlag.ANY));
   }
 
