@@ -28,16 +28,24 @@ static __always_inline bool source_is_verified(const struct endpoint_entry *endp
 static __always_inline int endpoint_judge_by(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					     struct packet *packet, enum metrics_direction hook)
 {
-	return hook == METRICS_EGRESS ? judge_from_endpoint(skb, packet, endpoint)
-				      : judge_to_endpoint(skb, packet, endpoint);
+	int action;
+
+	if (hook != METRICS_EGRESS)
+		return judge_to_endpoint(skb, packet, endpoint);
+	action = judge_from_endpoint(skb, packet, endpoint);
+	return unlikely(action < OWN_RELAY_OPENS) ? own_relay_finish(skb, endpoint, packet, action) : action;
 }
 
 /* Judges a packet on the slow path. Stores the ports of a first fragment that is not dropped, for later fragments. */
 static __always_inline int endpoint_judge_slowly(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 						 struct packet *packet, enum metrics_direction hook)
 {
-	const int action = endpoint_judge_by(skb, endpoint, packet, hook);
+	int action = OWN_RELAY_OPENS;
 
+	if (hook == METRICS_EGRESS && packet->kind == PACKET_ICMP_ERROR)
+		action = own_relay_error(skb, endpoint, packet);
+	if (action == OWN_RELAY_OPENS)
+		action = endpoint_judge_by(skb, endpoint, packet, hook);
 	if (packet->first_fragment && !action_is_drop(action))
 		fragment_remember(packet, endpoint->endpoint_id);
 	return action;
@@ -103,6 +111,26 @@ static __always_inline void quick_packet_complete(struct packet *packet, __u8 fa
 	packet->untracked = untracked;
 }
 
+/* Returns whether both addresses of a packet of this side are rewritten, which lib/own_relay.h does. */
+static __always_inline bool endpoint_relays(const struct conntrack_entry *entry, enum conntrack_side side,
+					    enum metrics_direction hook)
+{
+	return hook == METRICS_EGRESS && unlikely(rewrite_applies(entry, side)) && unlikely(entry_is_relayed(entry));
+}
+
+/* The complete path of such a packet; what has to be refused takes the slow path. */
+static __always_inline int endpoint_relay(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+					  struct packet *packet, struct conntrack_entry *entry,
+					  enum conntrack_side side, const struct segment *segment, __u64 now)
+{
+	struct segment copy = *segment;
+	int action;
+
+	copy.source_side = side;
+	action = own_relay_quickly(skb, endpoint, entry, &copy, now);
+	return action == OWN_RELAY_OPENS ? endpoint_judge_by(skb, endpoint, packet, METRICS_EGRESS) : action;
+}
+
 static __always_inline int endpoint_ipv4(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					 struct packet *packet, enum metrics_direction hook)
 {
@@ -126,8 +154,14 @@ static __always_inline int endpoint_ipv4(struct __sk_buff *skb, const struct end
 	if (likely(entry)) {
 		const __u64 now = now_ns();
 
-		if (endpoint_may_follow(skb, endpoint, entry, side, &l4.segment, hook, now))
-			return endpoint_follow(skb, endpoint, entry, side, FAMILY_IPV4, &l4.segment, hook, now);
+		if (endpoint_may_follow(skb, endpoint, entry, side, &l4.segment, hook, now)) {
+			if (likely(!endpoint_relays(entry, side, hook)))
+				return endpoint_follow(skb, endpoint, entry, side, FAMILY_IPV4, &l4.segment, hook, now);
+			packet->source = (union address){ .words = { ip->saddr } };
+			packet->destination = (union address){ .words = { ip->daddr } };
+			quick_packet_complete(packet, FAMILY_IPV4, false);
+			return endpoint_relay(skb, endpoint, packet, entry, side, &l4.segment, now);
+		}
 	}
 	packet->source = (union address){ .words = { ip->saddr } };
 	packet->destination = (union address){ .words = { ip->daddr } };
@@ -160,8 +194,14 @@ static __always_inline int endpoint_ipv6(struct __sk_buff *skb, const struct end
 	if (likely(entry)) {
 		const __u64 now = now_ns();
 
-		if (endpoint_may_follow(skb, endpoint, entry, side, &l4.segment, hook, now))
-			return endpoint_follow(skb, endpoint, entry, side, FAMILY_IPV6, &l4.segment, hook, now);
+		if (endpoint_may_follow(skb, endpoint, entry, side, &l4.segment, hook, now)) {
+			if (likely(!endpoint_relays(entry, side, hook)))
+				return endpoint_follow(skb, endpoint, entry, side, FAMILY_IPV6, &l4.segment, hook, now);
+			packet->source = *source;
+			packet->destination = *destination;
+			quick_packet_complete(packet, FAMILY_IPV6, false);
+			return endpoint_relay(skb, endpoint, packet, entry, side, &l4.segment, now);
+		}
 	}
 	packet->source = *source;
 	packet->destination = *destination;
@@ -178,6 +218,8 @@ static __always_inline int endpoint_conclude(struct __sk_buff *skb, const struct
 	metrics_count(action_is_peers(action) ? 1 - hook : hook, reason, skb->len);
 	if (ENDPOINT_OPTION(DROP_NOTIFICATION) && !action_is_quiet(action))
 		endpoint_notify(skb, endpoint, packet, NULL, hook, EVENT_DROP, reason, 0);
+	if (reason == DROP_NOT_FORWARDABLE)
+		return own_relay_answer(skb, packet, endpoint);
 	return reason == DROP_SERVICE_UNSERVED ? packet_reject(skb, packet, endpoint) : TC_ACT_SHOT;
 }
 

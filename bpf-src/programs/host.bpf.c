@@ -10,6 +10,7 @@
 #include "lib/masquerade_network.h"
 #include "lib/metrics.h"
 #include "lib/network_service.h"
+#include "lib/own_relay_network.h"
 #include "lib/quick_parse.h"
 #include "lib/redirect_network.h"
 #include "lib/route.h"
@@ -64,6 +65,9 @@ __global int network_translate_slowly(struct __sk_buff *skb, __u32 family)
 	if (!network_parse(skb, &packet, family))
 		return ACTION_PASS;
 	if (packet.kind == PACKET_FLOW) {
+		action = own_answer_slowly(skb, &packet);
+		if (action != NETWORK_JUDGE)
+			return action;
 		reason = masquerade_answer(skb, &packet);
 		if (reason >= 0)
 			return reason ? network_drop(skb, reason) : ACTION_PASS;
@@ -211,9 +215,10 @@ static __always_inline int network_follow(struct __sk_buff *skb, struct conntrac
 		int action;
 
 		copy.source_side = source_side;
-		action = entry_is_relayed(entry) ? relay_quickly(skb, entry, &copy, now)
+		action = entry_is_relayed(entry) ? network_relay_quickly(skb, entry, &copy, now)
 						 : network_follow_masquerade(skb, entry, &copy, now);
-		return unlikely(action == NETWORK_JUDGE) ? network_judge(skb, family, true) : action;
+		return unlikely(action == NETWORK_JUDGE) ? network_judge(skb, family, !entry_is_relayed(entry))
+							 : action;
 	}
 	if (!network_may_deliver(entry, source_side, segment, now))
 		return network_judge(skb, family, true);

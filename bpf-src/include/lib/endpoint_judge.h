@@ -3,8 +3,7 @@
 #ifndef AGENT_LIB_ENDPOINT_JUDGE_H
 #define AGENT_LIB_ENDPOINT_JUDGE_H
 
-#include "lib/endpoint_service.h"
-#include "lib/error_translation.h"
+#include "lib/own_relay.h"
 #include "lib/quoted_flow.h"
 #include "lib/redirect.h"
 
@@ -336,6 +335,8 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 							hook);
 	} else if (!reason && packet->kind == PACKET_FLOW && flow_tracked_sides(flow) &&
 		   !packet_opens_nothing(packet)) {
+		if (hook == METRICS_EGRESS && unlikely(judgement->translated && judgement->masquerades))
+			return OWN_RELAY_BEGINS;
 		reason = flow_open(skb, packet, judgement, hook);
 		if (reason)
 			return endpoint_drop(skb, endpoint, packet, flow, hook, reason);
@@ -388,6 +389,20 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 		packet_set_forged(packet); /* it has the address of this node as its source */
 		entry = NULL;
 	}
+	if (entry && unlikely(entry_is_relayed(entry))) {
+		if (hook == METRICS_EGRESS) {
+			const int action = own_relay_judge(skb, endpoint, packet, entry, &segment, judgement);
+
+			if (action != OWN_RELAY_OPENS)
+				return action;
+			judgement->put_flags = BPF_ANY;
+			judgement->overflow = !!(READ_ONCE(entry->flags) & CONNTRACK_OVERFLOW);
+			entry = NULL;
+		} else if (!rewrite_destination(entry) && !conntrack_is_expired(entry, judgement->now) &&
+			   !entry_lost_endpoint(entry, 1 - side, endpoint->endpoint_id)) {
+			return action_drop(DROP_TUPLE_IN_USE); /* the answer would go to the workload itself */
+		}
+	}
 	if (entry) {
 		const bool known = hook == METRICS_EGRESS ||
 				   (origin_is_peer(entry, side, receiving_ifindex(skb)) && !entry_is_frontend(entry));
@@ -433,6 +448,8 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 			old = NULL;
 			judgement_begin(judgement, packet);
 		}
+		if (step == SERVICE_OPENS && judgement->translated && packet_turns(packet, endpoint))
+			return OWN_RELAY_TURNS;
 	}
 	return endpoint_ask(skb, endpoint, packet, judgement, old, &segment, hook);
 }
@@ -444,7 +461,8 @@ __global int judge_from_endpoint(struct __sk_buff *skb, struct packet *packet, c
 	if (!packet || !endpoint)
 		return action_drop(DROP_NO_ENDPOINT);
 	action = endpoint_judge(skb, endpoint, packet, METRICS_EGRESS);
-	packet_restore(packet);
+	if (action > OWN_RELAY_BEGINS)
+		packet_restore(packet);
 	return action;
 }
 

@@ -71,7 +71,7 @@ static __always_inline bool endpoint_verdict_holds(const struct __sk_buff *skb, 
 	return likely(conntrack_party(entry, READ_ONCE(entry->flags), own) == endpoint->endpoint_id &&
 		      conntrack_is_current(entry) && !conntrack_is_expired(entry, now) &&
 		      (hook == METRICS_EGRESS || (origin_is_peer(entry, source_side, receiving_ifindex(skb)) &&
-						  likely(!entry_is_frontend(entry)))) &&
+						  likely(!entry_is_private(entry)))) &&
 		      !conntrack_is_reopened(entry->flags, source_side, segment->protocol, segment->tcp_flags));
 }
 

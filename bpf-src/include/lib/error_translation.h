@@ -143,8 +143,9 @@ __global int network_error_translation_fails(struct __sk_buff *skb, const struct
 		return false;
 	side = error_side(&memory->quoted);
 	entry = conntrack_find(&memory->quoted);
-	return entry && !conntrack_is_expired(entry, now_ns()) && rewrite_applies(entry, side) &&
-	       rewrite_destination(entry) == destination && error_rewrite_fails(skb, error, &memory->quoted, entry);
+	return entry && !entry_is_relayed(entry) && !conntrack_is_expired(entry, now_ns()) &&
+	       rewrite_applies(entry, side) && rewrite_destination(entry) == destination &&
+	       error_rewrite_fails(skb, error, &memory->quoted, entry);
 }
 
 #endif

@@ -69,7 +69,7 @@ static __always_inline bool flow_leaves(const struct endpoint_entry *endpoint, c
 {
 	const __u32 needed = OPTION_HOST_ROUTING | OPTION_CONNTRACK;
 
-	if ((endpoint->options & needed) != needed || packet->kind != PACKET_FLOW || judgement->translated ||
+	if ((endpoint->options & needed) != needed || packet->kind != PACKET_FLOW ||
 	    judgement->initiator != PACKET_SOURCE || judgement->flow.endpoint_id[PACKET_DESTINATION] ||
 	    judgement->flow.entry_flags & CONNTRACK_TO_NODE)
 		return false;
@@ -90,6 +90,18 @@ static __always_inline void device_address(const struct device_entry *device, __
 		address->v4 = *(const __be32 *)device->ipv4;
 	else
 		__builtin_memcpy(address, device->ipv6, sizeof(*address));
+}
+
+/* Returns whether flows by a device get an address there. */
+static __always_inline bool device_has_address(__u8 family, __u32 ifindex)
+{
+	const struct device_entry *device = bpf_map_lookup_elem(&devices, &ifindex);
+	union address address;
+
+	if (!device)
+		return false;
+	device_address(device, family, &address);
+	return address.halves[0] || address.halves[1];
 }
 
 /* Takes the address of a device for a flow that leaves by it; a device without one leaves the flow its own. */
@@ -126,7 +138,10 @@ __global int judgement_route(struct __sk_buff *skb, const struct packet *packet,
 	found = route_find(skb, packet->family, (hook & 1) == METRICS_INGRESS, endpoint->ifindex);
 	if (bypasses && !(found & ROUTE_BY_STACK))
 		judgement->device = found;
-	if (leaves)
+	if (leaves && judgement->translated) {
+		judgement->device = found & ~ROUTE_BY_STACK;
+		judgement->masquerades = device_has_address(packet->family, judgement->device);
+	} else if (leaves)
 		masquerade_by(judgement, packet->family, found & ~ROUTE_BY_STACK);
 	return 0;
 }
@@ -202,6 +217,20 @@ static __always_inline bool masquerade_is_own(const struct conntrack_entry *take
 	       address[0] == own[0] && address[1] == own[1];
 }
 
+/*
+ * Returns whether the second leg of a flow would have the tuple of the first, of which both addresses are rewritten: the
+ * backend is the client, and has its port.
+ */
+static __always_inline bool legs_are_same(const struct packet *shown, const struct conntrack_entry *entry)
+{
+	const __u64 *frontend = (const __u64 *)entry->rewrite_address;
+
+	return entry->rewrite & CONNTRACK_REWRITE_BOTH && shown->source_port_be == entry->rewrite_port_be &&
+	       shown->destination_port_be == (__be16)entry->bytes[0] && shown->source.halves[0] == frontend[0] &&
+	       shown->source.halves[1] == frontend[1] && shown->destination.halves[0] == entry->packets[0] &&
+	       shown->destination.halves[1] == entry->packets[1];
+}
+
 /* Tries to open the second leg, which judge_scratch has, with a port; returns an enum masquerade_try. */
 __global int masquerade_try(struct __sk_buff *skb, __u64 now, __u32 port)
 {
@@ -216,6 +245,8 @@ __global int masquerade_try(struct __sk_buff *skb, __u64 now, __u32 port)
 	entry = &memory->entry;
 	shown = &memory->quoted;
 	shown->source_port_be = bpf_htons(port);
+	if (legs_are_same(shown, entry))
+		return MASQUERADE_TAKEN;
 	taken = conntrack_find(shown);
 	if (taken) {
 		if (!masquerade_is_own(taken, entry) && !entry_is_claimed(taken, now))

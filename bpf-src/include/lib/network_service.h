@@ -133,7 +133,8 @@ static __always_inline int network_serve(struct __sk_buff *skb, struct packet *p
 		__u64 generation = 0;
 
 		expired = conntrack_is_expired(entry, judgement->now);
-		judgement->relayed = !expired && entry_is_relayed(entry) && rewrite_applies(entry, side);
+		judgement->relayed = !expired && entry_is_relayed(entry) && entry_is_transit(entry) &&
+				     rewrite_applies(entry, side);
 		if (judgement->relayed)
 			generation = conntrack_generation(entry); /* before the backend is asked for */
 		if (!expired && !(entry_is_frontend(entry) && rewrite_applies(entry, side)))

@@ -19,6 +19,8 @@
 
 #define NETWORK_JUDGE -2 /* in the place of an action: the packet is of no flow that is known here */
 
+#define RELAY_TO_WORKLOAD 0x10000 /* in the place of a device, with an endpoint id: to that workload */
+
 static __always_inline int network_drop(const struct __sk_buff *skb, enum drop_reason reason)
 {
 	metrics_count(METRICS_NETWORK, reason, skb->len);
@@ -50,6 +52,56 @@ static __always_inline struct conntrack_entry *rewrite_other(const struct conntr
 	other->rewrite_port_be = (__be16)entry->bytes[0];
 	other->rewrite_checksum = (__u16)(entry->bytes[0] >> 16);
 	return other;
+}
+
+/* Rewrites both addresses of a packet by its entry; returns whether that failed. */
+__global int relay_rewrite(struct __sk_buff *skb, const struct packet *packet, const struct conntrack_entry *entry)
+{
+	const struct conntrack_entry *other;
+
+	if (!packet || !entry)
+		return true;
+	other = rewrite_other(entry);
+	return !other || packet_rewrite(skb, packet, entry) || packet_rewrite(skb, packet, other);
+}
+
+/* The same for one that the quick parser has read. */
+__global int relay_rewrite_quickly(struct __sk_buff *skb, const struct conntrack_entry *entry, __u32 family,
+				   __u32 protocol)
+{
+	const struct conntrack_entry *other;
+
+	if (!entry)
+		return true;
+	other = rewrite_other(entry);
+	return !other || rewrite_quickly(skb, entry, family, protocol) || rewrite_quickly(skb, other, family, protocol);
+}
+
+/* The same for an ICMP error about a packet of its flow, which judge_scratch has. */
+__global int relay_rewrite_error(struct __sk_buff *skb, const struct packet *error, const struct conntrack_entry *entry)
+{
+	struct judge_scratch *memory = scratch();
+	const struct conntrack_entry *other;
+
+	if (!error || !entry || !memory)
+		return true;
+	other = rewrite_other(entry);
+	return !other || error_rewrite_fails(skb, error, &memory->quoted, entry) ||
+	       error_rewrite_fails(skb, error, &memory->quoted, other);
+}
+
+/* Sets the device by which packets to a side of the flow leave, or their workload, without an index that is variable. */
+static __always_inline void entry_set_device(struct conntrack_entry *entry, bool to_low, __u32 device)
+{
+	const __u8 kind = device & RELAY_TO_WORKLOAD ? CONNTRACK_TO_PEER : CONNTRACK_TO_NEIGHBOUR;
+
+	if (to_low) {
+		entry->delivery_kind[CONNTRACK_LOW] = kind;
+		entry->delivery_index[CONNTRACK_LOW] = device;
+	} else {
+		entry->delivery_kind[CONNTRACK_HIGH] = kind;
+		entry->delivery_index[CONNTRACK_HIGH] = device;
+	}
 }
 
 /* Returns the device of the network by which packets to an address leave, or 0. */
@@ -85,12 +137,15 @@ __global int relay_prepare(const struct packet *packet, const struct judgement *
 	enum conntrack_side side;
 	struct packet *shown;
 
-	if (!packet || !judgement || !memory || !device)
+	if (!packet || !judgement || !memory || (!device && !(to_backend & RELAY_TO_WORKLOAD)))
 		return false;
 	entry = &memory->entry;
 	shown = &memory->quoted;
 	__builtin_memcpy(shown, packet, sizeof(*shown));
-	device_address(device, packet->family, &shown->source);
+	if (to_backend & RELAY_TO_WORKLOAD)
+		shown->source = judgement->frontend;
+	else if (device)
+		device_address(device, packet->family, &shown->source);
 	if (!shown->source.halves[0] && !shown->source.halves[1])
 		return false;
 	side = packet_conntrack_side(shown) & 1;
@@ -219,6 +274,14 @@ static __always_inline int relay_forward(struct __sk_buff *skb, __u8 family, __u
 	return action;
 }
 
+/* The same for one that goes to a workload (lib/own_relay.h). */
+static __always_inline int relay_deliver(struct __sk_buff *skb, __u8 family, const struct endpoint_entry *endpoint)
+{
+	metrics_count(METRICS_NETWORK, DROP_NONE, skb->len);
+	deliver_prepare(skb);
+	return deliver_to_workload(skb, family, endpoint->ifindex, endpoint->mac);
+}
+
 /* The same for one of a flow, whose entries it changes. l4_offset: 0 where the packet has no ports. */
 __global int relay_send(struct __sk_buff *skb, struct conntrack_entry *entry, const struct segment *segment, __u64 now,
 			__u32 l4_offset)
@@ -242,6 +305,14 @@ __global int relay_send(struct __sk_buff *skb, struct conntrack_entry *entry, co
 static __always_inline bool relay_passes(struct __sk_buff *skb, __u8 family, __u32 device)
 {
 	return deliver_lives(skb, family) && deliver_fits(skb, device);
+}
+
+/* Returns whether neither side of the flow is a workload. */
+static __always_inline bool entry_is_transit(const struct conntrack_entry *entry)
+{
+	const __u32 outside = CONNTRACK_OUTSIDE_LOW | CONNTRACK_OUTSIDE_HIGH;
+
+	return (entry->flags & outside) == outside;
 }
 
 /* Returns whether the entry relays a packet of this side, of a flow that goes on. */
@@ -281,7 +352,6 @@ __global int relay_quickly(struct __sk_buff *skb, struct conntrack_entry *entry,
 	const __u8 family = skb->protocol == bpf_htons(ETH_P_IP) ? FAMILY_IPV4 : FAMILY_IPV6;
 	const enum conntrack_side side = segment->source_side & 1;
 	const __u32 device = entry->delivery_index[1 - side];
-	const struct conntrack_entry *other;
 
 	if (!relay_holds(entry, segment, side, now) || (rewrite_destination(entry) && !conntrack_is_current(entry)))
 		return NETWORK_JUDGE;
@@ -291,9 +361,7 @@ __global int relay_quickly(struct __sk_buff *skb, struct conntrack_entry *entry,
 			       : relay_refuse_quickly(skb, family, device, direct_outer_bytes(family));
 	if (!relay_passes(skb, family, device))
 		return relay_refuse_quickly(skb, family, device, 0);
-	other = rewrite_other(entry);
-	if (!other || rewrite_quickly(skb, entry, family, segment->protocol) ||
-	    rewrite_quickly(skb, other, family, segment->protocol))
+	if (relay_rewrite_quickly(skb, entry, family, segment->protocol))
 		return network_drop(skb, DROP_MALFORMED);
 	return relay_send(skb, entry, segment, now, quick_l4_offset(family));
 }
@@ -302,7 +370,6 @@ __global int relay_quickly(struct __sk_buff *skb, struct conntrack_entry *entry,
 __global int relay_slowly(struct __sk_buff *skb, const struct packet *packet)
 {
 	const __u64 now = now_ns();
-	const struct conntrack_entry *other;
 	struct conntrack_entry *entry;
 	struct segment segment;
 	enum conntrack_side side;
@@ -326,8 +393,7 @@ __global int relay_slowly(struct __sk_buff *skb, const struct packet *packet)
 			       : relay_refuse(skb, packet, device, direct_outer_bytes(packet->family));
 	if (!relay_passes(skb, packet->family, device))
 		return relay_refuse(skb, packet, device, 0);
-	other = rewrite_other(entry);
-	if (!other || packet_rewrite(skb, packet, entry) || packet_rewrite(skb, packet, other))
+	if (relay_rewrite(skb, packet, entry))
 		return network_drop(skb, DROP_MALFORMED);
 	return relay_send(skb, entry, &segment, now, packet->later_fragment ? 0 : packet->l4_offset);
 }
@@ -336,7 +402,8 @@ __global int relay_slowly(struct __sk_buff *skb, const struct packet *packet)
 __global int relay_error(struct __sk_buff *skb, const struct packet *error)
 {
 	struct judge_scratch *memory = scratch();
-	const struct conntrack_entry *entry, *other;
+	const struct endpoint_entry *endpoint = NULL;
+	const struct conntrack_entry *entry;
 	enum conntrack_side side;
 	__u32 device;
 
@@ -346,20 +413,26 @@ __global int relay_error(struct __sk_buff *skb, const struct packet *error)
 	side = error_side(&memory->quoted) & 1;
 	entry = conntrack_find(&memory->quoted);
 	if (!entry || !entry_is_relayed(entry) || conntrack_is_expired(entry, now_ns()) ||
-	    !rewrite_applies(entry, side))
+	    !rewrite_applies(entry, side) || conntrack_endpoint(entry, side))
 		return NETWORK_JUDGE;
 	device = entry->delivery_index[1 - side];
+	if (entry->delivery_kind[1 - side] == CONNTRACK_TO_PEER) {
+		endpoint = bpf_map_lookup_elem(&endpoints, &device);
+		if (!endpoint || !endpoint->ifindex)
+			return NETWORK_JUDGE;
+		if (!conntrack_is_current(entry))
+			return network_drop(skb, DROP_ICMP_ERROR_UNTRACKED);
+		device = endpoint->ifindex;
+	}
 	deliver_prepare(skb);
 	if (entry_is_direct(entry))
 		return direct_passes(skb, error->family, device) ? direct_forward(skb, entry, device)
 								 : network_drop(skb, DROP_NOT_FORWARDABLE);
 	if (!relay_passes(skb, error->family, device))
 		return network_drop(skb, DROP_NOT_FORWARDABLE);
-	other = rewrite_other(entry);
-	if (!other || error_rewrite_fails(skb, error, &memory->quoted, entry) ||
-	    error_rewrite_fails(skb, error, &memory->quoted, other))
+	if (relay_rewrite_error(skb, error, entry))
 		return network_drop(skb, DROP_MALFORMED);
-	return relay_forward(skb, error->family, device);
+	return endpoint ? relay_deliver(skb, error->family, endpoint) : relay_forward(skb, error->family, device);
 }
 
 #endif

@@ -43,6 +43,15 @@ static __always_inline bool entry_is_relayed(const struct conntrack_entry *entry
 	return entry->flags & CONNTRACK_REWRITTEN && entry->rewrite & CONNTRACK_REWRITE_BOTH;
 }
 
+/*
+ * Returns whether no packet from the stack is of the flow of the entry: it has the tuple of a client and a service, or of
+ * a workload and itself.
+ */
+static __always_inline bool entry_is_private(const struct conntrack_entry *entry)
+{
+	return entry_is_frontend(entry) || unlikely(entry_is_relayed(entry));
+}
+
 /* Returns the offset of the checksum that covers the pseudo header, or 0: there is none. RFC 9293, RFC 768, RFC 4443. */
 static __always_inline __u32 rewrite_checksum_offset(__u32 protocol, __u32 l4_offset)
 {

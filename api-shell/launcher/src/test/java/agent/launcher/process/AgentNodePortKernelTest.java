@@ -248,9 +248,7 @@ class AgentNodePortKernelTest {
             passes(client.namespace(), routed, PORT, "to a service, at the socket");
             return null;
           });
-      if (routing.equals("legacy")) { // else the backend would have to know the workload's address
-        passes(client.namespace(), own, PORT, "to a service with a backend outside");
-      }
+      passes(client.namespace(), own, PORT, "to a service with a backend outside");
       passes(outside, routed, PORT, "from outside to a workload");
       passes(outside, own, PORT, "from outside to a backend outside");
     }
