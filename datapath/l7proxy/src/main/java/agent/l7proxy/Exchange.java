@@ -192,7 +192,7 @@ final class Exchange {
     channel.flush();
     channel.read();
     if (mayRepeat() && attempts <= connection.context().retries()) {
-      timers.retry(connection.context().retryTimeout(), this::repeat);
+      timers.retry(connection.context().retryTimeout(), this::notAnswered);
     }
     readClient();
   }
@@ -227,10 +227,14 @@ final class Exchange {
     return request.hasBody() && isRequestEnded;
   }
 
-  private void repeat() {
-    if (state != State.FORWARDING || !mayRepeat()) {
-      return;
+  private void notAnswered() {
+    if (mayRepeat()) {
+      repeat();
     }
+  }
+
+  /** Asks again on another connection or stream. */
+  private void repeat() {
     attempts++;
     leaveServer();
     state = State.CONNECTING;

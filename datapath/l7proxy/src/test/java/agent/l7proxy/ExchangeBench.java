@@ -11,6 +11,10 @@ import agent.policy.request.RedirectCounters;
 import agent.policy.request.RedirectStatistics;
 import agent.policy.request.RequestPolicies;
 import agent.types.IpAddress;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
+import io.netty.handler.codec.http2.Http2MultiplexHandler;
+import io.netty.handler.codec.http2.Http2StreamFrameToHttpObjectCodec;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,9 +24,10 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * The connection of a client of HTTP/1 and those to its server in memory, on one thread: what is
- * asked, sent, read and closed, step by step. There is a connection to the server as long as {@link
- * #server} has given one; else an attempt to open one fails.
+ * The connection of a client of HTTP/1, or one stream of a client of HTTP/2, and the connections to
+ * its server in memory, on one thread: what is asked, sent, read and closed, step by step. There is
+ * a connection to the server as long as {@link #server} has given one; else an attempt to open one
+ * fails.
  */
 final class ExchangeBench implements RedirectProxy, RequestPolicies {
   static final RedirectedFlow FLOW =
@@ -34,16 +39,21 @@ final class ExchangeBench implements RedirectProxy, RequestPolicies {
   final ClientConnections clients = new ClientConnections(100);
   final RedirectCounters counters = new RedirectCounters(this, RedirectKind.HTTP);
   final ClientConnection connection;
-  final RequestDecoder decoder;
   final ClientHandler handler;
   Function<HttpRequest, HttpVerdict> rule = request -> HttpVerdict.ALLOWED;
-  private EmbeddedSocket kept;
+
+  /** The connection that was given last. */
+  EmbeddedSocket kept;
 
   ExchangeBench() {
     this(context -> {});
   }
 
   ExchangeBench(Consumer<HttpProxyContext> options) {
+    this(options, false, false);
+  }
+
+  ExchangeBench(Consumer<HttpProxyContext> options, boolean isHttp2, boolean isServerHttp2) {
     final HttpProxyContext context =
         new HttpProxyContext()
             .redirect(this)
@@ -52,13 +62,17 @@ final class ExchangeBench implements RedirectProxy, RequestPolicies {
             .headTimeout(Duration.ofSeconds(30));
     options.accept(context);
     connection =
-        new ClientConnection(
-            context.conclude(), FLOW, client, counters.of(FLOW), clients, null);
-    connection.protocol(client, false);
-    decoder = new RequestDecoder(connection);
-    final ResponseEncoder encoder = new ResponseEncoder();
-    handler = ClientHandler.ofHttp1(connection, decoder, encoder);
-    client.pipeline().addLast(decoder, encoder, handler);
+        new ClientConnection(context.conclude(), FLOW, client, counters.of(FLOW), clients, null);
+    connection.protocol(client, isServerHttp2);
+    if (isHttp2) {
+      handler = ClientHandler.ofHttp2Stream(connection);
+      client.pipeline().addLast(new Http2StreamFrameToHttpObjectCodec(true), handler);
+    } else {
+      final RequestDecoder decoder = new RequestDecoder(connection);
+      final ResponseEncoder encoder = new ResponseEncoder();
+      handler = ClientHandler.ofHttp1(connection, decoder, encoder);
+      client.pipeline().addLast(decoder, encoder, handler);
+    }
   }
 
   /** Gives the next request an open connection to the server: the one that it has, or a new one. */
@@ -70,6 +84,20 @@ final class ExchangeBench implements RedirectProxy, RequestPolicies {
       return kept;
     }
     kept = server;
+    return server;
+  }
+
+  /** Gives streams an open connection to a server of HTTP/2, which has sent its first frame. */
+  EmbeddedSocket http2Server() {
+    final EmbeddedSocket server = new EmbeddedSocket();
+    server
+        .pipeline()
+        .addLast(
+            Http2FrameCodecBuilder.forClient().build(),
+            new Http2MultiplexHandler(new ChannelInboundHandlerAdapter()));
+    connection.upstream().keep(server);
+    server.receive("\0\0\0\4\0\0\0\0\0");
+    server.sent();
     return server;
   }
 

@@ -87,7 +87,11 @@ class ExchangeTest {
     assertEquals(1, bench.records.size());
     final RequestRecord record = bench.records.getFirst();
     assertEquals(Verdict.FORWARDED, record.verdict());
-    assertEquals("HTTP/1.1 GET a.test /x 200", "%s %s %s %s %d".formatted(record.protocol(), record.method(), record.host(), record.path(), record.status()));
+    assertEquals(
+        "HTTP/1.1 GET a.test /x 200",
+        "%s %s %s %s %d"
+            .formatted(
+                record.protocol(), record.method(), record.host(), record.path(), record.status()));
     client.receive(GET);
     assertEquals(GET, server.sent(), "the connection is kept");
     server.receive(OK);
@@ -307,7 +311,11 @@ class ExchangeTest {
     assertEndsInOrder();
     final RequestRecord record = bench.records.getFirst();
     assertEquals(Verdict.ERROR, record.verdict());
-    assertEquals("HTTP/1.1 GET  /a%2fb 400", "%s %s %s %s %d".formatted(record.protocol(), record.method(), record.host(), record.path(), record.status()));
+    assertEquals(
+        "HTTP/1.1 GET  /a%2fb 400",
+        "%s %s %s %s %d"
+            .formatted(
+                record.protocol(), record.method(), record.host(), record.path(), record.status()));
     assertEquals(new Messages(1, 0, 0, 1), bench.requests());
     assertTrue(bench.judged.isEmpty());
   }
@@ -460,6 +468,71 @@ class ExchangeTest {
     assertEquals(new Messages(1, 0, 0, 0), bench.requests());
     assertEquals(new Messages(0, 0, 0, 1), bench.responses());
     assertServes();
+  }
+
+  /** Gives the connection at the second attempt, or after so many more. */
+  private void serverComesLate(int moreAttempts) {
+    bench.rule =
+        request -> {
+          late(moreAttempts);
+          return HttpVerdict.ALLOWED;
+        };
+  }
+
+  private void late(int moreAttempts) {
+    client.eventLoop().execute(moreAttempts == 0 ? bench::server : () -> late(moreAttempts - 1));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0, 0, false", "1, 0, true", "1, 1, false", "2, 1, true", "3, 2, true"})
+  void shouldTryToConnectAsOftenAsTheOptionSays(int retries, int more, boolean isForwarded) {
+    options(context -> context.retries(retries));
+    serverComesLate(more);
+    client.receive(GET);
+    assertEquals(isForwarded ? GET : "", bench.kept.sent());
+    assertEquals(!isForwarded, client.sent().startsWith("HTTP/1.1 503 "));
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        GET,
+        PUT + "abcd",
+        PUT + "ab",
+        CHUNKED + "2\r\nab\r\n",
+        CHUNKED + "0\r\n\r\n",
+        CHUNKED + "2\r\nab\r\n0\r\n\r\n",
+        CHUNKED + "0\r\nx-sum: 1\r\n\r\n"
+      })
+  void shouldSendWhatHasComeBeforeTheConnection(String request) {
+    serverComesLate(0);
+    client.receive(request);
+    final EmbeddedSocket server = bench.kept;
+    assertEquals(request, server.sent());
+    assertTrue(client.newReads() > 0);
+    server.receive(OK);
+    assertEquals(OK, client.sent());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"'', true", "abcd, false", "ab, false"})
+  void shouldNotRepeatABodyThatHasComeBeforeTheConnection(String body, boolean isRepeated) {
+    serverComesLate(0);
+    final String request = body.isEmpty() ? GET : PUT + body;
+    client.receive(request);
+    final EmbeddedSocket first = bench.kept;
+    first.sent();
+    final EmbeddedSocket second = bench.server();
+    first.close();
+    assertEquals(isRepeated ? request : "", second.sent());
+    assertEquals(isRepeated, bench.records.isEmpty());
+  }
+
+  @Test
+  void shouldNotPassTrailersOfTheFramingThatHaveComeBeforeTheConnection() {
+    serverComesLate(0);
+    client.receive(CHUNKED + "0\r\nHost: b.test\r\nTE: x\r\n\r\n");
+    assertEquals(CHUNKED + "0\r\n\r\n", bench.kept.sent());
   }
 
   @ParameterizedTest
