@@ -183,7 +183,6 @@ final class Exchange {
       connection.count(Count.REQUEST_FORWARDED);
     }
     if (isRequestEnded && waiting.isEmpty()) {
-      waiting.release();
       channel.write(request.withoutBody());
     } else {
       channel.write(request.head());
@@ -386,9 +385,6 @@ final class Exchange {
   }
 
   private void timedOut(String problem) {
-    if (state == State.ENDED || state == State.DRAINING) {
-      return;
-    }
     if (response != null) {
       if (request.isGrpc() && !isResponseEnded) {
         client.writeAndFlush(LocalReply.grpcTimeoutAtEnd());
@@ -451,7 +447,6 @@ final class Exchange {
 
   void clientInputClosed() {
     if (!isRequestEnded) {
-      clientClosed();
       client.close();
     }
   }

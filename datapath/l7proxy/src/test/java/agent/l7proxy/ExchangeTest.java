@@ -12,6 +12,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.handler.codec.DecoderResult;
 import io.netty.handler.codec.http.DefaultHttpContent;
+import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpContent;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -434,6 +435,19 @@ class ExchangeTest {
     assertEquals(OK, client.sent());
   }
 
+  @Test
+  void shouldCountARepetitionAfterAFailureAsOneInTime() {
+    options(context -> context.retries(1).retryTimeout(Duration.ofMillis(500)));
+    final EmbeddedSocket first = bench.server();
+    client.receive(GET);
+    client.pass(400);
+    final EmbeddedSocket second = bench.server();
+    first.close();
+    assertEquals(GET, second.sent());
+    client.pass(10_000);
+    assertTrue(second.isOpen(), "it is the last attempt");
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"HTTP/1.1 103 Early Hints\r\n\r\n", HALF})
   void shouldNotAskAnotherServerWhenAResponseHasBegun(String begin) {
@@ -600,6 +614,37 @@ class ExchangeTest {
     assertServes();
   }
 
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+        "200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"
+      })
+  void shouldAnswer502OnceForAResponseThatIsRefused(String response) {
+    final EmbeddedSocket server = bench.server();
+    client.receive(GET);
+    server.receive("HTTP/1.1 " + response);
+    assertEquals(2, client.sent().split("HTTP/1.1 502 ", -1).length);
+    assertFalse(server.isOpen());
+    assertEquals(new Messages(0, 0, 0, 1), bench.responses());
+    assertServes();
+  }
+
+  @Test
+  void shouldReadOnAfterTheFailureOfAServerThatTakesNoMore() {
+    final EmbeddedSocket server = bench.server();
+    client.receive(PUT);
+    server.takesMore(false);
+    client.receive("a");
+    client.newReads();
+    server.receive("SSH-2.0\r\n\r\n");
+    assertFalse(server.isOpen());
+    assertTrue(client.newReads() > 0, "what is left of the body");
+    client.receive("bcd");
+    assertTrue(client.sent().startsWith("HTTP/1.1 502 "));
+    assertServes();
+  }
+
   @Test
   void shouldNotPassASecondResponse() {
     final EmbeddedSocket server = bench.server();
@@ -758,6 +803,51 @@ class ExchangeTest {
     final HttpContent late = part("x");
     bench.handler.channelRead(end, late);
     assertEquals(0, late.refCnt(), "after the end");
+  }
+
+  @Test
+  void shouldReleaseABodyThatWaitsForAConnectionWhenTheClientCloses() {
+    final HttpContent waiting = part("ab");
+    final ChannelHandlerContext end = client.pipeline().context(bench.handler);
+    bench.rule =
+        request -> {
+          client
+              .eventLoop()
+              .execute(
+                  () -> {
+                    bench.handler.channelRead(end, waiting);
+                    client.close();
+                  });
+          return HttpVerdict.ALLOWED;
+        };
+    client.receive(PUT);
+    assertEquals(0, waiting.refCnt());
+    assertEquals(1, bench.records.size());
+  }
+
+  @Test
+  void shouldAnswer502ForABodyBeforeItsHead() {
+    final EmbeddedSocket server = bench.server();
+    client.receive(GET);
+    final HttpContent early = part("x");
+    server.pipeline().context(HttpClientCodec.class).fireChannelRead(early);
+    assertEquals(0, early.refCnt());
+    assertAnswered(502, Verdict.ERROR);
+  }
+
+  /** Answers that wait for the client are memory of the agent. */
+  @Test
+  void shouldNotJudgeTheNextRequestUntilTheClientTakesMore() {
+    denies();
+    client.takesMore(false);
+    client.receive(GET + GET);
+    assertEquals(1, bench.judged.size());
+    client.newReads();
+    client.pipeline().fireChannelReadComplete();
+    assertEquals(0, client.newReads());
+    client.takesMore(true);
+    assertEquals(2, bench.judged.size());
+    assertTrue(client.newReads() > 0);
   }
 
   private static HttpContent part(String text) {

@@ -155,6 +155,18 @@ class RequestDecoderTest {
   }
 
   @Test
+  void shouldCloseAtOnceWhereTheInputHasEndedBehindTheLastRequest() {
+    final EmbeddedSocket server = bench.server();
+    client.receive(GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n") + OTHER);
+    client.receiveEnd();
+    assertTrue(client.isOpen());
+    server.receive(OK);
+    assertTrue(client.sent().endsWith("ok"));
+    assertFalse(client.isOpen());
+    assertEquals(1, bench.judged.size());
+  }
+
+  @Test
   void shouldAnswer408ToAHeadThatIsNotWholeInTime() {
     client.receive("GET /x HTTP/1.1\r\n");
     client.pass(29_000);
