@@ -183,7 +183,6 @@ final class Exchange {
       connection.count(Count.REQUEST_FORWARDED);
     }
     if (isRequestEnded && waiting.isEmpty()) {
-      waiting.release();
       channel.write(request.withoutBody());
     } else {
       channel.write(request.head());
@@ -192,7 +191,7 @@ final class Exchange {
     channel.flush();
     channel.read();
     if (mayRepeat() && attempts <= connection.context().retries()) {
-      timers.retry(connection.context().retryTimeout(), this::repeat);
+      timers.retry(connection.context().retryTimeout(), this::notAnswered);
     }
     readClient();
   }
@@ -227,10 +226,14 @@ final class Exchange {
     return request.hasBody() && isRequestEnded;
   }
 
-  private void repeat() {
-    if (state != State.FORWARDING || !mayRepeat()) {
-      return;
+  private void notAnswered() {
+    if (mayRepeat()) {
+      repeat();
     }
+  }
+
+  /** Asks again on another connection or stream. */
+  private void repeat() {
     attempts++;
     leaveServer();
     state = State.CONNECTING;
@@ -382,9 +385,6 @@ final class Exchange {
   }
 
   private void timedOut(String problem) {
-    if (state == State.ENDED || state == State.DRAINING) {
-      return;
-    }
     if (response != null) {
       if (request.isGrpc() && !isResponseEnded) {
         client.writeAndFlush(LocalReply.grpcTimeoutAtEnd());
@@ -447,7 +447,6 @@ final class Exchange {
 
   void clientInputClosed() {
     if (!isRequestEnded) {
-      clientClosed();
       client.close();
     }
   }

@@ -11,6 +11,8 @@ import java.util.Arrays;
 final class HeadCheck {
   private static final boolean[] TOKEN = new boolean[256];
   private static final String VERSION = "HTTP/1.";
+  private static final String NO_REQUEST_LINE =
+      "the request line is not method, target and version";
 
   static {
     "!#$%&'*+-.^_`|~0123456789".chars().forEach(c -> TOKEN[c] = true);
@@ -48,9 +50,12 @@ final class HeadCheck {
 
   private static String requestLine(ByteBuf bytes, int from, int end) {
     final int first = bytes.indexOf(from, end, (byte) ' ');
-    final int second = first < 0 ? -1 : bytes.indexOf(first + 1, end, (byte) ' ');
-    if (second < 0 || first == from || second == first + 1) {
-      return "the request line is not method, target and version";
+    if (first <= from) {
+      return NO_REQUEST_LINE;
+    }
+    final int second = bytes.indexOf(first + 1, end, (byte) ' ');
+    if (second <= first + 1) {
+      return NO_REQUEST_LINE;
     }
     for (int i = from; i < first; i++) {
       if (!TOKEN[bytes.getUnsignedByte(i)]) {
@@ -81,13 +86,13 @@ final class HeadCheck {
 
   private static String field(ByteBuf bytes, int from, int end) {
     int i = from;
-    while (i < end && TOKEN[bytes.getUnsignedByte(i)]) {
+    while (TOKEN[bytes.getUnsignedByte(i)]) { // a CR follows, which is in no token
       i++;
     }
-    if (i == from || i == end || bytes.getByte(i) != ':') {
+    if (i == from || bytes.getByte(i) != ':') {
       return "a header field has no name before a colon";
     }
-    for (i++; i < end; i++) {
+    for (; i < end; i++) {
       final int c = bytes.getUnsignedByte(i);
       if (c < ' ' && c != '\t' || c == 0x7f) {
         return "a character of a header field is not allowed";

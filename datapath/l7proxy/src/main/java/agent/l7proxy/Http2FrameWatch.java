@@ -25,15 +25,14 @@ final class Http2FrameWatch extends ChannelInboundHandlerAdapter {
   private static final int HEADERS = 1;
   private static final int CONTINUATION = 9;
   private static final int END_HEADERS = 4;
-  private static final int NO_TYPE = -1;
 
   private final TimeLimit limit;
-  private int type = NO_TYPE;
+  private int type;
   private int flags;
   private int payloadLeft = PREFACE_LENGTH;
   private int payloadLength;
   private int headerRead;
-  private boolean isFirstFrameRead;
+  private boolean hasFrame;
   private boolean isInFields;
 
   Http2FrameWatch(TimeLimit limit) {
@@ -55,7 +54,7 @@ final class Http2FrameWatch extends ChannelInboundHandlerAdapter {
 
   private boolean isWaiting() {
     final boolean isInFrame = headerRead > 0 || payloadLeft > 0 && type != DATA;
-    return !isFirstFrameRead || isInFrame || isInFields;
+    return !hasFrame || isInFrame || isInFields;
   }
 
   private void read(ByteBuf bytes) {
@@ -68,9 +67,6 @@ final class Http2FrameWatch extends ChannelInboundHandlerAdapter {
       } else {
         header(bytes.getUnsignedByte(i));
         i++;
-      }
-      if (payloadLeft == 0 && headerRead == 0) {
-        frameRead();
       }
     }
   }
@@ -87,13 +83,10 @@ final class Http2FrameWatch extends ChannelInboundHandlerAdapter {
     if (headerRead == HEADER_LENGTH) {
       headerRead = 0;
       payloadLeft = payloadLength;
+      hasFrame = true;
+      if (type == HEADERS || type == CONTINUATION) {
+        isInFields = (flags & END_HEADERS) == 0;
+      }
     }
-  }
-
-  private void frameRead() {
-    if (type == HEADERS || type == CONTINUATION) {
-      isInFields = (flags & END_HEADERS) == 0;
-    }
-    isFirstFrameRead |= type != NO_TYPE;
   }
 }

@@ -58,7 +58,6 @@ final class RequestDecoder extends HttpRequestDecoder {
       }
       context.fireChannelReadComplete();
     }
-    passShutdown();
   }
 
   private void passShutdown() {
@@ -196,7 +195,6 @@ final class RequestDecoder extends HttpRequestDecoder {
   private void fail(ByteBuf in, List<Object> out, String problem) {
     in.skipBytes(in.readableBytes());
     isDiscarding = true;
-    connection.head().stop();
     out.add(failed(new BadRequestException(problem)));
   }
 

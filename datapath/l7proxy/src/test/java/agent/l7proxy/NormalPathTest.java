@@ -1,7 +1,9 @@
 package agent.l7proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -32,9 +34,35 @@ class NormalPathTest {
     "/a;x=1/b, /a;x=1/b",
     "/a?b=/../%2f%41\\, /a?b=/../%2f%41\\",
     "/a/..?x, /?x",
+    "/%61%7a%41%5A%30%39%2d%5f%2e, /azAZ09-_.",
+    "/%60%7b%40%5b%3a%7F%0a%a0%ff, /%60%7B%40%5B%3A%7F%0A%A0%FF",
   })
   void shouldReturnTheNormalForm(String target, String normal) throws BadRequestException {
     assertEquals(normal, NormalPath.of(target));
+  }
+
+  /** Most paths are normal: they are judged for each request, and none is copied. */
+  @ParameterizedTest
+  @ValueSource(strings = {"/", "/a/b.c/d..", "/a?b=./%41;\\&c=/../", "/~a-b_c!$&'()*+,=:@"})
+  void shouldReturnWhatIsNormalItself(String target) throws BadRequestException {
+    assertSame(target, NormalPath.of(target));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "/%00, the path encodes a NUL",
+    "/%2f, the path encodes a NUL",
+    "/%5C, the path encodes a NUL",
+    "/%0, an encoding in the path is incomplete",
+    "/%g0, an encoding in the path is incomplete",
+    "/%0g, an encoding in the path is incomplete",
+    "/%4?1, an encoding in the path is incomplete",
+    "/a/..;x, a dot segment of the path has parameters",
+  })
+  void shouldTellWhatIsWrong(String target, String problem) {
+    final String message =
+        assertThrows(BadRequestException.class, () -> NormalPath.of(target)).getMessage();
+    assertTrue(message.startsWith(problem), message);
   }
 
   @ParameterizedTest

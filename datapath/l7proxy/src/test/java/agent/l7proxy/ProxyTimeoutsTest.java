@@ -73,6 +73,33 @@ class ProxyTimeoutsTest {
     }
   }
 
+  @Test
+  void shouldNotEndAStreamWithTraffic() throws Exception {
+    final String part = "1\r\nx\r\n";
+    try (OriginServer server =
+            new OriginServer(
+                connection -> {
+                  assertEquals("xxxxxx", connection.request().text());
+                  connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+                  sendSlowly(connection, part);
+                });
+        ProxyBench bench =
+            new ProxyBench(server.port(), context -> context.idleTimeout(Duration.ofMillis(400)));
+        HttpSocket client = bench.client()) {
+      client.send("PUT / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n");
+      sendSlowly(client, part);
+      assertEquals("xxxxxx", client.response().text());
+    }
+  }
+
+  private static void sendSlowly(HttpSocket connection, String part) throws Exception {
+    for (int i = 0; i < 6; i++) {
+      connection.send(part);
+      TimeUnit.MILLISECONDS.sleep(100);
+    }
+    connection.send("0\r\n\r\n");
+  }
+
   private static Http2Headers grpc(String timeout) {
     final Http2Headers head =
         Http2Client.head("POST", "/never").set("content-type", "application/grpc");

@@ -1,0 +1,167 @@
+package agent.l7proxy;
+
+import agent.datapath.manager.spec.RedirectProxy;
+import agent.datapath.manager.spec.RedirectedFlow;
+import agent.maps.layout.PolicyDirection;
+import agent.maps.layout.RedirectKind;
+import agent.policy.request.HttpRequest;
+import agent.policy.request.HttpVerdict;
+import agent.policy.request.PolicyRedirect;
+import agent.policy.request.RedirectCounters;
+import agent.policy.request.RedirectStatistics;
+import agent.policy.request.RequestPolicies;
+import agent.types.IpAddress;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
+import io.netty.handler.codec.http2.Http2MultiplexHandler;
+import io.netty.handler.codec.http2.Http2StreamFrameToHttpObjectCodec;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+import java.util.function.Function;
+
+/**
+ * The connection of a client of HTTP/1, or one stream of a client of HTTP/2, and the connections to
+ * its server in memory, on one thread: what is asked, sent, read and closed, step by step. There is
+ * a connection to the server as long as {@link #server} has given one; else an attempt to open one
+ * fails.
+ */
+final class ExchangeBench implements RedirectProxy, RequestPolicies {
+  static final RedirectedFlow FLOW =
+      new RedirectedFlow(6, ProxyBench.LOOPBACK, 4000, 1001, 7, ProxyBench.LOOPBACK, 80, 1002, 0);
+
+  final List<RequestRecord> records = new ArrayList<>();
+  final List<String> judged = new ArrayList<>();
+  final EmbeddedSocket client = new EmbeddedSocket();
+  final ClientConnections clients = new ClientConnections(100);
+  final RedirectCounters counters = new RedirectCounters(this, RedirectKind.HTTP);
+  final ClientConnection connection;
+  final ClientHandler handler;
+  Function<HttpRequest, HttpVerdict> rule = request -> HttpVerdict.ALLOWED;
+
+  /** The connection that was given last. */
+  EmbeddedSocket kept;
+
+  ExchangeBench() {
+    this(context -> {});
+  }
+
+  ExchangeBench(Consumer<HttpProxyContext> options) {
+    this(options, false, false);
+  }
+
+  ExchangeBench(Consumer<HttpProxyContext> options, boolean isHttp2, boolean isServerHttp2) {
+    final HttpProxyContext context =
+        new HttpProxyContext()
+            .redirect(this)
+            .policies(this)
+            .listener(records::add)
+            .headTimeout(Duration.ofSeconds(30));
+    options.accept(context);
+    connection =
+        new ClientConnection(context.conclude(), FLOW, client, counters.of(FLOW), clients, null);
+    connection.protocol(client, isServerHttp2);
+    if (isHttp2) {
+      handler = ClientHandler.ofHttp2Stream(connection);
+      client.pipeline().addLast(new Http2StreamFrameToHttpObjectCodec(true), handler);
+    } else {
+      final RequestDecoder decoder = new RequestDecoder(connection);
+      final ResponseEncoder encoder = new ResponseEncoder();
+      handler = ClientHandler.ofHttp1(connection, decoder, encoder);
+      client.pipeline().addLast(decoder, encoder, handler);
+    }
+  }
+
+  /** Gives the next request an open connection to the server: the one that it has, or a new one. */
+  EmbeddedSocket server() {
+    final EmbeddedSocket server = new EmbeddedSocket();
+    server.pipeline().addLast(Upstream.codec(), new ServerHandler());
+    connection.upstream().keep(server);
+    if (!server.isOpen()) {
+      return kept;
+    }
+    kept = server;
+    return server;
+  }
+
+  /** Gives streams an open connection to a server of HTTP/2, which has sent its first frame. */
+  EmbeddedSocket http2Server() {
+    final EmbeddedSocket server = new EmbeddedSocket();
+    server
+        .pipeline()
+        .addLast(
+            Http2FrameCodecBuilder.forClient().build(),
+            new Http2MultiplexHandler(new ChannelInboundHandlerAdapter()));
+    connection.upstream().keep(server);
+    server.receive("\0\0\0\4\0\0\0\0\0");
+    server.sent();
+    return server;
+  }
+
+  RedirectStatistics.Messages requests() {
+    return counters.statistics(7).getFirst().requests();
+  }
+
+  RedirectStatistics.Messages responses() {
+    return counters.statistics(7).getFirst().responses();
+  }
+
+  @Override
+  public Optional<IpAddress> address(boolean ipv6) {
+    return ipv6 ? Optional.empty() : Optional.of(ProxyBench.LOOPBACK);
+  }
+
+  @Override
+  public int previousPort(RedirectKind kind) {
+    return 0;
+  }
+
+  @Override
+  public CompletableFuture<Void> serve(RedirectKind kind, int firstPort) {
+    throw new AssertionError("the launcher does this");
+  }
+
+  @Override
+  public Optional<RedirectedFlow> find(int protocol, IpAddress client, int clientPort, int port) {
+    throw new AssertionError("the flow is known");
+  }
+
+  @Override
+  public CompletableFuture<Void> join(RedirectedFlow flow, int port) {
+    throw new AssertionError("the server is no endpoint");
+  }
+
+  @Override
+  public void leave(RedirectedFlow flow, int port) {
+    throw new AssertionError("the server is no endpoint");
+  }
+
+  @Override
+  public HttpVerdict http(RedirectedFlow flow, HttpRequest request) {
+    judged.add(request.method() + " " + request.host() + " " + request.path());
+    return rule.apply(request);
+  }
+
+  @Override
+  public boolean dns(RedirectedFlow flow, String name) {
+    throw new AssertionError("not a DNS proxy");
+  }
+
+  @Override
+  public RedirectKind redirect(RedirectedFlow flow, PolicyDirection direction) {
+    return direction == PolicyDirection.EGRESS ? RedirectKind.HTTP : RedirectKind.NONE;
+  }
+
+  @Override
+  public List<PolicyRedirect> redirects(int endpointId) {
+    throw new AssertionError("the status does this");
+  }
+
+  @Override
+  public long revision() {
+    return 1;
+  }
+}
