@@ -12,14 +12,15 @@ public final class Benchmarks {
   private static final String DAEMON = "daemon=";
   private static final String SCALE = "scale=";
   private static final String PROXY = "proxy=";
+  private static final String NAMES = "names=";
 
   private Benchmarks() {}
 
   /**
    * Runs the benchmarks of the arguments {@code programs}, {@code balancer}, {@code traffic},
    * {@code services}, {@code maps}, {@code sweep}, {@code memory}, and for an installation under a
-   * prefix {@code daemon=PREFIX}, {@code scale=PREFIX} and {@code proxy=PREFIX}; without arguments
-   * all that need none.
+   * prefix {@code daemon=PREFIX}, {@code scale=PREFIX}, {@code proxy=PREFIX} and {@code
+   * names=PREFIX}; without arguments all that need none.
    */
   public static void main(String[] arguments) throws Exception {
     LibBpf.ensureLoaded();
@@ -42,6 +43,9 @@ public final class Benchmarks {
     }
     if (name.startsWith(PROXY)) {
       return ProxyReport.run(Path.of(name.substring(PROXY.length())));
+    }
+    if (name.startsWith(NAMES)) {
+      return NamesReport.run(Path.of(name.substring(NAMES.length())));
     }
     return switch (name) {
       case "programs" -> ProgramReport.run();

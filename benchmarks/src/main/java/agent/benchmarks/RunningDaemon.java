@@ -22,8 +22,12 @@ import java.util.regex.Pattern;
 final class RunningDaemon implements AutoCloseable {
   private static final long START_LIMIT_MS = 120_000;
 
+  /** The address of a host outside. */
+  static final String OUTSIDE = "198.51.100.53";
+
   private final NetworkNamespace node = NetworkNamespace.create("benchd");
   private final NetworkNamespace workloads = NetworkNamespace.create("benchd");
+  private final NetworkNamespace outside = NetworkNamespace.create("bencho");
   private final TemporaryBpfFileSystem bpffs = TemporaryBpfFileSystem.mount();
   private final Path state = Files.createTempDirectory("agent-benchd-");
   private final List<Workload> owned = new ArrayList<>();
@@ -181,6 +185,15 @@ final class RunningDaemon implements AutoCloseable {
     return workload;
   }
 
+  /** Connects a host to the node, outside of it, at the address {@link #OUTSIDE}. */
+  NetworkNamespace outside() {
+    VethPair.create(node, "ext0", outside, "eth0");
+    node.ip("address add 198.51.100.1/24 dev ext0");
+    outside.ip("address add " + OUTSIDE + "/24 dev eth0");
+    outside.ip("route add 10.201.0.0/16 via 198.51.100.1");
+    return outside;
+  }
+
   long[] create(List<String> requests) throws IOException {
     final long[] times = new long[requests.size()];
     for (int i = 0; i < times.length; i++) {
@@ -224,6 +237,7 @@ final class RunningDaemon implements AutoCloseable {
     owned.forEach(Workload::close);
     bpffs.close();
     workloads.close();
+    outside.close();
     node.close();
     try (var files = Files.walk(state)) {
       for (final Path path : files.sorted(Comparator.reverseOrder()).toList()) {

@@ -4,6 +4,8 @@ import agent.identity.Identity;
 import agent.policy.spec.NamedPort;
 import agent.types.Refusal;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * Resolves policies as they are to be enforced now. Only the engine's thread changes how; any
@@ -54,7 +56,42 @@ final class EnforcedResolution {
   /** Returns the policy of an endpoint; refused where its map cannot hold it. */
   ResolvedPolicy fitting(
       int endpointId, Identity identity, List<NamedPort> named, PolicyRepository rules) {
-    final ResolvedPolicy policy = whole(identity, named, rules);
+    return fitting(endpointId, whole(identity, named, rules));
+  }
+
+  /**
+   * Returns the policy of an endpoint after a change of peers; refused where its map cannot hold
+   * it.
+   *
+   * @param subject the endpoint with its policy before, by the same rules
+   * @param changed the identities that selectors select now or did not leave out before
+   */
+  ResolvedPolicy fitting(
+      int endpointId,
+      PolicySubjects.Subject subject,
+      Set<Integer> changed,
+      PolicyRepository rules) {
+    // Who has the name of a port is not a matter of selectors alone.
+    return isClosing() || !subject.policy().portNames().isEmpty()
+        ? fitting(endpointId, subject.identity(), subject.ports(), rules)
+        : fitting(endpointId, changed(subject, changed, rules));
+  }
+
+  private ResolvedPolicy changed(
+      PolicySubjects.Subject subject, Set<Integer> changed, PolicyRepository rules) {
+    final PolicyResolver.Selections part =
+        selector -> {
+          final Set<Integer> selected = selectors.identitiesOf(selector);
+          return changed.stream().filter(selected::contains).collect(Collectors.toSet());
+        };
+    return MergedPolicy.of(
+        subject.policy(),
+        new PolicyResolver(part, ports, mode, allowLocalhost)
+            .resolve(subject.identity(), subject.ports(), rules.rules(), rules.revision()),
+        changed);
+  }
+
+  private ResolvedPolicy fitting(int endpointId, ResolvedPolicy policy) {
     final int count = policy.entries().size();
     if (count > mapCapacity) {
       throw Refusal.exhausted(

@@ -135,7 +135,7 @@ public final class PolicyEngine {
       final boolean isOwn = Thread.holdsLock(PolicyEngine.this);
       synchronized (PolicyEngine.this) {
         final Set<Integer> affected = subjects.dependingOn(event.get());
-        changes.mark(affected);
+        changes.mark(affected, List.of(identity.id()));
         if (isOwn || affected.isEmpty() && identity.cidr().isEmpty()) {
           return;
         }
@@ -367,8 +367,9 @@ public final class PolicyEngine {
     return renamed(references.change(references.services(), changed));
   }
 
-  private PolicyUpdate renamed(Set<PeerSelector> affected) {
-    changes.mark(subjects.dependingOn(affected));
+  private PolicyUpdate renamed(Map<PeerSelector, Set<Integer>> affected) {
+    affected.forEach(
+        (selector, peers) -> changes.mark(subjects.dependingOn(Set.of(selector)), peers));
     final PolicyUpdate update = settle().ofSameRules();
     references.release(List.of());
     return update.then(settle());

@@ -4,6 +4,8 @@ import agent.maps.layout.PolicyDirection;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.IntStream;
 
 /**
  * Rules of requests of an endpoint with the identities of the peers that they are for. Immutable;
@@ -39,6 +41,21 @@ final class RequestSection {
 
   RequestRules rules() {
     return rules;
+  }
+
+  /** Returns the same section, with some peers as another one has them. */
+  RequestSection with(RequestSection other, Set<Integer> changed) {
+    return peers == null
+        ? this
+        : new RequestSection(direction, other.merged(peers, changed), matches, rules);
+  }
+
+  private List<Integer> merged(int[] before, Set<Integer> changed) {
+    return IntStream.concat(
+            IntStream.of(before).filter(peer -> !changed.contains(peer)),
+            IntStream.of(peers).filter(changed::contains))
+        .boxed()
+        .toList();
   }
 
   /** Returns whether the rules are for a peer and a port. */

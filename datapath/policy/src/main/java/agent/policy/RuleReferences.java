@@ -6,10 +6,11 @@ import agent.types.Prefix;
 import agent.types.Refusal;
 import agent.types.ServiceName;
 import java.util.Collection;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 
 /**
  * What rules refer to: the identities of CIDRs and of the addresses of names, and selectors with
@@ -88,24 +89,24 @@ final class RuleReferences {
    *
    * @param kind the names of this kind
    * @param changed names with all addresses that they have now
-   * @return the selectors that select other identities now
+   * @return the selectors that select other identities now, each with these identities
    */
-  <N, S extends NamedSelector<N>> Set<PeerSelector> change(
+  <N, S extends NamedSelector<N>> Map<PeerSelector, Set<Integer>> change(
       NameReferences<N, S> kind, Map<N, ? extends Collection<IpAddress>> changed) {
-    final Set<PeerSelector> affected = new HashSet<>();
+    final Map<PeerSelector, Set<Integer>> affected = new HashMap<>();
     kind.change(
         changed,
         new NameReferences.Listener<>() {
           @Override
           public void onGained(S selector, int identity) {
             selectors.include(selector, identity);
-            affected.add(selector);
+            affected.computeIfAbsent(selector, first -> new TreeSet<>()).add(identity);
           }
 
           @Override
           public void onLost(S selector, int identity) {
             selectors.exclude(selector, identity);
-            affected.add(selector);
+            affected.computeIfAbsent(selector, first -> new TreeSet<>()).add(identity);
           }
         });
     return affected;

@@ -15,12 +15,17 @@ import java.util.TreeSet;
  * engine's thread.
  */
 final class SubjectChanges {
+  /** The policy is to be resolved for all peers. */
+  private static final Set<Integer> EVERY = Set.of();
+
   private final PolicySubjects subjects;
   private final EnforcedResolution resolution;
   private final CidrReferences cidrs;
   private final DecisionTrace trace;
   private final int mapCapacity;
-  private final Set<Integer> dirty = new TreeSet<>();
+
+  /** Endpoints, each with the peers that have changed, or {@link #EVERY}. */
+  private final Map<Integer, Set<Integer>> dirty = new TreeMap<>();
 
   SubjectChanges(
       PolicySubjects subjects,
@@ -37,7 +42,17 @@ final class SubjectChanges {
 
   /** Has endpoints be resolved by the next {@link #settle}. */
   void mark(Collection<Integer> endpoints) {
-    dirty.addAll(endpoints);
+    endpoints.forEach(endpoint -> dirty.put(endpoint, EVERY));
+  }
+
+  /** Has endpoints be resolved for some peers by the next {@link #settle}. */
+  void mark(Collection<Integer> endpoints, Collection<Integer> peers) {
+    for (final int endpoint : endpoints) {
+      final Set<Integer> marked = dirty.computeIfAbsent(endpoint, first -> new TreeSet<>());
+      if (marked != EVERY) {
+        marked.addAll(peers);
+      }
+    }
   }
 
   void unmark(int endpoint) {
@@ -45,7 +60,14 @@ final class SubjectChanges {
   }
 
   Set<Integer> marked() {
-    return new TreeSet<>(dirty);
+    return new TreeSet<>(dirty.keySet());
+  }
+
+  private ResolvedPolicy resolve(
+      int endpointId, PolicySubjects.Subject subject, Set<Integer> peers, PolicyRepository rules) {
+    return peers == EVERY
+        ? resolve(endpointId, rules)
+        : resolution.fitting(endpointId, subject, peers, rules);
   }
 
   /** Returns the policy of an endpoint with these rules; refused where its map cannot hold it. */
@@ -76,14 +98,15 @@ final class SubjectChanges {
     final List<EndpointPolicyChange> changes = new ArrayList<>();
     final List<EndpointPolicyChange> denials = new ArrayList<>();
     final Map<Integer, Refusal> failures = new TreeMap<>();
-    for (final int endpoint : List.copyOf(dirty)) {
+    for (final int endpoint : marked()) {
       final PolicySubjects.Subject subject = subjects.get(endpoint);
       if (subject == null) {
         continue;
       }
       try {
         final ResolvedPolicy known = resolved.get(endpoint);
-        final ResolvedPolicy policy = known != null ? known : resolve(endpoint, rules);
+        final ResolvedPolicy policy =
+            known != null ? known : resolve(endpoint, subject, dirty.get(endpoint), rules);
         if (!policy.at(0).equals(subject.policy().at(0))) {
           trace.log(endpoint, subject.identity(), policy, rules.rules());
           changes.add(subjects.change(endpoint, policy));
@@ -95,7 +118,7 @@ final class SubjectChanges {
       }
     }
     dirty.clear();
-    dirty.addAll(failures.keySet());
+    mark(failures.keySet());
     subjects.publish(rules.revision());
     return new PolicyUpdate(
         rules.revision(),

@@ -74,6 +74,8 @@ class RandomNamesTest {
       for (int i = 0; i < PACKETS; i++) {
         if (random.below(4) == 0) {
           resolve(random);
+          // Resolved for the changed addresses alone, and all of it once more.
+          assertEquals(engine.wanted(web, List.of()).at(0), engine.policyOf(1).orElseThrow().at(0));
         }
         check(seed, random, web, rules);
       }

@@ -1,0 +1,90 @@
+package agent.policy;
+
+import agent.datapath.manager.spec.PolicyEntry;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * A policy in which what it says of some peers is replaced. The entries of a peer depend on the
+ * rules, on its own selection and on the entries of any peer alone, so that a change of a few peers
+ * of thousands is resolved for these few.
+ */
+final class MergedPolicy {
+  private MergedPolicy() {}
+
+  /**
+   * Merges two policies by the same rules.
+   *
+   * @param before a whole policy
+   * @param part the same, resolved as if selectors selected none but the changed peers
+   * @param changed the identities of these peers
+   */
+  static ResolvedPolicy of(ResolvedPolicy before, ResolvedPolicy part, Set<Integer> changed) {
+    final List<RequestSection> requests = new ArrayList<>();
+    for (int i = 0; i < part.requests().size(); i++) {
+      requests.add(before.requests().get(i).with(part.requests().get(i), changed));
+    }
+    return new ResolvedPolicy(
+        part.revision(),
+        part.identity(),
+        entries(before.entries(), part.entries(), changed),
+        summary(before.ingress(), part.ingress(), changed),
+        summary(before.egress(), part.egress(), changed),
+        part.selectors(),
+        part.portNames(),
+        List.copyOf(requests));
+  }
+
+  /** Both lists are in order, and so is the result. */
+  private static List<PolicyEntry> entries(
+      List<PolicyEntry> before, List<PolicyEntry> part, Set<Integer> changed) {
+    final List<PolicyEntry> merged = new ArrayList<>(before.size() + part.size());
+    int next = nextOf(part, 0, changed);
+    for (int i = 0; i < before.size(); i++) {
+      final PolicyEntry entry = before.get(i);
+      if (!changed.contains(entry.identity())) {
+        while (next < part.size() && part.get(next).compareTo(entry) < 0) {
+          merged.add(part.get(next));
+          next = nextOf(part, next + 1, changed);
+        }
+        merged.add(entry);
+      }
+    }
+    while (next < part.size()) {
+      merged.add(part.get(next));
+      next = nextOf(part, next + 1, changed);
+    }
+    return List.copyOf(merged);
+  }
+
+  /** Returns the index of the next entry of a changed peer; what is of others is the same. */
+  private static int nextOf(List<PolicyEntry> part, int from, Set<Integer> changed) {
+    int next = from;
+    while (next < part.size() && !changed.contains(part.get(next).identity())) {
+      next++;
+    }
+    return next;
+  }
+
+  private static DirectionSummary summary(
+      DirectionSummary before, DirectionSummary part, Set<Integer> changed) {
+    return new DirectionSummary(
+        part.enforced(),
+        part.anyAllowed(),
+        part.anyDenied(),
+        identities(before.allowed(), part.allowed(), changed),
+        identities(before.denied(), part.denied(), changed),
+        part.l4(),
+        part.cidr());
+  }
+
+  private static List<Integer> identities(
+      List<Integer> before, List<Integer> part, Set<Integer> changed) {
+    final Set<Integer> merged = new TreeSet<>(before);
+    merged.removeAll(changed);
+    part.stream().filter(changed::contains).forEach(merged::add);
+    return List.copyOf(merged);
+  }
+}
