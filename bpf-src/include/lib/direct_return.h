@@ -14,6 +14,8 @@
 #include "lib/endpoint_service.h"
 #include "lib/metrics.h"
 
+#define RELAY_TO_WORKLOAD 0x10000 /* in the place of a device, with an endpoint id: to that workload */
+
 #define DIRECT_HOPS 64
 #define DIRECT_FLOW_LABEL 0xfffff
 #define DIRECT_LARGEST_BYTES 65535
@@ -145,14 +147,16 @@ __global int direct_advance(struct conntrack_entry *entry, const struct segment 
 	return conntrack_advance(entry, segment->source_side & 1, segment, now);
 }
 
-/* Sets the device by which packets to a side of the flow leave, without an index that is variable. */
+/* Sets the device by which packets to a side of the flow leave, or their workload, without an index that is variable. */
 static __always_inline void entry_set_device(struct conntrack_entry *entry, bool to_low, __u32 device)
 {
+	const __u8 kind = device & RELAY_TO_WORKLOAD ? CONNTRACK_TO_PEER : CONNTRACK_TO_NEIGHBOUR;
+
 	if (to_low) {
-		entry->delivery_kind[CONNTRACK_LOW] = CONNTRACK_TO_NEIGHBOUR;
+		entry->delivery_kind[CONNTRACK_LOW] = kind;
 		entry->delivery_index[CONNTRACK_LOW] = device;
 	} else {
-		entry->delivery_kind[CONNTRACK_HIGH] = CONNTRACK_TO_NEIGHBOUR;
+		entry->delivery_kind[CONNTRACK_HIGH] = kind;
 		entry->delivery_index[CONNTRACK_HIGH] = device;
 	}
 }

@@ -19,8 +19,6 @@
 
 #define NETWORK_JUDGE -2 /* in the place of an action: the packet is of no flow that is known here */
 
-#define RELAY_TO_WORKLOAD 0x10000 /* in the place of a device, with an endpoint id: to that workload */
-
 static __always_inline int network_drop(const struct __sk_buff *skb, enum drop_reason reason)
 {
 	metrics_count(METRICS_NETWORK, reason, skb->len);
@@ -88,20 +86,6 @@ __global int relay_rewrite_error(struct __sk_buff *skb, const struct packet *err
 	other = rewrite_other(entry);
 	return !other || error_rewrite_fails(skb, error, &memory->quoted, entry) ||
 	       error_rewrite_fails(skb, error, &memory->quoted, other);
-}
-
-/* Sets the device by which packets to a side of the flow leave, or their workload, without an index that is variable. */
-static __always_inline void entry_set_device(struct conntrack_entry *entry, bool to_low, __u32 device)
-{
-	const __u8 kind = device & RELAY_TO_WORKLOAD ? CONNTRACK_TO_PEER : CONNTRACK_TO_NEIGHBOUR;
-
-	if (to_low) {
-		entry->delivery_kind[CONNTRACK_LOW] = kind;
-		entry->delivery_index[CONNTRACK_LOW] = device;
-	} else {
-		entry->delivery_kind[CONNTRACK_HIGH] = kind;
-		entry->delivery_index[CONNTRACK_HIGH] = device;
-	}
 }
 
 /* Returns the device of the network by which packets to an address leave, or 0. */
