@@ -17,7 +17,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ExchangeRetryTest {
   private static final String GET = "GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n";
   private static final String PUT = "PUT /x HTTP/1.1\r\nHost: a.test\r\nContent-Length: 4\r\n\r\n";
-  private static final String POST = PUT.replace("PUT", "POST");
   private static final String CHUNKED =
       "POST /x HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n";
   private static final String OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
