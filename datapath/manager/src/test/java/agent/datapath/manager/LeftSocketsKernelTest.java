@@ -358,7 +358,7 @@ class LeftSocketsKernelTest {
     opened.remove(udp.get(0));
     final long before = udp.get(0).datagrams();
     while (udp.get(1).datagrams() == 0) {
-      exchange(channel); // fails in time where nobody answers
+      exchange(channel); // fails in time where no server answers
       assertTrue(udp.get(0).datagrams() - before < 10_000, "the socket does not move");
     }
     exchange(direct);
