@@ -23,7 +23,7 @@ final class AgentEventsFixture implements AutoCloseable {
 
   AgentEventsFixture(Path directory) throws IOException {
     socket = directory.resolve("agent-monitor.sock");
-    server = MonitorServer.start(socket, null, 100, 128, "1.2.3", new NoFlowEvents(), agent);
+    server = MonitorServer.start(socket, null, 1000, 128, "1.2.3", new NoFlowEvents(), agent);
   }
 
   MonitorClient subscribe() throws IOException {
