@@ -7,6 +7,7 @@ import agent.testkit.NetworkNamespace;
 import agent.testkit.TcpEchoServer;
 import agent.testkit.TestControlGroup;
 import agent.testkit.VethPair;
+import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -98,7 +99,7 @@ final class DirectReturnNetwork implements AutoCloseable {
   }
 
   @Override
-  public void close() throws Exception {
+  public void close() throws IOException {
     ends.forEach(BpfLink::close);
     server.close();
     client.close();

@@ -121,8 +121,8 @@ class DirectReturnTrafficKernelTest {
   @ParameterizedTest
   @ValueSource(strings = {VIP4, VIP6})
   void shouldConnectToABackendThatAnswersTheClientItself(String frontend) throws Exception {
-    try (DatapathManager manager = launch(false);
-        TcpConnection connection = TcpConnection.open(network.client, frontend, PORT)) {
+    final DatapathManager manager = launch(false);
+    try (TcpConnection connection = TcpConnection.open(network.client, frontend, PORT)) {
       assertTrue(connection.exchangesMore(100, 5000));
       assertEquals(1, network.server.connections());
       assertTrue(forwarded(manager) > 100);
@@ -172,8 +172,8 @@ class DirectReturnTrafficKernelTest {
   void shouldTranslateInXdpWhereTheServiceHasSnat(String frontend) throws Exception {
     network.client.ip("address add 192.0.2.3/24 dev net0");
     network.client.ip("-6 address add 2001:db8::3/64 dev net0 nodad");
-    try (DatapathManager manager = launch(true);
-        TcpEchoServer near = TcpEchoServer.start(network.client, PORT)) {
+    final DatapathManager manager = launch(true);
+    try (TcpEchoServer near = TcpEchoServer.start(network.client, PORT)) {
       serve(manager, ServiceForwarding.SNAT, "192.0.2.3", "2001:db8::3");
       try (TcpConnection connection = TcpConnection.open(network.client, frontend, PORT)) {
         assertTrue(connection.exchangesMore(100, 5000));
