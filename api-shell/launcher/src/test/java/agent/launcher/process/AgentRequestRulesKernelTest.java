@@ -82,7 +82,8 @@ class AgentRequestRulesKernelTest {
         new ArrayList<>(List.of("curl", "-sS", "-g", "-m", "8", "-o", "/dev/null"));
     line.addAll(List.of("-w", "%{http_code}"));
     fields.forEach(field -> line.addAll(List.of("-H", field)));
-    line.add("http://" + (address.indexOf(':') < 0 ? address : "[" + address + "]") + ":8080/fields");
+    line.add(
+        "http://" + (address.indexOf(':') < 0 ? address : "[" + address + "]") + ":8080/fields");
     final String output = client.namespace().attempt(line.toArray(String[]::new)).output().strip();
     return Integer.parseInt(output);
   }
