@@ -212,9 +212,9 @@ class AgentResolversKernelTest {
   /** What is forged gives its address nothing, and the answer of the server counts. */
   @Test
   void shouldTakeNoForgedAnswer() throws Exception {
-    try (DatagramChannel server = server(FORGER);
-        DatagramChannel other =
-            outside.run(() -> DatagramChannel.open().bind(new InetSocketAddress(FORGER, 5353)))) {
+    try (DatagramChannel other =
+        outside.run(() -> DatagramChannel.open().bind(new InetSocketAddress(FORGER, 5353)))) {
+      final DatagramChannel server = server(FORGER);
       final Thread thread = Thread.ofPlatform().daemon().start(() -> forge(server, other));
       ask(FORGER);
       final List<String> found = run("getent ahostsv4 www.example.com").output().lines().toList();
