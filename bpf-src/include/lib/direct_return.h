@@ -130,7 +130,7 @@ static __always_inline bool direct_passes(struct __sk_buff *skb, __u8 family, __
 
 /*
  * Changes the entry by a packet of the client; returns an enum conntrack_change. Where the client closes a connection or
- * resets it, the backend is taken to do so, too, which nobody tells.
+ * resets it, the backend is taken to do so, too, of which no packet tells here.
  */
 __global int direct_advance(struct conntrack_entry *entry, const struct segment *segment, __u64 now)
 {

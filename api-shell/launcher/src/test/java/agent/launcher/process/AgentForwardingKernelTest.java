@@ -192,7 +192,11 @@ class AgentForwardingKernelTest {
       throws Exception {
     for (int family = 0; family < 2; family++) {
       final String frontend = SERVICE.get(family);
-      assertEquals(text(addresses.get(family)), seenBy(server, port, frontend), how);
+      try {
+        assertEquals(text(addresses.get(family)), seenBy(server, port, frontend), how);
+      } catch (IOException failure) {
+        throw new IOException(how + ", " + frontend, failure);
+      }
     }
   }
 
