@@ -4,7 +4,7 @@ import agent.datapath.manager.spec.PolicyEntry;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.TreeSet;
+import org.agrona.collections.IntHashSet;
 
 /**
  * A policy in which what it says of some peers is replaced. The entries of a peer depend on the
@@ -12,6 +12,8 @@ import java.util.TreeSet;
  * of thousands is resolved for these few.
  */
 final class MergedPolicy {
+  private static final int ANY_IDENTITY = 0;
+
   private MergedPolicy() {}
 
   /**
@@ -22,6 +24,13 @@ final class MergedPolicy {
    * @param changed the identities of these peers
    */
   static ResolvedPolicy of(ResolvedPolicy before, ResolvedPolicy part, Set<Integer> changed) {
+    final IntHashSet peers = new IntHashSet();
+    peers.addAll(changed);
+    return of(before, part, peers);
+  }
+
+  private static ResolvedPolicy of(
+      ResolvedPolicy before, ResolvedPolicy part, IntHashSet changed) {
     final List<RequestSection> requests = new ArrayList<>();
     for (int i = 0; i < part.requests().size(); i++) {
       requests.add(before.requests().get(i).with(part.requests().get(i), changed));
@@ -37,9 +46,26 @@ final class MergedPolicy {
         List.copyOf(requests));
   }
 
+  /**
+   * Returns the entries of some peers and those of any peer, which are all that a change of these
+   * peers depends on.
+   */
+  static List<PolicyEntry> entriesOf(ResolvedPolicy policy, Set<Integer> changed) {
+    final IntHashSet peers = new IntHashSet();
+    peers.addAll(changed);
+    peers.add(ANY_IDENTITY);
+    final List<PolicyEntry> found = new ArrayList<>();
+    for (final PolicyEntry entry : policy.entries()) {
+      if (peers.contains(entry.identity())) {
+        found.add(entry);
+      }
+    }
+    return found;
+  }
+
   /** Both lists are in order, and so is the result. */
   private static List<PolicyEntry> entries(
-      List<PolicyEntry> before, List<PolicyEntry> part, Set<Integer> changed) {
+      List<PolicyEntry> before, List<PolicyEntry> part, IntHashSet changed) {
     final List<PolicyEntry> merged = new ArrayList<>(before.size() + part.size());
     int next = nextOf(part, 0, changed);
     for (int i = 0; i < before.size(); i++) {
@@ -60,7 +86,7 @@ final class MergedPolicy {
   }
 
   /** Returns the index of the next entry of a changed peer; what is of others is the same. */
-  private static int nextOf(List<PolicyEntry> part, int from, Set<Integer> changed) {
+  private static int nextOf(List<PolicyEntry> part, int from, IntHashSet changed) {
     int next = from;
     while (next < part.size() && !changed.contains(part.get(next).identity())) {
       next++;
@@ -69,7 +95,7 @@ final class MergedPolicy {
   }
 
   private static DirectionSummary summary(
-      DirectionSummary before, DirectionSummary part, Set<Integer> changed) {
+      DirectionSummary before, DirectionSummary part, IntHashSet changed) {
     return new DirectionSummary(
         part.enforced(),
         part.anyAllowed(),
@@ -81,10 +107,19 @@ final class MergedPolicy {
   }
 
   private static List<Integer> identities(
-      List<Integer> before, List<Integer> part, Set<Integer> changed) {
-    final Set<Integer> merged = new TreeSet<>(before);
-    merged.removeAll(changed);
-    part.stream().filter(changed::contains).forEach(merged::add);
+      List<Integer> before, List<Integer> part, IntHashSet changed) {
+    final List<Integer> merged = new ArrayList<>(before.size() + part.size());
+    for (final Integer identity : before) {
+      if (!changed.contains(identity.intValue())) {
+        merged.add(identity);
+      }
+    }
+    for (final Integer identity : part) {
+      if (changed.contains(identity.intValue())) {
+        merged.add(identity);
+      }
+    }
+    merged.sort(null); // of two runs in order
     return List.copyOf(merged);
   }
 }

@@ -56,13 +56,29 @@ final class PolicySubjects {
     return change(endpointId, new Subject(subject.identity(), subject.ports(), policy));
   }
 
+  /** The same, for a policy in which only what it says of some peers is different. */
+  EndpointPolicyChange change(int endpointId, ResolvedPolicy policy, Set<Integer> peers) {
+    final Subject subject = subjects.get(endpointId);
+    return change(
+        endpointId,
+        new Subject(subject.identity(), subject.ports(), policy),
+        PolicyDelta.between(
+            MergedPolicy.entriesOf(subject.policy(), peers),
+            MergedPolicy.entriesOf(policy, peers)));
+  }
+
   /** Adds an endpoint or replaces it; returns the change from the policy before. */
   EndpointPolicyChange change(int endpointId, Subject subject) {
-    final ResolvedPolicy policy = subject.policy();
-    final PolicyDelta delta = PolicyDelta.between(entriesOf(endpointId), policy.entries());
+    return change(
+        endpointId,
+        subject,
+        PolicyDelta.between(entriesOf(endpointId), subject.policy().entries()));
+  }
+
+  private EndpointPolicyChange change(int endpointId, Subject subject, PolicyDelta delta) {
     subjects.put(endpointId, subject);
     isPublished = false;
-    return new EndpointPolicyChange(endpointId, policy, delta);
+    return new EndpointPolicyChange(endpointId, subject.policy(), delta);
   }
 
   /** Gives endpoints policies by their ids. */

@@ -4,8 +4,8 @@ import agent.maps.layout.PolicyDirection;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
-import java.util.Set;
 import java.util.stream.IntStream;
+import org.agrona.collections.IntHashSet;
 
 /**
  * Rules of requests of an endpoint with the identities of the peers that they are for. Immutable;
@@ -44,13 +44,13 @@ final class RequestSection {
   }
 
   /** Returns the same section, with some peers as another one has them. */
-  RequestSection with(RequestSection other, Set<Integer> changed) {
+  RequestSection with(RequestSection other, IntHashSet changed) {
     return peers == null
         ? this
         : new RequestSection(direction, other.merged(peers, changed), matches, rules);
   }
 
-  private List<Integer> merged(int[] before, Set<Integer> changed) {
+  private List<Integer> merged(int[] before, IntHashSet changed) {
     return IntStream.concat(
             IntStream.of(before).filter(peer -> !changed.contains(peer)),
             IntStream.of(peers).filter(changed::contains))

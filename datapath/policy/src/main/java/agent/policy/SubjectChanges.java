@@ -109,7 +109,11 @@ final class SubjectChanges {
             known != null ? known : resolve(endpoint, subject, dirty.get(endpoint), rules);
         if (!policy.at(0).equals(subject.policy().at(0))) {
           trace.log(endpoint, subject.identity(), policy, rules.rules());
-          changes.add(subjects.change(endpoint, policy));
+          final Set<Integer> peers = known != null ? EVERY : dirty.get(endpoint);
+          changes.add(
+              peers == EVERY
+                  ? subjects.change(endpoint, policy)
+                  : subjects.change(endpoint, policy, peers));
         }
       } catch (Refusal refusal) {
         failures.put(endpoint, refusal);
