@@ -29,8 +29,7 @@ final class MergedPolicy {
     return of(before, part, peers);
   }
 
-  private static ResolvedPolicy of(
-      ResolvedPolicy before, ResolvedPolicy part, IntHashSet changed) {
+  private static ResolvedPolicy of(ResolvedPolicy before, ResolvedPolicy part, IntHashSet changed) {
     final List<RequestSection> requests = new ArrayList<>();
     for (int i = 0; i < part.requests().size(); i++) {
       requests.add(before.requests().get(i).with(part.requests().get(i), changed));
