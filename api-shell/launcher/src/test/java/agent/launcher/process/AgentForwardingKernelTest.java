@@ -72,8 +72,11 @@ class AgentForwardingKernelTest {
     VethPair.create(client, "direct", backend, "direct");
     address(client, "direct", List.of("10.8.0.1", "fd08::1"));
     address(backend, "direct", List.of("10.8.0.2", "fd08::2"));
-    client.ip("route add " + SERVICE.get(0) + " via " + NODE.get(0));
-    client.ip("-6 route add " + SERVICE.get(1) + " via " + NODE.get(1));
+    for (int family = 0; family < 2; family++) { // the backend has a way to this address alone
+      client.ip(
+          "route add %s via %s src %s"
+              .formatted(SERVICE.get(family), NODE.get(family), CLIENT.get(family)));
+    }
     backend.ip("route add " + CLIENT.get(0) + " via 10.8.0.1");
     backend.ip("-6 route add " + CLIENT.get(1) + " via fd08::1");
     backend.ip("link set lo up");
