@@ -52,7 +52,7 @@ soak: deps ## send requests and questions through the proxies for DURATION=600 s
 	  $(MAVEN) -pl :launcher -am -Dsurefire.failIfNoSpecifiedTests=false -Dtest=ProxySoakKernelTest \
 	  -Dsoak.seconds=$(or $(DURATION),600) verify
 
-mutations-bpf: deps ## plant the listed bugs in the programs and print how many the tests catch (as root; PART=1/4 plants a quarter of them)
+mutations-bpf: deps ## plant the listed bugs in the programs and print how many the tests catch (as root; PART=1/8 plants an eighth of them)
 	.build/named-tests datapath/manager/MutationsKernelTest datapath/endpoint/FlowMutationsKernelTest -- \
 	  $(MAVEN) -pl :endpoint -am -Dmutations $(if $(PART),-Dmutations.part=$(PART)) -Dtest=MutationsKernelTest,FlowMutationsKernelTest \
 	  -Dsurefire.failIfNoSpecifiedTests=false verify
