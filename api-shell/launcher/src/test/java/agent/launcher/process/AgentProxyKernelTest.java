@@ -301,7 +301,7 @@ class AgentProxyKernelTest {
                "rules": {"dns": [{"matchPattern": "www.example.*"}]}}]}]}
             """
                 .formatted(OUTSIDE4));
-    final List<String> told = new ArrayList<>();
+    final List<String> shown = new ArrayList<>();
     final String line = "monitor --type l7 -o json --host unix://";
     try (CtlProcess monitor = CtlProcess.start(directory, (line + agent.socket()).split(" "))) {
       await(
@@ -310,11 +310,11 @@ class AgentProxyKernelTest {
             curl(client.namespace(), "PUT", server.ipv4(), "/public");
             dig("www.example.com", "A");
             dig("no.example.com", "A");
-            told.clear();
-            lines(directory.resolve("out")).stream().map(this::toldRequest).forEach(told::add);
-            return told.stream().distinct().count() == 4;
+            shown.clear();
+            lines(directory.resolve("out")).stream().map(this::shownRequest).forEach(shown::add);
+            return shown.stream().distinct().count() == 4;
           },
-          told::toString);
+          shown::toString);
       assertFalse(monitor.output().isEmpty());
     }
     final String http = "l7 HTTP/1.1 %s " + client.id() + " -> " + server.id() + " %s";
@@ -325,20 +325,20 @@ class AgentProxyKernelTest {
             http.formatted("Denied", "PUT"),
             dns.formatted("Forwarded", "www.example.com."),
             dns.formatted("Denied", "no.example.com.")),
-        Set.copyOf(told));
+        Set.copyOf(shown));
   }
 
-  private String toldRequest(String line) {
-    final JsonNode told = new JsonMapper().readTree(line);
-    final boolean isLookup = told.get("protocol").asString().equals("DNS");
+  private String shownRequest(String line) {
+    final JsonNode shown = new JsonMapper().readTree(line);
+    final boolean isLookup = shown.get("protocol").asString().equals("DNS");
     return "%s %s %s %s -> %s %s"
         .formatted(
-            told.get("type").asString(),
-            told.get("protocol").asString(),
-            told.get("verdict").asString(),
-            told.at("/source/endpoint").asString(),
-            told.at(isLookup ? "/destination/address" : "/destination/endpoint").asString(),
-            told.get(isLookup ? "fqdn" : "method").asString());
+            shown.get("type").asString(),
+            shown.get("protocol").asString(),
+            shown.get("verdict").asString(),
+            shown.at("/source/endpoint").asString(),
+            shown.at(isLookup ? "/destination/address" : "/destination/endpoint").asString(),
+            shown.get(isLookup ? "fqdn" : "method").asString());
   }
 
   /** The connection stays, and its next request is judged by the rules of then. */

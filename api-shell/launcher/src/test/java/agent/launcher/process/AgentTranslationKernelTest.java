@@ -215,9 +215,9 @@ class AgentTranslationKernelTest {
           line.matches(
               ".* translation "
                   + client.ipv4()
-                  + ":\\d+ \\(client-\\d+\\) -> 10.96.0.1:80 \\(service 7 shop/web\\) -> "
+                  + ":\\d+ \\(client[^)]*\\) -> 10.96.0.1:80 \\(service 7 shop/web\\) -> "
                   + server.ipv4()
-                  + ":8080 \\(server-\\d+\\) TCP, endpoint "
+                  + ":8080 \\(server[^)]*\\) TCP, endpoint "
                   + client.id()),
           line);
     }

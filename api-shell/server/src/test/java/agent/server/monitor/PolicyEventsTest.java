@@ -37,7 +37,7 @@ class PolicyEventsTest {
   void shouldPublishHowACommitChangedTheRules() throws IOException {
     events.accept(
         () -> {
-          throw new IllegalStateException("nobody listens");
+          throw new IllegalStateException("no reader");
         });
     try (MonitorClient client = fixture.subscribe()) {
       final Set<String> labels = new TreeSet<>(Set.of("user:name=b", "user:name=a"));
