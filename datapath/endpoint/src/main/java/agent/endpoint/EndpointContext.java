@@ -209,7 +209,7 @@ public final class EndpointContext {
     return this;
   }
 
-  /** Sets who is told of each commit of rules when it is in force. */
+  /** Sets who hears of each commit of rules when it is in force. */
   public EndpointContext policyObserver(Consumer<Supplier<CommittedRules>> value) {
     policyObserver = changing(value);
     return this;

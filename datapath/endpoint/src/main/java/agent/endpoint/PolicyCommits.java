@@ -53,8 +53,8 @@ final class PolicyCommits {
   /**
    * Creates the commits of an engine.
    *
-   * @param observer is told of each commit that changed the rules, when it is in force and before
-   *     its changes are answered
+   * @param observer hears of each commit that changed the rules, when it is in force and
+   *     before its changes are answered
    */
   PolicyCommits(
       ConductorAgent conductor,
@@ -153,7 +153,7 @@ final class PolicyCommits {
         observer.accept(commit.rules());
       }
     } catch (RuntimeException failure) {
-      LOGGER.warn("policy: revision {} is not told", commit.update().revision(), failure);
+      LOGGER.warn("policy: revision {} is not reported", commit.update().revision(), failure);
     }
   }
 

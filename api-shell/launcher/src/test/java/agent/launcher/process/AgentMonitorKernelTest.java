@@ -265,20 +265,20 @@ class AgentMonitorKernelTest {
     final String rule =
         """
         [{"endpointSelector": {"matchLabels": {"app": "backend"}}, "egress": [{}],
-          "labels": [{"key": "name", "source": "user", "value": "told"}]}]
+          "labels": [{"key": "name", "source": "user", "value": "reported"}]}]
         """;
     try (MonitorClient client = open(MonitorStream.AGENT_EVENTS)) {
       agent.expect(200, "PUT", "/policy", rule);
       agent.expect(200, "PUT", "/policy", rule);
-      agent.expect(200, "DELETE", "/policy", "[\"user:name=told\"]");
-      final List<String> told = new ArrayList<>();
+      agent.expect(200, "DELETE", "/policy", "[\"user:name=reported\"]");
+      final List<String> reported = new ArrayList<>();
       long revision = 0;
       for (MonitorEvent event = client.next(QUIET); event != null; event = client.next(QUIET)) {
         final JsonNode json = MAPPER.readTree(((Activity) event).json());
         if (text(json, "kind").equals("policy")) {
           assertTrue(revision == 0 || json.get("revision").asLong() == revision + 1, "" + json);
           revision = json.get("revision").asLong();
-          told.add(
+          reported.add(
               "%d rules +%d -%d %s"
                   .formatted(
                       json.get("rules").asInt(),
@@ -288,8 +288,9 @@ class AgentMonitorKernelTest {
         }
       }
       assertEquals(
-          List.of("2 rules +1 -0 [\"user:name=told\"]", "1 rules +0 -1 [\"user:name=told\"]"),
-          told);
+          List.of(
+              "2 rules +1 -0 [\"user:name=reported\"]", "1 rules +0 -1 [\"user:name=reported\"]"),
+          reported);
     }
   }
 

@@ -145,10 +145,10 @@ class AgentRequestRulesKernelTest {
       assertTrue(refused.contains("[0].ingress[0].toPorts[0].rules." + field), refused);
       final Path file = directory.resolve("rules.json");
       Files.writeString(file, wrong.get(field));
-      final CtlProcess.Outcome told =
+      final CtlProcess.Outcome reported =
           CtlProcess.run(directory, "policy", "validate", file.toString());
-      assertEquals(1, told.exitCode(), told.out() + told.err());
-      assertTrue(told.out().contains(field), told.out() + told.err());
+      assertEquals(1, reported.exitCode(), reported.out() + reported.err());
+      assertTrue(reported.out().contains(field), reported.out() + reported.err());
     }
     assertEquals(before, agent.expect(200, "GET", "/policy", null).json());
     assertEquals(200, status(server.ipv4(), List.of()));

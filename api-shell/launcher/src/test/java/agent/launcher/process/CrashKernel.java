@@ -205,7 +205,10 @@ final class CrashKernel {
   }
 
   private Stream<Path> files(Path folder) throws IOException {
-    return Files.walk(folder).filter(path -> !Files.isDirectory(path));
+    // A kill before the agent has made its folders leaves none.
+    return Files.exists(folder)
+        ? Files.walk(folder).filter(path -> !Files.isDirectory(path))
+        : Stream.empty();
   }
 
   private Iterable<Path> pins(String folder) throws IOException {

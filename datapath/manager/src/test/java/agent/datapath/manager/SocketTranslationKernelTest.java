@@ -69,7 +69,7 @@ class SocketTranslationKernelTest {
       return new InetSocketAddress(InetAddress.ofLiteral(frontend.toString()), PORT);
     }
 
-    Told told(int port, long cookie) {
+    Told reported(int port, long cookie) {
       return new Told(
           TranslationPlace.SOCKET.number(), UDP, 0, ID, cookie, frontend, PORT, backend, port);
     }
@@ -106,7 +106,7 @@ class SocketTranslationKernelTest {
 
   /** Hears translations alone. */
   private static final class Listener implements FlowSubscriber {
-    private final BlockingQueue<Told> told = new LinkedBlockingQueue<>();
+    private final BlockingQueue<Told> reported = new LinkedBlockingQueue<>();
 
     @Override
     public void onEvent(FlowEventFlyweight event) {
@@ -115,7 +115,7 @@ class SocketTranslationKernelTest {
 
     @Override
     public void onTranslation(TranslationEventFlyweight event) {
-      told.add(Told.of(event));
+      reported.add(Told.of(event));
     }
 
     @Override
@@ -129,7 +129,7 @@ class SocketTranslationKernelTest {
     }
 
     Told next() throws InterruptedException {
-      return told.poll(10, TimeUnit.SECONDS);
+      return reported.poll(10, TimeUnit.SECONDS);
     }
   }
 
@@ -194,11 +194,11 @@ class SocketTranslationKernelTest {
     connect(client);
     final Told first = listener.next();
     assertNotEquals(0, first.cookie());
-    assertEquals(client.told(BACKEND, first.cookie()), first);
+    assertEquals(client.reported(BACKEND, first.cookie()), first);
     serve(client, BACKEND + 1);
     connect(client);
-    assertEquals(client.told(BACKEND + 1, first.cookie()), listener.next());
-    assertNull(listener.told.poll());
+    assertEquals(client.reported(BACKEND + 1, first.cookie()), listener.next());
+    assertNull(listener.reported.poll());
   }
 
   /** A datagram of a peer that is kept is no translation of its own. */
@@ -222,11 +222,11 @@ class SocketTranslationKernelTest {
               return null;
             });
     final Told first = listener.next();
-    assertEquals(client.told(BACKEND, first.cookie()), first);
-    assertEquals(client.told(BACKEND + 1, first.cookie()), listener.next());
+    assertEquals(client.reported(BACKEND, first.cookie()), first);
+    assertEquals(client.reported(BACKEND + 1, first.cookie()), listener.next());
     connect(client); // the next one, if none comes between
-    assertEquals(client.told(BACKEND + 1, first.cookie()), listener.next());
-    assertNull(listener.told.poll());
+    assertEquals(client.reported(BACKEND + 1, first.cookie()), listener.next());
+    assertNull(listener.reported.poll());
   }
 
   @Test
@@ -272,7 +272,7 @@ class SocketTranslationKernelTest {
     for (long left = connections - suppressed; left > 0; left--) {
       assertTrue(listener.next() != null, left + " are missing");
     }
-    assertNull(listener.told.poll());
+    assertNull(listener.reported.poll());
   }
 
   /** What a killed run has left open. */

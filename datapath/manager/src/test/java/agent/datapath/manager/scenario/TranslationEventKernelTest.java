@@ -71,7 +71,7 @@ class TranslationEventKernelTest {
   }
 
   /** Returns the events since the last call, of which each is a translation. */
-  private List<Told> told() {
+  private List<Told> reported() {
     final List<Told> all = new ArrayList<>();
     ring.poll(
         (buffer, offset, length) -> {
@@ -138,7 +138,7 @@ class TranslationEventKernelTest {
         for (int i = 0; i < 3; i++) {
           node.fromWorkload(ALICE, protocol == TCP && i == 0 ? query.syn() : query);
         }
-        assertEquals(List.of(expected(family, protocol, ALICE, STRANGER, server)), told());
+        assertEquals(List.of(expected(family, protocol, ALICE, STRANGER, server)), reported());
         node.flows().delete(family, ALICE, CLIENT, STRANGER, PORT, protocol);
         node.flows().delete(family, ALICE, CLIENT, server.host(), SERVED, protocol);
       }
@@ -177,7 +177,7 @@ class TranslationEventKernelTest {
         List.of(
             expected(family, UDP, ALICE, STRANGER, new Server(BOB, SERVED)),
             expected(family, UDP, ALICE, STRANGER, other)),
-        told());
+        reported());
   }
 
   @ParameterizedTest
@@ -190,7 +190,7 @@ class TranslationEventKernelTest {
         .dropsAtPeerFor(DropReason.POLICY_DENY_RULE);
     node.services(family).put(ID, STRANGER, PORT, UDP, 0);
     node.fromWorkload(ALICE, query(family, ALICE, STRANGER, UDP));
-    assertEquals(List.of(), told());
+    assertEquals(List.of(), reported());
   }
 
   @ParameterizedTest
@@ -206,7 +206,7 @@ class TranslationEventKernelTest {
             query(family, client, NODE, UDP).from(ROUTER_MAC).to(ScenarioNode.DEVICE_MAC);
         node.fromNetwork(query);
         node.fromNetwork(query);
-        assertEquals(List.of(expected(family, UDP, client, NODE, server)), told());
+        assertEquals(List.of(expected(family, UDP, client, NODE, server)), reported());
         node.flows().delete(family, client, CLIENT, NODE, PORT, UDP);
       }
     }
@@ -225,9 +225,9 @@ class TranslationEventKernelTest {
         for (int i = 0; i < 3; i++) {
           node.fromWorkload(client, query(family, client, FAR, protocol));
         }
-        final List<Told> told = told();
-        assertEquals(1, told.size(), client + " protocol " + protocol);
-        final int port = told.getFirst().frontend().port();
+        final List<Told> reported = reported();
+        assertEquals(1, reported.size(), client + " protocol " + protocol);
+        final int port = reported.getFirst().frontend().port();
         assertEquals(client == ALICE, port == CLIENT, port + " of " + client);
         assertNotNull(node.flows().find(family, NODE, port, FAR, PORT, protocol));
         assertEquals(
@@ -243,7 +243,7 @@ class TranslationEventKernelTest {
                 end(family, client, CLIENT),
                 end(family, NODE, port),
                 end(family, FAR, PORT)),
-            told.getFirst());
+            reported.getFirst());
       }
     }
   }
@@ -258,7 +258,7 @@ class TranslationEventKernelTest {
     node.forwardedToWorkload(ALICE, query(family, FAR, ALICE, UDP)).passes();
     node.fromWorkload(ALICE, Family.ports(family.packet(ALICE, FAR), UDP, PORT, CLIENT));
     assertNotNull(node.flows().find(family, FAR, CLIENT, ALICE, PORT, UDP));
-    assertEquals(List.of(), told());
+    assertEquals(List.of(), reported());
   }
 
   @ParameterizedTest
@@ -272,9 +272,9 @@ class TranslationEventKernelTest {
       for (int port = 1; port <= flows; port++) {
         node.fromWorkload(ALICE, family.packet(ALICE, STRANGER).udp(port, PORT));
       }
-      final int told = told().size();
-      assertTrue(told >= 2 && told < flows, told + " of " + flows);
-      assertEquals(flows - told, rates.eventsSuppressed());
+      final int reported = reported().size();
+      assertTrue(reported >= 2 && reported < flows, reported + " of " + flows);
+      assertEquals(flows - reported, rates.eventsSuppressed());
     }
   }
 }
