@@ -53,8 +53,8 @@ final class PolicyCommits {
   /**
    * Creates the commits of an engine.
    *
-   * @param observer hears of each commit that changed the rules, when it is in force and
-   *     before its changes are answered
+   * @param observer hears of each commit that changed the rules, when it is in force and before its
+   *     changes are answered
    */
   PolicyCommits(
       ConductorAgent conductor,
