@@ -74,10 +74,7 @@ import java.util.concurrent.TimeUnit;
 import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.SleepingMillisIdleStrategy;
 
-/**
- * The running datapath of this node. It creates all parts of the datapath, connects them, and
- * starts their agents.
- */
+/** The datapath of this node: creates all its parts, connects them, and starts their agents. */
 public final class DatapathManager implements AutoCloseable {
   /** Health module of the contents of the maps. */
   private static final String MAPS = "dp-maps";

@@ -69,13 +69,13 @@ class SocketTranslationKernelTest {
       return new InetSocketAddress(InetAddress.ofLiteral(frontend.toString()), PORT);
     }
 
-    Told reported(int port, long cookie) {
-      return new Told(
+    Reported reported(int port, long cookie) {
+      return new Reported(
           TranslationPlace.SOCKET.number(), UDP, 0, ID, cookie, frontend, PORT, backend, port);
     }
   }
 
-  private record Told(
+  private record Reported(
       int place,
       int protocol,
       int endpoint,
@@ -85,8 +85,8 @@ class SocketTranslationKernelTest {
       int frontendPort,
       IpAddress backend,
       int backendPort) {
-    static Told of(TranslationEventFlyweight event) {
-      return new Told(
+    static Reported of(TranslationEventFlyweight event) {
+      return new Reported(
           event.place(),
           event.protocol(),
           event.endpointId(),
@@ -106,7 +106,7 @@ class SocketTranslationKernelTest {
 
   /** Hears translations alone. */
   private static final class Listener implements FlowSubscriber {
-    private final BlockingQueue<Told> reported = new LinkedBlockingQueue<>();
+    private final BlockingQueue<Reported> reported = new LinkedBlockingQueue<>();
 
     @Override
     public void onEvent(FlowEventFlyweight event) {
@@ -115,7 +115,7 @@ class SocketTranslationKernelTest {
 
     @Override
     public void onTranslation(TranslationEventFlyweight event) {
-      reported.add(Told.of(event));
+      reported.add(Reported.of(event));
     }
 
     @Override
@@ -128,7 +128,7 @@ class SocketTranslationKernelTest {
       return true;
     }
 
-    Told next() throws InterruptedException {
+    Reported next() throws InterruptedException {
       return reported.poll(10, TimeUnit.SECONDS);
     }
   }
@@ -192,7 +192,7 @@ class SocketTranslationKernelTest {
     serve(client, BACKEND);
     await(manager.events().subscribe(listener));
     connect(client);
-    final Told first = listener.next();
+    final Reported first = listener.next();
     assertNotEquals(0, first.cookie());
     assertEquals(client.reported(BACKEND, first.cookie()), first);
     serve(client, BACKEND + 1);
@@ -221,7 +221,7 @@ class SocketTranslationKernelTest {
               }
               return null;
             });
-    final Told first = listener.next();
+    final Reported first = listener.next();
     assertEquals(client.reported(BACKEND, first.cookie()), first);
     assertEquals(client.reported(BACKEND + 1, first.cookie()), listener.next());
     connect(client); // the next one, if none comes between

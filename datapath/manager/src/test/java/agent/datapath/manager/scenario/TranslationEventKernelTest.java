@@ -53,7 +53,7 @@ class TranslationEventKernelTest {
 
   private record End(long high, long low, int port) {}
 
-  private record Told(
+  private record Reported(
       TranslationPlace place,
       int family,
       int protocol,
@@ -71,8 +71,8 @@ class TranslationEventKernelTest {
   }
 
   /** Returns the events since the last call, of which each is a translation. */
-  private List<Told> reported() {
-    final List<Told> all = new ArrayList<>();
+  private List<Reported> reported() {
+    final List<Reported> all = new ArrayList<>();
     ring.poll(
         (buffer, offset, length) -> {
           assertEquals(TranslationEventFlyweight.LENGTH, length);
@@ -82,12 +82,12 @@ class TranslationEventKernelTest {
     return all;
   }
 
-  private static Told read(UnsafeBuffer buffer, int offset) {
+  private static Reported read(UnsafeBuffer buffer, int offset) {
     final TranslationEventFlyweight event = new TranslationEventFlyweight().wrap(buffer, offset);
     assertEquals(EventType.TRANSLATION.number(), event.type());
     final long ageNs = System.nanoTime() - event.timestampNs();
     assertTrue(ageNs >= 0 && ageNs < 60 * ScenarioNode.SECOND_NS, ageNs + " ns");
-    return new Told(
+    return new Reported(
         TranslationPlace.values()[event.place() - 1],
         event.family(),
         event.protocol(),
@@ -107,9 +107,9 @@ class TranslationEventKernelTest {
         : new End(host.ipv6High(), host.ipv6Low(), port);
   }
 
-  private static Told expected(
+  private static Reported expected(
       Family family, int protocol, ScenarioHost client, ScenarioHost frontend, Server server) {
-    return new Told(
+    return new Reported(
         client.isLocal() ? TranslationPlace.ENDPOINT : TranslationPlace.NETWORK,
         family == Family.IPV4 ? 4 : 6,
         protocol,
@@ -225,13 +225,13 @@ class TranslationEventKernelTest {
         for (int i = 0; i < 3; i++) {
           node.fromWorkload(client, query(family, client, FAR, protocol));
         }
-        final List<Told> reported = reported();
+        final List<Reported> reported = reported();
         assertEquals(1, reported.size(), client + " protocol " + protocol);
         final int port = reported.getFirst().frontend().port();
         assertEquals(client == ALICE, port == CLIENT, port + " of " + client);
         assertNotNull(node.flows().find(family, NODE, port, FAR, PORT, protocol));
         assertEquals(
-            new Told(
+            new Reported(
                 TranslationPlace.MASQUERADE,
                 family == Family.IPV4 ? 4 : 6,
                 protocol,
