@@ -230,7 +230,7 @@ class SocketTranslationKernelTest {
   }
 
   @Test
-  void shouldEmitNothingWhileNobodyWantsTranslations() throws Exception {
+  void shouldEmitNothingWhileNoReaderWantsTranslations() throws Exception {
     serve(Client.IPV4, BACKEND);
     assertEquals(0, gate());
     await(manager.events().subscribe(event -> {}));

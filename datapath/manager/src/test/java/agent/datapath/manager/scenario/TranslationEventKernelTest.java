@@ -148,7 +148,7 @@ class TranslationEventKernelTest {
   /** Its endpoint tells everything else meanwhile. */
   @ParameterizedTest
   @EnumSource
-  void shouldTellNothingWhileNobodyWantsIt(Family family) {
+  void shouldTellNothingWhileNoReaderWantsIt(Family family) {
     node.services(family).put(ID, STRANGER, PORT, UDP, 0, new Server(BOB, SERVED));
     node.with(ALICE, EndpointOption.DROP_NOTIFICATION);
     node.fromWorkload(ALICE, query(family, ALICE, STRANGER, UDP));
