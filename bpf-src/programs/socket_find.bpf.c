@@ -37,7 +37,7 @@ int socket_find(struct bpf_iter__task_file *context)
 	found.descriptor = context->fd;
 	found.net_inode = sock->__sk_common.skc_net.net->ns.inum;
 	found.protocol = sock->sk_protocol;
-	if (sock->__sk_common.skc_family == SOCKET_FAMILY_IPV6)
+	if (sock->__sk_common.skc_family == KERNEL_FAMILY_IPV6)
 		found.flags |= FOUND_SOCKET_IPV6;
 	if (left.is_served)
 		found.flags |= FOUND_SOCKET_SERVED;

@@ -12,11 +12,10 @@
 #include <linux/ipv6.h>
 
 #include "lib/icmp.h"
+#include "lib/ip.h"
 #include "lib/service.h"
 #include "maps/balancer_map.h"
 
-#define IPV4_WITHOUT_OPTIONS 0x45
-#define IPV4_FLAG_DONT_FRAGMENT 0x4000
 #define TCP_LEAST_BYTES 20
 #define L4_LEAST_BYTES 8
 #define L4_QUOTED_BYTES 4 /* the ports */
@@ -101,8 +100,8 @@ static __always_inline bool balanced_parse_error4(const struct iphdr *ip, const 
 
 	if ((const void *)(quoted + 1) > data_end || icmp_kind(FAMILY_IPV4, icmp->type) != PACKET_ICMP_ERROR)
 		return false;
-	if (*(const __u8 *)quoted != IPV4_WITHOUT_OPTIONS || !protocol_is_balanced(quoted->protocol) ||
-	    quoted->frag_off & ~bpf_htons(IPV4_FLAG_DONT_FRAGMENT) || quoted->saddr != ip->daddr)
+	if (*(const __u8 *)quoted != IPV4_VERSION_AND_WORDS || !protocol_is_balanced(quoted->protocol) ||
+	    quoted->frag_off & ~bpf_htons(IPV4_DONT_FRAGMENT) || quoted->saddr != ip->daddr)
 		return false;
 	map_ipv4(packet->key.client, quoted->daddr);
 	packet->key.protocol = quoted->protocol;
@@ -112,8 +111,8 @@ static __always_inline bool balanced_parse_error4(const struct iphdr *ip, const 
 /* Returns whether the balancer may take the packet. */
 static __always_inline bool balanced_parse_ipv4(const struct iphdr *ip, const void *data_end, struct balanced *packet)
 {
-	if ((const void *)(ip + 1) > data_end || *(const __u8 *)ip != IPV4_WITHOUT_OPTIONS ||
-	    ip->frag_off & ~bpf_htons(IPV4_FLAG_DONT_FRAGMENT))
+	if ((const void *)(ip + 1) > data_end || *(const __u8 *)ip != IPV4_VERSION_AND_WORDS ||
+	    ip->frag_off & ~bpf_htons(IPV4_DONT_FRAGMENT))
 		return false;
 	packet->ipv4 = true;
 	packet->bytes = bpf_ntohs(ip->tot_len);

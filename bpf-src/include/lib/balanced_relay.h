@@ -15,9 +15,6 @@
 #define BALANCER_BY_STACK 1 /* the backend is on this node */
 #define BALANCER_RELAYED 2  /* conntrack has the flow */
 
-#define BALANCED_FAMILY_IPV4 2  /* AF_INET */
-#define BALANCED_FAMILY_IPV6 10 /* AF_INET6 */
-
 /* The packet after the translation; an IPv4 address is in the first word. */
 struct balanced_tuple {
 	union address source;
@@ -112,12 +109,12 @@ static __always_inline bool balanced_route(struct xdp_md *context, const struct 
 	route->tot_len = packet->bytes;
 	route->l4_protocol = packet->key.protocol;
 	if (packet->ipv4) {
-		route->family = BALANCED_FAMILY_IPV4;
+		route->family = KERNEL_FAMILY_IPV4;
 		route->tos = packet->traffic_class;
 		route->ipv4_src = to->source.v4;
 		route->ipv4_dst = to->destination.v4;
 	} else {
-		route->family = BALANCED_FAMILY_IPV6;
+		route->family = KERNEL_FAMILY_IPV6;
 		copy_address(route->ipv6_src, &to->source);
 		copy_address(route->ipv6_dst, &to->destination);
 	}

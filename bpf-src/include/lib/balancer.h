@@ -15,12 +15,6 @@
 #include "lib/too_big.h"
 #include "maps/interface_map.h"
 
-#define OUTER_HOPS 64
-#define FIB_FAMILY_IPV4 2  /* AF_INET */
-#define FIB_FAMILY_IPV6 10 /* AF_INET6 */
-#define IPV6_FLOW_LABEL 0xfffff
-#define LARGEST_IP_BYTES 65535
-
 /* The halves of an address as struct packet has them. */
 static __always_inline void balancer_halves(__u64 *halves, const void *mapped, bool ipv4)
 {
@@ -140,13 +134,13 @@ static __always_inline long balancer_route(struct xdp_md *context, const struct 
 	route->ifindex = context->ingress_ifindex;
 	route->tot_len = packet->bytes + outer_bytes(packet);
 	if (packet->ipv4) {
-		route->family = FIB_FAMILY_IPV4;
+		route->family = KERNEL_FAMILY_IPV4;
 		route->l4_protocol = IPPROTO_IPIP;
 		route->tos = packet->traffic_class;
 		route->ipv4_src = *(const volatile __be32 *)balancer_config.source4;
 		route->ipv4_dst = ((const __be32 *)flow->address)[3];
 	} else {
-		route->family = FIB_FAMILY_IPV6;
+		route->family = KERNEL_FAMILY_IPV6;
 		route->l4_protocol = IPPROTO_IPV6;
 		unrolled
 		for (int i = 0; i < 4; i++)
@@ -170,11 +164,11 @@ static __always_inline void outer_fill_ipv4(struct iphdr *outer, const struct ba
 {
 	struct iphdr *inner = outer + 1;
 
-	*(__u8 *)outer = IPV4_WITHOUT_OPTIONS;
+	*(__u8 *)outer = IPV4_VERSION_AND_WORDS;
 	outer->tos = packet->traffic_class;
 	outer->tot_len = bpf_htons(packet->bytes + sizeof(*outer));
 	outer->id = packet->id_be;
-	outer->frag_off = packet->dont_fragment ? bpf_htons(IPV4_FLAG_DONT_FRAGMENT) : 0;
+	outer->frag_off = packet->dont_fragment ? bpf_htons(IPV4_DONT_FRAGMENT) : 0;
 	outer->ttl = OUTER_HOPS;
 	outer->protocol = IPPROTO_IPIP;
 	outer->check = 0;
@@ -264,7 +258,7 @@ __global int balancer_send(struct xdp_md *context, const struct balanced *packet
 
 	if (!packet || !flow)
 		return XDP_PASS;
-	if (unlikely(packet->bytes + outer_bytes(packet) > LARGEST_IP_BYTES))
+	if (unlikely(packet->bytes + outer_bytes(packet) > IP_LARGEST_BYTES))
 		return balancer_drop(packet, DROP_NOT_FORWARDABLE);
 	result = balancer_route(context, packet, flow, &route);
 	switch (result) {

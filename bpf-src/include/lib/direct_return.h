@@ -12,13 +12,8 @@
 #define AGENT_LIB_DIRECT_RETURN_H
 
 #include "lib/endpoint_service.h"
+#include "lib/ip.h"
 #include "lib/metrics.h"
-
-#define RELAY_TO_WORKLOAD 0x10000 /* in the place of a device, with an endpoint id: to that workload */
-
-#define DIRECT_HOPS 64
-#define DIRECT_FLOW_LABEL 0xfffff
-#define DIRECT_LARGEST_BYTES 65535
 
 static __always_inline bool entry_is_direct(const struct conntrack_entry *entry)
 {
@@ -54,7 +49,7 @@ static __always_inline bool direct_may_be_split(const struct __sk_buff *skb, __u
 /* A length field of IP; of several segments that are longer together, 0 as the kernel has it (BIG TCP). */
 static __always_inline __be16 direct_length(__u32 bytes)
 {
-	return bytes > DIRECT_LARGEST_BYTES ? 0 : bpf_htons((__u16)bytes);
+	return bytes > IP_LARGEST_BYTES ? 0 : bpf_htons((__u16)bytes);
 }
 
 static __always_inline bool direct_wrap_ipv4(struct __sk_buff *skb, const struct conntrack_entry *entry, bool by_stack)
@@ -69,7 +64,7 @@ static __always_inline bool direct_wrap_ipv4(struct __sk_buff *skb, const struct
 	outer.tot_len = direct_length(skb->len - ETH_HLEN);
 	outer.id = ip.id;
 	outer.frag_off = ip.frag_off & bpf_htons(IPV4_DONT_FRAGMENT);
-	outer.ttl = DIRECT_HOPS;
+	outer.ttl = OUTER_HOPS;
 	outer.protocol = IPPROTO_IPIP;
 	outer.saddr = by_stack ? ip.saddr : *(const __be32 *)entry->packets;
 	outer.daddr = *(const __be32 *)entry->rewrite_address;
@@ -79,17 +74,17 @@ static __always_inline bool direct_wrap_ipv4(struct __sk_buff *skb, const struct
 
 static __always_inline bool direct_wrap_ipv6(struct __sk_buff *skb, const struct conntrack_entry *entry)
 {
-	const __u32 label = entry->bytes[1] & DIRECT_FLOW_LABEL;
+	const __u32 label = entry->bytes[1] & IPV6_FLOW_LABEL;
 	struct ipv6hdr outer = {};
 	__be32 start;
 
 	if (bpf_skb_load_bytes(skb, ETH_HLEN, &start, sizeof(start)) ||
 	    bpf_skb_adjust_room(skb, sizeof(outer), BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_ENCAP_L3_IPV6))
 		return true;
-	*(__be32 *)&outer = (start & bpf_htonl(~DIRECT_FLOW_LABEL)) | bpf_htonl(label);
+	*(__be32 *)&outer = (start & bpf_htonl(~IPV6_FLOW_LABEL)) | bpf_htonl(label);
 	outer.payload_len = direct_length(skb->len - ETH_HLEN - sizeof(outer));
 	outer.nexthdr = IPPROTO_IPV6;
-	outer.hop_limit = DIRECT_HOPS;
+	outer.hop_limit = OUTER_HOPS;
 	copy_address(&outer.saddr, entry->packets);
 	copy_address(&outer.daddr, entry->rewrite_address);
 	return bpf_skb_store_bytes(skb, ETH_HLEN, &outer, sizeof(outer), 0);
@@ -145,20 +140,6 @@ __global int direct_advance(struct conntrack_entry *entry, const struct segment 
 		return CONNTRACK_STATE_CHANGED;
 	}
 	return conntrack_advance(entry, segment->source_side & 1, segment, now);
-}
-
-/* Sets the device by which packets to a side of the flow leave, or their workload, without an index that is variable. */
-static __always_inline void entry_set_device(struct conntrack_entry *entry, bool to_low, __u32 device)
-{
-	const __u8 kind = device & RELAY_TO_WORKLOAD ? CONNTRACK_TO_PEER : CONNTRACK_TO_NEIGHBOUR;
-
-	if (to_low) {
-		entry->delivery_kind[CONNTRACK_LOW] = kind;
-		entry->delivery_index[CONNTRACK_LOW] = device;
-	} else {
-		entry->delivery_kind[CONNTRACK_HIGH] = kind;
-		entry->delivery_index[CONNTRACK_HIGH] = device;
-	}
 }
 
 /* Opens a flow to a backend by a device; returns a drop reason. */

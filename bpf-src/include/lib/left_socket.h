@@ -3,19 +3,15 @@
 #ifndef AGENT_LIB_LEFT_SOCKET_H
 #define AGENT_LIB_LEFT_SOCKET_H
 
+#include "lib/ip.h"
 #include "lib/kernel_types.h"
 #include "lib/socket_peer.h"
-
-enum {
-	SOCKET_FAMILY_IPV4 = 2,  /* AF_INET */
-	SOCKET_FAMILY_IPV6 = 10, /* AF_INET6 */
-};
 
 /* Returns false where the socket is not connected. */
 static __always_inline bool socket_peer_end(const struct sock_common *socket, struct end *end)
 {
 	end->port_be = socket->skc_dport;
-	if (socket->skc_family == SOCKET_FAMILY_IPV4) {
+	if (socket->skc_family == KERNEL_FAMILY_IPV4) {
 		end->address[0] = 0;
 		end->address[1] = 0;
 		end->address[2] = END_MAPPED;

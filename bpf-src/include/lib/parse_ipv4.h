@@ -6,10 +6,9 @@
 #include <linux/ip.h>
 
 #include "lib/fragment.h"
+#include "lib/ip.h"
 #include "lib/parse_l4.h"
 
-#define IPV4_VERSION_AND_WORDS 0x45 /* a header without options */
-#define IPV4_DONT_FRAGMENT 0x4000
 #define IPV4_MORE_FRAGMENTS 0x2000
 #define IPV4_FRAGMENT_OFFSET 0x1fff
 #define IPV4_HEADER_BYTES 20

@@ -98,10 +98,10 @@ __global int relay_device(struct __sk_buff *skb, const union address *to, __u32 
 	if (!to)
 		return 0;
 	if (family == FAMILY_IPV4) {
-		route.family = ROUTE_FAMILY_IPV4;
+		route.family = KERNEL_FAMILY_IPV4;
 		route.ipv4_dst = to->v4;
 	} else {
-		route.family = ROUTE_FAMILY_IPV6;
+		route.family = KERNEL_FAMILY_IPV6;
 		copy_address(route.ipv6_dst, to);
 	}
 	result = bpf_fib_lookup(skb, &route, sizeof(route), 0);

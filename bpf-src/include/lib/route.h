@@ -10,10 +10,8 @@
 
 #include "lib/conntrack.h"
 #include "lib/delivery.h"
+#include "lib/ip.h"
 #include "maps/device_map.h"
-
-#define ROUTE_FAMILY_IPV4 2  /* AF_INET */
-#define ROUTE_FAMILY_IPV6 10 /* AF_INET6 */
 
 /* Flags of entries whose packets the stack delivers: the program of the endpoint judges them. */
 #define CONNTRACK_IN_STACK (CONNTRACK_DENIED | CONNTRACK_BY_STACK | CONNTRACK_UNTRACKED_LOW | CONNTRACK_UNTRACKED_HIGH)
@@ -37,7 +35,7 @@ static __always_inline bool route_copy_addresses(struct __sk_buff *skb, struct b
 		const __u32 source = ETH_HLEN + offsetof(struct iphdr, saddr);
 		const __u32 destination = ETH_HLEN + offsetof(struct iphdr, daddr);
 
-		route->family = ROUTE_FAMILY_IPV4;
+		route->family = KERNEL_FAMILY_IPV4;
 		return bpf_skb_load_bytes(skb, from_peer ? destination : source, &route->ipv4_src, 4) ||
 		       bpf_skb_load_bytes(skb, from_peer ? source : destination, &route->ipv4_dst, 4);
 	}
@@ -45,7 +43,7 @@ static __always_inline bool route_copy_addresses(struct __sk_buff *skb, struct b
 	const __u32 source = ETH_HLEN + offsetof(struct ipv6hdr, saddr);
 	const __u32 destination = ETH_HLEN + offsetof(struct ipv6hdr, daddr);
 
-	route->family = ROUTE_FAMILY_IPV6;
+	route->family = KERNEL_FAMILY_IPV6;
 	return bpf_skb_load_bytes(skb, from_peer ? destination : source, route->ipv6_src, 16) ||
 	       bpf_skb_load_bytes(skb, from_peer ? source : destination, route->ipv6_dst, 16);
 }

@@ -49,11 +49,11 @@ static __always_inline void too_big_fill_ipv4(struct iphdr *ip, __u32 mtu)
 	struct too_big *icmp = (void *)(ip + 1);
 	const struct iphdr *quoted = (const void *)(icmp + 1);
 
-	*(__u8 *)ip = IPV4_WITHOUT_OPTIONS;
+	*(__u8 *)ip = IPV4_VERSION_AND_WORDS;
 	ip->tos = 0;
 	ip->tot_len = bpf_htons(sizeof(*ip) + sizeof(*icmp) + TOO_BIG_QUOTED);
 	ip->id = 0;
-	ip->frag_off = bpf_htons(IPV4_FLAG_DONT_FRAGMENT);
+	ip->frag_off = bpf_htons(IPV4_DONT_FRAGMENT);
 	ip->ttl = TOO_BIG_HOPS;
 	ip->protocol = IPPROTO_ICMP;
 	ip->check = 0;

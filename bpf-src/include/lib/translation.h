@@ -30,6 +30,22 @@ static __always_inline void entry_set_rewrite(struct conntrack_entry *entry, enu
 	__builtin_memcpy(entry->rewrite_address, to, sizeof(entry->rewrite_address));
 }
 
+#define RELAY_TO_WORKLOAD 0x10000 /* in the place of a device, with an endpoint id: to that workload */
+
+/* Sets the device by which packets to a side of the flow leave, or their workload, without an index that is variable. */
+static __always_inline void entry_set_device(struct conntrack_entry *entry, bool to_low, __u32 device)
+{
+	const __u8 kind = device & RELAY_TO_WORKLOAD ? CONNTRACK_TO_PEER : CONNTRACK_TO_NEIGHBOUR;
+
+	if (to_low) {
+		entry->delivery_kind[CONNTRACK_LOW] = kind;
+		entry->delivery_index[CONNTRACK_LOW] = device;
+	} else {
+		entry->delivery_kind[CONNTRACK_HIGH] = kind;
+		entry->delivery_index[CONNTRACK_HIGH] = device;
+	}
+}
+
 static __always_inline void swap_numbers(__u16 *pair)
 {
 	const __u16 kept = pair[0];
