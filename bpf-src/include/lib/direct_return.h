@@ -157,11 +157,7 @@ __global int direct_open(const struct packet *packet, struct judgement *judgemen
 	if (!own.halves[0] && !own.halves[1])
 		return DROP_SERVICE_UNSERVED;
 	entry = &memory->entry;
-	side = frontend_side(packet, judgement) & 1;
-	flow_begin_entry(entry, packet, judgement, side);
-	entry->service_id = judgement->service_id;
-	entry_set_rewrite(entry, side, CONNTRACK_REWRITE_DESTINATION, &judgement->frontend, &packet->destination,
-			  packet->destination_port_be);
+	side = frontend_begin_entry(entry, packet, judgement);
 	entry->rewrite |= CONNTRACK_REWRITE_BOTH | CONNTRACK_REWRITE_OUTER;
 	copy_address(entry->packets, &own);
 	entry->bytes[0] = 0;

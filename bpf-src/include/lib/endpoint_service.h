@@ -239,6 +239,20 @@ __global int service_prepare_leg(const struct packet *packet, struct judgement *
 	return DROP_NONE;
 }
 
+/* Begins the entry of what a client sends to a frontend, with the rewriting of its destination; returns its side. */
+static __always_inline enum conntrack_side frontend_begin_entry(struct conntrack_entry *entry,
+								const struct packet *packet,
+								const struct judgement *judgement)
+{
+	const enum conntrack_side side = frontend_side(packet, judgement) & 1;
+
+	flow_begin_entry(entry, packet, judgement, side);
+	entry->service_id = judgement->service_id;
+	entry_set_rewrite(entry, side, CONNTRACK_REWRITE_DESTINATION, &judgement->frontend, &packet->destination,
+			  packet->destination_port_be);
+	return side;
+}
+
 /* Creates the entry of the client's leg from that of the other, which was created last; returns a drop reason. */
 __global int service_open_frontend(struct __sk_buff *skb, const struct packet *packet, struct judgement *judgement)
 {

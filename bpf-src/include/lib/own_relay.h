@@ -83,19 +83,11 @@ static __always_inline int own_relay_refuse(__u32 way)
 __global int own_relay_answer(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint)
 {
 	struct judge_scratch *memory = scratch();
-	__u32 mtu = 0;
 	__u32 error;
-	bool ipv4;
 
 	if (!packet || !endpoint || !memory)
 		return TC_ACT_SHOT;
-	ipv4 = packet->family == FAMILY_IPV4;
-	if (!deliver_lives(skb, packet->family)) {
-		error = ipv4 ? REJECT4_TIME_EXCEEDED : REJECT6_TIME_EXCEEDED;
-	} else {
-		bpf_check_mtu(skb, memory->judgement.device, &mtu, 0, 0); /* writes the MTU of the device */
-		error = (ipv4 ? REJECT4_TOO_BIG : REJECT6_TOO_BIG) | (mtu & 0xffff);
-	}
+	error = relay_refusal(skb, packet->family, memory->judgement.device, 0);
 	if (!answer_make(skb, packet, (struct answer *)memory, endpoint->mac, error))
 		return TC_ACT_SHOT;
 	return (int)bpf_redirect_peer(endpoint->ifindex, 0);

@@ -42,6 +42,13 @@ __global int own_answer_ask(const struct packet *packet, struct conntrack_entry 
 	return own_relay_ask(entry, 1 - (side & 1));
 }
 
+/* Has an answer show the backend's peer as the policy knows the flow. */
+static __always_inline void own_answer_show(struct packet *packet, const struct conntrack_entry *entry)
+{
+	copy_address(&packet->destination, entry->packets);
+	packet->destination_port_be = (__be16)entry->bytes[0];
+}
+
 /* Drops an answer that the policy of its workload denies; returns the action. */
 __global int own_answer_drop(struct __sk_buff *skb, struct packet *packet, const struct conntrack_entry *entry,
 			     const struct endpoint_entry *endpoint, int reason)
@@ -51,8 +58,7 @@ __global int own_answer_drop(struct __sk_buff *skb, struct packet *packet, const
 	if (!packet || !entry || !endpoint || !memory)
 		return TC_ACT_SHOT;
 	flow_of_entry(&memory->judgement.flow, entry, packet_conntrack_side(packet) & 1);
-	copy_address(&packet->destination, entry->packets); /* as the policy knows the flow */
-	packet->destination_port_be = (__be16)entry->bytes[0];
+	own_answer_show(packet, entry);
 	metrics_count(METRICS_INGRESS, reason & 0xff, skb->len);
 	if (ENDPOINT_OPTION(DROP_NOTIFICATION))
 		endpoint_notify(skb, endpoint, packet, &memory->judgement.flow, METRICS_INGRESS, EVENT_DROP,
@@ -86,8 +92,7 @@ __global int own_answer_conclude(struct __sk_buff *skb, struct packet *packet, c
 
 	if (!packet || !entry || !endpoint || !memory)
 		return TC_ACT_SHOT;
-	copy_address(&packet->destination, entry->packets); /* as the policy knows the flow */
-	packet->destination_port_be = (__be16)entry->bytes[0];
+	own_answer_show(packet, entry);
 	endpoint_trace(skb, endpoint, packet, &memory->judgement.flow, METRICS_INGRESS, change);
 	return relay_deliver(skb, packet->family, endpoint);
 }

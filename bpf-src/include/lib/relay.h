@@ -153,11 +153,7 @@ __global int relay_open_frontend(const struct packet *packet, struct judgement *
 	if (!packet || !judgement || !memory)
 		return DROP_CONNTRACK_FULL;
 	entry = &memory->entry;
-	side = frontend_side(packet, judgement) & 1;
-	flow_begin_entry(entry, packet, judgement, side);
-	entry->service_id = judgement->service_id;
-	entry_set_rewrite(entry, side, CONNTRACK_REWRITE_DESTINATION, &judgement->frontend, &packet->destination,
-			  packet->destination_port_be);
+	side = frontend_begin_entry(entry, packet, judgement);
 	entry_set_rewrite_other(entry, &packet->source, &memory->quoted.source, memory->quoted.source_port_be);
 	entry_set_device(entry, side != CONNTRACK_LOW, to_backend);
 	if (judgement->overflow)
@@ -197,25 +193,29 @@ __global int relay_open(struct __sk_buff *skb, const struct packet *packet, stru
 }
 
 /*
- * Answers a packet that cannot be sent on as a router does (RFC 792, RFC 1191, RFC 4443); returns an action. outer: bytes
- * of the header in which it is sent on.
+ * Returns the error of a router for a packet that it cannot send on by a device (RFC 792, RFC 1191, RFC 4443). outer:
+ * bytes of the header in which it is sent on.
  */
+static __always_inline __u32 relay_refusal(struct __sk_buff *skb, __u8 family, __u32 device, __u32 outer)
+{
+	const bool ipv4 = family == FAMILY_IPV4;
+	__u32 mtu = 0;
+
+	if (!deliver_lives(skb, family))
+		return ipv4 ? REJECT4_TIME_EXCEEDED : REJECT6_TIME_EXCEEDED;
+	bpf_check_mtu(skb, device, &mtu, 0, 0); /* writes the MTU of the device */
+	mtu -= outer;
+	return (ipv4 ? REJECT4_TOO_BIG : REJECT6_TOO_BIG) | (mtu & 0xffff);
+}
+
+/* Answers a packet that cannot be sent on as a router does; returns an action. */
 __global int relay_refuse(struct __sk_buff *skb, const struct packet *packet, __u32 device, __u32 outer)
 {
-	__u32 mtu = 0;
 	__u32 error;
-	bool ipv4;
 
 	if (!packet)
 		return TC_ACT_SHOT;
-	ipv4 = packet->family == FAMILY_IPV4;
-	if (!deliver_lives(skb, packet->family)) {
-		error = ipv4 ? REJECT4_TIME_EXCEEDED : REJECT6_TIME_EXCEEDED;
-	} else {
-		bpf_check_mtu(skb, device, &mtu, 0, 0); /* writes the MTU of the device */
-		mtu -= outer;
-		error = (ipv4 ? REJECT4_TOO_BIG : REJECT6_TOO_BIG) | (mtu & 0xffff);
-	}
+	error = relay_refusal(skb, packet->family, device, outer);
 	network_drop(skb, DROP_NOT_FORWARDABLE);
 	return packet_answer_back(skb, packet, error);
 }
