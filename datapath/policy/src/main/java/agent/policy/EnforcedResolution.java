@@ -6,6 +6,7 @@ import agent.types.Refusal;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.agrona.collections.IntHashSet;
 
 /**
  * Resolves policies as they are to be enforced now. Only the engine's thread changes how; any
@@ -67,10 +68,7 @@ final class EnforcedResolution {
    * @param changed the identities that selectors select now or did not leave out before
    */
   ResolvedPolicy fitting(
-      int endpointId,
-      PolicySubjects.Subject subject,
-      Set<Integer> changed,
-      PolicyRepository rules) {
+      int endpointId, PolicySubjects.Subject subject, IntHashSet changed, PolicyRepository rules) {
     // Who has the name of a port is not a matter of selectors alone.
     return isClosing() || !subject.policy().portNames().isEmpty()
         ? fitting(endpointId, subject.identity(), subject.ports(), rules)
@@ -78,7 +76,7 @@ final class EnforcedResolution {
   }
 
   private ResolvedPolicy changed(
-      PolicySubjects.Subject subject, Set<Integer> changed, PolicyRepository rules) {
+      PolicySubjects.Subject subject, IntHashSet changed, PolicyRepository rules) {
     final PolicyResolver.Selections part =
         selector -> {
           final Set<Integer> selected = selectors.identitiesOf(selector);

@@ -3,7 +3,6 @@ package agent.policy;
 import agent.datapath.manager.spec.PolicyEntry;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import org.agrona.collections.IntHashSet;
 
 /**
@@ -23,13 +22,7 @@ final class MergedPolicy {
    * @param part the same, resolved as if selectors selected none but the changed peers
    * @param changed the identities of these peers
    */
-  static ResolvedPolicy of(ResolvedPolicy before, ResolvedPolicy part, Set<Integer> changed) {
-    final IntHashSet peers = new IntHashSet();
-    peers.addAll(changed);
-    return of(before, part, peers);
-  }
-
-  private static ResolvedPolicy of(ResolvedPolicy before, ResolvedPolicy part, IntHashSet changed) {
+  static ResolvedPolicy of(ResolvedPolicy before, ResolvedPolicy part, IntHashSet changed) {
     final List<RequestSection> requests = new ArrayList<>();
     for (int i = 0; i < part.requests().size(); i++) {
       requests.add(before.requests().get(i).with(part.requests().get(i), changed));
@@ -49,13 +42,10 @@ final class MergedPolicy {
    * Returns the entries of some peers and those of any peer, which are all that a change of these
    * peers depends on.
    */
-  static List<PolicyEntry> entriesOf(ResolvedPolicy policy, Set<Integer> changed) {
-    final IntHashSet peers = new IntHashSet();
-    peers.addAll(changed);
-    peers.add(ANY_IDENTITY);
+  static List<PolicyEntry> entriesOf(ResolvedPolicy policy, IntHashSet changed) {
     final List<PolicyEntry> found = new ArrayList<>();
     for (final PolicyEntry entry : policy.entries()) {
-      if (peers.contains(entry.identity())) {
+      if (entry.identity() == ANY_IDENTITY || changed.contains(entry.identity())) {
         found.add(entry);
       }
     }

@@ -15,6 +15,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Predicate;
+import org.agrona.collections.IntHashSet;
 
 /** The endpoints, each with the policy that was last given to the caller. */
 final class PolicySubjects {
@@ -57,7 +58,7 @@ final class PolicySubjects {
   }
 
   /** The same, for a policy in which only what it says of some peers is different. */
-  EndpointPolicyChange change(int endpointId, ResolvedPolicy policy, Set<Integer> peers) {
+  EndpointPolicyChange change(int endpointId, ResolvedPolicy policy, IntHashSet peers) {
     final Subject subject = subjects.get(endpointId);
     return change(
         endpointId,

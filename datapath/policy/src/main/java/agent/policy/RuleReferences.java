@@ -100,12 +100,16 @@ final class RuleReferences {
           @Override
           public void onGained(S selector, int identity) {
             selectors.include(selector, identity);
-            affected.computeIfAbsent(selector, first -> new TreeSet<>()).add(identity);
+            note(selector, identity);
           }
 
           @Override
           public void onLost(S selector, int identity) {
             selectors.exclude(selector, identity);
+            note(selector, identity);
+          }
+
+          private void note(S selector, int identity) {
             affected.computeIfAbsent(selector, first -> new TreeSet<>()).add(identity);
           }
         });

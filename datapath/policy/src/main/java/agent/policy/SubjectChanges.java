@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import org.agrona.collections.IntHashSet;
 
 /**
  * The endpoints whose policy is to be resolved again, and the changes that this leads to. For the
@@ -16,7 +17,7 @@ import java.util.TreeSet;
  */
 final class SubjectChanges {
   /** The policy is to be resolved for all peers. */
-  private static final Set<Integer> EVERY = Set.of();
+  private static final IntHashSet EVERY = new IntHashSet();
 
   private final PolicySubjects subjects;
   private final EnforcedResolution resolution;
@@ -25,7 +26,7 @@ final class SubjectChanges {
   private final int mapCapacity;
 
   /** Endpoints, each with the peers that have changed, or {@link #EVERY}. */
-  private final Map<Integer, Set<Integer>> dirty = new TreeMap<>();
+  private final Map<Integer, IntHashSet> dirty = new TreeMap<>();
 
   SubjectChanges(
       PolicySubjects subjects,
@@ -48,7 +49,7 @@ final class SubjectChanges {
   /** Has endpoints be resolved for some peers by the next {@link #settle}. */
   void mark(Collection<Integer> endpoints, Collection<Integer> peers) {
     for (final int endpoint : endpoints) {
-      final Set<Integer> marked = dirty.computeIfAbsent(endpoint, first -> new TreeSet<>());
+      final IntHashSet marked = dirty.computeIfAbsent(endpoint, first -> new IntHashSet());
       if (marked != EVERY) {
         marked.addAll(peers);
       }
@@ -64,7 +65,7 @@ final class SubjectChanges {
   }
 
   private ResolvedPolicy resolve(
-      int endpointId, PolicySubjects.Subject subject, Set<Integer> peers, PolicyRepository rules) {
+      int endpointId, PolicySubjects.Subject subject, IntHashSet peers, PolicyRepository rules) {
     return peers == EVERY
         ? resolve(endpointId, rules)
         : resolution.fitting(endpointId, subject, peers, rules);
@@ -105,11 +106,11 @@ final class SubjectChanges {
       }
       try {
         final ResolvedPolicy known = resolved.get(endpoint);
+        final IntHashSet peers = known != null ? EVERY : dirty.get(endpoint);
         final ResolvedPolicy policy =
-            known != null ? known : resolve(endpoint, subject, dirty.get(endpoint), rules);
+            known != null ? known : resolve(endpoint, subject, peers, rules);
         if (!policy.at(0).equals(subject.policy().at(0))) {
           trace.log(endpoint, subject.identity(), policy, rules.rules());
-          final Set<Integer> peers = known != null ? EVERY : dirty.get(endpoint);
           changes.add(
               peers == EVERY
                   ? subjects.change(endpoint, policy)
