@@ -1,5 +1,8 @@
 package agent.l7proxy;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import agent.datapath.manager.spec.RedirectProxy;
 import agent.datapath.manager.spec.RedirectedFlow;
 import agent.maps.layout.PolicyDirection;
@@ -32,6 +35,13 @@ import java.util.function.Function;
 final class ExchangeBench implements RedirectProxy, RequestPolicies {
   static final RedirectedFlow FLOW =
       new RedirectedFlow(6, ProxyBench.LOOPBACK, 4000, 1001, 7, ProxyBench.LOOPBACK, 80, 1002, 0);
+
+  static final String GET = "GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n";
+  static final String PUT = "PUT /x HTTP/1.1\r\nHost: a.test\r\nContent-Length: 4\r\n\r\n";
+  static final String CHUNKED =
+      "POST /x HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n";
+  static final String OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+  static final String HALF = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok";
 
   final List<RequestRecord> records = new ArrayList<>();
   final List<String> judged = new ArrayList<>();
@@ -85,6 +95,18 @@ final class ExchangeBench implements RedirectProxy, RequestPolicies {
     }
     kept = server;
     return server;
+  }
+
+  /** What comes next is answered as on a fresh connection. */
+  void assertServes() {
+    final EmbeddedSocket next = server();
+    next.sent();
+    rule = request -> HttpVerdict.ALLOWED;
+    client.receive(GET);
+    assertEquals(GET, next.sent());
+    next.receive(OK);
+    assertEquals(OK, client.sent());
+    assertTrue(client.isOpen());
   }
 
   /** Gives streams an open connection to a server of HTTP/2, which has sent its first frame. */

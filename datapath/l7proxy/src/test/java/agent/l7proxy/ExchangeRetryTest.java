@@ -1,5 +1,10 @@
 package agent.l7proxy;
 
+import static agent.l7proxy.ExchangeBench.CHUNKED;
+import static agent.l7proxy.ExchangeBench.GET;
+import static agent.l7proxy.ExchangeBench.HALF;
+import static agent.l7proxy.ExchangeBench.OK;
+import static agent.l7proxy.ExchangeBench.PUT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -15,12 +20,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** How often a server is asked for one request, and what becomes of a body meanwhile. */
 class ExchangeRetryTest {
-  private static final String GET = "GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n";
-  private static final String PUT = "PUT /x HTTP/1.1\r\nHost: a.test\r\nContent-Length: 4\r\n\r\n";
-  private static final String CHUNKED =
-      "POST /x HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n";
-  private static final String OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-  private static final String HALF = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok";
 
   private ExchangeBench bench = new ExchangeBench();
   private EmbeddedSocket client = bench.client;
@@ -28,18 +27,6 @@ class ExchangeRetryTest {
   private void options(java.util.function.Consumer<HttpProxyContext> options) {
     bench = new ExchangeBench(options);
     client = bench.client;
-  }
-
-  /** What comes next is answered as on a fresh connection. */
-  private void assertServes() {
-    final EmbeddedSocket next = bench.server();
-    next.sent();
-    bench.rule = request -> HttpVerdict.ALLOWED;
-    client.receive(GET);
-    assertEquals(GET, next.sent());
-    next.receive(OK);
-    assertEquals(OK, client.sent());
-    assertTrue(client.isOpen());
   }
 
   private void assertAnswered(int status, Verdict verdict) {
@@ -183,7 +170,7 @@ class ExchangeRetryTest {
     assertAnswered(503, Verdict.ERROR);
     assertEquals(new Messages(1, 0, 0, 0), bench.requests());
     assertEquals(new Messages(0, 0, 0, 1), bench.responses());
-    assertServes();
+    bench.assertServes();
   }
 
   /** Gives the connection at the second attempt, or after so many more. */
@@ -258,7 +245,7 @@ class ExchangeRetryTest {
     assertEquals(closes, client.isOutputShutdown());
     assertAnswered(503, Verdict.ERROR);
     if (!closes) {
-      assertServes();
+      bench.assertServes();
     }
   }
 
@@ -269,6 +256,6 @@ class ExchangeRetryTest {
     client.receive("x".repeat(65537));
     server.close();
     assertAnswered(503, Verdict.ERROR);
-    assertServes();
+    bench.assertServes();
   }
 }

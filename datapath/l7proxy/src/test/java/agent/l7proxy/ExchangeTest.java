@@ -1,5 +1,10 @@
 package agent.l7proxy;
 
+import static agent.l7proxy.ExchangeBench.CHUNKED;
+import static agent.l7proxy.ExchangeBench.GET;
+import static agent.l7proxy.ExchangeBench.HALF;
+import static agent.l7proxy.ExchangeBench.OK;
+import static agent.l7proxy.ExchangeBench.PUT;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -22,13 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** One request and its response, step by step: what either end gets, and when it is read. */
 class ExchangeTest {
-  private static final String GET = "GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n";
-  private static final String PUT = "PUT /x HTTP/1.1\r\nHost: a.test\r\nContent-Length: 4\r\n\r\n";
   private static final String POST = PUT.replace("PUT", "POST");
-  private static final String CHUNKED =
-      "POST /x HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n";
-  private static final String OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-  private static final String HALF = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok";
   private static final int MOST_DRAINED = 64 * 1024;
 
   private ExchangeBench bench = new ExchangeBench();
@@ -41,18 +40,6 @@ class ExchangeTest {
 
   private void denies() {
     bench.rule = request -> HttpVerdict.DENIED;
-  }
-
-  /** What comes next is answered as on a fresh connection. */
-  private void assertServes() {
-    final EmbeddedSocket next = bench.server();
-    next.sent();
-    bench.rule = request -> HttpVerdict.ALLOWED;
-    client.receive(GET);
-    assertEquals(GET, next.sent());
-    next.receive(OK);
-    assertEquals(OK, client.sent());
-    assertTrue(client.isOpen());
   }
 
   private void assertReset() {
@@ -230,7 +217,7 @@ class ExchangeTest {
     assertEquals(new Messages(0, 0, 0, 0), bench.responses());
     assertEquals(403, bench.records.getFirst().status());
     assertEquals(Verdict.DENIED, bench.records.getFirst().verdict());
-    assertServes();
+    bench.assertServes();
   }
 
   @ParameterizedTest
@@ -245,7 +232,7 @@ class ExchangeTest {
       client.receive("x".repeat(length - 1));
       assertTrue(client.newReads() > 0);
       client.receive("x");
-      assertServes();
+      bench.assertServes();
       assertEquals(2, bench.records.size());
     }
   }
@@ -266,7 +253,7 @@ class ExchangeTest {
     assertEquals(closes, client.isOutputShutdown());
     if (!closes) {
       client.receive("0\r\n\r\n");
-      assertServes();
+      bench.assertServes();
     }
   }
 
@@ -287,7 +274,7 @@ class ExchangeTest {
     client.receive(PUT + "abcd");
     client.sent();
     client.pass(60_000);
-    assertServes();
+    bench.assertServes();
   }
 
   @Test
@@ -378,7 +365,7 @@ class ExchangeTest {
     server.receive("HTTP/1.1 100 Continue\r\n\r\n" + OK);
     assertEquals("HTTP/1.1 100 Continue\r\n\r\n" + OK, client.sent());
     assertEquals(new Messages(1, 1, 0, 0), bench.responses());
-    assertServes();
+    bench.assertServes();
   }
 
   @Test
@@ -389,7 +376,7 @@ class ExchangeTest {
     assertAnswered(502, Verdict.ERROR);
     assertFalse(server.isOpen());
     assertEquals(new Messages(0, 0, 0, 1), bench.responses());
-    assertServes();
+    bench.assertServes();
   }
 
   @ParameterizedTest
@@ -405,7 +392,7 @@ class ExchangeTest {
     assertEquals(2, client.sent().split("HTTP/1.1 502 ", -1).length);
     assertFalse(server.isOpen());
     assertEquals(new Messages(0, 0, 0, 1), bench.responses());
-    assertServes();
+    bench.assertServes();
   }
 
   @Test
@@ -420,7 +407,7 @@ class ExchangeTest {
     assertTrue(client.newReads() > 0, "what is left of the body");
     client.receive("bcd");
     assertTrue(client.sent().startsWith("HTTP/1.1 502 "));
-    assertServes();
+    bench.assertServes();
   }
 
   @Test
@@ -458,7 +445,7 @@ class ExchangeTest {
     assertAnswered(504, Verdict.ERROR);
     assertFalse(server.isOpen());
     assertEquals(new Messages(0, 0, 0, 1), bench.responses());
-    assertServes();
+    bench.assertServes();
   }
 
   @Test
@@ -477,9 +464,9 @@ class ExchangeTest {
   @Test
   void shouldNotLimitARequestThatHasEndedOrIsAnswered() {
     options(context -> context.requestTimeout(Duration.ofSeconds(5)));
-    assertServes();
+    bench.assertServes();
     client.pass(60_000);
-    assertServes();
+    bench.assertServes();
     final EmbeddedSocket server = bench.server();
     client.receive(PUT);
     client.pass(4_000);
@@ -488,7 +475,7 @@ class ExchangeTest {
     client.pass(10_000);
     assertEquals("", client.sent());
     client.receive("abcd");
-    assertServes();
+    bench.assertServes();
   }
 
   @Test
@@ -536,7 +523,7 @@ class ExchangeTest {
     server.receive(OK + "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfake");
     assertEquals(OK, client.sent());
     assertFalse(server.isOpen());
-    assertServes();
+    bench.assertServes();
   }
 
   @Test

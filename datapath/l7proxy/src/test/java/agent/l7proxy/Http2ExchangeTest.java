@@ -1,5 +1,7 @@
 package agent.l7proxy;
 
+import static agent.l7proxy.ExchangeBench.HALF;
+import static agent.l7proxy.ExchangeBench.OK;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -30,8 +32,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** One stream of HTTP/2, to a server of HTTP/1 or of HTTP/2, step by step. */
 class Http2ExchangeTest {
-  private static final String OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-  private static final String HALF = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok";
   private static final int HEADERS = 1;
   private static final int RST_STREAM = 3;
   private static final int END_HEADERS = 4;

@@ -114,7 +114,7 @@ class AgentMonitorKernelTest {
   /** The network stack of the sender counts as many segments as there are drops. */
   @Test
   void shouldTellEveryPacketThatPolicyDrops() throws Exception {
-    final long identity = identity(frontend);
+    final long identity = frontend.identity(agent);
     for (final String address : List.of(backend.ipv4(), backend.ipv6())) {
       try (MonitorClient client = open(MonitorStream.DROPS)) {
         final long before = sentSegments(frontend.namespace());
@@ -195,16 +195,8 @@ class AgentMonitorKernelTest {
       assertEquals(Kind.VERDICT, verdicts.getFirst().kind());
       assertEquals("none", verdicts.getFirst().reason());
       assertEquals(frontend.id(), verdicts.getFirst().endpoint(), "the first that saw the flow");
-      assertEquals(identity(frontend), verdicts.getFirst().source().identity());
+      assertEquals(frontend.identity(agent), verdicts.getFirst().source().identity());
     }
-  }
-
-  private static long identity(TestWorkload workload) throws Exception {
-    return agent
-        .expect(200, "GET", "/endpoint/" + workload.id(), null)
-        .json()
-        .at("/status/identity/id")
-        .asLong();
   }
 
   @Test

@@ -97,22 +97,10 @@ class AgentMuslKernelTest {
 
   /** Returns what the program prints, a line for each name. */
   private List<String> resolve(TestWorkload client, String... names) {
-    final List<String> line =
-        new ArrayList<>(
-            List.of(
-                "unshare",
-                "--mount",
-                "--propagation",
-                "private",
-                "--",
-                "sh",
-                "-c",
-                "mount --bind \"$1\" /etc/resolv.conf || exit 9; shift; exec \"$@\"",
-                "sh",
-                directory.resolve("resolv.conf").toString(),
-                program.toString()));
-    line.addAll(List.of(names));
-    return client.namespace().attempt(line.toArray(String[]::new)).output().lines().toList();
+    final List<String> command = new ArrayList<>(List.of(program.toString()));
+    command.addAll(List.of(names));
+    final String[] line = OwnResolverFile.inPlace(directory.resolve("resolv.conf"), command);
+    return client.namespace().attempt(line).output().lines().toList();
   }
 
   @Test

@@ -78,19 +78,7 @@ final class AgentProcess implements AutoCloseable {
   static AgentProcess startWithResolverFile(
       Path file, NetworkNamespace node, Path state, Path bpfRoot, String... options)
       throws IOException {
-    final String[] command = {
-      "unshare",
-      "--mount",
-      "--propagation",
-      "private",
-      "--",
-      "sh",
-      "-c",
-      "mount --bind \"$1\" /etc/resolv.conf || exit 9; shift; exec \"$@\"",
-      "sh",
-      file.toString(),
-      java()
-    };
+    final String[] command = OwnResolverFile.inPlace(file, List.of(java()));
     return start(List.of(node.inside(command)), state, bpfRoot, options);
   }
 

@@ -105,16 +105,7 @@ class AgentResolversKernelTest {
     return client
         .namespace()
         .attempt(
-            "unshare",
-            "--mount",
-            "--propagation",
-            "private",
-            "--",
-            "sh",
-            "-c",
-            "mount --bind \"$1\" /etc/resolv.conf && exec " + command,
-            "sh",
-            directory.resolve("resolv.conf").toString());
+            OwnResolverFile.inPlace(directory.resolve("resolv.conf"), List.of(command.split(" "))));
   }
 
   private void assertFetched(String name, String family) {

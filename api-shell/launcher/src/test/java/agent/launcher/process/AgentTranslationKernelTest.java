@@ -96,14 +96,6 @@ class AgentTranslationKernelTest {
     return null;
   }
 
-  private long identity(TestWorkload workload) throws Exception {
-    return agent
-        .expect(200, "GET", "/endpoint/" + workload.id(), null)
-        .json()
-        .at("/status/identity/id")
-        .asLong();
-  }
-
   /**
    * This process is outside the control group, so that the packets of a workload are translated.
    */
@@ -125,9 +117,9 @@ class AgentTranslationKernelTest {
         assertEquals(ID, packet.service());
         assertEquals(client.id(), packet.endpoint());
         assertEquals(InetAddress.ofLiteral(family[2]), packet.source().address());
-        assertEquals(identity(client), packet.source().identity());
+        assertEquals(client.identity(agent), packet.source().identity());
         assertEquals(new End(frontend, FRONTEND, 0), packet.frontend());
-        assertEquals(new End(backend, SERVED, identity(server)), packet.backend());
+        assertEquals(new End(backend, SERVED, server.identity(agent)), packet.backend());
         final long ageMs = Duration.between(packet.time(), Instant.now()).toMillis();
         assertTrue(ageMs >= -100 && ageMs < 60_000, ageMs + " ms");
         group.run(() -> talk(family[0]));

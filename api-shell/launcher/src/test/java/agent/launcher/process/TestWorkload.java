@@ -41,6 +41,15 @@ record TestWorkload(
     return new TestWorkload(number, namespace, veth, ipv4, ipv6, labels);
   }
 
+  /** Returns the number of its identity. */
+  long identity(AgentProcess agent) throws Exception {
+    return agent
+        .expect(200, "GET", "/endpoint/" + id, null)
+        .json()
+        .at("/status/identity/id")
+        .asLong();
+  }
+
   /** The body that makes it an endpoint, built when the call returns. */
   String request() {
     return """

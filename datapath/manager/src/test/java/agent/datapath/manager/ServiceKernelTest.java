@@ -25,7 +25,6 @@ import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.ProtocolFamily;
 import java.net.StandardProtocolFamily;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
@@ -51,30 +50,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 @ResourceLock(TestControlGroup.LOCK)
 class ServiceKernelTest {
   private static final int ID = 7;
-  private static final int PORT = 80;
+  private static final int PORT = SocketClient.PORT;
   private static final int UNSERVED = 9999;
   private static final int FIRST_BACKEND = 8001;
-
-  /** A socket's family with a service of it; an IPv6 socket may have an IPv4 peer. */
-  enum Client {
-    IPV4(StandardProtocolFamily.INET, "10.96.0.1", "127.0.0.1"),
-    IPV6(StandardProtocolFamily.INET6, "fd96:1:2:3:4:5:6:7", "::1"),
-    MAPPED(StandardProtocolFamily.INET6, "10.96.0.1", "127.0.0.1");
-
-    private final ProtocolFamily family;
-    private final String frontend;
-    private final String backend;
-
-    Client(ProtocolFamily family, String frontend, String backend) {
-      this.family = family;
-      this.frontend = frontend;
-      this.backend = backend;
-    }
-
-    InetSocketAddress service() throws IOException {
-      return new InetSocketAddress(InetAddress.ofLiteral(frontend), PORT);
-    }
-  }
 
   private final List<AutoCloseable> servers = new ArrayList<>();
   private final Map<Integer, TcpEchoServer> tcp = new TreeMap<>();
@@ -108,16 +86,16 @@ class ServiceKernelTest {
     node.close();
   }
 
-  private ServiceEntries service(Client client, int affinitySec, Backend... backends) {
+  private ServiceEntries service(SocketClient client, int affinitySec, Backend... backends) {
     return new ServiceEntries(
         ID, IpAddress.parse(client.frontend), PORT, List.of(6, 17), affinitySec, List.of(backends));
   }
 
-  private static Backend backend(Client client, int n, BackendState state, int weight) {
+  private static Backend backend(SocketClient client, int n, BackendState state, int weight) {
     return new Backend(IpAddress.parse(client.backend), FIRST_BACKEND + n, state, weight);
   }
 
-  private static Backend active(Client client, int n) {
+  private static Backend active(SocketClient client, int n) {
     return backend(client, n, BackendState.ACTIVE, 1);
   }
 
@@ -133,7 +111,7 @@ class ServiceKernelTest {
     }
   }
 
-  private void connect(Client client) throws Exception {
+  private void connect(SocketClient client) throws Exception {
     node.namespace()
         .run(
             () -> {
@@ -147,7 +125,7 @@ class ServiceKernelTest {
   }
 
   /** Connects, and returns the number of the backend that has got the connection. */
-  private int served(Client client) throws Exception {
+  private int served(SocketClient client) throws Exception {
     final Map<Integer, Long> before = new TreeMap<>();
     tcp.forEach((n, server) -> before.put(n, server.connections()));
     connect(client);
@@ -164,7 +142,7 @@ class ServiceKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldConnectToTheBackendsByTheirWeights(Client client) throws Exception {
+  void shouldConnectToTheBackendsByTheirWeights(SocketClient client) throws Exception {
     serveTcp(4);
     put(
         service(
@@ -185,7 +163,7 @@ class ServiceKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldRefuseConnectionsToAServiceWithoutBackends(Client client) throws Exception {
+  void shouldRefuseConnectionsToAServiceWithoutBackends(SocketClient client) throws Exception {
     serveTcp(1);
     put(service(client, 0, backend(client, 0, BackendState.MAINTENANCE, 1)));
     assertThrows(ConnectException.class, () -> connect(client));
@@ -203,7 +181,7 @@ class ServiceKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldLeaveOtherAddressesAndPortsAlone(Client client) throws Exception {
+  void shouldLeaveOtherAddressesAndPortsAlone(SocketClient client) throws Exception {
     serveTcp(1);
     put(service(client, 0, active(client, 0)));
     node.namespace()
@@ -232,7 +210,7 @@ class ServiceKernelTest {
 
   @ParameterizedTest
   @EnumSource(names = {"IPV4", "IPV6"})
-  void shouldShowASocketTheServiceAsItsPeer(Client client) throws Exception {
+  void shouldShowASocketTheServiceAsItsPeer(SocketClient client) throws Exception {
     serveTcp(1);
     put(service(client, 0, active(client, 0)));
     final String shown =
@@ -249,7 +227,7 @@ class ServiceKernelTest {
   }
 
   /** The datagram servers, of which each answers from its own port. */
-  private List<UdpEchoServer> serveUdp(Client client, int count) {
+  private List<UdpEchoServer> serveUdp(SocketClient client, int count) {
     final List<UdpEchoServer> started = new ArrayList<>();
     for (int n = 0; n < count; n++) {
       started.add(UdpEchoServer.start(node.namespace(), client.backend, FIRST_BACKEND + n));
@@ -259,7 +237,7 @@ class ServiceKernelTest {
   }
 
   /** Sends a datagram, and returns who answers it. */
-  private static InetSocketAddress answered(DatagramChannel channel, Client client)
+  private static InetSocketAddress answered(DatagramChannel channel, SocketClient client)
       throws IOException {
     channel.send(ByteBuffer.wrap(new byte[] {1, 2, 3}), client.service());
     channel.socket().setSoTimeout(5000);
@@ -276,7 +254,7 @@ class ServiceKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldKeepTheBackendOfASocketThatSends(Client client) throws Exception {
+  void shouldKeepTheBackendOfASocketThatSends(SocketClient client) throws Exception {
     final List<UdpEchoServer> udp = serveUdp(client, 3);
     put(service(client, 0, active(client, 0), active(client, 1), active(client, 2)));
     node.namespace()
@@ -301,7 +279,7 @@ class ServiceKernelTest {
   }
 
   /** Returns the service with one backend in a state, and the others active. */
-  private ServiceEntries others(Client client, int own, BackendState state) {
+  private ServiceEntries others(SocketClient client, int own, BackendState state) {
     final Backend[] backends = new Backend[3];
     for (int n = 0; n < backends.length; n++) {
       backends[n] = backend(client, n, n == own ? state : BackendState.ACTIVE, 1);
@@ -311,7 +289,7 @@ class ServiceKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldAnswerAConnectedDatagramSocket(Client client) throws Exception {
+  void shouldAnswerAConnectedDatagramSocket(SocketClient client) throws Exception {
     final List<UdpEchoServer> udp = serveUdp(client, 1);
     put(service(client, 0, active(client, 0)));
     node.namespace()
@@ -330,15 +308,15 @@ class ServiceKernelTest {
 
   @Test
   void shouldShowABackendAsItselfToASocketThatAddressesIt() throws Exception {
-    serveUdp(Client.IPV4, 1);
-    put(service(Client.IPV4, 0, active(Client.IPV4, 0)));
+    serveUdp(SocketClient.IPV4, 1);
+    put(service(SocketClient.IPV4, 0, active(SocketClient.IPV4, 0)));
     final InetSocketAddress itself =
         new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), FIRST_BACKEND);
     node.namespace()
         .run(
             () -> {
               try (DatagramChannel channel = DatagramChannel.open(StandardProtocolFamily.INET)) {
-                assertEquals(Client.IPV4.service(), answered(channel, Client.IPV4));
+                assertEquals(SocketClient.IPV4.service(), answered(channel, SocketClient.IPV4));
                 channel.send(ByteBuffer.wrap(new byte[] {1}), itself);
                 assertEquals(itself, channel.receive(ByteBuffer.allocate(8)));
               }
@@ -391,15 +369,15 @@ class ServiceKernelTest {
             PORT,
             List.of(6),
             0,
-            List.of(active(Client.IPV4, 0))));
-    assertEquals(0, served(Client.IPV4));
+            List.of(active(SocketClient.IPV4, 0))));
+    assertEquals(0, served(SocketClient.IPV4));
     node.namespace()
         .run(
             () -> {
               try (DatagramChannel channel = DatagramChannel.open(StandardProtocolFamily.INET)) {
                 assertThrows(
                     IOException.class,
-                    () -> channel.send(ByteBuffer.allocate(1), Client.IPV4.service()));
+                    () -> channel.send(ByteBuffer.allocate(1), SocketClient.IPV4.service()));
               }
               return null;
             });
@@ -408,15 +386,15 @@ class ServiceKernelTest {
 
   @Test
   void shouldForgetAServiceWhenTheSocketConnectsToAnother() throws Exception {
-    serveUdp(Client.IPV4, 1);
-    put(service(Client.IPV4, 0, active(Client.IPV4, 0)));
+    serveUdp(SocketClient.IPV4, 1);
+    put(service(SocketClient.IPV4, 0, active(SocketClient.IPV4, 0)));
     final InetSocketAddress itself =
         new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), FIRST_BACKEND);
     node.namespace()
         .run(
             () -> {
               try (DatagramChannel channel = DatagramChannel.open(StandardProtocolFamily.INET)) {
-                assertEquals(Client.IPV4.service(), answered(channel, Client.IPV4));
+                assertEquals(SocketClient.IPV4.service(), answered(channel, SocketClient.IPV4));
                 channel.connect(itself);
                 channel.write(ByteBuffer.wrap(new byte[] {1}));
                 assertEquals(itself, channel.receive(ByteBuffer.allocate(8)));
@@ -429,23 +407,23 @@ class ServiceKernelTest {
   void shouldKeepTheBackendOfAClientWithAffinity() throws Exception {
     serveTcp(3);
     final Backend[] backends = {
-      active(Client.IPV4, 0), active(Client.IPV4, 1), active(Client.IPV4, 2)
+      active(SocketClient.IPV4, 0), active(SocketClient.IPV4, 1), active(SocketClient.IPV4, 2)
     };
-    put(service(Client.IPV4, 60, backends));
-    final int own = served(Client.IPV4);
+    put(service(SocketClient.IPV4, 60, backends));
+    final int own = served(SocketClient.IPV4);
     for (int i = 0; i < 20; i++) {
-      assertEquals(own, served(Client.IPV4));
+      assertEquals(own, served(SocketClient.IPV4));
     }
-    backends[own] = backend(Client.IPV4, own, BackendState.TERMINATING, 1);
-    put(service(Client.IPV4, 60, backends));
-    final int next = served(Client.IPV4);
+    backends[own] = backend(SocketClient.IPV4, own, BackendState.TERMINATING, 1);
+    put(service(SocketClient.IPV4, 60, backends));
+    final int next = served(SocketClient.IPV4);
     assertNotEquals(own, next, "a terminating one gets nothing new");
-    backends[own] = active(Client.IPV4, own);
-    put(service(Client.IPV4, 1, backends));
-    int last = served(Client.IPV4);
+    backends[own] = active(SocketClient.IPV4, own);
+    put(service(SocketClient.IPV4, 1, backends));
+    int last = served(SocketClient.IPV4);
     for (int i = 0; last == next && i < 20; i++) {
       Thread.sleep(1100);
-      last = served(Client.IPV4);
+      last = served(SocketClient.IPV4);
     }
     assertNotEquals(next, last, "drawn again after a second");
   }
@@ -454,7 +432,7 @@ class ServiceKernelTest {
   void shouldAttachProgramsOnlyWhileThereIsAService() {
     assertEquals(Hooks.IDLE, manager.services().hooks());
     assertEquals(0, socketPins());
-    put(service(Client.IPV4, 0, active(Client.IPV4, 0)));
+    put(service(SocketClient.IPV4, 0, active(SocketClient.IPV4, 0)));
     assertEquals(Hooks.ATTACHED, manager.services().hooks());
     assertEquals(8, socketPins());
     await(manager.services().remove(ID));
@@ -469,7 +447,7 @@ class ServiceKernelTest {
   void shouldHaveItsProgramsWhereTheLastServiceGoesWhileAnotherComes() throws Exception {
     serveTcp(1);
     for (int i = 0; i < 5; i++) {
-      put(service(Client.IPV4, 0, active(Client.IPV4, 0)));
+      put(service(SocketClient.IPV4, 0, active(SocketClient.IPV4, 0)));
       final CompletableFuture<Void> removed = manager.services().remove(ID);
       final CompletableFuture<Void> other =
           manager
@@ -481,10 +459,10 @@ class ServiceKernelTest {
                       PORT,
                       List.of(6),
                       0,
-                      List.of(active(Client.IPV4, 0))));
+                      List.of(active(SocketClient.IPV4, 0))));
       await(removed);
       await(other);
-      assertEquals(0, served(Client.IPV4));
+      assertEquals(0, served(SocketClient.IPV4));
       await(manager.services().remove(ID + 1));
     }
   }
@@ -492,7 +470,7 @@ class ServiceKernelTest {
   @Test
   void shouldAttachItsProgramsWhenTheControlGroupIsThere() throws Exception {
     serveTcp(1);
-    final ServiceEntries service = service(Client.IPV4, 0, active(Client.IPV4, 0));
+    final ServiceEntries service = service(SocketClient.IPV4, 0, active(SocketClient.IPV4, 0));
     manager.close();
     final Path file = Files.createFile(node.state().resolve("cgroup"));
     manager = node.launch(node.context().cgroupRoot(file));
@@ -500,11 +478,11 @@ class ServiceKernelTest {
     final GuardWatch watch = new GuardWatch(manager);
     watch.awaitLevel(Level.STOPPED);
     watch.awaitMessage("programs are not attached");
-    assertThrows(OperationException.class, () -> put(service(Client.IPV4, 9)));
+    assertThrows(OperationException.class, () -> put(service(SocketClient.IPV4, 9)));
     Files.delete(file);
     Files.createSymbolicLink(file, group.path());
     watch.awaitRight();
-    assertEquals(0, served(Client.IPV4));
+    assertEquals(0, served(SocketClient.IPV4));
   }
 
   private long socketPins() {
@@ -513,25 +491,29 @@ class ServiceKernelTest {
 
   @Test
   void shouldServeWithoutTheAgentAndGoOnAfterARestart() throws Exception {
-    final List<UdpEchoServer> udp = serveUdp(Client.IPV4, 3);
+    final List<UdpEchoServer> udp = serveUdp(SocketClient.IPV4, 3);
     serveTcp(3);
     final ServiceEntries service =
         service(
-            Client.IPV4, 0, active(Client.IPV4, 0), active(Client.IPV4, 1), active(Client.IPV4, 2));
+            SocketClient.IPV4,
+            0,
+            active(SocketClient.IPV4, 0),
+            active(SocketClient.IPV4, 1),
+            active(SocketClient.IPV4, 2));
     put(service);
     node.namespace()
         .run(
             () -> {
               try (DatagramChannel channel = DatagramChannel.open(StandardProtocolFamily.INET)) {
-                assertEquals(Client.IPV4.service(), answered(channel, Client.IPV4));
+                assertEquals(SocketClient.IPV4.service(), answered(channel, SocketClient.IPV4));
                 manager.close();
-                connect(Client.IPV4);
-                assertEquals(Client.IPV4.service(), answered(channel, Client.IPV4));
+                connect(SocketClient.IPV4);
+                assertEquals(SocketClient.IPV4.service(), answered(channel, SocketClient.IPV4));
                 launch();
                 await(manager.services().restore(List.of(service), Set.of()));
-                connect(Client.IPV4);
+                connect(SocketClient.IPV4);
                 for (int i = 0; i < 10; i++) {
-                  assertEquals(Client.IPV4.service(), answered(channel, Client.IPV4));
+                  assertEquals(SocketClient.IPV4.service(), answered(channel, SocketClient.IPV4));
                 }
                 assertEquals(12, udp.get(busiest(udp)).datagrams());
               }
@@ -542,7 +524,7 @@ class ServiceKernelTest {
   @Test
   void shouldRemoveTheServicesOfAPreviousRunButThoseThatAreKept() throws Exception {
     serveTcp(2);
-    put(service(Client.IPV4, 0, active(Client.IPV4, 0)));
+    put(service(SocketClient.IPV4, 0, active(SocketClient.IPV4, 0)));
     put(
         new ServiceEntries(
             ID + 1,
@@ -550,11 +532,11 @@ class ServiceKernelTest {
             PORT,
             List.of(6),
             0,
-            List.of(active(Client.IPV4, 1))));
+            List.of(active(SocketClient.IPV4, 1))));
     manager.close();
     launch();
     await(manager.services().restore(List.of(), Set.of(ID)));
-    assertEquals(0, served(Client.IPV4));
+    assertEquals(0, served(SocketClient.IPV4));
     assertEquals(2, manager.maps().find("services").orElseThrow().countEntries());
     assertEquals(1, manager.maps().find("service_slots").orElseThrow().countEntries());
     assertEquals(1, manager.maps().find("service_backends").orElseThrow().countEntries());
@@ -565,7 +547,7 @@ class ServiceKernelTest {
 
   @ParameterizedTest
   @EnumSource(names = {"IPV4", "IPV6"})
-  void shouldNameTheFrontendsOfAServiceThatIsKept(Client client) {
+  void shouldNameTheFrontendsOfAServiceThatIsKept(SocketClient client) {
     final ServiceEntries service = service(client, 0, active(client, 0));
     put(service);
     manager.close();
@@ -580,18 +562,18 @@ class ServiceKernelTest {
   @Test
   void shouldLeaveAFrontendToTheServiceThatHasItWhenOneThatIsKeptGoes() throws Exception {
     serveTcp(2);
-    final ServiceEntries kept = service(Client.IPV4, 0, active(Client.IPV4, 0));
+    final ServiceEntries kept = service(SocketClient.IPV4, 0, active(SocketClient.IPV4, 0));
     put(kept);
     manager.close();
     launch();
     final ServiceEntries other =
         new ServiceEntries(
-            ID + 1, kept.address(), PORT, List.of(6), 0, List.of(active(Client.IPV4, 1)));
+            ID + 1, kept.address(), PORT, List.of(6), 0, List.of(active(SocketClient.IPV4, 1)));
     assertEquals(
         List.of(new KeptFrontend(ID, kept.address(), PORT, 17)),
         await(manager.services().restore(List.of(other), Set.of(ID))));
     await(manager.services().remove(ID));
-    assertEquals(1, served(Client.IPV4));
+    assertEquals(1, served(SocketClient.IPV4));
     for (final String map : List.of("services", "service_slots", "service_backends")) {
       assertEquals(1, manager.maps().find(map).orElseThrow().countEntries(), map);
     }
@@ -600,7 +582,7 @@ class ServiceKernelTest {
   @Test
   void shouldRepairWhatAnotherToolChanges() throws Exception {
     serveTcp(1);
-    put(service(Client.IPV4, 0, active(Client.IPV4, 0)));
+    put(service(SocketClient.IPV4, 0, active(SocketClient.IPV4, 0)));
     final GuardWatch watch = new GuardWatch(manager);
     for (final String name : List.of("services", "service_slots", "service_backends")) {
       watch.deleteEntryAndAwaitRepair(manager.maps().find(name).orElseThrow());
@@ -611,7 +593,7 @@ class ServiceKernelTest {
       link.detach();
     }
     watch.awaitRepair(Kind.LINK, before + 1);
-    assertEquals(0, served(Client.IPV4));
+    assertEquals(0, served(SocketClient.IPV4));
     watch.awaitRight();
   }
 }

@@ -19,11 +19,6 @@ import agent.maps.layout.TranslationPlace;
 import agent.testkit.KernelTest;
 import agent.testkit.TestControlGroup;
 import agent.types.IpAddress;
-import java.io.IOException;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
-import java.net.ProtocolFamily;
-import java.net.StandardProtocolFamily;
 import java.nio.ByteBuffer;
 import java.nio.channels.DatagramChannel;
 import java.util.Arrays;
@@ -44,36 +39,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 @ResourceLock(TestControlGroup.LOCK)
 class SocketTranslationKernelTest {
   private static final int ID = 7;
-  private static final int PORT = 80;
+  private static final int PORT = SocketClient.PORT;
   private static final int BACKEND = 8001;
   private static final int UDP = 17;
   private static final int SHARE = 5;
-
-  /** A socket's family with a service of it; an IPv6 socket may have an IPv4 peer. */
-  enum Client {
-    IPV4(StandardProtocolFamily.INET, "10.96.0.1", "127.0.0.1"),
-    IPV6(StandardProtocolFamily.INET6, "fd96:1:2:3:4:5:6:7", "::1"),
-    MAPPED(StandardProtocolFamily.INET6, "10.96.0.1", "127.0.0.1");
-
-    private final ProtocolFamily family;
-    private final IpAddress frontend;
-    private final IpAddress backend;
-
-    Client(ProtocolFamily family, String frontend, String backend) {
-      this.family = family;
-      this.frontend = IpAddress.parse(frontend);
-      this.backend = IpAddress.parse(backend);
-    }
-
-    InetSocketAddress service() throws IOException {
-      return new InetSocketAddress(InetAddress.ofLiteral(frontend.toString()), PORT);
-    }
-
-    Reported reported(int port, long cookie) {
-      return new Reported(
-          TranslationPlace.SOCKET.number(), UDP, 0, ID, cookie, frontend, PORT, backend, port);
-    }
-  }
 
   private record Reported(
       int place,
@@ -102,6 +71,19 @@ class SocketTranslationKernelTest {
       final ByteBuffer bytes = ByteBuffer.allocate(16).putLong(high).putLong(low);
       return IpAddress.of(Arrays.copyOf(bytes.array(), family == 4 ? 4 : 16));
     }
+  }
+
+  private static Reported reported(SocketClient client, int port, long cookie) {
+    return new Reported(
+        TranslationPlace.SOCKET.number(),
+        UDP,
+        0,
+        ID,
+        cookie,
+        IpAddress.parse(client.frontend),
+        PORT,
+        IpAddress.parse(client.backend),
+        port);
   }
 
   /** Hears translations alone. */
@@ -155,21 +137,23 @@ class SocketTranslationKernelTest {
     node.close();
   }
 
-  private void serve(Client client, int port) {
+  private void serve(SocketClient client, int port) {
     await(
         manager
             .services()
             .put(
                 new ServiceEntries(
                     ID,
-                    client.frontend,
+                    IpAddress.parse(client.frontend),
                     PORT,
                     List.of(6, UDP),
                     0,
-                    List.of(new Backend(client.backend, port, BackendState.ACTIVE, 1)))));
+                    List.of(
+                        new Backend(
+                            IpAddress.parse(client.backend), port, BackendState.ACTIVE, 1)))));
   }
 
-  private void connect(Client client) throws Exception {
+  private void connect(SocketClient client) throws Exception {
     node.namespace()
         .run(
             () -> {
@@ -188,23 +172,23 @@ class SocketTranslationKernelTest {
 
   @ParameterizedTest
   @EnumSource
-  void shouldTellTheBackendOfAConnectedSocketOnce(Client client) throws Exception {
+  void shouldTellTheBackendOfAConnectedSocketOnce(SocketClient client) throws Exception {
     serve(client, BACKEND);
     await(manager.events().subscribe(listener));
     connect(client);
     final Reported first = listener.next();
     assertNotEquals(0, first.cookie());
-    assertEquals(client.reported(BACKEND, first.cookie()), first);
+    assertEquals(reported(client, BACKEND, first.cookie()), first);
     serve(client, BACKEND + 1);
     connect(client);
-    assertEquals(client.reported(BACKEND + 1, first.cookie()), listener.next());
+    assertEquals(reported(client, BACKEND + 1, first.cookie()), listener.next());
     assertNull(listener.reported.poll());
   }
 
   /** A datagram of a peer that is kept is no translation of its own. */
   @ParameterizedTest
   @EnumSource
-  void shouldTellEachNewBackendOfASocketThatSends(Client client) throws Exception {
+  void shouldTellEachNewBackendOfASocketThatSends(SocketClient client) throws Exception {
     serve(client, BACKEND);
     await(manager.events().subscribe(listener));
     node.namespace()
@@ -222,29 +206,29 @@ class SocketTranslationKernelTest {
               return null;
             });
     final Reported first = listener.next();
-    assertEquals(client.reported(BACKEND, first.cookie()), first);
-    assertEquals(client.reported(BACKEND + 1, first.cookie()), listener.next());
+    assertEquals(reported(client, BACKEND, first.cookie()), first);
+    assertEquals(reported(client, BACKEND + 1, first.cookie()), listener.next());
     connect(client); // the next one, if none comes between
-    assertEquals(client.reported(BACKEND + 1, first.cookie()), listener.next());
+    assertEquals(reported(client, BACKEND + 1, first.cookie()), listener.next());
     assertNull(listener.reported.poll());
   }
 
   @Test
   void shouldEmitNothingWhileNoReaderWantsTranslations() throws Exception {
-    serve(Client.IPV4, BACKEND);
+    serve(SocketClient.IPV4, BACKEND);
     assertEquals(0, gate());
     await(manager.events().subscribe(event -> {}));
-    connect(Client.IPV4);
+    connect(SocketClient.IPV4);
     assertEquals(0, gate());
     await(manager.events().subscribe(listener));
     assertEquals(EventGate.TRANSLATIONS.number(), gate());
-    connect(Client.IPV4);
+    connect(SocketClient.IPV4);
     assertTrue(listener.next() != null);
     assertEquals(1, manager.events().received(), "that of the last connection alone");
     manager.events().unsubscribe(listener);
     await(manager.endpoints().known());
     assertEquals(0, gate());
-    connect(Client.IPV4);
+    connect(SocketClient.IPV4);
     final long polls = manager.events().polls();
     while (manager.events().polls() < polls + 2) {
       Thread.sleep(5);
@@ -254,15 +238,15 @@ class SocketTranslationKernelTest {
 
   @Test
   void shouldTellNoMoreThanTheShareOfANamespace() throws Exception {
-    serve(Client.IPV4, BACKEND);
+    serve(SocketClient.IPV4, BACKEND);
     await(manager.events().subscribe(listener));
     final int connections = 200;
     node.namespace()
         .run(
             () -> {
               for (int i = 0; i < connections; i++) {
-                try (DatagramChannel channel = DatagramChannel.open(Client.IPV4.family)) {
-                  channel.connect(Client.IPV4.service());
+                try (DatagramChannel channel = DatagramChannel.open(SocketClient.IPV4.family)) {
+                  channel.connect(SocketClient.IPV4.service());
                 }
               }
               return null;

@@ -41,7 +41,7 @@ record BalancerOutcome(int action, byte[] sent, byte[] frame, DropReason counted
   void becomes(int wantedAction, byte[] wanted) {
     assertEquals(wantedAction, action, this::toString);
     assertEquals(DropReason.NONE, counted, this::toString);
-    assertArrayEquals(wanted, withoutLabel(), this::toString);
+    assertArrayEquals(wanted, withoutLabel(frame), this::toString);
   }
 
   /** Asserts that the packet is answered by the way that it came. */
@@ -60,7 +60,8 @@ record BalancerOutcome(int action, byte[] sent, byte[] frame, DropReason counted
     return (frame[15] & 0xf) << 16 | (frame[16] & 0xff) << 8 | frame[17] & 0xff;
   }
 
-  private byte[] withoutLabel() {
+  /** Returns the frame without the flow label of its outer header of IPv6. */
+  static byte[] withoutLabel(byte[] frame) {
     final byte[] copy = frame.clone();
     if (copy[ETHERNET_BYTES] >> 4 == 6) {
       copy[15] &= (byte) 0xf0;

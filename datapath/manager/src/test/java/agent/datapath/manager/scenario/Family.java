@@ -46,6 +46,19 @@ enum Family {
     };
   }
 
+  /** A packet of a flow with ports, of an odd length, that the quick parser reads or does not. */
+  static IpPacket packet(
+      Family family,
+      ScenarioHost from,
+      ScenarioHost to,
+      int protocol,
+      int fromPort,
+      int toPort,
+      boolean isQuick) {
+    final IpPacket packet = family.packet(from, to).payload("an odd number of b.");
+    return slow(isQuick, ports(packet, protocol, fromPort, toPort));
+  }
+
   String address(ScenarioHost host) {
     return this == IPV4 ? host.ipv4 : host.ipv6;
   }

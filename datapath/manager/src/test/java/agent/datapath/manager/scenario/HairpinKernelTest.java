@@ -1,6 +1,6 @@
 package agent.datapath.manager.scenario;
 
-import static agent.datapath.manager.scenario.Family.slow;
+import static agent.datapath.manager.scenario.Family.packet;
 import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
 import static agent.datapath.manager.scenario.ScenarioHost.BOB;
 import static agent.datapath.manager.scenario.ScenarioHost.FAR;
@@ -323,17 +323,5 @@ class HairpinKernelTest {
   private static IpPacket shown(
       Family family, ScenarioHost own, ScenarioHost frontend, int protocol, boolean isQuick) {
     return packet(family, frontend, own, protocol, PORT, CLIENT, isQuick);
-  }
-
-  private static IpPacket packet(
-      Family family,
-      ScenarioHost from,
-      ScenarioHost to,
-      int protocol,
-      int fromPort,
-      int toPort,
-      boolean isQuick) {
-    final IpPacket packet = family.packet(from, to).payload("an odd number of b.");
-    return slow(isQuick, Family.ports(packet, protocol, fromPort, toPort));
   }
 }
