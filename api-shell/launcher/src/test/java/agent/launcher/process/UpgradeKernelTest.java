@@ -12,6 +12,7 @@ import agent.testkit.KernelTest;
 import agent.testkit.NetworkCounters;
 import agent.testkit.NetworkNamespace;
 import agent.testkit.TcpConnection;
+import agent.testkit.TcpConnection.Outcome;
 import agent.testkit.TcpEchoServer;
 import agent.testkit.TestControlGroup;
 import agent.testkit.UdpEchoServer;
@@ -31,6 +32,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -272,7 +274,7 @@ class UpgradeKernelTest {
         Pushed pushed6 = Pushed.open(stranger, backend, ipv6(3));
         UdpStream stream = UdpStream.start(frontend, ipv4(2), ALLOWED, 2);
         Served served = hasServices ? new Served() : null) {
-      assertEnforced(); // by the programs of the release
+      assertEnforced(3); // by the programs of the release
       final PinnedObjects before = PinnedObjects.below(node.bpfRoot());
       final long resent = resentSegments(frontend) + resentSegments(backend);
 
@@ -284,7 +286,7 @@ class UpgradeKernelTest {
       }
       assertEquals(resent, resentSegments(frontend) + resentSegments(backend), "lost segments");
       assertEquals(0, stream.stopAndCountLost(), "of " + stream.sent());
-      assertEnforced(); // by this agent
+      assertEnforced(1); // by this agent
       awaitCarriedOver();
       final PinnedObjects after = PinnedObjects.below(node.bpfRoot());
       assertEquals(
@@ -375,16 +377,28 @@ class UpgradeKernelTest {
             });
   }
 
-  private void assertEnforced() {
+  /**
+   * Up to 0.7.0, the programs lose about one of 256 connections to the node where the prefilter is
+   * generic (mended in 0.8.0), so that a second and a third one are tried there.
+   *
+   * @param attempts the connections to the node, of which one has to be answered
+   */
+  private void assertEnforced(int attempts) {
     for (final String address : List.of(ipv4(2), ipv6(2))) {
       ConnectionCheck.expect(true, frontend, backend, address, ALLOWED);
       ConnectionCheck.expect(false, frontend, backend, address, DENIED);
       ConnectionCheck.expect(false, stranger, backend, address, ALLOWED);
     }
     for (final String prefix : OUTSIDE.keySet()) {
-      ConnectionCheck.expect(true, outside, node.namespace(), prefix + 1, ALLOWED);
+      if (IntStream.range(1, attempts).noneMatch(i -> isReached(prefix + 1))) {
+        ConnectionCheck.expect(true, outside, node.namespace(), prefix + 1, ALLOWED);
+      }
       ConnectionCheck.expect(false, outside, node.namespace(), prefix + 2, ALLOWED);
     }
+  }
+
+  private boolean isReached(String address) {
+    return TcpConnection.attempt(outside, address, ALLOWED, 2000) == Outcome.CONNECTED;
   }
 
   /** TCP segments that were sent more than once, which a lost one is. */
