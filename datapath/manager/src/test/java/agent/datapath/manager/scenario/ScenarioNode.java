@@ -30,10 +30,8 @@ import agent.maps.layout.NodeConfigFlyweight;
 import agent.testkit.IpPacket;
 import agent.types.IpAddress;
 import java.lang.foreign.ValueLayout;
-import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.EnumSet;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -60,11 +58,8 @@ final class ScenarioNode implements AutoCloseable {
   /** No action: the frame cannot be given to a program. */
   static final int REFUSED = Integer.MIN_VALUE;
 
-  private static final int ENDPOINTS = 512;
-  private static final int FLOWS = 4096;
-
-  private final Map<String, BpfMap> maps = new HashMap<>();
-  private final List<BpfObject> open = new ArrayList<>();
+  private final ScenarioKernel kernel = ScenarioKernel.take();
+  private final Map<String, BpfMap> maps = kernel.maps();
   private final Map<ScenarioHost, WorkloadPolicy> policies = new EnumMap<>(ScenarioHost.class);
   private final Map<ScenarioHost, Integer> options = new EnumMap<>(ScenarioHost.class);
   private final Map<ScenarioHost, Integer> ids = new EnumMap<>(ScenarioHost.class);
@@ -92,9 +87,6 @@ final class ScenarioNode implements AutoCloseable {
   private int fragmentsPerSecond = 1024;
 
   ScenarioNode() {
-    for (final MapDefinition definition : SHIPPED.all()) {
-      maps.put(definition.name(), create(definition));
-    }
     metrics = new MetricsMap(map("metrics"));
     endpoints = new EndpointMap(map("endpoints"));
     interfaces = new InterfaceArray(map("interfaces"));
@@ -125,7 +117,7 @@ final class ScenarioNode implements AutoCloseable {
         final MapSpec full =
             MapSpec.of(
                 MapType.HASH, spec.name(), spec.keySize(), spec.valueSize(), entries, spec.flags());
-        maps.put(spec.name(), BpfMap.create(MapDefinition.of(full), "")).close();
+        kernel.replace(BpfMap.create(MapDefinition.of(full), ""));
       }
     }
     return this;
@@ -581,7 +573,7 @@ final class ScenarioNode implements AutoCloseable {
     if (programs == null) {
       final ScenarioObject object = ScenarioObject.open("endpoint");
       nodeConfig(object);
-      programs = load(object);
+      programs = kernel.load(object);
     }
     return programs;
   }
@@ -600,7 +592,7 @@ final class ScenarioNode implements AutoCloseable {
   private BpfObject loadHost() {
     final ScenarioObject object = ScenarioObject.open("host");
     nodeConfig(object);
-    return load(object);
+    return kernel.load(object);
   }
 
   private void nodeConfig(ScenarioObject object) {
@@ -631,50 +623,15 @@ final class ScenarioNode implements AutoCloseable {
     final ScenarioObject object = ScenarioObject.open(stem);
     nodeConfig(object);
     further.accept(object);
-    return load(object);
-  }
-
-  private BpfObject load(ScenarioObject configured) {
-    final BpfObject object = configured.object();
-    open.add(object);
-    for (final Map.Entry<String, BpfMap> entry : maps.entrySet()) {
-      if (object.mapNames().contains(entry.getKey())) {
-        object.reuseMap(entry.getKey(), entry.getValue().fd());
-      }
-    }
-    object.load();
-    return object;
-  }
-
-  private static BpfMap create(MapDefinition definition) {
-    final int entries =
-        switch (definition.name()) {
-          case "endpoints", "policies", "flow_usage", "endpoint_rates" -> ENDPOINTS;
-          case "generations",
-              "metrics",
-              "events",
-              "events_lost",
-              "event_gate",
-              "namespace_rates",
-              "interfaces",
-              "socket_metrics",
-              "redirect_proxies",
-              "service_gate" ->
-              definition.spec().maxEntries();
-          case "fragments4", "fragments6", "fragments4_overflow", "fragments6_overflow" ->
-              definition.spec().maxEntries();
-          default -> FLOWS;
-        };
-    return BpfMap.create(definition.withMaxEntries(entries), "");
+    return kernel.load(object);
   }
 
   @Override
   public void close() {
-    open.forEach(BpfObject::close);
     policies.values().forEach(WorkloadPolicy::close);
     interfaces.close();
     generations.close();
-    maps.values().forEach(BpfMap::close);
+    kernel.giveBack();
     run.close();
     if (network != null) {
       network.close();

@@ -10,15 +10,22 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /** An open BPF object of the default feature set, with access to its load-time constants. */
 final class ScenarioObject {
+  /** What programs are: those of equal content do the same with the same maps. */
+  record Content(ByteBuffer elf, ByteBuffer constants) {}
+
   private final BpfObject object;
+  private final byte[] bytes;
   private final ElfObject elf;
 
   private ScenarioObject(String name) {
-    final byte[] bytes = read(name);
+    bytes = read(name);
     elf = ElfObject.parse(bytes);
     object = BpfObject.open(bytes, name);
   }
@@ -29,6 +36,17 @@ final class ScenarioObject {
 
   BpfObject object() {
     return object;
+  }
+
+  /** Returns the content with the constants as they are now, before the object is loaded. */
+  Content content() {
+    final byte[] constants = object.rodata().toArray(ValueLayout.JAVA_BYTE);
+    return new Content(ByteBuffer.wrap(bytes), ByteBuffer.wrap(constants));
+  }
+
+  /** Returns the names of the maps that programs declare: without the constants and the clock. */
+  List<String> mapNames() {
+    return object.mapNames().stream().filter(name -> name.indexOf('.') < 0).toList();
   }
 
   /** Returns the memory of one load-time constant; valid until the object is loaded. */
