@@ -128,7 +128,7 @@ __global int translation_tell_opened(const struct packet *packet, const struct j
 	if (!packet || !judgement || !translations_are_wanted())
 		return 0;
 	service_id = judgement->service_id;
-	if (endpoint_id && judgement->masquerades) {
+	if (endpoint_id && judgement->masquerades && !judgement->translated) {
 		place = TRANSLATION_MASQUERADE;
 		service_id = 0;
 	}

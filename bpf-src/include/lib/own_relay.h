@@ -336,6 +336,7 @@ static __always_inline int own_relay_begin(struct __sk_buff *skb, const struct e
 	forget_range(reason);
 	if (reason)
 		return endpoint_drop(skb, endpoint, packet, &judgement->flow, METRICS_EGRESS, reason & 0xff);
+	translation_tell_opened(packet, judgement, endpoint->endpoint_id);
 	endpoint_trace(skb, endpoint, packet, &judgement->flow, METRICS_EGRESS, CONNTRACK_CREATED);
 	if (entry->rewrite & CONNTRACK_REWRITE_FROM_HIGH)
 		way = entry_way(entry, CONNTRACK_HIGH);

@@ -145,6 +145,27 @@ class TranslationEventKernelTest {
     }
   }
 
+  /**
+   * The workload is its own backend, or the backend is outside, which a flow leaves masqueraded.
+   */
+  @ParameterizedTest
+  @EnumSource
+  void shouldTellTheBackendOfAFlowWhoseAddressesAreBothRewritten(Family family) {
+    node.routed().masquerade(ScenarioNetwork.DEVICE, NODE);
+    listen();
+    for (final int protocol : new int[] {TCP, UDP}) {
+      for (final Server server : List.of(new Server(ALICE, SERVED), new Server(PEER, SERVED))) {
+        node.services(family).put(ID, STRANGER, PORT, protocol, 0, server);
+        final IpPacket query = query(family, ALICE, STRANGER, protocol);
+        for (int i = 0; i < 3; i++) {
+          node.fromWorkload(ALICE, protocol == TCP && i == 0 ? query.syn() : query);
+        }
+        assertEquals(List.of(expected(family, protocol, ALICE, STRANGER, server)), reported());
+        node.flows().delete(family, ALICE, CLIENT, STRANGER, PORT, protocol);
+      }
+    }
+  }
+
   /** Its endpoint tells everything else meanwhile. */
   @ParameterizedTest
   @EnumSource
