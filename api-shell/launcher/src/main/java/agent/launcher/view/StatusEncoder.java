@@ -17,6 +17,7 @@ import agent.identity.Identity;
 import agent.maps.layout.EventType;
 import agent.maps.layout.ServiceForwarding;
 import agent.node.HostRouting;
+import agent.node.NodeInventory;
 import agent.node.NodeInventory.SegmentSizes;
 import java.util.ArrayList;
 import java.util.List;
@@ -226,50 +227,66 @@ final class StatusEncoder {
         now.subscribers().getAsInt());
   }
 
-  /** Services are balanced at the socket and by packet, or not at all. */
+  /**
+   * Services are balanced at the socket and by packet, or not at all; clients outside reach them
+   * where a device of the network has the host program.
+   */
   private static ProxyReplacementModel proxyReplacement(StartedParts now) {
     final ServiceProxy services = now.datapath().services();
-    final PrefilterMode balancer = now.datapath().status().balancerMode();
-    final boolean atSocket = services.hooks() != ServiceProxy.Hooks.OFF;
-    final Feature feature = new Feature(atSocket);
+    final List<ProxyReplacementModel.Device> devices = devices(now.inventory().get());
+    final boolean isServed = services.hooks() != ServiceProxy.Hooks.OFF;
+    final Feature inside = new Feature(isServed);
+    final Feature outside = new Feature(isServed && !devices.isEmpty());
     return new ProxyReplacementModel(
-        List.of(),
-        List.of(),
+        devices,
+        devices.stream().map(ProxyReplacementModel.Device::name).toList(),
         null,
         new ProxyReplacementModel.Features(
             false,
-            feature,
-            feature,
-            feature,
+            outside,
+            inside,
+            outside,
             new ProxyReplacementModel.HostReachableServices(
-                atSocket, atSocket ? List.of("TCP", "UDP") : List.of()),
+                isServed, isServed ? List.of("TCP", "UDP") : List.of()),
             new ProxyReplacementModel.Nat46X64(
                 false, new ProxyReplacementModel.Gateway(false, List.of()), NO_FEATURE),
-            nodePort(atSocket, services.mostCells(), balancer, now.services().forwardingModes()),
-            feature,
-            feature,
-            NO_FEATURE),
-        atSocket ? "Partial" : OFF);
+            nodePort(now, isServed, outside.enabled()),
+            inside,
+            inside,
+            inside),
+        isServed ? "Partial" : OFF);
   }
 
-  /**
-   * Encodes how packets reach backends.
-   *
-   * @param balancer the XDP mode of the load balancer, or null without one
-   * @param modes how they do on other hosts
-   */
+  /** Encodes the devices by which clients outside reach services, with their addresses. */
+  private static List<ProxyReplacementModel.Device> devices(NodeInventory inventory) {
+    return inventory.guardedDevices().stream()
+        .map(
+            name ->
+                new ProxyReplacementModel.Device(
+                    inventory.addresses().stream()
+                        .filter(address -> address.device().equals(name))
+                        .map(address -> address.address().toString())
+                        .toList(),
+                    name))
+        .toList();
+  }
+
+  /** Encodes how packets reach backends, also those on other hosts. */
   private static ProxyReplacementModel.NodePort nodePort(
-      boolean hasServices, int mostCells, PrefilterMode balancer, Set<ServiceForwarding> modes) {
+      StartedParts now, boolean isServed, boolean isServedOutside) {
+    final int mostCells = now.datapath().services().mostCells();
+    final PrefilterMode balancer = now.datapath().status().balancerMode();
+    final Set<ServiceForwarding> modes = now.services().forwardingModes();
     final boolean isByTable = mostCells > 0;
     final String mode =
         modes.size() > 1 ? "Hybrid" : modes.contains(ServiceForwarding.DSR) ? "DSR" : "SNAT";
     return new ProxyReplacementModel.NodePort(
         balancer == null ? null : balancer == PrefilterMode.NATIVE ? "Native" : "Generic",
-        hasServices ? isByTable ? "Maglev" : "Random" : null,
-        hasServices && modes.contains(ServiceForwarding.DSR) ? "IPIP" : null,
-        hasServices,
+        isServed ? isByTable ? "Maglev" : "Random" : null,
+        isServed && modes.contains(ServiceForwarding.DSR) ? "IPIP" : null,
+        isServedOutside,
         isByTable ? mostCells : null,
-        hasServices ? mode : null,
+        isServed ? mode : null,
         null,
         null);
   }

@@ -251,6 +251,12 @@ class AgentServiceKernelTest {
     final AgentProcess first = start();
     first.expect(201, "PUT", "/service/1", service(FRONTEND4, "10.1.0.7"));
     assertEquals(8, pins());
+    for (final String inside : List.of("socketLB", "sessionAffinity", "gracefulTermination")) {
+      assertTrue(features(first).get(inside).get("enabled").asBoolean(), inside);
+    }
+    for (final String ofDevices : List.of("nodePort", "hostPort", "externalIPs")) {
+      assertFalse(features(first).get(ofDevices).get("enabled").asBoolean(true), ofDevices);
+    }
     assertEquals(0, first.terminate());
     final AgentProcess agent = start("--disable-orch-services");
     assertEquals(0, pins());

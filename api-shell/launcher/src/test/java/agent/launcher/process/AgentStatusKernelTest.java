@@ -92,6 +92,7 @@ class AgentStatusKernelTest {
     for (final String on :
         List.of(
             "socketLB",
+            "socketLBTracing",
             "hostReachableServices",
             "sessionAffinity",
             "gracefulTermination",
@@ -100,7 +101,11 @@ class AgentStatusKernelTest {
             "nodePort")) {
       assertTrue(features.get(on).get("enabled").asBoolean(), on);
     }
-    assertFalse(features.at("/socketLBTracing/enabled").asBoolean(true));
+    assertEquals("[\"ext0\"]", status.at("/orch-proxy-replacement/devices").toString());
+    assertEquals(
+        "ext0", status.at("/orch-proxy-replacement/deviceList/0/name").asString(), "deviceList");
+    assertEquals(
+        "198.51.100.1", status.at("/orch-proxy-replacement/deviceList/0/ip/0").asString(), "ip");
     assertEquals("[\"TCP\",\"UDP\"]", features.at("/hostReachableServices/protocols").toString());
     assertEquals("blue", status.at("/cluster/name").asString());
   }
