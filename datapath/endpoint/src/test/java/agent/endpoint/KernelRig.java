@@ -100,7 +100,8 @@ final class KernelRig extends EndpointRig implements AutoCloseable {
                       .gateway4(node.addressing().ipv4().gateway())
                       .gateway6(node.addressing().ipv6().gateway())
                       .conntrackTcpMax(65536)
-                      .conntrackAnyMax(65536),
+                      .conntrackAnyMax(65536)
+                      .preallocates(false),
                   new FlowRing(0, Set.of(), System::nanoTime));
           restored.add(begin(endpointStore));
         });

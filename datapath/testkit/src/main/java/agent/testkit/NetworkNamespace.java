@@ -86,7 +86,7 @@ public final class NetworkNamespace implements AutoCloseable {
 
   /** Runs a command in the namespace that must succeed, and returns its output. */
   public String exec(String... command) {
-    return Commands.run(inside(command));
+    return call(() -> Commands.run(command));
   }
 
   /**
@@ -112,7 +112,18 @@ public final class NetworkNamespace implements AutoCloseable {
 
   /** Runs a command in the namespace that may fail. */
   public Commands.Outcome attempt(String... command) {
-    return Commands.attempt(inside(command));
+    return call(() -> Commands.attempt(command));
+  }
+
+  /** A process starts in the namespace of the thread that starts it. */
+  private <T> T call(Callable<T> work) {
+    try {
+      return run(work);
+    } catch (RuntimeException failure) {
+      throw failure;
+    } catch (Exception failure) {
+      throw new IllegalStateException(failure);
+    }
   }
 
   /**

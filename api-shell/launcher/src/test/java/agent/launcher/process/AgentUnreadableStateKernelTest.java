@@ -85,19 +85,20 @@ class AgentUnreadableStateKernelTest {
     agent.expect(200, "PATCH", "/prefilter", deny);
     final Path file = node.state().resolve("prefilter/list.json");
     final byte[] content = Files.readAllBytes(file);
-    for (final Map.Entry<String, StateFiles.Damage> way : StateFiles.all("prefilter").entrySet()) {
+    for (final String way :
+        List.of("cut", "an empty object", "an unknown member", "a newer format", "a directory")) {
       agent.kill();
       StateFiles.clear(file);
-      way.getValue().to(file, content);
+      StateFiles.all("prefilter").get(way).to(file, content);
       agent = node.agent(options);
-      assertReached(false, outside, "198.51.100.1", way.getKey());
+      assertReached(false, outside, "198.51.100.1", way);
       refused(500, "PATCH", "/prefilter", "{\"deny\": [\"192.0.2.0/24\"]}", file);
       refused(500, "DELETE", "/prefilter", deny, file);
       assertEquals(
           OUTSIDE + "/32",
           agent.expect(200, "GET", "/prefilter", null).json().at("/spec/deny/0").asString());
       assertFailure(file);
-      assertReached(false, outside, "198.51.100.1", way.getKey());
+      assertReached(false, outside, "198.51.100.1", way);
     }
     agent.kill();
     StateFiles.clear(file);

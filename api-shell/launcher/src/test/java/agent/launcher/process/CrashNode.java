@@ -199,6 +199,7 @@ final class CrashNode implements AutoCloseable {
             "16384",
             "--bpf-ct-global-any-max",
             "16384",
+            "--preallocate-bpf-maps=false",
             "--prefilter-device",
             PREFILTER_DEVICE,
             "--prefilter-mode",

@@ -19,7 +19,8 @@ final class TestNode implements AutoCloseable {
     "--ipv4-range", "10.210.0.0/24",
     "--ipv6-range", "fd00:210::/96",
     "--bpf-ct-global-tcp-max", "16384",
-    "--bpf-ct-global-any-max", "16384"
+    "--bpf-ct-global-any-max", "16384",
+    "--preallocate-bpf-maps=false"
   };
 
   private final NetworkNamespace namespace = NetworkNamespace.create("node");

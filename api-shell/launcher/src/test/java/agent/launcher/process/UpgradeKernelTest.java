@@ -59,7 +59,14 @@ class UpgradeKernelTest {
   private static final int SERVED_TCP = 80;
   private static final int SERVED_UDP = 53;
   private static final String[] OPTIONS = {
-    "--device", "ext0", "--prefilter-device", "ext0", "--prefilter-mode", "generic", "--keep-config"
+    "--device",
+    "ext0",
+    "--prefilter-device",
+    "ext0",
+    "--prefilter-mode",
+    "generic",
+    "--keep-config",
+    "--preallocate-bpf-maps=true"
   };
 
   /** Addresses of the node end in 1 and 2: the outside's in 8 reaches the one, in 9 the other. */

@@ -81,7 +81,7 @@ final class ManagerTestNode implements AutoCloseable {
     return prefilterStore;
   }
 
-  /** Returns a context with small conntrack tables and default options. */
+  /** Returns a context with small tables and default options. */
   DatapathContext context() {
     return context(bpf.path(), state).prefilterStore(prefilterStore);
   }
@@ -93,7 +93,8 @@ final class ManagerTestNode implements AutoCloseable {
         .gateway4(IpAddress.parse(GATEWAY4))
         .gateway6(IpAddress.parse(GATEWAY6))
         .conntrackTcpMax(8192)
-        .conntrackAnyMax(8192);
+        .conntrackAnyMax(8192)
+        .preallocates(false);
   }
 
   /** Returns the tc modes that this kernel supports. */
