@@ -75,7 +75,11 @@ class AgentOperatorOptionsKernelTest {
   /** A first run writes the sources, of which one is then changed. */
   private static void changeKeptSource() throws Exception {
     final AgentProcess before =
-        node.agent("--device=ext0", "--keep-bpf-templates", "--lib-dir=" + library);
+        node.agent(
+            "--device=ext0",
+            "--keep-bpf-templates",
+            "--lib-dir=" + library,
+            "--preallocate-bpf-maps=true");
     assertEquals(0, flags("interfaces_overflow") & MapFlag.NO_PREALLOC, "preallocated");
     assertFalse(Files.exists(library.resolve("objects")), "the sources are the shipped ones");
     before.terminate();

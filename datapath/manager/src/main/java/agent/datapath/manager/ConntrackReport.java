@@ -3,9 +3,11 @@ package agent.datapath.manager;
 import agent.bindings.Errno;
 import agent.conntrack.ConntrackCounters;
 import agent.conntrack.ConntrackGc;
+import agent.datapath.manager.spec.DatapathContext;
 import agent.datapath.manager.spec.DatapathStatus;
 import agent.datapath.manager.thread.HealthBoard;
 import agent.maps.layout.ConntrackTable;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
@@ -22,6 +24,22 @@ record ConntrackReport(
     LongSupplier overflowed,
     Supplier<String> overflowing,
     List<ConntrackTable> tables) {
+  /** Returns the tables of the families that the node has. */
+  static List<ConntrackTable> tables(DatapathContext context) {
+    final List<ConntrackTable> tables = new ArrayList<>();
+    if (context.enableIpv4()) {
+      tables.add(ConntrackTable.TCP4);
+      tables.add(ConntrackTable.ANY4);
+      tables.add(ConntrackTable.OVERFLOW4);
+    }
+    if (context.enableIpv6()) {
+      tables.add(ConntrackTable.TCP6);
+      tables.add(ConntrackTable.ANY6);
+      tables.add(ConntrackTable.OVERFLOW6);
+    }
+    return tables;
+  }
+
   DatapathStatus.Conntrack status() {
     final ConntrackCounters counters = gc.counters();
     long runs = Long.MAX_VALUE;

@@ -26,6 +26,7 @@ import agent.datapath.manager.conductor.PolicyMaps;
 import agent.datapath.manager.conductor.VerdictGenerations;
 import agent.datapath.manager.events.EventsAgent;
 import agent.datapath.manager.events.KernelMetrics;
+import agent.datapath.manager.guard.DropWatch;
 import agent.datapath.manager.guard.Guard;
 import agent.datapath.manager.guard.KernelFaults;
 import agent.datapath.manager.guard.Repairs;
@@ -67,7 +68,6 @@ import agent.maps.kernel.NodeMaps;
 import agent.maps.kernel.WatchedAddressMap;
 import agent.maps.layout.ConntrackTable;
 import agent.maps.mirror.MapMirrors;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -81,6 +81,9 @@ public final class DatapathManager implements AutoCloseable {
 
   /** Health module of the comparison with the kernel. */
   private static final String GUARD = "dp-guard";
+
+  /** Health module of packets that are dropped for lack of something. */
+  private static final String DROPS = "dp-drops";
 
   /** Health module of the conntrack sweeps. */
   private static final String SWEEPS = "conntrack-sweeps";
@@ -182,6 +185,9 @@ public final class DatapathManager implements AutoCloseable {
     redirects = new Redirects(conductor, context, maps, faults, repairs);
     guard.add(redirects);
     metrics = new KernelMetrics(maps.get(NodeMaps.METRICS));
+    final DropWatch drops = new DropWatch(metrics, context.nanoClock());
+    guard.add(drops);
+    health.add(DROPS, drops);
     startAgents(loader, constants, loaderAgent);
   }
 
@@ -304,7 +310,7 @@ public final class DatapathManager implements AutoCloseable {
                 EndpointShares.capacity(context.conntrackTcpMax(), LibBpf.possibleCpus()),
                 EndpointShares.capacity(context.conntrackAnyMax(), LibBpf.possibleCpus())));
     watchedFlows = new WatchedFlows(new WatchedAddressMap(maps.get(NodeMaps.WATCHED_ADDRESSES)));
-    final List<ConntrackTable> tables = tables();
+    final List<ConntrackTable> tables = ConntrackReport.tables(context);
     final ConntrackGc conntrackGc =
         new ConntrackGc(
             sweeper,
@@ -344,21 +350,6 @@ public final class DatapathManager implements AutoCloseable {
   private void listen(EventGateMap gate, EventsAgent.Wanted wanted) {
     entries.listen(wanted.packets(), wanted.packetBytes());
     gate.set(wanted.gate());
-  }
-
-  private List<ConntrackTable> tables() {
-    final List<ConntrackTable> tables = new ArrayList<>();
-    if (context.enableIpv4()) {
-      tables.add(ConntrackTable.TCP4);
-      tables.add(ConntrackTable.ANY4);
-      tables.add(ConntrackTable.OVERFLOW4);
-    }
-    if (context.enableIpv6()) {
-      tables.add(ConntrackTable.TCP6);
-      tables.add(ConntrackTable.ANY6);
-      tables.add(ConntrackTable.OVERFLOW6);
-    }
-    return tables;
   }
 
   private HealthBoard.Reading mapHealth() {
