@@ -79,17 +79,17 @@ final class ScenarioKernel {
       object.close();
       return present;
     }
-    if (maps.keySet().containsAll(configured.mapNames())) {
-      loaded.put(content, object);
-    } else {
-      ofThisNode.add(object); // it has maps of its own, which keep their entries
-    }
+    ofThisNode.add(object); // also where the verifier refuses it
     for (final String name : configured.mapNames()) {
       if (maps.containsKey(name)) {
         object.reuseMap(name, maps.get(name).fd());
       }
     }
     object.load();
+    if (maps.keySet().containsAll(configured.mapNames())) {
+      ofThisNode.remove(object); // others have maps of their own, which keep their entries
+      loaded.put(content, object);
+    }
     return object;
   }
 
