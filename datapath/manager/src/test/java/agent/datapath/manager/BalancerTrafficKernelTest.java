@@ -23,6 +23,7 @@ import agent.maps.layout.BackendState;
 import agent.maps.layout.DropReason;
 import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.ServiceScope;
+import agent.testkit.ConnectionCheck;
 import agent.testkit.KernelTest;
 import agent.testkit.TcpConnection;
 import agent.testkit.VethPair;
@@ -110,9 +111,10 @@ class BalancerTrafficKernelTest {
     try (DatapathManager manager = launch(context())) {
       assertEquals(PrefilterMode.NATIVE, manager.status().balancerMode());
       assertTrue(xdp(DEVICE).contains(" xdp "), xdp(DEVICE));
+      ConnectionCheck.expect(true, network.client, network.backend, frontend, PORT);
       try (TcpConnection connection = TcpConnection.open(network.client, frontend, PORT)) {
         assertTrue(connection.exchangesMore(100, 5000));
-        assertEquals(1, network.server.connections());
+        assertEquals(2, network.server.connections());
         assertTrue(forwarded(manager) > 100);
       }
     }
