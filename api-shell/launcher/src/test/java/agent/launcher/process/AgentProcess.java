@@ -18,7 +18,13 @@ final class AgentProcess implements AutoCloseable {
   private static final long LONGEST_START_MS = 60_000;
   private static final Path SHIPPED_FLAGS = Path.of("src/main/scripts/agent.jvm");
   private static final String[] OPENED = {
+    // most of the time of these tests is that of the start
     "-XX:TieredStopAtLevel=1",
+    "-XX:Tier3InvocationThreshold=2000",
+    "-XX:Tier3MinInvocationThreshold=1000",
+    "-XX:Tier3CompileThreshold=20000",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:ArchiveRelocationMode=0",
     "--enable-native-access=ALL-UNNAMED",
     "--sun-misc-unsafe-memory-access=allow",
     "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
