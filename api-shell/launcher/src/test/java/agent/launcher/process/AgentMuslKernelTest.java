@@ -99,7 +99,7 @@ class AgentMuslKernelTest {
   private List<String> resolve(TestWorkload client, String... names) {
     final List<String> command = new ArrayList<>(List.of(program.toString()));
     command.addAll(List.of(names));
-    final String[] line = OwnResolverFile.inPlace(directory.resolve("resolv.conf"), command);
+    final String[] line = OwnMounts.resolverFile(directory.resolve("resolv.conf"), command);
     return client.namespace().attempt(line).output().lines().toList();
   }
 

@@ -63,20 +63,7 @@ final class AgentProcess implements AutoCloseable {
   static AgentProcess startWithout(
       Path hidden, NetworkNamespace node, Path state, Path bpfRoot, String... options)
       throws IOException {
-    final String[] command = {
-      "unshare",
-      "--mount",
-      "--propagation",
-      "private",
-      "--",
-      "sh",
-      "-c",
-      HIDE,
-      "sh",
-      hidden.toString(),
-      "--",
-      java()
-    };
+    final String[] command = OwnMounts.script(HIDE, List.of(hidden.toString(), "--", java()));
     return start(List.of(node.inside(command)), state, bpfRoot, options);
   }
 
@@ -84,7 +71,7 @@ final class AgentProcess implements AutoCloseable {
   static AgentProcess startWithResolverFile(
       Path file, NetworkNamespace node, Path state, Path bpfRoot, String... options)
       throws IOException {
-    final String[] command = OwnResolverFile.inPlace(file, List.of(java()));
+    final String[] command = OwnMounts.resolverFile(file, List.of(java()));
     return start(List.of(node.inside(command)), state, bpfRoot, options);
   }
 
@@ -109,9 +96,7 @@ final class AgentProcess implements AutoCloseable {
 
   /** Runs a command of the daemon's program in a script, as {@code "$@"}, with own mounts. */
   static Ended runIn(String script, NetworkNamespace node, String... arguments) throws Exception {
-    final String[] command = {
-      "unshare", "--mount", "--propagation", "private", "--", "sh", "-c", script, "sh", java()
-    };
+    final String[] command = OwnMounts.script(script, List.of(java()));
     return run(List.of(node.inside(command)), "", arguments);
   }
 

@@ -105,7 +105,7 @@ class AgentResolversKernelTest {
     return client
         .namespace()
         .attempt(
-            OwnResolverFile.inPlace(directory.resolve("resolv.conf"), List.of(command.split(" "))));
+            OwnMounts.resolverFile(directory.resolve("resolv.conf"), List.of(command.split(" "))));
   }
 
   private void assertFetched(String name, String family) {
