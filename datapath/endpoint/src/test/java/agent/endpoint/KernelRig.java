@@ -110,17 +110,11 @@ final class KernelRig extends EndpointRig implements AutoCloseable {
 
   /** Runs the work on a thread in the node's namespace. */
   void inNamespace(Runnable work) {
-    try {
-      namespace.run(
-          () -> {
-            work.run();
-            return null;
-          });
-    } catch (RuntimeException failure) {
-      throw failure;
-    } catch (Exception failure) {
-      throw new IllegalStateException(failure);
-    }
+    namespace.call(
+        () -> {
+          work.run();
+          return null;
+        });
   }
 
   @Override

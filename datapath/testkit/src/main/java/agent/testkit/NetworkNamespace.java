@@ -67,6 +67,20 @@ public final class NetworkNamespace implements AutoCloseable {
     }
   }
 
+  /**
+   * Does the same as {@link #run}, with an {@link IllegalStateException} in the place of a checked
+   * exception.
+   */
+  public <T> T call(Callable<T> work) {
+    try {
+      return run(work);
+    } catch (RuntimeException failure) {
+      throw failure;
+    } catch (Exception failure) {
+      throw new IllegalStateException(failure);
+    }
+  }
+
   /** Starts a daemon thread inside the namespace. */
   public Thread start(String threadName, Runnable work) {
     return Thread.ofPlatform()
@@ -86,7 +100,7 @@ public final class NetworkNamespace implements AutoCloseable {
 
   /** Runs a command in the namespace that must succeed, and returns its output. */
   public String exec(String... command) {
-    return call(() -> Commands.run(command));
+    return call(() -> Commands.run(command)); // a process is where the thread is that starts it
   }
 
   /**
@@ -113,17 +127,6 @@ public final class NetworkNamespace implements AutoCloseable {
   /** Runs a command in the namespace that may fail. */
   public Commands.Outcome attempt(String... command) {
     return call(() -> Commands.attempt(command));
-  }
-
-  /** A process starts in the namespace of the thread that starts it. */
-  private <T> T call(Callable<T> work) {
-    try {
-      return run(work);
-    } catch (RuntimeException failure) {
-      throw failure;
-    } catch (Exception failure) {
-      throw new IllegalStateException(failure);
-    }
   }
 
   /**

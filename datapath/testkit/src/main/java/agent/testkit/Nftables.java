@@ -231,17 +231,11 @@ public final class Nftables {
             message(BATCH_BEGIN, 1, 0, SUBSYSTEM, new byte[0]),
             message(type, REQUEST_AND_ACK | flags, family, 0, join(attributes)),
             message(BATCH_END, 1, 0, SUBSYSTEM, new byte[0]));
-    try {
-      namespace.run(
-          () -> {
-            send(batch);
-            return null;
-          });
-    } catch (RuntimeException failure) {
-      throw failure;
-    } catch (Exception failure) {
-      throw new IllegalStateException(failure);
-    }
+    namespace.call(
+        () -> {
+          send(batch);
+          return null;
+        });
     return this;
   }
 

@@ -109,13 +109,7 @@ final class ManagerTestNode implements AutoCloseable {
   }
 
   DatapathManager launch(DatapathContext context, FlowRing flows) {
-    try {
-      return namespace.run(() -> DatapathManager.launch(context, flows));
-    } catch (RuntimeException failure) {
-      throw failure;
-    } catch (Exception failure) {
-      throw new IllegalStateException(failure);
-    }
+    return namespace.call(() -> DatapathManager.launch(context, flows));
   }
 
   /** Creates a workload with the addresses 10.77.0.n and fd77::n, and routes to it. */

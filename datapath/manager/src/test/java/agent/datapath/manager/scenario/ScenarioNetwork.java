@@ -102,13 +102,7 @@ final class ScenarioNetwork implements AutoCloseable {
 
   /** Runs work on a thread in the namespace. */
   <T> T call(Callable<T> work) {
-    try {
-      return namespace.run(work);
-    } catch (RuntimeException failure) {
-      throw failure;
-    } catch (Exception failure) {
-      throw new IllegalStateException(failure);
-    }
+    return namespace.call(work);
   }
 
   @Override
