@@ -37,8 +37,7 @@ public final class DropWatch implements Check, HealthBoard.Probe {
     this.clock = clock;
     createdNs = clock.nanoTime();
     Arrays.fill(seenNs, createdNs - REMEMBERED_NS);
-    count();
-    System.arraycopy(counted, 0, seen, 0, seen.length);
+    sample(createdNs);
   }
 
   private void count() {

@@ -10,7 +10,6 @@ import agent.bindings.MappedMemory;
 import agent.maps.kernel.BpfMap;
 import agent.maps.kernel.MapDefinition;
 import agent.maps.kernel.RingBufferReader;
-import agent.maps.kernel.ShippedMaps;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -30,7 +29,6 @@ import java.util.Map;
  * another of either is loaded beside it.
  */
 final class ScenarioKernel {
-  private static final ShippedMaps SHIPPED = ShippedMaps.of("endpoint");
   private static final int ENDPOINTS = 512;
   private static final int FLOWS = 4096;
 
@@ -46,7 +44,7 @@ final class ScenarioKernel {
   private boolean isOfThisNode;
 
   private ScenarioKernel() {
-    for (final MapDefinition definition : SHIPPED.all()) {
+    for (final MapDefinition definition : ScenarioNode.SHIPPED.all()) {
       maps.put(definition.name(), create(definition));
     }
   }
