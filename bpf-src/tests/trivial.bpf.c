@@ -225,6 +225,33 @@ int restore_service6(struct __sk_buff *skb)
 	return TC_ACT_SHOT;
 }
 
+/* All headers, which a masqueraded packet needs. */
+SEC("tc")
+int restore_headers4(struct __sk_buff *skb)
+{
+	const __u32 first = 0;
+	const struct headers *headers = bpf_map_lookup_elem(&original, &first);
+	__u8 *header = BYTES_AT(skb, 0, 54);
+
+	if (header && headers)
+		__builtin_memcpy(header, headers->bytes, 54);
+	bpf_tail_call(skb, &next_tc, 0);
+	return TC_ACT_SHOT;
+}
+
+SEC("tc")
+int restore_headers6(struct __sk_buff *skb)
+{
+	const __u32 first = 0;
+	const struct headers *headers = bpf_map_lookup_elem(&original, &first);
+	__u8 *header = BYTES_AT(skb, 0, 74);
+
+	if (header && headers)
+		__builtin_memcpy(header, headers->bytes, 74);
+	bpf_tail_call(skb, &next_tc, 0);
+	return TC_ACT_SHOT;
+}
+
 /* Takes the header of bytes after the Ethernet header away; returns whether that failed. */
 static __always_inline int strip_header(struct xdp_md *context, int bytes)
 {

@@ -22,7 +22,6 @@ import agent.testkit.NetworkNamespace;
 import agent.testkit.TemporaryBpfFileSystem;
 import agent.testkit.TestControlGroup;
 import agent.testkit.VethPair;
-import agent.types.AddressPair;
 import agent.types.IpAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -55,8 +54,6 @@ final class BalancerReport {
   private static final int IPV6_PORTS = 54;
   private static final int FLOWS = 64_512;
   private static final int LEAST_PORT = 1024; // of those that SNAT keeps
-  private static final AddressPair OWN =
-      new AddressPair(IpAddress.parse("192.0.2.1"), IpAddress.parse("2001:db8::1"));
 
   private final Report report =
       new Report(
@@ -85,28 +82,14 @@ final class BalancerReport {
               .cgroupRoot(group.path())
               .gateway4(IpAddress.parse("10.77.0.1"))
               .gateway6(IpAddress.parse("fd77::1"))
-              .masquerading(new Masquerading(Map.of(DEVICE, OWN), null, null))
-              .balancing(new Balancing(DEVICE, OWN));
-      route(host);
+              .masquerading(new Masquerading(Map.of(DEVICE, RoutedDevice.OWN), null, null))
+              .balancing(new Balancing(DEVICE, RoutedDevice.OWN));
+      RoutedDevice.route(host, DEVICE);
       return host.run(
           () ->
               balancer.measure(
                   context.devices(Map.of(DEVICE, NetworkDevice.index(DEVICE))), bpffs.path()));
     }
-  }
-
-  private static void route(NetworkNamespace host) throws Exception {
-    host.ip("address add 192.0.2.1/24 dev " + DEVICE);
-    host.ip("-6 address add 2001:db8::1/64 dev " + DEVICE + " nodad");
-    for (final String gateway : new String[] {"192.0.2.254", "2001:db8::fe"}) {
-      host.ip("neigh add " + gateway + " lladdr 02:00:00:00:99:01 nud permanent dev " + DEVICE);
-      host.ip((gateway.contains(":") ? "-6 " : "") + "route add default via " + gateway);
-    }
-    host.run(
-        () -> {
-          Files.writeString(Path.of("/proc/sys/net/ipv4/ip_forward"), "1");
-          return Files.writeString(Path.of("/proc/sys/net/ipv6/conf/all/forwarding"), "1");
-        });
   }
 
   private Report measure(DatapathContext context, Path bpfRoot) {
@@ -220,12 +203,7 @@ final class BalancerReport {
         isIpv6
             ? ipv6("2001:db8:9::" + client, isServed ? frontend(true) : "2001:db8:80::2")
             : ipv4("192.0.2." + client, isServed ? frontend(false) : "203.0.113.81");
-    final long mac = NetworkDevice.hardwareAddress(NetworkDevice.index(DEVICE));
-    final StringBuilder own = new StringBuilder();
-    for (int shift = 40; shift >= 0; shift -= Byte.SIZE) {
-      own.append(own.isEmpty() ? "" : ":").append("%02x".formatted(mac >> shift & 0xff));
-    }
-    return packet.to(own.toString()).tcp(CLIENT_PORT, PORT);
+    return packet.to(RoutedDevice.mac(DEVICE)).tcp(CLIENT_PORT, PORT);
   }
 
   private void row(String scenario, TestRunTimer.Figures figures) {

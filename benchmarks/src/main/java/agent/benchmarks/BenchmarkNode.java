@@ -2,6 +2,7 @@ package agent.benchmarks;
 
 import agent.bindings.BpfLink;
 import agent.bindings.BpfProgram;
+import agent.bindings.NetworkDevice;
 import agent.datapath.manager.DatapathManager;
 import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.IpcacheEntry;
@@ -20,6 +21,7 @@ import agent.testkit.NetworkNamespace;
 import agent.testkit.TemporaryBpfFileSystem;
 import agent.testkit.TestControlGroup;
 import agent.testkit.VethPair;
+import agent.types.AddressPair;
 import agent.types.IpAddress;
 import agent.types.Prefix;
 import java.io.IOException;
@@ -95,11 +97,22 @@ final class BenchmarkNode implements AutoCloseable {
   }
 
   /**
-   * Launches the datapath with the daemon's default configuration; runs on a thread inside the
-   * namespace.
+   * Launches the datapath with the daemon's default configuration, where the device has no address;
+   * runs on a thread inside the namespace.
    */
   void launch() {
     VethPair.create(host, DEVICE, workload, "peer");
+    launch(Map.of(), Map.of());
+  }
+
+  /** As {@link #launch()}, where the device has the addresses of {@link RoutedDevice}. */
+  void launchRouted() throws Exception {
+    VethPair.create(host, DEVICE, workload, "peer");
+    RoutedDevice.route(host, DEVICE);
+    launch(Map.of(DEVICE, NetworkDevice.index(DEVICE)), Map.of(DEVICE, RoutedDevice.OWN));
+  }
+
+  private void launch(Map<String, Integer> guarded, Map<String, AddressPair> addresses) {
     final DaemonDefaults defaults =
         new DaemonDefaults(state, bpffs.path(), DEVICE, "--cgroup-root=" + group.path());
     manager =
@@ -107,7 +120,9 @@ final class BenchmarkNode implements AutoCloseable {
             defaults.datapath(
                 new NodeAddressing(
                     FamilyAddressing.of(null, Prefix.parse("10.77.0.0/24")),
-                    FamilyAddressing.of(null, Prefix.parse("fd77::/96")))),
+                    FamilyAddressing.of(null, Prefix.parse("fd77::/96"))),
+                guarded,
+                addresses),
             defaults.flows());
     final List<IpcacheEntry> entries = new ArrayList<>();
     entries.add(entry("192.0.2.0/24", REMOTE_IDENTITY, 0));
@@ -162,6 +177,17 @@ final class BenchmarkNode implements AutoCloseable {
   Hook endpointHook(End end, String name) {
     final Path pin = Path.of("endpoints", Integer.toString(end.id), name);
     return new Hook(program(pin), interfaces.get(end));
+  }
+
+  /** The program of packets that arrive at the device. */
+  Hook deviceHook() {
+    return new Hook(
+        program(Path.of("devices", DEVICE, "from_network")), NetworkDevice.index(DEVICE));
+  }
+
+  /** Returns the MAC address of the device. */
+  String deviceMac() {
+    return RoutedDevice.mac(DEVICE);
   }
 
   /** The prefilter's program. */

@@ -102,7 +102,7 @@ final class NginxServer implements AutoCloseable {
     while (!Files.exists(folder.resolve("nginx.pid"))) {
       if (!process.isAlive() || System.nanoTime() > end) {
         throw new IllegalStateException(
-            "nginx (package nginx-light): " + Files.readString(folder.resolve("output")));
+            "nginx (package nginx): " + Files.readString(folder.resolve("output")));
       }
       Thread.sleep(10);
     }

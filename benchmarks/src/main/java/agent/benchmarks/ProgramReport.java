@@ -9,12 +9,16 @@ import agent.benchmarks.BenchmarkNode.End;
 import agent.benchmarks.BenchmarkNode.Hook;
 import agent.bindings.BpfObject;
 import agent.bindings.BpfProgram;
+import agent.datapath.manager.spec.DatapathEvents.FlowSubscriber;
 import agent.endpoint.state.MonitorAggregation;
 import agent.maps.kernel.NodeMaps;
 import agent.testkit.IpPacket;
+import agent.types.AddressPair;
 import agent.types.IpAddress;
+import java.util.Arrays;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
 /**
@@ -30,6 +34,14 @@ final class ProgramReport implements AutoCloseable {
   private static final int CLIENT_PORT = 31337;
   private static final int HOP_LIMIT = 64;
   private static final int LONG_LIST = 100_000;
+  private static final int RUNS = 9;
+
+  /** Fewer than the events that an endpoint may cause in a second by default. */
+  private static final int NOTIFIED = 4000;
+
+  /** Of the window in which they are counted. */
+  private static final int WINDOW_MS = 1100;
+
   private static final Set<String> XDP_TWINS = Set.of("floor_bit", "floor_trie_verdict");
 
   private final BenchmarkNode node;
@@ -38,29 +50,31 @@ final class ProgramReport implements AutoCloseable {
   private final Variations variations = new Variations(trivial);
   private final TestRunTimer timer = new TestRunTimer();
   private final int conntrackEntries;
-  private final Report report =
-      new Report(
-          "Programs by BPF_PROG_TEST_RUN: ns a packet, medians of 9 runs of 400,000",
-          "scenario",
-          "program",
-          "trivial",
-          "net",
-          "twin net",
-          "of twin",
-          "goal net",
-          "goal",
-          "peer net (quoted)",
-          "faster than peer");
+  private final Report report;
 
-  private ProgramReport(BenchmarkNode node) {
+  private ProgramReport(BenchmarkNode node, Report report) {
     this.node = node;
+    this.report = report;
     conntrackEntries = node.entries(NodeMaps.CONNTRACK4_TCP);
     twins = TwinObject.load(conntrackEntries, Variations.COUNT);
   }
 
   static Report run() throws Exception {
+    final Report report =
+        new Report(
+            "Programs by BPF_PROG_TEST_RUN: ns a packet, medians of 9 runs of 400,000",
+            "scenario",
+            "program",
+            "trivial",
+            "net",
+            "twin net",
+            "of twin",
+            "goal net",
+            "goal",
+            "peer net (quoted)",
+            "faster than peer");
     try (BenchmarkNode node = new BenchmarkNode()) {
-      return node.namespace()
+      node.namespace()
           .run(
               () -> {
                 node.launch();
@@ -70,7 +84,7 @@ final class ProgramReport implements AutoCloseable {
                             System.out.printf(
                                 "Endpoint %d: %s%n", endpoint.id(), ShippedOptions.text(endpoint)));
                 System.out.printf("Datapath: %s%n%n", ShippedOptions.text(node.manager()));
-                try (ProgramReport programs = new ProgramReport(node)) {
+                try (ProgramReport programs = new ProgramReport(node, report)) {
                   programs.endpoints(false);
                   programs.endpoints(true);
                   programs.service(false);
@@ -79,10 +93,24 @@ final class ProgramReport implements AutoCloseable {
                   programs.prefilter(true);
                   programs.newFlows();
                   programs.observed();
-                  return programs.report;
+                  programs.notified();
                 }
+                return null;
               });
     }
+    try (BenchmarkNode node = new BenchmarkNode()) {
+      node.namespace()
+          .run(
+              () -> {
+                node.launchRouted();
+                try (ProgramReport programs = new ProgramReport(node, report)) {
+                  programs.masqueraded(false);
+                  programs.masqueraded(true);
+                }
+                return null;
+              });
+    }
+    return report;
   }
 
   private void endpoints(boolean ipv6) {
@@ -159,6 +187,51 @@ final class ProgramReport implements AutoCloseable {
         ipv6 ? 120 : 100);
   }
 
+  /** A flow of the first endpoint that leaves with the address of the device. */
+  private void masqueraded(boolean ipv6) {
+    final String family = ipv6 ? "IPv6 " : "";
+    final Hook from = node.endpointHook(End.FIRST, "from_endpoint");
+    final Hook back = node.deviceHook();
+    final Supplier<IpPacket> out = () -> packet(ipv6, End.FIRST, null, CLIENT_PORT, OPEN_PORT);
+    expect(ACT_UNSPEC, from, () -> out.get().syn());
+    expect(ACT_REDIRECT, back, () -> toDevice(ipv6).syn().ack());
+    expect(ACT_REDIRECT, from, () -> out.get().ack());
+    final int goal = 110;
+    row(
+        family + "T9 masqueraded to the network, established, out",
+        rebuilt(ipv6, from, out.get().ack().bytes()),
+        Double.NaN,
+        goal);
+    row(
+        family + "T9 masqueraded to the network, established, back",
+        rebuilt(ipv6, back, toDevice(ipv6).ack().bytes()),
+        Double.NaN,
+        goal);
+  }
+
+  /** What the remote address answers. */
+  private IpPacket toDevice(boolean ipv6) {
+    final AddressPair own = RoutedDevice.OWN;
+    return (ipv6
+            ? ipv6(BenchmarkNode.REMOTE6, own.ipv6().toString())
+            : ipv4(BenchmarkNode.REMOTE4, own.ipv4().toString()))
+        .to(node.deviceMac())
+        .ttl(HOP_LIMIT)
+        .tcp(OPEN_PORT, CLIENT_PORT);
+  }
+
+  /** Restores all headers before each repeat. */
+  private TestRunTimer.Figures rebuilt(boolean ipv6, Hook hook, byte[] packet) {
+    variations.headers(packet);
+    return timer
+        .on(hook.ifindex())
+        .measure(
+            beside(hook.program(), "floor_deliver", ipv6),
+            variations.behind(ipv6 ? "restore_headers6" : "restore_headers4", "next_tc"),
+            packet,
+            ACT_REDIRECT);
+  }
+
   private static byte[] service(String address) {
     return IpAddress.parse(address).toBytes();
   }
@@ -226,6 +299,37 @@ final class ProgramReport implements AutoCloseable {
         direct(false, from, out, ACT_UNSPEC),
         Double.NaN,
         2 * alone);
+  }
+
+  /** T3 again, while a subscriber reads each notification; the time ends with the last one. */
+  private void notified() throws Exception {
+    final Hook from = node.endpointHook(End.FIRST, "from_endpoint");
+    final byte[] closed = packet(false, End.FIRST, null, CLIENT_PORT, CLOSED_PORT).syn().bytes();
+    final AtomicInteger read = new AtomicInteger();
+    final FlowSubscriber subscriber = event -> read.incrementAndGet();
+    node.manager().events().subscribe(subscriber).get();
+    final double[] perPacket = new double[RUNS];
+    for (int i = 0; i < perPacket.length; i++) {
+      Thread.sleep(WINDOW_MS); // an endpoint has a share of events in each
+      read.set(0);
+      final long start = System.nanoTime();
+      timer.on(from.ifindex()).times(from.program(), closed, NOTIFIED);
+      while (read.get() < NOTIFIED) {
+        if (System.nanoTime() - start > 1_000_000_000) {
+          throw new IllegalStateException(read + " of " + NOTIFIED + " notifications were read");
+        }
+        Thread.onSpinWait();
+      }
+      perPacket[i] = (double) (System.nanoTime() - start) / NOTIFIED;
+    }
+    node.manager().events().unsubscribe(subscriber);
+    Arrays.sort(perPacket);
+    final double median = perPacket[perPacket.length / 2];
+    row(
+        "a denied packet with its notification read by a subscriber, 4,000 at once",
+        new TestRunTimer.Figures(median, Double.NaN, 0),
+        8770,
+        1500);
   }
 
   /**

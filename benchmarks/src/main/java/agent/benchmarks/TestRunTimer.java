@@ -69,6 +69,11 @@ final class TestRunTimer implements AutoCloseable {
     return repeat(program, packet, 1);
   }
 
+  /** Runs a program on as many same packets. */
+  void times(BpfProgram program, byte[] packet, int packets) {
+    repeat(program, packet, packets);
+  }
+
   /** Measures; the last packet of every run must have one of the expected verdicts. */
   Figures measure(Subjects subjects, Selection selection, byte[] packet, Integer... expected) {
     final long[] real = new long[RUNS];

@@ -68,7 +68,10 @@ final class TrafficNode implements AutoCloseable {
     host.exec("ip", "address", "add", gateway4() + "/32", "dev", "lo");
     host.exec("ip", "-6", "address", "add", gateway6() + "/128", "dev", "lo", "nodad");
     manager =
-        host.run(() -> DatapathManager.launch(defaults.datapath(addressing), defaults.flows()));
+        host.run(
+            () ->
+                DatapathManager.launch(
+                    defaults.datapath(addressing, Map.of(), Map.of()), defaults.flows()));
   }
 
   /** Connects a client by a device of the node; its address ends in 8. */

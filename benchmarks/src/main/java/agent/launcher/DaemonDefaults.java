@@ -6,6 +6,7 @@ import agent.datapath.manager.spec.PrefilterStore;
 import agent.endpoint.state.EndpointOptions;
 import agent.launcher.options.OptionValues;
 import agent.node.NodeAddressing;
+import agent.types.AddressPair;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -37,9 +38,13 @@ public final class DaemonDefaults {
 
   /**
    * Returns the configuration of the datapath, concluded, on a node where nothing needs the stack.
+   *
+   * @param guarded indices of the devices that face the network, by name
+   * @param addresses what these devices have
    */
-  public DatapathContext datapath(NodeAddressing addressing) {
-    return settings.datapath(addressing, Map.of(), Map.of(), true, PrefilterStore.inMemory());
+  public DatapathContext datapath(
+      NodeAddressing addressing, Map<String, Integer> guarded, Map<String, AddressPair> addresses) {
+    return settings.datapath(addressing, guarded, addresses, true, PrefilterStore.inMemory());
   }
 
   /** Returns the ring of flows. */
