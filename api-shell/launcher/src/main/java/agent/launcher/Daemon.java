@@ -245,6 +245,7 @@ final class Daemon implements AutoCloseable {
             state.serviceStore(),
             HostName.read(),
             hasBalancer ? ServiceForwarding.DSR : ServiceForwarding.DEFAULT);
+    services.limit(settings.services().maxBackends());
     services.observe(new ServiceEvents(events));
     return services;
   }

@@ -111,11 +111,8 @@ final class Settings {
     return options.text("cgroup-root").isEmpty() ? null : directory("cgroup-root");
   }
 
-  /** Returns {@code --service-table-size}; 0 where packets select backends at random. */
-  private int serviceTableMax() {
-    return options.text("service-algorithm").equals("maglev")
-        ? (int) options.number("service-table-size")
-        : 0;
+  ServiceOptions services() {
+    return new ServiceOptions(options);
   }
 
   Path libDirectory() {
@@ -408,7 +405,7 @@ final class Settings {
                 .balancing(new BalancerOptions(options).balancing(addressing, addresses))
                 .enableServices(!options.bool("disable-orch-services"))
                 .cgroupRoot(cgroupRoot())
-                .serviceTableMax(serviceTableMax())
+                .serviceTableMax(services().tableMax())
                 .enableIpv4(addressing.ipv4().enabled())
                 .enableIpv6(addressing.ipv6().enabled())
                 .gateway4(addressing.ipv4().gateway())

@@ -367,6 +367,7 @@ class OptionsReachTheirPartsTest {
         new Row("max-policy-text", "7", s -> s.policyLimits().characters(), 48L << 20, 7L),
         new Row("max-prefixes", "7", s -> datapath(s).maxPrefixes(), 1_000_000, 7),
         new Row("max-prefixes", "7", s -> s.bodyLimits().prefixes(), 1_000_000L, 7L),
+        new Row("max-service-backends", "7", s -> s.services().maxBackends(), 250_000, 7),
         new Row("max-labels", "7", s -> s.bodyLimits().entries(), 1_000L, 7L));
   }
 

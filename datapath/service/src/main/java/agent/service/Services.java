@@ -19,6 +19,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
@@ -48,6 +49,8 @@ public final class Services {
   private final Map<Integer, String> unreadable = new ConcurrentHashMap<>();
   private final Map<Listener, Integer> listeners = new ConcurrentHashMap<>();
   private final NamedBackends named = new NamedBackends();
+  private final AtomicInteger backends = new AtomicInteger();
+  private volatile int mostBackends = Integer.MAX_VALUE;
   private volatile Observer observer = (id, before, after) -> {};
   private final List<ReentrantLock> locks =
       Stream.generate(ReentrantLock::new).limit(LOCKS).toList();
@@ -114,6 +117,7 @@ public final class Services {
     final List<ServiceEntries> entries = new ArrayList<>();
     for (final Service service : stored.services()) {
       restored.take(service);
+      restored.backends.addAndGet(service.backends().size());
       restored.services.put(service.id(), service);
       restored.named.set(service.id(), service);
       entries.addAll(restored.entriesOf(service));
@@ -135,6 +139,11 @@ public final class Services {
   /** Sets who learns of changes. */
   public void observe(Observer value) {
     observer = value;
+  }
+
+  /** Sets how many backends all services may have together; those that are restored stay. */
+  public void limit(int most) {
+    mostBackends = most;
   }
 
   /** Sets who follows the backends from now on. */
@@ -178,7 +187,8 @@ public final class Services {
    *
    * @return whether it was created
    * @throws Refusal CONFLICT where another service has the frontend, UNAVAILABLE where the record
-   *     of this id cannot be read, EXHAUSTED where the datapath or the follower is full
+   *     of this id cannot be read, EXHAUSTED where the datapath or the follower is full, or all
+   *     services would have too many backends
    */
   public boolean put(Service service) {
     final ReentrantLock lock = lockOf(service.id());
@@ -195,11 +205,15 @@ public final class Services {
     if (service.equals(before)) {
       return false;
     }
-    final List<Listener> taken = take(service);
+    final int more = service.backends().size() - (before == null ? 0 : before.backends().size());
+    reserve(more);
+    final List<Listener> taken = new ArrayList<>();
     try {
+      taken.addAll(take(service));
       await(named.set(service.id(), before, service));
       enforceAndStore(before, service);
     } catch (RuntimeException failure) {
+      backends.addAndGet(-more);
       taken.forEach(listeners::remove);
       unfollow(before, service);
       throw failure;
@@ -215,6 +229,15 @@ public final class Services {
     observer.onChange(service.id(), before, service);
     await(named.set(service.id(), service));
     return before == null;
+  }
+
+  private void reserve(int more) {
+    if (backends.addAndGet(more) > mostBackends && more > 0) {
+      backends.addAndGet(-more);
+      throw Refusal.exhausted(
+          "backend-addresses",
+          "more than " + mostBackends + " backends in all services (--max-service-backends)");
+    }
   }
 
   /** Takes back what a change that failed has named. */
@@ -312,6 +335,7 @@ public final class Services {
     store.remove(id);
     unreadable.remove(id);
     services.remove(id);
+    backends.addAndGet(service == null ? 0 : -service.backends().size());
     final CompletableFuture<Void> unnamed;
     try {
       if (service == null) {

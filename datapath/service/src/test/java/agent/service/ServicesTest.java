@@ -431,6 +431,38 @@ class ServicesTest {
   }
 
   @Test
+  void shouldHoldNoMoreBackendsThanTheLimit() {
+    services.limit(3);
+    services.put(service(1, WEB, backend("10.0.0.1"), backend("10.0.0.2")));
+    services.put(service(1, WEB, backend("10.0.0.1"), backend("10.0.0.3")));
+    final Service tooMuch = service(2, NAMES, backend("10.0.0.4"), backend("10.0.0.5"));
+    for (int i = 0; i < 2; i++) {
+      final Refusal refusal = refused(() -> services.put(tooMuch));
+      assertEquals(Refusal.Kind.EXHAUSTED, refusal.kind());
+      assertEquals(
+          "backend-addresses: more than 3 backends in all services (--max-service-backends)",
+          refusal.getMessage());
+      assertEquals(1, services.list().size());
+      assertEquals(Set.of(1), datapath.held.keySet());
+    }
+    services.put(service(1, WEB, backend("10.0.0.1")));
+    datapath.failure = new OperationException("the table is full");
+    assertThrows(OperationException.class, () -> services.put(tooMuch));
+    datapath.failure = null;
+    services.put(tooMuch);
+    services.remove(2);
+    restart();
+    services.limit(1);
+    services.put(service(1, WEB, backend("10.0.0.9")));
+    assertEquals(Refusal.Kind.EXHAUSTED, refused(() -> services.put(tooMuch)).kind());
+    services.limit(3);
+    services.put(tooMuch);
+    restart();
+    services.limit(1);
+    services.put(service(2, NAMES, backend("10.0.0.4")));
+  }
+
+  @Test
   void shouldTakeNothingOfAFrontendThatIsTakenInPart() {
     services.put(service(1, new Frontend(NAMES.address(), 53, ServiceProtocol.UDP)));
     refused(() -> services.put(service(2, NAMES)));

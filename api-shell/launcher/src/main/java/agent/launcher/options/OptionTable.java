@@ -379,6 +379,8 @@ public final class OptionTable {
                 "Most cells of a table")
             .withChoices(
                 ServiceProxy.TABLE_SIZES.stream().map(String::valueOf).toArray(String[]::new)),
+        served(ORCHESTRATOR, "max-service-backends", INT, "250000", "Most backends of all services")
+            .withRange(1, MOST_HELD),
         later(ORCHESTRATOR, "container-runtime", STRINGS, "auto", "Container runtimes to watch")
             .needing("a client of container runtimes")
             .withInert("none"),

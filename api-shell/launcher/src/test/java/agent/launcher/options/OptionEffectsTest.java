@@ -105,6 +105,7 @@ class OptionEffectsTest {
       max-policy-rules AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
       max-policy-text AgentLimitsKernelTest#shouldHoldAndShowFortyFiveMegabytesOfRulesAndStartWithThem
       max-prefixes AgentLimitsKernelTest#shouldRefuseBodiesOfMoreThanItHolds
+      max-service-backends AgentServiceKernelTest#shouldSelectByTheAlgorithmOfTheOption
       monitor-aggregation AgentOptionsKernelTest#shouldStartEndpointsWithTheOptionsOfTheDaemon
       monitor-queue-size AgentMonitorKernelTest#shouldHoldAsManyEventsAsTheOptionSaysAndCountSubscribers
       mtu AgentOperatorOptionsKernelTest#shouldGiveInterfacesOfWorkloadsTheMtuAndKeepIt

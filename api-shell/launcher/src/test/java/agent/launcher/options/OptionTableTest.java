@@ -137,6 +137,7 @@ class OptionTableTest {
       max-policy-rules int 20000
       max-policy-text int 50331648
       max-prefixes int 1000000
+      max-service-backends int 250000
       """;
 
   @Test

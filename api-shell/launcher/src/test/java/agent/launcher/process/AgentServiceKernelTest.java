@@ -231,9 +231,15 @@ class AgentServiceKernelTest {
     assertEquals(8, entries(second, "service_cells"));
     assertEquals(3, entries(second, "service_ends"));
     second.kill();
-    final AgentProcess third = start("--service-table-size", "251");
+    final AgentProcess third =
+        start("--service-table-size", "251", "--max-service-backends", "4");
     assertEquals(251, features(third).at("/nodePort/lutSize").asInt());
     assertEquals(4, entries(third, "service_cells"));
+    final String refusal =
+        third.expect(500, "PUT", "/service/2", service(FRONTEND6, "fd00::7", "fd00::8")).text();
+    assertTrue(refusal.contains("more than 4 backends in all services"), refusal);
+    third.expect(201, "PUT", "/service/2", service(FRONTEND6, "fd00::7"));
+    third.expect(200, "DELETE", "/service/2", null);
     assertEquals(0, third.terminate());
     final AgentProcess last = start("--service-algorithm", "random");
     for (final String map : new String[] {"service_tables", "service_cells", "service_ends"}) {

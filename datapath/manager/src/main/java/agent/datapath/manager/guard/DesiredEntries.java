@@ -5,10 +5,10 @@ import org.agrona.DirectBuffer;
 import org.agrona.MutableDirectBuffer;
 
 /**
- * The desired entries of one map: a hash table in one array of words, 20 to 60 bytes for an entry
- * of a policy map. A comparison with the kernel marks the entries that it has seen in its round;
- * what is put during a round counts as seen. Allocates only when it grows. For the conductor's
- * thread.
+ * The desired entries of one map: they lie one behind the other in parts of {@value #PART}, and a
+ * hash table of 6 to 12 bytes an entry has their numbers, so that growing copies the numbers alone.
+ * A comparison with the kernel marks the entries that it has seen in its round; what is put during
+ * a round counts as seen. Allocates only when it grows. For the conductor's thread.
  */
 public final class DesiredEntries {
   /** What {@link #compare} found. */
@@ -19,16 +19,19 @@ public final class DesiredEntries {
   }
 
   private static final int SMALLEST = 8;
+  private static final int PART_BITS = 12;
+  private static final int PART = 1 << PART_BITS;
   private static final int FACTOR = 0x9E3779B1;
 
   private final int keyWords;
   private final int valueWords;
   private final int stride;
-  private int[] words;
+  private int[][] parts; // the first word of an entry is the round of its mark
+  private int[] numbers; // of entries, from 1; 0 is an empty slot
   private int mask;
   private int size;
   private int seen;
-  private int round = 1; // the first word of a slot is the round of its mark; 0 is an empty slot
+  private int round = 1;
 
   /**
    * Creates an empty table.
@@ -45,7 +48,8 @@ public final class DesiredEntries {
 
   /** Removes all entries. */
   public void clear() {
-    words = new int[SMALLEST * stride];
+    parts = new int[][] {new int[SMALLEST * stride]};
+    numbers = new int[SMALLEST];
     mask = SMALLEST - 1;
     size = 0;
     seen = 0;
@@ -57,45 +61,75 @@ public final class DesiredEntries {
    * @return false where the table has it already
    */
   public boolean put(DirectBuffer key, DirectBuffer value) {
-    if ((size + 1) * 3 > (mask + 1) * 2) {
-      grow();
-    }
     int slot = find(key);
     if (slot < 0) {
-      slot = ~slot;
-      for (int i = 0; i < keyWords; i++) {
-        words[slot * stride + 1 + i] = key.getInt(i * Integer.BYTES);
+      if ((size + 1) * 3 > (mask + 1) * 2) {
+        growNumbers();
+        slot = find(key);
       }
-      words[slot * stride] = round;
-      size++;
-      seen++;
-    } else if (isValueOf(slot, value)) {
+      append(~slot, key);
+    } else if (isValueOf(numbers[slot] - 1, value)) {
       return false;
     }
+    final int entry = slot < 0 ? size - 1 : numbers[slot] - 1;
+    final int[] words = part(entry);
+    final int at = at(entry) + 1 + keyWords;
     for (int i = 0; i < valueWords; i++) {
-      words[slot * stride + 1 + keyWords + i] = value.getInt(i * Integer.BYTES);
+      words[at + i] = value.getInt(i * Integer.BYTES);
     }
     return true;
   }
 
+  private void append(int slot, DirectBuffer key) {
+    final int entry = size++;
+    growParts(entry);
+    numbers[slot] = entry + 1;
+    final int[] words = part(entry);
+    final int at = at(entry);
+    words[at] = round;
+    seen++;
+    for (int i = 0; i < keyWords; i++) {
+      words[at + 1 + i] = key.getInt(i * Integer.BYTES);
+    }
+  }
+
   /** Removes the entry of a key, if there is one. */
   public void remove(DirectBuffer key) {
-    int hole = find(key);
-    if (hole < 0) {
+    final int slot = find(key);
+    if (slot < 0) {
       return;
     }
-    seen -= words[hole * stride] == round ? 1 : 0;
+    final int entry = numbers[slot] - 1;
+    seen -= part(entry)[at(entry)] == round ? 1 : 0;
+    free(slot);
     size--;
-    for (int next = hole + 1 & mask; words[next * stride] != 0; next = next + 1 & mask) {
-      final int home = home(words, next * stride);
+    if (entry != size) {
+      numbers[slotOf(size)] = entry + 1;
+      System.arraycopy(part(size), at(size), part(entry), at(entry), stride);
+    }
+  }
+
+  /** Empties a slot; those behind it that a search would no longer find move up. */
+  private void free(int slot) {
+    int hole = slot;
+    for (int next = hole + 1 & mask; numbers[next] != 0; next = next + 1 & mask) {
+      final int home = hash(numbers[next] - 1) & mask;
       final boolean stays =
           hole <= next ? hole < home && home <= next : hole < home || home <= next;
       if (!stays) {
-        System.arraycopy(words, next * stride, words, hole * stride, stride);
+        numbers[hole] = numbers[next];
         hole = next;
       }
     }
-    words[hole * stride] = 0;
+    numbers[hole] = 0;
+  }
+
+  private int slotOf(int entry) {
+    int slot = hash(entry) & mask;
+    while (numbers[slot] != entry + 1) {
+      slot = slot + 1 & mask;
+    }
+    return slot;
   }
 
   /** Returns the number of entries. */
@@ -111,38 +145,36 @@ public final class DesiredEntries {
   /** Returns whether there is an entry of a key with a value. */
   public boolean holds(DirectBuffer key, DirectBuffer value) {
     final int slot = find(key);
-    return slot >= 0 && isValueOf(slot, value);
+    return slot >= 0 && isValueOf(numbers[slot] - 1, value);
   }
 
   /** Returns how many entries another table of this shape has, too. */
   public int countIn(DesiredEntries other) {
     int count = 0;
-    for (int from = 0; from < words.length; from += stride) {
-      if (words[from] != 0) {
-        int slot = hash(words, from) & other.mask;
-        while (other.words[slot * stride] != 0 && !isKeyEqual(other, slot, from)) {
-          slot = slot + 1 & other.mask;
-        }
-        count += other.words[slot * stride] != 0 && isValueEqual(other, slot, from) ? 1 : 0;
+    for (int entry = 0; entry < size; entry++) {
+      int slot = hash(entry) & other.mask;
+      while (other.numbers[slot] != 0 && !isKeyEqual(other, other.numbers[slot] - 1, entry)) {
+        slot = slot + 1 & other.mask;
       }
+      count +=
+          other.numbers[slot] != 0 && isValueEqual(other, other.numbers[slot] - 1, entry) ? 1 : 0;
     }
     return count;
   }
 
-  private boolean isKeyEqual(DesiredEntries other, int slot, int from) {
-    return Arrays.equals(
-        words,
-        from + 1,
-        from + 1 + keyWords,
-        other.words,
-        slot * stride + 1,
-        slot * stride + 1 + keyWords);
+  private boolean isKeyEqual(DesiredEntries other, int others, int entry) {
+    return areEqual(other, others, entry, 1, 1 + keyWords);
   }
 
-  private boolean isValueEqual(DesiredEntries other, int slot, int from) {
-    final int own = from + 1 + keyWords;
-    final int others = slot * stride + 1 + keyWords;
-    return Arrays.equals(words, own, own + valueWords, other.words, others, others + valueWords);
+  private boolean isValueEqual(DesiredEntries other, int others, int entry) {
+    return areEqual(other, others, entry, 1 + keyWords, stride);
+  }
+
+  private boolean areEqual(DesiredEntries other, int others, int entry, int from, int to) {
+    final int own = at(entry);
+    final int their = at(others);
+    return Arrays.equals(
+        part(entry), own + from, own + to, other.part(others), their + from, their + to);
   }
 
   /** Begins a round: no entry is seen yet. */
@@ -157,16 +189,20 @@ public final class DesiredEntries {
     if (slot < 0) {
       return Found.NOT_DESIRED;
     }
-    if (words[slot * stride] != round) {
-      words[slot * stride] = round;
+    final int entry = numbers[slot] - 1;
+    final int[] words = part(entry);
+    if (words[at(entry)] != round) {
+      words[at(entry)] = round;
       seen++;
     }
-    return isValueOf(slot, value) ? Found.EQUAL : Found.OTHER_VALUE;
+    return isValueOf(entry, value) ? Found.EQUAL : Found.OTHER_VALUE;
   }
 
-  private boolean isValueOf(int slot, DirectBuffer value) {
+  private boolean isValueOf(int entry, DirectBuffer value) {
+    final int[] words = part(entry);
+    final int at = at(entry) + 1 + keyWords;
     for (int i = 0; i < valueWords; i++) {
-      if (words[slot * stride + 1 + keyWords + i] != value.getInt(i * Integer.BYTES)) {
+      if (words[at + i] != value.getInt(i * Integer.BYTES)) {
         return false;
       }
     }
@@ -178,32 +214,39 @@ public final class DesiredEntries {
     return seen == size;
   }
 
-  /** Returns the number of slots, which the table may grow later. */
-  int slots() {
-    return mask + 1;
-  }
-
-  /** Copies the entry of a slot that the round has not seen; returns false for other slots. */
-  boolean copyUnseen(int slot, MutableDirectBuffer key, MutableDirectBuffer value) {
-    if (words[slot * stride] == 0 || words[slot * stride] == round) {
+  /** Copies an entry, by its number from 0, that the round has not seen; false for another one. */
+  boolean copyUnseen(int entry, MutableDirectBuffer key, MutableDirectBuffer value) {
+    final int[] words = part(entry);
+    final int at = at(entry);
+    if (words[at] == round) {
       return false;
     }
     for (int i = 0; i < keyWords; i++) {
-      key.putInt(i * Integer.BYTES, words[slot * stride + 1 + i]);
+      key.putInt(i * Integer.BYTES, words[at + 1 + i]);
     }
-    copyValue(slot, value);
+    copyValue(entry, value);
     return true;
   }
 
   /** Copies the desired value of a key that {@link #compare} has found. */
   void copyValue(DirectBuffer key, MutableDirectBuffer value) {
-    copyValue(find(key), value);
+    copyValue(numbers[find(key)] - 1, value);
   }
 
-  private void copyValue(int slot, MutableDirectBuffer value) {
+  private void copyValue(int entry, MutableDirectBuffer value) {
+    final int[] words = part(entry);
+    final int at = at(entry) + 1 + keyWords;
     for (int i = 0; i < valueWords; i++) {
-      value.putInt(i * Integer.BYTES, words[slot * stride + 1 + keyWords + i]);
+      value.putInt(i * Integer.BYTES, words[at + i]);
     }
+  }
+
+  private int[] part(int entry) {
+    return parts[entry >>> PART_BITS];
+  }
+
+  private int at(int entry) {
+    return (entry & PART - 1) * stride;
   }
 
   /** Returns the slot of a key, or the complement of the empty slot for it. */
@@ -214,8 +257,8 @@ public final class DesiredEntries {
       hash ^= hash >>> 15;
     }
     int slot = hash & mask;
-    while (words[slot * stride] != 0) {
-      if (isKeyOf(slot, key)) {
+    while (numbers[slot] != 0) {
+      if (isKeyOf(numbers[slot] - 1, key)) {
         return slot;
       }
       slot = slot + 1 & mask;
@@ -223,45 +266,49 @@ public final class DesiredEntries {
     return ~slot;
   }
 
-  private boolean isKeyOf(int slot, DirectBuffer key) {
+  private boolean isKeyOf(int entry, DirectBuffer key) {
+    final int[] words = part(entry);
+    final int at = at(entry) + 1;
     for (int i = 0; i < keyWords; i++) {
-      if (words[slot * stride + 1 + i] != key.getInt(i * Integer.BYTES)) {
+      if (words[at + i] != key.getInt(i * Integer.BYTES)) {
         return false;
       }
     }
     return true;
   }
 
-  /** Returns the slot in which the search for the key of an entry begins. */
-  private int home(int[] entries, int from) {
-    return hash(entries, from) & mask;
-  }
-
-  private int hash(int[] entries, int from) {
+  private int hash(int entry) {
+    final int[] words = part(entry);
+    final int at = at(entry) + 1;
     int hash = 0;
     for (int i = 0; i < keyWords; i++) {
-      hash = (hash ^ entries[from + 1 + i]) * FACTOR;
+      hash = (hash ^ words[at + i]) * FACTOR;
       hash ^= hash >>> 15;
     }
     return hash;
   }
 
-  private void grow() {
-    final int[] before = words;
-    words = new int[Math.multiplyExact(before.length, 2)];
-    mask = 2 * mask + 1;
-    for (int from = 0; from < before.length; from += stride) {
-      if (before[from] != 0) {
-        insert(before, from);
+  /** Makes room for one more entry: the first part doubles, the others are whole. */
+  private void growParts(int entry) {
+    if (entry < PART) {
+      if (at(entry) == parts[0].length) {
+        parts[0] = Arrays.copyOf(parts[0], 2 * parts[0].length);
       }
+    } else if (entry >>> PART_BITS == parts.length) {
+      parts = Arrays.copyOf(parts, parts.length + 1);
+      parts[entry >>> PART_BITS] = new int[PART * stride];
     }
   }
 
-  private void insert(int[] before, int from) {
-    int slot = home(before, from);
-    while (words[slot * stride] != 0) {
-      slot = slot + 1 & mask;
+  private void growNumbers() {
+    numbers = new int[2 * numbers.length];
+    mask = numbers.length - 1;
+    for (int entry = 0; entry < size; entry++) {
+      int slot = hash(entry) & mask;
+      while (numbers[slot] != 0) {
+        slot = slot + 1 & mask;
+      }
+      numbers[slot] = entry + 1;
     }
-    System.arraycopy(before, from, words, slot * stride, stride);
   }
 }

@@ -160,14 +160,14 @@ public final class EntryComparison {
   }
 
   private boolean findMissing() {
-    final int end = Math.min(desired.slots(), nextSlot + SLOTS_PER_STEP);
+    final int end = Math.min(desired.size(), nextSlot + SLOTS_PER_STEP);
     final EntryBuffer buffer = buffer();
     for (; nextSlot < end && failure == null; nextSlot++) {
       if (desired.copyUnseen(nextSlot, buffer.key(), buffer.value())) {
         missing += repaired(map.update(buffer, insertion()), "missing");
       }
     }
-    return failure != null || nextSlot >= desired.slots();
+    return failure != null || nextSlot >= desired.size();
   }
 
   /** An array has all entries; the walk passes over those that are zero. */

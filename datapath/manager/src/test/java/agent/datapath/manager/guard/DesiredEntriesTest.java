@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.guard.DesiredEntries.Found;
+import agent.testkit.HeapAllocation;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -13,7 +14,7 @@ import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 
 class DesiredEntriesTest {
-  private static final int KEYS = 2000;
+  private static final int KEYS = 10_000;
 
   private final DesiredEntries entries = new DesiredEntries(8, 4);
   private final Map<Integer, Integer> model = new HashMap<>();
@@ -39,9 +40,9 @@ class DesiredEntriesTest {
   @Test
   void shouldHoldWhatAModelHoldsAfterRandomChanges() {
     final Random random = new Random(11);
-    for (int i = 0; i < 50_000; i++) {
+    for (int i = 0; i < 150_000; i++) {
       final int number = random.nextInt(KEYS);
-      if (random.nextInt(5) < 2) {
+      if (random.nextInt(5) < (i < 100_000 ? 3 : 2)) {
         put(number, random.nextInt(3));
       } else {
         entries.remove(key(number));
@@ -81,7 +82,7 @@ class DesiredEntriesTest {
     put(5 * KEYS, 1);
     put(3, 4); // not seen yet
     final Map<Integer, Integer> unseen = new HashMap<>();
-    for (int slot = 0; slot < entries.slots(); slot++) {
+    for (int slot = 0; slot < entries.size(); slot++) {
       if (entries.copyUnseen(slot, key, value)) {
         unseen.put(key.getInt(0), value.getInt(0));
       }
@@ -122,7 +123,7 @@ class DesiredEntriesTest {
     assertTrue(wide.isComplete());
     wide.beginRound();
     final Map<Integer, List<Integer>> unseen = new HashMap<>();
-    for (int slot = 0; slot < wide.slots(); slot++) {
+    for (int slot = 0; slot < wide.size(); slot++) {
       if (wide.copyUnseen(slot, wideKey, wideValue)) {
         unseen.put(
             wideKey.getInt(0),
@@ -165,29 +166,53 @@ class DesiredEntriesTest {
         assertFalse(entries.hasKey(key(KEYS + i)));
         assertFalse(entries.holds(key(KEYS + i), value(i)));
       }
-      assertEquals(8, entries.slots(), "five entries need no more");
     }
   }
 
   @Test
-  void shouldKeepAThirdOfItsSlotsFree() {
-    final int[] slots = {8, 8, 8, 8, 8, 16, 16, 16, 16, 16, 32};
-    for (int i = 0; i < slots.length; i++) {
+  void shouldCopyEachEntryUntilARoundHasSeenIt() {
+    for (int i = 0; i < 11; i++) {
       put(i, i);
-      assertEquals(slots[i], entries.slots(), i + 1 + " entries");
     }
     entries.beginRound();
-    int unseen = 0;
-    for (int slot = 0; slot < entries.slots(); slot++) {
-      unseen += entries.copyUnseen(slot, key, value) ? 1 : 0;
-    }
-    assertEquals(slots.length, unseen);
+    assertEquals(11, countUnseen());
     entries.compare(key(3), value(3));
-    int left = 0;
-    for (int slot = 0; slot < entries.slots(); slot++) {
-      left += entries.copyUnseen(slot, key, value) ? 1 : 0;
+    assertEquals(10, countUnseen());
+  }
+
+  private int countUnseen() {
+    int unseen = 0;
+    for (int entry = 0; entry < entries.size(); entry++) {
+      unseen += entries.copyUnseen(entry, key, value) ? 1 : 0;
     }
-    assertEquals(slots.length - 1, left);
+    return unseen;
+  }
+
+  /** 16 bytes of words, and 6 to 12 of the hash table, which has been copied as it grew. */
+  @Test
+  void shouldAllocateLittleMoreThanItsEntriesWhereItGrows() {
+    final int count = 100_000;
+    final long before = HeapAllocation.bytes();
+    for (int i = 0; i < count; i++) {
+      entries.put(key(i), value(i));
+    }
+    final long allocated = HeapAllocation.bytes() - before;
+    assertTrue(allocated < count * (16 + 24L), allocated + " bytes");
+  }
+
+  @Test
+  void shouldAllocateNothingForFewEntries() {
+    for (int i = 0; i < 5; i++) {
+      put(i, i);
+    }
+    for (int i = 0; i < 5; i++) {
+      entries.remove(key(i));
+    }
+    final long before = HeapAllocation.bytes();
+    for (int i = 10; i < 15; i++) {
+      entries.put(key(i), value(i));
+    }
+    assertEquals(0, HeapAllocation.bytes() - before, "five need no more");
   }
 
   @Test
