@@ -231,8 +231,7 @@ class AgentServiceKernelTest {
     assertEquals(8, entries(second, "service_cells"));
     assertEquals(3, entries(second, "service_ends"));
     second.kill();
-    final AgentProcess third =
-        start("--service-table-size", "251", "--max-service-backends", "4");
+    final AgentProcess third = start("--service-table-size", "251", "--max-service-backends", "4");
     assertEquals(251, features(third).at("/nodePort/lutSize").asInt());
     assertEquals(4, entries(third, "service_cells"));
     final String refusal =

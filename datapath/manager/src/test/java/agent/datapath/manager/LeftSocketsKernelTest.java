@@ -287,6 +287,7 @@ class LeftSocketsKernelTest {
             .services()
             .put(new ServiceEntries(1, other, PORT, List.of(6, 17), 0, both.subList(0, 1))));
     assertEquals(null, sweepOf(connection));
+    assertTrue(connection.exchangesMore(2, WITHIN_MS), "no other search has ended it");
   }
 
   @Test
