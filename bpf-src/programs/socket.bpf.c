@@ -2,11 +2,12 @@
 /*
  * The programs at sockets: a client that connects or sends to a service is given one of its backends before a packet
  * exists, and is shown the service's address as that of its peer. So the flow is client to backend, without
- * translation.
+ * translation. A process of the node is refused a port that a service has there for clients outside.
  */
 #include <linux/errno.h>
 #include <linux/in.h>
 
+#include "lib/socket_bind.h"
 #include "lib/socket_peer.h"
 #include "lib/translation_event.h"
 
@@ -58,6 +59,12 @@ static __always_inline void count(__u32 counter)
 
 	if (value)
 		++*value;
+}
+
+static __always_inline int refuse_port(void)
+{
+	bpf_set_retval(-EADDRINUSE);
+	return REFUSE;
 }
 
 static __always_inline int refuse(void)
@@ -271,3 +278,29 @@ TO_FRONTEND(socket_recvmsg4, "cgroup/recvmsg4", 4)
 TO_FRONTEND(socket_recvmsg6, "cgroup/recvmsg6", 6)
 TO_FRONTEND(socket_getpeername4, "cgroup/getpeername4", 4)
 TO_FRONTEND(socket_getpeername6, "cgroup/getpeername6", 6)
+
+SEC("cgroup/bind4")
+int socket_bind4(struct bpf_sock_addr *context)
+{
+	const struct end end = end4(context);
+
+	if (!asks_for_port_of_node(context))
+		return PASS;
+	return is_taken(&end, context->protocol) ? refuse_port() : PASS;
+}
+
+/* The unspecified address of IPv6 is that of IPv4, too, unless the socket is for IPv6 alone. */
+SEC("cgroup/bind6")
+int socket_bind6(struct bpf_sock_addr *context)
+{
+	struct end end = end6(context);
+
+	if (!asks_for_port_of_node(context))
+		return PASS;
+	if (is_taken(&end, context->protocol))
+		return refuse_port();
+	if (!end_is_unspecified(&end) || end_is_mapped(&end) || is_ipv6_only(context->sk))
+		return PASS;
+	end.address[2] = END_MAPPED;
+	return is_taken(&end, context->protocol) ? refuse_port() : PASS;
+}

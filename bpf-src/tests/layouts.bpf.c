@@ -5,6 +5,7 @@
 #include "config/found_socket.h"
 #include "config/node_config.h"
 #include "config/prefilter_config.h"
+#include "config/socket_config.h"
 #include "lib/drop_reason.h"
 #include "maps/balancer_map.h"
 #include "maps/conntrack_map.h"
@@ -31,6 +32,7 @@ SHOW(struct, conntrack_sweep);
 SHOW(struct, node_config);
 SHOW(struct, prefilter_config);
 SHOW(struct, balancer_config);
+SHOW(struct, socket_config);
 SHOW(struct, balancer_flow);
 SHOW(struct, balancer_flow_key);
 SHOW(struct, conntrack4_key);

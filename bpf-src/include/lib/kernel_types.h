@@ -28,6 +28,7 @@ struct sock_common {
 	__u32 skc_daddr;
 	__be16 skc_dport;
 	unsigned short skc_family;
+	unsigned char skc_ipv6only : 1;
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
 } kernel_type;

@@ -1,5 +1,8 @@
 package agent.bindings;
 
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.function.Supplier;
@@ -13,6 +16,12 @@ public final class NetworkNamespaceHandle implements AutoCloseable {
   // asm-generic/fcntl.h
   private static final int O_RDONLY = 0;
   private static final int O_CLOEXEC = 0x80000;
+
+  // linux/net.h, asm-generic/socket.h
+  private static final int AF_INET = 2;
+  private static final int SOCK_DGRAM_CLOEXEC = 2 | O_CLOEXEC;
+  private static final int SOL_SOCKET = 1;
+  private static final int SO_NETNS_COOKIE = 71; // Linux 5.14
 
   private final int fd;
 
@@ -32,6 +41,30 @@ public final class NetworkNamespaceHandle implements AutoCloseable {
               LibC.open(
                   arena.allocate(LibC.CALL_STATE), arena.allocateFrom(OWN), O_RDONLY | O_CLOEXEC),
               OWN + ": open"));
+    }
+  }
+
+  /**
+   * Returns the number by which programs at sockets know the namespace of the calling thread.
+   *
+   * @throws BindingsException if the kernel refuses
+   */
+  public static long cookieOfThisThread() {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(LibC.CALL_STATE);
+      final int socket =
+          BindingsException.check(
+              LibC.socket(state, AF_INET, SOCK_DGRAM_CLOEXEC, 0), "network namespace: socket");
+      try {
+        final MemorySegment cookie = arena.allocate(JAVA_LONG);
+        final MemorySegment length = arena.allocateFrom(JAVA_INT, (int) cookie.byteSize());
+        BindingsException.check(
+            LibC.getsockopt(state, socket, SOL_SOCKET, SO_NETNS_COOKIE, cookie, length),
+            "network namespace: cookie");
+        return cookie.get(JAVA_LONG, 0);
+      } finally {
+        Descriptors.close(socket);
+      }
     }
   }
 

@@ -2,6 +2,8 @@ package agent.bindings;
 
 /** Hooks of a control group at which programs see the addresses of sockets (linux/bpf.h). */
 public enum SocketHook {
+  BIND4(8),
+  BIND6(9),
   CONNECT4(10),
   CONNECT6(11),
   SENDMSG4(14),

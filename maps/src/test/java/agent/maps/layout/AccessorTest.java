@@ -74,6 +74,7 @@ class AccessorTest {
         ServiceSlotKeyFlyweight.class,
         ServiceTableFlyweight.class,
         ServiceTableKeyFlyweight.class,
+        SocketConfigFlyweight.class,
         TranslationEventFlyweight.class);
   }
 

@@ -47,6 +47,7 @@ public final class Layouts {
           ServiceSlotKeyFlyweight.STRUCT,
           ServiceTableFlyweight.STRUCT,
           ServiceTableKeyFlyweight.STRUCT,
+          SocketConfigFlyweight.STRUCT,
           TranslationEventFlyweight.STRUCT);
 
   public static final List<EnumSpec> ENUMS =

@@ -13,6 +13,9 @@ import agent.testkit.UdpEchoServer;
 import agent.testkit.UdpStream;
 import agent.testkit.VethPair;
 import java.io.IOException;
+import java.net.BindException;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -106,6 +109,22 @@ class AgentNodePortKernelTest {
     return group.run(() -> attempt(node.namespace(), address));
   }
 
+  /** Asks for an address and the port with a socket of the node, and returns the refusal. */
+  private String bindOfNode(String address) throws Exception {
+    return group.run(
+        () ->
+            node.namespace()
+                .run(
+                    () -> {
+                      try (ServerSocket socket = new ServerSocket()) {
+                        socket.bind(new InetSocketAddress(address, PORT));
+                        return null;
+                      } catch (BindException refused) {
+                        return refused.getMessage();
+                      }
+                    }));
+  }
+
   private void serve(TestWorkload server) throws IOException {
     node.keep(TcpEchoServer.start(server.namespace(), SERVED));
     node.keep(UdpEchoServer.start(server.namespace(), server.ipv4(), SERVED));
@@ -133,6 +152,7 @@ class AgentNodePortKernelTest {
         assertEquals(Outcome.CONNECTED, attempt(outside, address), type + " " + address);
         assertEquals(Outcome.CONNECTED, attempt(client.namespace(), address), type + " inside");
         assertEquals(Outcome.CONNECTED, attemptOfNode(address), type + " of the node");
+        assertEquals("Address already in use", bindOfNode(address), type + " " + address);
         assertTrue(UdpStream.isAnswered(outside, address, PORT, TIMEOUT_MS), type + " " + address);
       }
       agent.expect(200, "DELETE", "/service/" + id, null);

@@ -111,8 +111,8 @@ class UpgradeKernelTest {
           "service_cells",
           "service_ends");
 
-  /** Links that releases before 0.7.0 have not. */
-  private static final Set<String> NEW_LINKS = Set.of("to_network");
+  /** Links that releases before 0.7.0, or 0.9.0, have not. */
+  private static final Set<String> NEW_LINKS = Set.of("to_network", "socket_bind4", "socket_bind6");
 
   private static final String RULES =
       """

@@ -588,11 +588,14 @@ class ServiceKernelTest {
       watch.deleteEntryAndAwaitRepair(manager.maps().find(name).orElseThrow());
     }
     final long before = watch.repairs(Kind.LINK);
-    try (BpfLink link =
-        BpfLink.openPinned(node.bpfRoot().resolve("agent/sockets/socket_connect4")).orElseThrow()) {
-      link.detach();
+    final List<String> detached = List.of("socket_connect4", "socket_bind4", "socket_bind6");
+    for (final String name : detached) {
+      try (BpfLink link =
+          BpfLink.openPinned(node.bpfRoot().resolve("agent/sockets").resolve(name)).orElseThrow()) {
+        link.detach();
+      }
     }
-    watch.awaitRepair(Kind.LINK, before + 1);
+    watch.awaitRepair(Kind.LINK, before + detached.size());
     assertEquals(0, served(SocketClient.IPV4));
     watch.awaitRight();
   }

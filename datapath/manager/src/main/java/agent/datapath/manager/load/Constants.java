@@ -5,6 +5,7 @@ import agent.maps.btf.DataSectionLayout;
 import agent.maps.layout.BalancerConfigFlyweight;
 import agent.maps.layout.NodeConfigFlyweight;
 import agent.maps.layout.PrefilterConfigFlyweight;
+import agent.maps.layout.SocketConfigFlyweight;
 import java.lang.foreign.MemorySegment;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -40,6 +41,13 @@ public final class Constants {
   BalancerConfigFlyweight balancer() {
     return new BalancerConfigFlyweight()
         .wrap(at("balancer_config", BalancerConfigFlyweight.LENGTH), 0)
+        .clear();
+  }
+
+  /** Returns {@code socket_config}, cleared. */
+  SocketConfigFlyweight socket() {
+    return new SocketConfigFlyweight()
+        .wrap(at("socket_config", SocketConfigFlyweight.LENGTH), 0)
         .clear();
   }
 

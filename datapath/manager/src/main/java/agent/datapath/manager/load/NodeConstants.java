@@ -1,6 +1,7 @@
 package agent.datapath.manager.load;
 
 import agent.bindings.LibBpf;
+import agent.bindings.NetworkNamespaceHandle;
 import agent.conntrack.EndpointShares;
 import agent.datapath.manager.spec.ConntrackLifetimes;
 import agent.datapath.manager.spec.DatapathContext;
@@ -11,16 +12,20 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Writes the options of the node into the load-time constants {@code node_config}, {@code
- * prefilter_config} and {@code balancer_config}.
+ * prefilter_config}, {@code balancer_config} and {@code socket_config}.
  */
 public final class NodeConstants {
   /** An eighth of a table of fragments (maps/fragment_map.h). */
   private static final int FRAGMENTS_PER_SECOND = 1024;
 
   private final DatapathContext context;
+  private final long namespaceCookie = NetworkNamespaceHandle.cookieOfThisThread();
   private volatile long balancerMac;
 
-  /** Creates a writer of the options of a concluded context. */
+  /**
+   * Creates a writer of the options of a concluded context. The network namespace of the calling
+   * thread is that of the node.
+   */
   public NodeConstants(DatapathContext context) {
     this.context = context;
   }
@@ -43,6 +48,9 @@ public final class NodeConstants {
     }
     if (constants.has("balancer_config")) {
       writeBalancer(constants.balancer());
+    }
+    if (constants.has("socket_config")) {
+      constants.socket().namespaceCookie(namespaceCookie);
     }
   }
 

@@ -34,7 +34,7 @@ class ComplexityKernelTest {
     for (final String program : List.of("prefilter", "balancer", "prefilter_balancer")) {
       found.put(program, loaded(program, program));
     }
-    for (final String hook : List.of("connect", "sendmsg", "recvmsg", "getpeername")) {
+    for (final String hook : List.of("bind", "connect", "sendmsg", "recvmsg", "getpeername")) {
       for (final String family : List.of("4", "6")) {
         final String program = "socket_" + hook + family;
         found.put(program, loaded("socket", program));
