@@ -1,20 +1,26 @@
 package agent.datapath.manager;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.datapath.manager.spec.ModuleHealth;
 import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyVerdict;
+import agent.maps.layout.DropReason;
+import agent.maps.layout.MetricsDirection;
 import agent.maps.layout.PolicyDirection;
 import agent.maps.layout.RedirectKind;
 import agent.testkit.KernelTest;
 import agent.testkit.TcpConnection;
 import agent.testkit.TcpEchoServer;
+import agent.testkit.UdpEchoServer;
+import agent.testkit.UdpStream;
 import agent.testkit.Workload;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -23,6 +29,8 @@ import org.junit.jupiter.api.Test;
 @KernelTest
 class DroppedPacketsKernelTest {
   private static final int TCP = 6;
+  private static final int UDP = 17;
+  private static final int PROXY = 15_000;
   private static final int OPEN = 8080;
   private static final int REDIRECTED = 8081;
   private static final int DENIED = 8082;
@@ -54,6 +62,56 @@ class DroppedPacketsKernelTest {
     return TcpConnection.attempt(client.namespace(), server.ipv4(), port, 400);
   }
 
+  private static PolicyEntry redirected(int protocol, RedirectKind kind) {
+    return new PolicyEntry(
+        0, PolicyDirection.INGRESS, protocol, REDIRECTED, 64, PolicyVerdict.redirect(kind));
+  }
+
+  private static long withoutProxy(DatapathManager manager) {
+    return Stream.of(MetricsDirection.values())
+        .mapToLong(
+            direction ->
+                manager.metrics().packets(direction.number(), DropReason.NO_PROXY.number()))
+        .sum();
+  }
+
+  /** The port of the node refuses nothing meanwhile: the client tries again, until one is there. */
+  @Test
+  void shouldDropWhatOpensAFlowWhileTheSocketsOfTheProxyAreClosed() throws Exception {
+    try (DatapathManager manager = node.launch(node.context())) {
+      ManagerTestNode.attach(
+          manager, ManagerTestNode.spec(101, client, 1001), ManagerTestNode.allowAll());
+      ManagerTestNode.attach(
+          manager,
+          ManagerTestNode.spec(102, server, 1002),
+          ManagerTestNode.ingressOnly(
+              redirected(TCP, RedirectKind.HTTP), redirected(UDP, RedirectKind.DNS)));
+      ManagerTestNode.await(manager.redirects().serve(RedirectKind.HTTP, PROXY));
+      ManagerTestNode.await(manager.redirects().serve(RedirectKind.DNS, PROXY));
+      for (int round = 1; round <= 2; round++) {
+        try (TcpEchoServer tcp = TcpEchoServer.start(node.namespace(), PROXY);
+            UdpEchoServer udp =
+                UdpEchoServer.start(node.namespace(), ManagerTestNode.GATEWAY4, PROXY)) {
+          final long before = withoutProxy(manager);
+          assertEquals(TcpConnection.Outcome.CONNECTED, connect(REDIRECTED));
+          assertTrue(isAnswered());
+          assertEquals(before, withoutProxy(manager));
+          assertEquals(1, tcp.connections());
+          assertEquals(1, udp.datagrams());
+        }
+        final long before = withoutProxy(manager);
+        assertEquals(TcpConnection.Outcome.UNANSWERED, connect(REDIRECTED));
+        assertEquals(before + 1, withoutProxy(manager), "the SYN");
+        assertFalse(isAnswered());
+        assertEquals(before + 2, withoutProxy(manager), "the datagram");
+      }
+    }
+  }
+
+  private boolean isAnswered() {
+    return UdpStream.isAnswered(client.namespace(), server.ipv4(), REDIRECTED, 400);
+  }
+
   @Test
   void shouldSayThatConnectionsHaveNoProxy() throws Exception {
     try (TcpEchoServer open = TcpEchoServer.start(server.namespace(), OPEN);
@@ -65,13 +123,7 @@ class DroppedPacketsKernelTest {
           ManagerTestNode.spec(102, server, 1002),
           ManagerTestNode.ingressOnly(
               PolicyEntry.allow(0, PolicyDirection.INGRESS, TCP, OPEN),
-              new PolicyEntry(
-                  0,
-                  PolicyDirection.INGRESS,
-                  TCP,
-                  REDIRECTED,
-                  64,
-                  PolicyVerdict.redirect(RedirectKind.HTTP))));
+              redirected(TCP, RedirectKind.HTTP)));
       assertEquals(TcpConnection.Outcome.CONNECTED, connect(OPEN));
       assertEquals(TcpConnection.Outcome.UNANSWERED, connect(DENIED));
       assertEquals(Level.OK, drops(manager).level(), drops(manager).message());
