@@ -53,7 +53,7 @@ final class MonitorCommand {
     this.events = events;
     this.filter = filter;
     lines = new MonitorLines(names, call.format().kind() == OutputFormat.Kind.JSON);
-    rate = new RateLine(call.terminal(), call.err());
+    rate = new RateLine(call.terminal(), call.out(), call.err());
     lost = new LostLines(call.err());
   }
 

@@ -11,13 +11,20 @@ final class RateLine {
   private static final long INTERVAL_NS = 1_000_000_000;
   private static final String ERASE = "\r\u001b[K";
 
+  private final PrintStream out;
   private final PrintStream err;
   private final boolean isShown;
   private long sinceNs = System.nanoTime();
   private long events;
   private boolean isOnScreen;
 
-  RateLine(Terminal terminal, PrintStream err) {
+  /**
+   * Creates a line that is not shown yet.
+   *
+   * @param out has the events, which are on the terminal before the line is
+   */
+  RateLine(Terminal terminal, PrintStream out, PrintStream err) {
+    this.out = out;
     this.err = err;
     isShown = terminal.isInteractive() && terminal.showsProgress();
   }
@@ -40,6 +47,7 @@ final class RateLine {
     final long elapsedNs = System.nanoTime() - sinceNs;
     if (isShown && elapsedNs >= INTERVAL_NS) {
       erase();
+      out.flush();
       err.print(Math.round(events * 1e9 / elapsedNs) + " events a second");
       err.flush();
       isOnScreen = true;

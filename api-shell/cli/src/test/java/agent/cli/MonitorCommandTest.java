@@ -362,6 +362,9 @@ class MonitorCommandTest {
   }
 
   private RateLine rateLine(Terminal terminal) {
-    return new RateLine(terminal, new java.io.PrintStream(agent.err, true));
+    return new RateLine(
+        terminal,
+        new java.io.PrintStream(agent.out, true),
+        new java.io.PrintStream(agent.err, true));
   }
 }

@@ -7,6 +7,7 @@ import agent.testkit.KernelTest;
 import agent.testkit.Ping;
 import agent.testkit.TcpConnection;
 import agent.testkit.TcpEchoServer;
+import agent.testkit.TestControlGroup;
 import agent.testkit.UdpEchoServer;
 import agent.testkit.UdpStream;
 import java.io.IOException;
@@ -14,7 +15,10 @@ import java.net.InetAddress;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
@@ -34,6 +38,7 @@ class AgentMonitorCaptureKernelTest {
   private static final int MARKER = 9;
   private static final int ICMP = 1;
   private static final int ICMPV6 = 58;
+  private static final List<String> FRONTENDS = List.of("10.96.0.1", "fd96::1");
   private static final JsonMapper MAPPER = new JsonMapper();
 
   /** The client reaches the server by TCP and UDP on one port, and by echo over IPv6. */
@@ -53,8 +58,12 @@ class AgentMonitorCaptureKernelTest {
   void shouldTellWhatAnotherToolCaptures() throws Exception {
     final Path file = directory.resolve("capture.pcapng");
     final List<Seen> reported;
-    try (TestNode node = new TestNode()) {
-      final AgentProcess agent = node.agent("--endpoint-event-rate", "1000000");
+    final Set<String> translations;
+    try (TestControlGroup sockets = TestControlGroup.create(); // of which the client is not
+        TestNode node = new TestNode()) {
+      final AgentProcess agent =
+          node.agent(
+              "--endpoint-event-rate", "1000000", "--cgroup-root", sockets.path().toString());
       final TestWorkload client = node.workload(agent, "client", "app=client");
       final TestWorkload web = node.workload(agent, "web", "app=web");
       node.keep(TcpEchoServer.start(web.namespace(), ALLOWED));
@@ -62,6 +71,8 @@ class AgentMonitorCaptureKernelTest {
         node.keep(UdpEchoServer.start(web.namespace(), address, ALLOWED));
       }
       agent.expect(200, "PUT", "/policy", RULES);
+      agent.expect(201, "PUT", "/service/1", service(FRONTENDS.get(0), web.ipv4()));
+      agent.expect(201, "PUT", "/service/2", service(FRONTENDS.get(1), web.ipv6()));
       try (CtlProcess monitor =
               CtlProcess.start(
                   directory, "monitor", "-o", "json", "-H", "unix://" + agent.socket());
@@ -70,28 +81,69 @@ class AgentMonitorCaptureKernelTest {
         for (final String address : List.of(web.ipv4(), web.ipv6())) {
           talk(client, address);
         }
+        for (final String address : FRONTENDS) {
+          exchange(client, address);
+        }
         awaitMarker(monitor, client, web); // what came before it has been reported
         reported = reported(monitor.output(), client);
+        translations = translations(monitor.output(), client);
         assertTrue(capture.isRunning());
         Capture.await(
             file, filter(client), reported.size()); // a stop loses what is not written yet
       }
-      final List<Seen> captured = captured(file, client);
-      assertTrue(captured.size() > 2 * (3 + 50 + 20 + 2 + 1 + 1), captured.size() + " packets");
+      final Map<String, String> backends =
+          Map.of(FRONTENDS.get(0), web.ipv4(), FRONTENDS.get(1), web.ipv6());
+      final List<Seen> captured = captured(file, client, backends);
+      assertTrue(
+          captured.size() > 4 * (3 + 50 + 20) + 2 * (2 + 1 + 1), captured.size() + " packets");
       assertEquals(sorted(captured), sorted(reported));
       assertVerdicts(reported);
+      assertEquals(
+          Set.of(
+              "6 10.96.0.1 " + web.ipv4(),
+              "17 10.96.0.1 " + web.ipv4(),
+              "6 fd96::1 " + web.ipv6(),
+              "17 fd96::1 " + web.ipv6()),
+          translations);
     }
   }
 
-  private static void talk(TestWorkload client, String address) throws Exception {
+  /** Returns which frontends of the client were translated to which backends. */
+  private static Set<String> translations(String lines, TestWorkload client) {
+    final Set<String> found = new TreeSet<>();
+    for (final String line : lines.lines().toList()) {
+      final JsonNode event = MAPPER.readTree(line);
+      if (event.get("type").asString().equals("translation")
+          && event.path("endpoint").asInt() == client.id()) {
+        found.add(
+            event.get("protocol").asInt()
+                + " "
+                + event.at("/frontend/address").asString()
+                + " "
+                + event.at("/backend/address").asString());
+      }
+    }
+    return found;
+  }
+
+  private static String service(String frontend, String backend) {
+    return "{\"frontend-address\":{\"ip\":\"%s\",\"port\":%d},\"backend-addresses\":[{\"ip\":\"%s\",\"port\":%d}]}"
+        .formatted(frontend, ALLOWED, backend, ALLOWED);
+  }
+
+  private static void exchange(TestWorkload client, String address) throws Exception {
     try (TcpConnection open = TcpConnection.open(client.namespace(), address, ALLOWED)) {
       assertTrue(open.exchangesMore(50, 5000));
     }
-    TcpConnection.attempt(client.namespace(), address, DENIED, 1500);
     try (UdpStream stream = UdpStream.start(client.namespace(), address, ALLOWED, 1)) {
       TimeUnit.MILLISECONDS.sleep(100);
       assertEquals(0, stream.stopAndCountLost());
     }
+  }
+
+  private static void talk(TestWorkload client, String address) throws Exception {
+    exchange(client, address);
+    TcpConnection.attempt(client.namespace(), address, DENIED, 1500);
     UdpStream.isAnswered(client.namespace(), address, DENIED, 200);
     Ping.isAnswered(client.namespace(), address, 300);
   }
@@ -154,7 +206,14 @@ class AgentMonitorCaptureKernelTest {
     return seen;
   }
 
-  private static List<Seen> captured(Path file, TestWorkload client) throws Exception {
+  /** The tool sees the frontend of a service; the packet is reported as it was judged. */
+  private static List<Seen> captured(Path file, TestWorkload client, Map<String, String> backends)
+      throws Exception {
+    final Map<InetAddress, String> services = new HashMap<>();
+    for (final Map.Entry<String, String> service : backends.entrySet()) {
+      services.put(InetAddress.ofLiteral(service.getKey()), service.getValue());
+    }
+    final Set<InetAddress> used = new HashSet<>();
     final List<Seen> seen = new ArrayList<>();
     for (final String line :
         Capture.packets(
@@ -163,15 +222,18 @@ class AgentMonitorCaptureKernelTest {
             "ip.dst ipv6.dst ip.proto ipv6.nxt tcp.srcport udp.srcport tcp.dstport udp.dstport"
                 + " frame.len")) {
       final String[] words = line.split("\\|", -1);
+      final InetAddress destination = InetAddress.ofLiteral(words[0] + words[1]);
+      used.add(destination);
       seen.add(
           new Seen(
-              InetAddress.getByName(words[0] + words[1]).getHostAddress(),
+              services.getOrDefault(destination, destination.getHostAddress()),
               Integer.parseInt(words[2] + words[3]),
               number(words[4] + words[5]),
               number(words[6] + words[7]),
               number(words[8]),
               "captured"));
     }
+    assertTrue(used.containsAll(services.keySet()), used::toString);
     return seen;
   }
 

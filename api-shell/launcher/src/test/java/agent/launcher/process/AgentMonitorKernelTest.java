@@ -16,6 +16,7 @@ import agent.testkit.NetworkNamespace;
 import agent.testkit.TcpConnection;
 import agent.testkit.TcpConnection.Outcome;
 import agent.testkit.TcpEchoServer;
+import agent.testkit.UdpStream;
 import java.io.IOException;
 import java.net.Inet4Address;
 import java.net.InetAddress;
@@ -28,10 +29,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -45,6 +49,10 @@ class AgentMonitorKernelTest {
       74; // headers of IPv4 and TCP with timestamps, and a number
   private static final Duration LIMIT = Duration.ofSeconds(10);
   private static final Duration QUIET = Duration.ofMillis(300);
+
+  /** A rate that another one, or an event, has taken the place of. */
+  private static final Pattern RATE = Pattern.compile("(\\d+) events a second\r\u001b\\[K");
+
   private static final JsonMapper MAPPER = new JsonMapper();
 
   private static TestNode node;
@@ -294,6 +302,36 @@ class AgentMonitorKernelTest {
     return events.isEmpty()
         || !text(events.getLast(), "kind").equals("api")
         || events.getLast().get("status").asInt() != 200;
+  }
+
+  /** The start script says what is a terminal, so that it is run as it is installed. */
+  @Test
+  void shouldShowTheRateOnATerminalAlone(@TempDir Path prefix) throws Exception {
+    final String monitor =
+        CtlProcess.install(prefix)
+            + " -H unix://"
+            + agent.socket()
+            + " monitor --type drop -o json";
+    final Path events = Files.createFile(prefix.resolve("events"));
+    try (CtlProcess shown = CtlProcess.onTerminal(prefix.resolve("shown"), monitor);
+        CtlProcess redirected =
+            CtlProcess.onTerminal(prefix.resolve("redirected"), monitor + " >" + events)) {
+      final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+      while (RATE.matcher(shown.written()).results().count() < 3 || Files.size(events) == 0) {
+        assertTrue(System.nanoTime() < endNs, shown::written);
+        UdpStream.isAnswered(frontend.namespace(), backend.ipv4(), DENIED, 100);
+      }
+      assertTrue(
+          RATE.matcher(shown.written()).results().anyMatch(rate -> !rate.group(1).equals("0")));
+      for (final String line : RATE.matcher(shown.written()).replaceAll("").lines().toList()) {
+        assertTrue(
+            line.isEmpty() || line.startsWith("{") || line.matches("\\d* events a second"), line);
+      }
+      assertEquals("", redirected.written());
+      for (final String line : Files.readAllLines(events)) {
+        assertEquals("drop", MAPPER.readTree(line).get("type").asString());
+      }
+    }
   }
 
   @Test
