@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import agent.bindings.BpfLink;
+import agent.bindings.SocketHook;
 import agent.datapath.manager.guard.Repairs.Kind;
 import agent.datapath.manager.spec.ModuleHealth.Level;
 import agent.datapath.manager.spec.ServiceEntries;
@@ -434,7 +435,7 @@ class ServiceKernelTest {
     assertEquals(0, socketPins());
     put(service(SocketClient.IPV4, 0, active(SocketClient.IPV4, 0)));
     assertEquals(Hooks.ATTACHED, manager.services().hooks());
-    assertEquals(8, socketPins());
+    assertEquals(SocketHook.values().length, socketPins());
     await(manager.services().remove(ID));
     assertEquals(Hooks.IDLE, manager.services().hooks());
     assertEquals(0, socketPins());
