@@ -5,10 +5,28 @@
  */
 #include "lib/arp.h"
 #include "lib/endpoint_judge.h"
+#include "lib/nat46_translation.h"
 #include "lib/quick_parse.h"
 #include "lib/reject.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
+
+int nat46_from_endpoint(struct __sk_buff *skb);
+int from_endpoint(struct __sk_buff *skb);
+int nat46_to_endpoint(struct __sk_buff *skb);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(key_size, sizeof(__u32));
+	__uint(max_entries, NAT46_PROGRAMS);
+	__array(values, int(void *));
+} nat46_programs SEC(".maps") = {
+	.values = {
+		[NAT46_PROGRAM_FROM] = (void *)&nat46_from_endpoint,
+		[NAT46_PROGRAM_ENTER] = (void *)&from_endpoint,
+		[NAT46_PROGRAM_TO] = (void *)&nat46_to_endpoint,
+	},
+};
 
 /* The slow path emits traces. With aggregation, packets that change nothing in their flow are not traced. */
 #define ENDPOINT_IS_QUICK \
@@ -84,6 +102,8 @@ __local int endpoint_ipv6_slowly(struct __sk_buff *skb, const struct endpoint_en
 					      : nd_to_endpoint(skb, packet, endpoint);
 	if (source_is_verified(endpoint, hook) && !ipv6_equals(&packet->source, endpoint->ipv6))
 		return action_drop(DROP_INVALID_SOURCE_ADDRESS);
+	if (!reason && hook == METRICS_EGRESS && nat46_takes(&packet->destination))
+		return ACTION_TRANSLATE;
 	return reason ? action_drop(reason) : PACKET_IS_READ;
 }
 
@@ -206,13 +226,23 @@ static __always_inline int endpoint_ipv6(struct __sk_buff *skb, const struct end
 	packet->source = *source;
 	packet->destination = *destination;
 	quick_packet_complete(packet, FAMILY_IPV6, !entry);
+	if (hook == METRICS_EGRESS && nat46_takes(&packet->destination))
+		return ACTION_TRANSLATE;
 	return endpoint_judge_by(skb, endpoint, packet, hook);
 }
 
-/* Counts and notifies a drop, and answers what no service takes; forwarded packets are counted before. */
+/*
+ * Counts and notifies a drop, and answers what no service takes; forwarded packets are counted before. Calls the program
+ * that translates a packet, which does not return.
+ */
 static __always_inline int endpoint_conclude(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					     const struct packet *packet, int action, enum metrics_direction hook)
 {
+	if (node_config.enable_nat46 && action == ACTION_TRANSLATE) {
+		bpf_tail_call(skb, &nat46_programs, hook == METRICS_EGRESS ? NAT46_PROGRAM_FROM : NAT46_PROGRAM_TO);
+		action = action_drop(DROP_NOT_TRANSLATABLE);
+	}
+
 	const enum drop_reason reason = action_reason(action);
 
 	metrics_count(action_is_peers(action) ? 1 - hook : hook, reason, skb->len);
@@ -284,4 +314,46 @@ SEC("tc")
 int to_endpoint(struct __sk_buff *skb)
 {
 	return endpoint_enter(skb, METRICS_INGRESS);
+}
+
+/* Drops a packet that cannot be translated; returns the action. */
+static __always_inline int nat46_drop(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
+				      const struct packet *packet, enum metrics_direction hook, int reason)
+{
+	metrics_count(hook, reason & 0xff, skb->len);
+	if (ENDPOINT_OPTION(DROP_NOTIFICATION))
+		endpoint_notify(skb, endpoint, packet, NULL, hook, EVENT_DROP, reason & 0xff, 0);
+	return TC_ACT_SHOT;
+}
+
+SEC("tc")
+int nat46_from_endpoint(struct __sk_buff *skb)
+{
+	const struct endpoint_entry *endpoint = endpoint_of(skb);
+	struct packet packet;
+	int reason;
+
+	if (!endpoint)
+		return TC_ACT_SHOT;
+	reason = nat46_leave(skb, endpoint, &packet);
+	if (!reason) {
+		packet_set_translated(skb);
+		bpf_tail_call(skb, &nat46_programs, NAT46_PROGRAM_ENTER);
+		reason = DROP_NOT_TRANSLATABLE;
+	}
+	return nat46_drop(skb, endpoint, &packet, METRICS_EGRESS, reason);
+}
+
+SEC("tc")
+int nat46_to_endpoint(struct __sk_buff *skb)
+{
+	const struct endpoint_entry *endpoint = endpoint_of(skb);
+	struct packet packet;
+	int reason;
+
+	if (!endpoint)
+		return TC_ACT_SHOT;
+	packet_set_incomplete(skb);
+	reason = nat46_arrive(skb, endpoint, &packet);
+	return reason ? nat46_drop(skb, endpoint, &packet, METRICS_INGRESS, reason) : ACTION_PASS;
 }

@@ -28,9 +28,11 @@ struct node_config {
 	__u8 native6_length;
 	__u8 native4[4];
 	__u8 native6[16];
-	__u8 reserved[4];
+	__u8 nat46_range[16]; /* IPv6 packets to addresses with its first 96 bits become IPv4 packets */
+	__u8 enable_nat46;
+	__u8 reserved[3];
 };
-_Static_assert(sizeof(struct node_config) == 128, "node_config");
+_Static_assert(sizeof(struct node_config) == 144, "node_config");
 
 const volatile struct node_config node_config;
 

@@ -15,6 +15,9 @@
 #define ACTION_QUIET 0x200 /* with ACTION_DROP: counted, not notified */
 #define ACTION_PEER 0x400  /* with ACTION_DROP: by the endpoint on the other side, and counted there */
 
+/* In the place of a drop: another program translates the packet to the other family (lib/nat46.h). */
+#define ACTION_TRANSLATE 0x800
+
 static __always_inline int action_drop(enum drop_reason reason)
 {
 	return ACTION_DROP | reason;
@@ -25,6 +28,7 @@ static __always_inline int action_drop_quietly(enum drop_reason reason)
 	return ACTION_DROP | ACTION_QUIET | reason;
 }
 
+/* Also for what another program has to translate, so that a packet of the fast path is asked one question. */
 static __always_inline bool action_is_drop(int action)
 {
 	return action >= ACTION_DROP;

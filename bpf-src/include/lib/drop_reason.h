@@ -25,6 +25,7 @@ enum drop_reason {
 	DROP_PORTS_EXHAUSTED = 18,   /* masqueraded or relayed, and no port of the node was free for its destination */
 	DROP_NOT_FORWARDABLE = 19,   /* to another host, and its hop limit ends here or the way takes smaller ones */
 	DROP_NO_PROXY = 20,          /* policy sends its flow to a proxy, which is not there or cannot take it */
+	DROP_NOT_TRANSLATABLE = 21,  /* of a flow between IPv6 and IPv4, and has no counterpart in the other family */
 };
 
 #endif

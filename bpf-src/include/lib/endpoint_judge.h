@@ -3,6 +3,7 @@
 #ifndef AGENT_LIB_ENDPOINT_JUDGE_H
 #define AGENT_LIB_ENDPOINT_JUDGE_H
 
+#include "lib/nat46_judge.h"
 #include "lib/own_relay.h"
 #include "lib/quoted_flow.h"
 #include "lib/redirect.h"
@@ -70,6 +71,7 @@ static __always_inline int endpoint_follow_slowly(struct __sk_buff *skb, const s
 	const __u32 peer_id = conntrack_peer_of(entry, side);
 	enum conntrack_change change;
 
+	judgement_follow(judgement, entry, side);
 	if ((flags & (CONNTRACK_PROXIED | CONNTRACK_DENIED)) == CONNTRACK_PROXIED)
 		return endpoint_follow_redirect(skb, endpoint, packet, entry, &segment, judgement->now, hook);
 	if (rewrite_applies(entry, side) && rewrite_destination(entry) && service_follow(skb, packet, judgement, entry))
@@ -243,12 +245,6 @@ static __always_inline bool endpoint_peer_is_node(const struct __sk_buff *skb, c
 	       (hook == METRICS_INGRESS && !receiving_ifindex(skb) && origin & ORIGIN_MAY_BE_HOST);
 }
 
-/* Returns the id of the endpoint to which a packet is delivered without an entry; 0: the stack delivers. */
-static __always_inline __u32 flow_peer_of(const struct flow *flow, const struct endpoint_entry *endpoint)
-{
-	return ENDPOINT_OPTION(HOST_ROUTING) ? flow->endpoint_id[PACKET_DESTINATION] : 0;
-}
-
 /* Evaluates policy for a packet without a valid verdict, and stores the verdict in conntrack. */
 static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 					struct packet *packet, struct judgement *judgement,
@@ -272,6 +268,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 	if (hook == METRICS_INGRESS && unlikely(flow->forged)) {
 		packet_set_forged(packet);
 		judgement->initiator = PACKET_SOURCE;
+		judgement->nat46 = NAT46_NONE;
 		old = NULL;
 	}
 	if (flow->entry_flags & CONNTRACK_TO_NODE && endpoint_peer_is_node(skb, old, origin, hook))
@@ -281,7 +278,8 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 		judgement_begin(judgement, packet);
 	}
 	flow->entry_flags |= (ENDPOINT_OPTION(CONNTRACK_ACCOUNTING) ? CONNTRACK_COUNTED : 0) |
-			     (ENDPOINT_OPTION(TRACE_NOTIFICATION) ? CONNTRACK_BY_STACK : 0);
+			     (ENDPOINT_OPTION(TRACE_NOTIFICATION) ? CONNTRACK_BY_STACK : 0) |
+			     judgement_translates(judgement) * CONNTRACK_BY_STACK;
 	if (!old && packet_is_icmp(packet) && packet->kind == PACKET_FLOW && packet_opens_nothing(packet))
 		packet->kind = PACKET_STATELESS;
 	if (old) {
@@ -329,7 +327,7 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 			reason = judge_untracked(flow, packet, untracked);
 		if (!reason)
 			reason = packet_finish_renewed(skb, endpoint, packet, judgement, hook,
-						       flow_peer_of(flow, endpoint));
+						       judgement_peer(judgement, endpoint));
 		if (!reason && unlikely(memory->entry.flags & CONNTRACK_PROXIED))
 			return endpoint_follow_redirect(skb, endpoint, packet, &memory->entry, segment, judgement->now,
 							hook);
@@ -345,10 +343,10 @@ static __always_inline int endpoint_ask(struct __sk_buff *skb, const struct endp
 	if (reason)
 		return endpoint_drop_by(skb, endpoint, packet, flow, hook, reason, flow->denied_side & 1);
 	endpoint_trace(skb, endpoint, packet, flow, hook, CONNTRACK_CREATED);
-	if (related && error_translation_fails(skb, endpoint, packet, hook, flow_peer_of(flow, endpoint)))
+	if (related && error_translation_fails(skb, endpoint, packet, hook, judgement_peer(judgement, endpoint)))
 		return action_drop(DROP_MALFORMED);
 	deliver_prepare(skb);
-	return endpoint_forward(skb, endpoint, packet->family, hook, flow_peer_of(flow, endpoint));
+	return endpoint_forward(skb, endpoint, packet->family, hook, judgement_peer(judgement, endpoint));
 }
 
 /* Returns whether an endpoint of the entry was removed or changed its address, which endpoint own_id may have now. */
@@ -372,6 +370,8 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 
 	if (!memory)
 		return action_drop(DROP_NO_ENDPOINT);
+	if (hook == METRICS_INGRESS && packet_is_to_translate(skb))
+		return ACTION_TRANSLATE;
 	judgement = &memory->judgement;
 	judgement->now = now_ns();
 	judgement->options = endpoint->options;
@@ -382,6 +382,7 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 	judgement->device = 0;
 	judgement->translated = false;
 	judgement->masquerades = false;
+	judgement->nat46 = hook == METRICS_EGRESS && packet_is_translated(skb) ? NAT46_SOURCE : NAT46_NONE;
 	side = judgement->source_side & 1;
 	if (packet->kind == PACKET_FLOW && !packet->untracked)
 		entry = conntrack_find(packet);
@@ -389,6 +390,9 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 		packet_set_forged(packet); /* it has the address of this node as its source */
 		entry = NULL;
 	}
+	if (entry && hook == METRICS_EGRESS && node_config.enable_nat46 &&
+	    unlikely(entry_is_of_other_family(entry, packet, judgement, side)))
+		return action_drop(DROP_TUPLE_IN_USE);
 	if (entry && unlikely(entry_is_relayed(entry))) {
 		if (hook == METRICS_EGRESS) {
 			const int action = own_relay_judge(skb, endpoint, packet, entry, &segment, judgement);
@@ -418,6 +422,7 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 			judgement->put_flags = BPF_ANY;
 		} else if (unlikely(flags & CONNTRACK_PROXIED) &&
 			   (hook == METRICS_INGRESS || !entry_is_proxied(entry))) {
+			judgement_follow(judgement, entry, side);
 			return endpoint_follow_redirect(skb, endpoint, packet, entry, &segment, judgement->now, hook);
 		} else if (endpoint_verdict_holds(skb, endpoint, entry, side, hook, &segment, judgement->now)) {
 			if (conntrack_denial_is_others(flags, side, packet->protocol) && !entry_is_masqueraded(entry) &&
@@ -427,6 +432,7 @@ static __always_inline int endpoint_judge(struct __sk_buff *skb, const struct en
 				return endpoint_follow_slowly(skb, endpoint, packet, entry, judgement, hook);
 		} else {
 			old = entry;
+			judgement_follow(judgement, entry, side);
 			judgement->initiator = conntrack_is_initiator(flags, side) ? PACKET_SOURCE : PACKET_DESTINATION;
 		}
 	}
@@ -468,8 +474,15 @@ __global int judge_from_endpoint(struct __sk_buff *skb, struct packet *packet, c
 
 __global int judge_to_endpoint(struct __sk_buff *skb, struct packet *packet, const struct endpoint_entry *endpoint)
 {
-	return packet && endpoint ? endpoint_judge(skb, endpoint, packet, METRICS_INGRESS)
-				  : action_drop(DROP_NO_ENDPOINT);
+	const struct judge_scratch *memory = scratch();
+	int action;
+
+	if (!packet || !endpoint || !memory)
+		return action_drop(DROP_NO_ENDPOINT);
+	action = endpoint_judge(skb, endpoint, packet, METRICS_INGRESS);
+	return action == ACTION_PASS && node_config.enable_nat46 && memory->judgement.nat46 == NAT46_DESTINATION
+		       ? ACTION_TRANSLATE
+		       : action;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "lib/flow.h"
 #include "lib/icmp_error.h"
 #include "lib/metrics.h"
+#include "lib/nat46.h"
 #include "lib/nd.h"
 #include "lib/quick_parse.h"
 #include "lib/route.h"
@@ -141,7 +142,8 @@ static __always_inline void endpoint_account(const struct __sk_buff *skb, const 
 }
 
 /* Flags of entries whose packets need more than the fast path does. */
-#define CONNTRACK_SLOW (CONNTRACK_DENIED | CONNTRACK_UNTRACKED_LOW | CONNTRACK_UNTRACKED_HIGH | CONNTRACK_PROXIED)
+#define CONNTRACK_SLOW \
+	(CONNTRACK_DENIED | CONNTRACK_UNTRACKED_LOW | CONNTRACK_UNTRACKED_HIGH | CONNTRACK_PROXIED | CONNTRACK_NAT46)
 
 /* Returns whether the packet is of an established flow, so that policy need not be asked. */
 static __always_inline bool endpoint_may_follow(const struct __sk_buff *skb, const struct endpoint_entry *endpoint,

@@ -29,7 +29,8 @@ struct judgement {
 	__u8 relayed;            /* the packet is of a flow that this node relays (lib/relay.h) */
 	__be16 frontend_port_be; /* where a translated packet was sent to, or the port of a masqueraded one */
 	__u8 forwarding;         /* of the service, enum service_forwarding */
-	__u8 reserved[3];
+	__u8 nat46;              /* enum nat46_side */
+	__u8 reserved[2];
 	__u32 service_id;
 	union address frontend;
 };
@@ -138,7 +139,8 @@ static __always_inline void entry_set_way(struct conntrack_entry *entry, enum co
 /* Lets the flow of a new entry bypass the stack where it may. A function of its own, which is verified once. */
 __global int entry_set_ways(struct conntrack_entry *entry, const struct judgement *judgement)
 {
-	if (!entry || !judgement || !(judgement->options & OPTION_HOST_ROUTING))
+	if (!entry || !judgement || !(judgement->options & OPTION_HOST_ROUTING) ||
+	    (node_config.enable_nat46 && entry->flags & CONNTRACK_NAT46))
 		return 0;
 	entry_set_way(entry, CONNTRACK_LOW, CONNTRACK_OUTSIDE_LOW, judgement->device);
 	entry_set_way(entry, CONNTRACK_HIGH, CONNTRACK_OUTSIDE_HIGH, judgement->device);
@@ -178,6 +180,8 @@ static __always_inline void flow_begin_entry(struct conntrack_entry *entry, cons
 	flow_fill_entry(entry, &judgement->flow, side);
 	entry->flags |= (initiator == (side == CONNTRACK_HIGH) ? CONNTRACK_INITIATOR_HIGH : 0) |
 			conntrack_flags_of(initiator, side, packet->protocol, packet->tcp_flags);
+	if (node_config.enable_nat46)
+		entry->flags |= (judgement->nat46 & NAT46_SOURCE) * nat46_flag(side);
 	entry->expires_ns = conntrack_expiry(judgement, entry->flags, packet->protocol);
 	conntrack_note_acknowledged(entry, side, packet);
 }
@@ -236,7 +240,7 @@ __global int endpoint_open_flow(struct __sk_buff *skb, const struct packet *pack
 /* What a new verdict leaves as it is. */
 #define CONNTRACK_LASTING                                                                             \
 	(CONNTRACK_INITIATOR_HIGH | CONNTRACK_SEEN_REPLY | CONNTRACK_SEEN_NON_SYN | CONNTRACK_ENDED | \
-	 CONNTRACK_DIRECTION_UNKNOWN | CONNTRACK_REWRITTEN | CONNTRACK_OVERFLOW | CONNTRACK_PROXIED)
+	 CONNTRACK_DIRECTION_UNKNOWN | CONNTRACK_REWRITTEN | CONNTRACK_OVERFLOW | CONNTRACK_PROXIED | CONNTRACK_NAT46)
 
 static __always_inline void conntrack_carry_over(struct conntrack_entry *entry, const struct conntrack_entry *old)
 {

@@ -299,6 +299,7 @@ static __always_inline void judgement_begin(struct judgement *judgement, const s
 {
 	judgement->put_flags = BPF_ANY;
 	judgement->initiator = PACKET_SOURCE;
+	judgement->nat46 &= NAT46_SOURCE;
 	if (judgement->translated)
 		judgement->source_side = packet_conntrack_side(packet);
 }

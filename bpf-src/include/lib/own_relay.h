@@ -38,7 +38,10 @@ static __always_inline bool entry_is_to_workload(const struct conntrack_entry *e
 /* Returns the device by which packets of this side leave, or their workload (RELAY_TO_WORKLOAD). */
 static __always_inline __u32 entry_way(const struct conntrack_entry *entry, enum conntrack_side side)
 {
-	return entry->delivery_index[1 - side] | (entry_is_to_workload(entry, side) ? RELAY_TO_WORKLOAD : 0);
+	if (!entry_is_to_workload(entry, side))
+		return entry->delivery_index[1 - side];
+	return entry->delivery_index[1 - side] | RELAY_TO_WORKLOAD |
+	       entry_translates(entry, 1 - side) * RELAY_TRANSLATES;
 }
 
 /* Opens both entries of a flow, in which judge_scratch has that of the client's packets then; returns a drop reason. */
@@ -90,7 +93,7 @@ __global int own_relay_answer(struct __sk_buff *skb, const struct packet *packet
 	error = relay_refusal(skb, packet->family, memory->judgement.device, 0);
 	if (!answer_make(skb, packet, (struct answer *)memory, endpoint->mac, error))
 		return TC_ACT_SHOT;
-	return (int)bpf_redirect_peer(endpoint->ifindex, 0);
+	return answer_deliver(skb, endpoint);
 }
 
 /* Sends on a packet of a workload that is rewritten; returns the action. */
@@ -100,7 +103,7 @@ __global int own_relay_forward(struct __sk_buff *skb, const struct endpoint_entr
 		return TC_ACT_SHOT;
 	metrics_count(METRICS_EGRESS, DROP_NONE, skb->len);
 	deliver_prepare(skb);
-	return way & RELAY_TO_WORKLOAD ? deliver_to_workload(skb, family, endpoint->ifindex, endpoint->mac)
+	return way & RELAY_TO_WORKLOAD ? relay_hand(skb, family, endpoint, way & RELAY_TRANSLATES)
 				       : deliver_to_neighbour(skb, family, way);
 }
 

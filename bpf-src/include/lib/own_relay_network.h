@@ -30,7 +30,7 @@ __global int own_answer_quickly(struct __sk_buff *skb, struct conntrack_entry *e
 	if (relay_rewrite_quickly(skb, entry, family, segment->protocol))
 		return network_drop(skb, DROP_MALFORMED);
 	own_relay_advance(skb, entry, segment, now, RELAY_TO_WORKLOAD, family, quick_l4_offset(family));
-	return relay_deliver(skb, family, endpoint);
+	return relay_deliver(skb, family, endpoint, entry_translates(entry, 1 - side));
 }
 
 /* Asks the policy of a workload for the flow of an answer again; returns a drop reason or OWN_RELAY_OTHER. */
@@ -89,12 +89,14 @@ __global int own_answer_conclude(struct __sk_buff *skb, struct packet *packet, c
 				 const struct endpoint_entry *endpoint, int change)
 {
 	struct judge_scratch *memory = scratch();
+	bool translates;
 
 	if (!packet || !entry || !endpoint || !memory)
 		return TC_ACT_SHOT;
+	translates = entry_translates(entry, 1 - (packet_conntrack_side(packet) & 1));
 	own_answer_show(packet, entry);
 	endpoint_trace(skb, endpoint, packet, &memory->judgement.flow, METRICS_INGRESS, change);
-	return relay_deliver(skb, packet->family, endpoint);
+	return relay_deliver(skb, packet->family, endpoint, translates);
 }
 
 /* The same for an answer that it does not read, or that the policy has to judge. */

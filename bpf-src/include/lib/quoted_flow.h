@@ -43,6 +43,7 @@ __global int quoted_flow_find(struct __sk_buff *skb, const struct packet *packet
 
 	const enum conntrack_side sender = packet_conntrack_side(quoted) & 1;
 
+	memory->judgement.nat46 |= entry_translates(entry, sender) * NAT46_DESTINATION;
 	if (hook == METRICS_INGRESS && !origin_is_peer(entry, 1 - sender, receiving_ifindex(skb)))
 		return QUOTED_FLOW_UNKNOWN;
 	if (conntrack_is_current(entry))

@@ -221,6 +221,13 @@ static __always_inline bool answer_make(struct __sk_buff *skb, const struct pack
 	return !bpf_skb_store_bytes(skb, 0, answer->macs, bytes, BPF_F_RECOMPUTE_CSUM | BPF_F_INVALIDATE_HASH);
 }
 
+/* Hands an answer to the workload that has sent the packet. */
+static __always_inline int answer_deliver(struct __sk_buff *skb, const struct endpoint_entry *endpoint)
+{
+	return packet_is_translated(skb) ? deliver_to_translation(skb, endpoint->ifindex)
+					 : (int)bpf_redirect_peer(endpoint->ifindex, 0);
+}
+
 /* Makes the packet the answer to it, and hands that to the workload; returns the action, or TC_ACT_SHOT. */
 __global int packet_reject(struct __sk_buff *skb, const struct packet *packet, const struct endpoint_entry *endpoint)
 {
@@ -228,7 +235,7 @@ __global int packet_reject(struct __sk_buff *skb, const struct packet *packet, c
 
 	if (!packet || !endpoint || !answer || !answer_make(skb, packet, answer, endpoint->mac, 0))
 		return TC_ACT_SHOT;
-	return (int)bpf_redirect_peer(endpoint->ifindex, 0);
+	return answer_deliver(skb, endpoint);
 }
 
 /*

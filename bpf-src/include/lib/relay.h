@@ -258,12 +258,28 @@ static __always_inline int relay_forward(struct __sk_buff *skb, __u8 family, __u
 	return action;
 }
 
+/* Delivers a packet that is rewritten to a workload, or has it translated for it. */
+__global int relay_hand(struct __sk_buff *skb, __u32 family, const struct endpoint_entry *endpoint, __u32 translates)
+{
+	void *frame;
+
+	if (!endpoint)
+		return TC_ACT_SHOT;
+	frame = deliver_hop(skb, family);
+	if (!frame)
+		return ACTION_PASS;
+	ethernet_write(frame, endpoint->mac);
+	return node_config.enable_nat46 && translates ? deliver_to_translation(skb, endpoint->ifindex)
+						      : (int)bpf_redirect_peer(endpoint->ifindex, 0);
+}
+
 /* The same for one that goes to a workload (lib/own_relay.h). */
-static __always_inline int relay_deliver(struct __sk_buff *skb, __u8 family, const struct endpoint_entry *endpoint)
+static __always_inline int relay_deliver(struct __sk_buff *skb, __u8 family, const struct endpoint_entry *endpoint,
+					 bool translates)
 {
 	metrics_count(METRICS_NETWORK, DROP_NONE, skb->len);
 	deliver_prepare(skb);
-	return deliver_to_workload(skb, family, endpoint->ifindex, endpoint->mac);
+	return relay_hand(skb, family, endpoint, translates);
 }
 
 /* The same for one of a flow, whose entries it changes. l4_offset: 0 where the packet has no ports. */
@@ -416,7 +432,8 @@ __global int relay_error(struct __sk_buff *skb, const struct packet *error)
 		return network_drop(skb, DROP_NOT_FORWARDABLE);
 	if (relay_rewrite_error(skb, error, entry))
 		return network_drop(skb, DROP_MALFORMED);
-	return endpoint ? relay_deliver(skb, error->family, endpoint) : relay_forward(skb, error->family, device);
+	return endpoint ? relay_deliver(skb, error->family, endpoint, entry_translates(entry, 1 - side))
+			: relay_forward(skb, error->family, device);
 }
 
 #endif

@@ -31,6 +31,7 @@ static __always_inline void entry_set_rewrite(struct conntrack_entry *entry, enu
 }
 
 #define RELAY_TO_WORKLOAD 0x10000 /* in the place of a device, with an endpoint id: to that workload */
+#define RELAY_TRANSLATES 0x20000  /* with that: as IPv6 packets (lib/nat46.h) */
 
 /* Sets the device by which packets to a side of the flow leave, or their workload, without an index that is variable. */
 static __always_inline void entry_set_device(struct conntrack_entry *entry, bool to_low, __u32 device)
@@ -57,7 +58,8 @@ static __always_inline void swap_numbers(__u16 *pair)
 /* Makes the low side of an entry the high one. The flags of the two sides are neighbours. */
 static __always_inline void entry_swap_sides(struct conntrack_entry *entry)
 {
-	const __u32 low = CONNTRACK_SEEN_FIN_LOW | CONNTRACK_OUTSIDE_LOW | CONNTRACK_UNTRACKED_LOW;
+	const __u32 low = CONNTRACK_SEEN_FIN_LOW | CONNTRACK_OUTSIDE_LOW | CONNTRACK_UNTRACKED_LOW |
+			  CONNTRACK_NAT46_LOW;
 	const __u32 flags = entry->flags;
 	const __u8 kind[2] = { entry->delivery_kind[CONNTRACK_LOW], entry->delivery_kind[CONNTRACK_HIGH] };
 	const __u32 identity[2] = { entry->identity[CONNTRACK_LOW], entry->identity[CONNTRACK_HIGH] };

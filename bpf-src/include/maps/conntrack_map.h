@@ -96,6 +96,8 @@ enum conntrack_flag {
 	CONNTRACK_PEER_IS_NODE = 131072, /* sockets of this node send the peer's packets: no interface receives them */
 	CONNTRACK_OVERFLOW = 262144,     /* the entry is in a table of the overflow */
 	CONNTRACK_PROXIED = 524288,      /* of a flow that a proxy of this node handles (lib/redirect.h) */
+	CONNTRACK_NAT46_LOW = 1048576,   /* the low side is a workload that sends to the range of NAT46 (lib/nat46.h) */
+	CONNTRACK_NAT46_HIGH = 2097152,
 };
 
 /* How a packet reaches the side that it is for. */

@@ -82,7 +82,7 @@ final class BalancerReport {
               .cgroupRoot(group.path())
               .gateway4(IpAddress.parse("10.77.0.1"))
               .gateway6(IpAddress.parse("fd77::1"))
-              .masquerading(new Masquerading(Map.of(DEVICE, RoutedDevice.OWN), null, null))
+              .masquerading(new Masquerading(Map.of(DEVICE, RoutedDevice.OWN), null, null, null))
               .balancing(new Balancing(DEVICE, RoutedDevice.OWN));
       RoutedDevice.route(host, DEVICE);
       return host.run(

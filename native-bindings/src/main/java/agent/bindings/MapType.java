@@ -32,6 +32,7 @@ public final class MapType {
   /** BPF_MAP_TYPE_SK_STORAGE. */
   public static final int SK_STORAGE = 24;
 
+  private static final int PROG_ARRAY = 3;
   private static final int RINGBUF = 27;
 
   private MapType() {}
@@ -41,6 +42,7 @@ public final class MapType {
     return switch (type) {
       case HASH -> "hash";
       case ARRAY -> "array";
+      case PROG_ARRAY -> "prog_array";
       case PERCPU_HASH -> "percpu_hash";
       case PERCPU_ARRAY -> "percpu_array";
       case LRU_HASH -> "lru_hash";
@@ -52,6 +54,14 @@ public final class MapType {
       case RINGBUF -> "ringbuf";
       default -> "type " + type;
     };
+  }
+
+  /**
+   * Returns whether the map belongs to the programs that declare it, with which libbpf creates it:
+   * its entries are those of sockets, or programs.
+   */
+  public static boolean isOfPrograms(int type) {
+    return type == SK_STORAGE || type == PROG_ARRAY;
   }
 
   /** Returns whether a lookup copies one value for each possible CPU. */

@@ -1,6 +1,7 @@
 package agent.launcher;
 
 import agent.datapath.manager.spec.Masquerading;
+import agent.launcher.options.Nat46Range;
 import agent.launcher.options.OptionException;
 import agent.launcher.options.OptionValues;
 import agent.node.FamilyAddressing;
@@ -15,7 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** The options of masquerading. */
+/** The options of masquerading, and of the translation to IPv4. */
 final class MasqueradeOptions {
   private final OptionValues options;
 
@@ -29,9 +30,10 @@ final class MasqueradeOptions {
 
   /** Returns what the programs masquerade: without the option, no flow of a workload. */
   Masquerading masquerading(Map<String, AddressPair> addresses, NodeAddressing addressing) {
+    final Prefix nat46 = Nat46Range.of(options);
     return isOn()
-        ? new Masquerading(addresses, native4(addressing), native6(addressing))
-        : new Masquerading(addresses, Prefix.ALL_IPV4, Prefix.ALL_IPV6);
+        ? new Masquerading(addresses, native4(addressing), native6(addressing), nat46)
+        : new Masquerading(addresses, Prefix.ALL_IPV4, Prefix.ALL_IPV6, nat46);
   }
 
   /** Whether rules of the agent masquerade where the stack routes flows. */

@@ -103,6 +103,7 @@ class OptionsReachTheirPartsTest {
 
   private static List<Row> rows() {
     final List<Row> rows = new ArrayList<>(nodeRows());
+    rows.addAll(translationRows());
     rows.addAll(datapathRows());
     rows.addAll(serviceRows());
     rows.addAll(domainRows());
@@ -128,6 +129,18 @@ class OptionsReachTheirPartsTest {
             "fd08::/64"),
         new Row("host-routing", "bpf", Settings::hostRouting, Choice.AUTO, Choice.BPF),
         new Row("host-routing", "legacy", Settings::hostRouting, Choice.AUTO, Choice.LEGACY),
+        new Row("mtu", "1400", Settings::mtu, 0, 1400),
+        new Row("device", "eth7", s -> s.node().device(), "undefined", "eth7"),
+        new Row("device", "eth7", Settings::nodeDevices, Set.of(), Set.of("eth7")),
+        new Row("device", "eth7,eth8+", Settings::nodeDevices, Set.of(), Set.of("eth7")),
+        new Row("lb", "eth8", Settings::nodeDevices, Set.of(), Set.of("eth8")),
+        new Row("lb", "eth7", s -> datapath(s).balancing().sources(), AddressPair.NONE, OUTSIDE),
+        new Row("lb", "eth8", s -> datapath(s).balancing().device(), null, "eth8"),
+        new Row("prefilter-device", "eth8", Settings::nodeDevices, Set.of(), Set.of("eth8")));
+  }
+
+  private static List<Row> translationRows() {
+    return List.of(
         new Row(
             "masquerade",
             "false",
@@ -153,21 +166,19 @@ class OptionsReachTheirPartsTest {
             BOTH.ipv6().range(),
             Prefix.parse("cidr", "fd00::/8")),
         new Row(
+            "nat46-range",
+            "64:ff9b::/96",
+            s -> datapath(s).masquerading().nat46Range(),
+            null,
+            Prefix.parse("cidr", "64:ff9b::/96")),
+        new Row(
             "install-iptables-rules", "false", s -> s.masquerade().installsRules(), true, false),
         new Row(
             "prepend-iptables-chains",
             "false",
             s -> s.masquerade().rules(BOTH).areFirst(),
             true,
-            false),
-        new Row("mtu", "1400", Settings::mtu, 0, 1400),
-        new Row("device", "eth7", s -> s.node().device(), "undefined", "eth7"),
-        new Row("device", "eth7", Settings::nodeDevices, Set.of(), Set.of("eth7")),
-        new Row("device", "eth7,eth8+", Settings::nodeDevices, Set.of(), Set.of("eth7")),
-        new Row("lb", "eth8", Settings::nodeDevices, Set.of(), Set.of("eth8")),
-        new Row("lb", "eth7", s -> datapath(s).balancing().sources(), AddressPair.NONE, OUTSIDE),
-        new Row("lb", "eth8", s -> datapath(s).balancing().device(), null, "eth8"),
-        new Row("prefilter-device", "eth8", Settings::nodeDevices, Set.of(), Set.of("eth8")));
+            false));
   }
 
   private static List<Row> serviceRows() {

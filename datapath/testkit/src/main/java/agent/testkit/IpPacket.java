@@ -29,6 +29,7 @@ public final class IpPacket {
   private byte[] options = {};
   private int ttl = 64;
   private int id = 1;
+  private int trafficClass;
   private boolean isFragment;
   private int fragmentOffsetBytes;
   private boolean moreFragments;
@@ -67,6 +68,12 @@ public final class IpPacket {
   /** Sets the time to live, or the hop limit. */
   public IpPacket ttl(int value) {
     ttl = value;
+    return this;
+  }
+
+  /** Sets the traffic class, or the type of service. */
+  public IpPacket trafficClass(int value) {
+    trafficClass = value;
     return this;
   }
 
@@ -277,7 +284,7 @@ public final class IpPacket {
     final ByteArrayOutputStream out = new ByteArrayOutputStream();
     final int headerLength = ipHeaderLength();
     out.write(0x40 | headerLength / 4);
-    out.write(0);
+    out.write(trafficClass);
     put16(out, headerLength + content.length);
     put16(out, id);
     put16(out, (mayNotBeSplit ? 0x4000 : 0) | (more ? 0x2000 : 0) | offset / 8);
@@ -320,7 +327,7 @@ public final class IpPacket {
     }
     body.writeBytes(content);
     final ByteArrayOutputStream out = new ByteArrayOutputStream();
-    put32(out, 6 << 28);
+    put32(out, 6 << 28 | trafficClass << 20);
     put16(out, body.size());
     out.write(chain.isEmpty() ? layer4.protocol() : chain.getFirst()[0]);
     out.write(ttl);

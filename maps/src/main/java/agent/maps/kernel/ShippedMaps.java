@@ -31,7 +31,7 @@ public final class ShippedMaps {
     for (final String name : objects) {
       try (BpfObject object = BpfObject.open(read(name), name)) {
         for (final MapSpec declared : object.maps()) {
-          if (declared.type() != MapType.SK_STORAGE) { // libbpf creates it with the programs
+          if (!MapType.isOfPrograms(declared.type())) {
             maps.add(name, declared);
           }
         }

@@ -41,7 +41,11 @@ public enum ConntrackFlag implements Numbered {
   /** The entry is in a table of the overflow. */
   OVERFLOW(262144),
   /** A proxy of this node handles the flow. */
-  PROXIED(524288);
+  PROXIED(524288),
+  /** The low side is a workload that sends to the range of NAT46. */
+  NAT46_LOW(1048576),
+  /** The high side is a workload that sends to the range of NAT46. */
+  NAT46_HIGH(2097152);
 
   public static final EnumSpec ENUM = EnumSpec.of("conntrack_flag", "CONNTRACK_", values());
 

@@ -39,7 +39,9 @@ public enum DropReason implements Numbered {
   /** To a backend on another host; its hop limit ends here, or the way takes smaller ones. */
   NOT_FORWARDABLE(19),
   /** Policy sends the flow to a proxy, which is not there or cannot take it. */
-  NO_PROXY(20);
+  NO_PROXY(20),
+  /** Of a flow between IPv6 and IPv4; the packet has no counterpart in the other family. */
+  NOT_TRANSLATABLE(21);
 
   public static final EnumSpec ENUM = EnumSpec.of("drop_reason", "DROP_", values());
 

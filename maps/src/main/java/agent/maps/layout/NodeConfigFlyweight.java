@@ -67,7 +67,10 @@ import org.agrona.MutableDirectBuffer;
  * |                            native6                            |
  * |                           (16 bytes)                          |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
- * |                            reserved                           |
+ * |                          nat46_range                          |
+ * |                           (16 bytes)                          |
+ * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+ * |  enable_nat46 |                    reserved                   |
  * +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
  * </pre>
  */
@@ -96,8 +99,10 @@ public final class NodeConfigFlyweight {
   public static final int NATIVE6_LENGTH_OFFSET = NATIVE4_LENGTH_OFFSET + SIZE_OF_BYTE;
   public static final int NATIVE4_OFFSET = NATIVE6_LENGTH_OFFSET + SIZE_OF_BYTE;
   public static final int NATIVE6_OFFSET = NATIVE4_OFFSET + 4;
-  public static final int RESERVED_OFFSET = NATIVE6_OFFSET + 16;
-  public static final int LENGTH = RESERVED_OFFSET + 4;
+  public static final int NAT46_RANGE_OFFSET = NATIVE6_OFFSET + 16;
+  public static final int ENABLE_NAT46_OFFSET = NAT46_RANGE_OFFSET + 16;
+  public static final int RESERVED_OFFSET = ENABLE_NAT46_OFFSET + SIZE_OF_BYTE;
+  public static final int LENGTH = RESERVED_OFFSET + 3;
 
   public static final StructSpec STRUCT =
       StructSpec.named("node_config", LENGTH)
@@ -123,7 +128,9 @@ public final class NodeConfigFlyweight {
           .scalar("native6_length", NATIVE6_LENGTH_OFFSET, U8)
           .bytes("native4", NATIVE4_OFFSET, 4)
           .bytes("native6", NATIVE6_OFFSET, 16)
-          .bytes("reserved", RESERVED_OFFSET, 4)
+          .bytes("nat46_range", NAT46_RANGE_OFFSET, 16)
+          .scalar("enable_nat46", ENABLE_NAT46_OFFSET, U8)
+          .bytes("reserved", RESERVED_OFFSET, 3)
           .build();
 
   private MutableDirectBuffer buffer;
@@ -392,6 +399,34 @@ public final class NodeConfigFlyweight {
   public NodeConfigFlyweight native6(long high, long low) {
     buffer.putLong(offset + NATIVE6_OFFSET, high, BIG_ENDIAN);
     buffer.putLong(offset + NATIVE6_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
+    return this;
+  }
+
+  /** Returns the upper 64 bits of {@code nat46_range}. */
+  public long nat46RangeHigh() {
+    return buffer.getLong(offset + NAT46_RANGE_OFFSET, BIG_ENDIAN);
+  }
+
+  /** Returns the lower 64 bits of {@code nat46_range}, of which the last 32 are not compared. */
+  public long nat46RangeLow() {
+    return buffer.getLong(offset + NAT46_RANGE_OFFSET + SIZE_OF_LONG, BIG_ENDIAN);
+  }
+
+  /** Sets {@code nat46_range}, whose first 96 bits the addresses have that embed one of IPv4. */
+  public NodeConfigFlyweight nat46Range(long high, long low) {
+    buffer.putLong(offset + NAT46_RANGE_OFFSET, high, BIG_ENDIAN);
+    buffer.putLong(offset + NAT46_RANGE_OFFSET + SIZE_OF_LONG, low, BIG_ENDIAN);
+    return this;
+  }
+
+  /** Returns {@code enable_nat46}, 0 or 1. */
+  public int enableNat46() {
+    return buffer.getByte(offset + ENABLE_NAT46_OFFSET) & 0xff;
+  }
+
+  /** Sets {@code enable_nat46}, 0 or 1. */
+  public NodeConfigFlyweight enableNat46(int value) {
+    buffer.putByte(offset + ENABLE_NAT46_OFFSET, (byte) value);
     return this;
   }
 

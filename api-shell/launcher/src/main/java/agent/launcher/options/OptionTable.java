@@ -79,6 +79,7 @@ public final class OptionTable {
             datapath(),
             conntrack(),
             addressing(),
+            translation(),
             policy(),
             prefilter(),
             needing("names in policy", dns()),
@@ -229,8 +230,6 @@ public final class OptionTable {
             .needing("the load balancer"),
         later(ADDRESSING, "ipv6-service-range", STRING, "auto", "IPv6 prefix of services")
             .needing("the load balancer"),
-        later(ADDRESSING, "nat46-range", STRING, "0:0:0:0:0:FFFF::/96", "IPv6 prefix of NAT46")
-            .needing("translation between IPv4 and IPv6"),
         later(ADDRESSING, "tunnel", STRING, "vxlan", "Tunnel between nodes")
             .needing("the overlay between nodes")
             .withShort('t')
@@ -239,7 +238,12 @@ public final class OptionTable {
         later(ADDRESSING, "auto-direct-node-routes", BOOL, "false", "Route to peers on the link")
             .needing("routes to other nodes"),
         later(ADDRESSING, "single-cluster-route", BOOL, "false", "One route for all nodes")
-            .needing("routes to other nodes"),
+            .needing("routes to other nodes"));
+  }
+
+  private static List<AgentOption> translation() {
+    return List.of(
+        served(ADDRESSING, "nat46-range", STRING, "0:0:0:0:0:FFFF::/96", "IPv6 prefix of NAT46"),
         served(
             ADDRESSING, "masquerade", BOOL, "true", "Masquerade workloads with the node's address"),
         served(

@@ -2,9 +2,11 @@ package agent.launcher.view;
 
 import agent.contract.daemon.DaemonConfigurationModel;
 import agent.contract.daemon.DaemonStatusModel;
+import agent.contract.daemon.ProxyReplacementModel;
 import agent.endpoint.config.RuntimeOptions;
 import agent.endpoint.state.EndpointOptions;
 import agent.endpoint.state.MutableOption;
+import agent.launcher.options.Nat46Range;
 import agent.launcher.options.OptionValues;
 import agent.launcher.options.OptionsInForce;
 import agent.node.FamilyAddressing;
@@ -16,6 +18,7 @@ import agent.policy.EnforcementMode;
 import agent.server.handler.NodeEncoder;
 import agent.types.Prefix;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -86,6 +89,16 @@ public final class ConfigurationView {
         null,
         isOn ? nativePrefix(parts.addressing().ipv4(), "ipv4-native-routing-cidr") : null,
         isOn ? nativePrefix(parts.addressing().ipv6(), "ipv6-native-routing-cidr") : null);
+  }
+
+  /** Encodes which addresses stand for IPv4 addresses of what workloads send. */
+  ProxyReplacementModel.Nat46X64 nat46() {
+    final Prefix range = Nat46Range.of(options);
+    return new ProxyReplacementModel.Nat46X64(
+        range != null,
+        new ProxyReplacementModel.Gateway(
+            range != null, range == null ? List.of() : List.of(range.toString())),
+        new ProxyReplacementModel.Feature(false));
   }
 
   private String nativePrefix(FamilyAddressing family, String option) {

@@ -47,7 +47,6 @@ final class StatusEncoder {
       new DaemonStatusModel.Metrics(OFF);
   private static final Collector<CharSequence, ?, String> AND = Collectors.joining(", and ");
   private static final String LISTENED = "every event while a program listens";
-  private static final Feature NO_FEATURE = new Feature(false);
 
   /** Sizes of maps come from options, none from the size of the memory. */
   private static final double NO_DYNAMIC_SIZES = 0.0;
@@ -231,7 +230,7 @@ final class StatusEncoder {
    * Services are balanced at the socket and by packet, or not at all; clients outside reach them
    * where a device of the network has the host program.
    */
-  private static ProxyReplacementModel proxyReplacement(StartedParts now) {
+  private ProxyReplacementModel proxyReplacement(StartedParts now) {
     final ServiceProxy services = now.datapath().services();
     final List<ProxyReplacementModel.Device> devices = devices(now.inventory().get());
     final boolean isServed = services.hooks() != ServiceProxy.Hooks.OFF;
@@ -248,8 +247,7 @@ final class StatusEncoder {
             outside,
             new ProxyReplacementModel.HostReachableServices(
                 isServed, isServed ? List.of("TCP", "UDP") : List.of()),
-            new ProxyReplacementModel.Nat46X64(
-                false, new ProxyReplacementModel.Gateway(false, List.of()), NO_FEATURE),
+            configuration.nat46(),
             nodePort(now, isServed, outside.enabled()),
             inside,
             inside,

@@ -109,7 +109,7 @@ class OptionEffectsTest {
       monitor-aggregation AgentOptionsKernelTest#shouldStartEndpointsWithTheOptionsOfTheDaemon
       monitor-queue-size AgentMonitorKernelTest#shouldHoldAsManyEventsAsTheOptionSaysAndCountSubscribers
       mtu AgentOperatorOptionsKernelTest#shouldGiveInterfacesOfWorkloadsTheMtuAndKeepIt
-      nat46-range refused
+      nat46-range AgentNat46KernelTest#shouldReachServersOfIpv4
       orch-api-server refused
       orch-kubeconfig-path refused
       orch-require-ipv4-pod-cidr refused

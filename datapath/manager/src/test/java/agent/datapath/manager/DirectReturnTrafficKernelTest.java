@@ -74,7 +74,7 @@ class DirectReturnTrafficKernelTest {
             .context()
             .cgroupRoot(network.group.path())
             .devices(Map.of(DEVICE, index(DEVICE), BACKEND_DEVICE, index(BACKEND_DEVICE)))
-            .masquerading(new Masquerading(addresses, null, null))
+            .masquerading(new Masquerading(addresses, null, null, null))
             .balancing(hasBalancer ? new Balancing(DEVICE, up) : Balancing.NONE);
     final DatapathManager manager = network.node.launch(context);
     serve(manager, ServiceForwarding.DSR, BACKEND4, BACKEND6);

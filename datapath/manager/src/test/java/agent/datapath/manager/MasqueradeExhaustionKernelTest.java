@@ -166,7 +166,7 @@ class MasqueradeExhaustionKernelTest {
                 .conntrackAnyMax(TABLE)
                 .conntrackLifetimes(new ConntrackLifetimes(60, 60, LIFETIME_SEC, LIFETIME_SEC))
                 .devices(Map.of(DEVICE, up.hostIfindex()))
-                .masquerading(new Masquerading(Map.of(DEVICE, own), null, null)));
+                .masquerading(new Masquerading(Map.of(DEVICE, own), null, null, null)));
     await(manager.bypassStack(true));
     int id = 101;
     for (final Workload workload : List.of(alice, bob)) {

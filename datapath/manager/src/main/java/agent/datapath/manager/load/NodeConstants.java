@@ -103,5 +103,9 @@ public final class NodeConstants {
       node.native6(excluded.high(), excluded.low())
           .native6Length(context.masquerading().native6().length() + 1);
     }
+    if (context.masquerading().nat46Range() != null) {
+      final IpAddress range = context.masquerading().nat46Range().address();
+      node.nat46Range(range.high(), range.low()).enableNat46(1);
+    }
   }
 }

@@ -41,6 +41,7 @@ public final class NodeMapSet implements AutoCloseable {
   private final int policyMapMax;
   private final Map<String, BpfMap> maps = new LinkedHashMap<>();
   private final ConntrackCarryOver carryOver;
+  private boolean translates;
 
   private NodeMapSet(
       Pins pins, MapRegistry registry, MapPins guard, ShippedMaps shipped, int policyMapMax) {
@@ -69,6 +70,10 @@ public final class NodeMapSet implements AutoCloseable {
       if (!context.enableServices()) {
         unpin(pins, NodeMaps.SOCKET); // those that the programs of endpoints get are empty then
         BpfFileSystem.unpin(pins.map(ProgramLoader.SOCKET_PEERS));
+      }
+      set.translates = context.masquerading().nat46Range() != null;
+      if (!set.translates) {
+        BpfFileSystem.unpin(pins.map(ProgramLoader.NAT46_PROGRAMS));
       }
       for (final MapDefinition definition : set.shipped.all()) {
         set.open(sized(context, definition));
@@ -181,6 +186,11 @@ public final class NodeMapSet implements AutoCloseable {
   /** Returns the maps by the names under which the objects declare them. */
   Map<String, BpfMap> byName() {
     return maps;
+  }
+
+  /** Returns whether programs translate between the families, and call each other for that. */
+  boolean translates() {
+    return translates;
   }
 
   /** Returns the path at which a map of this name is or would be pinned. */

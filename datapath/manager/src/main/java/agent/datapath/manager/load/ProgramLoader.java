@@ -12,6 +12,7 @@ import agent.maps.btf.DataSectionLayout;
 import agent.maps.btf.ElfObject;
 import agent.maps.kernel.BpfMap;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 
@@ -22,6 +23,13 @@ import java.util.function.Consumer;
 public final class ProgramLoader {
   /** The map of {@code maps/socket_map.h}. */
   static final String SOCKET_PEERS = "socket_peers";
+
+  /** The programs that those of endpoints call, as {@code programs/endpoint.bpf.c} has them. */
+  static final String NAT46_PROGRAMS = "nat46_programs";
+
+  /** The map that outlives the programs of an object, and that libbpf creates with them. */
+  private static final Map<ProgramFile, String> OF_PROGRAMS =
+      Map.of(ProgramFile.SOCKET, SOCKET_PEERS, ProgramFile.ENDPOINT, NAT46_PROGRAMS);
 
   private final ProgramObjects objects;
   private final NodeMapSet maps;
@@ -52,7 +60,7 @@ public final class ProgramLoader {
         final BpfMap map = maps.byName().get(name);
         if (map != null) {
           object.reuseMap(name, map.fd());
-        } else if (isOfSockets(name)) {
+        } else if (OF_PROGRAMS.containsValue(name)) {
           takeOver(object, name);
         } else if (!isSection(name)) {
           throw new IllegalStateException(
@@ -61,8 +69,9 @@ public final class ProgramLoader {
       }
       layoutOf(elf).ifPresent(found -> constants.accept(new Constants(found, object)));
       object.load();
-      if (program == ProgramFile.SOCKET) {
-        pin(object);
+      final String kept = OF_PROGRAMS.get(program);
+      if (kept != null && (program != ProgramFile.ENDPOINT || maps.translates())) {
+        pin(object, kept);
       }
       return object;
     } catch (RuntimeException failure) {
@@ -87,12 +96,10 @@ public final class ProgramLoader {
     return layout;
   }
 
-  /** Returns whether the map holds what sockets have, which libbpf creates with the programs. */
-  private static boolean isOfSockets(String name) {
-    return name.equals(SOCKET_PEERS);
-  }
-
-  /** What sockets have outlives the programs, so that a new program knows it, too. */
+  /**
+   * What sockets have outlives the programs, so that a new program knows it, too; and the kernel
+   * clears an array of programs that is neither open nor pinned.
+   */
   private void takeOver(BpfObject object, String map) {
     final int fd = BpfFileSystem.open(maps.pin(map));
     if (fd >= 0) {
@@ -104,11 +111,11 @@ public final class ProgramLoader {
     }
   }
 
-  private void pin(BpfObject object) {
-    final Path pin = maps.pin(SOCKET_PEERS);
-    final int result = BpfFileSystem.pin(object.mapFd(SOCKET_PEERS), pin);
+  private void pin(BpfObject object, String map) {
+    final Path pin = maps.pin(map);
+    final int result = BpfFileSystem.pin(object.mapFd(map), pin);
     if (result < 0 && result != -Errno.EEXIST) {
-      throw new BindingsException("map " + SOCKET_PEERS + ": pin " + pin, result);
+      throw new BindingsException("map " + map + ": pin " + pin, result);
     }
   }
 

@@ -6,15 +6,17 @@ import java.util.Map;
 
 /**
  * Which addresses flows of workloads, and of clients outside to backends outside, get where they
- * leave the node.
+ * leave the node, and which addresses of workloads' packets stand for IPv4 addresses.
  *
  * @param addresses those that they get by each device at the start, by its name
  * @param native4 the IPv4 prefix to which packets are not masqueraded, or null
  * @param native6 the IPv6 prefix to which packets are not masqueraded, or null
+ * @param nat46Range the IPv6 prefix of 96 bits to which packets become IPv4 packets, or null
  */
-public record Masquerading(Map<String, AddressPair> addresses, Prefix native4, Prefix native6) {
+public record Masquerading(
+    Map<String, AddressPair> addresses, Prefix native4, Prefix native6, Prefix nat46Range) {
   /** Flows keep their addresses. */
-  public static final Masquerading NONE = new Masquerading(Map.of(), null, null);
+  public static final Masquerading NONE = new Masquerading(Map.of(), null, null, null);
 
   public Masquerading {
     addresses = Map.copyOf(addresses);
@@ -23,6 +25,9 @@ public record Masquerading(Map<String, AddressPair> addresses, Prefix native4, P
     }
     if (native6 != null && native6.address().isIpv4()) {
       throw new IllegalArgumentException("native6: no IPv6 prefix");
+    }
+    if (nat46Range != null && (nat46Range.isIpv4() || nat46Range.length() != 96)) {
+      throw new IllegalArgumentException("nat46-range: no IPv6 prefix of 96 bits");
     }
   }
 }

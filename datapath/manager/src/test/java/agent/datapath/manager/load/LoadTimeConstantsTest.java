@@ -10,14 +10,17 @@ import agent.datapath.manager.compile.ProgramFile;
 import agent.datapath.manager.compile.ProgramObjects;
 import agent.datapath.manager.spec.ConntrackLifetimes;
 import agent.datapath.manager.spec.DatapathContext;
+import agent.datapath.manager.spec.Masquerading;
 import agent.maps.btf.Btf;
 import agent.maps.btf.DataSectionLayout;
 import agent.maps.btf.ElfObject;
 import agent.maps.layout.NodeConfigFlyweight;
 import agent.maps.layout.PrefilterConfigFlyweight;
 import agent.types.IpAddress;
+import agent.types.Prefix;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.ToLongFunction;
@@ -95,6 +98,17 @@ class LoadTimeConstantsTest {
     assertEquals(10_000, node(context(), NodeConfigFlyweight::eventsPerSecond));
     assertEquals(65_535, node(context, NodeConfigFlyweight::payloadBytes));
     assertEquals(128, node(context(), NodeConfigFlyweight::payloadBytes));
+  }
+
+  @Test
+  void shouldWriteTheRangeOfNat46() {
+    final Prefix range = Prefix.parse("2001:db8:46:1:0:7::/96");
+    final DatapathContext context =
+        context().masquerading(new Masquerading(Map.of(), null, null, range));
+    assertEquals(1, node(context, NodeConfigFlyweight::enableNat46));
+    assertEquals(0x2001_0db8_0046_0001L, node(context, NodeConfigFlyweight::nat46RangeHigh));
+    assertEquals(0x0000_0007_0000_0000L, node(context, NodeConfigFlyweight::nat46RangeLow));
+    assertEquals(0, node(context(), NodeConfigFlyweight::enableNat46));
   }
 
   private static DatapathContext context() {

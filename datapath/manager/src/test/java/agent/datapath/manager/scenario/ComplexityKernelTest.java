@@ -25,9 +25,17 @@ class ComplexityKernelTest {
   @Test
   void shouldStayWithinTheBudgetOfEachProgram() throws IOException {
     final TreeMap<String, Integer> found = new TreeMap<>();
+    try (ScenarioNode node = new ScenarioNode().nat46()) {
+      for (final String program : List.of("from_endpoint", "to_endpoint")) {
+        found.put(program + ".nat46", node.verifiedInstructions(ScenarioHost.ALICE, program));
+      }
+      found.put("from_network.nat46", node.verifiedInstructions(ScenarioHost.HOST, "from_network"));
+    }
     try (ScenarioNode node = new ScenarioNode()) {
-      found.put("from_endpoint", node.verifiedInstructions(ScenarioHost.ALICE, "from_endpoint"));
-      found.put("to_endpoint", node.verifiedInstructions(ScenarioHost.ALICE, "to_endpoint"));
+      for (final String program :
+          List.of("from_endpoint", "to_endpoint", "nat46_from_endpoint", "nat46_to_endpoint")) {
+        found.put(program, node.verifiedInstructions(ScenarioHost.ALICE, program));
+      }
       found.put("from_network", node.verifiedInstructions(ScenarioHost.HOST, "from_network"));
       found.put("to_network", node.verifiedInstructions(ScenarioHost.HOST, "to_network"));
     }

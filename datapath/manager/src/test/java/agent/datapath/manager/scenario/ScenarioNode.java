@@ -85,6 +85,8 @@ final class ScenarioNode implements AutoCloseable {
   private int eventsPerSecond;
   private int payloadBytes = 128;
   private int fragmentsPerSecond = 1024;
+  private boolean translates;
+  private final Set<ScenarioHost> withoutIpv4 = EnumSet.noneOf(ScenarioHost.class);
 
   ScenarioNode() {
     metrics = new MetricsMap(map("metrics"));
@@ -218,6 +220,18 @@ final class ScenarioNode implements AutoCloseable {
     return this;
   }
 
+  /** Translates what workloads send to {@link Nat46Packets#RANGE}. */
+  ScenarioNode nat46() {
+    translates = true;
+    return this;
+  }
+
+  /** Takes the IPv4 address of a workload away. */
+  void takeIpv4(ScenarioHost workload) {
+    withoutIpv4.add(workload);
+    register(workload);
+  }
+
   /** Disables a family on the node; its workloads keep their addresses. */
   ScenarioNode disable(Family family) {
     disabled.add(family);
@@ -231,12 +245,14 @@ final class ScenarioNode implements AutoCloseable {
         .ifindex(workload.ifindex)
         .options(optionsOf(workload))
         .aggregation(aggregation)
-        .ipv4(workload.ipv4Number())
         .ipv6(workload.ipv6High(), workload.ipv6Low())
         .mac(workload.macNumber())
         .hostMac(workload.hostMacNumber())
         .identity(workload.identity)
         .policyId(workload.id);
+    if (!withoutIpv4.contains(workload)) {
+      endpoints.found().ipv4(workload.ipv4Number());
+    }
     assertEquals(0, endpoints.put());
   }
 
@@ -509,10 +525,19 @@ final class ScenarioNode implements AutoCloseable {
     final DropReason counted = difference(before, counts(direction));
     final DropReason countedAtPeer = difference(peersBefore, counts(peers));
     assertEquals(
-        counted == null && countedAtPeer == null ? 0 : frame.length,
+        counted == null && countedAtPeer == null ? 0 : countedBytes(frame, out, direction),
         bytes(direction) + bytes(peers) - bytesBefore,
         "counted bytes");
     return new Outcome(run.returnValue(), frame, out, counted, countedAtPeer);
+  }
+
+  /** A packet that becomes one of IPv4 is counted as that, where its workload sends it. */
+  private static int countedBytes(byte[] frame, byte[] out, MetricsDirection direction) {
+    final boolean becomesIpv4 =
+        direction == MetricsDirection.EGRESS
+            && (frame[12] & 0xff) == 0x86
+            && (out[12] & 0xff) == 0x08;
+    return frame.length - (becomesIpv4 ? 20 : 0);
   }
 
   /** The routes of the thread's namespace apply to the packet. */
@@ -598,6 +623,8 @@ final class ScenarioNode implements AutoCloseable {
   private void nodeConfig(ScenarioObject object) {
     new NodeConfigFlyweight()
         .wrap(object.constant("node_config"), 0)
+        .nat46Range(Nat46Packets.RANGE_HIGH, 0)
+        .enableNat46(translates ? 1 : 0)
         .tcpSynLifetimeNs(60 * SECOND_NS)
         .tcpEstablishedLifetimeNs(21_600 * SECOND_NS)
         .tcpClosingLifetimeNs(10 * SECOND_NS)
