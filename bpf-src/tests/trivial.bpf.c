@@ -225,16 +225,21 @@ int restore_service6(struct __sk_buff *skb)
 	return TC_ACT_SHOT;
 }
 
+/* Restores so many bytes of headers at the start of a packet, which may be too short for them. */
+static __always_inline void copy_headers(void *start, __u32 bytes)
+{
+	const __u32 first = 0;
+	const struct headers *headers = bpf_map_lookup_elem(&original, &first);
+
+	if (start && headers)
+		__builtin_memcpy(start, headers->bytes, bytes);
+}
+
 /* All headers, which a masqueraded packet needs. */
 SEC("tc")
 int restore_headers4(struct __sk_buff *skb)
 {
-	const __u32 first = 0;
-	const struct headers *headers = bpf_map_lookup_elem(&original, &first);
-	__u8 *header = BYTES_AT(skb, 0, 54);
-
-	if (header && headers)
-		__builtin_memcpy(header, headers->bytes, 54);
+	copy_headers(BYTES_AT(skb, 0, 54), 54);
 	bpf_tail_call(skb, &next_tc, 0);
 	return TC_ACT_SHOT;
 }
@@ -242,12 +247,7 @@ int restore_headers4(struct __sk_buff *skb)
 SEC("tc")
 int restore_headers6(struct __sk_buff *skb)
 {
-	const __u32 first = 0;
-	const struct headers *headers = bpf_map_lookup_elem(&original, &first);
-	__u8 *header = BYTES_AT(skb, 0, 74);
-
-	if (header && headers)
-		__builtin_memcpy(header, headers->bytes, 74);
+	copy_headers(BYTES_AT(skb, 0, 74), 74);
 	bpf_tail_call(skb, &next_tc, 0);
 	return TC_ACT_SHOT;
 }
@@ -330,14 +330,11 @@ int restore_outer6(struct xdp_md *context)
 static __always_inline void restore_headers(struct xdp_md *context, __u32 bytes, __u32 port_offset)
 {
 	struct variation *variation = next_variation();
-	const __u32 first = 0;
-	const struct headers *headers = bpf_map_lookup_elem(&original, &first);
 	__u8 *header = BYTES_AT(context, 0, bytes);
 
-	if (!header || !headers || !variation)
-		return;
-	__builtin_memcpy(header, headers->bytes, bytes);
-	__builtin_memcpy(header + port_offset, &variation->port_be, 2);
+	copy_headers(header, bytes);
+	if (header && variation)
+		__builtin_memcpy(header + port_offset, &variation->port_be, 2);
 }
 
 SEC("xdp.frags")

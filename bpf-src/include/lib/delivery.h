@@ -79,17 +79,23 @@ static __always_inline bool deliver_lives(const struct __sk_buff *skb, __u8 fami
 }
 
 /*
- * Rewrites the MAC addresses and the TTL, and redirects the packet to the workload's namespace. macs: destination and
- * source MAC address in frame order.
+ * Rewrites the MAC addresses and the TTL of a packet to a workload; returns false where the stack has to take it. macs:
+ * destination and source MAC address in frame order.
  */
-static __always_inline int deliver_to_workload(struct __sk_buff *skb, __u8 family, __u32 ifindex, const void *macs)
+static __always_inline bool deliver_address(struct __sk_buff *skb, __u8 family, const void *macs)
 {
 	void *frame = deliver_hop(skb, family);
 
 	if (unlikely(!frame))
-		return ACTION_PASS;
+		return false;
 	ethernet_write(frame, macs);
-	return (int)bpf_redirect_peer(ifindex, 0);
+	return true;
+}
+
+/* The same, and redirects the packet to the workload's namespace. */
+static __always_inline int deliver_to_workload(struct __sk_buff *skb, __u8 family, __u32 ifindex, const void *macs)
+{
+	return likely(deliver_address(skb, family, macs)) ? (int)bpf_redirect_peer(ifindex, 0) : ACTION_PASS;
 }
 
 /* A packet of up to so many bytes fits each device of TO_NEIGHBOUR (lib/route.h): the least MTU of IPv6, RFC 8200. */

@@ -157,6 +157,13 @@ __global int nat46_quoted_l4(struct __sk_buff *skb, const struct ipv6hdr *ip, __
 	return word_replace(skb, at, old, ip->nexthdr == IPPROTO_UDP && !checksum ? 0xffff : checksum, sum);
 }
 
+/* Writes a header of the other family, and the type of its frame, over what the change of the protocol has left. */
+static __always_inline bool nat46_store(struct __sk_buff *skb, const void *ip, __u32 bytes, __be16 ethertype)
+{
+	return bpf_skb_store_bytes(skb, ETH_HLEN, ip, bytes, BPF_F_RECOMPUTE_CSUM) ||
+	       bpf_skb_store_bytes(skb, 2 * ETH_ALEN, &ethertype, sizeof(ethertype), 0);
+}
+
 /* Makes an error one of IPv6, whose header has the length of that of IPv4 still; returns a drop reason. */
 __global int nat46_error_arrives(struct __sk_buff *skb, const struct endpoint_entry *endpoint,
 				 const struct packet *packet, struct ipv6hdr *ip)
@@ -192,8 +199,7 @@ __global int nat46_error_arrives(struct __sk_buff *skb, const struct endpoint_en
 	}
 	if (bpf_skb_change_proto(skb, ethertype, 0) ||
 	    bpf_skb_adjust_room(skb, (__s32)further, BPF_ADJ_ROOM_NET, BPF_F_ADJ_ROOM_NO_CSUM_RESET) ||
-	    bpf_skb_store_bytes(skb, ETH_HLEN, ip, sizeof(*ip), BPF_F_RECOMPUTE_CSUM) ||
-	    bpf_skb_store_bytes(skb, 2 * ETH_ALEN, &ethertype, sizeof(ethertype), 0) ||
+	    nat46_store(skb, ip, sizeof(*ip), ethertype) ||
 	    nat46_quoted_l4(skb, &to.ip, offset + sizeof(to), words_fold(quoted), &sum))
 		return DROP_MALFORMED;
 	to.icmp.checksum = (__u16)~words_fold(sum);

@@ -5,6 +5,14 @@
 
 #include "lib/endpoint_record.h"
 
+/* Returns whether a packet of the workload on a side, translated or not, meets a flow that is not as it is. */
+static __always_inline bool entry_meets_other_family(const struct conntrack_entry *entry, const struct packet *packet,
+						     enum conntrack_side side, bool translated, __u64 now)
+{
+	return entry_translates(entry, side) != translated && !conntrack_is_expired(entry, now) &&
+	       !conntrack_is_reopened(READ_ONCE(entry->flags), side, packet->protocol, packet->tcp_flags);
+}
+
 /*
  * Returns whether the entry is of a flow of the same workload with the same tuple in the other family: the workload has
  * opened one of them to the range of NAT46, and one to the address itself.
@@ -13,9 +21,7 @@ __global int entry_is_of_other_family(const struct conntrack_entry *entry, const
 				      const struct judgement *judgement, __u32 side)
 {
 	return entry && packet && judgement &&
-	       entry_translates(entry, side & 1) != (judgement->nat46 == NAT46_SOURCE) &&
-	       !conntrack_is_expired(entry, judgement->now) &&
-	       !conntrack_is_reopened(READ_ONCE(entry->flags), side & 1, packet->protocol, packet->tcp_flags);
+	       entry_meets_other_family(entry, packet, side & 1, judgement->nat46 == NAT46_SOURCE, judgement->now);
 }
 
 /* Remembers whether a packet of the flow of an entry is to be translated. */

@@ -10,13 +10,6 @@
 
 #define NAT46_LEAST_DF 1260 /* larger IPv4 packets may not be fragmented: RFC 7915, section 5.1 */
 
-/* Writes a header of the other family, and the type of its frame, over what the change of the protocol has left. */
-static __always_inline bool nat46_store(struct __sk_buff *skb, const void *ip, __u32 bytes, __be16 ethertype)
-{
-	return bpf_skb_store_bytes(skb, ETH_HLEN, ip, bytes, BPF_F_RECOMPUTE_CSUM) ||
-	       bpf_skb_store_bytes(skb, 2 * ETH_ALEN, &ethertype, sizeof(ethertype), 0);
-}
-
 /*
  * Writes the checksum and the type of an L4 header whose addresses change; returns whether that failed. difference: what
  * the sum of the words gains.
@@ -80,8 +73,7 @@ __global int nat46_meets_ipv4(const struct packet *shown)
 		return true;
 	entry = conntrack_find(shown);
 	side = packet_conntrack_side(shown) & 1;
-	return entry && !(entry->flags & nat46_flag(side)) && !conntrack_is_expired(entry, now_ns()) &&
-	       !conntrack_is_reopened(READ_ONCE(entry->flags), side, shown->protocol, shown->tcp_flags);
+	return entry && entry_meets_other_family(entry, shown, side, true, now_ns());
 }
 
 /* Fills in the IPv4 header of a packet; returns a drop reason. */

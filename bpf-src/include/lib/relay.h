@@ -261,14 +261,10 @@ static __always_inline int relay_forward(struct __sk_buff *skb, __u8 family, __u
 /* Delivers a packet that is rewritten to a workload, or has it translated for it. */
 __global int relay_hand(struct __sk_buff *skb, __u32 family, const struct endpoint_entry *endpoint, __u32 translates)
 {
-	void *frame;
-
 	if (!endpoint)
 		return TC_ACT_SHOT;
-	frame = deliver_hop(skb, family);
-	if (!frame)
+	if (!deliver_address(skb, family, endpoint->mac))
 		return ACTION_PASS;
-	ethernet_write(frame, endpoint->mac);
 	return node_config.enable_nat46 && translates ? deliver_to_translation(skb, endpoint->ifindex)
 						      : (int)bpf_redirect_peer(endpoint->ifindex, 0);
 }

@@ -10,7 +10,7 @@
 
 #include "config/socket_config.h"
 #include "lib/kernel_types.h"
-#include "lib/service.h"
+#include "lib/socket_peer.h"
 
 struct bound_end {
 	struct end end;
@@ -37,10 +37,7 @@ static long compare_backend(void *map, const struct service_backend_key *key, co
 	if (end_is_unspecified(&bound->end))
 		bound->is_backend = end_is_mapped(&backend) == end_is_mapped(&bound->end) && end_is_nodes(&backend);
 	else
-		bound->is_backend = backend.address[0] == bound->end.address[0] &&
-				    backend.address[1] == bound->end.address[1] &&
-				    backend.address[2] == bound->end.address[2] &&
-				    backend.address[3] == bound->end.address[3];
+		bound->is_backend = is_end(key->address, key->port_be, &bound->end);
 	return bound->is_backend; /* 1 ends the walk */
 }
 

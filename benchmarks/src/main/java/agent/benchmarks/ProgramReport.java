@@ -15,7 +15,6 @@ import agent.maps.kernel.NodeMaps;
 import agent.testkit.IpPacket;
 import agent.types.AddressPair;
 import agent.types.IpAddress;
-import java.util.Arrays;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -34,7 +33,6 @@ final class ProgramReport implements AutoCloseable {
   private static final int CLIENT_PORT = 31337;
   private static final int HOP_LIMIT = 64;
   private static final int LONG_LIST = 100_000;
-  private static final int RUNS = 9;
 
   /** Fewer than the events that an endpoint may cause in a second by default. */
   private static final int NOTIFIED = 4000;
@@ -176,13 +174,7 @@ final class ProgramReport implements AutoCloseable {
     }
     row(
         (ipv6 ? "IPv6 " : "") + "T8 endpoint to a service with 3 backends, established, per packet",
-        timer
-            .on(from.ifindex())
-            .measure(
-                beside(from.program(), "floor_deliver", ipv6),
-                variations.behind(ipv6 ? "restore_service6" : "restore_service4", "next_tc"),
-                packet,
-                ACT_REDIRECT),
+        delivered(ipv6, from, "restore_service", packet),
         ipv6 ? 812 : 679,
         ipv6 ? 120 : 100);
   }
@@ -223,13 +215,7 @@ final class ProgramReport implements AutoCloseable {
   /** Restores all headers before each repeat. */
   private TestRunTimer.Figures rebuilt(boolean ipv6, Hook hook, byte[] packet) {
     variations.headers(packet);
-    return timer
-        .on(hook.ifindex())
-        .measure(
-            beside(hook.program(), "floor_deliver", ipv6),
-            variations.behind(ipv6 ? "restore_headers6" : "restore_headers4", "next_tc"),
-            packet,
-            ACT_REDIRECT);
+    return delivered(ipv6, hook, "restore_headers", packet);
   }
 
   private static byte[] service(String address) {
@@ -275,11 +261,16 @@ final class ProgramReport implements AutoCloseable {
 
   private TestRunTimer.Figures restored(boolean ipv6, Hook hook, byte[] packet) {
     variations.restore(packet, HOP_LIMIT);
+    return delivered(ipv6, hook, "restore", packet);
+  }
+
+  /** A program that redirects the packet, behind one that restores what it changes. */
+  private TestRunTimer.Figures delivered(boolean ipv6, Hook hook, String restoring, byte[] packet) {
     return timer
         .on(hook.ifindex())
         .measure(
             beside(hook.program(), "floor_deliver", ipv6),
-            variations.behind(ipv6 ? "restore6" : "restore4", "next_tc"),
+            variations.behind(restoring + (ipv6 ? "6" : "4"), "next_tc"),
             packet,
             ACT_REDIRECT);
   }
@@ -308,8 +299,8 @@ final class ProgramReport implements AutoCloseable {
     final AtomicInteger read = new AtomicInteger();
     final FlowSubscriber subscriber = event -> read.incrementAndGet();
     node.manager().events().subscribe(subscriber).get();
-    final double[] perPacket = new double[RUNS];
-    for (int i = 0; i < perPacket.length; i++) {
+    final long[] elapsedNs = new long[TestRunTimer.RUNS];
+    for (int i = 0; i < elapsedNs.length; i++) {
       Thread.sleep(WINDOW_MS); // an endpoint has a share of events in each
       read.set(0);
       final long start = System.nanoTime();
@@ -320,14 +311,12 @@ final class ProgramReport implements AutoCloseable {
         }
         Thread.onSpinWait();
       }
-      perPacket[i] = (double) (System.nanoTime() - start) / NOTIFIED;
+      elapsedNs[i] = System.nanoTime() - start;
     }
     node.manager().events().unsubscribe(subscriber);
-    Arrays.sort(perPacket);
-    final double median = perPacket[perPacket.length / 2];
     row(
         "a denied packet with its notification read by a subscriber, 4,000 at once",
-        new TestRunTimer.Figures(median, Double.NaN, 0),
+        new TestRunTimer.Figures(TestRunTimer.median(elapsedNs) / NOTIFIED, Double.NaN, 0),
         8770,
         1500);
   }

@@ -10,7 +10,9 @@ import java.util.List;
  * Measures a program, its twin and the trivial program in turn on the same packet, in the kernel.
  */
 final class TestRunTimer implements AutoCloseable {
-  private static final int RUNS = 9;
+  /** How often each measurement is repeated. */
+  static final int RUNS = 9;
+
   private static final int REPEATS = 400_000;
   private static final int WARM_UP = 70_000;
   private static final int CAPACITY = 2048;
@@ -114,7 +116,8 @@ final class TestRunTimer implements AutoCloseable {
     return run.returnValue();
   }
 
-  private static double median(long[] values) {
+  /** Returns the median, and sorts the values. */
+  static double median(long[] values) {
     Arrays.sort(values);
     return values[values.length / 2];
   }

@@ -37,6 +37,7 @@ public final class ConfigurationView {
   private final OptionValues options;
   private final Map<String, ?> chosen;
   private final String nodeName;
+  private final ProxyReplacementModel.Nat46X64 nat46;
 
   /**
    * Creates the view.
@@ -50,6 +51,7 @@ public final class ConfigurationView {
     this.options = options;
     this.chosen = chosen;
     this.nodeName = nodeName;
+    nat46 = encode(Nat46Range.of(options));
   }
 
   String clusterName() {
@@ -91,13 +93,16 @@ public final class ConfigurationView {
         isOn ? nativePrefix(parts.addressing().ipv6(), "ipv6-native-routing-cidr") : null);
   }
 
-  /** Encodes which addresses stand for IPv4 addresses of what workloads send. */
+  /** Returns which addresses stand for IPv4 addresses of what workloads send. */
   ProxyReplacementModel.Nat46X64 nat46() {
-    final Prefix range = Nat46Range.of(options);
+    return nat46;
+  }
+
+  private static ProxyReplacementModel.Nat46X64 encode(Prefix nat46Range) {
+    final boolean isOn = nat46Range != null;
     return new ProxyReplacementModel.Nat46X64(
-        range != null,
-        new ProxyReplacementModel.Gateway(
-            range != null, range == null ? List.of() : List.of(range.toString())),
+        isOn,
+        new ProxyReplacementModel.Gateway(isOn, isOn ? List.of(nat46Range.toString()) : List.of()),
         new ProxyReplacementModel.Feature(false));
   }
 

@@ -160,18 +160,7 @@ class AgentForwardingKernelTest {
         for (int i = 0; i < sent.length; i++) {
           sent[i] = (byte) (i * 31 + (i >> 8));
         }
-        final Thread writer =
-            Thread.ofVirtual()
-                .start(
-                    () -> {
-                      try {
-                        socket.getOutputStream().write(sent);
-                      } catch (IOException ended) {
-                        return; // the reader says so
-                      }
-                    });
-        assertTrue(Arrays.equals(sent, socket.getInputStream().readNBytes(BYTES)), frontend);
-        writer.join();
+        assertTrue(EchoedBytes.comeBack(socket, sent), frontend);
         socket.shutdownOutput();
         echo.join();
         return accepted.getInetAddress().getHostAddress();

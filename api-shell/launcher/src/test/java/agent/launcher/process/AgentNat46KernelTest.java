@@ -13,10 +13,7 @@ import agent.testkit.TcpEchoServer;
 import agent.testkit.UdpEchoServer;
 import agent.testkit.UdpStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
 import java.net.Socket;
-import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -94,19 +91,7 @@ class AgentNat46KernelTest {
     new Random(46).nextBytes(sent);
     try (Socket socket = client.namespace().call(() -> new Socket(address, port))) {
       socket.setSoTimeout(TIMEOUT_MS);
-      final Thread writer = Thread.ofPlatform().start(() -> write(socket, sent));
-      final InputStream in = socket.getInputStream();
-      assertTrue(Arrays.equals(sent, in.readNBytes(sent.length)), address);
-      writer.join();
-    }
-  }
-
-  private static void write(Socket socket, byte[] bytes) {
-    try {
-      final OutputStream out = socket.getOutputStream();
-      out.write(bytes);
-    } catch (IOException expected) {
-      // the reader tells
+      assertTrue(EchoedBytes.comeBack(socket, sent), address);
     }
   }
 

@@ -52,10 +52,7 @@ class DroppedPacketsKernelTest {
   }
 
   private static ModuleHealth drops(DatapathManager manager) {
-    return manager.health().read().stream()
-        .filter(module -> module.moduleId().equals("dp-drops"))
-        .findFirst()
-        .orElseThrow();
+    return ManagerTestNode.health(manager, "dp-drops");
   }
 
   private TcpConnection.Outcome connect(int port) {
@@ -65,6 +62,14 @@ class DroppedPacketsKernelTest {
   private static PolicyEntry redirected(int protocol, RedirectKind kind) {
     return new PolicyEntry(
         0, PolicyDirection.INGRESS, protocol, REDIRECTED, 64, PolicyVerdict.redirect(kind));
+  }
+
+  /** Attaches both workloads; the server has these entries for what comes to it. */
+  private void attach(DatapathManager manager, PolicyEntry... ingress) {
+    ManagerTestNode.attach(
+        manager, ManagerTestNode.spec(101, client, 1001), ManagerTestNode.allowAll());
+    ManagerTestNode.attach(
+        manager, ManagerTestNode.spec(102, server, 1002), ManagerTestNode.ingressOnly(ingress));
   }
 
   private static long withoutProxy(DatapathManager manager) {
@@ -79,13 +84,7 @@ class DroppedPacketsKernelTest {
   @Test
   void shouldDropWhatOpensAFlowWhileTheSocketsOfTheProxyAreClosed() throws Exception {
     try (DatapathManager manager = node.launch(node.context())) {
-      ManagerTestNode.attach(
-          manager, ManagerTestNode.spec(101, client, 1001), ManagerTestNode.allowAll());
-      ManagerTestNode.attach(
-          manager,
-          ManagerTestNode.spec(102, server, 1002),
-          ManagerTestNode.ingressOnly(
-              redirected(TCP, RedirectKind.HTTP), redirected(UDP, RedirectKind.DNS)));
+      attach(manager, redirected(TCP, RedirectKind.HTTP), redirected(UDP, RedirectKind.DNS));
       ManagerTestNode.await(manager.redirects().serve(RedirectKind.HTTP, PROXY));
       ManagerTestNode.await(manager.redirects().serve(RedirectKind.DNS, PROXY));
       for (int round = 1; round <= 2; round++) {
@@ -116,14 +115,10 @@ class DroppedPacketsKernelTest {
   void shouldSayThatConnectionsHaveNoProxy() throws Exception {
     try (TcpEchoServer open = TcpEchoServer.start(server.namespace(), OPEN);
         DatapathManager manager = node.launch(node.context())) {
-      ManagerTestNode.attach(
-          manager, ManagerTestNode.spec(101, client, 1001), ManagerTestNode.allowAll());
-      ManagerTestNode.attach(
+      attach(
           manager,
-          ManagerTestNode.spec(102, server, 1002),
-          ManagerTestNode.ingressOnly(
-              PolicyEntry.allow(0, PolicyDirection.INGRESS, TCP, OPEN),
-              redirected(TCP, RedirectKind.HTTP)));
+          PolicyEntry.allow(0, PolicyDirection.INGRESS, TCP, OPEN),
+          redirected(TCP, RedirectKind.HTTP));
       assertEquals(TcpConnection.Outcome.CONNECTED, connect(OPEN));
       assertEquals(TcpConnection.Outcome.UNANSWERED, connect(DENIED));
       assertEquals(Level.OK, drops(manager).level(), drops(manager).message());

@@ -110,10 +110,7 @@ class FloodKernelTest {
   }
 
   private static ModuleHealth shares(DatapathManager manager) {
-    return manager.health().read().stream()
-        .filter(module -> module.moduleId().equals("conntrack-shares"))
-        .findFirst()
-        .orElseThrow();
+    return ManagerTestNode.health(manager, "conntrack-shares");
   }
 
   private void attach(DatapathManager manager) {

@@ -30,10 +30,7 @@ final class GuardWatch {
   }
 
   ModuleHealth module() {
-    return manager.health().read().stream()
-        .filter(module -> module.moduleId().equals("dp-guard"))
-        .findFirst()
-        .orElseThrow();
+    return ManagerTestNode.health(manager, "dp-guard");
   }
 
   long repairs(Kind kind) {

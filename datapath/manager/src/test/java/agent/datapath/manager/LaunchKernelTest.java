@@ -50,8 +50,8 @@ class LaunchKernelTest {
     try (DatapathManager manager = node.launch(ManagerTestNode.context(root, node.state()))) {
       assertTrue(BpfFileSystem.isMounted(root));
       assertTrue(Files.exists(root.resolve("agent/maps/conntrack4_tcp_v2")));
-      assertEquals("running", health(manager, "dp-conductor").message());
-      assertEquals(ModuleHealth.Level.OK, health(manager, "dp-maps").level());
+      assertEquals("running", ManagerTestNode.health(manager, "dp-conductor").message());
+      assertEquals(ModuleHealth.Level.OK, ManagerTestNode.health(manager, "dp-maps").level());
     } finally {
       Commands.run("umount", root.toString());
       Files.delete(root);
@@ -166,13 +166,6 @@ class LaunchKernelTest {
     manager.close();
     final Refusal refusal = assertThrows(Refusal.class, () -> ManagerTestNode.await(proxy.known()));
     assertEquals(Refusal.Kind.UNAVAILABLE, refusal.kind());
-  }
-
-  private static ModuleHealth health(DatapathManager manager, String id) {
-    return manager.health().read().stream()
-        .filter(module -> module.moduleId().equals(id))
-        .findFirst()
-        .orElseThrow();
   }
 
   /** Returns the open descriptors of kernel objects; the JVM opens and closes files at any time. */

@@ -6,6 +6,7 @@ import agent.datapath.manager.spec.EndpointSpec;
 import agent.datapath.manager.spec.FlowRing;
 import agent.datapath.manager.spec.IpcacheEntry;
 import agent.datapath.manager.spec.IpcacheProxy.IpcacheChange;
+import agent.datapath.manager.spec.ModuleHealth;
 import agent.datapath.manager.spec.PolicyDelta;
 import agent.datapath.manager.spec.PolicyEntry;
 import agent.datapath.manager.spec.PolicyMapProxy.PolicyChange;
@@ -207,6 +208,14 @@ final class ManagerTestNode implements AutoCloseable {
       }
     }
     return errors;
+  }
+
+  /** Returns the health of a module, which the manager has. */
+  static ModuleHealth health(DatapathManager manager, String module) {
+    return manager.health().read().stream()
+        .filter(health -> health.moduleId().equals(module))
+        .findFirst()
+        .orElseThrow();
   }
 
   static <T> T await(java.util.concurrent.CompletableFuture<T> future) {

@@ -189,10 +189,7 @@ class MasqueradeExhaustionKernelTest {
   }
 
   private ModuleHealth drops() {
-    return manager.health().read().stream()
-        .filter(module -> module.moduleId().equals("dp-drops"))
-        .findFirst()
-        .orElseThrow();
+    return ManagerTestNode.health(manager, "dp-drops");
   }
 
   private long exhausted() {

@@ -21,7 +21,7 @@ import org.apache.logging.log4j.Logger;
 public final class EntryComparison {
   private static final Logger LOGGER = LogManager.getLogger(EntryComparison.class);
   private static final int BATCH = 256;
-  private static final int SLOTS_PER_STEP = 4096;
+  private static final int ENTRIES_PER_STEP = 4096;
 
   private final KernelFaults faults;
   private final Repairs repairs;
@@ -31,7 +31,7 @@ public final class EntryComparison {
   private DesiredEntries desired;
   private EntryBuffer entry;
   private boolean isWalked;
-  private int nextSlot;
+  private int nextEntry;
   private int missing;
   private int notDesired;
   private int otherValue;
@@ -56,7 +56,7 @@ public final class EntryComparison {
     desired = compared.desired;
     entry = null;
     isWalked = false;
-    nextSlot = 0;
+    nextEntry = 0;
     missing = 0;
     notDesired = 0;
     otherValue = 0;
@@ -160,14 +160,14 @@ public final class EntryComparison {
   }
 
   private boolean findMissing() {
-    final int end = Math.min(desired.size(), nextSlot + SLOTS_PER_STEP);
+    final int end = Math.min(desired.size(), nextEntry + ENTRIES_PER_STEP);
     final EntryBuffer buffer = buffer();
-    for (; nextSlot < end && failure == null; nextSlot++) {
-      if (desired.copyUnseen(nextSlot, buffer.key(), buffer.value())) {
+    for (; nextEntry < end && failure == null; nextEntry++) {
+      if (desired.copyUnseen(nextEntry, buffer.key(), buffer.value())) {
         missing += repaired(map.update(buffer, insertion()), "missing");
       }
     }
-    return failure != null || nextSlot >= desired.size();
+    return failure != null || nextEntry >= desired.size();
   }
 
   /** An array has all entries; the walk passes over those that are zero. */

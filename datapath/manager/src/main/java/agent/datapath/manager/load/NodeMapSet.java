@@ -41,12 +41,17 @@ public final class NodeMapSet implements AutoCloseable {
   private final int policyMapMax;
   private final Map<String, BpfMap> maps = new LinkedHashMap<>();
   private final ConntrackCarryOver carryOver;
-  private boolean translates;
+  private final boolean translates;
 
   private NodeMapSet(
-      Pins pins, MapRegistry registry, MapPins guard, ShippedMaps shipped, int policyMapMax) {
+      DatapathContext context,
+      Pins pins,
+      MapRegistry registry,
+      MapPins guard,
+      ShippedMaps shipped) {
     this.pins = pins;
-    this.policyMapMax = policyMapMax;
+    policyMapMax = context.policyMapMax();
+    translates = context.masquerading().nat46Range() != null;
     this.registry = registry;
     this.guard = guard;
     this.shipped = shipped;
@@ -64,14 +69,12 @@ public final class NodeMapSet implements AutoCloseable {
   public static NodeMapSet open(
       DatapathContext context, Pins pins, MapRegistry registry, MapPins guard) {
     final NodeMapSet set =
-        new NodeMapSet(
-            pins, registry, guard, ShippedMaps.of(objects(context)), context.policyMapMax());
+        new NodeMapSet(context, pins, registry, guard, ShippedMaps.of(objects(context)));
     try {
       if (!context.enableServices()) {
         unpin(pins, NodeMaps.SOCKET); // those that the programs of endpoints get are empty then
         BpfFileSystem.unpin(pins.map(ProgramLoader.SOCKET_PEERS));
       }
-      set.translates = context.masquerading().nat46Range() != null;
       if (!set.translates) {
         BpfFileSystem.unpin(pins.map(ProgramLoader.NAT46_PROGRAMS));
       }
