@@ -1,6 +1,7 @@
 package agent.testkit;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -14,7 +15,12 @@ public final class Commands {
 
   /** Runs a command that must succeed and returns its output (both streams). */
   public static String run(String... command) {
-    final Outcome outcome = attempt(command);
+    return runWith("", command);
+  }
+
+  /** Does the same as {@link #run}, with the text as the command's input. */
+  public static String runWith(String input, String... command) {
+    final Outcome outcome = attemptWith(input, command);
     if (outcome.status() != 0) {
       throw new IllegalStateException(
           String.join(" ", command) + ": status " + outcome.status() + ": " + outcome.output());
@@ -24,10 +30,16 @@ public final class Commands {
 
   /** Runs a command that may fail and returns its status and output. */
   public static Outcome attempt(String... command) {
+    return attemptWith("", command);
+  }
+
+  private static Outcome attemptWith(String input, String... command) {
     try {
       final Process process =
           new ProcessBuilder(List.of(command)).redirectErrorStream(true).start();
-      process.getOutputStream().close();
+      try (OutputStream toCommand = process.getOutputStream()) {
+        toCommand.write(input.getBytes(StandardCharsets.UTF_8));
+      }
       final String output =
           new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
       if (!process.waitFor(TIMEOUT_SEC, TimeUnit.SECONDS)) {

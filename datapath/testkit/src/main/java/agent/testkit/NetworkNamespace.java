@@ -1,5 +1,9 @@
 package agent.testkit;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -27,8 +31,18 @@ public final class NetworkNamespace implements AutoCloseable {
     final NetworkNamespace namespace =
         new NetworkNamespace(
             stem + "-" + ProcessHandle.current().pid() + "-" + SERIAL.incrementAndGet());
-    Commands.run("ip", "netns", "add", namespace.name);
-    namespace.exec("ip", "link", "set", "lo", "up");
+    final Path file = Path.of(namespace.path());
+    unchecked(
+        () ->
+            namespace.runOnThread(
+                () -> {
+                  Files.createDirectories(file.getParent());
+                  Files.createFile(file);
+                  SystemCalls.leaveNetworkNamespace();
+                  SystemCalls.mountNetworkNamespace(file.toString());
+                  SystemCalls.setUp("lo");
+                  return null;
+                }));
     return namespace;
   }
 
@@ -47,12 +61,15 @@ public final class NetworkNamespace implements AutoCloseable {
    * Sockets that it opens and threads that it starts stay in the namespace.
    */
   public <T> T run(Callable<T> work) throws Exception {
-    final FutureTask<T> task =
-        new FutureTask<>(
-            () -> {
-              enter();
-              return work.call();
-            });
+    return runOnThread(
+        () -> {
+          enter();
+          return work.call();
+        });
+  }
+
+  private <T> T runOnThread(Callable<T> work) throws Exception {
+    final FutureTask<T> task = new FutureTask<>(work);
     Thread.ofPlatform().name("in-" + name).daemon().start(task);
     try {
       return task.get(LONGEST_MINUTES, TimeUnit.MINUTES);
@@ -72,8 +89,12 @@ public final class NetworkNamespace implements AutoCloseable {
    * exception.
    */
   public <T> T call(Callable<T> work) {
+    return unchecked(() -> run(work));
+  }
+
+  private static <T> T unchecked(Callable<T> work) {
     try {
-      return run(work);
+      return work.call();
     } catch (RuntimeException failure) {
       throw failure;
     } catch (Exception failure) {
@@ -104,12 +125,17 @@ public final class NetworkNamespace implements AutoCloseable {
   }
 
   /**
-   * Runs {@code ip} in the namespace, which must succeed.
+   * Runs commands of {@code ip} in the namespace, one after the other, which must succeed.
    *
-   * @param arguments separated by single spaces
+   * @param commands each with its arguments separated by single spaces; one alone may begin with
+   *     options
    */
-  public void ip(String arguments) {
-    exec(("ip " + arguments).split(" "));
+  public void ip(String... commands) {
+    if (commands.length == 1) {
+      exec(("ip " + commands[0]).split(" "));
+    } else {
+      call(() -> Commands.runWith(String.join("\n", commands) + '\n', "ip", "-batch", "-"));
+    }
   }
 
   /**
@@ -141,6 +167,11 @@ public final class NetworkNamespace implements AutoCloseable {
 
   @Override
   public void close() {
-    Commands.run("ip", "netns", "delete", name);
+    SystemCalls.unmount(path());
+    try {
+      Files.delete(Path.of(path()));
+    } catch (IOException failure) {
+      throw new UncheckedIOException(failure);
+    }
   }
 }

@@ -33,6 +33,19 @@ final class SystemCalls {
       handle("open", FunctionDescriptor.of(INT, ValueLayout.ADDRESS, INT));
   private static final MethodHandle CLOSE = handle("close", FunctionDescriptor.of(INT, INT));
   private static final MethodHandle SETNS = handle("setns", FunctionDescriptor.of(INT, INT, INT));
+  private static final MethodHandle UNSHARE = handle("unshare", FunctionDescriptor.of(INT, INT));
+  private static final MethodHandle MOUNT =
+      handle(
+          "mount",
+          FunctionDescriptor.of(
+              INT,
+              ValueLayout.ADDRESS,
+              ValueLayout.ADDRESS,
+              ValueLayout.ADDRESS,
+              LONG,
+              ValueLayout.ADDRESS));
+  private static final MethodHandle UMOUNT2 =
+      handle("umount2", FunctionDescriptor.of(INT, ValueLayout.ADDRESS, INT));
   private static final MethodHandle GETEUID = handle("geteuid", FunctionDescriptor.of(INT));
   private static final MethodHandle SYSCALL =
       handle("syscall", FunctionDescriptor.of(LONG, LONG, LONG, ValueLayout.ADDRESS, LONG));
@@ -60,25 +73,64 @@ final class SystemCalls {
 
   private static final long SIOCETHTOOL = 0x8946; // linux/sockios.h
   private static final int ETHTOOL_STXCSUM = 0x17; // linux/ethtool.h
+  private static final int SIOCGIFINDEX = 0x8933;
+  private static final int SIOCGIFHWADDR = 0x8927;
+  private static final int SIOCSIFFLAGS = 0x8914;
+  private static final short IFF_UP = 1; // linux/if.h
   private static final int IFREQ_BYTES = 40;
   private static final int IFREQ_DATA_OFFSET = 16;
+  private static final int SOCKADDR_DATA_OFFSET = IFREQ_DATA_OFFSET + 2;
+  private static final int MAC_BYTES = 6;
+  private static final int MNT_DETACH = 2; // sys/mount.h
+  private static final long MS_BIND = 4096;
 
   private SystemCalls() {}
 
   /** Has the stack of the calling thread's namespace complete checksums before an interface. */
   static void completeChecksums(String interfaceName) {
-    final int fd = socket(AF_INET, SOCK_DGRAM, 0);
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment value = arena.allocate(2L * Integer.BYTES, Integer.BYTES);
       value.set(INT, 0, ETHTOOL_STXCSUM);
       final MemorySegment request = arena.allocate(IFREQ_BYTES, Long.BYTES);
-      request.setString(0, interfaceName);
       request.set(ValueLayout.ADDRESS, IFREQ_DATA_OFFSET, value);
+      askInterface(SIOCETHTOOL, interfaceName, request);
+    }
+  }
+
+  /** Returns the index of an interface of the calling thread's namespace. */
+  static int interfaceIndex(String interfaceName) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment request = arena.allocate(IFREQ_BYTES, Long.BYTES);
+      askInterface(SIOCGIFINDEX, interfaceName, request);
+      return request.get(INT, IFREQ_DATA_OFFSET);
+    }
+  }
+
+  /** Returns the MAC address of an interface of the calling thread's namespace. */
+  static byte[] hardwareAddress(String interfaceName) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment request = arena.allocate(IFREQ_BYTES, Long.BYTES);
+      askInterface(SIOCGIFHWADDR, interfaceName, request);
+      return request.asSlice(SOCKADDR_DATA_OFFSET, MAC_BYTES).toArray(ValueLayout.JAVA_BYTE);
+    }
+  }
+
+  /** Sets an interface of the calling thread's namespace up, and all other flags to zero. */
+  static void setUp(String interfaceName) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment request = arena.allocate(IFREQ_BYTES, Long.BYTES);
+      request.set(ValueLayout.JAVA_SHORT, IFREQ_DATA_OFFSET, IFF_UP);
+      askInterface(SIOCSIFFLAGS, interfaceName, request);
+    }
+  }
+
+  /** Calls ioctl with a {@code struct ifreq} (linux/if.h), into which it writes the name. */
+  private static void askInterface(long call, String interfaceName, MemorySegment request) {
+    final int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    try (Arena arena = Arena.ofConfined()) {
+      request.setString(0, interfaceName);
       final MemorySegment state = arena.allocate(CAPTURED);
-      check(
-          "ioctl " + interfaceName,
-          state,
-          (int) IOCTL.invokeExact(state, fd, SIOCETHTOOL, request));
+      check("ioctl " + interfaceName, state, (int) IOCTL.invokeExact(state, fd, call, request));
     } catch (Throwable failure) {
       throw sneaky(failure);
     } finally {
@@ -109,6 +161,56 @@ final class SystemCalls {
       } finally {
         closeDescriptor(fd);
       }
+    } catch (Throwable failure) {
+      throw sneaky(failure);
+    }
+  }
+
+  /** Moves the calling thread into a network namespace of its own. */
+  static void leaveNetworkNamespace() {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(CAPTURED);
+      check("unshare", state, (int) UNSHARE.invokeExact(state, CLONE_NEWNET));
+    } catch (Throwable failure) {
+      throw sneaky(failure);
+    }
+  }
+
+  /** Makes the network namespace of the calling thread reachable at the path of a file. */
+  static void mountNetworkNamespace(String path) {
+    mount("/proc/thread-self/ns/net", path, "none", MS_BIND);
+  }
+
+  /** Mounts a file system of the type, which has no source and no options. */
+  static void mount(String type, String path) {
+    mount(type, path, type, 0);
+  }
+
+  private static void mount(String source, String target, String type, long flags) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(CAPTURED);
+      check(
+          "mount " + target,
+          state,
+          (int)
+              MOUNT.invokeExact(
+                  state,
+                  arena.allocateFrom(source),
+                  arena.allocateFrom(target),
+                  arena.allocateFrom(type),
+                  flags,
+                  MemorySegment.NULL));
+    } catch (Throwable failure) {
+      throw sneaky(failure);
+    }
+  }
+
+  /** Removes a mount, which lives on where it is in use. */
+  static void unmount(String target) {
+    try (Arena arena = Arena.ofConfined()) {
+      final MemorySegment state = arena.allocate(CAPTURED);
+      final MemorySegment path = arena.allocateFrom(target);
+      check("umount " + target, state, (int) UMOUNT2.invokeExact(state, path, MNT_DETACH));
     } catch (Throwable failure) {
       throw sneaky(failure);
     }

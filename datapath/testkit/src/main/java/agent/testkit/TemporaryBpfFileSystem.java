@@ -17,7 +17,7 @@ public final class TemporaryBpfFileSystem implements AutoCloseable {
   public static TemporaryBpfFileSystem mount() {
     try {
       final Path path = Files.createTempDirectory("agent-bpffs-");
-      Commands.run("mount", "-t", "bpf", "bpf", path.toString());
+      SystemCalls.mount("bpf", path.toString());
       return new TemporaryBpfFileSystem(path);
     } catch (IOException failure) {
       throw new UncheckedIOException(failure);
@@ -31,9 +31,7 @@ public final class TemporaryBpfFileSystem implements AutoCloseable {
 
   @Override
   public void close() {
-    if (Commands.attempt("umount", path.toString()).status() != 0) {
-      Commands.run("umount", "--lazy", path.toString());
-    }
+    SystemCalls.unmount(path.toString());
     try {
       Files.delete(path);
     } catch (IOException failure) {

@@ -50,7 +50,7 @@ public final class TestControlGroup implements AutoCloseable {
       final Path mount =
           mounted.isPresent() ? mounted.get() : Files.createTempDirectory("agent-cgroup-");
       if (mounted.isEmpty()) {
-        Commands.run("mount", "-t", "cgroup2", "cgroup2", mount.toString());
+        SystemCalls.mount("cgroup2", mount.toString());
       }
       final Path own = mount.resolve(ownGroup());
       final Path parent = Files.isDirectory(own) ? own : mount; // it may be outside the mount
@@ -108,7 +108,7 @@ public final class TestControlGroup implements AutoCloseable {
       }
       Files.delete(path);
       if (mount != null) {
-        Commands.run("umount", "--lazy", mount.toString());
+        SystemCalls.unmount(mount.toString());
         Files.delete(mount);
       }
     } catch (IOException failure) {

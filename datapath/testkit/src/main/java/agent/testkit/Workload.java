@@ -1,5 +1,8 @@
 package agent.testkit;
 
+import java.util.ArrayList;
+import java.util.List;
+
 /**
  * A workload configured as by an operator: a namespace, a veth whose host side is in the namespace
  * of the node, its addresses as /32 and /128, and a default route through an on-link gateway. The
@@ -18,16 +21,18 @@ public record Workload(NetworkNamespace namespace, VethPair veth, String ipv4, S
       String gateway6) {
     final NetworkNamespace namespace = NetworkNamespace.create(name);
     final VethPair veth = VethPair.create(node, "lxc" + name, namespace, "eth0");
+    final List<String> commands = new ArrayList<>();
     if (ipv4 != null) {
-      namespace.exec("ip", "address", "add", ipv4 + "/32", "dev", "eth0");
-      namespace.exec("ip", "route", "add", gateway4 + "/32", "dev", "eth0", "scope", "link");
-      namespace.exec("ip", "route", "add", "default", "via", gateway4, "dev", "eth0");
+      commands.add("address add " + ipv4 + "/32 dev eth0");
+      commands.add("route add " + gateway4 + "/32 dev eth0 scope link");
+      commands.add("route add default via " + gateway4 + " dev eth0");
     }
     if (ipv6 != null) {
-      namespace.exec("ip", "-6", "address", "add", ipv6 + "/128", "dev", "eth0", "nodad");
-      namespace.exec("ip", "-6", "route", "add", gateway6 + "/128", "dev", "eth0");
-      namespace.exec("ip", "-6", "route", "add", "default", "via", gateway6, "dev", "eth0");
+      commands.add("address add " + ipv6 + "/128 dev eth0 nodad");
+      commands.add("route add " + gateway6 + "/128 dev eth0");
+      commands.add("route add default via " + gateway6 + " dev eth0");
     }
+    namespace.ip(commands.toArray(String[]::new));
     return new Workload(namespace, veth, ipv4, ipv6);
   }
 
@@ -35,15 +40,17 @@ public record Workload(NetworkNamespace namespace, VethPair veth, String ipv4, S
   public Workload routeFromNode() {
     final NetworkNamespace node = veth.host();
     final String device = veth.hostInterface();
+    final List<String> commands = new ArrayList<>();
     for (final String address : new String[] {ipv4, ipv6}) {
       if (address != null) {
         final String prefix = address + (address.indexOf(':') < 0 ? "/32" : "/128");
         final String mac = veth.workloadMac();
-        node.exec(
-            "ip", "neigh", "replace", address, "lladdr", mac, "dev", device, "nud", "permanent");
-        node.exec("ip", "route", "replace", prefix, "dev", device);
+        commands.add(
+            "neigh replace %s lladdr %s dev %s nud permanent".formatted(address, mac, device));
+        commands.add("route replace " + prefix + " dev " + device);
       }
     }
+    node.ip(commands.toArray(String[]::new));
     return this;
   }
 

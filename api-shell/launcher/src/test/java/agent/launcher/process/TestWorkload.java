@@ -28,12 +28,13 @@ record TestWorkload(
     final String gateway4 = lease4.get("gateway").asString();
     final String ipv6 = lease6.get("ip").asString();
     final String gateway6 = lease6.get("gateway").asString();
-    namespace.exec("ip", "address", "add", ipv4 + "/32", "dev", "eth0");
-    namespace.exec("ip", "route", "add", gateway4, "dev", "eth0");
-    namespace.exec("ip", "route", "add", "default", "via", gateway4, "dev", "eth0");
-    namespace.exec("ip", "address", "add", ipv6 + "/128", "dev", "eth0", "nodad");
-    namespace.exec("ip", "route", "add", gateway6, "dev", "eth0");
-    namespace.exec("ip", "-6", "route", "add", "default", "via", gateway6, "dev", "eth0");
+    namespace.ip(
+        "address add " + ipv4 + "/32 dev eth0",
+        "route add " + gateway4 + " dev eth0",
+        "route add default via " + gateway4 + " dev eth0",
+        "address add " + ipv6 + "/128 dev eth0 nodad",
+        "route add " + gateway6 + " dev eth0",
+        "route add default via " + gateway6 + " dev eth0");
     return new TestWorkload(0, namespace, veth, ipv4, ipv6, List.of(labels));
   }
 

@@ -62,8 +62,8 @@ final class ManagerTestNode implements AutoCloseable {
     } catch (Exception failure) {
       throw new IllegalStateException(failure);
     }
-    namespace.exec("ip", "address", "add", GATEWAY4 + "/32", "dev", "lo");
-    namespace.exec("ip", "-6", "address", "add", GATEWAY6 + "/128", "dev", "lo", "nodad");
+    namespace.ip(
+        "address add " + GATEWAY4 + "/32 dev lo", "address add " + GATEWAY6 + "/128 dev lo nodad");
   }
 
   NetworkNamespace namespace() {

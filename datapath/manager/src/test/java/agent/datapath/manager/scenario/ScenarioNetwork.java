@@ -3,7 +3,10 @@ package agent.datapath.manager.scenario;
 import agent.testkit.NetworkNamespace;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.function.UnaryOperator;
 
 /**
  * The network namespace of a routed node: it forwards, has the interfaces of the workloads with
@@ -22,13 +25,15 @@ final class ScenarioNetwork implements AutoCloseable {
   static ScenarioNetwork create() {
     final ScenarioNetwork network = new ScenarioNetwork();
     network.forward(true);
+    final List<String> commands = new ArrayList<>();
     for (final ScenarioHost host : ScenarioHost.values()) {
       if (host.isLocal()) {
-        network.device(host.ifindex);
+        addDevice(host.ifindex, commands);
       }
     }
-    network.device(DEVICE);
-    network.device(OTHER_DEVICE);
+    addDevice(DEVICE, commands);
+    addDevice(OTHER_DEVICE, commands);
+    network.namespace.ip(commands.toArray(String[]::new));
     network.route("default", "dev " + name(DEVICE));
     return network;
   }
@@ -37,54 +42,44 @@ final class ScenarioNetwork implements AutoCloseable {
     return "dev" + ifindex;
   }
 
-  private void device(int ifindex) {
+  private static void addDevice(int ifindex, List<String> commands) {
     final int peer = PEER_INDEXES + ifindex;
-    namespace.ip(
+    commands.add(
         "link add %s index %d type veth peer name %s index %d"
             .formatted(name(ifindex), ifindex, name(peer), peer));
-    for (final int end : new int[] {ifindex, peer}) {
-      namespace.ip("link set " + name(end) + " addrgenmode none");
-      namespace.ip("link set " + name(end) + " up");
-    }
+    commands.add("link set " + name(ifindex) + " addrgenmode none up");
+    commands.add("link set " + name(peer) + " addrgenmode none up");
   }
 
-  /** Routes a destination, which is {@code default} or an address, in its family. */
+  /** Routes a destination, which is an address, or {@code default} in both families. */
   void route(String destination, String way) {
-    for (final String family : new String[] {"-4", "-6"}) {
-      if (destination.equals("default") || destination.contains(":") == family.equals("-6")) {
-        namespace.ip(family + " route replace " + destination + " " + way);
-      }
+    if (destination.equals("default")) {
+      namespace.ip("route replace 0.0.0.0/0 " + way, "route replace ::/0 " + way);
+    } else {
+      namespace.ip("route replace " + destination + " " + way);
     }
   }
 
   /** Routes both addresses of a host by a device, or another way such as {@code unreachable}. */
   void route(ScenarioHost host, String way) {
-    for (final String address : new String[] {host.ipv4, host.ipv6}) {
-      final boolean isType = !way.startsWith("dev ");
-      namespace.ip(
-          (address.contains(":") ? "-6" : "-4")
-              + " route replace "
-              + (isType ? way + " " + address : address + " " + way));
-    }
+    final boolean isDevice = way.startsWith("dev ");
+    forBoth(
+        host, address -> "route replace " + (isDevice ? address + " " + way : way + " " + address));
   }
 
   /** Makes the MAC address of a host known, which is on the link of a device. */
   void resolve(ScenarioHost host, int ifindex) {
-    for (final String address : new String[] {host.ipv4, host.ipv6}) {
-      namespace.ip(
-          "neigh replace "
-              + address
-              + " lladdr 02:00:00:00:99:01 dev "
-              + name(ifindex)
-              + " nud permanent");
-    }
+    final String link = " lladdr 02:00:00:00:99:01 dev " + name(ifindex) + " nud permanent";
+    forBoth(host, address -> "neigh replace " + address + link);
   }
 
   /** Makes it unknown again. */
   void forget(ScenarioHost host, int ifindex) {
-    for (final String address : new String[] {host.ipv4, host.ipv6}) {
-      namespace.ip("neigh delete " + address + " dev " + name(ifindex));
-    }
+    forBoth(host, address -> "neigh delete " + address + " dev " + name(ifindex));
+  }
+
+  private void forBoth(ScenarioHost host, UnaryOperator<String> command) {
+    namespace.ip(command.apply(host.ipv4), command.apply(host.ipv6));
   }
 
   void mtu(int ifindex, int bytes) {
