@@ -20,41 +20,45 @@ import java.lang.invoke.VarHandle;
 final class LibC {
   static final StructLayout CALL_STATE = Linker.Option.captureStateLayout();
 
-  private static final int AT_FDCWD = -100;
+  private static final long AT_FDCWD = -100;
+  private static final MemorySegment NULL = MemorySegment.NULL;
   private static final VarHandle ERRNO =
       CALL_STATE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
   private static final Linker LINKER = Linker.nativeLinker();
 
-  private static final MethodHandle CLOSE =
-      handle("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
-  private static final MethodHandle MMAP =
-      handle(
-          "mmap",
-          FunctionDescriptor.of(
-              ADDRESS, ADDRESS, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG));
-  private static final MethodHandle MUNMAP =
-      handle("munmap", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG));
-  private static final MethodHandle MOUNT =
-      handle(
-          "mount", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, JAVA_LONG, ADDRESS));
-  private static final MethodHandle UNLINK =
-      handle("unlink", FunctionDescriptor.of(JAVA_INT, ADDRESS));
-  private static final MethodHandle STATFS =
-      handle("statfs", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
-  private static final MethodHandle STATX =
-      plain(
-          "statx", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT, ADDRESS));
-  private static final MethodHandle SEND =
-      plain("send", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
-  private static final MethodHandle RECV =
-      plain("recv", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
-  private static final MethodHandle SENDTO =
-      plain(
-          "sendto",
-          FunctionDescriptor.of(
-              JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT, ADDRESS, JAVA_INT));
-  private static final MethodHandle RECVMSG =
-      plain("recvmsg", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_INT));
+  /*
+   * The shapes of the calls. Linking one more costs the start about 4 ms, so functions share them:
+   * an argument that a function does not have is 0, an int is a long, and so is a result. The
+   * calling conventions of x86-64 (System V ABI) and AArch64 (AAPCS64) pass the first six of either
+   * kind in registers; a function reads those of its own arguments, in the width that they have.
+   */
+  private static final FunctionDescriptor NUMBERS =
+      FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+  private static final FunctionDescriptor ADDRESS_FIRST =
+      FunctionDescriptor.of(
+          JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+  private static final FunctionDescriptor ADDRESS_SECOND =
+      FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS);
+  private static final FunctionDescriptor ADDRESSES =
+      FunctionDescriptor.of(JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, JAVA_LONG, ADDRESS);
+  private static final FunctionDescriptor OPTION =
+      FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG);
+  private static final FunctionDescriptor MESSAGE =
+      FunctionDescriptor.of(
+          JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG);
+
+  private static final MethodHandle CLOSE = handle("close", NUMBERS);
+  private static final MethodHandle MMAP = handle("mmap", ADDRESS_FIRST);
+  private static final MethodHandle MUNMAP = handle("munmap", ADDRESS_FIRST);
+  private static final MethodHandle MOUNT = handle("mount", ADDRESSES);
+  private static final MethodHandle UMOUNT2 = handle("umount2", ADDRESS_FIRST);
+  private static final MethodHandle UNLINK = handle("unlink", ADDRESS_FIRST);
+  private static final MethodHandle STATFS = handle("statfs", ADDRESSES);
+  private static final MethodHandle STATX = plain("statx", MESSAGE);
+  private static final MethodHandle SEND = plain("send", MESSAGE);
+  private static final MethodHandle RECV = plain("recv", MESSAGE);
+  private static final MethodHandle SENDTO = plain("sendto", MESSAGE);
+  private static final MethodHandle RECVMSG = plain("recvmsg", MESSAGE);
   private static final MethodHandle IOCTL =
       LINKER.downcallHandle(
           LINKER.defaultLookup().findOrThrow("ioctl"),
@@ -65,61 +69,33 @@ final class LibC {
       handle(
           "getsockopt",
           FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, ADDRESS));
-  private static final MethodHandle EPOLL_CREATE =
-      handle("epoll_create1", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
-  private static final MethodHandle EPOLL_CTL =
-      handle("epoll_ctl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS));
-  private static final MethodHandle EPOLL_WAIT =
-      handle("epoll_wait", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT));
-  private static final MethodHandle EVENTFD =
-      handle("eventfd", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
-  private static final MethodHandle READ =
-      handle("read", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG));
-  private static final MethodHandle WRITE =
-      handle("write", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG));
-  private static final MethodHandle IF_NAMETOINDEX =
-      handle("if_nametoindex", FunctionDescriptor.of(JAVA_INT, ADDRESS));
-  private static final MethodHandle SOCKET =
-      handle("socket", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT));
-  private static final MethodHandle SETSOCKOPT =
-      handle(
-          "setsockopt",
-          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
-  private static final MethodHandle BIND =
-      handle("bind", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
-  private static final MethodHandle LISTEN =
-      handle("listen", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
-  private static final MethodHandle CONNECT =
-      handle("connect", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
-  private static final MethodHandle OPEN =
-      LINKER.downcallHandle(
-          LINKER.defaultLookup().findOrThrow("open"),
-          FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT),
-          Linker.Option.captureCallState("errno"),
-          Linker.Option.firstVariadicArg(2));
+  private static final MethodHandle EPOLL_CREATE = handle("epoll_create1", NUMBERS);
+  private static final MethodHandle EPOLL_CTL = handle("epoll_ctl", OPTION);
+  private static final MethodHandle EPOLL_WAIT = handle("epoll_wait", ADDRESS_SECOND);
+  private static final MethodHandle EVENTFD = handle("eventfd", NUMBERS);
+  private static final MethodHandle READ = handle("read", ADDRESS_SECOND);
+  private static final MethodHandle WRITE = handle("write", ADDRESS_SECOND);
+  private static final MethodHandle IF_NAMETOINDEX = handle("if_nametoindex", ADDRESS_FIRST);
+  private static final MethodHandle SOCKET = handle("socket", NUMBERS);
+  private static final MethodHandle SETSOCKOPT = handle("setsockopt", OPTION);
+  private static final MethodHandle BIND = handle("bind", ADDRESS_SECOND);
+  private static final MethodHandle LISTEN = handle("listen", NUMBERS);
+  private static final MethodHandle CONNECT = handle("connect", ADDRESS_SECOND);
+  private static final MethodHandle OPEN = handle("open", ADDRESS_FIRST);
   private static final MethodHandle GETPEERNAME =
       handle("getpeername", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, ADDRESS));
-  private static final MethodHandle SETNS =
-      handle("setns", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
+  private static final MethodHandle SETNS = handle("setns", NUMBERS);
   private static final MethodHandle SYSCALL =
       LINKER.downcallHandle(
           LINKER.defaultLookup().findOrThrow("syscall"),
           FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
           Linker.Option.captureCallState("errno"),
           Linker.Option.firstVariadicArg(1));
-  private static final MethodHandle FLOCK =
-      handle("flock", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
-  private static final MethodHandle GETRLIMIT =
-      handle("getrlimit", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS));
-  private static final MethodHandle UMASK =
-      handle("umask", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
-  private static final MethodHandle CLOCK_GETRES =
-      handle("clock_getres", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS));
-  private static final MethodHandle RECVFROM =
-      handle(
-          "recvfrom",
-          FunctionDescriptor.of(
-              JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT, ADDRESS, ADDRESS));
+  private static final MethodHandle FLOCK = handle("flock", NUMBERS);
+  private static final MethodHandle GETRLIMIT = handle("getrlimit", ADDRESS_SECOND);
+  private static final MethodHandle UMASK = handle("umask", NUMBERS);
+  private static final MethodHandle CLOCK_GETRES = handle("clock_getres", ADDRESS_SECOND);
+  private static final MethodHandle RECVFROM = handle("recvfrom", ADDRESS_SECOND);
   private static final MethodHandle VSNPRINTF =
       LINKER.downcallHandle(
           LINKER.defaultLookup().findOrThrow("vsnprintf"),
@@ -127,7 +103,7 @@ final class LibC {
 
   private LibC() {}
 
-  static MethodHandle handle(String name, FunctionDescriptor descriptor) {
+  private static MethodHandle handle(String name, FunctionDescriptor descriptor) {
     return LINKER.downcallHandle(
         LINKER.defaultLookup().findOrThrow(name),
         descriptor,
@@ -148,7 +124,7 @@ final class LibC {
 
   static int close(MemorySegment state, int fd) {
     try {
-      return result(state, (int) CLOSE.invokeExact(state, fd));
+      return result(state, (int) (long) CLOSE.invokeExact(state, (long) fd, 0L, 0L));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -158,10 +134,11 @@ final class LibC {
   static MemorySegment mmap(
       MemorySegment state, long length, int protection, int flags, int fd, long offset) {
     try {
-      final MemorySegment address =
-          (MemorySegment)
-              MMAP.invokeExact(state, MemorySegment.NULL, length, protection, flags, fd, offset);
-      return address.address() == -1L ? MemorySegment.NULL : address.reinterpret(length);
+      final long address =
+          (long)
+              MMAP.invokeExact(
+                  state, NULL, length, (long) protection, (long) flags, (long) fd, offset);
+      return address == -1L ? NULL : MemorySegment.ofAddress(address).reinterpret(length);
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -169,7 +146,9 @@ final class LibC {
 
   static int munmap(MemorySegment state, MemorySegment mapping) {
     try {
-      return result(state, (int) MUNMAP.invokeExact(state, mapping, mapping.byteSize()));
+      return result(
+          state,
+          (int) (long) MUNMAP.invokeExact(state, mapping, mapping.byteSize(), 0L, 0L, 0L, 0L));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -183,7 +162,17 @@ final class LibC {
       long flags,
       MemorySegment options) {
     try {
-      return result(state, (int) MOUNT.invokeExact(state, source, target, type, flags, options));
+      return result(
+          state, (int) (long) MOUNT.invokeExact(state, source, target, type, flags, options));
+    } catch (Throwable t) {
+      throw unexpected(t);
+    }
+  }
+
+  static int unmount(MemorySegment state, MemorySegment target, int flags) {
+    try {
+      return result(
+          state, (int) (long) UMOUNT2.invokeExact(state, target, (long) flags, 0L, 0L, 0L, 0L));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -191,7 +180,7 @@ final class LibC {
 
   static int unlink(MemorySegment state, MemorySegment path) {
     try {
-      return result(state, (int) UNLINK.invokeExact(state, path));
+      return result(state, (int) (long) UNLINK.invokeExact(state, path, 0L, 0L, 0L, 0L, 0L));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -199,7 +188,7 @@ final class LibC {
 
   static int statfs(MemorySegment state, MemorySegment path, MemorySegment buffer) {
     try {
-      return result(state, (int) STATFS.invokeExact(state, path, buffer));
+      return result(state, (int) (long) STATFS.invokeExact(state, path, buffer, NULL, 0L, NULL));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -208,7 +197,7 @@ final class LibC {
   /** Returns 0 or -1, without errno. */
   static int statx(MemorySegment path, int flags, int mask, MemorySegment found) {
     try {
-      return (int) STATX.invokeExact(AT_FDCWD, path, flags, mask, found);
+      return (int) (long) STATX.invokeExact(AT_FDCWD, path, (long) flags, (long) mask, found, 0L);
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -217,7 +206,7 @@ final class LibC {
   /** Returns the number of bytes or -1, without errno. */
   static int send(int fd, MemorySegment buffer) {
     try {
-      return (int) (long) SEND.invokeExact(fd, buffer, buffer.byteSize(), 0);
+      return (int) (long) SEND.invokeExact((long) fd, buffer, buffer.byteSize(), 0L, NULL, 0L);
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -226,7 +215,7 @@ final class LibC {
   /** Returns the number of bytes or -1, without errno. */
   static int receive(int fd, MemorySegment buffer) {
     try {
-      return (int) (long) RECV.invokeExact(fd, buffer, buffer.byteSize(), 0);
+      return (int) (long) RECV.invokeExact((long) fd, buffer, buffer.byteSize(), 0L, NULL, 0L);
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -236,7 +225,7 @@ final class LibC {
   static int sendTo(int fd, MemorySegment buffer, long length, MemorySegment address) {
     try {
       return (int)
-          (long) SENDTO.invokeExact(fd, buffer, length, 0, address, (int) address.byteSize());
+          (long) SENDTO.invokeExact((long) fd, buffer, length, 0L, address, address.byteSize());
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -245,7 +234,7 @@ final class LibC {
   /** Returns the number of bytes or -1, without errno. */
   static int receiveMessage(int fd, MemorySegment message) {
     try {
-      return (int) (long) RECVMSG.invokeExact(fd, message, 0);
+      return (int) (long) RECVMSG.invokeExact((long) fd, message, 0L, 0L, NULL, 0L);
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -275,7 +264,7 @@ final class LibC {
 
   static int epollCreate(MemorySegment state, int flags) {
     try {
-      return result(state, (int) EPOLL_CREATE.invokeExact(state, flags));
+      return result(state, (int) (long) EPOLL_CREATE.invokeExact(state, (long) flags, 0L, 0L));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -284,7 +273,12 @@ final class LibC {
   static int epollControl(
       MemorySegment state, int epollFd, int operation, int fd, MemorySegment event) {
     try {
-      return result(state, (int) EPOLL_CTL.invokeExact(state, epollFd, operation, fd, event));
+      return result(
+          state,
+          (int)
+              (long)
+                  EPOLL_CTL.invokeExact(
+                      state, (long) epollFd, (long) operation, (long) fd, event, 0L));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -294,7 +288,17 @@ final class LibC {
       MemorySegment state, int epollFd, MemorySegment events, int maxEvents, int timeoutMs) {
     try {
       return result(
-          state, (int) EPOLL_WAIT.invokeExact(state, epollFd, events, maxEvents, timeoutMs));
+          state,
+          (int)
+              (long)
+                  EPOLL_WAIT.invokeExact(
+                      state,
+                      (long) epollFd,
+                      events,
+                      (long) maxEvents,
+                      (long) timeoutMs,
+                      NULL,
+                      NULL));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -302,7 +306,8 @@ final class LibC {
 
   static int eventFd(MemorySegment state, int initial, int flags) {
     try {
-      return result(state, (int) EVENTFD.invokeExact(state, initial, flags));
+      return result(
+          state, (int) (long) EVENTFD.invokeExact(state, (long) initial, (long) flags, 0L));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -310,7 +315,10 @@ final class LibC {
 
   static int read(MemorySegment state, int fd, MemorySegment buffer) {
     try {
-      return result(state, (int) (long) READ.invokeExact(state, fd, buffer, buffer.byteSize()));
+      return result(
+          state,
+          (int)
+              (long) READ.invokeExact(state, (long) fd, buffer, buffer.byteSize(), 0L, NULL, NULL));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -318,7 +326,11 @@ final class LibC {
 
   static int write(MemorySegment state, int fd, MemorySegment buffer) {
     try {
-      return result(state, (int) (long) WRITE.invokeExact(state, fd, buffer, buffer.byteSize()));
+      return result(
+          state,
+          (int)
+              (long)
+                  WRITE.invokeExact(state, (long) fd, buffer, buffer.byteSize(), 0L, NULL, NULL));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -326,7 +338,9 @@ final class LibC {
 
   static int socket(MemorySegment state, int family, int type, int protocol) {
     try {
-      return result(state, (int) SOCKET.invokeExact(state, family, type, protocol));
+      return result(
+          state,
+          (int) (long) SOCKET.invokeExact(state, (long) family, (long) type, (long) protocol));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -336,7 +350,10 @@ final class LibC {
     try {
       return result(
           state,
-          (int) SETSOCKOPT.invokeExact(state, fd, level, option, value, (int) value.byteSize()));
+          (int)
+              (long)
+                  SETSOCKOPT.invokeExact(
+                      state, (long) fd, (long) level, (long) option, value, value.byteSize()));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -344,7 +361,11 @@ final class LibC {
 
   static int bind(MemorySegment state, int fd, MemorySegment address) {
     try {
-      return result(state, (int) BIND.invokeExact(state, fd, address, (int) address.byteSize()));
+      return result(
+          state,
+          (int)
+              (long)
+                  BIND.invokeExact(state, (long) fd, address, address.byteSize(), 0L, NULL, NULL));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -352,7 +373,7 @@ final class LibC {
 
   static int listen(MemorySegment state, int fd, int backlog) {
     try {
-      return result(state, (int) LISTEN.invokeExact(state, fd, backlog));
+      return result(state, (int) (long) LISTEN.invokeExact(state, (long) fd, (long) backlog, 0L));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -360,7 +381,12 @@ final class LibC {
 
   static int connect(MemorySegment state, int fd, MemorySegment address) {
     try {
-      return result(state, (int) CONNECT.invokeExact(state, fd, address, (int) address.byteSize()));
+      return result(
+          state,
+          (int)
+              (long)
+                  CONNECT.invokeExact(
+                      state, (long) fd, address, address.byteSize(), 0L, NULL, NULL));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -369,7 +395,8 @@ final class LibC {
   /** Opens an existing file; the flags must not include O_CREAT. */
   static int open(MemorySegment state, MemorySegment path, int flags) {
     try {
-      return result(state, (int) OPEN.invokeExact(state, path, flags));
+      return result(
+          state, (int) (long) OPEN.invokeExact(state, path, (long) flags, 0L, 0L, 0L, 0L));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -385,7 +412,7 @@ final class LibC {
 
   static int setns(MemorySegment state, int fd, int type) {
     try {
-      return result(state, (int) SETNS.invokeExact(state, fd, type));
+      return result(state, (int) (long) SETNS.invokeExact(state, (long) fd, (long) type, 0L));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -402,7 +429,7 @@ final class LibC {
 
   static int flock(MemorySegment state, int fd, int operation) {
     try {
-      return result(state, (int) FLOCK.invokeExact(state, fd, operation));
+      return result(state, (int) (long) FLOCK.invokeExact(state, (long) fd, (long) operation, 0L));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -410,7 +437,9 @@ final class LibC {
 
   static int getrlimit(MemorySegment state, int resource, MemorySegment limits) {
     try {
-      return result(state, (int) GETRLIMIT.invokeExact(state, resource, limits));
+      return result(
+          state,
+          (int) (long) GETRLIMIT.invokeExact(state, (long) resource, limits, 0L, 0L, NULL, NULL));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -418,7 +447,10 @@ final class LibC {
 
   static int clockGetres(MemorySegment state, int clock, MemorySegment resolution) {
     try {
-      return result(state, (int) CLOCK_GETRES.invokeExact(state, clock, resolution));
+      return result(
+          state,
+          (int)
+              (long) CLOCK_GETRES.invokeExact(state, (long) clock, resolution, 0L, 0L, NULL, NULL));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -427,7 +459,7 @@ final class LibC {
   /** Returns the previous mask; the call cannot fail. */
   static int umask(MemorySegment state, int mask) {
     try {
-      return (int) UMASK.invokeExact(state, mask);
+      return (int) (long) UMASK.invokeExact(state, (long) mask, 0L, 0L);
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -446,7 +478,13 @@ final class LibC {
           (int)
               (long)
                   RECVFROM.invokeExact(
-                      state, fd, buffer, buffer.byteSize(), flags, sender, senderLength));
+                      state,
+                      (long) fd,
+                      buffer,
+                      buffer.byteSize(),
+                      (long) flags,
+                      sender,
+                      senderLength));
     } catch (Throwable t) {
       throw unexpected(t);
     }
@@ -455,7 +493,7 @@ final class LibC {
   /** Returns the interface index, or -errno. */
   static int interfaceIndex(MemorySegment state, MemorySegment name) {
     try {
-      final int index = (int) IF_NAMETOINDEX.invokeExact(state, name);
+      final int index = (int) (long) IF_NAMETOINDEX.invokeExact(state, name, 0L, 0L, 0L, 0L, 0L);
       return index == 0 ? -errno(state) : index;
     } catch (Throwable t) {
       throw unexpected(t);

@@ -1,24 +1,14 @@
 package agent.bindings;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 
 /** Mounts of kernel file systems: statfs(2), mount(2) and umount2(2). */
 final class MountedFileSystem {
   private static final long STATFS_BYTES = 256;
-
-  /** Linked with its first use, which a daemon does not have. */
-  private static final class Unmount {
-    private static final MethodHandle CALL =
-        LibC.handle("umount2", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
-  }
 
   private MountedFileSystem() {}
 
@@ -65,12 +55,7 @@ final class MountedFileSystem {
     try (Arena arena = Arena.ofConfined()) {
       final MemorySegment state = arena.allocate(LibC.CALL_STATE);
       final MemorySegment target = arena.allocateFrom(path.toString());
-      final int result = LibC.result(state, (int) Unmount.CALL.invokeExact(state, target, 0));
-      BindingsException.check(result, operation + " at " + path);
-    } catch (RuntimeException | Error failure) {
-      throw failure;
-    } catch (Throwable unexpected) {
-      throw new IllegalStateException(unexpected);
+      BindingsException.check(LibC.unmount(state, target, 0), operation + " at " + path);
     }
   }
 }

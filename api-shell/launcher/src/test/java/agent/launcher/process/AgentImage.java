@@ -3,6 +3,7 @@ package agent.launcher.process;
 import static java.nio.file.StandardOpenOption.CREATE;
 import static java.nio.file.StandardOpenOption.WRITE;
 
+import agent.testkit.TestControlGroup;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -24,6 +25,20 @@ final class AgentImage {
   private static final Path FOLDER = Path.of("target", "agent-under-test").toAbsolutePath();
   private static final Path CACHE = FOLDER.resolve("agent.aot");
   private static final Path STAMP = FOLDER.resolve("stamp");
+
+  private static final List<String> ASKED =
+      List.of("/healthz", "/health", "/config", "/endpoint", "/policy", "/identity", "/metrics/");
+  private static final String RULES =
+      """
+      [{"endpointSelector": {"matchLabels": {"app": "trained"}},
+        "ingress": [{"fromEndpoints": [{"matchLabels": {"app": "client"}}],
+                     "toPorts": [{"ports": [{"port": "80", "protocol": "TCP"}]}]}]}]
+      """;
+  private static final String SERVICE =
+      """
+      {"frontend-address": {"ip": "10.96.0.1", "port": 80, "protocol": "tcp"},
+       "backend-addresses": [{"ip": "%s", "port": 8080}]}
+      """;
 
   /** Flags of the JVM that use the cache with any main class. */
   private static final List<String> FLAGS = create();
@@ -96,14 +111,28 @@ final class AgentImage {
     return String.join(File.pathSeparator, entries);
   }
 
-  /** Starts the daemon once, which writes the cache when it ends. */
+  /**
+   * Starts the daemon once and has it do what most tests ask for; it writes the cache at its end.
+   */
   private static void train(String packed) throws Exception {
     Files.deleteIfExists(CACHE);
     final List<String> flags =
         List.of("-XX:AOTCacheOutput=" + CACHE, "-Xlog:disable", "-cp", packed);
-    try (TestNode node = new TestNode();
-        AgentProcess agent = AgentProcess.start(flags, node)) {
-      agent.ready().terminate();
+    try (TestControlGroup group = TestControlGroup.create();
+        TestNode node = new TestNode();
+        AgentProcess agent =
+            AgentProcess.start(flags, node, "--cgroup-root", group.path().toString())) {
+      agent.ready();
+      agent.expect(200, "PUT", "/policy", RULES);
+      final TestWorkload workload = node.workload(agent, "trained", "app=trained");
+      agent.expect(201, "PUT", "/service/1", SERVICE.formatted(workload.ipv4()));
+      for (final String path : ASKED) {
+        agent.expect(200, "GET", path, null);
+      }
+      agent.expect(200, "DELETE", "/service/1", null);
+      agent.expect(200, "DELETE", "/endpoint/" + workload.id(), null);
+      agent.expect(200, "DELETE", "/policy", null);
+      agent.terminate();
     }
     if (!Files.exists(CACHE)) {
       throw new IOException(CACHE + " was not written");

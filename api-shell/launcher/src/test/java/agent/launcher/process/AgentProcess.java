@@ -116,8 +116,10 @@ final class AgentProcess implements AutoCloseable {
   }
 
   /** Starts it with another class path, or other flags for it, than those of {@link AgentImage}. */
-  static AgentProcess start(List<String> classPath, TestNode node) throws IOException {
-    return start(List.of(node.namespace().inside(java())), classPath, node.state(), node.bpfRoot());
+  static AgentProcess start(List<String> classPath, TestNode node, String... options)
+      throws IOException {
+    final List<String> command = List.of(node.namespace().inside(java()));
+    return start(command, classPath, node.state(), node.bpfRoot(), options);
   }
 
   private static AgentProcess start(
