@@ -1,0 +1,148 @@
+package agent.datapath.manager.scenario;
+
+import static agent.datapath.manager.scenario.Nat46Packets.sent;
+import static agent.datapath.manager.scenario.ScenarioHost.ALICE;
+import static agent.datapath.manager.scenario.ScenarioHost.BOB;
+import static agent.datapath.manager.scenario.ScenarioHost.NODE;
+import static agent.datapath.manager.scenario.ScenarioHost.PEER;
+import static agent.datapath.manager.scenario.ScenarioHost.STRANGER;
+import static agent.datapath.manager.scenario.WorkloadPolicy.TCP;
+import static agent.datapath.manager.scenario.WorkloadPolicy.UDP;
+import static agent.maps.layout.MetricsDirection.EGRESS;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import agent.datapath.manager.scenario.ScenarioServices.Server;
+import agent.maps.layout.DropReason;
+import agent.maps.layout.EndpointOption;
+import agent.maps.layout.RedirectKind;
+import agent.testkit.IpPacket;
+import agent.testkit.KernelTest;
+import agent.testkit.Packets;
+import java.util.Arrays;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.EnumSource.Mode;
+
+/**
+ * A packet that is dropped for each reason, and counted for no other. A new reason does not compile
+ * without one. {@code PREFILTER} is the reason of another program, see {@code PrefilterKernelTest}.
+ */
+@KernelTest
+class DropReasonsKernelTest {
+  private static final int CLIENT = 40000;
+  private static final int PORT = 80;
+
+  @ParameterizedTest
+  @EnumSource(
+      mode = Mode.EXCLUDE,
+      names = {"NONE", "PREFILTER"})
+  void shouldDropAPacketForTheReason(DropReason reason) {
+    if (reason == DropReason.NOT_FORWARDABLE) {
+      dropAtTheBalancer();
+      return;
+    }
+    for (final Family family : Family.values()) {
+      try (ScenarioNode node = new ScenarioNode()) {
+        final Outcome outcome = drop(node, family, reason);
+        if (reason == DropReason.SERVICE_UNSERVED) {
+          assertEquals(reason, outcome.counted());
+          assertEquals(ALICE.mac(), outcome.parsed().destinationMac()); // the sender is answered
+        } else {
+          outcome.dropsFor(reason);
+        }
+      }
+    }
+  }
+
+  private static Outcome drop(ScenarioNode node, Family family, DropReason reason) {
+    final IpPacket toPeer = family.packet(ALICE, PEER);
+    return switch (reason) {
+      case NONE, PREFILTER, NOT_FORWARDABLE -> throw new IllegalArgumentException(reason.name());
+      case POLICY_DENIED -> node.fromWorkload(ALICE, toPeer.udp(CLIENT, PORT));
+      case POLICY_DENY_RULE -> {
+        node.policyOf(ALICE).denyTo(PEER, UDP, PORT);
+        yield node.fromWorkload(ALICE, toPeer.udp(CLIENT, PORT));
+      }
+      case INVALID_SOURCE_MAC -> node.fromWorkload(ALICE, toPeer.from(BOB.mac()).udp(CLIENT, PORT));
+      case INVALID_SOURCE_ADDRESS ->
+          node.fromWorkload(
+              ALICE,
+              family.packet(BOB, PEER).from(ALICE.mac()).to(ALICE.hostMac()).udp(CLIENT, PORT));
+      case UNKNOWN_ETHERTYPE -> node.fromWorkload(ALICE, toPeer.vlan(7).udp(CLIENT, PORT));
+      case MALFORMED -> {
+        final byte[] request = Packets.arpRequest(ALICE.mac(), ALICE.ipv4, PEER.ipv4);
+        yield node.fromWorkload(ALICE, Arrays.copyOf(request, request.length - 1));
+      }
+      case UNKNOWN_PROTOCOL ->
+          node.fromWorkload(
+              ALICE, toPeer.protocol(family == Family.IPV4 ? 58 : 1).payload(new byte[16]));
+      case FRAGMENT_NOT_FOUND ->
+          node.fromWorkload(
+              ALICE, toPeer.id(7).udp(CLIENT, PORT).payloadOf(1200).fragments(512).get(1));
+      case CONNTRACK_FULL -> {
+        node.fullFlowTables(1).withoutPolicy();
+        node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(CLIENT, PORT)).reaches(BOB);
+        yield node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(CLIENT + 1, PORT));
+      }
+      case ICMP_ERROR_UNTRACKED ->
+          node.toWorkload(
+              ALICE,
+              family
+                  .packet(PEER, ALICE)
+                  .icmpError(family.unreachableType(), 3, toPeer.udp(CLIENT, PORT)));
+      case NEIGHBOUR_UNKNOWN ->
+          node.fromWorkload(ALICE, Packets.arpRequest(ALICE.mac(), ALICE.ipv4, BOB.ipv4));
+      case FAMILY_DISABLED ->
+          node.withoutPolicy().disable(family).fromWorkload(ALICE, toPeer.udp(CLIENT, PORT));
+      case NO_ENDPOINT -> node.ofNoEndpoint("from_endpoint", toPeer.udp(CLIENT, PORT), EGRESS);
+      case EXTENSION_HEADERS -> {
+        final IpPacket packet = Family.IPV6.packet(ALICE, BOB).extension(IpPacket.HOP_BY_HOP, 1);
+        for (int i = 0; i < 6; i++) {
+          packet.extension(IpPacket.DESTINATION_OPTIONS, 2);
+        }
+        yield node.withoutPolicy().fromWorkload(ALICE, packet.udp(CLIENT, PORT));
+      }
+      case SERVICE_UNSERVED -> {
+        serveAlice(node, family);
+        yield node.fromWorkload(ALICE, family.packet(ALICE, STRANGER).udp(CLIENT, PORT));
+      }
+      case TUPLE_IN_USE -> {
+        serveAlice(node, family, new Server(BOB, PORT));
+        node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(CLIENT, PORT)).reaches(BOB);
+        yield node.fromWorkload(ALICE, family.packet(ALICE, STRANGER).udp(CLIENT, PORT));
+      }
+      case PORTS_EXHAUSTED -> {
+        node.withoutPolicy().routed().masquerade(ScenarioNetwork.DEVICE, NODE);
+        node.fromWorkload(ALICE, sctp(family, ALICE)).passes();
+        yield node.fromWorkload(BOB, sctp(family, BOB)); // SCTP keeps its port
+      }
+      case NO_PROXY -> {
+        node.policyOf(ALICE).redirectTo(PEER, TCP, PORT, RedirectKind.HTTP);
+        yield node.fromWorkload(ALICE, toPeer.tcp(CLIENT, PORT).syn());
+      }
+      case NOT_TRANSLATABLE ->
+          node.nat46().withoutPolicy().fromWorkload(ALICE, sent(ALICE, PEER).sctp(CLIENT, PORT));
+    };
+  }
+
+  private static IpPacket sctp(Family family, ScenarioHost workload) {
+    return family.packet(workload, PEER).sctp(CLIENT, PORT);
+  }
+
+  private static void serveAlice(ScenarioNode node, Family family, Server... servers) {
+    node.withoutPolicy().with(ALICE, EndpointOption.SERVICES);
+    node.services(family).put(7, STRANGER, PORT, UDP, 0, servers);
+  }
+
+  /** The packet does not fit into the way to the backend, and may be split. */
+  private static void dropAtTheBalancer() {
+    final String frontend = "203.0.113.80";
+    try (BalancerNode node = new BalancerNode()) {
+      node.network().resolve(PEER, BalancerNode.DEVICE);
+      node.network().mtu(BalancerNode.DEVICE, 1400);
+      node.services(Family.IPV4).putOutside(7, frontend, PORT, UDP, 0, new Server(PEER, PORT));
+      node.receive(BalancerNode.received(STRANGER.ipv4, frontend).udp(CLIENT, PORT).payloadOf(1400))
+          .dropsFor(DropReason.NOT_FORWARDABLE);
+    }
+  }
+}
