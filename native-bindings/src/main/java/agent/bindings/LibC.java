@@ -26,39 +26,18 @@ final class LibC {
       CALL_STATE.varHandle(MemoryLayout.PathElement.groupElement("errno"));
   private static final Linker LINKER = Linker.nativeLinker();
 
-  /*
-   * The shapes of the calls. Linking one more costs the start about 4 ms, so functions share them:
-   * an argument that a function does not have is 0, an int is a long, and so is a result. The
-   * calling conventions of x86-64 (System V ABI) and AArch64 (AAPCS64) pass the first six of either
-   * kind in registers; a function reads those of its own arguments, in the width that they have.
-   */
-  private static final FunctionDescriptor NUMBERS =
-      FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-  private static final FunctionDescriptor ADDRESS_FIRST =
-      FunctionDescriptor.of(
-          JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-  private static final FunctionDescriptor ADDRESS_SECOND =
-      FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS);
-  private static final FunctionDescriptor ADDRESSES =
-      FunctionDescriptor.of(JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, JAVA_LONG, ADDRESS);
-  private static final FunctionDescriptor OPTION =
-      FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG);
-  private static final FunctionDescriptor MESSAGE =
-      FunctionDescriptor.of(
-          JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG);
-
-  private static final MethodHandle CLOSE = handle("close", NUMBERS);
-  private static final MethodHandle MMAP = handle("mmap", ADDRESS_FIRST);
-  private static final MethodHandle MUNMAP = handle("munmap", ADDRESS_FIRST);
-  private static final MethodHandle MOUNT = handle("mount", ADDRESSES);
-  private static final MethodHandle UMOUNT2 = handle("umount2", ADDRESS_FIRST);
-  private static final MethodHandle UNLINK = handle("unlink", ADDRESS_FIRST);
-  private static final MethodHandle STATFS = handle("statfs", ADDRESSES);
-  private static final MethodHandle STATX = plain("statx", MESSAGE);
-  private static final MethodHandle SEND = plain("send", MESSAGE);
-  private static final MethodHandle RECV = plain("recv", MESSAGE);
-  private static final MethodHandle SENDTO = plain("sendto", MESSAGE);
-  private static final MethodHandle RECVMSG = plain("recvmsg", MESSAGE);
+  private static final MethodHandle CLOSE = CallShape.link("close", CallShape.NUMBERS);
+  private static final MethodHandle MMAP = CallShape.link("mmap", CallShape.ADDRESS_FIRST);
+  private static final MethodHandle MUNMAP = CallShape.link("munmap", CallShape.ADDRESS_FIRST);
+  private static final MethodHandle MOUNT = CallShape.link("mount", CallShape.ADDRESSES);
+  private static final MethodHandle UMOUNT2 = CallShape.link("umount2", CallShape.ADDRESS_FIRST);
+  private static final MethodHandle UNLINK = CallShape.link("unlink", CallShape.ADDRESS_FIRST);
+  private static final MethodHandle STATFS = CallShape.link("statfs", CallShape.ADDRESSES);
+  private static final MethodHandle STATX = CallShape.linkPlain("statx", CallShape.MESSAGE);
+  private static final MethodHandle SEND = CallShape.linkPlain("send", CallShape.MESSAGE);
+  private static final MethodHandle RECV = CallShape.linkPlain("recv", CallShape.MESSAGE);
+  private static final MethodHandle SENDTO = CallShape.linkPlain("sendto", CallShape.MESSAGE);
+  private static final MethodHandle RECVMSG = CallShape.linkPlain("recvmsg", CallShape.MESSAGE);
   private static final MethodHandle IOCTL =
       LINKER.downcallHandle(
           LINKER.defaultLookup().findOrThrow("ioctl"),
@@ -66,57 +45,47 @@ final class LibC {
           Linker.Option.captureCallState("errno"),
           Linker.Option.firstVariadicArg(2));
   private static final MethodHandle GETSOCKOPT =
-      handle(
+      CallShape.link(
           "getsockopt",
           FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, ADDRESS));
-  private static final MethodHandle EPOLL_CREATE = handle("epoll_create1", NUMBERS);
-  private static final MethodHandle EPOLL_CTL = handle("epoll_ctl", OPTION);
-  private static final MethodHandle EPOLL_WAIT = handle("epoll_wait", ADDRESS_SECOND);
-  private static final MethodHandle EVENTFD = handle("eventfd", NUMBERS);
-  private static final MethodHandle READ = handle("read", ADDRESS_SECOND);
-  private static final MethodHandle WRITE = handle("write", ADDRESS_SECOND);
-  private static final MethodHandle IF_NAMETOINDEX = handle("if_nametoindex", ADDRESS_FIRST);
-  private static final MethodHandle SOCKET = handle("socket", NUMBERS);
-  private static final MethodHandle SETSOCKOPT = handle("setsockopt", OPTION);
-  private static final MethodHandle BIND = handle("bind", ADDRESS_SECOND);
-  private static final MethodHandle LISTEN = handle("listen", NUMBERS);
-  private static final MethodHandle CONNECT = handle("connect", ADDRESS_SECOND);
-  private static final MethodHandle OPEN = handle("open", ADDRESS_FIRST);
+  private static final MethodHandle EPOLL_CREATE =
+      CallShape.link("epoll_create1", CallShape.NUMBERS);
+  private static final MethodHandle EPOLL_CTL = CallShape.link("epoll_ctl", CallShape.OPTION);
+  private static final MethodHandle EPOLL_WAIT =
+      CallShape.link("epoll_wait", CallShape.ADDRESS_SECOND);
+  private static final MethodHandle EVENTFD = CallShape.link("eventfd", CallShape.NUMBERS);
+  private static final MethodHandle READ = CallShape.link("read", CallShape.ADDRESS_SECOND);
+  private static final MethodHandle WRITE = CallShape.link("write", CallShape.ADDRESS_SECOND);
+  private static final MethodHandle IF_NAMETOINDEX =
+      CallShape.link("if_nametoindex", CallShape.ADDRESS_FIRST);
+  private static final MethodHandle SOCKET = CallShape.link("socket", CallShape.NUMBERS);
+  private static final MethodHandle SETSOCKOPT = CallShape.link("setsockopt", CallShape.OPTION);
+  private static final MethodHandle BIND = CallShape.link("bind", CallShape.ADDRESS_SECOND);
+  private static final MethodHandle LISTEN = CallShape.link("listen", CallShape.NUMBERS);
+  private static final MethodHandle CONNECT = CallShape.link("connect", CallShape.ADDRESS_SECOND);
+  private static final MethodHandle OPEN = CallShape.link("open", CallShape.ADDRESS_FIRST);
   private static final MethodHandle GETPEERNAME =
-      handle("getpeername", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, ADDRESS));
-  private static final MethodHandle SETNS = handle("setns", NUMBERS);
+      CallShape.link("getpeername", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, ADDRESS));
+  private static final MethodHandle SETNS = CallShape.link("setns", CallShape.NUMBERS);
   private static final MethodHandle SYSCALL =
       LINKER.downcallHandle(
           LINKER.defaultLookup().findOrThrow("syscall"),
           FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
           Linker.Option.captureCallState("errno"),
           Linker.Option.firstVariadicArg(1));
-  private static final MethodHandle FLOCK = handle("flock", NUMBERS);
-  private static final MethodHandle GETRLIMIT = handle("getrlimit", ADDRESS_SECOND);
-  private static final MethodHandle UMASK = handle("umask", NUMBERS);
-  private static final MethodHandle CLOCK_GETRES = handle("clock_getres", ADDRESS_SECOND);
-  private static final MethodHandle RECVFROM = handle("recvfrom", ADDRESS_SECOND);
+  private static final MethodHandle FLOCK = CallShape.link("flock", CallShape.NUMBERS);
+  private static final MethodHandle GETRLIMIT =
+      CallShape.link("getrlimit", CallShape.ADDRESS_SECOND);
+  private static final MethodHandle UMASK = CallShape.link("umask", CallShape.NUMBERS);
+  private static final MethodHandle CLOCK_GETRES =
+      CallShape.link("clock_getres", CallShape.ADDRESS_SECOND);
+  private static final MethodHandle RECVFROM = CallShape.link("recvfrom", CallShape.ADDRESS_SECOND);
   private static final MethodHandle VSNPRINTF =
       LINKER.downcallHandle(
           LINKER.defaultLookup().findOrThrow("vsnprintf"),
           FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
 
   private LibC() {}
-
-  private static MethodHandle handle(String name, FunctionDescriptor descriptor) {
-    return LINKER.downcallHandle(
-        LINKER.defaultLookup().findOrThrow(name),
-        descriptor,
-        Linker.Option.captureCallState("errno"));
-  }
-
-  /**
-   * Links a call whose errno is not read: capturing it creates a slice of the segment in each call,
-   * which costs an allocation wherever the JIT compiler does not inline the whole call.
-   */
-  private static MethodHandle plain(String name, FunctionDescriptor descriptor) {
-    return LINKER.downcallHandle(LINKER.defaultLookup().findOrThrow(name), descriptor);
-  }
 
   static int errno(MemorySegment state) {
     return (int) ERRNO.get(state, 0L);

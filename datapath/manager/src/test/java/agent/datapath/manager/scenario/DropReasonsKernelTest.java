@@ -79,11 +79,7 @@ class DropReasonsKernelTest {
       case FRAGMENT_NOT_FOUND ->
           node.fromWorkload(
               ALICE, toPeer.id(7).udp(CLIENT, PORT).payloadOf(1200).fragments(512).get(1));
-      case CONNTRACK_FULL -> {
-        node.fullFlowTables(1).withoutPolicy();
-        node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(CLIENT, PORT)).reaches(BOB);
-        yield node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(CLIENT + 1, PORT));
-      }
+      case CONNTRACK_FULL -> beyondTheTable(node, family);
       case ICMP_ERROR_UNTRACKED ->
           node.toWorkload(
               ALICE,
@@ -95,27 +91,13 @@ class DropReasonsKernelTest {
       case FAMILY_DISABLED ->
           node.withoutPolicy().disable(family).fromWorkload(ALICE, toPeer.udp(CLIENT, PORT));
       case NO_ENDPOINT -> node.ofNoEndpoint("from_endpoint", toPeer.udp(CLIENT, PORT), EGRESS);
-      case EXTENSION_HEADERS -> {
-        final IpPacket packet = Family.IPV6.packet(ALICE, BOB).extension(IpPacket.HOP_BY_HOP, 1);
-        for (int i = 0; i < 6; i++) {
-          packet.extension(IpPacket.DESTINATION_OPTIONS, 2);
-        }
-        yield node.withoutPolicy().fromWorkload(ALICE, packet.udp(CLIENT, PORT));
-      }
+      case EXTENSION_HEADERS -> withManyHeaders(node);
       case SERVICE_UNSERVED -> {
         serveAlice(node, family);
         yield node.fromWorkload(ALICE, family.packet(ALICE, STRANGER).udp(CLIENT, PORT));
       }
-      case TUPLE_IN_USE -> {
-        serveAlice(node, family, new Server(BOB, PORT));
-        node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(CLIENT, PORT)).reaches(BOB);
-        yield node.fromWorkload(ALICE, family.packet(ALICE, STRANGER).udp(CLIENT, PORT));
-      }
-      case PORTS_EXHAUSTED -> {
-        node.withoutPolicy().routed().masquerade(ScenarioNetwork.DEVICE, NODE);
-        node.fromWorkload(ALICE, sctp(family, ALICE)).passes();
-        yield node.fromWorkload(BOB, sctp(family, BOB)); // SCTP keeps its port
-      }
+      case TUPLE_IN_USE -> toServiceAndBackend(node, family);
+      case PORTS_EXHAUSTED -> fromOnePort(node, family);
       case NO_PROXY -> {
         node.policyOf(ALICE).redirectTo(PEER, TCP, PORT, RedirectKind.HTTP);
         yield node.fromWorkload(ALICE, toPeer.tcp(CLIENT, PORT).syn());
@@ -123,6 +105,32 @@ class DropReasonsKernelTest {
       case NOT_TRANSLATABLE ->
           node.nat46().withoutPolicy().fromWorkload(ALICE, sent(ALICE, PEER).sctp(CLIENT, PORT));
     };
+  }
+
+  private static Outcome beyondTheTable(ScenarioNode node, Family family) {
+    node.fullFlowTables(1).withoutPolicy();
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(CLIENT, PORT)).reaches(BOB);
+    return node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(CLIENT + 1, PORT));
+  }
+
+  private static Outcome withManyHeaders(ScenarioNode node) {
+    final IpPacket packet = Family.IPV6.packet(ALICE, BOB).extension(IpPacket.HOP_BY_HOP, 1);
+    for (int i = 0; i < 6; i++) {
+      packet.extension(IpPacket.DESTINATION_OPTIONS, 2);
+    }
+    return node.withoutPolicy().fromWorkload(ALICE, packet.udp(CLIENT, PORT));
+  }
+
+  private static Outcome toServiceAndBackend(ScenarioNode node, Family family) {
+    serveAlice(node, family, new Server(BOB, PORT));
+    node.fromWorkload(ALICE, family.packet(ALICE, BOB).udp(CLIENT, PORT)).reaches(BOB);
+    return node.fromWorkload(ALICE, family.packet(ALICE, STRANGER).udp(CLIENT, PORT));
+  }
+
+  private static Outcome fromOnePort(ScenarioNode node, Family family) {
+    node.withoutPolicy().routed().masquerade(ScenarioNetwork.DEVICE, NODE);
+    node.fromWorkload(ALICE, sctp(family, ALICE)).passes();
+    return node.fromWorkload(BOB, sctp(family, BOB)); // SCTP keeps its port
   }
 
   private static IpPacket sctp(Family family, ScenarioHost workload) {
