@@ -24,7 +24,7 @@ import java.util.regex.Pattern;
 final class ProxyReport {
   private static final int ROUNDS = 7;
   private static final String ROUND = "3s";
-  private static final String WARM_UP = "12s";
+  private static final String WARM_UP = "40s";
   private static final int CONNECTIONS = 64;
   private static final int RULE_PORT = 8080;
   private static final int OPEN_PORT = 8081;
