@@ -4,13 +4,16 @@ import agent.testkit.NetworkNamespace;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Locale;
 
 /** A connection of HTTP/1.1 that a client keeps for many requests without a body. */
 final class KeptConnection implements AutoCloseable {
   private static final int LONGEST_MS = 8000;
+  private static final String END = "\r\nContent-Length: 0\r\n\r\n";
 
   private final Socket socket;
 
@@ -19,7 +22,13 @@ final class KeptConnection implements AutoCloseable {
   }
 
   static KeptConnection open(NetworkNamespace client, String address, int port) throws Exception {
-    final Socket socket = client.run(() -> new Socket(address, port));
+    final Socket socket =
+        client.run(
+            () -> {
+              final Socket opened = new Socket();
+              opened.connect(new InetSocketAddress(address, port), LONGEST_MS);
+              return opened;
+            });
     socket.setSoTimeout(LONGEST_MS);
     socket.setTcpNoDelay(true);
     return new KeptConnection(socket);
@@ -27,10 +36,15 @@ final class KeptConnection implements AutoCloseable {
 
   /** Sends a request (method and path), reads its answer and returns the status. */
   int request(String request) throws IOException {
+    return request(request, List.of("Host: server"));
+  }
+
+  /** Sends a request with these fields, reads its answer and returns the status. */
+  int request(String request, List<String> fields) throws IOException {
     socket
         .getOutputStream()
         .write(
-            (request + " HTTP/1.1\r\nHost: server\r\nContent-Length: 0\r\n\r\n")
+            (request + " HTTP/1.1\r\n" + String.join("\r\n", fields) + END)
                 .getBytes(StandardCharsets.US_ASCII));
     final InputStream in = socket.getInputStream();
     final StringBuilder head = new StringBuilder();

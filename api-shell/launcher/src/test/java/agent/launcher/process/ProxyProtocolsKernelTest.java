@@ -43,15 +43,25 @@ class ProxyProtocolsKernelTest {
   }
 
   private void allow(String request) throws Exception {
+    allow("server", "ingress", request);
+  }
+
+  /** Gives a workload the only rule. */
+  private void allow(String app, String direction, String request) throws Exception {
     agent.expect(
         200,
         "PUT",
         "/policy?replace=true",
         """
-        [{"endpointSelector": {"matchLabels": {"app": "server"}}, "ingress": [{"toPorts": [
+        [{"labels": [{"key": "name", "value": "requests"}],
+          "endpointSelector": {"matchLabels": {"app": "%s"}}, "%s": [{"toPorts": [
           {"ports": [{"port": "%d", "protocol": "TCP"}], "rules": {"http": [%s]}}]}]}]
         """
-            .formatted(PORT, request));
+            .formatted(app, direction, PORT, request));
+  }
+
+  private List<String> addresses() {
+    return List.of(server.ipv4(), "[" + server.ipv6() + "]");
   }
 
   /** Starts a server in the workload, and waits until it listens. */
@@ -92,7 +102,7 @@ class ProxyProtocolsKernelTest {
     Files.writeString(directory.resolve("secret"), "secret text");
     serve("nghttpd", "--no-tls", "-d", directory.toString(), Integer.toString(PORT));
     allow("{\"method\": \"GET\", \"path\": \"/public\"}");
-    for (final String address : List.of(server.ipv4(), "[" + server.ipv6() + "]")) {
+    for (final String address : addresses()) {
       final String url = "http://" + address + ":" + PORT;
       assertEquals("public text", ask("nghttp", url + "/public"));
       final String denied = ask("nghttp", "-v", url + "/secret");
@@ -143,11 +153,18 @@ class ProxyProtocolsKernelTest {
   }
 
   @Test
-  void shouldServeGrpc() throws Exception {
+  void shouldServeGrpcByRulesOfTheServerAndOfTheClient() throws Exception {
     final String script = script();
+    final String calls = "{\"method\": \"POST\", \"path\": \"/echo.Echo/(Once|Stream)\"}";
     serve(PYTHON, script, "server", Integer.toString(PORT));
-    allow("{\"method\": \"POST\", \"path\": \"/echo.Echo/(Once|Stream)\"}");
-    for (final String address : List.of(server.ipv4(), "[" + server.ipv6() + "]")) {
+    allow("server", "ingress", calls);
+    assertCalls(script);
+    allow("client", "egress", calls);
+    assertCalls(script);
+  }
+
+  private void assertCalls(String script) {
+    for (final String address : addresses()) {
       final String answers =
           ask(
               PYTHON,
@@ -172,14 +189,18 @@ class ProxyProtocolsKernelTest {
   void shouldServeManyConnectionsUnderLoad() throws Exception {
     try (HttpOrigin origin = HttpOrigin.start(server.namespace(), PORT)) {
       allow("{\"method\": \"GET\", \"path\": \"/public\"}");
-      final String url = "http://" + server.ipv4() + ":" + PORT;
-      final String served = ask("wrk", "-t1", "-c64", "-d2s", url + "/public");
-      assertTrue(served.contains(" requests in "), served);
-      assertFalse(served.contains("Non-2xx"), served);
-      assertFalse(served.contains("Socket errors"), served);
-      final String denied = ask("wrk", "-t1", "-c64", "-d1s", url + "/secret");
-      assertEquals(number(denied, " requests in "), number(denied, "Non-2xx"), denied);
-      assertFalse(denied.contains("Socket errors"), denied);
+      for (final String address : addresses()) {
+        final long before = origin.count("GET /public");
+        final String url = "http://" + address + ":" + PORT;
+        final String served = ask("wrk", "-t1", "-c64", "-d1s", url + "/public");
+        assertTrue(origin.count("GET /public") - before >= number(served, " requests in "), served);
+        assertFalse(served.contains("Non-2xx"), served);
+        assertFalse(served.contains("Socket errors"), served);
+        final String denied = ask("wrk", "-t1", "-c64", "-d1s", url + "/secret");
+        assertTrue(number(denied, " requests in ") > 0, denied);
+        assertEquals(number(denied, " requests in "), number(denied, "Non-2xx"), denied);
+        assertFalse(denied.contains("Socket errors"), denied);
+      }
       assertTrue(origin.requests().stream().allMatch("GET /public"::equals));
     }
   }
