@@ -7,8 +7,9 @@ import org.agrona.MutableDirectBuffer;
 /**
  * The desired entries of one map: they lie one behind the other in parts of {@value #PART}, and a
  * hash table of 6 to 12 bytes an entry has their numbers, so that growing copies the numbers alone.
- * A comparison with the kernel marks the entries that it has seen in its round; what is put during
- * a round counts as seen. Allocates only when it grows. For the conductor's thread.
+ * A slot has as much of the hash beside the number as fits: a search reads no entry of another
+ * hash. A comparison with the kernel marks the entries that it has seen in its round; what is put
+ * during a round counts as seen. Allocates only when it grows. For the conductor's thread.
  */
 public final class DesiredEntries {
   /** What {@link #compare} found. */
@@ -27,8 +28,8 @@ public final class DesiredEntries {
   private final int valueWords;
   private final int stride;
   private int[][] parts; // the first word of an entry is the round of its mark
-  private int[] numbers; // of entries, from 1; 0 is an empty slot
-  private int mask;
+  private int[] numbers; // of entries, from 1, and the hash beyond the mask; 0 is an empty slot
+  private int mask; // of the slots, whose number is greater than that of any entry
   private int size;
   private int seen;
   private int round = 1;
@@ -68,10 +69,10 @@ public final class DesiredEntries {
         slot = find(key);
       }
       append(~slot, key);
-    } else if (isValueOf(numbers[slot] - 1, value)) {
+    } else if (isValueOf(entryIn(slot), value)) {
       return false;
     }
-    final int entry = slot < 0 ? size - 1 : numbers[slot] - 1;
+    final int entry = slot < 0 ? size - 1 : entryIn(slot);
     final int[] words = part(entry);
     final int at = at(entry) + 1 + keyWords;
     for (int i = 0; i < valueWords; i++) {
@@ -83,7 +84,6 @@ public final class DesiredEntries {
   private void append(int slot, DirectBuffer key) {
     final int entry = size++;
     growParts(entry);
-    numbers[slot] = entry + 1;
     final int[] words = part(entry);
     final int at = at(entry);
     words[at] = round;
@@ -91,6 +91,16 @@ public final class DesiredEntries {
     for (int i = 0; i < keyWords; i++) {
       words[at + 1 + i] = key.getInt(i * Integer.BYTES);
     }
+    numbers[slot] = hash(entry) & ~mask | entry + 1;
+  }
+
+  private int entryIn(int slot) {
+    return (numbers[slot] & mask) - 1;
+  }
+
+  /** Returns whether the entry of a slot can have a hash. */
+  private boolean hasHash(int slot, int hash) {
+    return ((numbers[slot] ^ hash) & ~mask) == 0;
   }
 
   /** Removes the entry of a key, if there is one. */
@@ -99,12 +109,13 @@ public final class DesiredEntries {
     if (slot < 0) {
       return;
     }
-    final int entry = numbers[slot] - 1;
+    final int entry = entryIn(slot);
     seen -= part(entry)[at(entry)] == round ? 1 : 0;
     free(slot);
     size--;
     if (entry != size) {
-      numbers[slotOf(size)] = entry + 1;
+      final int moved = slotOf(size);
+      numbers[moved] = numbers[moved] & ~mask | entry + 1;
       System.arraycopy(part(size), at(size), part(entry), at(entry), stride);
     }
   }
@@ -113,7 +124,7 @@ public final class DesiredEntries {
   private void free(int slot) {
     int hole = slot;
     for (int next = hole + 1 & mask; numbers[next] != 0; next = next + 1 & mask) {
-      final int home = hash(numbers[next] - 1) & mask;
+      final int home = hash(entryIn(next)) & mask;
       final boolean stays =
           hole <= next ? hole < home && home <= next : hole < home || home <= next;
       if (!stays) {
@@ -126,7 +137,7 @@ public final class DesiredEntries {
 
   private int slotOf(int entry) {
     int slot = hash(entry) & mask;
-    while (numbers[slot] != entry + 1) {
+    while (entryIn(slot) != entry) {
       slot = slot + 1 & mask;
     }
     return slot;
@@ -145,19 +156,20 @@ public final class DesiredEntries {
   /** Returns whether there is an entry of a key with a value. */
   public boolean holds(DirectBuffer key, DirectBuffer value) {
     final int slot = find(key);
-    return slot >= 0 && isValueOf(numbers[slot] - 1, value);
+    return slot >= 0 && isValueOf(entryIn(slot), value);
   }
 
   /** Returns how many entries another table of this shape has, too. */
   public int countIn(DesiredEntries other) {
     int count = 0;
     for (int entry = 0; entry < size; entry++) {
-      int slot = hash(entry) & other.mask;
-      while (other.numbers[slot] != 0 && !isKeyEqual(other, other.numbers[slot] - 1, entry)) {
+      final int hash = hash(entry);
+      int slot = hash & other.mask;
+      while (other.numbers[slot] != 0
+          && !(other.hasHash(slot, hash) && isKeyEqual(other, other.entryIn(slot), entry))) {
         slot = slot + 1 & other.mask;
       }
-      count +=
-          other.numbers[slot] != 0 && isValueEqual(other, other.numbers[slot] - 1, entry) ? 1 : 0;
+      count += other.numbers[slot] != 0 && isValueEqual(other, other.entryIn(slot), entry) ? 1 : 0;
     }
     return count;
   }
@@ -189,7 +201,7 @@ public final class DesiredEntries {
     if (slot < 0) {
       return Found.NOT_DESIRED;
     }
-    final int entry = numbers[slot] - 1;
+    final int entry = entryIn(slot);
     final int[] words = part(entry);
     if (words[at(entry)] != round) {
       words[at(entry)] = round;
@@ -230,7 +242,7 @@ public final class DesiredEntries {
 
   /** Copies the desired value of a key that {@link #compare} has found. */
   void copyValue(DirectBuffer key, MutableDirectBuffer value) {
-    copyValue(numbers[find(key)] - 1, value);
+    copyValue(entryIn(find(key)), value);
   }
 
   private void copyValue(int entry, MutableDirectBuffer value) {
@@ -258,7 +270,7 @@ public final class DesiredEntries {
     }
     int slot = hash & mask;
     while (numbers[slot] != 0) {
-      if (isKeyOf(numbers[slot] - 1, key)) {
+      if (hasHash(slot, hash) && isKeyOf(entryIn(slot), key)) {
         return slot;
       }
       slot = slot + 1 & mask;
@@ -304,11 +316,12 @@ public final class DesiredEntries {
     numbers = new int[2 * numbers.length];
     mask = numbers.length - 1;
     for (int entry = 0; entry < size; entry++) {
-      int slot = hash(entry) & mask;
+      final int hash = hash(entry);
+      int slot = hash & mask;
       while (numbers[slot] != 0) {
         slot = slot + 1 & mask;
       }
-      numbers[slot] = entry + 1;
+      numbers[slot] = hash & ~mask | entry + 1;
     }
   }
 }
