@@ -40,6 +40,9 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
   private boolean isInputClosed;
   private boolean isClosing;
 
+  /** All answers are written, and what the client still sends is forgotten. */
+  private boolean isLingering;
+
   /** Answers wait for the client to read them, and its next request for that. */
   private boolean isUnread;
 
@@ -207,6 +210,7 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
                 client.close();
                 return;
               }
+              isLingering = true;
               decoder.discard();
               ((SocketChannel) client).shutdownOutput();
               client.config().setAutoRead(true);
@@ -230,10 +234,12 @@ final class ClientHandler extends ChannelInboundHandlerAdapter {
   public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
     if (event instanceof ChannelInputShutdownEvent) {
       isInputClosed = true;
-      if (isClosing || exchange == null) {
+      if (isLingering || isHttp2()) {
         ctx.close();
-      } else {
+      } else if (exchange != null) {
         exchange.clientInputClosed();
+      } else {
+        close(ctx.channel());
       }
     } else if (event instanceof Http2ResetFrame) {
       channelInactive(ctx);

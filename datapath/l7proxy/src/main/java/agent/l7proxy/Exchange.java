@@ -446,7 +446,9 @@ final class Exchange {
   }
 
   void clientInputClosed() {
-    if (!isRequestEnded) {
+    if (state == State.DRAINING) {
+      endAndClose();
+    } else if (!isRequestEnded) {
       client.close();
     }
   }

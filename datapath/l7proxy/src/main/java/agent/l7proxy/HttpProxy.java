@@ -16,16 +16,13 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.RecvByteBufAllocator;
-import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.SocketProtocolFamily;
-import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.util.ResourceLeakDetector;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.netty.util.internal.logging.Log4J2LoggerFactory;
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.nio.channels.spi.SelectorProvider;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -73,7 +70,7 @@ public final class HttpProxy implements AutoCloseable {
                 .daemon()
                 .name("l7-http-" + number.getAndIncrement())
                 .unstarted(work);
-    loops = new MultiThreadIoEventLoopGroup(context.threads(), threads, NioIoHandler.newFactory());
+    loops = new MultiThreadIoEventLoopGroup(context.threads(), threads, context.transport().loop());
   }
 
   /**
@@ -95,10 +92,11 @@ public final class HttpProxy implements AutoCloseable {
               ThreadLocalRandom.current(),
               proxy::listen);
       LOGGER.info(
-          "HTTP proxy: ports {} to {}, at most {} connections",
+          "HTTP proxy: ports {} to {}, at most {} connections, {}",
           proxy.firstPort,
           proxy.firstPort + RedirectProxy.PORTS - 1,
-          context.connections());
+          context.connections(),
+          context.transport());
       return proxy;
     } catch (IOException | RuntimeException e) {
       proxy.close();
@@ -144,7 +142,7 @@ public final class HttpProxy implements AutoCloseable {
     final ChannelFuture bound =
         new ServerBootstrap()
             .group(loops)
-            .channelFactory(() -> new NioServerSocketChannel(SelectorProvider.provider(), family))
+            .channelFactory(context.transport().listener(family))
             .option(ChannelOption.SO_BACKLOG, BACKLOG)
             .option(ChannelOption.ALLOCATOR, allocator)
             .childOption(ChannelOption.ALLOCATOR, allocator)
@@ -190,6 +188,7 @@ public final class HttpProxy implements AutoCloseable {
     channel.closeFuture().addListener(closed -> clients.remove(flow.get()));
     final ClientConnection connection =
         new ClientConnection(context, flow.get(), channel, counters.of(flow.get()), clients, log);
+    context.transport().limitInput(channel.pipeline());
     channel.pipeline().addLast(new ProtocolDetector(connection));
   }
 

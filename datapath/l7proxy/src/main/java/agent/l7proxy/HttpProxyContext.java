@@ -34,6 +34,7 @@ public final class HttpProxyContext {
   private IntFunction<List<String>> labels = identity -> List.of();
   private RequestListener listener = request -> {};
   private InstantSource clock = InstantSource.system();
+  private SocketTransport transport;
 
   /** Sets where flows are found. */
   public HttpProxyContext redirect(RedirectProxy value) {
@@ -134,6 +135,12 @@ public final class HttpProxyContext {
   /** Sets the clock of the access log. */
   HttpProxyContext clock(InstantSource value) {
     clock = changing(value);
+    return this;
+  }
+
+  /** Sets how sockets are read and written; without it the best one is taken. */
+  HttpProxyContext transport(SocketTransport value) {
+    transport = changing(value);
     return this;
   }
 
@@ -249,5 +256,9 @@ public final class HttpProxyContext {
 
   InstantSource clock() {
     return clock;
+  }
+
+  SocketTransport transport() {
+    return transport == null ? SocketTransport.best() : transport;
   }
 }

@@ -14,7 +14,10 @@ import java.util.concurrent.TimeUnit;
 final class TunnelHandler extends ChannelInboundHandlerAdapter {
   private final Channel peer;
   private final Duration idleTimeout;
-  private boolean isEnded;
+
+  /** This end sends no more, and the other one has got all of it. */
+  private boolean isPassed;
+
   private long trafficNs = System.nanoTime();
   private TunnelHandler other;
 
@@ -88,12 +91,11 @@ final class TunnelHandler extends ChannelInboundHandlerAdapter {
   @Override
   public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
     if (event instanceof ChannelInputShutdownEvent) {
-      isEnded = true;
-      final boolean isLast = other.isEnded;
       peer.writeAndFlush(Unpooled.EMPTY_BUFFER)
           .addListener(
               written -> {
-                if (isLast) {
+                isPassed = true;
+                if (other.isPassed) {
                   peer.close();
                   ctx.close();
                 } else {

@@ -9,7 +9,6 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpDecoderConfig;
 import io.netty.handler.codec.http2.Http2FrameCodecBuilder;
@@ -159,7 +158,7 @@ final class Upstream {
     final ChannelFuture registered =
         new Bootstrap()
             .group(client.eventLoop())
-            .channelFactory(NioSocketChannel::new)
+            .channelFactory(context.transport().connection())
             .option(ChannelOption.ALLOCATOR, client.alloc())
             .option(ChannelOption.AUTO_READ, isHttp2)
             .option(ChannelOption.ALLOW_HALF_CLOSURE, !isHttp2)
@@ -187,6 +186,7 @@ final class Upstream {
     return new ChannelInitializer<>() {
       @Override
       protected void initChannel(Channel channel) {
+        context.transport().limitInput(channel.pipeline());
         if (isHttp2) {
           channel
               .pipeline()

@@ -1,0 +1,55 @@
+package agent.l7proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.buffer.ByteBuf;
+import java.nio.charset.StandardCharsets;
+import org.junit.jupiter.api.Test;
+
+class UnaskedInputTest {
+  private static EmbeddedSocket socket(long mostBytes) {
+    final EmbeddedSocket socket = new EmbeddedSocket();
+    socket.pipeline().addFirst(new UnaskedInput(mostBytes));
+    return socket;
+  }
+
+  private static String next(EmbeddedSocket socket) {
+    final ByteBuf bytes = socket.readInbound();
+    final String text = bytes.toString(StandardCharsets.ISO_8859_1);
+    bytes.release();
+    return text;
+  }
+
+  @Test
+  void shouldCloseOnWhatNobodyAskedForWhereTheBuffersAreFull() {
+    final EmbeddedSocket socket = socket(-1);
+    socket.read();
+    socket.receive("asked");
+    assertEquals("asked", next(socket));
+    assertTrue(socket.isOpen());
+    socket.receive("unasked");
+    assertTrue(socket.inboundMessages().isEmpty());
+    assertFalse(socket.isOpen());
+    assertEquals(0, socket.lingerSec);
+  }
+
+  @Test
+  void shouldPassWhatNobodyAskedForWhileThereIsRoom() {
+    final EmbeddedSocket socket = socket(Long.MAX_VALUE);
+    socket.receive("unasked");
+    assertEquals("unasked", next(socket));
+    assertTrue(socket.isOpen());
+  }
+
+  @Test
+  void shouldPassWhatIsReadWithoutBeingAskedFor() {
+    final EmbeddedSocket socket = socket(-1);
+    socket.config().setAutoRead(true);
+    socket.receive("a");
+    socket.receive("b");
+    assertEquals("ab", next(socket) + next(socket));
+    assertTrue(socket.isOpen());
+  }
+}
